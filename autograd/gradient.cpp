@@ -3,7 +3,8 @@
 #include <sar/core/memory/transaction.hpp>
 #include <sar/core/rows/elementwise.hpp>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 thread_local OuterGradients* current_outer = nullptr;
@@ -46,8 +47,6 @@ void Gradient::add(Tensor gradient) {
                       " for a variable of shape ", shape_);
   require_live();
   save();
-  // Reentrant: `compute` of another add() is writing value_; add to it in place.
-  if (computing_) return binary(BinaryOp::add, value_, gradient, value_);
   if (!value_.defined()) {
     value_ = std::move(gradient);
     return;
@@ -61,21 +60,17 @@ void Gradient::add(FunctionRef<void(Tensor&, bool)> compute) {
   if (Gradient& to = OuterGradients::receiver(*this); &to != this) return to.add(compute);
   require_live();
   save();
-  if (computing_) return compute(value_, true);
   const bool accumulate = value_.defined();
   if (!accumulate)
     value_ = Tensor(shape_);
   else if (!value_.unique())
     value_ = value_.clone();
-  computing_ = true;
   try {
     compute(value_, accumulate);
   } catch (...) {
-    computing_ = false;
     if (!accumulate) value_ = Tensor();
     throw;
   }
-  computing_ = false;
 }
 
 Tensor Gradient::take() {
@@ -88,8 +83,8 @@ void Gradient::release() noexcept {
   released_ = true;
 }
 
-// Saves the sum in the open Transaction if it outlives the call: not in a parallel part, where it is passed on
-// later. The saved handle makes value_ not unique, so that the next addition writes to other memory.
+// Saves the sum in the open Transaction if it outlives the call: not in a parallel part, where it is passed
+// on later. The saved handle makes value_ not unique, so that the next addition writes to other memory.
 void Gradient::save() {
   if (temporary_ || current_outer != nullptr) return;
   Transaction::save(this, sizeof(*this), [this] {
@@ -105,4 +100,5 @@ void Gradient::require_live() const {
       " whose tape has gone backward already or is destroyed; detach() the result to use it as a constant");
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// The gradient of one variable, while it is being accumulated. An operation that sends a gradient but does
 /// not need the value keeps this and not the variable.
@@ -27,8 +28,8 @@ class Gradient : public std::enable_shared_from_this<Gradient> {
   /// release().
   void add(Tensor gradient);
   /// Adds the values that `compute(out, accumulate)` writes: to new memory (accumulate is false) or on top of
-  /// the present sum (accumulate is true), without a temporary tensor. If `compute` causes further additions
-  /// to this gradient, they are added to `out` at once, so all elements of `out` must be written by then.
+  /// the present sum (accumulate is true), without a temporary tensor. `compute` must not add to this
+  /// gradient by other calls.
   void add(FunctionRef<void(Tensor& out, bool accumulate)> compute);
   /// Returns the sum and resets it to undefined.
   Tensor take();
@@ -43,7 +44,6 @@ class Gradient : public std::enable_shared_from_this<Gradient> {
 
   Shape shape_;
   Tensor value_;
-  bool computing_ = false;  ///< value_ is the `out` of a running compute()
   bool released_ = false;
   bool temporary_ = false;
 };
@@ -83,4 +83,5 @@ class OuterGradients : NonCopyable {
   std::vector<std::pair<Gradient*, std::unique_ptr<Gradient>>> kept_;
 };
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

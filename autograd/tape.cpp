@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 thread_local Tape* current_tape = nullptr;
@@ -48,16 +49,16 @@ void Tape::backward(const Variable& output, Tensor seed) {
   const Transaction transaction;
   output.gradient()->add(std::move(seed));
   try {
-    run_back_to(0);
+    run_back();
   } catch (...) {
     clear();
     throw;
   }
 }
 
-void Tape::run_back_to(std::size_t first) {
-  while (records_.size() > first) {
-    // Remove the record before running it: its backward pass may itself run earlier records, or throw.
+void Tape::run_back() {
+  while (!records_.empty()) {
+    // Remove the record before running it: its backward pass may throw.
     const Record record = std::move(records_.back());
     records_.pop_back();
     Tensor grad = record.output->take();
@@ -83,4 +84,5 @@ Variable record(const Variable& value, Tape::Backward backward) {
   return output;
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -18,7 +18,8 @@
 #include <initializer_list>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// A tape; it becomes the current tape of this thread.
 class Tape : NonCopyable {
@@ -26,15 +27,13 @@ class Tape : NonCopyable {
   Tape();
   ~Tape();
 
-  /// Adds the gradient of a scalar result to everything it was computed from, or nothing if it throws. Empties
-  /// the tape, also if it throws: a second backward() from the same result, or from anything computed from
-  /// results of an emptied tape, throws Error. Throws ShapeError if `output` has more than one element.
+  /// Adds the gradient of a scalar result to everything it was computed from, or nothing if it throws.
+  /// Empties the tape, also if it throws: a second backward() from the same result, or from anything computed
+  /// from results of an emptied tape, throws Error. Throws ShapeError if `output` has more than one element.
   /// Collective if recorded operations are.
   void backward(const Variable& output);
   /// Vector-Jacobian product: differentiates the scalar sum(output * seed). `seed` has the shape of `output`.
   void backward(const Variable& output, Tensor seed);
-
-  [[nodiscard]] std::size_t num_records() const noexcept { return records_.size(); }
 
   /// Returns the tape that records on this thread, or null.
   static Tape* current() noexcept;
@@ -45,15 +44,12 @@ class Tape : NonCopyable {
   /// Appends a record: `backward` is called with the gradient of `output`.
   void record(GradientPtr output, Backward backward);
 
-  /// For authors of operations, within a backward pass: runs the records from number `first` on now instead
-  /// of later, so that they overlap the time in which the operation waits for other ranks.
-  void run_back_to(std::size_t first);
-
  private:
   struct Record {
     GradientPtr output;
     Backward backward;
   };
+  void run_back();
   void clear() noexcept;
 
   std::vector<Record> records_;
@@ -77,4 +73,5 @@ bool recording(std::initializer_list<const Variable*> inputs) noexcept;
 /// For authors of operations: returns the constant `value` as the output of a recorded operation.
 Variable record(const Variable& value, Tape::Backward backward);
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

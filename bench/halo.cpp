@@ -22,7 +22,7 @@ namespace {
 constexpr int repetitions = 15;
 
 /// Every rank reads `rows` rows of every other one, spread at random over its `owned` rows.
-std::vector<HaloRound> make_rounds(const Communicator& comm, Index owned, Index rows) {
+HaloRounds make_rounds(const Communicator& comm, Index owned, Index rows) {
   const Random random({.seed = 1});
   std::vector<HaloRound> rounds;
   for (int r = 1; r < comm.size(); ++r) {
@@ -36,13 +36,12 @@ std::vector<HaloRound> make_rounds(const Communicator& comm, Index owned, Index 
     rounds.push_back(std::move(round));
   }
   number_halo_rows(comm, rounds);
-  return rounds;
+  return std::make_shared<const std::vector<HaloRound>>(std::move(rounds));
 }
 
 /// One message to and from each peer, in the same rounds.
-void plain_messages(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& out,
-                    Tensor& in) {
-  for (const HaloRound& round : rounds) {
+void plain_messages(const Communicator& comm, const HaloRounds& rounds, const Tensor& out, Tensor& in) {
+  for (const HaloRound& round : *rounds) {
     MPI_Request requests[2];
     MPI_Irecv(in.data(), static_cast<int>(in.bytes()), MPI_BYTE, round.owner, 0, comm.handle(), &requests[0]);
     MPI_Isend(out.data(), static_cast<int>(out.bytes()), MPI_BYTE, round.reader, 0, comm.handle(),
@@ -51,23 +50,21 @@ void plain_messages(const Communicator& comm, const std::vector<HaloRound>& roun
   }
 }
 
-void fetch(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& owned,
-           const WireFormat& wire) {
-  HaloPlan plan = plan_halo(rounds, (owned.num_rows() + 7) / 8);
-  plan.wire = &wire;
+void fetch(const Communicator& comm, const HaloRounds& rounds, const Tensor& owned,
+           const WireFormatPtr& wire) {
+  const HaloPlan plan = plan_halo(rounds, (owned.num_rows() + 7) / 8, 1, wire);
   HaloFetch exchange(comm, owned, plan);
   while (exchange.next()) {
   }
   exchange.finish();
 }
 
-void push(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& gradients,
-          Tensor& sum, const WireFormat& wire) {
-  HaloPlan plan = plan_halo(rounds, (sum.num_rows() + 31) / 32, 4);
-  plan.wire = &wire;
-  HaloPush exchange(comm, sum, plan);
-  for (const HaloStage& stage : plan.halo) exchange.send(gradients.slice_rows(0, stage.size()));
-  exchange.finish();
+void push(const Communicator& comm, const HaloRounds& rounds, const Tensor& gradients, Tensor& sum,
+          const WireFormatPtr& wire) {
+  const HaloPlan plan = plan_halo(rounds, (sum.num_rows() + 31) / 32, 4, wire);
+  HaloPush exchange(comm, sum.shape(), plan);
+  for (const HaloStage& stage : plan.halo) exchange.send(gradients.slice_rows(0, stage.size()), sum);
+  exchange.finish(sum);
 }
 
 void run(const Communicator& comm, Index rows, Index width) {
@@ -88,12 +85,12 @@ void run(const Communicator& comm, Index rows, Index width) {
   };
   struct Format {
     const char* suffix;
-    const WireFormat& wire;
+    WireFormatPtr wire;
   };
   for (const Spread& spread :
        {Spread{"", rows + rows / 32},  // as on a random partition: a few rows are not read
         Spread{"_scattered", rows + rows / 2}, Spread{"_contiguous", rows}}) {
-    const std::vector<HaloRound> rounds = make_rounds(comm, spread.owned, rows);
+    const HaloRounds rounds = make_rounds(comm, spread.owned, rows);
     const Tensor owned = Tensor::full({spread.owned, width}, 1);
     Tensor sum = Tensor::zeros({spread.owned, width});
     Array<Index> ids(spread.owned);
@@ -101,7 +98,7 @@ void run(const Communicator& comm, Index rows, Index width) {
     const auto int8 =
         make_int8_format(width, {.key = Random({.seed = 2}).key(), .owned_ids = {ids.data(), ids.size()}});
     for (const Format& format :
-         {Format{"", wire_format<real>()}, Format{"_bf16", bfloat16_format()}, Format{"_int8", *int8}}) {
+         {Format{"", wire_format<real>()}, Format{"_bf16", bfloat16_format()}, Format{"_int8", int8}}) {
       const auto [plain, fetched, pushed] =
           best_seconds(repetitions, together([&] { plain_messages(comm, rounds, halo, received); }),
                        together([&] { fetch(comm, rounds, owned, format.wire); }),

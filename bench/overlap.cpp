@@ -98,10 +98,8 @@ void run(Work work, const GraphShardManager& graph, const Tensor& u, const Tenso
   }
   Tape tape;
   const Variable source(u, true), rows(x, true), matrix(weight, true);
-  tape.backward(work == Work::self_term
-                    ? graph.update_all(fn::copy_u(source), fn::sum, [&] { return matmul(rows, matrix); })
-                    : graph.update_all(fn::copy_u(source), fn::sum),
-                gradient);
+  StartedSum sum = graph.start_update_all(fn::copy_u(source), fn::sum);
+  tape.backward(sum.finish(work == Work::self_term ? matmul(rows, matrix) : Variable()), gradient);
 }
 
 /// Medians over some repetitions, of which each takes as long as its slowest rank.

@@ -17,7 +17,8 @@
 #define SAR_TRACE_SUFFIX ""
 #endif
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 constexpr int first_exchange_tag = 2;  // 1: all_to_all_v
@@ -173,14 +174,14 @@ bool Communicator::debug() const noexcept {
   return state_->debug;
 }
 
-bool Communicator::in_agreement() const noexcept {
-  return state_->depth > 0;
+int Communicator::agree_depth() const noexcept {
+  return state_->depth;
 }
 
 // Runs `body` one level deeper and synchronizes at the end. After a failure, first completes the exchanges
 // that the body has begun, because their peers may be waiting for this rank. The transaction ends after the
 // synchronization, and so restores state on all ranks or on none.
-void Communicator::run_agreed(FunctionRef<void()> body, const char* caller) const {
+void Communicator::run_agreed(FunctionRef<bool()> body, const char* caller) const {
   // One nested call of agree(); its end clears a failure that all ranks have reported at this depth.
   struct Level {
     CommunicatorState& state;
@@ -197,20 +198,20 @@ void Communicator::run_agreed(FunctionRef<void()> body, const char* caller) cons
     Level(const Level&) = delete;
     Level& operator=(const Level&) = delete;
   };
-  if (state_->depth > 0 && state_->pass != nullptr && state_->pass->replays()) return body();
+  if (state_->depth > 0 && state_->pass != nullptr && state_->pass->replays()) return (void)body();
   state_->check_caller();
-  state_->check_exchanges();
   const Level level(*state_, caller);
   const Transaction transaction;
   Failure failure;
   try {
-    body();
+    if (body()) return;
   } catch (...) {
     failure = Failure::current();
     for (PendingExchange* exchange : state_->exchanges)
-      if (exchange->under_way_in_agree()) exchange->drain();
+      if (exchange->under_way_within(state_->depth)) exchange->drain();
   }
   state_->synchronize({.name = "agree", .ends = true}, failure);
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

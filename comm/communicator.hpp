@@ -27,7 +27,8 @@
 #include <utility>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 #ifdef OPEN_MPI
 static_assert(SAR_MPI[0] != 'M', "sar was built with " SAR_MPI ", this program is compiled with Open MPI");
@@ -160,20 +161,26 @@ class Communicator {
   ///     comm.agree([&] { forward(); backward(); step(); });
   ///
   /// After a failure, every object of the library is on every rank as it was before the call: parameters,
-  /// gradients, optimizers, running statistics, counters of random draws, loaders. Therefore agree() keeps one
-  /// copy of each state that changes in it (see Transaction).
+  /// gradients, optimizers, running statistics, counters of random draws, loaders. Therefore agree() keeps
+  /// one copy of each state that changes in it (see Transaction).
   ///
   /// Calls nest. An exception of an inner call is the same on all ranks, and the outer body may catch it.
   /// Cost: one all_reduce of 40 bytes at the end. `caller` names the calling function in error messages.
   template <class F>
   auto agree(F&& body, const char* caller = __builtin_FUNCTION()) const -> std::invoke_result_t<F&> {
     if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
-      run_agreed(body, caller);
+      run_agreed([&] { return body(), false; }, caller);
     } else {
       std::optional<std::invoke_result_t<F&>> result;
-      run_agreed([&] { result.emplace(body()); }, caller);
+      run_agreed([&] { return result.emplace(body()), false; }, caller);
       return std::move(*result);
     }
+  }
+  /// The same for the first half of an operation that is finished later. `body` returns whether its last act
+  /// that could fail was a synchronization point, as at the start of an exchange. If so, it has returned on
+  /// all ranks, and there is no synchronization at the end.
+  void agree_to_start(FunctionRef<bool()> body, const char* caller = __builtin_FUNCTION()) const {
+    run_agreed(body, caller);
   }
   /// Returns whether all ranks pass the same value. `call` names this call in messages about differing calls.
   [[nodiscard]] bool all_equal(std::int64_t value, const char* call = "all_equal") const;
@@ -200,19 +207,20 @@ class Communicator {
   [[nodiscard]] std::vector<PendingExchange*>& exchanges() const noexcept;
   /// Returns steady_nanoseconds() at the end of a barrier, the same for all ranks of a node. For comm/ only.
   [[nodiscard]] std::int64_t common_time() const;
-  /// Returns whether this rank is inside a body of agree(). For comm/ only. Local.
-  [[nodiscard]] bool in_agreement() const noexcept;
+  /// Returns in how many nested bodies of agree() this rank is. For comm/ only. Local.
+  [[nodiscard]] int agree_depth() const noexcept;
 
  private:
   friend class CallScope;
   friend class RecordedPass;
   std::shared_ptr<CommunicatorState> state_;
 
-  void run_agreed(FunctionRef<void()> body, const char* caller) const;
+  /// `body` returns whether all ranks are known to have returned from it.
+  void run_agreed(FunctionRef<bool()> body, const char* caller) const;
   /// agree() for a call that allocates; without agree() if it is called from a body of agree().
   template <class F>
   auto agree_once(const char* call, F&& body) const {
-    return in_agreement() ? body() : agree(body, call);
+    return agree_depth() > 0 ? body() : agree(body, call);
   }
   [[nodiscard]] std::vector<Index> gather_counts(Index count) const;
   /// Returns the sum of one count for each rank. Throws CommunicationError for others.
@@ -241,4 +249,5 @@ class CallScope : NonCopyable {
   CallChain calls_;
 };
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

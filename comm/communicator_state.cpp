@@ -5,7 +5,8 @@
 
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 constexpr const char* wrong_thread =
@@ -49,13 +50,14 @@ void CommunicatorState::check_caller() const {
                               wrong_thread);
 }
 
-void CommunicatorState::check_exchanges() const {
-  if (depth == 0 || status.failed) return;
-  for (const PendingExchange* exchange : exchanges)
-    require<CommunicationError>(
-        !exchange->under_way_in_agree(),
-        "a collective call in agree() between start() and finish() of an exchange of rows, expected "
-        "after finish()");
+void CommunicatorState::advance_exchanges() noexcept {
+  for (PendingExchange* exchange : exchanges) {
+    try {
+      exchange->advance_in_wait();
+    } catch (...) {
+      exchange->fail();
+    }
+  }
 }
 
 // After a failure at this depth or an outer one, the status stays set until agree() of that depth ends: inner
@@ -65,7 +67,7 @@ bool CommunicatorState::synchronize(CommCall call, const Failure& mine, std::int
     const WaitTimer timer(stats);
     call.caller = caller;
     call.calls = calls;
-    status = exchange_status(owned.comm, mine, depth, call, value);
+    status = exchange_status(owned.comm, mine, depth, call, value, [this] { advance_exchanges(); });
     status.depth = std::min(status.depth, depth);
     if (status.failed) ++failures;
   }
@@ -81,9 +83,9 @@ bool CommunicatorState::synchronize(CommCall call, const Failure& mine, std::int
 
 bool CommunicatorState::begin_call(const CommCall& call, std::int64_t value, bool recorded) {
   check_caller();
-  check_exchanges();
   if (size > 1 && pass != nullptr && !recorded) pass->end_record();
   return synchronize(call, {}, value);
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

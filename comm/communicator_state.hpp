@@ -14,7 +14,8 @@
 #include <thread>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// The state of a communicator on one rank.
 struct CommunicatorState : NonCopyable {
@@ -53,13 +54,12 @@ struct CommunicatorState : NonCopyable {
 
   /// Throws CommunicationError unless this rank may call MPI now.
   void check_caller() const;
-  /// Throws in a body of agree() that has started an exchange of rows and not finished it. A failing rank
-  /// completes its exchanges before it synchronizes, and needs the other ranks for that, so they must not
-  /// wait for it here.
-  void check_exchanges() const;
+  /// Advances the exchanges in flight. One that fails is given up; the next wait for it throws.
+  void advance_exchanges() noexcept;
   /// A synchronization point: at a collective call, or at the end of agree(). Throws the same on all ranks if
   /// one of them arrives with a failure or another call. A rank that is leaving agree() does not wait for the
-  /// others, which are leaving it, too. Returns whether `value` is the same on all ranks.
+  /// others, which are leaving it, too. Returns whether `value` is the same on all ranks. Advances exchanges
+  /// while it waits: a failing rank completes its own before it arrives.
   bool synchronize(CommCall call, const Failure& mine = {}, std::int64_t value = 0);
   /// The synchronization point of a call, after the local checks. A call that is not `recorded` ends the
   /// record of `pass`.
@@ -87,4 +87,5 @@ class WaitTimer : NonCopyable {
   Clock::time_point start_;
 };
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -6,7 +6,8 @@
 #include <thread>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 // minimum time between two progress() calls that do work
@@ -76,6 +77,7 @@ void Exchange::advance_all() {
 void Exchange::wait_until(FunctionRef<bool()> done) {
   const TraceScope scope("wait for messages", TraceKind::wait);
   while (true) {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
     require<PeerGaveUp>(failed_peer() < 0, "rank ", failed_peer(), " gave up an exchange of rows with rank ",
                         comm_.rank());
     require<PeerGaveUp>(!given_up_, "rank ", comm_.rank(), " gave up an exchange of rows");
@@ -89,6 +91,11 @@ void Exchange::give_up_unless_done() noexcept {
   if (!begun_ || given_up_ || done()) return;
   given_up_ = true;
   give_up();
+}
+
+void Exchange::fail() noexcept {
+  if (failure_ == nullptr) failure_ = std::current_exception();
+  give_up_unless_done();
 }
 
 // Loops until this exchange is done, ignoring failures: the memory of its requests must not be freed before.
@@ -116,4 +123,5 @@ void Exchange::work(bool waiting, FunctionRef<void()> body) {
   work_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -3,10 +3,14 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/pending_exchange.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <chrono>
+#include <exception>
+#include <optional>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// Begins and ends an exchange, advances messages, waits, and gives up after failures.
 class Exchange : public PendingExchange {
@@ -14,7 +18,8 @@ class Exchange : public PendingExchange {
   explicit Exchange(const Communicator& comm);
   virtual ~Exchange();
 
-  /// Advances messages unless that was done a moment ago. For the poll of a loop.
+  /// Advances messages unless that was done a moment ago. The loops of the thread that began the exchange
+  /// call it (PollScope).
   void progress();
   /// Advances messages now, when no kernel runs.
   void start_more();
@@ -26,13 +31,18 @@ class Exchange : public PendingExchange {
   void begin() noexcept {
     tag_ = comm_.new_tag();
     begun_ = true;
-    in_agree_ = comm_.in_agreement();
+    depth_ = comm_.agree_depth();
+    polled_.emplace(poll_);
   }
   /// Call it after everything was sent, received and used.
-  void end() noexcept { begun_ = false; }
-  [[nodiscard]] bool under_way_in_agree() const noexcept final { return begun_ && in_agree_; }
+  void end() noexcept {
+    begun_ = false;
+    polled_.reset();
+  }
+  [[nodiscard]] bool under_way_within(int depth) const noexcept final { return begun_ && depth_ >= depth; }
   Progress advance_in_wait() final;
   void give_up_unless_done() noexcept final;
+  void fail() noexcept final;
   void drain() noexcept final;
 
  protected:
@@ -56,6 +66,11 @@ class Exchange : public PendingExchange {
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// What loops call.
+  struct Poll {
+    Exchange& of;
+    void operator()() const { of.progress(); }
+  };
   bool advance_once(bool waiting);
   void advance_all();
 
@@ -65,9 +80,13 @@ class Exchange : public PendingExchange {
   bool busy_ = false;
   bool broken_ = false;
   bool begun_ = false;
-  bool in_agree_ = false;
+  int depth_ = 0;
   bool given_up_ = false;
+  std::exception_ptr failure_;
   int tag_ = 0;
+  Poll poll_{*this};
+  std::optional<PollScope> polled_;
 };
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// A run, from the start of the body to its end.
 struct RecordedPass::Run : NonCopyable {
@@ -77,7 +78,7 @@ void RecordedPass::end_record() noexcept {
   if (ended_ || !exchanges_only_) return;
   if (next_ > 0 && next_ < exchanges_.size()) {          // all ranks are in the pass
     for (PendingExchange* exchange : comm_.exchanges())  // a peer may wait for it first
-      if (exchange->under_way_in_agree()) exchange->drain();
+      if (exchange->under_way_within(1)) exchange->drain();
     while (next_ < exchanges_.size()) exchanges_[next_++]->take_part_without_rows(sink_.data());
   }
   ended_ = true;
@@ -87,4 +88,5 @@ RecordedPass::Pause::Pause(const Communicator& comm) noexcept : current_(current
   if (paused_ != nullptr && !paused_->replays()) current_ = nullptr;
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

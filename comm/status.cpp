@@ -7,8 +7,10 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <thread>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 constexpr std::int64_t nobody = std::numeric_limits<std::int64_t>::max();
@@ -17,6 +19,22 @@ template <std::size_t n>
 void all_min(MPI_Comm comm, std::array<std::int64_t, n>& values) {
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(n), MPI_INT64_T, MPI_MIN, comm),
             "MPI_Allreduce");
+}
+
+/// The same; calls `meanwhile` until the other ranks have arrived.
+template <std::size_t n>
+void all_min(MPI_Comm comm, std::array<std::int64_t, n>& values, FunctionRef<void()> meanwhile) {
+  constexpr int tests_before_yield = 100;  // ranks may share a core
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(
+      MPI_Iallreduce(MPI_IN_PLACE, values.data(), static_cast<int>(n), MPI_INT64_T, MPI_MIN, comm, &request),
+      "MPI_Iallreduce");
+  for (int tests = 0, done = 0;; ++tests) {
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) return;
+    meanwhile();
+    if (tests >= tests_before_yield) std::this_thread::yield();
+  }
 }
 
 std::uint64_t with_word(std::uint64_t hash, std::int64_t word) {
@@ -212,7 +230,7 @@ Failure Failure::current() noexcept {
 }
 
 GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, const CommCall& call,
-                            std::int64_t value) {
+                            std::int64_t value, FunctionRef<void()> meanwhile) {
   int rank = 0;
   int size = 1;
   check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
@@ -226,7 +244,7 @@ GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, const
   const std::int64_t all_of_it = digest(call, depth, value);
   std::array<std::int64_t, 5> least{failed ? blame : nobody, failed ? depth : nobody, failed ? 1 : 0,
                                     all_of_it, ~all_of_it};  // min(~x) = ~max(x)
-  all_min(comm, least);
+  all_min(comm, least, meanwhile);
   if (least[0] == nobody) {
     status.all_equal = least[3] == ~least[4];
     if (!status.all_equal) compare_calls(comm, rank, size, call, depth, status);
@@ -246,4 +264,5 @@ GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, const
   return status;
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

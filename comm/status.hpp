@@ -3,6 +3,7 @@
 
 #include <sar/comm/collective_call.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <mpi.h>
 
@@ -10,7 +11,8 @@
 #include <exception>
 #include <string>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// An exchange of rows ended because another rank gave it up. That rank's error is the cause.
 class PeerGaveUp : public CommunicationError {
@@ -52,8 +54,11 @@ struct GroupStatus {
 
 /// Exchanges the status of all ranks: one small all_reduce if no rank has failed and all arrive with the same
 /// call, depth, arguments and value. The `depth` of a failed rank is at least 1. If calls differ, the status
-/// is a failure that names two of them. Collective.
-GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, const CommCall& call,
-                            std::int64_t value = 0);
+/// is a failure that names two of them. `meanwhile` is called again and again while this rank waits for
+/// others. Collective.
+GroupStatus exchange_status(
+    MPI_Comm comm, const Failure& mine, int depth, const CommCall& call, std::int64_t value = 0,
+    FunctionRef<void()> meanwhile = [] {});
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

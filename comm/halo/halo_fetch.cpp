@@ -20,7 +20,8 @@
 #include <thread>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 /// Takes the part of a fetch of a recorded pass, for a rank that failed before the fetch began.
@@ -57,11 +58,13 @@ class RecordedFetch final : public RecordedExchange {
         : halo(plan.rounds->empty() ? 0 : plan.rounds->front().halo),
           stage_rows(plan.stage_rows),
           row_size(columns),
-          wire(plan.wire) {}
+          group(plan.wire->group()),
+          group_bytes(plan.wire->bytes(group)),
+          as_stored(plan.wire->as_stored()) {}
     bool operator==(const Key&) const = default;
 
-    Index halo, stage_rows, row_size;
-    const WireFormat* wire;
+    Index halo, stage_rows, row_size, group, group_bytes;
+    bool as_stored;
   };
 
   Communicator comm_;
@@ -81,7 +84,7 @@ struct HaloFetch::Impl final : Exchange {
         outbox(comm, owned_traffic(comm, plan, owned.row_size())),
         packing(outbox.window(), *plan.wire, owned.row_size(), outbox.packets().largest()),
         sink(plan.wire->bytes(inbox.packets().largest())) {
-    check_rounds(*plan.rounds, owned);
+    check_rounds(*plan.rounds, owned.shape());
   }
   static void* operator new(std::size_t bytes) { return allocate_object(bytes); }
   static void operator delete(void* impl, std::size_t bytes) noexcept { deallocate_object(impl, bytes); }
@@ -116,7 +119,7 @@ struct HaloFetch::Impl final : Exchange {
 
   /// Synchronizes before the exchange, unless all ranks are known to arrive.
   void synchronize_unless_recorded() {
-    RecordedPass* const pass = plan.wire->permanent() ? RecordedPass::of(comm_) : nullptr;
+    RecordedPass* const pass = RecordedPass::of(comm_);
     const auto* next = pass != nullptr ? static_cast<const RecordedFetch*>(pass->next()) : nullptr;
     if (pass != nullptr && pass->records())
       pass->begin(
@@ -192,10 +195,10 @@ struct HaloFetch::Impl final : Exchange {
   const Tensor owned;
   const HaloPlan plan;
   Inbox inbox;
-  std::size_t arrived = 0;     // number of packets whose rows are in place
+  std::size_t arrived = 0;                                 // number of packets whose rows are in place
   std::deque<Tensor, WorkspaceAllocator<Tensor>> tensors;  // stages handed_out, handed_out + 1, ...
   std::size_t handed_out = 0;
-  bool in_use = false;        // the caller still uses the stage returned last
+  bool in_use = false;  // the caller still uses the stage returned last
   // In order: packets being unpacked, packets that have arrived, receives in flight.
   std::deque<Packed, WorkspaceAllocator<Packed>> packed;
   std::size_t unpacking = 0, to_unpack = 0;  // packets being unpacked; packets that have arrived
@@ -218,8 +221,12 @@ void HaloFetch::start(HaloPush* push) {
     impl_->synchronize();
   impl_->begin();
   if (push != nullptr) push->begin();
-  impl_->start_more();
-  if (push != nullptr) push->progress();
+  try {
+    impl_->start_more();
+    if (push != nullptr) push->progress();
+  } catch (...) {
+    impl_->fail();
+  }
 }
 
 std::optional<HaloRows> HaloFetch::next() {
@@ -248,4 +255,5 @@ void HaloFetch::finish() {
   if (impl_->handed_out == impl_->plan.halo.size()) impl_->end();
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

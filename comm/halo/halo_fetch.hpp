@@ -12,7 +12,8 @@
 #include <memory>
 #include <optional>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// The rows of a stage: [stage.size(), ...].
 struct HaloRows {
@@ -23,11 +24,8 @@ struct HaloRows {
 /// One pass of rows from their owners to their readers (SAR's fetch). All ranks must construct the matching
 /// object. The constructor allocates the buffers that it must not lack later, calls start() unless
 /// HaloStart::later is given, and returns. In a body of Communicator::agree a rank may fail anywhere: either
-/// no rank starts the exchange, or the ranks that wait for the failed one throw.
-///
-/// An exchange started in the body must be finished before the body's next collective call, including the
-/// start of another exchange; otherwise that call throws CommunicationError. A failing rank completes its
-/// exchanges before it reaches the next synchronization point.
+/// no rank starts the exchange, or the ranks that wait for the failed one throw. Between start and finish the
+/// ranks may make other collective calls, and start other exchanges.
 class HaloFetch : NonCopyable {
  public:
   /// `owned` [local rows, ...] is read until finish(); it must not change before.
@@ -36,7 +34,7 @@ class HaloFetch : NonCopyable {
   /// flight: the calls of peers throw CommunicationError.
   ~HaloFetch();
   /// Synchronizes (unless all ranks are known to arrive), then posts the first messages, also those of
-  /// `push`. Collective.
+  /// `push`. What fails after the synchronization is thrown by the next call that waits. Collective.
   void start(HaloPush* push = nullptr);
 
   /// Waits for the next stage of plan.halo, starts a later one, and returns the rows; empty after the last
@@ -55,4 +53,5 @@ class HaloFetch : NonCopyable {
   std::unique_ptr<Impl> impl_;
 };
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// Computes the halo numbers locally; each owner learns the numbers of its rows from its readers in one
 /// all_to_all.
@@ -26,12 +28,13 @@ void number_halo_rows(const Communicator& comm, std::vector<HaloRound>& rounds) 
   }
 }
 
-HaloPlan plan_halo(const std::vector<HaloRound>& rounds, Index stage_rows, int depth) {
-  HaloPlan plan{.rounds = &rounds,
+HaloPlan plan_halo(HaloRounds rounds, Index stage_rows, int depth, WireFormatPtr wire) {
+  HaloPlan plan{.rounds = std::move(rounds),
                 .stage_rows = stage_rows > 0 ? stage_rows : std::numeric_limits<Index>::max(),
                 .halo = {},
-                .depth = std::max(depth, 1)};
-  const Index rows = rounds.empty() ? 0 : rounds.back().first + rounds.back().recv_rows;
+                .depth = std::max(depth, 1),
+                .wire = std::move(wire)};
+  const Index rows = plan.rounds->empty() ? 0 : plan.rounds->back().first + plan.rounds->back().recv_rows;
   for (Index begin = 0; begin < rows;) {
     const Index end = begin + std::min(plan.stage_rows, rows - begin);
     plan.halo.push_back({begin, end});
@@ -40,14 +43,14 @@ HaloPlan plan_halo(const std::vector<HaloRound>& rounds, Index stage_rows, int d
   return plan;
 }
 
-void check_rounds(const std::vector<HaloRound>& rounds, const Tensor& owned) {
-  require<ShapeError>(owned.defined(), "a halo exchange needs a defined tensor");
+void check_rounds(const std::vector<HaloRound>& rounds, const Shape& owned) {
+  require<ShapeError>(owned.dims() > 0, "a halo exchange needs a defined tensor");
   for (const HaloRound& round : rounds)
-    require<ShapeError>(round.send_rows.empty() ||
-                            (round.send_rows.front() >= 0 && round.send_rows.back() < owned.num_rows()),
-                        "rank ", round.reader, " reads rows up to ",
-                        round.send_rows.empty() ? 0 : round.send_rows.back(), " of a tensor of shape ",
-                        owned.shape());
+    require<ShapeError>(
+        round.send_rows.empty() || (round.send_rows.front() >= 0 && round.send_rows.back() < owned[0]),
+        "rank ", round.reader, " reads rows up to ", round.send_rows.empty() ? 0 : round.send_rows.back(),
+        " of a tensor of shape ", owned);
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

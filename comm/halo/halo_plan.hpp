@@ -16,9 +16,11 @@
 #include <sar/core/tensor/tensor.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// The rows exchanged in round r = 1 .. P-1 of the rotation, seen from rank p.
 struct HaloRound {
@@ -34,6 +36,9 @@ struct HaloRound {
 /// Computes `first`, `reader_first` and `halo` of all rounds. Collective.
 void number_halo_rows(const Communicator& comm, std::vector<HaloRound>& rounds);
 
+/// The rounds of a halo, which graphs and plans share.
+using HaloRounds = std::shared_ptr<const std::vector<HaloRound>>;
+
 /// Rows [begin, end) of the halo, which are in memory together.
 struct HaloStage {
   Index begin = 0;
@@ -42,20 +47,22 @@ struct HaloStage {
   [[nodiscard]] Index size() const noexcept { return end - begin; }
 };
 
-/// The stages and the format of an exchange.
+/// The rows, stages and format of an exchange.
 struct HaloPlan {
-  const std::vector<HaloRound>* rounds = nullptr;  ///< must outlive the plan
-  Index stage_rows = 0;                            ///< of every stage but the last
-  PassVector<HaloStage> halo;                      ///< the stages of this rank's halo; none is empty
-  int depth = 1;                                   ///< stages in flight besides the one in use; at least 1
-  const WireFormat* wire = &wire_format<real>();
+  HaloRounds rounds;
+  Index stage_rows = 0;        ///< of every stage but the last
+  PassVector<HaloStage> halo;  ///< the stages of this rank's halo; none is empty
+  int depth = 1;               ///< stages in flight besides the one in use; at least 1
+  WireFormatPtr wire;
 };
 
 /// Returns a plan with stages of `stage_rows` rows; 0: one stage of all rows. All ranks must pass the same
 /// values.
-HaloPlan plan_halo(const std::vector<HaloRound>& rounds, Index stage_rows = 0, int depth = 1);
+HaloPlan plan_halo(HaloRounds rounds, Index stage_rows = 0, int depth = 1,
+                   WireFormatPtr wire = wire_format<real>());
 
-/// Throws ShapeError if the rounds contain rows that `owned` does not have.
-void check_rounds(const std::vector<HaloRound>& rounds, const Tensor& owned);
+/// Throws ShapeError if the rounds contain rows that a tensor of shape `owned` does not have.
+void check_rounds(const std::vector<HaloRound>& rounds, const Shape& owned);
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

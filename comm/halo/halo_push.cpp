@@ -15,7 +15,8 @@
 #include <deque>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 constexpr Index add_values = Index{1} << 14;  // approximate number of values a thread adds at a time
@@ -23,18 +24,19 @@ constexpr Index add_values = Index{1} << 14;  // approximate number of values a 
 }  // namespace
 
 struct HaloPush::Impl final : Exchange {
-  Impl(const Communicator& comm, const Tensor& sum_rows, HaloPlan halo_plan, ReduceOp reduce_op)
+  Impl(const Communicator& comm, const Shape& rows_of_sum, HaloPlan halo_plan, ReduceOp reduce_op)
       : Exchange(comm),
-        sum(sum_rows),
+        shape(rows_of_sum),
+        row_size(shape.row_size()),
         plan(std::move(halo_plan)),
         op(reduce_op),
-        inbox(comm, owned_traffic(comm, plan, sum.row_size())),
-        outbox(comm, halo_traffic(comm, plan, sum.row_size())),
-        packing(outbox.window(), *plan.wire, sum.row_size(), outbox.packets().largest()) {
-    check_rounds(*plan.rounds, sum);
+        inbox(comm, owned_traffic(comm, plan, row_size)),
+        outbox(comm, halo_traffic(comm, plan, row_size)),
+        packing(outbox.window(), *plan.wire, row_size, outbox.packets().largest()) {
+    check_rounds(*plan.rounds, shape);
     sink.resize(plan.wire->bytes(inbox.packets().largest()));
-    const Index rows = std::min(plan.stage_rows, sum.num_rows() * std::ssize(*plan.rounds));
-    most_held_bytes = plan.depth * plan.wire->bytes(rows * sum.row_size()) - std::ssize(sink);
+    const Index rows = std::min(plan.stage_rows, shape[0] * std::ssize(*plan.rounds));
+    most_held_bytes = plan.depth * plan.wire->bytes(rows * row_size) - std::ssize(sink);
   }
   ~Impl() override {
     trace_event(TraceLane::exchange, "push", start, trace_time());
@@ -81,15 +83,17 @@ struct HaloPush::Impl final : Exchange {
     return outgoing[packet.stage - dropped].data() + packet.offset;
   }
 
-  /// Waits for the first `stages` incoming stages and adds them.
-  void add_stages(std::size_t stages) {
+  /// Waits for the first `stages` incoming stages and adds them to `to`. Between the calls there is nothing
+  /// that may be added.
+  void add_stages(std::size_t stages, Tensor& to) {
+    sum = &to;
     to_add = std::min(stages, inbox.packets().num_stages());
     wait_until([&] { return inbox.packets().complete_stages(added) >= to_add; });
   }
   [[nodiscard]] Packing::Pack pack_of(const Packet& packet) const {
-    const Index first = (*plan.rounds)[packet.round].first * sum.row_size() + packet.begin;
-    return [wire = plan.wire, stage = outgoing[packet.stage - dropped], values = values_of(packet), first](
-               Index begin, Index end, std::byte* out) {
+    const Index first = (*plan.rounds)[packet.round].first * row_size + packet.begin;
+    return [wire = plan.wire.get(), stage = outgoing[packet.stage - dropped], values = values_of(packet),
+            first](Index begin, Index end, std::byte* out) {
       wire->pack(values + begin, first + begin, first + end, out);
     };
   }
@@ -111,8 +115,7 @@ struct HaloPush::Impl final : Exchange {
   /// another to it, so that the order of additions to a row does not depend on the threads.
   void add(std::size_t count) {
     const TraceScope scope("add rows", TraceKind::communication);
-    const Index row_size = sum.row_size();
-    Index values = 0, first = sum.num_rows(), last = 0;
+    Index values = 0, first = shape[0], last = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const Packet& packet = incoming[i].packet;
       const Array<std::int32_t>& rows = (*plan.rounds)[packet.round].send_rows;
@@ -130,7 +133,6 @@ struct HaloPush::Impl final : Exchange {
   void add(const Incoming& next, Index first, Index last) {
     const Packet& packet = next.packet;
     const Array<std::int32_t>& rows = (*plan.rounds)[packet.round].send_rows;
-    const Index row_size = sum.row_size();
     const auto in_packet = [&](Index row) {
       const auto at = std::lower_bound(rows.begin() + packet.begin / row_size,
                                        rows.begin() + (packet.end - 1) / row_size + 1, row);
@@ -138,12 +140,14 @@ struct HaloPush::Impl final : Exchange {
     };
     const Index begin = in_packet(first), end = in_packet(last);
     if (begin < end)
-      plan.wire->combine(sum, rows, begin, end, next.buffer.data() + plan.wire->bytes(begin - packet.begin),
+      plan.wire->combine(*sum, rows, begin, end, next.buffer.data() + plan.wire->bytes(begin - packet.begin),
                          op);
   }
 
   const std::int64_t start = trace_time();
-  Tensor sum;
+  const Shape shape;  // of the sum
+  const Index row_size;
+  Tensor* sum = nullptr;  // in add_stages()
   const HaloPlan plan;
   const ReduceOp op;
   Inbox inbox;
@@ -161,8 +165,8 @@ struct HaloPush::Impl final : Exchange {
   Packing packing;
 };
 
-HaloPush::HaloPush(const Communicator& comm, Tensor& sum, HaloPlan plan, HaloStart when, ReduceOp op)
-    : impl_(std::make_unique<Impl>(comm, sum, std::move(plan), op)) {
+HaloPush::HaloPush(const Communicator& comm, const Shape& rows, HaloPlan plan, HaloStart when, ReduceOp op)
+    : impl_(std::make_unique<Impl>(comm, rows, std::move(plan), op)) {
   if (when == HaloStart::now) start();
 }
 
@@ -171,40 +175,46 @@ HaloPush::~HaloPush() = default;
 void HaloPush::start() {
   impl_->synchronize();
   begin();
-  impl_->progress();  // posts receives, and leaves `sum` alone: the caller may still have to set it
+  try {
+    impl_->progress();  // posts receives
+  } catch (...) {
+    impl_->fail();
+  }
 }
 
 void HaloPush::begin() noexcept {
   impl_->begin();
 }
 
-void HaloPush::send(Tensor rows) {
+void HaloPush::send(Tensor rows, Tensor& sum) {
   Impl& push = *impl_;
   require<CommunicationError>(push.given < push.plan.halo.size(), "all ", push.given,
                               " stages of gradients were sent already");
   const Index count = push.plan.halo[push.given].size();
-  require<ShapeError>(rows.defined() && rows.shape() == push.sum.shape().with_rows(count), "a stage of ",
-                      count, " rows is sent as a tensor of shape ", rows.shape(),
-                      " to be added to one of shape ", push.sum.shape());
+  require<ShapeError>(
+      rows.defined() && rows.shape() == push.shape.with_rows(count) && sum.shape() == push.shape,
+      "a stage of ", count, " rows is sent as a tensor of shape ", rows.shape(),
+      " to be added to one of shape ", sum.shape(), ", expected ", push.shape);
   push.wait_until([&] { return push.given - push.dropped < static_cast<std::size_t>(push.plan.depth); });
   push.outgoing.push_back(std::move(rows));
   ++push.given;
   push.start_more();
   const auto depth = static_cast<std::size_t>(push.plan.depth);
-  if (push.given > depth) push.add_stages(push.given - depth);
+  if (push.given > depth) push.add_stages(push.given - depth, sum);
 }
 
 void HaloPush::progress() {
   impl_->progress();
 }
 
-void HaloPush::finish() {
+void HaloPush::finish(Tensor& sum) {
   Impl& push = *impl_;
   require<CommunicationError>(push.given == push.plan.halo.size(), "only ", push.given, " of ",
                               push.plan.halo.size(), " stages were sent");
-  push.add_stages(push.inbox.packets().num_stages());
+  push.add_stages(push.inbox.packets().num_stages(), sum);
   push.wait_until([&] { return push.outbox.done(); });
   push.end();
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

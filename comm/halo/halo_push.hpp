@@ -8,39 +8,40 @@
 
 #include <memory>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// Whether an exchange posts its first messages in its constructor or in start().
 enum class HaloStart { now, later };
 
-/// One pass of gradients from the readers of rows back to their owners, where they are combined with `sum`:
-/// added, or reduced to the maximum or minimum.
+/// One pass of gradients from the readers of rows back to their owners, where they are combined with `sum`
+/// [local rows, ...]: added, or reduced to the maximum or minimum.
 ///
 /// This rank sends the stages of plan.halo in order. Incoming rows are combined in the order of their
 /// readers' stages, and within a stage in the order of the rounds: stage k - depth in the k-th call of send()
 /// (counted from 0), all remaining ones in finish(). Between these calls, the caller may add its own rows to
-/// `sum`; the order of all additions is fixed.
+/// `sum`, or move it to other memory; the order of all additions is fixed.
 class HaloPush : NonCopyable {
  public:
-  /// `sum` [local rows, ...] changes only in send() and finish(). Buffers: at most `depth` outgoing and
-  /// `depth` incoming stages, besides the one that the caller is filling; more only if more of this rank's
-  /// rows than one stage belong to the same stage of their readers.
-  HaloPush(const Communicator& comm, Tensor& sum, HaloPlan plan, HaloStart start = HaloStart::now,
+  /// `rows`: the shape of `sum`. Buffers: at most `depth` outgoing and `depth` incoming stages, besides the
+  /// one that the caller is filling; more only if more of this rank's rows than one stage belong to the same
+  /// stage of their readers.
+  HaloPush(const Communicator& comm, const Shape& rows, HaloPlan plan, HaloStart start = HaloStart::now,
            ReduceOp op = ReduceOp::sum);
   ~HaloPush();   ///< as HaloFetch::~HaloFetch()
   void start();  ///< as HaloFetch::start()
 
   /// Starts sending the rows of the next stage; keeps the tensor until it has been sent. Before that, waits
   /// while `depth` stages are in flight, so that the memory of an older one can be reused; afterwards, waits
-  /// for the incoming rows of stage k - depth and adds them. Throws CommunicationError after the last stage,
-  /// ShapeError if the rows do not match the stage.
-  void send(Tensor rows);
-  /// Advances packets; never waits, never changes `sum`.
+  /// for the incoming rows of stage k - depth and adds them to `sum`. Throws CommunicationError after the
+  /// last stage, ShapeError if the rows do not match the stage.
+  void send(Tensor rows, Tensor& sum);
+  /// Advances packets; never waits.
   void progress();
-  /// Waits until all incoming rows are added and all sends are complete. Call it before finish() of a fetch
-  /// in flight: a peer may have to send gradients before it can receive more rows. Throws CommunicationError
-  /// if stages were not sent.
-  void finish();
+  /// Waits until all incoming rows are added to `sum` and all sends are complete. Call it before finish() of
+  /// a fetch in flight: a peer may have to send gradients before it can receive more rows. Throws
+  /// CommunicationError if stages were not sent.
+  void finish(Tensor& sum);
 
  private:
   friend class HaloFetch;
@@ -50,4 +51,5 @@ class HaloPush : NonCopyable {
   std::unique_ptr<Impl> impl_;
 };
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -114,11 +114,10 @@ class Int8Rows final : public WireFormat {
 
 }  // namespace
 
-std::unique_ptr<const WireFormat> make_int8_format(Index row_size, const RowDraws& draws) {
-  return std::make_unique<const Int8Rows>(row_size, draws);
+WireFormatPtr make_int8_format(Index row_size, const RowDraws& draws) {
+  return std::make_shared<const Int8Rows>(row_size, draws);
 }
 
 #include <sar/core/isa/isa_end.hpp>
 
-SAR_DISPATCH(std::unique_ptr<const WireFormat>, make_int8_format, (Index row_size, const RowDraws& draws),
-             (row_size, draws));
+SAR_DISPATCH(WireFormatPtr, make_int8_format, (Index row_size, const RowDraws& draws), (row_size, draws));

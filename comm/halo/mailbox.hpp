@@ -12,7 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// Approximate packet size: small enough to stay in the cache between packing and sending, and between
 /// arrival and addition; large enough to amortise the handshake of a large message.
@@ -22,7 +23,7 @@ inline constexpr std::size_t packet_bytes = std::size_t{1} << 19;
 struct Traffic {
   PassVector<int> peers;  ///< one per round
   Packets packets;
-  const WireFormat* wire;
+  WireFormatPtr wire;
 
   [[nodiscard]] Index bytes(const Packet& packet) const { return wire->bytes(packet.size()); }
 };
@@ -106,11 +107,12 @@ class Outbox {
   PassVector<char> started_;             // per packet
   PassVector<std::size_t> of_round_;     // packets in flight, per round
   PassVector<std::size_t> still_there_;  // unsent packets, per stage
-  std::size_t share_ = 1;                 // maximum packets in flight per reader
-  std::size_t first_ = 0;                 // first packet that was not started
+  std::size_t share_ = 1;                // maximum packets in flight per reader
+  std::size_t first_ = 0;                // first packet that was not started
   std::size_t left_ = 0;
   std::size_t left_stages_ = 0;
   bool giving_up_ = false;
 };
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -60,7 +60,6 @@ class ValuesAs : public WireFormat {
     return values * static_cast<Index>(sizeof(Value));
   }
   [[nodiscard]] bool as_stored() const override { return std::is_same_v<Value, real>; }
-  [[nodiscard]] bool permanent() const override { return true; }
 
   void pack(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
             std::byte* out) const override {
@@ -127,41 +126,46 @@ class Doubles final : public ValuesAs<real> {
   }
 };
 
+/// The one object of a format. It lives until the program ends, so the pointer counts nothing.
+template <class Format>
+WireFormatPtr the_format() {
+  static const Format format;
+  return {WireFormatPtr(), &format};
+}
+
 }  // namespace
 
-const WireFormat& float_format() {
-  static const ValuesAs<float> format;
-  return format;
+WireFormatPtr float_format() {
+  return the_format<ValuesAs<float>>();
 }
-const WireFormat& double_format() {
-  static const ValuesAs<double> format;
-  return format;
+WireFormatPtr double_format() {
+  return the_format<ValuesAs<double>>();
 }
-const WireFormat& wire_format_of_doubles() {
-  static const Doubles format;
-  return format;
+WireFormatPtr wire_format_of_doubles() {
+  return the_format<Doubles>();
 }
-const WireFormat& bfloat16_format() {
-  static const ValuesAs<Bfloat16> format;
-  return format;
+WireFormatPtr bfloat16_format() {
+  return the_format<ValuesAs<Bfloat16>>();
 }
 
 #include <sar/core/isa/isa_end.hpp>
 
-SAR_DISPATCH(const WireFormat&, float_format, (), ());
-SAR_DISPATCH(const WireFormat&, double_format, (), ());
-SAR_DISPATCH(const WireFormat&, wire_format_of_doubles, (), ());
-SAR_DISPATCH(const WireFormat&, bfloat16_format, (), ());
+SAR_DISPATCH(WireFormatPtr, float_format, (), ());
+SAR_DISPATCH(WireFormatPtr, double_format, (), ());
+SAR_DISPATCH(WireFormatPtr, wire_format_of_doubles, (), ());
+SAR_DISPATCH(WireFormatPtr, bfloat16_format, (), ());
 
 #if SAR_COMPILED_ONCE
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 template <class Value>
-const WireFormat& wire_format() {
+WireFormatPtr wire_format() {
   return std::is_same_v<Value, float> ? float_format() : double_format();
 }
-template const WireFormat& wire_format<float>();
-template const WireFormat& wire_format<double>();
+template WireFormatPtr wire_format<float>();
+template WireFormatPtr wire_format<double>();
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar
 #endif

@@ -1,6 +1,6 @@
 /// WireFormat: the number format of rows in messages. The halo exchange uses it for sizes, packing, unpacking
-/// and combining. A new format is a new instance in wire_format.cpp or int8_format.cpp, selected by
-/// HaloPlan::wire. Thread-safe for disjoint values.
+/// and combining. A new format is a new instance in wire_format.cpp or int8_format.cpp, which a HaloPlan
+/// holds. Thread-safe for disjoint values.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -13,7 +13,8 @@
 #include <memory>
 #include <span>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// Values are numbered row by row in the matrix M with rows M[i] = tensor[rows[i]].
 class WireFormat {
@@ -27,8 +28,6 @@ class WireFormat {
   /// Returns whether values are sent as they are in memory. Then contiguous rows are sent from the tensor,
   /// and rows are received in place, without a copy.
   [[nodiscard]] virtual bool as_stored() const = 0;
-  /// The object lives until the program ends, so that it can be kept from one pass to the next.
-  [[nodiscard]] virtual bool permanent() const { return false; }
   /// out = values [begin, end) of M
   virtual void pack(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
                     std::byte* out) const = 0;
@@ -42,20 +41,22 @@ class WireFormat {
                        const std::byte* packed, ReduceOp op) const = 0;
 };
 
+using WireFormatPtr = std::shared_ptr<const WireFormat>;
+
 /// Returns the format of Value: float or double. wire_format<real>() sends values as stored.
 template <class Value>
-const WireFormat& wire_format();
+WireFormatPtr wire_format();
 
 /// Returns the format for double-precision numbers in the memory of `real` tensors; rows have the size of
 /// doubles_shape(). Sent as stored; added in double precision (sum only).
-const WireFormat& wire_format_of_doubles();
+WireFormatPtr wire_format_of_doubles();
 inline constexpr Index reals_per_double = sizeof(double) / sizeof(real);
 inline Shape doubles_shape(const Shape& rows) {
   return {rows[0], rows.row_size() * reals_per_double};
 }
 
 /// Returns HaloFormat::bf16. A `double` is rounded to float first.
-const WireFormat& bfloat16_format();
+WireFormatPtr bfloat16_format();
 
 /// The random words that round a row: those of Random for `key` and the row's id.
 struct RowDraws {
@@ -65,6 +66,7 @@ struct RowDraws {
 };
 
 /// Returns HaloFormat::int8 for rows of `row_size` numbers. A `double` is rounded to float first.
-std::unique_ptr<const WireFormat> make_int8_format(Index row_size, const RowDraws& draws);
+WireFormatPtr make_int8_format(Index row_size, const RowDraws& draws);
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

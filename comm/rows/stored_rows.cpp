@@ -15,7 +15,8 @@
 #include <cstring>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 StoredRows::StoredRows(const Communicator& comm, const PartitionBook& book, const OwnRows& mine)
     : comm_(comm), book_(book), mine_(mine), row_bytes_(mine.shape.row_size() * mine.element_bytes) {
@@ -69,7 +70,7 @@ void StoredRows::noting_failure(FunctionRef<void()> call) {
   try {
     call();
   } catch (...) {
-    if (!comm_.in_agreement() && !failure_) failure_ = std::current_exception();
+    if (comm_.agree_depth() == 0 && !failure_) failure_ = std::current_exception();
     throw;
   }
 }
@@ -231,4 +232,5 @@ void StoredRows::apply(std::span<const Index> entries, const std::byte* rows) {
   }
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -1,5 +1,5 @@
-#include <sar/core/threads/matmul_precision.hpp>
 #include <sar/core/threads/in_loop.hpp>
+#include <sar/core/threads/matmul_precision.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/threads/side_blocks.hpp>
 
@@ -20,7 +20,8 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 /// States for the thread sanitizer, which cannot see into oneTBB: everything before a loop happens before
@@ -83,7 +84,7 @@ class QuietArithmetic : NonCopyable {
 #endif
 };
 
-thread_local const FunctionRef<void()>* current_poll = nullptr;
+thread_local PollScope* first_poll = nullptr;
 
 }  // namespace
 
@@ -101,15 +102,17 @@ int num_threads() {
   return std::max(1, std::min(static_cast<int>(limit), tbb::this_task_arena::max_concurrency()));
 }
 
-PollScope::PollScope(FunctionRef<void()> poll) : poll_(poll), outer_(current_poll) {
-  current_poll = &poll_;
+PollScope::PollScope(FunctionRef<void()> poll) : poll_(poll), next_(first_poll) {
+  if (next_ != nullptr) next_->before_ = this;
+  first_poll = this;
 }
 PollScope::~PollScope() {
-  current_poll = outer_;
+  (before_ != nullptr ? before_->next_ : first_poll) = next_;
+  if (next_ != nullptr) next_->before_ = before_;
 }
 
 void poll_progress() {
-  if (current_poll != nullptr) (*current_poll)();
+  for (PollScope* scope = first_poll; scope != nullptr; scope = scope->next_) scope->poll_();
 }
 
 void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
@@ -145,4 +148,5 @@ void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
       [&] { tbb::parallel_for(tbb::blocked_range<Index>(0, blocks), body_of_range, context); });
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// A non-owning reference to a callable: two pointers, no allocation. The callable must outlive it.
 template <class Signature>
@@ -48,20 +49,22 @@ class ThreadLimit : NonCopyable {
 };
 
 /// Lets communication progress while kernels run: during its lifetime, the thread that made it calls `poll`
-/// between the blocks that it runs in parallel loops. No other thread calls it. Scopes nest; the innermost is
-/// called.
+/// between the blocks that it runs in parallel loops. No other thread calls it, and the same thread must
+/// destroy it. Several may be alive, in any order of their ends; all are called.
 class PollScope : NonCopyable {
  public:
   explicit PollScope(FunctionRef<void()> poll);
   ~PollScope();
 
  private:
+  friend void poll_progress();
   FunctionRef<void()> poll_;
-  const FunctionRef<void()>* outer_;
+  PollScope* before_ = nullptr;
+  PollScope* next_;
 };
 
-/// Calls the innermost PollScope of this thread, if any. For loop bodies that take longer than communication
-/// should wait (a few hundred microseconds).
+/// Calls the PollScopes of this thread. For loop bodies that take longer than communication should wait (a
+/// few hundred microseconds).
 void poll_progress();
 
 /// Calls body(begin, end) for each block of `grain` elements of [0, n); the last block may be shorter. Blocks
@@ -92,4 +95,5 @@ T parallel_reduce(Index n, Index grain, T zero, const Map& map, const Combine& c
   return zero;
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

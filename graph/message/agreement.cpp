@@ -3,7 +3,8 @@
 
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 void add_arguments(CollectiveCall& call, const GraphOptions& options) {
   call.equal("mode", options.mode, name_of<HaloMode>)
@@ -20,4 +21,5 @@ Variable record_collective(const Communicator& comm, const Variable& value, Tape
   });
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

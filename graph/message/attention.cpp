@@ -16,7 +16,8 @@
 #include <utility>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 /// `width`: columns of the result, all heads together.
@@ -313,4 +314,5 @@ Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
       });
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

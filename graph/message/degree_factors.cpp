@@ -7,7 +7,8 @@
 #include <cmath>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 double value_of(DegreeFactor factor, double degree) {
@@ -74,4 +75,5 @@ Tensor halo_degree_factors(const GraphShardManager& graph, NodeDegree degree, De
   return kept = std::move(fetched);  // all ranks have it, or none
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -1,21 +1,16 @@
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/message/driver.hpp>
-#include <sar/graph/message/graph_plan.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
-Stage whole(const GraphShard& shard, const real* rows) {
-  return {shard, 0, shard.num_src_rows, rows};
-}
-
 /// What a timeline says of a stage.
-void describe(TraceScope& scope, const HaloStage& stage) {
+void describe(TraceScope& scope, const Stage& stage) {
   scope.detail("rows ", stage.begin, " to ", stage.end);
 }
 
@@ -25,13 +20,11 @@ class LocalParts {
  public:
   /// `rows`: how many there are to divide.
   LocalParts(const ShardKernel& kernel, std::size_t stages, Index rows, FunctionRef<void(Index, Index)> run)
-      : rows_(rows), stages_(static_cast<Index>(stages)), run_(run) {
-    parts_ = kernel.takes_parts() ? std::clamp<Index>(rows / least_rows, 1, std::max<Index>(stages_, 1)) : 1;
+      : rows_(rows), stages_(std::max<Index>(static_cast<Index>(stages), 1)), run_(run) {
+    parts_ = kernel.takes_parts() ? std::clamp<Index>(rows / least_rows, 1, stages_) : 1;
   }
-  /// Those that are computed before stage `k`.
-  void run_before(std::size_t k) {
-    run_until(static_cast<Index>(k) * parts_ / std::max<Index>(stages_, 1) + 1);
-  }
+  /// Those that belong to stage `k`.
+  void run_of_stage(std::size_t k) { run_until(static_cast<Index>(k) * parts_ / stages_ + 1); }
   void run_all() { run_until(parts_); }
 
  private:
@@ -47,84 +40,6 @@ class LocalParts {
   FunctionRef<void(Index begin, Index end)> run_;
   Index done_ = 0;
 };
-
-/// Gradients of halo rows: computed by the kernel stage by stage, and sent to the owners.
-class GradientSender {
- public:
-  /// `sum` is null when nothing is sent.
-  GradientSender(const Communicator& comm, const GraphPlan& plan, const Shape& shape, ShardKernel& kernel,
-                 Tensor* sum, ReduceOp op)
-      : plan_(plan), shape_(shape), kernel_(kernel) {
-    if (sum != nullptr) push_.emplace(comm, *sum, plan.push, HaloStart::later, op);
-  }
-
-  /// Together with a fetch, or alone.
-  void start(HaloFetch* fetch) {
-    if (fetch != nullptr)
-      fetch->start(push_ ? &*push_ : nullptr);
-    else if (push_)
-      push_->start();
-  }
-
-  void progress() {
-    if (push_) push_->progress();
-  }
-  void finish() {
-    if (push_) push_->finish();
-  }
-
-  /// The next stage of plan.fetch, with its rows.
-  void compute_and_send(const HaloRows& held) {
-    TraceScope scope("remote shard", TraceKind::compute);
-    describe(scope, held.stage);
-    if (!push_) return kernel_.backward(plan_.stage(held.stage, held.rows.data()), nullptr, false);
-    for (Index done = 0; done < held.stage.size();) {
-      const Index count = plan_.push.halo[next_].size();
-      send_next(held.rows.row(done));
-      done += count;
-    }
-  }
-  /// All stages, without rows; `between` runs after each.
-  void compute_and_send_all(FunctionRef<void(std::size_t stage)> between) {
-    while (next_ < plan_.push.halo.size()) {
-      {
-        TraceScope scope("remote shard", TraceKind::compute);
-        describe(scope, plan_.push.halo[next_]);
-        send_next(nullptr);
-      }
-      between(next_ - 1);
-    }
-  }
-
- private:
-  void send_next(const real* rows) {
-    const HaloStage& stage = plan_.push.halo[next_++];
-    Tensor gradient(shape_.with_rows(stage.size()));
-    kernel_.backward(plan_.stage(stage, rows), gradient.data(), false);
-    push_->send(std::move(gradient));
-  }
-
-  const GraphPlan& plan_;
-  Shape shape_;
-  ShardKernel& kernel_;
-  std::optional<HaloPush> push_;
-  std::size_t next_ = 0;  // stage of plan.push
-};
-
-/// The backward pass without communication: the halo rows are in memory behind the local source rows, or
-/// neither source rows nor their gradients are required.
-void backward_in_memory(const ShardedGraph& graph, const Tensor& src, ShardKernel& kernel, Tensor* grad_src,
-                        bool accumulate, FunctionRef<void()> local_work) {
-  const bool reads_rows = kernel.needs_source_in_backward();
-  const auto run = [&](const GraphShard& shard, Index first_row) {
-    kernel.backward(whole(shard, reads_rows ? src.row(first_row) : nullptr),
-                    grad_src != nullptr ? grad_src->row(first_row) : nullptr, accumulate);
-  };
-  run(graph.topology->local, 0);
-  run(graph.topology->remote, graph.topology->local.num_src_rows);
-  local_work();
-  kernel.finish_backward();
-}
 
 /// out += the doubles of `sums`, rounded
 void round_sums(const Tensor& sums, Tensor& out) {
@@ -144,133 +59,174 @@ Driver::Driver(std::shared_ptr<const ShardedGraph> graph, const GraphOptions& op
   if (keeps_rows && keeps_halo_rows(options)) kept_ = std::make_shared<std::vector<HaloRows>>();
 }
 
-void Driver::forward(const Tensor& src, ShardKernel& kernel, FunctionRef<void()> local_work) const {
-  const GraphTopology& graph = *graph_->topology;
-  const GraphShard &local = graph.local, &remote = graph.remote;
-  if (kept_ != nullptr) kept_->clear();
-  const bool fetches = src.defined() && !graph_->holds_halo() && graph.comm.size() > 1;
-  GraphPlan plan(graph, options_, src.shape(), {.fetch = fetches});
-  const PassFormats formats(graph, options_, draws_, src.shape().row_size());
-  plan.fetch.wire = &formats.rows();
-  std::optional<HaloFetch> fetch;
-  if (fetches) fetch.emplace(graph.comm, src, plan.fetch);
-  {
-    const auto progress = [&] {
-      if (fetch) fetch->progress();
-    };
-    const PollScope poll(progress);
-    local_work();
-    kernel.begin();
-    const auto run_part = [&](Index begin, Index end) {
-      Stage part = whole(local, src.defined() ? src.data() : nullptr);
-      if (begin > 0 || end < local.num_dst) part.first_row = begin, part.end_row = end;
-      kernel.accumulate(part);
-    };
-    // rows that are not fetched are one stage in memory
-    const std::size_t stages = fetch ? plan.fetch.halo.size() : remote.num_src_rows > 0 ? 1 : 0;
-    LocalParts parts(kernel, stages, local.num_dst, run_part);
-    for (std::size_t k = 0; k < stages; ++k) {
-      parts.run_before(k);
-      {
-        HaloRows held = fetch ? *fetch->next() : HaloRows{{0, remote.num_src_rows}, {}};
-        TraceScope scope("remote shard", TraceKind::compute);
-        describe(scope, held.stage);
-        const real* rows = fetch ? held.rows.data() : src.defined() ? src.row(local.num_src_rows) : nullptr;
-        kernel.accumulate(plan.stage(held.stage, rows));
-        if (fetch && kept_ != nullptr) kept_->push_back(std::move(held));
-      }
-      if (fetch) fetch->release();
-    }
-    parts.run_all();
-    if (fetch) fetch->finish();
-  }
-  kernel.finish();
+void Driver::forward(const Tensor& src, ShardKernel& kernel) const {
+  ForwardPass(*this, src).finish(kernel);
+}
+
+void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+                      const GradientPtr& gradient) const {
+  BackwardPass pass;
+  pass.start(*this, src, src_shape, kernel, gradient);
+  pass.finish(gradient);
 }
 
 void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                       bool accumulate, ReduceOp op) const {
   kernel.begin_backward();
-  add_gradients(src, src_shape, kernel, grad_src, accumulate, op, [] {});
+  BackwardPass pass;
+  pass.run(*this, src, src_shape, kernel, grad_src, accumulate, op);
+  pass.end(grad_src);
 }
 
-void Driver::add_gradients(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
-                           bool accumulate, ReduceOp op, FunctionRef<void()> local_work) const {
-  if (grad_src == nullptr || !kernel.gradients_in_double())
-    return run_backward(src, src_shape, kernel, grad_src, accumulate, op, local_work);
-  if (!accumulate) grad_src->fill(0);  // local_work may add to it
-  Tensor sums(doubles_shape(src_shape));
-  run_backward(src, src_shape, kernel, &sums, false, op, local_work);
-  round_sums(sums, *grad_src);
+ForwardPass::ForwardPass(const Driver& driver, const Tensor& src) : driver_(driver), src_(src) {
+  const GraphTopology& graph = driver_.graph();
+  if (src.defined() && driver_.rows_travel()) {
+    if (driver_.kept_ != nullptr) driver_.kept_->clear();
+    GraphPlan plan(graph, driver_.options_, driver_.draws_, src.shape(), {.fetch = true});
+    rows_.emplace(graph.remote, graph.comm, src, std::move(plan.fetch), driver_.kept_.get());
+  } else {
+    rows_.emplace(graph.remote, src.defined() ? src.row(graph.local.num_src_rows) : nullptr);
+  }
+  rows_->start(nullptr);
 }
 
-void Driver::run_backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
-                          bool accumulate, ReduceOp op, FunctionRef<void()> local_work) const {
-  const bool reads_rows = kernel.needs_source_in_backward();
-  if (graph_->holds_halo() || (!reads_rows && grad_src == nullptr))
-    return backward_in_memory(*graph_, src, kernel, grad_src, accumulate, local_work);
-  const GraphTopology& graph = *graph_->topology;
-  const bool fetches = reads_rows && kept_ == nullptr;
-  GraphPlan plan(graph, options_, src_shape, {.fetch = fetches, .push = grad_src != nullptr});
-  const PassFormats formats(graph, options_, draws_, src_shape.row_size());
-  plan.fetch.wire = &formats.rows();
-  plan.push.wire = kernel.gradients_in_double() ? &wire_format_of_doubles() : &formats.gradients();
-  const Shape grad_shape = grad_src != nullptr ? grad_src->shape() : src_shape;
-  bool adds = accumulate;
+void ForwardPass::finish(ShardKernel& kernel) {
+  const GraphShard& local = driver_.graph().local;
+  kernel.begin();
   const auto run_part = [&](Index begin, Index end) {
-    kernel.backward({graph.local, begin, end, reads_rows ? src.row(begin) : nullptr},
-                    grad_src != nullptr ? grad_src->row(begin) : nullptr, adds);
+    Stage part{local, 0, local.num_src_rows, src_.defined() ? src_.data() : nullptr};
+    if (begin > 0 || end < local.num_dst) part.first_row = begin, part.end_row = end;
+    kernel.accumulate(part);
   };
-  const std::size_t stages = fetches      ? plan.fetch.halo.size()
-                             : reads_rows ? kept_->size()
-                                          : plan.push.halo.size();
-  LocalParts parts(kernel, stages, graph.local.num_src_rows, run_part);
-
-  if (grad_src != nullptr && !accumulate && graph.comm.size() > 1) {  // gradients of others come at any time
-    grad_src->fill(0);
-    adds = true;
-  }
-  GradientSender sender(graph.comm, plan, grad_shape, kernel, grad_src, op);
-  if (fetches) {
-    HaloFetch fetch(graph.comm, src, plan.fetch, HaloStart::later);
-    sender.start(&fetch);
-    const auto progress = [&] { fetch.progress(), sender.progress(); };
-    const PollScope poll(progress);
-    for (std::size_t k = 0; k < stages; ++k) {
-      parts.run_before(k);
-      sender.compute_and_send(*fetch.next());
-      fetch.release();
+  LocalParts parts(kernel, rows_->num_stages(), local.num_dst, run_part);
+  for (std::size_t k = 0; k < rows_->num_stages(); ++k) {
+    parts.run_of_stage(k);
+    {
+      const Stage stage = rows_->next();
+      TraceScope scope("remote shard", TraceKind::compute);
+      describe(scope, stage);
+      kernel.accumulate(stage);
     }
-    parts.run_all();
-    local_work();
-    sender.finish();
-    fetch.finish();
-  } else {  // gradients of halo rows first: they travel while the local shard is computed
-    sender.start(nullptr);
-    const auto progress = [&] { sender.progress(); };
-    const PollScope poll(progress);
-    const auto run_parts = [&](std::size_t k) {
-      if (kernel.takes_parts()) parts.run_before(k);
-    };
-    if (!reads_rows) sender.compute_and_send_all(run_parts);
-    for (std::size_t k = 0; reads_rows && k < stages; ++k) {
-      sender.compute_and_send((*kept_)[k]);
-      run_parts(k);
-    }
-    parts.run_all();
-    local_work();
-    sender.finish();
+    rows_->release();
   }
-  kernel.finish_backward();
+  parts.run_all();
+  rows_->finish();
+  kernel.finish();
 }
 
-void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
-                      const GradientPtr& gradient, FunctionRef<void()> local_work) const {
+void ForwardPass::discard() {
+  for (std::size_t k = 0; k < rows_->num_stages(); ++k) {
+    (void)rows_->next();
+    rows_->release();
+  }
+  rows_->finish();
+}
+
+void BackwardPass::start(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+                         const GradientPtr& gradient) {
   kernel.begin_backward();  // before there is memory for the gradient: kernels give up what they kept
-  if (gradient == nullptr)
-    return add_gradients(src, src_shape, kernel, nullptr, false, ReduceOp::sum, local_work);
+  if (gradient == nullptr) return run(driver, src, src_shape, kernel, nullptr, false, ReduceOp::sum);
+  if (kernel.gradients_in_double()) {
+    doubles_ = Tensor(doubles_shape(src_shape));
+    return run(driver, src, src_shape, kernel, &doubles_, false, ReduceOp::sum);
+  }
   gradient->add([&](Tensor& sum, bool accumulate) {
-    add_gradients(src, src_shape, kernel, &sum, accumulate, ReduceOp::sum, local_work);
+    run(driver, src, src_shape, kernel, &sum, accumulate, ReduceOp::sum);
   });
 }
 
-}}  // namespace sar
+void BackwardPass::run(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+                       Tensor* grad_src, bool accumulate, ReduceOp op) {
+  const GraphTopology& graph = driver.graph();
+  const bool reads_rows = kernel.needs_source_in_backward(), travels = driver.rows_travel();
+  const bool fetches = travels && reads_rows && driver.kept_ == nullptr;
+  const bool pushes = travels && grad_src != nullptr;
+  GraphPlan plan(graph, driver.options_, driver.draws_, src_shape,
+                 {.fetch = fetches, .push = pushes, .in_double = kernel.gradients_in_double()});
+  if (pushes) {
+    if (!accumulate) grad_src->fill(0);  // gradients of others come at any time
+    accumulate = true;
+    push_stages_ = plan.push.halo;
+    push_.emplace(graph.comm, grad_src->shape(), std::move(plan.push), HaloStart::later, op);
+  }
+  if (fetches)
+    rows_.emplace(graph.remote, graph.comm, src, std::move(plan.fetch), nullptr);
+  else if (travels && reads_rows)
+    rows_.emplace(graph.remote, *driver.kept_);
+  else if (pushes)
+    rows_.emplace(graph.remote, push_stages_);
+  else
+    rows_.emplace(graph.remote, reads_rows ? src.row(graph.local.num_src_rows) : nullptr);
+
+  const auto run_part = [&](Index begin, Index end) {
+    kernel.backward({graph.local, begin, end, reads_rows ? src.row(begin) : nullptr},
+                    grad_src != nullptr ? grad_src->row(begin) : nullptr, accumulate);
+  };
+  LocalParts parts(kernel, rows_->num_stages(), graph.local.num_src_rows, run_part);
+  // Gradients of halo rows come first if the rows are here: they travel while the local shard is computed.
+  const bool stage_first = travels && !fetches && (reads_rows || pushes);
+  rows_->start(push_ ? &*push_ : nullptr);
+  in_flight_ = pushes || fetches;
+  for (std::size_t k = 0; k < rows_->num_stages(); ++k) {
+    if (!stage_first) parts.run_of_stage(k);
+    {
+      const Stage stage = rows_->next();
+      TraceScope scope("remote shard", TraceKind::compute);
+      describe(scope, stage);
+      if (push_)
+        send(stage, src_shape, kernel, *grad_src);
+      else
+        kernel.backward(stage,
+                        grad_src != nullptr ? grad_src->row(graph.local.num_src_rows + stage.begin) : nullptr,
+                        accumulate);
+    }
+    rows_->release();
+    if (stage_first && kernel.takes_parts()) parts.run_of_stage(k);
+  }
+  parts.run_all();
+  kernel.finish_backward();
+}
+
+/// Computes and sends the gradients of a stage, which is one stage of the push or several.
+void BackwardPass::send(const Stage& stage, const Shape& src_shape, ShardKernel& kernel, Tensor& grad_src) {
+  for (Index begin = stage.begin; begin < stage.end;) {
+    const HaloStage& part = push_stages_[next_++];
+    const real* rows =
+        stage.rows != nullptr ? stage.rows + (begin - stage.begin) * src_shape.row_size() : nullptr;
+    Tensor gradient(grad_src.shape().with_rows(part.size()));
+    kernel.backward({stage.shard, part.begin, part.end, rows}, gradient.data(), false);
+    push_->send(std::move(gradient), grad_src);
+    begin = part.end;
+  }
+}
+
+void BackwardPass::fail() noexcept {
+  failure_ = std::current_exception();
+  push_.reset();
+  rows_.reset();
+}
+
+void BackwardPass::finish(const GradientPtr& gradient) {
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  if (gradient == nullptr) return end(nullptr);
+  if (doubles_.defined()) {
+    end(&doubles_);
+    gradient->add([&](Tensor& sum, bool accumulate) {
+      if (!accumulate) sum.fill(0);
+      round_sums(doubles_, sum);
+    });
+    doubles_ = Tensor();
+  } else if (push_) {
+    gradient->add([&](Tensor& sum, bool) { end(&sum); });
+  } else {
+    end(nullptr);
+  }
+}
+
+void BackwardPass::end(Tensor* grad_src) {
+  if (push_) push_->finish(*grad_src);  // before the fetch: see HaloPush::finish()
+  rows_->finish();
+}
+
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -2,15 +2,18 @@
 /// a GraphPlan, passes the source rows of each stage to a kernel (ShardKernel), and sends their gradients to
 /// the owners.
 ///
-/// Overlap: parts of the local shard are computed between the halo stages, while messages are in flight. The
-/// order does not depend on which messages have arrived:
+/// A pass has two halves, so that other code can run while rows are in flight:
 ///
-///     forward                             local_work; for each stage: a part, then the stage
-///     backward, rows are fetched again    for each stage: a part, then the stage; local_work
-///     backward, only gradients are sent   for each stage: the stage, then a part; local_work
+///     ForwardPass     starts the fetch                finish(): computes
+///     BackwardPass    start(): computes and sends     finish(): adds the gradients that arrive
 ///
-/// local_work is the self term of a layer. The forward pass drops halo rows after use, or keeps them for the
-/// backward pass.
+/// Overlap within a pass: parts of the local shard are computed between the halo stages. The order does not
+/// depend on which messages have arrived:
+///
+///     forward, and backward if rows are fetched again    for each stage: a part, then the stage
+///     backward, only gradients are sent                  for each stage: the stage, then a part
+///
+/// The forward pass drops halo rows after use, or keeps them for the backward pass.
 ///
 /// Memory besides the operands, with d = pipeline_depth: the forward pass holds d + 1 stages. A backward pass
 /// that only sends gradients divides each stage into 8: it holds d / 2 stages of outgoing gradients, d / 2 of
@@ -22,15 +25,19 @@
 #include <sar/comm/halo/halo_fetch.hpp>
 #include <sar/comm/halo/halo_push.hpp>
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/graph/message/graph_plan.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
-#include <sar/graph/message/pass_formats.hpp>
+#include <sar/graph/message/source_rows.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
+#include <exception>
 #include <memory>
+#include <optional>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// Of one operation; its record holds a copy.
 class Driver {
@@ -41,30 +48,22 @@ class Driver {
 
   [[nodiscard]] const GraphTopology& graph() const noexcept { return *graph_->topology; }
 
-  /// Calls kernel.accumulate() for all stages. `local_work` runs before kernel.begin(), while the first rows
-  /// are in flight. `src`: [local sources, ...]; if it is undefined on all ranks, no rows are exchanged, and
-  /// each shard is one stage without rows. Collective.
-  void forward(
-      const Tensor& src, ShardKernel& kernel, FunctionRef<void()> local_work = [] {}) const;
-  /// Calls kernel.backward() for all stages. `src`: as in forward(), if the kernel needs its values.
-  /// `src_shape`: the shape of src. `grad_src`, of that shape, is added to if `accumulate` and overwritten
-  /// otherwise; null if no rank requires the gradient. `op` combines the gradients of one source; an op other
+  /// Both halves of a ForwardPass. Collective.
+  void forward(const Tensor& src, ShardKernel& kernel) const;
+  /// Both halves of a BackwardPass. Collective.
+  void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+                const GradientPtr& gradient) const;
+  /// The same with a tensor of shape `src_shape` for the gradient; null if no rank requires it. It is added
+  /// to if `accumulate` and overwritten otherwise. `op` combines the gradients of one source; an op other
   /// than sum needs `accumulate`. Collective.
   void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                 bool accumulate, ReduceOp op = ReduceOp::sum) const;
-  /// The same, adding to `gradient` (null: not required). `local_work` runs while the last gradients are in
-  /// flight. It may add to `gradient`, too, and must not communicate. Collective.
-  void backward(
-      const Tensor& src, const Shape& src_shape, ShardKernel& kernel, const GradientPtr& gradient,
-      FunctionRef<void()> local_work = [] {}) const;
 
  private:
-  /// backward() after kernel.begin_backward().
-  void add_gradients(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
-                     bool accumulate, ReduceOp op, FunctionRef<void()> local_work) const;
-  /// `grad_src` in doubles where the kernel has them.
-  void run_backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
-                    bool accumulate, ReduceOp op, FunctionRef<void()> local_work) const;
+  friend class ForwardPass;
+  friend class BackwardPass;
+  /// Whether rows of other ranks are neither here nor absent.
+  [[nodiscard]] bool rows_travel() const { return !graph_->holds_halo() && graph().comm.size() > 1; }
 
   std::shared_ptr<const ShardedGraph> graph_;
   GraphOptions options_;
@@ -72,4 +71,54 @@ class Driver {
   std::shared_ptr<std::vector<HaloRows>> kept_;  // of the forward pass; null: fetched again
 };
 
-}}  // namespace sar
+class ForwardPass : NonCopyable {
+ public:
+  /// Starts to fetch the halo rows of `src` [local sources, ...]. If src is undefined on all ranks, no rows
+  /// are exchanged, and each shard is one stage without rows. Collective.
+  ForwardPass(const Driver& driver, const Tensor& src);
+  /// Calls kernel.accumulate() for all stages. Collective.
+  void finish(ShardKernel& kernel);
+  /// Takes part in the exchange without computing. Collective.
+  void discard();
+  /// Whether rows are fetched. Local.
+  [[nodiscard]] bool in_flight() const noexcept { return rows_->in_flight(); }
+
+ private:
+  Driver driver_;
+  Tensor src_;
+  std::optional<SourceRows> rows_;
+};
+
+class BackwardPass : NonCopyable {
+ public:
+  /// Calls kernel.backward() for all stages and sends the gradients of halo rows. `src`: as in the forward
+  /// pass, if the kernel needs its values. `src_shape`: the shape of src. Adds this rank's gradients of its
+  /// own sources to `gradient` (null: not required). Collective.
+  void start(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+             const GradientPtr& gradient);
+  /// Adds the gradients from other ranks to the same `gradient`, to which others may have added meanwhile.
+  /// Collective.
+  void finish(const GradientPtr& gradient);
+  /// Whether start() has begun an exchange. Local.
+  [[nodiscard]] bool in_flight() const noexcept { return in_flight_; }
+  /// Gives the exchange up because of the exception being handled, which finish() throws. Local.
+  void fail() noexcept;
+
+ private:
+  friend class Driver;
+  void run(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+           Tensor* grad_src, bool accumulate, ReduceOp op);
+  void end(Tensor* grad_src);
+  void send(const Stage& stage, const Shape& src_shape, ShardKernel& kernel, Tensor& grad_src);
+
+  PassVector<HaloStage> push_stages_;
+  std::size_t next_ = 0;  // of push_stages_
+  std::optional<HaloPush> push_;
+  std::optional<SourceRows> rows_;
+  bool in_flight_ = false;
+  std::exception_ptr failure_;
+  Tensor doubles_;  // the gradient, if the kernel computes it in double precision
+};
+
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -11,7 +11,8 @@
 #include <limits>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 /// Values per node, from those of its edges on all ranks and back to the edges.
@@ -130,4 +131,5 @@ Variable edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy 
       });
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

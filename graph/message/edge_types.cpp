@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 EdgeTypes EdgeTypes::checked(Index num_edges, Index num_types, const char* operation) const {
   constexpr Index most_types = Index{1} << 16;
@@ -27,4 +28,5 @@ EdgeTypes EdgeTypes::checked(Index num_edges, Index num_types, const char* opera
   return EdgeTypes(std::move(types));
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

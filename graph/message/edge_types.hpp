@@ -10,7 +10,8 @@
 #include <type_traits>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// A number for each local edge, in the graph's order of edges. A cheap handle: copies, and the records of
 /// operations, share the numbers, 2 bytes an edge.
@@ -41,4 +42,5 @@ class EdgeTypes {
   RowIds ids_;  ///< where there are no types_
 };
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -1,7 +1,8 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/message/frame.hpp>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 const Variable& Frame::at(const std::string& field) const {
   const auto found = fields_.find(field);
@@ -17,4 +18,5 @@ std::vector<std::string> Frame::keys() const {
   return keys;
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// Fields by name. The first dimension of a field counts this rank's nodes (edges); whether it fits is
 /// checked, on all ranks together, by the operation that reads it.
@@ -46,4 +47,5 @@ struct Frames {
         dst(is_homogeneous ? src : std::make_shared<Frame>("dstdata")) {}
 };
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

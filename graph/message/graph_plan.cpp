@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 /// A stage has 1 / stages_of_owned_rows of the rows of the largest rank, but at least least_bytes. A forward
@@ -35,18 +36,40 @@ StageRows stage_rows(const GraphTopology& graph, const GraphOptions& options, co
   return {rows / pushes_per_fetch * pushes_per_fetch, rows / pushes_per_fetch};
 }
 
-}  // namespace
-
-GraphPlan::GraphPlan(const GraphTopology& graph, const GraphOptions& options, const Shape& rows,
-                     const Travels& travels)
-    : remote_(&graph.remote) {
-  const StageRows sizes = stage_rows(graph, options, rows, travels.fetch && travels.push);
-  const Index pushes = std::max<Index>(sizes.fetch / sizes.push / 2, 1) * options.pipeline_depth;
-  if (travels.push)
-    push = plan_halo(graph.rounds(), sizes.push, static_cast<int>(std::min(pushes, most_depth)));
-  if (travels.fetch)
-    fetch = plan_halo(graph.rounds(), options.mode == HaloMode::one_shot ? 0 : sizes.fetch,
-                      options.pipeline_depth);
+/// `draws`: what rounds the rows of int8.
+WireFormatPtr wire_of(HaloFormat format, Index row_size, const RowDraws& draws) {
+  switch (format) {
+    case HaloFormat::exact:
+      return wire_format<real>();
+    case HaloFormat::bf16:
+      return bfloat16_format();
+    case HaloFormat::int8:
+      return make_int8_format(row_size, draws);
+  }
+  return nullptr;
 }
 
-}}  // namespace sar
+}  // namespace
+
+GraphPlan::GraphPlan(const GraphTopology& graph, const GraphOptions& options, const HaloDraws& draws,
+                     const Shape& rows, const Travels& travels)
+    : remote_(&graph.remote) {
+  const StageRows sizes = stage_rows(graph, options, rows, travels.fetch && travels.push);
+  if (travels.push) {
+    const Index pushes = std::max<Index>(sizes.fetch / sizes.push / 2, 1) * options.pipeline_depth;
+    const RowDraws of_halo{.key = Random(draws.gradients).key(),
+                           .owned_ids = {},
+                           .first_halo_id = static_cast<Index>(graph.comm.rank()) << 32};
+    push = plan_halo(graph.shared_rounds, sizes.push, static_cast<int>(std::min(pushes, most_depth)),
+                     travels.in_double ? wire_format_of_doubles()
+                                       : wire_of(options.halo_format, rows.row_size(), of_halo));
+  }
+  if (travels.fetch)
+    fetch = plan_halo(graph.shared_rounds, options.mode == HaloMode::one_shot ? 0 : sizes.fetch,
+                      options.pipeline_depth,
+                      wire_of(options.halo_format, rows.row_size(),
+                              {.key = Random(draws.rows).key(), .owned_ids = graph.src_ids()}));
+}
+
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -1,25 +1,28 @@
-/// GraphPlan: the stages in which an operation exchanges the halo rows of a graph. It converts the mode,
-/// max_halo_bytes and pipeline_depth to HaloPlans. This bounds the memory of message passing. The mode also
-/// determines whether halo rows are kept (keeps_halo_rows).
+/// GraphPlan: the stages and formats in which a pass exchanges the halo rows of a graph. It converts the
+/// mode, max_halo_bytes, pipeline_depth and halo_format to HaloPlans. This bounds the memory of message
+/// passing. The mode also determines whether halo rows are kept (keeps_halo_rows).
 #pragma once
 
 #include <sar/comm/halo/halo_plan.hpp>
 #include <sar/graph/message/graph_options.hpp>
+#include <sar/graph/message/halo_step.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 class GraphPlan {
  public:
   /// The exchanges of a pass. If both are set, rows are received while gradients are sent.
   struct Travels {
-    bool fetch = false;  ///< source rows
-    bool push = false;   ///< their gradients
+    bool fetch = false;      ///< source rows
+    bool push = false;       ///< their gradients
+    bool in_double = false;  ///< gradients are doubles, whatever the halo format
   };
-  /// For source rows of shape `rows`.
-  GraphPlan(const GraphTopology& graph, const GraphOptions& options, const Shape& rows,
-            const Travels& travels);
+  /// For source rows of shape `rows`. `draws`: of the operation.
+  GraphPlan(const GraphTopology& graph, const GraphOptions& options, const HaloDraws& draws,
+            const Shape& rows, const Travels& travels);
 
   HaloPlan fetch;  ///< of source rows, if they travel
   /// Of gradients, if they travel. It divides each stage of a fetch, of this pass or of the forward pass,
@@ -40,4 +43,5 @@ class GraphPlan {
   return options.mode != HaloMode::rematerialize;
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

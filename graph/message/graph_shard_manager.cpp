@@ -5,7 +5,8 @@
 
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 const GraphOptions& checked(const GraphOptions& options) {
@@ -138,4 +139,5 @@ LocalScope::~LocalScope() {
   for (const auto& frame : {frames_->src, frames_->dst, frames_->edge}) *frame = std::move(before_[k++]);
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

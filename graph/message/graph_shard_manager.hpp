@@ -19,12 +19,14 @@
 #include <sar/graph/message/frame.hpp>
 #include <sar/graph/message/graph_options.hpp>
 #include <sar/graph/message/message.hpp>
+#include <sar/graph/message/started_sum.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <memory>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 class DistributedBlock;
 class LocalScope;
@@ -58,12 +60,10 @@ class GraphShardManager {
   /// match the graph or operands do not broadcast, InputError if message, widths, required gradients or
   /// options differ between ranks.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, Variable base = {}) const;
-  /// The same with a base that is computed by make_base() while the first halo rows are in flight, and
-  /// differentiated while the last gradients are in flight: the self term of a layer. If make_base() returns
-  /// an undefined Variable, nothing is added. Neither make_base() nor the backward pass of its operations may
-  /// communicate. Their exceptions are thrown on all ranks.
-  [[nodiscard]] Variable update_all(const Message& message, Reduce reduce,
-                                    FunctionRef<Variable()> make_base) const;
+  /// Starts the same and returns while the halo rows are in flight: finish() of the result computes. What
+  /// runs in between, such as the self term of a layer, overlaps with communication, forward and backward.
+  /// Collective.
+  [[nodiscard]] StartedSum start_update_all(const Message& message, Reduce reduce) const;
   /// The same with a user-defined message: any differentiable function of a chunk of at most
   /// options().edge_block edges. Memory does not depend on the number of edges. Captured variables, such as
   /// parameters, receive gradients without being declared. The backward pass computes the messages again.
@@ -179,4 +179,5 @@ class DistributedBlock : public GraphShardManager {
   explicit DistributedBlock(GraphShardManager graph) : GraphShardManager(std::move(graph)) {}
 };
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

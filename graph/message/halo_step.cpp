@@ -2,7 +2,8 @@
 
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 constexpr std::uint64_t halo_stream = std::uint64_t{1} << 42;  // and twice the operation; + 1 for gradients
@@ -45,4 +46,5 @@ HaloDraws HaloDraws::of_next_operation(const GraphOptions& options) {
   return {.rows = rows, .gradients = gradients};
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -6,7 +6,8 @@
 
 #include <algorithm>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 /// Copies rows of the stages to where they are held, and gradients back.
@@ -78,4 +79,5 @@ void HeldRows::push(const Tensor& gradient) const {
   driver_.backward(x_, x_.shape(), kernel, gradient_);
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

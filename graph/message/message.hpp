@@ -15,7 +15,8 @@
 #include <string>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// What travels along an edge.
 struct Message {
@@ -135,4 +136,5 @@ inline constexpr ReduceFunction max{Reduce::max};
 inline constexpr ReduceFunction min{Reduce::min};  ///< as max; NaN is smaller than all numbers
 
 }  // namespace fn
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

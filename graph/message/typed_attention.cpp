@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 EdgeTypes check(const GraphShardManager& graph, const Variable& key_value, const Variable& query,
@@ -111,4 +112,5 @@ Variable typed_attention(const GraphShardManager& graph, const Variable& key_val
       });
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -4,7 +4,8 @@
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// For an edge e = (u, v) of type r and a head h
 ///
@@ -26,4 +27,5 @@ namespace sar { inline namespace SAR_PRECISION {
                                        const Variable& query, const Variable& att, const Variable& msg,
                                        const EdgeTypes& types);
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

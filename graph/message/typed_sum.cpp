@@ -5,15 +5,20 @@
 #include <sar/graph/kernels/typed_sum_kernel.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/split_backward.hpp>
 #include <sar/graph/message/typed_sum.hpp>
 
+#include <memory>
+#include <optional>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 TypedMatrices::Sizes sizes_of(const Shape& w) {
-  return {.types = w[0], .blocks = w.dims() == 4 ? w[1] : 1, .rows = w[w.dims() - 2], .cols = w[w.dims() - 1]};
+  return {
+      .types = w[0], .blocks = w.dims() == 4 ? w[1] : 1, .rows = w[w.dims() - 2], .cols = w[w.dims() - 1]};
 }
 
 /// What a rank checks by itself.
@@ -24,10 +29,10 @@ void check(const GraphShardManager& graph, const Variable& x, const Variable& we
                       "typed_sum got matrices of shape ", w,
                       "; it must be [types, in, out] or [types, blocks, in / blocks, out / blocks]");
   const TypedMatrices::Sizes sizes = sizes_of(w);
-  require<ShapeError>(
-      x.defined() && x.shape() == Shape{graph.num_src_nodes(), sizes.blocks * sizes.rows},
-      "typed_sum got source rows of shape ", x.shape(), "; on rank ", graph.comm().rank(), " it must be ",
-      Shape{graph.num_src_nodes(), sizes.blocks * sizes.rows}, " for matrices ", w);
+  require<ShapeError>(x.defined() && x.shape() == Shape{graph.num_src_nodes(), sizes.blocks * sizes.rows},
+                      "typed_sum got source rows of shape ", x.shape(), "; on rank ", graph.comm().rank(),
+                      " it must be ", Shape{graph.num_src_nodes(), sizes.blocks * sizes.rows},
+                      " for matrices ", w);
   const Shape& c = edge_weight.shape();
   require<ShapeError>(
       !edge_weight.defined() || (c.dims() > 0 && c[0] == graph.num_edges() && c.row_size() == 1),
@@ -53,27 +58,24 @@ struct TypedPass {
             .edge_weight = edge_weight.defined() ? edge_weight.value().data() : nullptr};
   }
 
-  Tensor forward(const Driver& driver, FunctionRef<Variable()> make_base, GradientPtr& base_gradient) const {
+  [[nodiscard]] Shape shape(const Driver& driver) const {
+    const TypedMatrices::Sizes sizes = sizes_of(weight.shape());
+    return {driver.graph().local.num_dst, sizes.blocks * sizes.cols};
+  }
+
+  Tensor forward(const Driver& driver, ForwardPass& rows, Variable base) const {
     const TraceScope scope("typed_sum", TraceKind::compute);
     TypedSumKernel kernel(operands());
-    Tensor out;
-    driver.forward(x, kernel, [&] {
-      Variable base = make_base();
-      const Shape shape{driver.graph().local.num_dst, kernel.width()};
-      require<ShapeError>(!base.defined() || base.shape() == shape, "a base of shape ", base.shape(),
-                          " for a result of shape ", shape);
-      if (Tape::current() != nullptr) base_gradient = base.gradient();
-      const bool has_base = base.defined();
-      out = has_base ? take_value(base) : Tensor(shape);
-      base = Variable();
-      if (!out.unique()) out = out.clone();
-      kernel.set_output(out.data(), has_base);
-    });
+    const bool has_base = base.defined();
+    Tensor out = has_base ? take_value(base) : Tensor(shape(driver));
+    base = Variable();
+    if (!out.unique()) out = out.clone();
+    kernel.set_output(out.data(), has_base);
+    rows.finish(kernel);
     return out;
   }
 
-  /// `base_backward` runs while gradients travel.
-  void backward(const Driver& driver, Tensor grad, FunctionRef<void()> base_backward) const {
+  void backward(const Driver& driver, BackwardPass& rows, const Tensor& grad) const {
     const TraceScope scope("typed_sum backward", TraceKind::compute);
     Tensor grad_weight, grad_edge_weight;
     if (weight.requires_grad()) grad_weight = Tensor::zeros(weight.shape());
@@ -84,21 +86,53 @@ struct TypedPass {
     o.grad_weight = grad_weight.defined() ? grad_weight.data() : nullptr;
     o.grad_edge_weight = grad_edge_weight.defined() ? grad_edge_weight.data() : nullptr;
     TypedSumKernel kernel(o);
-    driver.backward(x, x_shape, kernel, gradient, [&] {
-      grad = Tensor();
-      base_backward();
-    });
+    rows.start(driver, x, x_shape, kernel, gradient);
     if (grad_weight.defined()) weight.gradient()->add(std::move(grad_weight));
     if (grad_edge_weight.defined()) edge_weight.gradient()->add(std::move(grad_edge_weight));
   }
 };
 
+/// A sum whose source rows are in flight.
+class StartedTypedSum final : public StartedSum::Operation {
+ public:
+  StartedTypedSum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
+                  const EdgeTypes& types, const Variable& edge_weight)
+      : pass_{x.value(), x.shape(), x.gradient(), weight, types, edge_weight},
+        recorded_(recording({&x, &weight, &edge_weight})),
+        driver_(graph.shards(), graph.options(), recorded_ && pass_.reads_x()),
+        split_(recorded_ ? std::optional<SplitBackward>(std::in_place, graph.comm(), pass_.gradient)
+                         : std::nullopt),
+        rows_(driver_, pass_.x) {}
+
+  [[nodiscard]] Shape shape() const override { return pass_.shape(driver_); }
+  Variable finish(Variable base) override {
+    const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
+    Tensor out = pass_.forward(driver_, rows_, std::move(base));
+    if (!recorded_ && base_gradient == nullptr) return out;
+    if (!recorded_ || !pass_.reads_x()) pass_.x = Tensor();
+    return record(std::move(out), [base_gradient, pass = std::move(pass_), driver = driver_,
+                                   split = split_](const Tensor& grad) {
+      if (base_gradient != nullptr) base_gradient->add(grad);
+      if (split) split->run([&](BackwardPass& rows) { pass.backward(driver, rows, grad); });
+    });
+  }
+  void discard() override { rows_.discard(); }
+  [[nodiscard]] bool in_flight() const override { return rows_.in_flight(); }
+
+ private:
+  TypedPass pass_;
+  bool recorded_;
+  Driver driver_;
+  std::optional<SplitBackward> split_;
+  ForwardPass rows_;
+};
+
 }  // namespace
 
-Variable typed_sum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
-                   const EdgeTypes& types, const Variable& edge_weight, FunctionRef<Variable()> make_base) {
+StartedSum start_typed_sum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
+                           const EdgeTypes& types, const Variable& edge_weight) {
   EdgeTypes numbers;
-  return collective(
+  return StartedSum(
       graph.comm(),
       [&] {
         check(graph, x, weight, edge_weight);
@@ -113,21 +147,13 @@ Variable typed_sum(const GraphShardManager& graph, const Variable& x, const Vari
             .equal("wish for the edge weights' gradient", edge_weight.requires_grad())
             .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
       },
-      [&]() -> Variable {
-        TypedPass pass{x.value(), x.shape(), x.gradient(), weight, numbers, edge_weight};
-        const bool recorded = recording({&x, &weight, &edge_weight});
-        const Driver driver(graph.shards(), graph.options(), recorded && pass.reads_x());
-        GradientPtr base_gradient;
-        Tape* const tape = Tape::current();
-        const std::size_t first_of_base = tape != nullptr ? tape->num_records() : 0;
-        Tensor out = pass.forward(driver, make_base, base_gradient);
-        if (!recorded && base_gradient == nullptr) return out;
-        if (!recorded || !pass.reads_x()) pass.x = Tensor();
-        return record_collective(graph.comm(), std::move(out), [=](Tensor grad) {
-          if (base_gradient != nullptr) base_gradient->add(grad);
-          if (recorded) pass.backward(driver, std::move(grad), [&] { tape->run_back_to(first_of_base); });
-        });
-      });
+      [&] { return std::make_unique<StartedTypedSum>(graph, x, weight, numbers, edge_weight); }, "typed_sum");
 }
 
-}}  // namespace sar
+Variable typed_sum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
+                   const EdgeTypes& types, const Variable& edge_weight, Variable base) {
+  return start_typed_sum(graph, x, weight, types, edge_weight).finish(std::move(base));
+}
+
+}  // namespace SAR_PRECISION
+}  // namespace sar

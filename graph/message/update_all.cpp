@@ -13,14 +13,17 @@
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/split_backward.hpp>
 #include <sar/graph/message/trace_names.hpp>
 
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 using Result = BinaryKernel::Result;
@@ -112,25 +115,31 @@ class MessagePass {
     }
   }
 
-  /// The result; `make_base` runs while the first rows travel and is added to (sum, mean only).
-  Variable run(FunctionRef<Variable()> make_base) {
+  [[nodiscard]] bool is_extremum() const { return result_ == Result::max || result_ == Result::min; }
+  [[nodiscard]] Driver driver() const {
+    return {graph_, options_, recorded_ && needs_value(MessageTarget::u)};
+  }
+  [[nodiscard]] const Tensor& source_rows() const { return side(MessageTarget::u).value; }
+  /// Of the gradients that are recorded, if any.
+  [[nodiscard]] std::optional<SplitBackward> split_backward() const {
+    if (!recorded_) return std::nullopt;
+    return std::optional<SplitBackward>(std::in_place, graph_->topology->comm,
+                                        side(MessageTarget::u).gradient);
+  }
+
+  /// The result, added to `base` (sum and mean only) if it is defined. Leaves the pass to the record.
+  Variable finish(const Driver& driver, ForwardPass& forward_pass, const std::optional<SplitBackward>& split,
+                  Variable base) {
     TraceScope scope(result_ == Result::edges ? "apply_edges" : "update_all", TraceKind::compute);
     describe(scope);
-    const Driver driver(graph_, options_, recorded_ && needs_value(MessageTarget::u));
     const Shape shape = row_.shape(result_ == Result::edges ? graph_->topology->num_edges()
                                                             : graph_->topology->local.num_dst);
-    GradientPtr base_gradient;
-    Tape* const tape = Tape::current();
-    const std::size_t first_of_base = tape != nullptr ? tape->num_records() : 0;
-    Tensor out;
+    const bool has_base = base.defined();
+    const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
+    Tensor out = has_base ? own_values(std::move(base), shape) : Tensor(shape);
     const auto forward = [&](auto& kernel) {
-      driver.forward(side(MessageTarget::u).value, kernel, [&] {
-        Variable base = make_base();
-        const bool has_base = base.defined();
-        if (tape != nullptr) base_gradient = base.gradient();
-        out = has_base ? own_values(std::move(base), shape) : Tensor(shape);
-        kernel.set_output(out.data(), has_base);
-      });
+      kernel.set_output(out.data(), has_base);
+      forward_pass.finish(kernel);
     };
     const bool sum_of_edge_rows = result_ == Result::sum && row_.is_copy() && lhs_ == MessageTarget::e;
     if (linear_ || sum_of_edge_rows) {
@@ -145,11 +154,10 @@ class MessagePass {
                            .in_double = in_double()});
       forward(kernel);
     } else {
-      const bool extremum = result_ == Result::max || result_ == Result::min;
-      if (extremum) argmax_ = std::make_shared<Array<local_index>>(shape.size());
+      if (is_extremum()) argmax_ = std::make_shared<Array<local_index>>(shape.size());
       BinaryKernel::Operands operands = kernel_operands();
       operands.dst_scale = scales_.of_destinations();
-      if (extremum) operands.edge_ids = graph_->topology->edge_ids().data();
+      if (is_extremum()) operands.edge_ids = graph_->topology->edge_ids().data();
       forward(*make_binary_kernel(std::move(operands)));
     }
 
@@ -157,11 +165,10 @@ class MessagePass {
     for (const MessageTarget target : {lhs_, rhs_})
       if (!recorded_ || !needs_value(target)) side(target).value = Tensor();
     gathered_ = nullptr;
-    const Communicator comm = graph_->topology->comm;
-    return record_collective(comm, std::move(out), [=, pass = std::move(*this)](Tensor grad) {
+    return record(std::move(out), [=, pass = std::move(*this)](Tensor grad) mutable {
       if (base_gradient != nullptr) base_gradient->add(grad);
-      if (!pass.recorded_) return;
-      pass.backward(driver, std::move(grad), [&] { tape->run_back_to(first_of_base); });
+      if (!split) return;
+      split->run([&](BackwardPass& rows) { pass.backward(driver, rows, std::exchange(grad, Tensor())); });
     });
   }
 
@@ -217,8 +224,7 @@ class MessagePass {
                  trace_name(options_.mode));
   }
 
-  /// `base_backward` runs while gradients travel.
-  void backward(const Driver& driver, Tensor grad, FunctionRef<void()> base_backward) const {
+  void backward(const Driver& driver, BackwardPass& rows, Tensor grad) const {
     TraceScope scope(result_ == Result::edges ? "apply_edges backward" : "update_all backward",
                      TraceKind::compute);
     describe(scope);
@@ -227,12 +233,7 @@ class MessagePass {
     Tensor grad_e;
     if (wants(MessageTarget::v)) grad_v = Tensor::zeros(side(MessageTarget::v).shape);
     if (wants(MessageTarget::e)) grad_e = Tensor(side(MessageTarget::e).shape);
-    const auto run = [&](ShardKernel&& kernel) {
-      driver.backward(u.value, u.shape, kernel, u.gradient, [&] {
-        grad = Tensor();  // the base has a handle of its own, in whose memory it may work
-        base_backward();
-      });
-    };
+    const auto run = [&](ShardKernel&& kernel) { rows.start(driver, u.value, u.shape, kernel, u.gradient); };
     if (linear_) {
       run(LinearKernel({.width = row_.width(),
                         .heads = edge_heads(),
@@ -313,49 +314,96 @@ CollectiveCall collective_call(const GraphShardManager& graph, const char* opera
       .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
 }
 
-Variable run_update_all(const GraphShardManager& graph, const Message& message, Reduce reduce,
-                        FunctionRef<Variable()> make_base) {
-  if (reduce == Reduce::sum || reduce == Reduce::mean)
-    return MessagePass(graph, message, Result::sum, reduce == Reduce::mean).run(make_base);
-  const Result result = reduce == Reduce::max ? Result::max : Result::min;
-  Variable base;
-  Variable extremum = MessagePass(graph, message, result, false).run([&] {
-    base = make_base();
-    return Variable();
-  });
-  if (!base.defined()) return extremum;
-  require<ShapeError>(base.shape() == extremum.shape(), "a base of shape ", base.shape(),
-                      " for a result of shape ", extremum.shape());
-  return add(std::move(base), std::move(extremum));
+Result result_of(Reduce reduce) {
+  return reduce == Reduce::max ? Result::max : reduce == Reduce::min ? Result::min : Result::sum;
 }
 
-/// scaled_sum() with passes of their own for the factors.
-Variable sum_between_scales(const GraphShardManager& graph, Message message, const SumFactors& factors,
-                            FunctionRef<Variable()> make_base) {
-  if (factors.src)
-    message.u = scale_rows(std::move(message.u), degree_factors(graph, factors.src_degree, *factors.src));
-  Variable base;
-  Variable sum = graph.update_all(message, Reduce::sum, [&] {
-    base = make_base();
-    return Variable();
-  });
-  if (factors.dst) sum = scale_rows(std::move(sum), degree_factors(graph, NodeDegree::in, *factors.dst));
-  return base.defined() ? add(std::move(base), std::move(sum)) : sum;
-}
+/// A message whose source rows are in flight.
+class StartedMessage final : public StartedSum::Operation {
+ public:
+  explicit StartedMessage(MessagePass pass)
+      : pass_(std::move(pass)),
+        driver_(pass_.driver()),
+        split_(pass_.split_backward()),
+        rows_(driver_, pass_.source_rows()) {}
+  StartedMessage(const GraphShardManager& graph, const Message& message, Reduce reduce)
+      : StartedMessage(MessagePass(graph, message, result_of(reduce), reduce == Reduce::mean)) {}
+
+  Variable finish(Variable base) override {
+    if (!pass_.is_extremum() || !base.defined()) return pass_.finish(driver_, rows_, split_, std::move(base));
+    Variable extremum = pass_.finish(driver_, rows_, split_, {});
+    require<ShapeError>(base.shape() == extremum.shape(), "a base of shape ", base.shape(),
+                        " for a result of shape ", extremum.shape());
+    return add(std::move(base), std::move(extremum));
+  }
+  void discard() override { rows_.discard(); }
+  [[nodiscard]] bool in_flight() const override { return rows_.in_flight(); }
+
+ private:
+  MessagePass pass_;
+  Driver driver_;
+  std::optional<SplitBackward> split_;
+  ForwardPass rows_;
+};
+
+/// A scaled sum with passes of their own for the factors.
+class SumBetweenScales final : public StartedSum::Operation {
+ public:
+  SumBetweenScales(const GraphShardManager& graph, const Message& message, const SumFactors& factors)
+      : graph_(graph), factor_(factors.dst), sum_(graph, message, Reduce::sum) {}
+
+  Variable finish(Variable base) override {
+    Variable sum = sum_.finish({});
+    if (factor_) sum = scale_rows(std::move(sum), degree_factors(graph_, NodeDegree::in, *factor_));
+    return base.defined() ? add(std::move(base), std::move(sum)) : sum;
+  }
+  void discard() override { sum_.discard(); }
+  [[nodiscard]] bool in_flight() const override { return sum_.in_flight(); }
+
+ private:
+  GraphShardManager graph_;
+  std::optional<DegreeFactor> factor_;
+  StartedMessage sum_;
+};
 
 }  // namespace
 
+StartedSum start_scaled_sum(const GraphShardManager& graph, Variable x, const Variable& edge_weight,
+                            const SumFactors& factors) {
+  Message message = edge_weight.defined() ? fn::u_mul_e(std::move(x), edge_weight) : fn::copy_u(std::move(x));
+  const bool scales_rows =
+      edge_weight.defined() && (edge_weight.requires_grad() || edge_weight.shape().row_size() != 1);
+  return StartedSum(
+      graph.comm(),
+      [&] {
+        (void)check_operands(graph, message, graph.num_dst_nodes());
+        return collective_call(graph, "update_all", message, static_cast<int>(Reduce::sum));
+      },
+      [&]() -> std::unique_ptr<StartedSum::Operation> {
+        if (!scales_rows)
+          return std::make_unique<StartedMessage>(
+              MessagePass(graph, message, Result::sum, false, row_scales(graph, factors)));
+        if (factors.src)
+          message.u =
+              scale_rows(std::move(message.u), degree_factors(graph, factors.src_degree, *factors.src));
+        return std::make_unique<SumBetweenScales>(graph, message, factors);
+      },
+      "scaled_sum");
+}
+
 Variable scaled_sum(const GraphShardManager& graph, Variable x, const Variable& edge_weight,
-                    const SumFactors& factors, FunctionRef<Variable()> make_base) {
-  return graph.comm().agree([&] {
-    const bool weighted = edge_weight.defined();
-    const Message message = weighted ? fn::u_mul_e(std::move(x), edge_weight) : fn::copy_u(std::move(x));
-    if (weighted && (edge_weight.requires_grad() || edge_weight.shape().row_size() != 1))
-      return sum_between_scales(graph, message, factors, make_base);
-    (void)check_operands(graph, message, graph.num_dst_nodes());
-    graph.comm().require_equal(collective_call(graph, "update_all", message, static_cast<int>(Reduce::sum)));
-    return MessagePass(graph, message, Result::sum, false, row_scales(graph, factors)).run(make_base);
-  });
+                    const SumFactors& factors, Variable base) {
+  return start_scaled_sum(graph, std::move(x), edge_weight, factors).finish(std::move(base));
+}
+
+StartedSum GraphShardManager::start_update_all(const Message& message, Reduce reduce) const {
+  return StartedSum(
+      comm(),
+      [&] {
+        (void)check_operands(*this, message, num_dst_nodes());
+        return collective_call(*this, "update_all", message, static_cast<int>(reduce));
+      },
+      [&] { return std::make_unique<StartedMessage>(*this, message, reduce); }, "update_all");
 }
 
 Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Variable base) const {
@@ -367,18 +415,7 @@ Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Va
                             " for a result of shape ", shape);
         return collective_call(*this, "update_all", message, static_cast<int>(reduce));
       },
-      [&] { return run_update_all(*this, message, reduce, [&] { return std::move(base); }); });
-}
-
-Variable GraphShardManager::update_all(const Message& message, Reduce reduce,
-                                       FunctionRef<Variable()> make_base) const {
-  return collective(
-      comm(),
-      [&] {
-        (void)check_operands(*this, message, num_dst_nodes());
-        return collective_call(*this, "update_all", message, static_cast<int>(reduce));
-      },
-      [&] { return run_update_all(*this, message, reduce, make_base); });
+      [&] { return StartedMessage(*this, message, reduce).finish(std::move(base)); });
 }
 
 Variable GraphShardManager::apply_edges(const Message& message) const {
@@ -388,7 +425,8 @@ Variable GraphShardManager::apply_edges(const Message& message) const {
         (void)check_operands(*this, message, num_edges());
         return collective_call(*this, "apply_edges", message, -1);
       },
-      [&] { return MessagePass(*this, message, Result::edges, false).run([] { return Variable(); }); });
+      [&] { return StartedMessage(MessagePass(*this, message, Result::edges, false)).finish({}); });
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

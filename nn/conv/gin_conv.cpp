@@ -1,7 +1,10 @@
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
 
-namespace sar { inline namespace SAR_PRECISION {
+#include <utility>
+
+namespace sar {
+inline namespace SAR_PRECISION {
 
 GINConv::GINConv(RowFunction apply_func, const GINConvOptions& options)
     : options_(options),
@@ -30,14 +33,19 @@ Variable GINConv::operator()(const GraphShardManager& graph, const NodeFeatures&
       const Variable x = dst_feats(graph, feat);
       return options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + eps_.value().item());
     };
-    const auto aggregate = [&] {
-      return graph.update_all(message(feat.src, edge_weight), options_.aggregator);
+    const auto start = [&] {
+      return graph.start_update_all(message(feat.src, edge_weight), options_.aggregator);
     };
-    Variable y = options_.cached
-                     ? add(self(), cache_(graph, {&feat.src, &edge_weight}, aggregate))
-                     : graph.update_all(message(feat.src, edge_weight), options_.aggregator, self);
-    return apply_func_ ? apply_func_(std::move(y)) : y;
+    Variable y;
+    if (options_.cached) {
+      y = add(self(), cache_(graph, {&feat.src, &edge_weight}, [&] { return start().finish(); }));
+    } else {
+      StartedSum sum = start();
+      y = sum.finish(self());
+    }
+    return apply_func_ ? apply_func_(std::exchange(y, {})) : y;
   });
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

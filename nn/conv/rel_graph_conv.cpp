@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 RelGraphConv::RelGraphConv(Index in_feats, Index out_feats, Index num_relations, Generator& gen,
                            const RelGraphConvOptions& options)
@@ -45,9 +46,13 @@ Variable RelGraphConv::operator()(const GraphShardManager& graph, const Variable
       return affine(first_rows(feat, graph.num_dst_nodes()), loop_weight_, h_bias_);
     };
     const bool by_bases = sums_by_basis(graph), early = !layer_norm_ && !by_bases;
-    const auto base = [&] { return early ? self_term() : Variable(); };
-    Variable y = by_bases ? by_basis(graph, feat, types, norm)
-                          : typed_sum(graph, feat, linear_r_->matrices(), types, norm, base);
+    Variable y;
+    if (by_bases) {
+      y = by_basis(graph, feat, types, norm);
+    } else {
+      StartedSum sum = start_typed_sum(graph, feat, linear_r_->matrices(), types, norm);
+      y = sum.finish(early ? self_term() : Variable());
+    }
     if (layer_norm_) y = (*layer_norm_)(std::exchange(y, {}));
     if (!early && loop_weight_.defined()) y = add(std::exchange(y, {}), self_term());
     if (!loop_weight_.defined() && h_bias_.defined()) y = add(std::exchange(y, {}), h_bias_);
@@ -82,4 +87,5 @@ Variable RelGraphConv::by_basis(const GraphShardManager& graph, const Variable& 
                 reshape(linear_r_->weight(), {bases * in_feats_, out_feats_}));
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

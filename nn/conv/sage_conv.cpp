@@ -5,7 +5,8 @@
 
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 SAGEConv::SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen,
                    const SAGEConvOptions& options)
@@ -52,26 +53,33 @@ Variable SAGEConv::operator()(const GraphShardManager& graph, const NodeFeatures
     const auto self = [&] {
       return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes()));
     };
-    if (options_.aggregator == SAGEAggregator::mean && multiplies_first(graph, src))
-      return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, self);
-    // compute the self term while halo rows are in flight
-    const bool meanwhile = !cache_.enabled() && !lstm_;
-    Variable self_term;
-    if (!meanwhile) self_term = self();
+    // The self term is computed while halo rows are in flight.
+    if (options_.aggregator == SAGEAggregator::mean && multiplies_first(graph, src)) {
+      StartedSum sum = graph.start_update_all(message(fc_neigh_(src), edge_weight), fn::mean);
+      return sum.finish(self());
+    }
+    if (!cache_.enabled() && !lstm_) {
+      StartedSum sum = start_aggregate(graph, src, edge_weight);
+      Variable self_term = self();
+      return add_linear(std::move(self_term), sum.finish(), fc_neigh_.weight());
+    }
+    Variable self_term = self();
     const Variable neigh = cache_(graph, {&src, &edge_weight}, [&] {
-      return aggregate(graph, src, edge_weight, [&] {
-        if (meanwhile) self_term = self();
-        return Variable();
-      });
+      return lstm_ ? lstm_aggregate(graph, src, edge_weight)
+                   : start_aggregate(graph, src, edge_weight).finish();
     });
     return add_linear(std::move(self_term), neigh, fc_neigh_.weight());
   });
 }
 
-Variable SAGEConv::aggregate(const GraphShardManager& graph, const Variable& src, const Variable& edge_weight,
-                             FunctionRef<Variable()> beside) const {
-  if (fc_pool_) return graph.update_all(message(relu((*fc_pool_)(src)), edge_weight), fn::max, beside);
-  if (!lstm_) return graph.update_all(message(src, edge_weight), fn::mean, beside);
+StartedSum SAGEConv::start_aggregate(const GraphShardManager& graph, const Variable& src,
+                                     const Variable& edge_weight) const {
+  if (fc_pool_) return graph.start_update_all(message(relu((*fc_pool_)(src)), edge_weight), fn::max);
+  return graph.start_update_all(message(src, edge_weight), fn::mean);
+}
+
+Variable SAGEConv::lstm_aggregate(const GraphShardManager& graph, const Variable& src,
+                                  const Variable& edge_weight) const {
   EdgeSequences sequences = edge_sequences(graph);
   const Variable rows = gather_rows(graph.apply_edges(message(src, edge_weight)), std::move(sequences.edges));
   return gather_rows(lstm_->last_hidden(rows, sequences.step_rows, graph.num_dst_nodes()),
@@ -87,9 +95,10 @@ Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, cons
     return multiply_first ? fc_neigh_(dst) : dst;
   };
   Variable y = cache_(graph, {&src, &dst, &edge_weight}, [&] {
-    return scaled_sum(graph, rows, edge_weight, {.src = {}, .dst = DegreeFactor::inverse_with_self}, [&] {
-      return scale_rows(self(), degree_factors(graph, NodeDegree::in, DegreeFactor::inverse_with_self));
-    });
+    StartedSum sum =
+        start_scaled_sum(graph, rows, edge_weight, {.src = {}, .dst = DegreeFactor::inverse_with_self});
+    return sum.finish(
+        scale_rows(self(), degree_factors(graph, NodeDegree::in, DegreeFactor::inverse_with_self)));
   });
   if (!multiply_first) return linear(std::move(y), fc_neigh_.weight(), bias_);
   return bias_.defined() ? add(std::move(y), bias_) : y;
@@ -99,4 +108,5 @@ bool SAGEConv::multiplies_first(const GraphShardManager& graph, const Variable& 
   return !cache_.enabled() && sar::multiplies_first(graph, rows, fc_neigh_.weight().shape()[0]);
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

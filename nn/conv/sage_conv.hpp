@@ -12,7 +12,8 @@
 
 #include <optional>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 enum class SAGEAggregator {
   mean,  ///< mean of the in-neighbors
@@ -67,10 +68,12 @@ class SAGEConv : public Module {
   [[nodiscard]] bool is_cached() const noexcept { return options_.cached; }
 
  private:
-  /// Returns the aggregate of pool and lstm, and of mean if it precedes the product: [local destinations,
-  /// in_src]. `beside` is computed while halo rows are in flight, except with lstm.
-  [[nodiscard]] Variable aggregate(const GraphShardManager& graph, const Variable& src,
-                                   const Variable& edge_weight, FunctionRef<Variable()> beside) const;
+  /// Starts the aggregate of pool, and of mean if it precedes the product: [local destinations, in_src].
+  [[nodiscard]] StartedSum start_aggregate(const GraphShardManager& graph, const Variable& src,
+                                           const Variable& edge_weight) const;
+  /// Returns the aggregate of lstm: [local destinations, in_src].
+  [[nodiscard]] Variable lstm_aggregate(const GraphShardManager& graph, const Variable& src,
+                                        const Variable& edge_weight) const;
   /// Applies the gcn aggregator to features after dropout. An undefined dst means the first rows of src.
   [[nodiscard]] Variable gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
                              const Variable& edge_weight);
@@ -88,4 +91,5 @@ class SAGEConv : public Module {
   AggregateCache cache_;
 };
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -44,9 +44,7 @@ TEST_CASE("nothing is recorded without a tape, from constants, or under NoTape")
     CHECK(Tape::current() == nullptr);
     CHECK(!relu(x).requires_grad());
   }
-  CHECK(tape.num_records() == 0);
   CHECK(relu(x).requires_grad());
-  CHECK(tape.num_records() == 1);
 }
 
 TEST_CASE("only leaves keep their gradients; a result that is not used gets none") {
@@ -60,52 +58,19 @@ TEST_CASE("only leaves keep their gradients; a result that is not used gets none
   CHECK(!y.grad().defined());
   CHECK(!unused.grad().defined());
   CHECK(!aside.grad().defined());
-  CHECK(tape.num_records() == 0);
 }
 
-TEST_CASE("an operation differentiates earlier records in its own backward pass") {
-  const Variable x(Tensor::full({3}, 2), true);
-  std::vector<int> order;
-  const auto noted = [&](const Variable& of, int number) {
-    return record(of, [&order, number, to = of.gradient()](Tensor grad) {
-      order.push_back(number);
-      to->add(std::move(grad));
-    });
-  };
-  Tape tape;
-  const Variable before = noted(x, 0);
-  const std::size_t first = tape.num_records();
-  const Variable inner = noted(noted(before, 1), 2);
-  const Variable y = record(inner.value(), [&, to = inner.gradient()](const Tensor& grad) {
-    order.push_back(3);
-    to->add(grad);
-    tape.run_back_to(first);
-    order.push_back(4);
-  });
-  tape.backward(sum(y));
-  CHECK(order == std::vector<int>{3, 2, 1, 4, 0});
-  CHECK(x.grad().data()[2] == 1);
-}
-
-TEST_CASE("what is added while a gradient is computed goes into the same memory") {
+TEST_CASE("computed values are added in place") {
   for (const bool first : {true, false}) {
     Gradient gradient({3});
     if (!first) gradient.add(Tensor::full({3}, 100));
+    const real* const memory = first ? nullptr : gradient.value().data();
     gradient.add([&](Tensor& out, bool accumulate) {
       CHECK(accumulate == !first);
-      if (!accumulate) out.fill(0);
-      Tensor handle = out;
-      gradient.add(Tensor::full({3}, 1));
-      gradient.add([&](Tensor& same, bool adds) {
-        CHECK(adds);
-        same.data()[0] += 10;
-      });
-      handle.data()[1] += 20;
+      CHECK((first || out.data() == memory));
+      for (real& x : out.values()) x = (accumulate ? x : 0) + 11;
     });
-    const real before = first ? 0 : 100;
-    CHECK(gradient.value().data()[0] == before + 11);
-    CHECK(gradient.value().data()[1] == before + 21);
-    CHECK(gradient.value().data()[2] == before + 1);
+    CHECK(gradient.value().data()[2] == (first ? 11 : 111));
   }
   Gradient failed({3});
   CHECK_THROWS_AS(failed.add([](Tensor&, bool) { throw InputError("no"); }), InputError);
@@ -152,7 +117,6 @@ TEST_CASE("a second backward pass through the same records is an error") {
   tape.backward(loss);
   CHECK_THROWS_AS(tape.backward(loss), Error);
   CHECK_THROWS_AS(tape.backward(sum(y * y)), Error);  // y leads nowhere any more
-  CHECK(tape.num_records() == 0);
   tape.backward(sum(y.detach() * x));
   CHECK(x.grad().data()[0] == doctest::Approx(2 * std::exp(2.0)));
 }
@@ -183,7 +147,6 @@ TEST_CASE("an operation that throws in its backward pass leaves an empty tape") 
   const Variable y = x * x;
   const Variable z = record(Tensor::zeros({1}), [](const Tensor&) { throw InputError("lost"); });
   CHECK_THROWS_AS(tape.backward(z), InputError);
-  CHECK(tape.num_records() == 0);
   tape.backward(sum(x));
   CHECK(x.grad().data()[0] == 1);
 }
@@ -211,11 +174,9 @@ TEST_CASE("an inner tape sends gradients to variables of the outer one") {
   const Variable y = record(value, [&, u](const Tensor& grad) {
     Tape inner;
     const Variable again = f(u);
-    CHECK(inner.num_records() == 2);
     inner.backward(again, grad);
     CHECK(Tape::current() == &inner);
   });
-  CHECK(outer.num_records() == 2);
   outer.backward(sum(y));
   CHECK(x.grad().data()[0] == 4 * 5 * 27);  // d(w x^4) = 4 w x^3
   CHECK(x.grad().data()[1] == 4 * 7 * 64);

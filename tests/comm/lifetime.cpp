@@ -6,6 +6,8 @@
 
 #include <mpi.h>
 
+#include <memory>
+
 #include <cstdio>
 #include <optional>
 #include <thread>
@@ -65,7 +67,7 @@ int main(int argc, char** argv) {
   world.reset();
   copy.barrier();
 
-  std::vector<sar::HaloRound> no_rounds;
+  const auto no_rounds = std::make_shared<const std::vector<sar::HaloRound>>();
   const sar::Tensor rows({2, 2});
   if (level < MPI_THREAD_SERIALIZED)
     std::thread([&] {

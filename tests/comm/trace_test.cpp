@@ -24,6 +24,7 @@
 #include <filesystem>
 #include <locale>
 #include <map>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -101,14 +102,16 @@ void communicate(const Communicator& comm) {
   }
   number_halo_rows(comm, rounds);
   const Tensor owned = Tensor::full({2000, 300}, 1);
-  HaloFetch fetch(comm, owned, plan_halo(rounds, 400));
+  const auto shared = std::make_shared<const std::vector<HaloRound>>(rounds);
+  HaloFetch fetch(comm, owned, plan_halo(shared, 400));
   while (fetch.next()) {
   }
   fetch.finish();
   Tensor total = Tensor::zeros(owned.shape());
-  HaloPush push(comm, total, plan_halo(rounds, 500));
-  for (std::size_t stage = 0; stage < 2 * rounds.size(); ++stage) push.send(Tensor::full({500, 300}, 1));
-  push.finish();
+  HaloPush push(comm, total.shape(), plan_halo(shared, 500));
+  for (std::size_t stage = 0; stage < 2 * rounds.size(); ++stage)
+    push.send(Tensor::full({500, 300}, 1), total);
+  push.finish(total);
   std::vector<double> values(100, 1);
   comm.all_reduce(std::span(values));
   (void)comm.all_gather(comm.rank());

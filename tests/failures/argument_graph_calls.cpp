@@ -63,9 +63,7 @@ void add_messages(ArgumentCalls& calls, const Communicator& comm) {
       Values<bool>{"message", true, false});
   add(
       calls, comm, "graph/message/degree_factors.hpp scaled_sum",
-      [](Scene& s, bool wants) {
-        (void)scaled_sum(s.graph, s.x, wants ? s.e : s.e.detach(), {}, [] { return Variable(); });
-      },
+      [](Scene& s, bool wants) { (void)scaled_sum(s.graph, s.x, wants ? s.e : s.e.detach(), {}); },
       Values<bool>{"wish for the edges' gradient", true, false});
   add(
       calls, comm, "graph/message/typed_sum.hpp typed_sum",

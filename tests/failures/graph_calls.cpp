@@ -34,14 +34,21 @@ void add_messages(std::vector<Call>& calls, const Communicator& comm) {
       GraphOptions{.max_halo_bytes = 24, .halo_format = rounded});
   add_operation(calls, comm, update_all,
                 [](Scene& s) { return [&s] { return s.graph.update_all(fn::copy_u(s.x), fn::max); }; });
-  add_operation(calls, comm, update_all, [](Scene& s) {
-    return [&s] {
-      return s.graph.update_all(fn::copy_u(s.x), fn::mean, [&s] {
-        if (s.wrong) throw std::runtime_error("a base that cannot be computed");
-        return s.x * real{2};
-      });
-    };
-  });
+  for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max})
+    add_operation(calls, comm, "graph/message/started_sum.hpp StartedSum::finish", [reduce](Scene& s) {
+      return [&s, reduce] {
+        return s.comm.agree([&] {
+          StartedSum sum = s.graph.start_update_all(fn::copy_u(s.x), reduce);
+          if (s.wrong) throw std::runtime_error("a base that cannot be computed");
+          return sum.finish(s.x * real{2});
+        });
+      };
+    });
+  add_operation(calls, comm, "graph/message/graph_shard_manager.hpp GraphShardManager::start_update_all",
+                [](Scene& s) {
+                  const Variable x = s.wrong ? Variable(Tensor(Shape{s.graph.num_src_nodes() + 1, 1})) : s.x;
+                  return [&s, x] { return s.graph.start_update_all(fn::copy_u(x), fn::sum).finish(); };
+                });
   add_operation(calls, comm, update_all, [](Scene& s) {
     const MessageFunction function = [&s](const EdgeBatch& edges) {
       if (s.wrong && edges.num_edges() > 0) throw std::runtime_error("a message that cannot be computed");
@@ -72,18 +79,23 @@ void add_messages(std::vector<Call>& calls, const Communicator& comm) {
       return s.graph.edata().at("m");
     };
   });
-  add_operation(calls, comm, "graph/message/degree_factors.hpp scaled_sum", [](Scene& s) {  // fetches factors
-    const Variable weight = s.wrong ? Variable(Tensor(Shape{s.graph.num_edges() + 1})) : s.e.detach();
-    const SumFactors factors{.src = DegreeFactor::inverse_root, .dst = DegreeFactor::inverse_root};
-    return [&s, weight, factors] {
-      return scaled_sum(s.graph, s.x, weight, factors, [&s] { return s.x * real{2}; });
-    };
-  });
-  add_operation(calls, comm, "graph/message/typed_sum.hpp typed_sum", [](Scene& s) {
-    const Variable weight(scene_values({2, scene_width, 2}, 9), true);
-    const EdgeTypes types(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
-    return [&s, weight, types] { return typed_sum(s.graph, s.x, weight, types, s.e); };
-  });
+  for (const char* name :
+       {"graph/message/degree_factors.hpp scaled_sum", "graph/message/degree_factors.hpp start_scaled_sum"})
+    add_operation(calls, comm, name, [name](Scene& s) {  // fetches factors
+      const Variable weight = s.wrong ? Variable(Tensor(Shape{s.graph.num_edges() + 1})) : s.e.detach();
+      const SumFactors factors{.src = DegreeFactor::inverse_root, .dst = DegreeFactor::inverse_root};
+      return [&s, weight, factors, starts = std::string_view(name).find("start") != std::string_view::npos] {
+        return starts ? start_scaled_sum(s.graph, s.x, weight, factors).finish(s.x * real{2})
+                      : scaled_sum(s.graph, s.x, weight, factors, s.x * real{2});
+      };
+    });
+  for (const char* name :
+       {"graph/message/typed_sum.hpp typed_sum", "graph/message/typed_sum.hpp start_typed_sum"})
+    add_operation(calls, comm, name, [](Scene& s) {
+      const Variable weight(scene_values({2, scene_width, 2}, 9), true);
+      const EdgeTypes types(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
+      return [&s, weight, types] { return typed_sum(s.graph, s.x, weight, types, s.e); };
+    });
   for (const NormBy by : {NormBy::dst, NormBy::src})
     add_operation(calls, comm, "graph/message/edge_softmax.hpp edge_softmax", [by](Scene& s) {
       const Variable scores = s.wrong ? Variable(Tensor(Shape{s.graph.num_edges() + 1, 1})) : s.e;

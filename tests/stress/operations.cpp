@@ -114,8 +114,8 @@ Both built_in_message(Step& s) {
   reference = reference + base.reference;
   if (s.draw.chance(0.5))
     return {flat(s.graph.update_all(m.ours, reduce, reshape(base.ours, shape)), cols), std::move(reference)};
-  const auto make_base = [&] { return reshape(base.ours * real(1), shape); };
-  return {flat(s.graph.update_all(m.ours, reduce, make_base), cols), std::move(reference)};
+  StartedSum sum = s.graph.start_update_all(m.ours, reduce);
+  return {flat(sum.finish(reshape(base.ours * real(1), shape)), cols), std::move(reference)};
 }
 
 Both by_edges(Step& s) {

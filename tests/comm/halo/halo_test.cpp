@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -119,13 +120,17 @@ class Jitter {
   std::mt19937 random_;
 };
 
+HaloRounds share(const std::vector<HaloRound>& rounds) {
+  return std::make_shared<const std::vector<HaloRound>>(rounds);
+}
+
 /// How a plan is built.
 struct HaloOptions {
   Index stage_rows = 0;
   int depth = 1;
 
   [[nodiscard]] HaloPlan plan(const std::vector<HaloRound>& rounds) const {
-    return plan_halo(rounds, stage_rows, depth);
+    return plan_halo(share(rounds), stage_rows, depth);
   }
 };
 
@@ -219,17 +224,17 @@ Tensor push_all(const Communicator& comm, const std::vector<HaloRound>& rounds, 
                 const Tensor& own, const HaloOptions& options, Jitter& jitter) {
   Tensor sum = start.clone();
   const HaloPlan plan = options.plan(rounds);
-  HaloPush push(comm, sum, plan);
+  HaloPush push(comm, sum.shape(), plan);
   for (const HaloStage& stage : plan.halo) {
     jitter(push);
-    push.send(stage_gradients(comm, rounds, stage, start.shape()));
+    push.send(stage_gradients(comm, rounds, stage, start.shape()), sum);
   }
   if (std::ssize(plan.halo) <= options.depth) CHECK(same_bits(sum, start));
   for (Index i = 0; i < sum.size(); ++i) {
     sum.data()[i] += own.data()[i];
     if (i % 64 == 0) push.progress();
   }
-  push.finish();
+  push.finish(sum);
   return sum;
 }
 
@@ -292,17 +297,16 @@ TEST_CASE("rows travel in the format of the plan") {
   const std::vector<HaloRound> rounds = pattern.rounds(comm);
   Tensor owned(Shape{pattern.num_rows[comm.rank()], 9});
   for (Index i = 0; i < owned.size(); ++i) owned.data()[i] = static_cast<real>(i % 1000);  // exact in both
-  const auto there_and_back = [&](const WireFormat& wire) {
-    HaloPlan plan = plan_halo(rounds, 7);
-    plan.wire = &wire;
+  const auto there_and_back = [&](const WireFormatPtr& wire) {
+    const HaloPlan plan = plan_halo(share(rounds), 7, 1, wire);
     Tensor sum = owned.clone();
     const std::uint64_t before = comm.stats().bytes_sent;
     HaloFetch fetch(comm, owned, plan);
-    HaloPush push(comm, sum, plan);
-    while (auto held = fetch.next()) push.send(std::move(held->rows));
+    HaloPush push(comm, sum.shape(), plan);
+    while (auto held = fetch.next()) push.send(std::move(held->rows), sum);
     fetch.finish();
-    push.finish();
-    return std::pair(sum, (comm.stats().bytes_sent - before) / wire.bytes(wire.group()));
+    push.finish(sum);
+    return std::pair(sum, (comm.stats().bytes_sent - before) / wire->bytes(wire->group()));
   };
   const auto [sum, values] = there_and_back(wire_format<real>());
   const auto [other_sum, other_values] = there_and_back(wire_format<Other>());
@@ -314,7 +318,7 @@ TEST_CASE("rows travel in the format of the plan") {
   for (Index i = 0; i < owned.num_rows(); ++i) owned.row(i)[i % 9] = 127;  // whole multiples of 1
   Array<Index> ids(owned.num_rows());
   const auto int8 = make_int8_format(9, {.owned_ids = {ids.data(), ids.size()}});
-  CHECK(same_bits(there_and_back(wire_format<real>()).first, there_and_back(*int8).first));
+  CHECK(same_bits(there_and_back(wire_format<real>()).first, there_and_back(int8).first));
 }
 
 // Rank 0 owns rows that all others read. The last rank takes none of its rows until rank 1 has all of its
@@ -337,7 +341,7 @@ TEST_CASE("a reader who is late does not keep the others waiting") {
   number_halo_rows(comm, rounds);
   const Tensor owned = Tensor::full({owner ? rows : 0, width}, 1);
   ::alarm(60);  // ends a program that hangs
-  HaloFetch fetch(comm, owned, plan_halo(rounds, rows / 40));
+  HaloFetch fetch(comm, owned, plan_halo(share(rounds), rows / 40));
   const int last = comm.size() - 1;
   char told = 0;
   if (comm.rank() == last) MPI_Recv(&told, 1, MPI_CHAR, 1, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -353,12 +357,13 @@ TEST_CASE("a push can take the maximum") {
   const Communicator comm = Communicator::world();
   const Pattern pattern(comm.size(), 29, 40);
   const std::vector<HaloRound> rounds = pattern.rounds(comm);
-  const HaloPlan plan = plan_halo(rounds, 5);
+  const HaloPlan plan = plan_halo(share(rounds), 5);
   const Tensor start = owned_rows(pattern, comm.rank(), {1, 3});
   Tensor sum = start.clone();
-  HaloPush push(comm, sum, plan, HaloStart::now, ReduceOp::max);
-  for (const HaloStage& stage : plan.halo) push.send(stage_gradients(comm, rounds, stage, start.shape()));
-  push.finish();
+  HaloPush push(comm, sum.shape(), plan, HaloStart::now, ReduceOp::max);
+  for (const HaloStage& stage : plan.halo)
+    push.send(stage_gradients(comm, rounds, stage, start.shape()), sum);
+  push.finish(sum);
   Tensor expected = start.clone();
   for (const HaloRound& round : rounds) {
     const auto& rows = pattern.rows(comm.rank(), round.reader);
@@ -399,7 +404,7 @@ TEST_CASE("exchanges under way together, on one communicator and on two") {
   for (const Communicator& second : {comm, other}) {
     Jitter jitter(comm, 3);
     HaloFetch fetch(comm, owned, options.plan(rounds));
-    HaloFetch second_fetch(second, other_owned, plan_halo(other_rounds, 5, 2));
+    HaloFetch second_fetch(second, other_owned, plan_halo(share(other_rounds), 5, 2));
     check_fetch(fetch, pattern, comm, rounds, shape, options, jitter);
     check_fetch(second_fetch, other_pattern, comm, other_rounds, other_shape, {5, 2}, jitter);
   }
@@ -421,17 +426,17 @@ TEST_CASE("a fetch and a push in alternation") {
     Tensor sum = owned.clone();
     Jitter jitter(comm, seed);
     HaloFetch fetch(comm, owned, fetch_options.plan(rounds));
-    HaloPush push(comm, sum, push_options.plan(rounds));
+    HaloPush push(comm, sum.shape(), push_options.plan(rounds));
     for (auto held = fetch.next(); held; held.reset(), held = fetch.next()) {
       HaloStage part = held->stage;
       for (; part.begin < held->stage.end; part.begin += 2) {
         part.end = std::min(part.begin + 2, held->stage.end);
         jitter(push);
         jitter(fetch);
-        push.send(stage_gradients(comm, rounds, part, shape));
+        push.send(stage_gradients(comm, rounds, part, shape), sum);
       }
     }
-    push.finish();
+    push.finish(sum);
     fetch.finish();
     const Tensor zero = Tensor::zeros(owned.shape());
     CHECK(same_bits(sum, naive_push(pattern, comm, rounds, owned, zero, push_options)));
@@ -459,7 +464,7 @@ TEST_CASE("memory: depth + 1 stages of a fetch, and no send buffer of the size o
     reset_peak_bytes();
     const std::size_t before = live_bytes();
     {
-      HaloFetch fetch(comm, owned, plan_halo(rounds, stage_rows, depth));
+      HaloFetch fetch(comm, owned, plan_halo(share(rounds), stage_rows, depth));
       for (auto held = fetch.next(); held; held.reset(), held = fetch.next()) std::this_thread::yield();
       fetch.finish();
     }
@@ -469,10 +474,10 @@ TEST_CASE("memory: depth + 1 stages of a fetch, and no send buffer of the size o
     reset_peak_bytes();
     Tensor sum = Tensor::zeros(shape);
     {
-      const HaloPlan plan = plan_halo(rounds, stage_rows, depth);
-      HaloPush push(comm, sum, plan);
-      for (const HaloStage& stage : plan.halo) push.send(Tensor::zeros(shape.with_rows(stage.size())));
-      push.finish();
+      const HaloPlan plan = plan_halo(share(rounds), stage_rows, depth);
+      HaloPush push(comm, sum.shape(), plan);
+      for (const HaloStage& stage : plan.halo) push.send(Tensor::zeros(shape.with_rows(stage.size())), sum);
+      push.finish(sum);
     }
     CHECK(peak_bytes() - before - sum.bytes() <= 2 * stages_bytes);
     CHECK(live_bytes() == before + sum.bytes());
@@ -541,12 +546,12 @@ TEST_CASE("an exchange that is given up stops its peers and leaves the communica
       Tensor sum = owned.clone();
       const auto broken_push = [&] {
         const HaloPlan plan = options.plan(rounds);
-        HaloPush push(comm, sum, plan);
+        HaloPush push(comm, sum.shape(), plan);
         for (const HaloStage& stage : plan.halo) {
           if (comm.rank() == failing && stage.begin == 2 * options.stage_rows) throw Stop("enough");
-          push.send(stage_gradients(comm, rounds, stage, shape));
+          push.send(stage_gradients(comm, rounds, stage, shape), sum);
         }
-        push.finish();
+        push.finish(sum);
       };
       if (comm.size() == 1) {
         CHECK_THROWS_AS(broken_fetch(0), Stop);
@@ -593,8 +598,8 @@ TEST_CASE("a rank that fails with two exchanges under way stops both") {
   };
   const auto push_ones = [&](HaloPush& push) {
     for (std::size_t stages = rounds.size() * rows / 20; stages > 0; --stages)
-      push.send(Tensor::full({20, 100}, 1));
-    push.finish();
+      push.send(Tensor::full({20, 100}, 1), sum);
+    push.finish(sum);
   };
   for (int failing = 0; failing < comm.size(); ++failing) {
     CAPTURE(failing);
@@ -614,7 +619,7 @@ TEST_CASE("a rank that fails with two exchanges under way stops both") {
       };
       const auto fetch_and_push = [&] {
         HaloFetch fetch(comm, owned, options.plan(rounds), HaloStart::later);
-        HaloPush push(comm, sum, options.plan(rounds), HaloStart::later);
+        HaloPush push(comm, sum.shape(), options.plan(rounds), HaloStart::later);
         fetch.start(&push);
         fail(when, 0);
         take_all(fetch);
@@ -645,48 +650,56 @@ TEST_CASE("a rank that fails with two exchanges under way stops both") {
   ::alarm(0);
 }
 
-TEST_CASE("in agree, an exchange is finished before the next collective call") {
+TEST_CASE("other collective calls may be made while an exchange is in flight, and ranks may fail there") {
   const Communicator comm = Communicator::world();
-  Pattern pattern(comm.size(), 80, 50);
+  const Pattern pattern(comm.size(), 80, 50);
   const std::vector<HaloRound> rounds = pattern.rounds(comm);
-  const Tensor owned = owned_rows(pattern, comm.rank(), {1, 7});
+  const Shape shape{1, 7};
+  const Tensor owned = owned_rows(pattern, comm.rank(), shape);
   const HaloOptions options{10};
-  const auto with_a_fetch = [&](const std::function<void()>& call) {
-    comm.agree([&] {
-      HaloFetch fetch(comm, owned, options.plan(rounds));
-      call();
-    });
+  Jitter jitter(comm, 3);
+  const auto fetch_all = [&](HaloFetch& fetch) {
+    check_fetch(fetch, pattern, comm, rounds, shape, options, jitter);
   };
-  for (const std::function<void()>& call :
-       {std::function<void()>([&] { comm.barrier(); }), std::function<void()>([&] { comm.agree([] {}); }),
-        std::function<void()>([&] { (void)comm.all_equal(1); }),
-        std::function<void()>([&] { const HaloFetch another(comm, owned, options.plan(rounds)); })})
-    CHECK(test::thrown_by_all<CommunicationError>(comm, [&] {
-            with_a_fetch(call);
-          }).find("between start() and finish()") != std::string::npos);
-  comm.agree([&] {
-    for (int i = 0; i < 2; ++i) {
+  const std::vector<std::function<void()>> calls{
+      [&] { comm.barrier(); }, [&] { comm.agree([] {}); }, [&] { CHECK(comm.all_equal(1)); },
+      [&] { CHECK(comm.all_gather(comm.rank()).size() == static_cast<std::size_t>(comm.size())); },
+      [&] {
+        HaloFetch another(comm, owned, options.plan(rounds));
+        fetch_all(another);
+      }};
+  ::alarm(60);  // ends a program that hangs
+  for (const auto& call : calls) {
+    const auto around = [&](int failing, int when) {
+      const auto fail = [&](int now) {
+        require<InputError>(comm.rank() != failing || when != now, "enough");
+      };
       HaloFetch fetch(comm, owned, options.plan(rounds));
-      while (fetch.next()) continue;
-      fetch.finish();
-      comm.barrier();
-    }
-  });
-  HaloFetch fetch(comm, owned, options.plan(rounds));  // started outside, it may overlap what it likes
-  comm.agree([&] { comm.barrier(); });
-  while (fetch.next()) continue;
-  fetch.finish();
+      fail(0);
+      call();
+      fail(1);
+      fetch_all(fetch);
+    };
+    around(-1, 0);
+    comm.agree([&] { around(-1, 0); });
+    for (int failing = 0; failing < comm.size(); ++failing)
+      for (const int when : {0, 1})
+        CHECK(test::thrown_by_all<InputError>(comm, [&] {
+                comm.agree([&] { around(failing, when); });
+              }).find("enough") != std::string::npos);
+  }
+  ::alarm(0);
 }
 
 TEST_CASE("wrong use is refused") {
   const Communicator comm = Communicator::self();
   Tensor sum = Tensor::zeros({4, 2});
   const std::vector<HaloRound> none;
-  HaloPush push(comm, sum, plan_halo(none));
-  CHECK_THROWS_AS(push.send(Tensor::zeros({4, 2})), CommunicationError);
-  push.finish();
-  CHECK_THROWS_AS(HaloFetch(comm, Tensor(), plan_halo(none)), ShapeError);
-  HaloFetch fetch(comm, sum, plan_halo(none));
+  HaloPush push(comm, sum.shape(), plan_halo(share(none)));
+  CHECK_THROWS_AS(push.send(Tensor::zeros({4, 2}), sum), CommunicationError);
+  push.finish(sum);
+  CHECK_THROWS_AS(HaloFetch(comm, Tensor(), plan_halo(share(none))), ShapeError);
+  HaloFetch fetch(comm, sum, plan_halo(share(none)));
   CHECK(!fetch.next());
   fetch.progress();
   fetch.finish();

@@ -30,7 +30,7 @@ struct Some {
 
 template <class Value>
 void check_format() {
-  const WireFormat& format = wire_format<Value>();
+  const WireFormat& format = *wire_format<Value>();
   CHECK(format.bytes(5) == 5 * sizeof(Value));
   CHECK(format.as_stored() == std::is_same_v<Value, real>);
   Some some;
@@ -108,7 +108,7 @@ double scale_of(std::span<const real> row) {
 }  // namespace
 
 TEST_CASE("bfloat16: half the bytes, rounded to the nearest, ties to even") {
-  const WireFormat& format = bfloat16_format();
+  const WireFormat& format = *bfloat16_format();
   CHECK(format.bytes(5) == 10);
   CHECK(wire_bytes(HaloFormat::bf16, 5) == 10);
   CHECK_FALSE(format.as_stored());
@@ -131,7 +131,7 @@ TEST_CASE("bfloat16: half the bytes, rounded to the nearest, ties to even") {
 }
 
 TEST_CASE("bfloat16: rows are packed from inside of rows, and added in full precision") {
-  const WireFormat& format = bfloat16_format();
+  const WireFormat& format = *bfloat16_format();
   Some some;
   Array<std::byte> packed(format.bytes(4));
   format.pack(some.tensor, some.rows, 1, 5, packed.data());

@@ -9,6 +9,7 @@
 #include <cfenv>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -229,21 +230,26 @@ TEST_CASE("a poll scope is called between blocks, on its own thread only") {
   }
 }
 
-TEST_CASE("poll scopes nest, and a long body may poll by itself") {
-  int outer = 0;
-  int inner = 0;
-  const auto count_outer = [&] { ++outer; };
-  const auto count_inner = [&] { ++inner; };
+TEST_CASE("all poll scopes are called, end in any order, and a long body may poll by itself") {
+  int first = 0, second = 0, third = 0;
+  const auto count_first = [&] { ++first; };
+  const auto count_second = [&] { ++second; };
+  const auto count_third = [&] { ++third; };
   poll_progress();
-  const PollScope a(count_outer);
+  auto a = std::make_unique<PollScope>(count_first);
   poll_progress();
-  CHECK(outer == 1);
-  {
-    const PollScope b(count_inner);
-    poll_progress();
-    poll_progress();
-  }
+  CHECK(first == 1);
+  auto b = std::make_unique<PollScope>(count_second);
+  auto c = std::make_unique<PollScope>(count_third);
   poll_progress();
-  CHECK(inner == 2);
-  CHECK(outer == 2);
+  CHECK(first == 2);
+  b.reset();
+  poll_progress();
+  a.reset();
+  poll_progress();
+  c.reset();
+  poll_progress();
+  CHECK(first == 3);
+  CHECK(second == 1);
+  CHECK(third == 3);
 }

@@ -19,8 +19,8 @@ TEST_CASE("every way to build a plan has each edge from another rank in one stag
     for (const Index max_halo_bytes : {Index{0}, Index{100}, Index{1}})
       for (const bool fetch_and_push : {false, true}) {
         const GraphOptions options{.mode = mode, .max_halo_bytes = max_halo_bytes};
-        const GraphPlan plan(graph, options, rows, {.fetch = true, .push = fetch_and_push});
-        const GraphPlan push_alone(graph, options, rows, {.push = true});
+        const GraphPlan plan(graph, options, {}, rows, {.fetch = true, .push = fetch_and_push});
+        const GraphPlan push_alone(graph, options, {}, rows, {.push = true});
         const HaloPlan& push = fetch_and_push ? plan.push : push_alone.push;
         CHECK(push_alone.fetch.halo.empty());
         for (const HaloPlan* halo : {&plan.fetch, &push}) {

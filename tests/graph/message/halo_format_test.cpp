@@ -5,10 +5,10 @@
 
 #include <doctest/doctest.h>
 #include <sar/autograd/tape.hpp>
+#include <sar/comm/halo/wire_format.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/message/halo_step.hpp>
-#include <sar/graph/message/pass_formats.hpp>
 #include <sar/data.hpp>
+#include <sar/graph/message/halo_step.hpp>
 #include <sar/models.hpp>
 
 #include <algorithm>
@@ -114,7 +114,7 @@ TEST_CASE("every reader has the same rounded row, on any number of ranks; rows o
       const HaloDraws draws = first_draws();
       const auto int8 =
           make_int8_format(width, {.key = Random(draws.rows).key(), .owned_ids = {ids.data(), ids.size()}});
-      const WireFormat& wire = format == HaloFormat::bf16 ? bfloat16_format() : *int8;
+      const WireFormat& wire = format == HaloFormat::bf16 ? *bfloat16_format() : *int8;
       Array<std::byte> packed(wire.bytes(all.size()));
       wire.pack(all, rows, 0, all.size(), packed.data());
       Tensor rounded(all.shape());

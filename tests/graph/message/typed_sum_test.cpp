@@ -115,11 +115,10 @@ double error_of_pass(const Part& part, const Problem& p, const Results& want) {
   Tape tape;
   const Variable y = typed_sum(part.graph, part.x, part.w, part.types, part.c);
   tape.backward(y, part.upstream);
-  return std::max(
-      {error(y.value(), want.y, local_rows(want.y, part.books.dst, rank, p.out)),
-       error(part.x.grad(), want.x, local_rows(want.x, part.books.src, rank, p.in)),
-       error(part.weight_gradient(), want.w, to_tensor(want.w, p.weight_shape())),
-       error(part.c.grad(), want.c, to_tensor(edge_values(want.c, part.graph), part.c.shape()))});
+  return std::max({error(y.value(), want.y, local_rows(want.y, part.books.dst, rank, p.out)),
+                   error(part.x.grad(), want.x, local_rows(want.x, part.books.src, rank, p.in)),
+                   error(part.weight_gradient(), want.w, to_tensor(want.w, p.weight_shape())),
+                   error(part.c.grad(), want.c, to_tensor(edge_values(want.c, part.graph), part.c.shape()))});
 }
 
 /// A graph whose first two nodes have rows in several parts: one as destination, one as source.
@@ -226,7 +225,7 @@ TEST_CASE("typed_sum without edge weights, with a base, and with constants") {
       const Variable x(part.x.value(), wants_x), w(part.w.value(), wants_w);
       const Variable base(Tensor::full({part.graph.num_dst_nodes(), p.out}, 2), true);
       Tape tape;
-      const Variable y = typed_sum(part.graph, x, w, part.types, {}, [&] { return base; });
+      const Variable y = typed_sum(part.graph, x, w, part.types, {}, base);
       tape.backward(y, part.upstream);
       std::vector<double> sum = want.y;
       for (double& value : sum) value += 2;
@@ -251,13 +250,15 @@ TEST_CASE("typed_sum: finite differences") {
     const Problem alone(whole, 4, 2, blocks);
     const Part part(Communicator::self(), alone, test_books(whole, 1).front(), {});
     CHECK_NOTHROW(gradcheck(
-        [&](const std::vector<Variable>& in) { return typed_sum(part.graph, in[0], in[1], part.types, in[2]); },
+        [&](const std::vector<Variable>& in) {
+          return typed_sum(part.graph, in[0], in[1], part.types, in[2]);
+        },
         {part.x, part.w, part.c}));
   }
   const Problem p(whole, 4, 3, 1);
   const Part part(comm, p, test_books(whole, comm.size()).front(), {});
   const auto f = [&](const std::vector<Variable>& in) {
-    return typed_sum(part.graph, in[0], part.w, part.types, in[1], [&] { return in[2]; });
+    return typed_sum(part.graph, in[0], part.w, part.types, in[1], in[2]);
   };
   const Variable base(part.upstream.clone(), true);
   CHECK_NOTHROW(gradcheck(f, {part.x, part.c, base},

@@ -72,7 +72,8 @@ TEST_CASE("no operation writes into a borrowed operand, a borrowed base or a bor
        }},
       {"base made later",
        [&](Variable x, Variable b, Variable) {
-         return graph.update_all(fn::copy_u(std::move(x)), fn::mean, [&] { return std::move(b); });
+         StartedSum sum = graph.start_update_all(fn::copy_u(std::move(x)), fn::mean);
+         return sum.finish(std::move(b));
        }},
       {"mean",
        [&](Variable x, Variable, Variable) { return graph.update_all(fn::copy_u(std::move(x)), fn::mean); }},

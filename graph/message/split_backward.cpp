@@ -1,0 +1,40 @@
+#include <sar/autograd/tape.hpp>
+#include <sar/graph/message/split_backward.hpp>
+
+#include <utility>
+
+namespace sar {
+inline namespace SAR_PRECISION {
+namespace {
+
+constexpr const char* name = "a backward pass";
+
+}  // namespace
+
+SplitBackward::SplitBackward(const Communicator& comm, GradientPtr gradient)
+    : comm_(comm), gradient_(std::move(gradient)) {
+  const Variable start = record(Tensor::zeros({1}), [comm, to = gradient_, pass = pass_](const Tensor&) {
+    comm.agree([&] { pass->finish(to); }, name);
+  });
+  second_half_ = start.gradient();
+}
+
+// Once an exchange has begun, the ranks do not meet before the second half, so a failure waits for it.
+void SplitBackward::run(FunctionRef<void(BackwardPass&)> start) const {
+  comm_.agree_to_start(
+      [&] {
+        try {
+          start(*pass_);
+        } catch (...) {
+          if (!pass_->in_flight()) throw;
+          pass_->fail();
+        }
+        if (!pass_->in_flight()) pass_->finish(gradient_);
+        return pass_->in_flight();
+      },
+      name);
+  if (pass_->in_flight()) second_half_->add(Tensor::zeros({1}));
+}
+
+}  // namespace SAR_PRECISION
+}  // namespace sar

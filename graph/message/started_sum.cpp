@@ -1,0 +1,36 @@
+#include <sar/core/error.hpp>
+#include <sar/core/memory/workspace.hpp>
+#include <sar/graph/message/started_sum.hpp>
+
+#include <utility>
+
+namespace sar {
+inline namespace SAR_PRECISION {
+
+void* StartedSum::Operation::operator new(std::size_t bytes) {
+  return allocate_object(bytes);
+}
+void StartedSum::Operation::operator delete(void* operation, std::size_t bytes) noexcept {
+  deallocate_object(operation, bytes);
+}
+
+StartedSum::~StartedSum() {
+  if (operation_ == nullptr || std::uncaught_exceptions() > exceptions_) return;
+  try {
+    operation_->discard();
+  } catch (...) {  // a peer or MPI has failed: the next collective call says so
+  }
+}
+
+Variable StartedSum::finish(Variable base) {
+  return comm_.agree([&] {
+    require<InputError>(operation_ != nullptr, "a sum is finished a second time");
+    const std::unique_ptr<Operation> operation = std::move(operation_);  // ends here, also if it fails
+    require<ShapeError>(!base.defined() || base.shape() == operation->shape(), "a base of shape ",
+                        base.shape(), " for a result of shape ", operation->shape());
+    return operation->finish(std::move(base));
+  });
+}
+
+}  // namespace SAR_PRECISION
+}  // namespace sar
