@@ -29,9 +29,7 @@ namespace {
 using Result = BinaryKernel::Result;
 
 /// Values to add to, in memory that may be overwritten.
-Tensor own_values(Variable base, const Shape& shape) {
-  require<ShapeError>(base.shape() == shape, "a base of shape ", base.shape(), " for a result of shape ",
-                      shape);
+Tensor own_values(Variable base) {
   Tensor values = base.value();
   base = Variable();
   return values.unique() ? values : values.clone();
@@ -127,16 +125,19 @@ class MessagePass {
                                         side(MessageTarget::u).gradient);
   }
 
+  [[nodiscard]] Shape shape() const {
+    return row_.shape(result_ == Result::edges ? graph_->topology->num_edges()
+                                               : graph_->topology->local.num_dst);
+  }
+
   /// The result, added to `base` (sum and mean only) if it is defined. Leaves the pass to the record.
   Variable finish(const Driver& driver, ForwardPass& forward_pass, const std::optional<SplitBackward>& split,
                   Variable base) {
     TraceScope scope(result_ == Result::edges ? "apply_edges" : "update_all", TraceKind::compute);
     describe(scope);
-    const Shape shape = row_.shape(result_ == Result::edges ? graph_->topology->num_edges()
-                                                            : graph_->topology->local.num_dst);
     const bool has_base = base.defined();
     const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
-    Tensor out = has_base ? own_values(std::move(base), shape) : Tensor(shape);
+    Tensor out = has_base ? own_values(std::move(base)) : Tensor(shape());
     const auto forward = [&](auto& kernel) {
       kernel.set_output(out.data(), has_base);
       forward_pass.finish(kernel);
@@ -154,7 +155,7 @@ class MessagePass {
                            .in_double = in_double()});
       forward(kernel);
     } else {
-      if (is_extremum()) argmax_ = std::make_shared<Array<local_index>>(shape.size());
+      if (is_extremum()) argmax_ = std::make_shared<Array<local_index>>(shape().size());
       BinaryKernel::Operands operands = kernel_operands();
       operands.dst_scale = scales_.of_destinations();
       if (is_extremum()) operands.edge_ids = graph_->topology->edge_ids().data();
@@ -329,11 +330,10 @@ class StartedMessage final : public StartedSum::Operation {
   StartedMessage(const GraphShardManager& graph, const Message& message, Reduce reduce)
       : StartedMessage(MessagePass(graph, message, result_of(reduce), reduce == Reduce::mean)) {}
 
+  [[nodiscard]] Shape shape() const override { return pass_.shape(); }
   Variable finish(Variable base) override {
     if (!pass_.is_extremum() || !base.defined()) return pass_.finish(driver_, rows_, split_, std::move(base));
     Variable extremum = pass_.finish(driver_, rows_, split_, {});
-    require<ShapeError>(base.shape() == extremum.shape(), "a base of shape ", base.shape(),
-                        " for a result of shape ", extremum.shape());
     return add(std::move(base), std::move(extremum));
   }
   void discard() override { rows_.discard(); }
@@ -352,6 +352,7 @@ class SumBetweenScales final : public StartedSum::Operation {
   SumBetweenScales(const GraphShardManager& graph, const Message& message, const SumFactors& factors)
       : graph_(graph), factor_(factors.dst), sum_(graph, message, Reduce::sum) {}
 
+  [[nodiscard]] Shape shape() const override { return sum_.shape(); }
   Variable finish(Variable base) override {
     Variable sum = sum_.finish({});
     if (factor_) sum = scale_rows(std::move(sum), degree_factors(graph_, NodeDegree::in, *factor_));
