@@ -46,7 +46,7 @@ void Tape::backward(const Variable& output, Tensor seed) {
           "backward() from a result that was computed without a tape or from constants only");
   const TraceScope scope("backward", TraceKind::compute);
   const NoTape nothing_is_recorded;
-  const Transaction transaction;
+  const Transaction transaction(Transaction::Inner::joins);  // a record that fails ends the pass
   output.gradient()->add(std::move(seed));
   try {
     run_back();

@@ -11,11 +11,17 @@ thread_local Transaction* innermost = nullptr;
 
 }  // namespace
 
-Transaction::Transaction() noexcept
-    : outer_(std::exchange(innermost, this)), exceptions_(std::uncaught_exceptions()) {}
+Transaction::Transaction(Inner inner) noexcept
+    : inner_(inner),
+      outer_(innermost),
+      is_joined_(outer_ != nullptr && outer_->inner_ == Inner::joins),
+      exceptions_(std::uncaught_exceptions()) {
+  if (!is_joined_) innermost = this;
+}
 
 // Moves nodes of lists and sets, and therefore allocates nothing.
 Transaction::~Transaction() {
+  if (is_joined_) return;
   innermost = outer_;
   if (std::uncaught_exceptions() > exceptions_) {
     for (auto entry = restores_.rbegin(); entry != restores_.rend(); ++entry) entry->second();

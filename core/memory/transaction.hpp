@@ -21,7 +21,12 @@ namespace sar { inline namespace SAR_PRECISION {
 /// transaction keeps one copy of each state that changes in it. Local.
 class Transaction : NonCopyable {
  public:
-  Transaction() noexcept;
+  /// What a failure in an inner transaction means for this one.
+  enum class Inner {
+    ends,   ///< it restores its own changes; the caller may go on
+    joins,  ///< it fails, too: inner transactions keep no copies of their own
+  };
+  explicit Transaction(Inner inner = Inner::ends) noexcept;
   ~Transaction();
 
   /// Returns whether a transaction is open on this thread. Without one, changes are final.
@@ -48,7 +53,9 @@ class Transaction : NonCopyable {
   static void add(const State& state, Restore restore);
   static void remove(const State& state) noexcept;
 
+  Inner inner_;
   Transaction* outer_;
+  bool is_joined_;  // to outer_
   int exceptions_;                                 // being handled when the scope began
   std::set<State> saved_;                          // the keys of `restores_`
   std::list<std::pair<State, Restore>> restores_;  // in the order of the calls

@@ -13,13 +13,14 @@ constexpr const char* name = "a backward pass";
 
 SplitBackward::SplitBackward(const Communicator& comm, GradientPtr gradient)
     : comm_(comm), gradient_(std::move(gradient)) {
-  const Variable start = record(Tensor::zeros({1}), [comm, to = gradient_, pass = pass_](const Tensor&) {
+  const Variable start = record(signal_, [comm, to = gradient_, pass = pass_](const Tensor&) {
     comm.agree([&] { pass->finish(to); }, name);
   });
   second_half_ = start.gradient();
 }
 
-// Once an exchange has begun, the ranks do not meet before the second half, so a failure waits for it.
+// Once an exchange has begun, the ranks do not meet before the second half, so a failure waits for it, and
+// nothing else may fail here.
 void SplitBackward::run(FunctionRef<void(BackwardPass&)> start) const {
   comm_.agree_to_start(
       [&] {
@@ -33,7 +34,7 @@ void SplitBackward::run(FunctionRef<void(BackwardPass&)> start) const {
         return pass_->in_flight();
       },
       name);
-  if (pass_->in_flight()) second_half_->add(Tensor::zeros({1}));
+  if (pass_->in_flight()) second_half_->add(signal_);
 }
 
 }  // namespace SAR_PRECISION

@@ -26,7 +26,8 @@ class SplitBackward {
   Communicator comm_;
   GradientPtr gradient_;
   std::shared_ptr<BackwardPass> pass_ = std::make_shared<BackwardPass>();
-  GradientPtr second_half_;  // a gradient added to it lets the tape run the second half
+  GradientPtr second_half_;  // `signal_` added to it lets the tape run the second half
+  Tensor signal_ = Tensor::zeros({1});
 };
 
 }  // namespace SAR_PRECISION

@@ -85,8 +85,11 @@ void add_messages(std::vector<Call>& calls, const Communicator& comm) {
       const Variable weight = s.wrong ? Variable(Tensor(Shape{s.graph.num_edges() + 1})) : s.e.detach();
       const SumFactors factors{.src = DegreeFactor::inverse_root, .dst = DegreeFactor::inverse_root};
       return [&s, weight, factors, starts = std::string_view(name).find("start") != std::string_view::npos] {
-        return starts ? start_scaled_sum(s.graph, s.x, weight, factors).finish(s.x * real{2})
-                      : scaled_sum(s.graph, s.x, weight, factors, s.x * real{2});
+        return s.comm.agree([&] {
+          if (!starts) return scaled_sum(s.graph, s.x, weight, factors, s.x * real{2});
+          StartedSum sum = start_scaled_sum(s.graph, s.x, weight, factors);
+          return sum.finish(s.x * real{2});
+        });
       };
     });
   for (const char* name :
