@@ -88,8 +88,8 @@ void Gradient::release() noexcept {
   released_ = true;
 }
 
-// Saves the sum in the open Transaction if it outlives the call: not in a parallel part, where it is passed on
-// later. The saved handle makes value_ not unique, so that the next addition writes to other memory.
+// Saves the sum in the open Transaction if it outlives the call: not in a parallel part, where it is passed
+// on later. The saved handle makes value_ not unique, so that the next addition writes to other memory.
 void Gradient::save() {
   if (temporary_ || current_outer != nullptr) return;
   Transaction::save(this, sizeof(*this), [this] {

@@ -26,9 +26,9 @@ class Tape : NonCopyable {
   Tape();
   ~Tape();
 
-  /// Adds the gradient of a scalar result to everything it was computed from, or nothing if it throws. Empties
-  /// the tape, also if it throws: a second backward() from the same result, or from anything computed from
-  /// results of an emptied tape, throws Error. Throws ShapeError if `output` has more than one element.
+  /// Adds the gradient of a scalar result to everything it was computed from, or nothing if it throws.
+  /// Empties the tape, also if it throws: a second backward() from the same result, or from anything computed
+  /// from results of an emptied tape, throws Error. Throws ShapeError if `output` has more than one element.
   /// Collective if recorded operations are.
   void backward(const Variable& output);
   /// Vector-Jacobian product: differentiates the scalar sum(output * seed). `seed` has the shape of `output`.

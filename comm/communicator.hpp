@@ -160,8 +160,8 @@ class Communicator {
   ///     comm.agree([&] { forward(); backward(); step(); });
   ///
   /// After a failure, every object of the library is on every rank as it was before the call: parameters,
-  /// gradients, optimizers, running statistics, counters of random draws, loaders. Therefore agree() keeps one
-  /// copy of each state that changes in it (see Transaction).
+  /// gradients, optimizers, running statistics, counters of random draws, loaders. Therefore agree() keeps
+  /// one copy of each state that changes in it (see Transaction).
   ///
   /// Calls nest. An exception of an inner call is the same on all ranks, and the outer body may catch it.
   /// Cost: one all_reduce of 40 bytes at the end. `caller` names the calling function in error messages.

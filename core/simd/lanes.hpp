@@ -75,7 +75,7 @@ template <Index Lanes, Index Out, Index group, std::size_t... I>
          __builtin_shufflevector(a, b, static_cast<int>(I / half * group + I % half + half)...);
 }
 
-/// The sums of G groups of neighbouring lanes.
+/// The sums of G groups of neighboring lanes.
 template <Index G, Index Lanes>
 [[gnu::always_inline]] inline Vector<G> lanes_folded(const Vector<Lanes>& v) {
   if constexpr (Lanes == G)
@@ -99,7 +99,7 @@ template <Index Lanes, Index L, class V>
   }
 }
 
-/// The groups of L neighbouring lanes of a vector or a mask, combined into one.
+/// The groups of L neighboring lanes of a vector or a mask, combined into one.
 template <Index L, Index Lanes, class V, class Combine>
 [[gnu::always_inline]] inline auto groups_combined(const V& v, const Combine& combine) {
   if constexpr (L == Lanes) {

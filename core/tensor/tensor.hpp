@@ -132,7 +132,8 @@ class Tensor {
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   /// Throws InputError if read_only().
   void require_writable() const;
-  /// Saves the values in the open Transaction. To be called before values that outlive a call are overwritten.
+  /// Saves the values in the open Transaction. To be called before values that outlive a call are
+  /// overwritten.
   void save() const;
 
  private:

@@ -13,7 +13,8 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 TypedMatrices::Sizes sizes_of(const Shape& w) {
-  return {.types = w[0], .blocks = w.dims() == 4 ? w[1] : 1, .rows = w[w.dims() - 2], .cols = w[w.dims() - 1]};
+  return {
+      .types = w[0], .blocks = w.dims() == 4 ? w[1] : 1, .rows = w[w.dims() - 2], .cols = w[w.dims() - 1]};
 }
 
 /// What a rank checks by itself.

@@ -14,9 +14,9 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Differentiable in x, weight, edge_weight and the base; gradients of weight are those of this rank's edges.
 ///
 /// x is added up per destination and type before it is multiplied, some thousand edges at a time
-/// (graph/kernels/typed_sum_kernel.hpp): besides packed copies of W and at most about 16 MB, no memory is taken,
-/// whatever the number of edges and types. Communication as update_all: forward one fetch of rows of x;
-/// backward one push of their gradients and, in mode rematerialize, one more fetch where weight or
+/// (graph/kernels/typed_sum_kernel.hpp): besides packed copies of W and at most about 16 MB, no memory is
+/// taken, whatever the number of edges and types. Communication as update_all: forward one fetch of rows of
+/// x; backward one push of their gradients and, in mode rematerialize, one more fetch where weight or
 /// edge_weight wants a gradient. Collective. Throws, before rows travel and the same on every rank,
 /// ShapeError when operands do not fit the graph or each other, InputError for a type that weight does not
 /// have, and when ranks differ. As DGL's RelGraphConv: gather_mm on every edge, then a sum.

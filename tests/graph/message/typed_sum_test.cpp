@@ -251,7 +251,9 @@ TEST_CASE("typed_sum: finite differences") {
     const Problem alone(whole, 4, 2, blocks);
     const Part part(Communicator::self(), alone, test_books(whole, 1).front(), {});
     CHECK_NOTHROW(gradcheck(
-        [&](const std::vector<Variable>& in) { return typed_sum(part.graph, in[0], in[1], part.types, in[2]); },
+        [&](const std::vector<Variable>& in) {
+          return typed_sum(part.graph, in[0], in[1], part.types, in[2]);
+        },
         {part.x, part.w, part.c}));
   }
   const Problem p(whole, 4, 3, 1);

@@ -155,7 +155,8 @@ TEST_CASE("files that are no network, or not this one, are the same error on all
   ModelDescription deeper = small;
   deeper.layers = 3;
   files.save_as(*model, deeper.to_json());
-  CHECK(files.error_of(files.path).find("the file has nothing for 'convs.1.fc_neigh.weight' [6, 6]") != std::string::npos);
+  CHECK(files.error_of(files.path).find("the file has nothing for 'convs.1.fc_neigh.weight' [6, 6]") !=
+        std::string::npos);
 
   save_model(files.comm, files.path, *model);
   const auto size = static_cast<std::size_t>(SafetensorsFile(files.path).entries().back().offset);
