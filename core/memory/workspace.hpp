@@ -35,7 +35,7 @@ class Workspace : NonCopyable {
     void* (*allocate)(std::size_t bytes);
     void (*deallocate)(void* block, std::size_t bytes) noexcept;
   };
-  /// Returns an uninitialised block: a cached one, or a new one from `source`. Throws what `source` throws.
+  /// Returns an uninitialized block: a cached one, or a new one from `source`. Throws what `source` throws.
   [[nodiscard]] void* take(std::size_t bytes, const Source& source);
   /// Caches a block. A block of a size of which the workspace has none in use is freed to its source instead.
   void give_back(void* block, std::size_t bytes, const Source& source) noexcept;

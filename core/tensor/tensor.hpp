@@ -53,7 +53,7 @@ class Tensor {
  public:
   /// An undefined tensor: no shape and no memory. A tensor with zero rows is defined.
   Tensor() = default;
-  /// Allocates a tensor with uninitialised values. Throws MemoryError.
+  /// Allocates a tensor with uninitialized values. Throws MemoryError.
   explicit Tensor(const Shape& shape);
 
   static Tensor zeros(const Shape& shape) { return full(shape, 0); }

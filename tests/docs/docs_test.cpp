@@ -488,7 +488,7 @@ TEST_CASE("frames") {
   CHECK(graph.srcdata().keys().empty());
 }
 
-TEST_CASE("messages of one's own") {
+TEST_CASE("user-defined messages") {
   Setting s;
   const GraphShardManager& graph = s.graph;
   const Variable h = s.node_rows(), x = s.edge_rows(3);

@@ -1,4 +1,4 @@
-/// Models that DGL and PyG made (tests/data/peer): `train` recognises their weights and computes their
+/// Models that DGL and PyG made (tests/data/peer): `train` recognizes their weights and computes their
 /// logits.
 #include "support/golden_graph.hpp"
 #include "support/thrown.hpp"

@@ -63,7 +63,7 @@ class NodeInput : public Module {
     std::unique_ptr<DistributedEmbedding> rows;  // in the place of features
     std::unique_ptr<Linear> linear;              // of features; null: as they are
   };
-  /// Adds learnable rows, initialised uniformly in [-bound, bound].
+  /// Adds learnable rows, initialized uniformly in [-bound, bound].
   void add_learnable_rows(const Communicator& comm, Type& type, const PartitionBook& book,
                           std::span<const Index> original_ids, double bound);
   void make_optimizer(const TrainOptions& o);

@@ -100,7 +100,7 @@ TEST_CASE("a description in a file of its own names the file of the weights, rel
   CHECK(files.error_of(files.directory.path() + "/none.json").find("none.json") != std::string::npos);
 }
 
-TEST_CASE("weights of other programs are recognised, and names that the caller gives") {
+TEST_CASE("weights of other programs are recognized, and names that the caller gives") {
   const Files files;
   const auto model =
       model_of({.type = "gcn", .in_feats = 3, .hidden = 5, .out_feats = 2, .layers = 2}, files.comm);
