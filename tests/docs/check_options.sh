@@ -7,6 +7,7 @@ shift
 others='--all --bind-to --build --cflags --counts --cpu-bind --cpus-per-task --full --gate --hostfile --install --libs --map-by --mca
         --mpi --noise --ntasks-per-node --oversubscribe --prefix --preset --quick --save-orig-nids --source-file --target'
 known=$({
+  # shellcheck disable=SC2086
   printf '%s\n' $others
   for program in train partition plan generate; do "$tools/$program" --help-all | grep -oE -- '--[a-z][a-z0-9-]*'; done
 })
