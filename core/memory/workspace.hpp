@@ -30,7 +30,8 @@ class Workspace : NonCopyable {
   /// Returns the active workspace of this thread, or null.
   [[nodiscard]] static Workspace* current() noexcept;
 
-  /// Where blocks of one kind are allocated and freed.
+  /// The functions that allocate and free blocks, by which the workspace tells blocks of different allocators
+  /// apart.
   struct Source {
     void* (*allocate)(std::size_t bytes);
     void (*deallocate)(void* block, std::size_t bytes) noexcept;

@@ -43,7 +43,8 @@ template <Index Lanes = vector_lanes>
   *reinterpret_cast<typename VectorInMemory<Lanes>::type*>(to) = v;
 }
 
-/// What a comparison of vectors gives, and as which indices are compared and chosen.
+/// The result of comparing two vectors: a lane is -1 where the comparison is true, and 0 elsewhere. The lanes
+/// are integers as wide as those of the vectors, and also hold indices that are chosen by such results.
 template <Index Lanes>
 using Mask = decltype(Vector<Lanes>{} > Vector<Lanes>{});
 
