@@ -35,7 +35,7 @@ Variable softmax(Variable x);      ///< over the last dimension; keeps the resul
 Variable log_softmax(Variable x);  ///< over the last dimension; keeps the result
 
 /// Sets each element to 0 with probability p, and to x / (1 - p) otherwise. The draw is a function of (key,
-/// row_ids[i], column); `row_ids` are the GLOBAL ids of the N rows, so the draws do not depend on the
+/// row_ids[i], column); `row_ids` are the original ids of the N rows, so the draws do not depend on the
 /// partitioning. p = 0 is the identity. Keeps one bit per element. While a tape records and other handles
 /// refer to x, the result is deferred: it is computed from x when it is read, and x must not change before.
 /// Throws Error unless 0 <= p < 1.

@@ -1,4 +1,4 @@
-/// Row numbers or global ids that a recorded operation needs until its backward pass.
+/// Row numbers or ids that a recorded operation needs until its backward pass.
 #pragma once
 
 #include <sar/config.hpp>

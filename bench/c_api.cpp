@@ -30,7 +30,7 @@
 namespace sar::bench {
 namespace {
 
-constexpr Index num_neighbours = 8;
+constexpr Index num_neighbors = 8;
 constexpr std::uint64_t seed = 5;
 
 void check(int status) {
@@ -43,7 +43,7 @@ struct Mesh {
     const Index all = nodes * comm.size();
     for (Index v = nodes * comm.rank(); v < nodes * (comm.rank() + 1); ++v) {
       ids.push_back(v);
-      for (Index step = 1; step <= num_neighbours; ++step) {
+      for (Index step = 1; step <= num_neighbors; ++step) {
         src.push_back((v + step) % all);
         dst.push_back(v);
       }

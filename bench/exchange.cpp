@@ -1,6 +1,6 @@
 /// Exchanges of short lists, as the blocks of a mini-batch make them: every rank sends to the next ranks. The
 /// reference of all_to_all_v is MPI_Alltoall of the counts and MPI_Alltoallv of the bytes.
-///     mpirun -n 16 bench_exchange [neighbours] [bytes]    default 4 256: ranks that each rank sends to, bytes
+///     mpirun -n 16 bench_exchange [neighbors] [bytes]    default 4 256: ranks that each rank sends to, bytes
 /// The unit is exchanges a second of the slowest rank.
 #include "bench.hpp"
 
@@ -45,11 +45,11 @@ void measure(const Communicator& comm, const std::string& name, const Exchange& 
 int main(int argc, char** argv) {
   const Environment environment(argc, argv);
   const Communicator comm = Communicator::world();
-  const int size = comm.size(), neighbours = std::min(argc > 1 ? std::atoi(argv[1]) : 4, size - 1);
+  const int size = comm.size(), neighbors = std::min(argc > 1 ? std::atoi(argv[1]) : 4, size - 1);
   const Index bytes = argc > 2 ? std::atoll(argv[2]) : 256;
   std::vector<Index> counts(static_cast<std::size_t>(size), 0);
-  for (int k = 1; k <= neighbours; ++k) counts[static_cast<std::size_t>((comm.rank() + k) % size)] = bytes;
-  const std::vector<char> values(static_cast<std::size_t>(neighbours * bytes), 'x');
+  for (int k = 1; k <= neighbors; ++k) counts[static_cast<std::size_t>((comm.rank() + k) % size)] = bytes;
+  const std::vector<char> values(static_cast<std::size_t>(neighbors * bytes), 'x');
 
   const auto alltoallv = [&] {
     std::vector<Index> arriving(counts.size());
@@ -67,8 +67,8 @@ int main(int argc, char** argv) {
         comm, "all_to_all_v", [&] { (void)comm.all_to_all_v(std::span<const char>(values), counts); },
         alltoallv);
     std::vector<std::int32_t> targets;
-    for (Index i = 0; i < neighbours * bytes / 8; ++i)
-      targets.push_back(static_cast<std::int32_t>((comm.rank() + 1 + i % std::max(neighbours, 1)) % size));
+    for (Index i = 0; i < neighbors * bytes / 8; ++i)
+      targets.push_back(static_cast<std::int32_t>((comm.rank() + 1 + i % std::max(neighbors, 1)) % size));
     const std::vector<Index> rows(targets.size(), 1);
     measure(
         comm, "row_route and back",

@@ -2,12 +2,12 @@
 ///
 ///     mpirun -n 2 bench_predict [nodes width calls threads]      default 1000 64 300 1: nodes of each rank
 ///
-/// Nodes form a strip 32 wide, with edges to the 8 neighbours. Networks: two layers of SAGE, and a
+/// Nodes form a strip 32 wide, with edges to the 8 neighbors. Networks: two layers of SAGE, and a
 /// MeshGraphNet of two blocks. For each, rank 0 prints a JSON object with the microseconds of the fastest
 /// call, the slowest rank counting,
 ///
 ///     arithmetic    the same products and gathers on arrays that are there, called one after the other
-///     with_rows     the same, with one MPI_Isend and MPI_Irecv of the rows of each neighbour before a gather
+///     with_rows     the same, with one MPI_Isend and MPI_Irecv of the rows of each neighbor before a gather
 ///     forward       the network without a tape
 ///     predictor     Predictor
 ///     latency       a message of 40 bytes to another rank, half a ping-pong (0 on one rank)
@@ -82,7 +82,7 @@ namespace sar::bench {
 namespace {
 
 constexpr Index strip = 32;
-constexpr Index reach = strip + 1;  // of the farthest neighbour
+constexpr Index reach = strip + 1;  // of the farthest neighbor
 constexpr Index edge_feats = 3;
 constexpr int blocks = 2;
 
@@ -128,7 +128,7 @@ class Plain {
 
   [[nodiscard]] Index num_nodes() const { return n_; }
   [[nodiscard]] Index num_edges() const { return num_edges_; }
-  /// Rows with those of neighbours around.
+  /// Rows with those of neighbors around.
   [[nodiscard]] Tensor with_halo(Index width) const {
     return Tensor::full({before_ + n_ + after_, width}, 1);
   }

@@ -1,6 +1,7 @@
-/// Hashes of what layers compute, to compare two versions of the library bit by bit: results, losses, gradients
-/// and parameters after three steps of SGD, for each layer, halo mode and halo row format. Prints a JSON object
-/// a line; two versions agree where their lines are equal (same number of ranks, same kind of processor).
+/// Hashes of what layers compute, to compare two versions of the library bit by bit: results, losses,
+/// gradients and parameters after three steps of SGD, for each layer, halo mode and halo row format. Prints a
+/// JSON object a line; two versions agree where their lines are equal (same number of ranks, same kind of
+/// processor).
 ///
 /// result_hashes [nodes] [degree]
 #include <sar/sar.hpp>
@@ -24,7 +25,8 @@ namespace {
 struct Hash {
   std::uint64_t value = 14695981039346656037u;
   void add(const void* bytes, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) value = (value ^ static_cast<const unsigned char*>(bytes)[i]) * 1099511628211u;
+    for (std::size_t i = 0; i < n; ++i)
+      value = (value ^ static_cast<const unsigned char*>(bytes)[i]) * 1099511628211u;
   }
   void add(const Tensor& x) { add(x.data(), static_cast<std::size_t>(x.size()) * sizeof(real)); }
 };
@@ -61,7 +63,9 @@ Tensor numbers(const Array<Index>& ids, Index columns, std::uint64_t salt) {
   real* out = x.data();
   for (Index i = 0; i < rows; ++i)
     for (Index j = 0; j < columns; ++j) {
-      std::uint64_t s = (static_cast<std::uint64_t>(ids[i]) * 1000003u + static_cast<std::uint64_t>(j) + salt) * 0x9e3779b97f4a7c15u;
+      std::uint64_t s =
+          (static_cast<std::uint64_t>(ids[i]) * 1000003u + static_cast<std::uint64_t>(j) + salt) *
+          0x9e3779b97f4a7c15u;
       s ^= s >> 29;
       out[i * columns + j] = static_cast<real>(static_cast<double>(s % 2000003u) / 1000001.5 - 1);
     }
@@ -74,7 +78,8 @@ struct Inputs {
 };
 using Layer = std::function<Variable(const GraphShardManager&, const Inputs&)>;
 
-void run(const std::string& name, const GraphShardManager& graph, const Inputs& in, Module& module, const Layer& layer) {
+void run(const std::string& name, const GraphShardManager& graph, const Inputs& in, Module& module,
+         const Layer& layer) {
   const Communicator& comm = graph.comm();
   SGD optimizer(module.named_parameters(), {.lr = 0.05});
   Hash hash;
@@ -102,7 +107,8 @@ void run(const std::string& name, const GraphShardManager& graph, const Inputs& 
                 static_cast<unsigned long long>(all.value));
 }
 
-void run_all(const std::string& way, const Communicator& comm, const Problem& problem, const GraphOptions& options) {
+void run_all(const std::string& way, const Communicator& comm, const Problem& problem,
+             const GraphOptions& options) {
   const HostGraph graph(comm, problem.nodes, {.src = problem.src, .dst = problem.dst}, {.graph = options});
   Array<Index> kinds(graph.num_edges());
   const Array<Index>& ids = graph.edge_ids();
@@ -113,12 +119,17 @@ void run_all(const std::string& way, const Communicator& comm, const Problem& pr
                   reshape(Variable(weight), {graph.num_edges()}), EdgeTypes(std::span<const Index>(kinds))};
   Generator gen(7);
   const auto test = [&](const char* name, auto module, const auto& layer) {
-    run(way + " " + name, graph, in, module, [&](const GraphShardManager& g, const Inputs& i) { return layer(module, g, i); });
+    run(way + " " + name, graph, in, module,
+        [&](const GraphShardManager& g, const Inputs& i) { return layer(module, g, i); });
   };
   const auto plain = [](auto& m, const GraphShardManager& g, const Inputs& i) { return m(g, i.x); };
-  const auto weighted = [](auto& m, const GraphShardManager& g, const Inputs& i) { return m(g, i.x, i.weight); };
+  const auto weighted = [](auto& m, const GraphShardManager& g, const Inputs& i) {
+    return m(g, i.x, i.weight);
+  };
   const auto typed = [](auto& m, const GraphShardManager& g, const Inputs& i) { return m(g, i.x, i.types); };
-  const auto with_edges = [](auto& m, const GraphShardManager& g, const Inputs& i) { return m(g, i.x, i.edge); };
+  const auto with_edges = [](auto& m, const GraphShardManager& g, const Inputs& i) {
+    return m(g, i.x, i.edge);
+  };
   test("sage mean", SAGEConv(20, 24, gen, {.feat_drop = 0.3}), plain);
   test("sage mean weighted", SAGEConv(20, 8, gen), weighted);
   test("sage pool", SAGEConv(20, 24, gen, {.aggregator = SAGEAggregator::pool}), plain);
@@ -136,10 +147,14 @@ void run_all(const std::string& way, const Communicator& comm, const Problem& pr
   test("edge conv", EdgeConv(20, 12, gen), plain);
   test("cf conv", CFConv(20, 6, 16, 12, gen), with_edges);
   test("appnp", APPNPConv(3, 0.1, gen, 0.2), plain);
-  test("rgcn bases", RelGraphConv(20, 12, 3, gen, {.regularizer = Regularizer::basis, .num_bases = 2, .dropout = 0.2}), typed);
+  test("rgcn bases",
+       RelGraphConv(20, 12, 3, gen, {.regularizer = Regularizer::basis, .num_bases = 2, .dropout = 0.2}),
+       typed);
   test("rgcn", RelGraphConv(20, 12, 3, gen), typed);
   test("simple hgn", SimpleHGNConv(20, 5, 8, 2, 3, gen), typed);
-  test("mesh graph net", MeshGraphNet({.node_feats = 20, .edge_feats = 6, .out_feats = 3, .hidden = 32, .blocks = 2}, gen), with_edges);
+  test("mesh graph net",
+       MeshGraphNet({.node_feats = 20, .edge_feats = 6, .out_feats = 3, .hidden = 32, .blocks = 2}, gen),
+       with_edges);
 }
 
 }  // namespace

@@ -12,8 +12,8 @@
 
 namespace sar::tools {
 
-/// Prints one line per interval with the current phase and its duration: "reading the graph, 60 s so far". Phases
-/// shorter than `interval` print nothing. The printing thread makes no MPI calls.
+/// Prints one line per interval with the current phase and its duration: "reading the graph, 60 s so far".
+/// Phases shorter than `interval` print nothing. The printing thread makes no MPI calls.
 class Heartbeat : NonCopyable {
  public:
   /// `out` outlives this; nullptr: prints nothing (ranks other than 0).

@@ -110,6 +110,11 @@ std::string nearest_option(const CLI::App& app, const std::string& word) {
 
 }  // namespace
 
+bool is_name(const std::string& given, const std::string& name) {
+  const auto dashed = [](char c) { return c == '_' ? '-' : c; };
+  return std::ranges::equal(given, name, {}, dashed, dashed);
+}
+
 void begin_group(CLI::App& app, const std::string& name) {
   app.option_defaults()->group(name);
 }

@@ -40,7 +40,11 @@ std::string unknown_arguments(const CLI::App& app);
 template <class T>
 using Choices = std::vector<std::pair<std::string, T>>;
 
-/// Adds an option whose value is one of the names; the help text lists them.
+/// Whether a word of the command line is the name of a choice. Names may be written with `-` for `_`, and the
+/// other way round: one-shot, one_shot.
+bool is_name(const std::string& given, const std::string& name);
+
+/// Adds an option whose value is one of the names (is_name); the help text lists them.
 template <class T>
 CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, const Choices<T>& choices,
                         const std::string& help) {
@@ -51,7 +55,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, cons
   }
   const auto read = [&value, option, choices, names](const std::string& given) {
     for (const auto& [name, choice] : choices)
-      if (name == given) {
+      if (is_name(given, name)) {
         value = choice;
         return;
       }
@@ -76,8 +80,8 @@ std::optional<T> to_number(std::string_view text) {
   return number;
 }
 
-/// Checks that an option is a number from `least` to `most`. For Option::transform: the text becomes a form that
-/// every version of CLI11 reads.
+/// Checks that an option is a number from `least` to `most`. For Option::transform: the text becomes a form
+/// that every version of CLI11 reads.
 template <class T>
 CLI::Validator number_from(T least, T most = std::numeric_limits<T>::max()) {
   constexpr bool whole = std::is_integral_v<T>;

@@ -68,7 +68,8 @@ struct ModelObject final : Object {
   /// them.
   std::map<Index, std::uint64_t> set_parameters;
 };
-/// What must be equal on all ranks in a call that reads the model, or makes a pass over the graph.
+/// Add what must be equal on all ranks: in a call that reads the model, and in one that makes a pass over the
+/// graph.
 void add_arguments(CollectiveCall& call, const ModelObject& model);
 void add_arguments(CollectiveCall& call, const GraphObject& graph);
 /// Returns the status of a call that has compared `model`. After a success, the model is the same on all

@@ -163,7 +163,8 @@ typedef struct sar_graph_s* sar_graph;
  *     "add_reverse_edges"  true: add an edge (v, u) with the same weight for each edge (u, v); default false
  *     "mode"               "rematerialize" (default), "sequential" or "one_shot": what is kept of the halo
  *     "pipeline_depth"     stages of halo rows in flight while one is processed; default 1
- *     "max_halo_bytes"     bytes of the rows of one stage; default 0: a quarter of the rows of a rank
+ *     "max_halo_bytes"     bytes of the rows of one stage; default 0: a quarter of the rows of the rank that
+ *                          owns most, an eighth in a backward pass that also fetches rows
  *     "halo_format"        halo row format: "exact" (default), "bf16" or "int8" (single precision only)
  *
  * The arrays are not needed after the call. Returns SAR_ERROR_INPUT for a node that is given twice, an edge
@@ -175,8 +176,8 @@ SAR_API int sar_graph_from_global(sar_comm comm, int64_t num_nodes, const int64_
                                   sar_graph* graph);
 
 /* The same for a program with its own numbering on each rank: nodes are numbered 0 .. num_owned - 1 and
- * ghosts num_owned .. num_local - 1. global_ids: num_local ids, of the nodes and then of the ghosts. src,
- * dst: indices in this numbering. Also returns SAR_ERROR_INPUT for an index that is neither a node nor a
+ * ghosts num_owned .. num_local - 1. global_ids: num_local host ids, of the nodes and then of the ghosts.
+ * src, dst: indices in this numbering. Also returns SAR_ERROR_INPUT for an index that is neither a node nor a
  * ghost, and for a ghost that no rank owns. Collective. */
 SAR_API int sar_graph_from_local(sar_comm comm, int64_t num_owned, int64_t num_local,
                                  const int64_t* global_ids, int64_t num_edges, const int32_t* src,
@@ -261,8 +262,8 @@ SAR_API int sar_model_num_parameters(sar_model model, int64_t* count);
 SAR_API int sar_model_parameter(sar_model model, int64_t index, const char** name, int64_t* rows,
                                 int64_t* fields);
 
-/* Copy the values of parameter `index`, [rows, fields], from or to the model. Set the same values on all ranks:
- * otherwise the next collective call that reads the model returns SAR_ERROR_INPUT. */
+/* Copy the values of parameter `index`, [rows, fields], from or to the model. Set the same values on all
+ * ranks: otherwise the next collective call that reads the model returns SAR_ERROR_INPUT. */
 SAR_API int sar_model_get_parameter(sar_model model, int64_t index, sar_array* values);
 SAR_API int sar_model_set_parameter(sar_model model, int64_t index, const sar_array* values);
 

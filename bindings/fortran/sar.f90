@@ -737,7 +737,8 @@ contains
   end subroutine
 
   !> The same for a program with a numbering of its own on each rank: its nodes are 1 .. num_owned, its ghosts
-  !> num_owned + 1 .. size(global_ids). src, dst: numbers of this numbering. Collective.
+  !> num_owned + 1 .. size(global_ids). global_ids: host ids of both. src, dst: numbers of this numbering.
+  !> Collective.
   subroutine graph_from_local(self, comm, num_owned, global_ids, src, dst, edge_ids, edge_weight, &
       options, stat, errmsg)
     class(sar_graph), intent(inout) :: self

@@ -1,4 +1,4 @@
-// Conversion between rows and messages, row by row and vectorised within a row. Gathered rows are prefetched
+// Conversion between rows and messages, row by row and vectorized within a row. Gathered rows are prefetched
 // some rows ahead. Bytes moved per number: pack reads sizeof(real) and writes sizeof(Value), unpack the
 // reverse; combine reads both, and writes sizeof(real).
 #include <sar/comm/halo/wire_format.hpp>

@@ -12,7 +12,8 @@ void fetch_row_bytes(const Communicator& comm, const PartitionBook& book, const 
   comm.agree([&] {
     const std::string expected = index_range(book.num_nodes());
     for (const Index row : rows)
-      require<InputError>(0 <= row && row < book.num_nodes(), "there is no row ", row, ", expected ", expected);
+      require<InputError>(0 <= row && row < book.num_nodes(), "there is no row ", row, ", expected ",
+                          expected);
     const Index first_row = book.begin(comm.rank());
     std::vector<std::byte> answers;
     route_chunks(

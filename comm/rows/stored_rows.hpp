@@ -35,7 +35,7 @@ class StoredRows : NonCopyable {
   StoredRows(const Communicator& comm, const PartitionBook& book, const OwnRows& mine);
   ~StoredRows();
 
-  // As the functions of DistributedTensor.
+  // These do what the functions of DistributedTensor with the same names do, for rows of bytes.
   void pull(std::span<const Index> ids, FunctionRef<std::byte*()> make_out);
   void push(std::span<const Index> ids, const std::byte* rows, Index num_elements, bool add);
   void barrier();

@@ -8,10 +8,10 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// The first bytes of a text that decide.
+/// The number of bytes at the beginning of a text that decide whether it has a mark.
 inline constexpr Index max_byte_order_mark = 4;
 
-/// The number of bytes of the mark with which a text in UTF-8 begins: 3, or 0 without a mark. Throws
+/// Returns the number of bytes of the mark with which a text in UTF-8 begins: 3, or 0 without a mark. Throws
 /// InputError, beginning with `path`, for the mark of UTF-16 or UTF-32.
 Index byte_order_mark(std::string_view beginning, const std::string& path);
 

@@ -36,7 +36,7 @@ struct DataArray {
   Array<std::byte> bytes;  ///< num_rows * row_bytes()
 
   DataArray() = default;
-  /// Allocates uninitialised rows.
+  /// Allocates uninitialized rows.
   DataArray(NpyType type, std::vector<Index> row_shape, Index num_rows);
 
   [[nodiscard]] Index row_size() const noexcept;

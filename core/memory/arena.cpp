@@ -140,11 +140,11 @@ void Arena::prepare() {
   while (by_size_.size() + spare_sizes_.size() < blocks_ + 3) spare_sizes_.emplace(0, nullptr);
 }
 
-// Adds a free range and merges it with its neighbours.
+// Adds a free range and merges it with its neighbors.
 void Arena::insert(char* begin, Range range) noexcept {
-  const auto merge = [&range](const Range& neighbour) {
-    range.bytes += neighbour.bytes;
-    range.held += neighbour.held;
+  const auto merge = [&range](const Range& neighbor) {
+    range.bytes += neighbor.bytes;
+    range.held += neighbor.held;
   };
   auto next = free_.lower_bound(begin);
   if (next != free_.end() && begin + range.bytes == next->first) {

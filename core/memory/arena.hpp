@@ -33,7 +33,7 @@ class Arena : NonCopyable {
   explicit Arena(std::size_t reserve_bytes);
   ~Arena();
 
-  /// Returns an uninitialised block, or null if addresses or memory are exhausted. Throws std::bad_alloc if
+  /// Returns an uninitialized block, or null if addresses or memory are exhausted. Throws std::bad_alloc if
   /// the arena's own lists cannot grow.
   [[nodiscard]] void* allocate(std::size_t bytes);
   /// Frees a block of allocate(); `bytes` is the size it was allocated with.

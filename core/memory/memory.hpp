@@ -31,13 +31,13 @@ void reset_peak_bytes() noexcept;
 /// memory than training will.
 void release_cached_memory() noexcept;
 
-/// Allocates uninitialised memory aligned to 64 bytes and adds it to the account. Throws MemoryError.
+/// Allocates uninitialized memory aligned to 64 bytes and adds it to the account. Throws MemoryError.
 void* allocate_bytes(std::size_t bytes);
 
 /// Frees a block of allocate_bytes(); `bytes` is the size it was allocated with.
 void deallocate_bytes(void* block, std::size_t bytes) noexcept;
 
-/// A standard allocator that uses the account and leaves new elements uninitialised.
+/// A standard allocator that uses the account and leaves new elements uninitialized.
 template <class T>
 class AccountedAllocator {
  public:
@@ -64,7 +64,7 @@ class AccountedAllocator {
   }
 };
 
-/// A vector in the byte account, indexed with signed Index. resize() does not initialise new elements.
+/// A vector in the byte account, indexed with signed Index. resize() does not initialize new elements.
 template <class T>
 class Array : public std::vector<T, AccountedAllocator<T>> {
  public:

@@ -30,12 +30,13 @@ class Workspace : NonCopyable {
   /// Returns the active workspace of this thread, or null.
   [[nodiscard]] static Workspace* current() noexcept;
 
-  /// Where blocks of one kind are allocated and freed.
+  /// The functions that allocate and free blocks, by which the workspace tells blocks of different allocators
+  /// apart.
   struct Source {
     void* (*allocate)(std::size_t bytes);
     void (*deallocate)(void* block, std::size_t bytes) noexcept;
   };
-  /// Returns an uninitialised block: a cached one, or a new one from `source`. Throws what `source` throws.
+  /// Returns an uninitialized block: a cached one, or a new one from `source`. Throws what `source` throws.
   [[nodiscard]] void* take(std::size_t bytes, const Source& source);
   /// Caches a block. A block of a size of which the workspace has none in use is freed to its source instead.
   void give_back(void* block, std::size_t bytes, const Source& source) noexcept;

@@ -162,7 +162,7 @@ void products_of_blocks(const Tensor& x, const Tensor& w, const TypeGroups& grou
            });
 }
 
-/// Returns whether the rows of each type are contiguous, and on average numerous enough to parallelise each
+/// Returns whether the rows of each type are contiguous, and on average numerous enough to parallelize each
 /// product separately.
 bool of_long_ranges(const TypeGroups& groups, Index rows, const Shape& w) {
   constexpr Index many = 1 << 12;

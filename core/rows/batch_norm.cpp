@@ -1,4 +1,4 @@
-// Batch normalization: one loop over rows, vectorised over columns. The coefficients of all columns (3 to 7
+// Batch normalization: one loop over rows, vectorized over columns. The coefficients of all columns (3 to 7
 // vectors of F numbers) stay in the L1 cache; nothing is kept in registers across rows.
 //
 // Bytes moved per element (float): forward reads 4 and writes 4, the column sums read 8, the gradient of x

@@ -1,5 +1,5 @@
 // Column moments in chunks of rows that fit into the L2 cache. Per chunk: one pass for the means, one for the
-// squared deviations, both row by row and vectorised over columns. The moments of chunks are merged within a
+// squared deviations, both row by row and vectorized over columns. The moments of chunks are merged within a
 // block, those of at most 64 blocks in block order. Bytes moved: x once.
 #include <sar/core/rows/column_moments.hpp>
 #include <sar/core/threads/parallel.hpp>

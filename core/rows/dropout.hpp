@@ -51,7 +51,7 @@ void relu_dropout_backward(const Tensor& y, real keep_scale, const Tensor& grad,
 class DropoutBits {
  public:
   DropoutBits() = default;
-  /// Draws the bits for rows with these global ids.
+  /// Draws the bits for rows with these ids.
   DropoutBits(const DropoutMask& mask, std::span<const Index> row_ids, Index row_size);
 
   /// Returns false if default-constructed: nothing is dropped.

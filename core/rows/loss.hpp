@@ -60,8 +60,8 @@ SumAndCount huber_sum(const Tensor& a, const Tensor& b, real delta);
 /// The gradient: out (+)= scale min(max(a - b, -delta), delta)
 void huber_backward(const Tensor& a, const Tensor& b, real delta, real scale, Tensor& out, bool accumulate);
 
-/// Returns, for the rows whose target is not negative, in how many the argmax (the first of equal elements) is
-/// the target. `count` is the number of such rows. A row with a NaN is not correct.
+/// Returns, for the rows whose target is not negative, in how many the argmax (the first of equal elements)
+/// is the target. `count` is the number of such rows. A row with a NaN is not correct.
 SumAndCount count_correct(const Tensor& x, std::span<const std::int32_t> targets);
 
 }}  // namespace sar

@@ -1,4 +1,4 @@
-// Each step is one vectorised loop over the elements, in parallel blocks of 2^14, bound by memory bandwidth.
+// Each step is one vectorized loop over the elements, in parallel blocks of 2^14, bound by memory bandwidth.
 // Bytes moved per element (float): SGD reads 8 and writes 4 (12 and 8 with momentum), Adam reads 16 and
 // writes 12, Adagrad reads 12 and writes 8.
 #include <sar/core/rows/optimizer_step.hpp>

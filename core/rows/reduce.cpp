@@ -29,7 +29,7 @@ struct Terms {
   [[nodiscard]] Terms at(Index i) const { return {x + i, y == nullptr ? nullptr : y + i}; }
 };
 
-/// Returns the sum of n terms, added in eight interleaved lanes so that the loop vectorises.
+/// Returns the sum of n terms, added in eight interleaved lanes so that the loop vectorizes.
 double line_sum(Terms t, Index n) {
   constexpr Index lanes = 8;
   double lane[lanes] = {};

@@ -6,7 +6,7 @@
 /// `out` instead of overwriting it. Functions throw ShapeError if shapes do not match.
 ///
 /// Memory traffic: each function reads its operands and writes its result once. Exponentials are computed for
-/// groups of rows that fit into the cache, so that short rows (a few classes) vectorise as well as long ones.
+/// groups of rows that fit into the cache, so that short rows (a few classes) vectorize as well as long ones.
 #pragma once
 
 #include <sar/core/tensor/tensor.hpp>

@@ -1,5 +1,5 @@
 /// SAR_INDEPENDENT_ITERATIONS asserts that no iteration of the loop after it reads what another iteration
-/// writes, so that the compiler vectorises without checking the arrays for overlap. For implementation files.
+/// writes, so that the compiler vectorizes without checking the arrays for overlap. For implementation files.
 #pragma once
 
 #if defined(__clang__)

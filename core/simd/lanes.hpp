@@ -43,7 +43,8 @@ template <Index Lanes = vector_lanes>
   *reinterpret_cast<typename VectorInMemory<Lanes>::type*>(to) = v;
 }
 
-/// What a comparison of vectors gives, and as which indices are compared and chosen.
+/// The result of comparing two vectors: a lane is -1 where the comparison is true, and 0 elsewhere. The lanes
+/// are integers as wide as those of the vectors, and also hold indices that are chosen by such results.
 template <Index Lanes>
 using Mask = decltype(Vector<Lanes>{} > Vector<Lanes>{});
 
@@ -75,7 +76,7 @@ template <Index Lanes, Index Out, Index group, std::size_t... I>
          __builtin_shufflevector(a, b, static_cast<int>(I / half * group + I % half + half)...);
 }
 
-/// The sums of G groups of neighbouring lanes.
+/// The sums of G groups of neighboring lanes.
 template <Index G, Index Lanes>
 [[gnu::always_inline]] inline Vector<G> lanes_folded(const Vector<Lanes>& v) {
   if constexpr (Lanes == G)
@@ -99,7 +100,7 @@ template <Index Lanes, Index L, class V>
   }
 }
 
-/// The groups of L neighbouring lanes of a vector or a mask, combined into one.
+/// The groups of L neighboring lanes of a vector or a mask, combined into one.
 template <Index L, Index Lanes, class V, class Combine>
 [[gnu::always_inline]] inline auto groups_combined(const V& v, const Combine& combine) {
   if constexpr (L == Lanes) {

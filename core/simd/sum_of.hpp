@@ -1,4 +1,4 @@
-/// Sums along a row in a fixed order that vectorises.
+/// Sums along a row in a fixed order that vectorizes.
 #pragma once
 
 #include <sar/config.hpp>

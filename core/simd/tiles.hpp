@@ -17,7 +17,7 @@ struct Signs {
   static constexpr Index words = std::max<Index>(Lanes / static_cast<Index>(sizeof(real)), 1);
   using Words = Mask<words>;
 
-  /// With the bits of vector i set in all lanes.
+  /// Returns a mask that has the bits of vector i set in all lanes.
   [[gnu::always_inline]] static Mask<Lanes> bits(Index i) {
     using Lane = std::remove_reference_t<decltype(Mask<Lanes>{}[0])>;
     const auto bit = [&](Index l) { return static_cast<Lane>(std::uint64_t{1} << (l / words * 8 + i)); };
@@ -27,12 +27,12 @@ struct Signs {
     for (Index l = 0; l < Lanes; ++l) all[l] = bit(l);
     return all;
   }
-  /// The words of what lanes have collected.
+  /// Writes the words that the lanes have collected.
   [[gnu::always_inline]] static void save(const Mask<Lanes>& lanes, real* to) {
     const Words v = groups_combined<words, Lanes>(lanes, [](const auto& x, const auto& y) { return x | y; });
     std::memcpy(to, &v, sizeof v);
   }
-  /// Words in all lanes that have bits in them.
+  /// Returns the saved words, in all lanes that have bits in them.
   [[gnu::always_inline]] static Mask<Lanes> load(const real* from) {
     Words v;
     std::memcpy(&v, from, sizeof v);

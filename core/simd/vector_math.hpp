@@ -1,4 +1,4 @@
-/// Transcendental functions of n contiguous values, vectorised with Eigen or vector_exp.hpp, single-threaded.
+/// Transcendental functions of n contiguous values, vectorized with Eigen or vector_exp.hpp, single-threaded.
 ///
 /// `out` may be `x`. Errors are a few units in the last place. Each result depends on its argument only: it
 /// has the same bits at every position, alignment and length.

@@ -68,7 +68,8 @@ Tensor::Tensor(const Shape& shape) : shape_(shape) {
   const std::size_t size_bytes = bytes();
   void* block = allocate_bytes(size_bytes);
   storage_ = std::shared_ptr<void>(
-      block, [size_bytes](void* memory) { deallocate_bytes(memory, size_bytes); }, WorkspaceAllocator<char>());
+      block, [size_bytes](void* memory) { deallocate_bytes(memory, size_bytes); },
+      WorkspaceAllocator<char>());
   data_ = static_cast<real*>(block);
 }
 

@@ -53,7 +53,7 @@ class Tensor {
  public:
   /// An undefined tensor: no shape and no memory. A tensor with zero rows is defined.
   Tensor() = default;
-  /// Allocates a tensor with uninitialised values. Throws MemoryError.
+  /// Allocates a tensor with uninitialized values. Throws MemoryError.
   explicit Tensor(const Shape& shape);
 
   static Tensor zeros(const Shape& shape) { return full(shape, 0); }
@@ -132,7 +132,8 @@ class Tensor {
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   /// Throws InputError if read_only().
   void require_writable() const;
-  /// Saves the values in the open Transaction. To be called before values that outlive a call are overwritten.
+  /// Saves the values in the open Transaction. To be called before values that outlive a call are
+  /// overwritten.
   void save() const;
 
  private:

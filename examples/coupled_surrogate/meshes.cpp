@@ -60,9 +60,9 @@ void couple(Meshes& meshes) {
     const int v = column * channel.rows;  // the lowest node of its column
     const int left = std::min(static_cast<int>(channel.position[v].x / spacing), below.columns - 2);
     const double part = channel.position[v].x / spacing - left;
-    for (const auto& [neighbour, weight] : {std::pair{left, 1 - part}, std::pair{left + 1, part}}) {
+    for (const auto& [neighbor, weight] : {std::pair{left, 1 - part}, std::pair{left + 1, part}}) {
       if (weight < 1e-12) continue;
-      const int w = neighbour * below.rows + below.rows - 1;  // the highest node
+      const int w = neighbor * below.rows + below.rows - 1;  // the highest node
       link(below, meshes.links[fluid][plate], v, w, contact * weight);
       link(channel, meshes.links[plate][fluid], w, v, contact * weight);
     }

@@ -119,7 +119,7 @@ void find_edges(Mesh& mesh) {
 }
 
 /// For an edge between two ranks, each end is a ghost on the other rank.
-void find_neighbours(Mesh& mesh, int rank) {
+void find_neighbors(Mesh& mesh, int rank) {
   const auto by_id = [&](int a, int b) { return mesh.global_id[a] < mesh.global_id[b]; };
   using Nodes = std::set<int, decltype(by_id)>;
   std::map<int, std::pair<Nodes, Nodes>> lists;
@@ -132,7 +132,7 @@ void find_neighbours(Mesh& mesh, int rank) {
       receive.insert(theirs);
     }
   for (const auto& [other, nodes] : lists)
-    mesh.neighbours.push_back(
+    mesh.neighbors.push_back(
         {other, {nodes.first.begin(), nodes.first.end()}, {nodes.second.begin(), nodes.second.end()}});
 }
 
@@ -175,6 +175,6 @@ Mesh make_mesh(const MeshOptions& options, int rank, int num_ranks) {
           mesh.triangles.push_back({add_node(triangle[0]), add_node(triangle[1]), add_node(triangle[2])});
       }
   find_edges(mesh);
-  find_neighbours(mesh, rank);
+  find_neighbors(mesh, rank);
   return mesh;
 }

@@ -18,7 +18,7 @@ struct MeshOptions {
 
 /// A neighboring rank. Both ranks list the shared nodes in the order of their global ids, so that no index
 /// lists need to be exchanged.
-struct Neighbour {
+struct Neighbor {
   int rank = 0;
   std::vector<int> send;     ///< our nodes that are ghosts there
   std::vector<int> receive;  ///< our ghosts that are owned there
@@ -36,7 +36,7 @@ struct Mesh {
 
   std::vector<std::array<int, 3>> triangles;  ///< counterclockwise; all with a node of this rank
   std::vector<std::array<int, 2>> edges;      ///< each once; all with an end on this rank
-  std::vector<Neighbour> neighbours;
+  std::vector<Neighbor> neighbors;
 
   [[nodiscard]] int num_nodes() const { return static_cast<int>(global_id.size()); }
 };

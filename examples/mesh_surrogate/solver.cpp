@@ -148,16 +148,16 @@ void Solver::advance(int steps) {
 void Solver::update_ghosts(std::span<double> values) const {
   std::vector<std::vector<double>> out, in;
   std::vector<MPI_Request> requests;
-  for (const Neighbour& neighbour : mesh_.neighbours) {
+  for (const Neighbor& neighbor : mesh_.neighbors) {
     std::vector<double>& buffer = out.emplace_back();
-    for (const int node : neighbour.send) buffer.push_back(values[node]);
-    in.emplace_back(neighbour.receive.size());
-    MPI_Isend(buffer.data(), static_cast<int>(buffer.size()), MPI_DOUBLE, neighbour.rank, 0, comm_,
+    for (const int node : neighbor.send) buffer.push_back(values[node]);
+    in.emplace_back(neighbor.receive.size());
+    MPI_Isend(buffer.data(), static_cast<int>(buffer.size()), MPI_DOUBLE, neighbor.rank, 0, comm_,
               &requests.emplace_back());
-    MPI_Irecv(in.back().data(), static_cast<int>(in.back().size()), MPI_DOUBLE, neighbour.rank, 0, comm_,
+    MPI_Irecv(in.back().data(), static_cast<int>(in.back().size()), MPI_DOUBLE, neighbor.rank, 0, comm_,
               &requests.emplace_back());
   }
   MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
   for (std::size_t n = 0; n < in.size(); ++n)
-    for (std::size_t k = 0; k < in[n].size(); ++k) values[mesh_.neighbours[n].receive[k]] = in[n][k];
+    for (std::size_t k = 0; k < in[n].size(); ++k) values[mesh_.neighbors[n].receive[k]] = in[n][k];
 }

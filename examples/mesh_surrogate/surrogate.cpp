@@ -117,7 +117,7 @@ Variable Surrogate::change(const Variable& field) const {
 
 double Surrogate::train(const TimeStep& step) {
   // Adds noise to the input and subtracts it from the target, so that the network learns to correct its own
-  // errors. The noise is keyed by the nodes' global ids and does not depend on their owners.
+  // errors. The noise is keyed by the nodes' host ids and does not depend on their owners.
   const Random noise({.seed = options_.seed, .stream = 1, .step = steps_++});
   Tensor input({num_nodes_, 1}), target({num_nodes_, 1});
   for (Index i = 0; i < num_nodes_; ++i) {

@@ -1,4 +1,4 @@
-/// Translates the ids that a host uses for the ends of its edges to the global ids of the graph.
+/// Translates the host ids of the ends of edges to global ids.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -20,7 +20,7 @@ inline std::span<const Index> own_nodes(const LocalToGlobal& nodes) {
   return nodes.global_ids.first(static_cast<std::size_t>(nodes.num_owned));
 }
 
-/// The set of nodes that sources, destinations or both belong to. `Nodes` is a span of the host's ids or
+/// The set of nodes that sources, destinations or both belong to. `Nodes` is a span of host ids or
 /// LocalToGlobal.
 template <class Nodes>
 struct HostNodes {
@@ -29,7 +29,7 @@ struct HostNodes {
   PartitionBook book;
 };
 
-/// One end of all edges of this rank: the host's ids, and the global ids that find_ends writes.
+/// One end of all edges of this rank: the host ids, and the global ids that find_ends writes.
 template <class Id>
 struct EndColumn {
   std::span<const Id> given;

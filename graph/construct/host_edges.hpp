@@ -21,7 +21,7 @@ struct HostEdges {
   Tensor weight{};  ///< [edges], borrowed or owned; on all ranks that have edges, or on none
 };
 
-/// Edges whose ends are the host's global node ids.
+/// Edges whose ends are host ids of nodes.
 using GlobalEdges = HostEdges<std::int64_t>;
 /// Edges whose ends are indices in the rank's own numbering (LocalToGlobal).
 using LocalEdges = HostEdges<std::int32_t>;
@@ -30,7 +30,7 @@ using LocalEdges = HostEdges<std::int32_t>;
 /// of other ranks at the ends of its edges. The arrays are not kept.
 struct LocalToGlobal {
   Index num_owned = 0;
-  std::span<const std::int64_t> global_ids{};  ///< of the owned nodes, then of the ghosts
+  std::span<const std::int64_t> global_ids{};  ///< host ids of the owned nodes, then of the ghosts
 };
 
 /// Two sets of nodes, with edges from one to the other, for example from a coarse mesh to a fine one or from

@@ -25,7 +25,7 @@ struct HostGraphOptions {
 };
 
 /// Row i of every node tensor is the i-th node that this rank gave, so that the host's arrays can be borrowed
-/// without a copy (Tensor::borrow). src_ids() are the host's ids; they key random draws, which therefore do
+/// without a copy (Tensor::borrow). src_ids() are the host ids; they key random draws, which therefore do
 /// not depend on the owners. Rows of edge tensors are in the order of edge_ids(); to_graph_order() and
 /// to_host_order() convert between this order and the host's.
 ///
@@ -34,8 +34,8 @@ struct HostGraphOptions {
 /// share everything.
 class HostGraph : public GraphShardManager {
  public:
-  /// `nodes`: the host's global ids of the nodes that this rank owns, in any order; any ids are allowed, and
-  /// a rank may have none. Throws the same exception on every rank, which names the values and the rank:
+  /// `nodes`: the host ids of the nodes that this rank owns, in any order. Any ids are allowed, and a rank
+  /// may have none. Throws the same exception on every rank, which names the values and the rank:
   /// InputError for a node that is given twice, an edge with an end that no rank gives, edge ids that are
   /// negative or not unique, weights on some ranks only, no nodes at all or options that differ between
   /// ranks; ShapeError for arrays of different lengths. Collective.

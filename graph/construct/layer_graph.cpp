@@ -320,7 +320,7 @@ Array<Index> rows_of_seeds(const GraphTopology& graph, std::span<const Index> se
   return graph.comm.agree([&] {
     require<InputError>(
         graph.is_homogeneous(),
-        "message flow graphs are made from a graph of one kind of nodes, not from a bipartite "
+        "message flow graphs are made from a graph of one node type, not from a bipartite "
         "graph or a block");
     Array<Index> rows(seeds.begin(), seeds.end());
     const int rank = graph.comm.rank();

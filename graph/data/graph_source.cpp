@@ -44,9 +44,10 @@ void GraphSource::require_plausible_sizes(const std::string& place) const {
   const Index edges = num_edges();
   const Index most = std::max(Index{1} << 24, edges > (Index{1} << 50) ? INT64_MAX : 64 * edges);
   for (const SourceNodes& type : types_.nodes)
-    require<InputError>(!type.fields.empty() || type.num_nodes <= most, place, ": there are ", type.num_nodes,
-                        types_.is_homogeneous() ? " nodes" : concat(" nodes of type ", type.name, " without data"),
-                        " for ", edges, " edges, expected at most ", most);
+    require<InputError>(
+        !type.fields.empty() || type.num_nodes <= most, place, ": there are ", type.num_nodes,
+        types_.is_homogeneous() ? " nodes" : concat(" nodes of type ", type.name, " without data"), " for ",
+        edges, " edges, expected at most ", most);
 }
 
 std::string last_part_of(const std::string& path) {

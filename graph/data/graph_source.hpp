@@ -56,8 +56,8 @@ class GraphSource : NonCopyable {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// What was found, in a few words: "OGB folder ogbn-arxiv: 169343 nodes, ...". Local.
   [[nodiscard]] virtual std::string description() const { return kind_ + name_ + ": " + types_.describe(); }
-  /// What was understood of a file that does not say it itself, such as the meaning of its columns: a line each, for
-  /// people. Doubts begin with "WARNING: ". Local.
+  /// What was understood of a file that does not say it itself, such as the meaning of its columns: a line
+  /// each, for people. Doubts begin with "WARNING: ". Local.
   [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
   /// The types of the whole graph, known once the source is open. (A source may have to read its edges for
   /// that, and may keep them.) Local.

@@ -1,5 +1,5 @@
-/// NodeData as the view of one type of a GraphData: of a homogeneous graph the whole, of one with several types
-/// the nodes that are trained on.
+/// NodeData as the view of one type of a GraphData: of a homogeneous graph the whole, of one with several
+/// types the nodes that are trained on.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -49,9 +49,10 @@ NodeData node_data_of(const Communicator& comm, const GraphData& graph, const st
 NodeData category_data(const Communicator& comm, const GraphData& graph, const std::string& category,
                        const DatasetOptions& options = {}, bool for_training = true);
 
-/// to_node_data of a graph whose data may be elsewhere: takes ids and edges of a graph of one type, transforms
-/// the edges, and has `read_nodes` set features, labels and masks. EdgeColumns read what `edges_of_task` gets, if
-/// it is given; then the graph's data of edges are freed. Collective, inside agree().
+/// to_node_data of a graph whose data may be elsewhere: takes ids and edges of a graph of one type,
+/// transforms the edges, and has `read_nodes` set features, labels and masks. EdgeColumns read what
+/// `edges_of_task` gets, if it is given; then the graph's data of edges are freed. Collective, inside
+/// agree().
 NodeData view_of_graph(const Communicator& comm, GraphData& graph, const DatasetOptions& options,
                        FunctionRef<void(NodeData&)> read_nodes, const EdgeColumns& edge_columns,
                        EdgeData* edges_of_task);

@@ -71,7 +71,8 @@ std::vector<Index> typed_blocks(const local_index* offsets, Index num_rows, Inde
 void for_typed_blocks(const local_index* offsets, Index num_rows, Index num_types,
                       FunctionRef<void(Index first, Index last)> body) {
   const std::vector<Index> starts = typed_blocks(offsets, num_rows, num_types);
-  parallel_for(std::ssize(starts) - 1, 1, [&](Index block, Index) { body(starts[block], starts[block + 1]); });
+  parallel_for(std::ssize(starts) - 1, 1,
+               [&](Index block, Index) { body(starts[block], starts[block + 1]); });
 }
 
 }}  // namespace sar

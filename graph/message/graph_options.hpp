@@ -21,8 +21,8 @@ struct GraphOptions {
   /// Stages of halo rows in flight while one is used; at least 1. Each costs one buffer.
   int pipeline_depth = 1;
   /// A stage holds at most so many bytes of halo rows, but at least one row. 0: a quarter of the rows of the
-  /// rank that owns most, but at least 1 MiB. In mode one_shot the only stage of source rows holds all of
-  /// them.
+  /// rank that owns most (an eighth in a backward pass that also fetches rows), but at least 1 MiB. In mode
+  /// one_shot the only stage of source rows holds all of them.
   Index max_halo_bytes = 0;
   /// Number of edges in a chunk of a user-defined message; at least 1.
   Index edge_block = Index{1} << 12;

@@ -127,7 +127,7 @@ CollectiveCall check(const GraphShardManager& graph, const std::vector<Index>& f
                      const NeighborSamplerOptions& options) {
   require<InputError>(
       graph.topology().is_homogeneous(),
-      "neighbours are sampled from a graph of one kind of nodes, not from a bipartite graph or a block");
+      "neighbors are sampled from a graph of one node type, not from a bipartite graph or a block");
   require<InputError>(!fan_outs.empty(), "there are no fan-outs, expected one for each layer");
   constexpr Index most = std::numeric_limits<local_index>::max();
   CollectiveCall call("NeighborSampler");

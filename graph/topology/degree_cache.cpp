@@ -41,7 +41,7 @@ DegreeCache::DegreeCache(std::shared_ptr<const GraphTopology> topology, KnownDeg
 const LazyArray& DegreeCache::in_of_sources() const {
   require<InputError>(src_in != nullptr,
                       "the in-degrees of the sources are not known in a graph "
-                      "of two kinds of nodes");
+                      "of two node types");
   return *src_in;
 }
 

@@ -72,8 +72,8 @@ inline void require_num_rows(const Variable& x, Index rows, std::string_view wha
 
 inline void require_rows(const Variable& x, Index rows, Index columns, std::string_view what,
                          std::string_view part = {}) {
-  require<ShapeError>(x.shape() == Shape{rows, columns}, what, part, " have shape ", x.shape(), ", expected [",
-                      rows, ", ", columns, "]");
+  require<ShapeError>(x.shape() == Shape{rows, columns}, what, part, " have shape ", x.shape(),
+                      ", expected [", rows, ", ", columns, "]");
 }
 
 /// Throws ShapeError unless the features at both ends match the graph and the widths of the layer.

@@ -39,7 +39,7 @@ void require_one_for_each_edge(const GraphShardManager& graph, const Variable& w
 void check(const GraphShardManager& graph, const Variable& weight) {
   require_one_for_each_edge(graph, weight);
   require<InputError>(std::ranges::all_of(weight.value().values(), [](real w) { return w > 0; }),
-                      "edge weights that are normalised must be positive");
+                      "edge weights that are normalized must be positive");
 }
 
 /// Returns 1 / sqrt(sum), and 0 where the sum is 0.

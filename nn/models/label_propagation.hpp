@@ -1,11 +1,11 @@
 /// Label propagation, and correction and smoothing of predictions with it. These methods use known labels and
 /// the graph and have no parameters.
 ///
-/// Labels [local nodes] are class numbers; labels outside the mask are ignored, and rows with label -1 count as
-/// outside. Every function is collective, with one update_all of rows of num_classes values per hop. The graph
-/// is homogeneous, and results are constants that do not depend on the number of ranks, up to rounding. Throws
-/// the same exception on every rank: ShapeError if shapes do not match, InputError for a label in the mask that
-/// is not a class, a negative number of layers, or alpha outside [0, 1].
+/// Labels [local nodes] are class numbers; labels outside the mask are ignored, and rows with label -1 count
+/// as outside. Every function is collective, with one update_all of rows of num_classes values per hop. The
+/// graph is homogeneous, and results are constants that do not depend on the number of ranks, up to rounding.
+/// Throws the same exception on every rank: ShapeError if shapes do not match, InputError for a label in the
+/// mask that is not a class, a negative number of layers, or alpha outside [0, 1].
 #pragma once
 
 #include <sar/nn/models/propagation.hpp>

@@ -259,7 +259,8 @@ void require_partners(const KnownNames& known, const std::vector<NamedShape>& mo
       alone.empty() ? "" : "the model has no place for " + alone + " of the file",
       alone.empty() || missing.empty() ? "" : ", and ",
       missing.empty() ? "" : "the file has nothing for " + missing + " of the model",
-      ", expected the names and shapes of the model, or names to change (--rename FROM=TO, --strip-prefix TEXT), "
+      ", expected the names and shapes of the model, or names to change (--rename FROM=TO, --strip-prefix "
+      "TEXT), "
       "to ignore (--drop-weights GLOB) or to leave at their initial values (--missing-weights GLOB)");
 }
 

@@ -31,7 +31,8 @@ struct WeightMatch {
 /// Finds a partner for every tensor of the file and of the model, in three steps:
 ///
 /// - If the names, after applying `names`, are those of the model, they are used as they are.
-/// - Otherwise `_orig_mod.` and a prefix common to all names (module., model., net., gnn.) are removed, except
+/// - Otherwise `_orig_mod.` and a prefix common to all names (module., model., net., gnn.) are removed,
+/// except
 ///   from names that names.rename changed, and tensors with the same beginning ("conv1", "convs.0") form a
 ///   layer.
 /// - Each layer of the model, in order, takes the first remaining layer of the file that has its shapes under

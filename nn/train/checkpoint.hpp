@@ -36,7 +36,7 @@ struct CheckpointerOptions {
   std::uint64_t seed = 0;  ///< of the run
 };
 
-/// What a checkpoint holds besides model and optimizer.
+/// The numbers and texts that a checkpoint holds besides model and optimizer.
 struct CheckpointInfo {
   int epoch = 0;
   std::map<std::string, std::string> extra;  ///< the program's own: best metrics, options

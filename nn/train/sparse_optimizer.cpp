@@ -124,8 +124,8 @@ void SparseOptimizer::zero_grad() {
 }
 
 std::string SparseOptimizer::file_of(const std::string& path, const Slot& slot, std::size_t tensor) const {
-  return concat(path, "/", escaped(slot.embedding->name()), ".", tensor == 0 ? "rows" : state_names_[tensor - 1],
-                ".npy");
+  return concat(path, "/", escaped(slot.embedding->name()), ".",
+                tensor == 0 ? "rows" : state_names_[tensor - 1], ".npy");
 }
 
 void SparseOptimizer::save(const std::string& path) const {
@@ -178,8 +178,8 @@ void SparseOptimizer::load(const std::string& path) {
         read[i].push_back(rows_of_file(file, ids, embedding.book().num_nodes(), embedding.width()));
         const std::string expected = text(checksum_key(file));
         const std::string found = std::to_string(checksum_of(comm, read[i].back(), ids));
-        require<InputError>(expected.empty() || found == expected, file, ": the rows have the checksum ", found,
-                            ", expected ", expected);
+        require<InputError>(expected.empty() || found == expected, file, ": the rows have the checksum ",
+                            found, ", expected ", expected);
       }
     }
     for (const Slot& slot : slots_) slot.embedding->rows().barrier();

@@ -1,5 +1,6 @@
 /// The documentation holds: its fragments compile and run, and rows travel as often as it says.
 #include "graph/data/dataset_files.hpp"
+#include "support/random_tensor.hpp"
 
 #include <doctest/doctest.h>
 #include <sar/graph/topology/sharded_graph.hpp>
@@ -30,6 +31,16 @@ namespace {
 
 #include "buffers.inc"  // of the surrogate
 #include "edge_latents.inc"
+
+// docs/own_layers.md: a program of its own, and operations
+namespace own {
+#define main own_main
+#include "own_layer.inc"
+#include "own_training.inc"
+#undef main
+#include "own_operation.inc"
+#include "own_graph_operation.inc"
+}  // namespace own
 
 constexpr Index width = 64;
 
@@ -488,7 +499,7 @@ TEST_CASE("frames") {
   CHECK(graph.srcdata().keys().empty());
 }
 
-TEST_CASE("messages of one's own") {
+TEST_CASE("user-defined messages") {
   Setting s;
   const GraphShardManager& graph = s.graph;
   const Variable h = s.node_rows(), x = s.edge_rows(3);
@@ -499,6 +510,36 @@ TEST_CASE("messages of one's own") {
   tape.backward(m, Tensor::full(m.shape(), 1));
   CHECK(h.grad().defined());
   for (const NamedParameter& p : mlp.named_parameters()) CHECK(p.parameter.grad().defined());
+}
+
+TEST_CASE("a layer of your own") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const GraphShardManager& graph = s.graph;
+  const own::EdgeMLPConv conv(3, 2, 4, s.gen);
+  const Variable h(test::random_tensor({graph.num_nodes(), 3}, 1), true);
+  const Variable x(test::random_tensor({graph.num_edges(), 2}, 2), true);
+  {
+#include "own_gradients.inc"
+  }
+  {
+    using own::train;
+#include "own_ranks.inc"
+  }
+  char name[] = "edge_mlp";
+  char* argv[] = {name, nullptr};
+  CHECK(own::own_main(1, argv) == 0);
+}
+
+TEST_CASE("operations of your own") {
+  using namespace own;
+  const Setting s;
+#include "own_operation_check.inc"
+  const Variable h(Tensor::full({s.graph.num_nodes(), 2}, 3), true);
+  const Tape tape;
+  const Variable variance = neighbor_variance(s.graph, h);
+  check_nodes(s, variance, 2);
+  for (const real each : variance.value().values()) CHECK(std::abs(each) < 1e-5);
 }
 
 TEST_CASE("latents on edges") {

@@ -7,8 +7,9 @@
 
 namespace sar::test {
 
-/// "graph/message/attention.hpp gat_attention" for each function, and each class, whose comment says "Collective", or
-/// that stands in a file whose first comment says so of all its functions and does not call itself local.
+/// "graph/message/attention.hpp gat_attention" for each function, and each class, whose comment says
+/// "Collective", or that stands in a file whose first comment says so of all its functions and does not call
+/// itself local.
 std::set<std::string> collective_names(const std::string& source_directory);
 
 /// Collective functions that tests do not call by themselves, each with a reason.

@@ -31,7 +31,8 @@ void add_distributed_tensor(std::vector<Call>& calls, const Communicator& comm) 
   };
   add_maker<Numbers>(
       calls,
-      "comm/rows/distributed_tensor.hpp DistributedTensor, comm/rows/distributed_tensor.hpp DistributedTensor::borrow",
+      "comm/rows/distributed_tensor.hpp DistributedTensor, comm/rows/distributed_tensor.hpp "
+      "DistributedTensor::borrow",
       true,
       [=](bool wrong) {
         return [=] {

@@ -170,7 +170,7 @@ TEST_CASE("a block goes back to the arena without memory for it, which a destruc
   for (int round = 0; round < 3; ++round) {
     for (std::size_t k = 0; k < 200; ++k) blocks.push_back(arena.allocate(bytes(k)));
     const FailingAllocation any(1);
-    for (const std::size_t odd : {1u, 0u})  // every second one first: no neighbours to merge with
+    for (const std::size_t odd : {1u, 0u})  // every second one first: no neighbors to merge with
       for (std::size_t k = odd; k < 200; k += 2) arena.deallocate(blocks[k], bytes(k));
     CHECK(any.count() == 0);
     blocks.clear();

@@ -178,7 +178,8 @@ void add_typed_readers(std::vector<Call>& calls, const Communicator& comm, const
       [=](bool) { return [=] { return load_graph(comm, typed); }; }, node_counts);
   for (const bool category : {false, true})
     add_maker<NodeData>(
-        calls, category ? "graph/data/graph_view.hpp category_data" : "graph/data/graph_view.hpp node_data_of", true,
+        calls,
+        category ? "graph/data/graph_view.hpp category_data" : "graph/data/graph_view.hpp node_data_of", true,
         [=](bool wrong) {
           return [=, graph = load(), type = std::string(wrong ? "no such type of the dataset" : "paper")] {
             return category ? category_data(comm, *graph, type) : node_data_of(comm, *graph, type);
@@ -214,7 +215,8 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
       written);
   add_maker<bool>(
       calls,
-      "graph/data/parts/partition_directory.hpp save_partition, graph/data/parts/partition_directory.hpp PartitionWriter, "
+      "graph/data/parts/partition_directory.hpp save_partition, graph/data/parts/partition_directory.hpp "
+      "PartitionWriter, "
       "graph/data/parts/partition_directory.hpp PartitionWriter::commit",
       true,
       [=](bool wrong) {

@@ -17,9 +17,9 @@ thread_local bool counting = false;
 thread_local std::int64_t counted = 0;
 thread_local std::int64_t failing = 0;
 
-/// Whether the code at `address` is one of two parts of nlohmann::json that ask and cannot fail: destructors, which
-/// end the program when they get nothing, and constructors from a list in braces, which lose what they have got
-/// before.
+/// Whether the code at `address` is one of two parts of nlohmann::json that ask and cannot fail: destructors,
+/// which end the program when they get nothing, and constructors from a list in braces, which lose what they
+/// have got before.
 bool in_json(const void* address) noexcept {
   Dl_info function{};
   if (::dladdr(address, &function) == 0 || function.dli_sname == nullptr) return false;
@@ -27,7 +27,8 @@ bool in_json(const void* address) noexcept {
   return has("json_value7destroy") || (has("10basic_json") && has("St16initializer_list"));
 }
 
-/// Whether one of these parts asks. What was found of an address is kept: dladdr() reads all symbols of the program.
+/// Whether one of these parts asks. What was found of an address is kept: dladdr() reads all symbols of the
+/// program.
 bool json_asks() noexcept {
   struct Known {
     const void* address = nullptr;

@@ -109,7 +109,8 @@ TEST_CASE("calls of a communicator that do not match") {
       {"all_gather and barrier", gather, barrier, "calls all_gather of " + size + " bytes", "calls barrier"},
       {"all_to_all_v and all_gather", to_all, gather, "calls all_to_all in all_to_all_v",
        "calls all_gather of " + size + " bytes"},
-      {"all_equal and barrier", [=] { (void)comm.all_equal(3); }, barrier, "calls all_equal", "calls barrier"}};
+      {"all_equal and barrier", [=] { (void)comm.all_equal(3); }, barrier, "calls all_equal",
+       "calls barrier"}};
   for (const Mismatch& mismatch : mismatches) check(comm, mismatch);
 }
 

@@ -1,4 +1,4 @@
-/// A random problem of the stress test: kinds of nodes dealt out to the ranks at random, relations between
+/// A random problem of the stress test: node types dealt out to the ranks at random, relations between
 /// them, and the leaves of a computation that runs twice, here and in the reference.
 #pragma once
 
@@ -54,8 +54,8 @@ struct Both {
 /// Nodes 0 .. n-1, dealt out to the ranks in any way.
 struct NodeKind {
   PartitionBook book;
-  std::vector<Index> new_id;  ///< partitioned id of each node
-  std::vector<Index> mine;    ///< this rank's nodes in the order of their partitioned ids
+  std::vector<Index> new_id;  ///< global id of each node
+  std::vector<Index> mine;    ///< this rank's nodes in the order of their global ids
   [[nodiscard]] Index size() const { return book.num_nodes(); }
 };
 
@@ -75,7 +75,7 @@ class Problem {
   std::vector<NodeKind> kinds;
   std::vector<Relation> relations;
 
-  /// Random rows of a kind of nodes, and of a relation's edges; they want a gradient more often than not.
+  /// Random rows of a node type, and of a relation's edges; they want a gradient more often than not.
   Both node_rows(const NodeKind& kind, Index cols);
   Both edge_rows(const Relation& relation, Index cols, double low = -1, double high = 1);
   /// A parameter [rows, cols], the same on all ranks.

@@ -1,5 +1,5 @@
 // Random problems against the reference: SAR_STRESS_SEEDS of them, from SAR_STRESS_FIRST on (by default other
-// ones for each number of ranks). A problem: random graphs between one or two kinds of nodes, dealt out to
+// ones for each number of ranks). A problem: random graphs between one or two node types, dealt out to
 // the ranks at random, and one to three random operations or layers on them, each in a random mode with
 // random options, with random activations, norms and dropout in between.
 

@@ -1,6 +1,7 @@
 /// Runs the test cases of a program on every rank. Ranks that do not report stay silent unless something
 /// fails there; the exit code is that of the worst rank, on every rank. A rank also fails when no test case
-/// is selected, or when test cases leave handles of MPI open, bytes in the account or blocks that nothing refers to.
+/// is selected, or when test cases leave handles of MPI open, bytes in the account or blocks that nothing
+/// refers to.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "support/leaks.hpp"
 #include "support/mpi_handles.hpp"
@@ -21,7 +22,9 @@ namespace {
 /// Counts the test cases that a run selects.
 struct CountTestCases : doctest::IReporter {
   explicit CountTestCases(const doctest::ContextOptions&) {}
-  void test_run_end(const doctest::TestRunStats& stats) override { selected = stats.numTestCasesPassingFilters; }
+  void test_run_end(const doctest::TestRunStats& stats) override {
+    selected = stats.numTestCasesPassingFilters;
+  }
   void report_query(const doctest::QueryData&) override {}
   void test_run_start() override {}
   void test_case_start(const doctest::TestCaseData&) override {}

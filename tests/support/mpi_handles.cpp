@@ -1,5 +1,5 @@
-// Every call by which comm/ or PT-Scotch makes or frees a handle; tests/consumer/symbols_test.sh fails when it learns
-// another.
+// Every call by which comm/ or PT-Scotch makes or frees a handle; tests/consumer/symbols_test.sh fails when
+// it learns another.
 #include "support/mpi_handles.hpp"
 
 #include <mpi.h>

@@ -1,5 +1,5 @@
-/// Whether a sanitizer watches the program. The same code takes ten times as long then: tests whose sizes are there for
-/// rounding or for memory take smaller ones.
+/// Whether a sanitizer watches the program. The same code takes ten times as long then: tests whose sizes are
+/// there for rounding or for memory take smaller ones.
 #pragma once
 
 namespace sar::test {

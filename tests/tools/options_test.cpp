@@ -45,3 +45,10 @@ TEST_CASE("every option is in --help-all, the most used ones are in --help") {
   check_help<tools::PartitionOptions>("partition");
   check_help<tools::GenerateOptions>("generate");
 }
+
+TEST_CASE("the name of a choice may have hyphens for underscores, and underscores for hyphens") {
+  CHECK(tools::is_name("one-shot", "one_shot"));
+  CHECK(tools::is_name("from_1", "from-1"));
+  CHECK(!tools::is_name("oneshot", "one_shot"));
+  CHECK(!tools::is_name("one-shots", "one_shot"));
+}

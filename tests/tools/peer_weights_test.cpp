@@ -1,4 +1,4 @@
-/// Models that DGL and PyG made (tests/data/peer): `train` recognises their weights and computes their
+/// Models that DGL and PyG made (tests/data/peer): `train` recognizes their weights and computes their
 /// logits.
 #include "support/golden_graph.hpp"
 #include "support/thrown.hpp"
@@ -196,13 +196,14 @@ TEST_CASE("names that the user gives, and names that cannot be told") {
         }) ==
         "file: 'begin.weight' and 'end.weight' are both called 'layers.0.weight' now, expected names "
         "that differ");
-  CHECK(thrown<InputError>([&] {
-          matched({file[0], file[1], {"conv.w", {3}}});
-        }) ==
-        "file: the model has no place for 'conv.w' [3] of the file, and the file has nothing for "
-        "'layers.1.weight' [8, 8], 'layers.1.bias' [8] of the model, expected the names and shapes of the "
-        "model, or names to change (--rename FROM=TO, --strip-prefix TEXT), to ignore (--drop-weights GLOB) or "
-        "to leave at their initial values (--missing-weights GLOB)");
+  CHECK(
+      thrown<InputError>([&] {
+        matched({file[0], file[1], {"conv.w", {3}}});
+      }) ==
+      "file: the model has no place for 'conv.w' [3] of the file, and the file has nothing for "
+      "'layers.1.weight' [8, 8], 'layers.1.bias' [8] of the model, expected the names and shapes of the "
+      "model, or names to change (--rename FROM=TO, --strip-prefix TEXT), to ignore (--drop-weights GLOB) or "
+      "to leave at their initial values (--missing-weights GLOB)");
 }
 
 TEST_CASE("a damaged file leaves the model as it was, on all ranks") {

@@ -19,6 +19,11 @@ awk -v a="$accuracy" 'BEGIN { exit !(a > 0.8) }' || fail "validation accuracy $a
 if [ "$ranks" -eq 1 ]; then bytes=0; else bytes='[1-9][0-9]*'; fi
 [ "$(grep -Ec "\"comm_bytes\":$bytes,\"peak_bytes\":[1-9]" log.jsonl)" -eq 12 ] || fail "comm_bytes is not $bytes"
 
+# The name of a mode may have a hyphen or an underscore.
+for mode in one_shot one-shot; do
+  expect 0 "1 epochs in" "$programs/train" --graph karate --hidden 8 --epochs 1 --mode $mode
+done
+
 for model in gat gatv2; do
   "${run[@]}" "$programs/train" --graph karate --hidden 8 --heads 2 --model $model --batch-norm --residual 1 --epochs 1 >out 2>err ||
     fail "--batch-norm --residual 1 --model $model ends with $?"

@@ -104,8 +104,8 @@ double gradient_seconds(const Machine& machine, double parameters, int ranks) {
          2 * std::log2(ranks) * machine.latency;
 }
 
-/// Returns the seconds of exchange in a step or a part of a step: packing, copies, additions, additional stages and
-/// synchronization. A measurement on one rank has no synchronization.
+/// Returns the seconds of exchange in a step or a part of a step: packing, copies, additions, additional
+/// stages and synchronization. A measurement on one rank has no synchronization.
 double exchange_seconds(const Rates& rates, const Pass& pass, int ranks, double share_of_step) {
   if (ranks == 1) return 0;
   const double meetings = rates.ranks > 1 ? std::log2(ranks) / std::log2(rates.ranks) : 0;

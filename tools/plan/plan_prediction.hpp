@@ -38,7 +38,8 @@ struct Prediction {
 /// Returns the bytes per second that a worker moves between memory and cores: as given, or as measured.
 double memory_rate_of(const Machine& machine, const Rates& rates);
 
-/// Predicts the needs of a training from the measured rates and the sizes of the parts. The memory of a part is
+/// Predicts the needs of a training from the measured rates and the sizes of the parts. The memory of a part
+/// is
 ///     rows and graph of its nodes and in-edges (Rates) + 16 bytes per parameter (double: 32)
 ///     + index arrays of the halo + max(halo rows of the stages in flight, buffer that sums the gradients of parameters).
 /// The time of a training step is

@@ -25,7 +25,8 @@ struct Pass {
 /// Returns the model of the options for these numbers of features and classes.
 ModelSize model_size(const TrainOptions& o, Index features, Index classes);
 
-/// Returns the stages for rows of `row_bytes` bytes; `fetch_and_push`: gradients are sent while rows are received.
+/// Returns the stages for rows of `row_bytes` bytes; `fetch_and_push`: gradients are sent while rows are
+/// received.
 StageRows stages_of(const TrainOptions& o, const Place& at, double row_bytes, bool fetch_and_push);
 
 Pass pass_of(const TrainOptions& o, const ModelSize& model, const Place& at, bool with_backward);

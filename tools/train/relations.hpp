@@ -27,9 +27,10 @@ struct Relations {
 /// Returns the relations of the edges of a block, taken from the whole graph. Collective.
 Relations relations_of(const MessageFlowGraph& block, const Relations& of_graph);
 
-/// Generates edge types 0 .. num_rels - 1. For about half of the edges the type is the difference of the classes of
-/// the two ends, modulo num_rels; for the others, and for all edges if `labels` [local nodes, 1] is undefined, it is
-/// random. Types depend on labels and edge ids only, so they are the same for every number of ranks. Collective.
+/// Generates edge types 0 .. num_rels - 1. For about half of the edges the type is the difference of the
+/// classes of the two ends, modulo num_rels; for the others, and for all edges if `labels` [local nodes, 1]
+/// is undefined, it is random. Types depend on labels and edge ids only, so they are the same for every
+/// number of ranks. Collective.
 Relations make_relations(const GraphShardManager& graph, Index num_rels, const Tensor& labels);
 
 }  // namespace sar::tools

@@ -1,4 +1,5 @@
-/// Checkpoints of `train`: options of the run that wrote them, and the position where a resumed run continues.
+/// Checkpoints of `train`: options of the run that wrote them, and the position where a resumed run
+/// continues.
 #pragma once
 
 #include "train_input.hpp"
@@ -20,9 +21,9 @@ class Checkpoints {
   Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
               NodeInput& input);
 
-  /// Loads the last checkpoint and returns its state; epoch 0 if there is none. A changed learning rate is used and
-  /// reported. Throws InputError for a checkpoint of a run with other options, or with more epochs than this run.
-  /// `schedule` may be null.
+  /// Loads the last checkpoint and returns its state; epoch 0 if there is none. A changed learning rate is
+  /// used and reported. Throws InputError for a checkpoint of a run with other options, or with more epochs
+  /// than this run. `schedule` may be null.
   CheckpointInfo resume(Module& model, Optimizer& optimizer, LRScheduler* schedule);
 
   /// The file that the state was loaded from; empty: none.
@@ -53,12 +54,12 @@ class Checkpoints {
   std::string last_;
 };
 
-/// Returns `path` if it is a checkpoint, the latest one if it is a directory, and nothing for other files of weights.
-/// Throws InputError for a directory without a checkpoint. Collective.
+/// Returns `path` if it is a checkpoint, the latest one if it is a directory, and nothing for other files of
+/// weights. Throws InputError for a directory without a checkpoint. Collective.
 std::string find_checkpoint(const Communicator& comm, const std::string& path);
 
-/// Loads the model of a checkpoint: parameters and buffers. Throws InputError, the same on every rank, for the
-/// checkpoint of another model. Collective.
+/// Loads the model of a checkpoint: parameters and buffers. Throws InputError, the same on every rank, for
+/// the checkpoint of another model. Collective.
 void load_model_of_checkpoint(const Communicator& comm, const std::string& path, Module& model);
 
 }  // namespace sar::tools

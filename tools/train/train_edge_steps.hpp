@@ -22,7 +22,8 @@ class EdgeModel : public Module {
   [[nodiscard]] NodeClassifier& network() { return network_; }
   /// The predictor with relations; null for other predictors.
   [[nodiscard]] const RelationPredictor* relations() const noexcept { return relations_.get(); }
-  /// Maps the rows of both ends [n, hidden] to scores [n, 1 or classes]; `types` of the pairs: empty means all 0.
+  /// Maps the rows of both ends [n, hidden] to scores [n, 1 or classes]; `types` of the pairs: empty means
+  /// all 0.
   [[nodiscard]] Variable operator()(const Variable& src, const Variable& dst, Array<Index> types) const;
 
  private:

@@ -44,14 +44,16 @@ std::vector<std::string> graph_notes(const GraphShardManager& graph, const Weigh
         concat("messages are normalized as in the network of these weights: --gcn-norm ", chosen.gcn_norm));
   if (chosen.type == "gcn" && chosen.gcn_norm.empty() && is_weighted)
     notes.push_back(
-        "messages are normalized by numbers of edges, as in DGL; weights of PyG 1 have the same names and need "
+        "messages are normalized by numbers of edges, as in DGL; weights of PyG 1 have the same names and "
+        "need "
         "--gcn-norm in_weights");
   if (!weights.adds_self_loops()) return notes;
   const SelfLoopCounts loops = count_self_loops(graph);
   const auto note = [&](Index nodes, const char* have, const char* layers) {
     if (nodes > 0)
       notes.push_back(concat(nodes, " of ", graph.num_global_nodes(), " nodes have ", have,
-                             ", and the layers of these weights ", layers, " one: --add-self-loops remaining"));
+                             ", and the layers of these weights ", layers,
+                             " one: --add-self-loops remaining"));
   };
   note(loops.none, "no self loop", "add");
   note(loops.several, "several self loops", "keep");

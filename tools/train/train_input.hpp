@@ -22,10 +22,11 @@ struct NodeTypeInput {
   Array<Index> original_ids;  ///< keys of the random draws of learnable rows
 };
 
-/// The input rows of all nodes. If all types have features of one width, these are the rows. Otherwise rows have a
-/// common width: a linear layer per type maps features, and types without features have learnable rows. Learnable
-/// rows start Xavier-uniform with the gain of ReLU, as a matrix [nodes of the type, width] (DGL's R-GCN example).
-/// Parameters: `<type>.{weight, bias}` of the linear layers. Learnable rows are not parameters; step() updates them.
+/// The input rows of all nodes. If all types have features of one width, these are the rows. Otherwise rows
+/// have a common width: a linear layer per type maps features, and types without features have learnable
+/// rows. Learnable rows start Xavier-uniform with the gain of ReLU, as a matrix [nodes of the type, width]
+/// (DGL's R-GCN example). Parameters: `<type>.{weight, bias}` of the linear layers. Learnable rows are not
+/// parameters; step() updates them.
 class NodeInput : public Module {
  public:
   /// The input of a homogeneous graph. With --embedding, data.features become the learnable rows. Collective.
@@ -41,12 +42,14 @@ class NodeInput : public Module {
 
   /// [local nodes, width()]. Collective.
   [[nodiscard]] Variable all();
-  /// Returns some local rows [rows, width()]; `rows` must not change until the backward pass has finished. Collective.
+  /// Returns some local rows [rows, width()]; `rows` must not change until the backward pass has finished.
+  /// Collective.
   [[nodiscard]] Variable of(const Array<Index>& local_rows);
 
   /// Updates the learnable rows that have gradients and clears the gradients. Collective.
   void step(double lr);
-  /// Writes a directory with the learnable rows and their optimizer state; replaces an existing one. Collective.
+  /// Writes a directory with the learnable rows and their optimizer state; replaces an existing one.
+  /// Collective.
   void save(const std::string& path) const;
   /// Collective. Throws InputError as SparseOptimizer::load.
   void load(const std::string& path) { optimizer_->load(path); }
@@ -60,7 +63,7 @@ class NodeInput : public Module {
     std::unique_ptr<DistributedEmbedding> rows;  // in the place of features
     std::unique_ptr<Linear> linear;              // of features; null: as they are
   };
-  /// Adds learnable rows, initialised uniformly in [-bound, bound].
+  /// Adds learnable rows, initialized uniformly in [-bound, bound].
   void add_learnable_rows(const Communicator& comm, Type& type, const PartitionBook& book,
                           std::span<const Index> original_ids, double bound);
   void make_optimizer(const TrainOptions& o);

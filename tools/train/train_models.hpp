@@ -25,7 +25,8 @@ struct ModelOptions {
   Index hidden = 256;      ///< width between layers: heads * width of a head
   Index heads = 4;         ///< gat and gatv2, all layers except the last
   Index out_heads = 1;     ///< heads of the last layer of gat and gatv2; the logits are their mean
-  int first_residual = 0;  ///< first layer of gat and gatv2 with a residual connection, counted from 1; 0: none
+  int first_residual =
+      0;  ///< first layer of gat and gatv2 with a residual connection, counted from 1; 0: none
   std::string gcn_norm = {};  ///< gcn: as ModelDescription::gcn_norm; empty: by the names of the weights
   double dropout = 0.5;
   double attention_dropout = 0;
@@ -44,7 +45,8 @@ struct Convolution {
   std::function<Variable(const GraphShardManager&, const Variable&, const Relations&)> apply;
 };
 
-/// Properties of a model type. The activation is ELU after a layer with heads and without batch norm, otherwise ReLU.
+/// Properties of a model type. The activation is ELU after a layer with heads and without batch norm,
+/// otherwise ReLU.
 struct ModelType {
   StackType stack;
   bool has_relations = false;  ///< edges have types
@@ -59,15 +61,15 @@ const std::vector<ModelType>& model_types();
 /// Returns the type with this name. Throws InputError if there is none.
 const ModelType& model_type(const std::string& name);
 
-/// Returns whether the first layer may cache the aggregate of the features: no dropout precedes it, and the aggregate
-/// is not wider than the layer's output, which the backward pass needs in any case.
+/// Returns whether the first layer may cache the aggregate of the features: no dropout precedes it, and the
+/// aggregate is not wider than the layer's output, which the backward pass needs in any case.
 bool caches_features(const ModelOptions& options, Index in_feats, Index out_feats);
 
 /// Returns the widths, heads and norms of a stack of layers from the options.
 ModelDescription description_of(const ModelOptions& options, Index in_feats, Index num_classes);
 
-/// Returns the layers of the model in order. Throws InputError if a model has heads and `hidden` is not a multiple of
-/// `heads`.
+/// Returns the layers of the model in order. Throws InputError if a model has heads and `hidden` is not a
+/// multiple of `heads`.
 std::vector<LayerSize> layers_of(const ModelOptions& options, Index in_feats, Index num_classes);
 
 /// Returns a summary such as "gat: 1433 -> 64 (8 heads of 8) -> 7 (the mean of 8 heads)".
@@ -76,9 +78,11 @@ std::string describe(const ModelOptions& options, Index in_feats, Index num_clas
 /// A stack of convolutions.
 /// - sage: conv, [batch norm], ReLU, dropout, ..., conv.
 /// - gcn: dropout before every conv (Kipf and Welling, 2017).
-/// - gat, gatv2: as gcn, with ELU, or with batch norm and ReLU; heads are concatenated, and the logits are the mean over
+/// - gat, gatv2: as gcn, with ELU, or with batch norm and ReLU; heads are concatenated, and the logits are
+/// the mean over
 ///   the heads of the last layer.
-/// - gin, rgcn: as sage; the network of a GIN layer is Linear, batch norm, ReLU, Linear, and its eps is learned.
+/// - gin, rgcn: as sage; the network of a GIN layer is Linear, batch norm, ReLU, Linear, and its eps is
+/// learned.
 class NodeClassifier : public Module {
  public:
   /// Throws InputError as layers_of() does.
@@ -88,17 +92,17 @@ class NodeClassifier : public Module {
   /// Registers the parameters of the input, which must outlive this, as `input.*`.
   void add_input(Module& input);
 
-  /// Maps x [local sources of the first layer, features] to logits [local destinations of the last layer, classes], on
-  /// a graph or on message flow graphs. Edge weights of the graph are used, except by gatv2 and rgcn. `relations`: of the
-  /// graph, or of each message flow graph; rgcn only. Collective.
+  /// Maps x [local sources of the first layer, features] to logits [local destinations of the last layer,
+  /// classes], on a graph or on message flow graphs. Edge weights of the graph are used, except by gatv2 and
+  /// rgcn. `relations`: of the graph, or of each message flow graph; rgcn only. Collective.
   Variable operator()(const LayerGraphs& graphs, const Variable& x,
                       std::span<const Relations> relations = {});
   /// Returns the output of layer `layer` (from 1), which is the input of the next convolution. Collective.
   Variable after_layer(int layer, const LayerGraphs& graphs, const Variable& x,
                        std::span<const Relations> relations = {});
 
-  /// Returns the description for the metadata of a weight file, from which load_model() makes the network again; empty
-  /// for a network that descriptions do not cover: with relations, or with its own input.
+  /// Returns the description for the metadata of a weight file, from which load_model() makes the network
+  /// again; empty for a network that descriptions do not cover: with relations, or with its own input.
   [[nodiscard]] std::map<std::string, std::string> metadata() const;
 
  private:

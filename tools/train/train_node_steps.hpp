@@ -24,7 +24,7 @@ class NodeSteps : public Steps {
   /// Sets the node types that predict() writes, for a typed graph.
   void predict_types(std::span<const PredictedNodes> types) { types_ = types; }
   [[nodiscard]] std::string description() const override;
-  /// Evaluates on the whole graph, or on sampled neighbours with --sample-eval.
+  /// Evaluates on the whole graph, or on sampled neighbors with --sample-eval.
   [[nodiscard]] std::vector<Scores> evaluate() override;
   void predict() override;
 

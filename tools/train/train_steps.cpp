@@ -72,8 +72,9 @@ EpochProgress EpochProgress::from_checkpoint(const std::map<std::string, std::st
     const auto value = values.is_object() && values.contains(key) ? values[key] : nlohmann::json();
     const bool has_type = std::is_integral_v<Number> ? value.is_number_integer() : value.is_number();
     const double found = has_type ? value.template get<double>() : std::numeric_limits<double>::quiet_NaN();
-    require<InputError>(found >= static_cast<double>(least) && found <= static_cast<double>(most), place, ": extra.batch has no number '",
-                        key, "' of ", least, " to ", most, ", expected a checkpoint that train has written");
+    require<InputError>(found >= static_cast<double>(least) && found <= static_cast<double>(most), place,
+                        ": extra.batch has no number '", key, "' of ", least, " to ", most,
+                        ", expected a checkpoint that train has written");
     return value.template get<Number>();
   };
   constexpr Index most = Index{1} << 53;

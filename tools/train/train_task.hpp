@@ -52,7 +52,8 @@ bool has_relations(PredictorType type);
 /// Returns the settings that results depend on, as options: "link --predictor dot ...".
 std::string describe(const TaskOptions& o);
 
-/// Returns the metrics of the task: "acc"; "auc", "mrr", "hits@50"; "rmse". The first one selects the best epoch.
+/// Returns the metrics of the task: "acc"; "auc", "mrr", "hits@50"; "rmse". The first one selects the best
+/// epoch.
 std::vector<std::string> metric_names(const TaskOptions& o);
 
 /// Returns whether a smaller value of the first metric is better.

@@ -15,7 +15,8 @@ constexpr std::size_t paper = 0, cites = 0, has = 1;
 
 class WordsSource : public GraphSource {
  public:
-  explicit WordsSource(GraphSource& papers) : GraphSource(papers.comm(), "papers and words of", papers.name()), papers_(papers) {
+  explicit WordsSource(GraphSource& papers)
+      : GraphSource(papers.comm(), "papers and words of", papers.name()), papers_(papers) {
     const SourceTypes& given = papers.types();
     require_one_type(papers.name(), given.nodes.size(), given.edges.size());
     std::vector<DataField> fields = given.nodes[0].fields;

@@ -380,8 +380,9 @@ void read_part_data(GraphSource& source, const DistributedGraph& graph, const Pa
   for (std::size_t k = 0; k < part.edge_types.size(); ++k)
     for (const DataField& field : graph.types.edges[k].fields) {
       EdgeTypeData& edges = part.edge_types[k];
-      edges.data.emplace(field.name, read_edge_data(source, graph.relations[k], graph.types.edges[k].num_edges,
-                                                    field, edges.edges.id, options));
+      edges.data.emplace(field.name,
+                         read_edge_data(source, graph.relations[k], graph.types.edges[k].num_edges, field,
+                                        edges.edges.id, options));
     }
 }
 

@@ -270,7 +270,8 @@ DataArray DatasetSource::read_edge_data(std::size_t type, const std::string& fie
 
 std::string DatasetSource::place_of(const std::string& field) const {
   if (types_.nodes[0].name != default_node_type) return GraphSource::place_of(field);
-  return directory_ + (nodes_[0].contains(field) || !edges_[0].contains(field) ? "/" : "/edge_") + field + ".npy";
+  return directory_ + (nodes_[0].contains(field) || !edges_[0].contains(field) ? "/" : "/edge_") + field +
+         ".npy";
 }
 
 std::string format_dataset_types(const SourceTypes& types) {

@@ -60,7 +60,8 @@ void make_directory(const Communicator& comm, const std::string& path) {
 
 /// Writes edges and data; the arguments say the folder of a type and the file of a field. Collective.
 template <class Nodes, class Edges, class File>
-void write_types(GraphSource& source, const Nodes& nodes_folder, const Edges& edges_folder, const File& file) {
+void write_types(GraphSource& source, const Nodes& nodes_folder, const Edges& edges_folder,
+                 const File& file) {
   const Communicator& comm = source.comm();
   const SourceTypes& types = source.types();
   for (std::size_t t = 0; t < types.nodes.size(); ++t) {

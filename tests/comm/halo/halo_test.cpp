@@ -389,7 +389,7 @@ TEST_CASE("rows of zero elements") {
   CHECK(push_all(comm, rounds, owned, owned, options, jitter).shape() == owned.shape());
 }
 
-TEST_CASE("exchanges under way together, on one communicator and on two") {
+TEST_CASE("exchanges in flight together, on one communicator and on two") {
   const Communicator comm = Communicator::world();
   const Communicator other = Communicator::world();
   const Pattern pattern(comm.size(), 23, 60);
@@ -578,7 +578,7 @@ TEST_CASE("an exchange that is given up stops its peers and leaves the communica
 
 // The rank that fails takes no more rows of the exchange that the others wait for, and they none of the one
 // that it destroys first.
-TEST_CASE("a rank that fails with two exchanges under way stops both") {
+TEST_CASE("a rank that fails with two exchanges in flight stops both") {
   const Communicator comm = Communicator::world();
   if (comm.size() == 1) return;
   const Index rows = 4000;

@@ -115,7 +115,7 @@ TEST_CASE("bfloat16: half the bytes, rounded to the nearest, ties to even") {
   const std::vector<real> exact{0, 1, -2.5, real(0x1.fep100), -infinity};
   CHECK(arrived(format, exact) == exact);
   CHECK(std::signbit(arrived(format, {-real(0)})[0]));
-  // neighbours of 1 are 2^-7 apart
+  // neighbors of 1 are 2^-7 apart
   const real tie = real(1) + real(0x1p-8), odd_tie = real(1) + 3 * real(0x1p-8);
   CHECK(arrived(format, {tie, odd_tie, tie + real(0x1p-20)}) ==
         std::vector<real>{1, 1 + 4 * real(0x1p-8), 1 + 2 * real(0x1p-8)});

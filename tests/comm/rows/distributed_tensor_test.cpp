@@ -238,7 +238,7 @@ TEST_CASE("rows are pushed and added in the order of ranks, calls and ids") {
   }
 }
 
-TEST_CASE("what owners write is seen after barrier(), and rows under way are those of before") {
+TEST_CASE("what owners write is seen after barrier(), and rows in flight are those of before") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = uneven_book(comm.size());
   const DistributedTensor<std::int64_t> tensor = numbered<std::int64_t>(comm, book, 2);

@@ -1,4 +1,4 @@
-// A ring of points, some on each rank, whose solver averages neighbours; a layer learns the same.
+// A ring of points, some on each rank, whose solver averages neighbors; a layer learns the same.
 #include <sar/sar.hpp>
 
 #include <cmath>
@@ -16,7 +16,9 @@ bool learns(const sar::Communicator& comm) {
   const std::int64_t points = points_of_rank * comm.size(), first = points_of_rank * comm.rank();
   std::vector<std::int64_t> ids, src, dst;
   std::vector<float> state, next;
-  const auto wave = [](std::int64_t point) { return static_cast<float>(std::sin(static_cast<double>(point))); };
+  const auto wave = [](std::int64_t point) {
+    return static_cast<float>(std::sin(static_cast<double>(point)));
+  };
   for (std::int64_t point = first; point < first + points_of_rank; ++point) {
     const std::int64_t left = (point + points - 1) % points, right = (point + 1) % points;
     ids.push_back(point);

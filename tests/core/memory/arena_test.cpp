@@ -61,7 +61,7 @@ TEST_CASE("a repeated pattern of large blocks gets its addresses again and touch
   CHECK(page_faults() - before < 20);  // 130 MB in 4 KB pages would be 33000
 }
 
-TEST_CASE("neighbouring free ranges merge, in every order of return") {
+TEST_CASE("neighboring free ranges merge, in every order of return") {
   for (const std::vector<int>& order : {std::vector{0, 1, 2}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}}) {
     Arena arena(256 * mb);
     std::vector<Block> blocks;

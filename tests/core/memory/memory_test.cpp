@@ -32,7 +32,7 @@ TEST_CASE("the account counts live bytes and their peak") {
   CHECK(live_bytes() == before);
 }
 
-TEST_CASE("arrays are accounted, too, and resize() does not initialise") {
+TEST_CASE("arrays are accounted, too, and resize() does not initialize") {
   const std::size_t before = live_bytes();
   Array<std::int32_t> a;
   a.reserve(100);

@@ -71,7 +71,7 @@ TEST_CASE("elements of 64 bits are the words in pairs") {
   CHECK(random.uniform(3, 2) == static_cast<double>(random.bits(3, 2) >> 11) / 9007199254740992.0);
 }
 
-TEST_CASE("uniform draws are uniform: moments, bins, neighbours in row and column") {
+TEST_CASE("uniform draws are uniform: moments, bins, neighbors in row and column") {
   const Random random({42, 1, 9});
   const auto u = draws([&](std::uint64_t row, std::uint64_t i) { return random.uniform(row, i); });
   CHECK(*std::min_element(u.begin(), u.end()) >= 0);
@@ -90,7 +90,7 @@ TEST_CASE("uniform draws are uniform: moments, bins, neighbours in row and colum
   CHECK(std::abs(correlation(u, row_elements, 0.5, 1.0 / 12)) < 4);
 }
 
-TEST_CASE("the same rows under neighbouring seeds, streams and steps are not correlated") {
+TEST_CASE("the same rows under neighboring seeds, streams and steps are not correlated") {
   const auto of = [](const RandomKey& key) {
     return draws(
         [random = Random(key)](std::uint64_t row, std::uint64_t i) { return random.uniform(row, i) - 0.5; });
@@ -104,7 +104,7 @@ TEST_CASE("the same rows under neighbouring seeds, streams and steps are not cor
   }
 }
 
-TEST_CASE("normal draws are normal: four moments, tails, independent neighbours") {
+TEST_CASE("normal draws are normal: four moments, tails, independent neighbors") {
   const Random random({43, 0, 1});
   const auto z = draws([&](std::uint64_t row, std::uint64_t i) { return random.normal(row, i); });
   const auto power = [](int n) { return [n](double x) { return std::pow(x, n); }; };

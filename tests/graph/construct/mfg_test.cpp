@@ -517,7 +517,7 @@ TEST_CASE("wrong seeds are the same error on all ranks, and the graph goes on wo
   const WholeGraph two = random_graph("bipartite", 50, 23, 150, 3, false);
   const GraphShardManager bipartite = shard(comm, two, test_books(two, comm.size()).front(), {});
   const std::string wrong_kind =
-      "message flow graphs are made from a graph of one kind of nodes, not from a bipartite graph or a block";
+      "message flow graphs are made from a graph of one node type, not from a bipartite graph or a block";
   CHECK(message(bipartite, {}, 1) == wrong_kind);
   std::vector<Index> all;  // the same nodes on both sides, but still a block
   for (Index v = own; v < book.end(comm.rank()); ++v) all.push_back(v);

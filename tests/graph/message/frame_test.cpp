@@ -49,7 +49,7 @@ struct PortedSage : Module {
 
 }  // namespace
 
-TEST_CASE("one kind of nodes has one frame, two kinds have two; copies share them") {
+TEST_CASE("one node type has one frame, two types have two; copies share them") {
   const Communicator comm = Communicator::world();
   for (const WholeGraph& g : test_graphs()) {
     const Books books = test_books(g, comm.size()).front();

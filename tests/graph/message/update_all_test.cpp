@@ -397,7 +397,7 @@ TEST_CASE("a pass holds no more buffers than the law allows") {
     const auto rows = static_cast<std::size_t>(comm.all_reduce(graph.num_src_nodes(), ReduceOp::max));
     const std::size_t stage =
         std::min(rows * width * sizeof(real), options.max_halo_bytes > 0 ? std::size_t{1} << 20 : SIZE_MAX);
-    const std::size_t messages = 9 << 19;  // packed rows under way: eight messages of half a MiB, and one
+    const std::size_t messages = 9 << 19;  // packed rows in flight: eight messages of half a MiB, and one
     const std::size_t cursors = 100000;
     Tape tape;
     reset_peak_bytes();

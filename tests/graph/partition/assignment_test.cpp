@@ -79,7 +79,7 @@ struct Planted {
 
 }  // namespace
 
-TEST_CASE("neighbour lists hold every edge in both directions, loops apart, and know the copies") {
+TEST_CASE("neighbor lists hold every edge in both directions, loops apart, and know the copies") {
   const Communicator comm = Communicator::world();
   for (const WholeGraph& g : test_graphs()) {
     if (!g.square) continue;
@@ -131,7 +131,7 @@ TEST_CASE("neighbour lists hold every edge in both directions, loops apart, and 
   }
 }
 
-TEST_CASE("the memory of neighbour lists follows the rank's nodes and edges, not the nodes of the graph") {
+TEST_CASE("the memory of neighbor lists follows the rank's nodes and edges, not the nodes of the graph") {
   const Communicator comm = Communicator::world();
   std::vector<std::size_t> peaks;
   for (const Index n : {Index{100'000}, Index{4'000'000}}) {
@@ -279,7 +279,7 @@ TEST_CASE("ldg: many parts on several ranks cut hardly more edges than on one") 
   CHECK(cut_on(comm) < 1.05 * cut_on(Communicator::self()));
 }
 
-TEST_CASE("ldg: a hub with two fifths of a part's in-edges goes to its neighbours, on any number of ranks") {
+TEST_CASE("ldg: a hub with two fifths of a part's in-edges goes to its neighbors, on any number of ranks") {
   const Communicator comm = Communicator::world();
   const Index size = 500;
   WholeGraph g{"wheels", 4 * size, 4 * size, true, {}, {}};  // the last node of each is its hub

@@ -68,7 +68,8 @@ TEST_CASE("partitions map both ways") {
   CHECK(partition.book() == PartitionBook({0, 2, 2, 5, 5}));
   const Array<Index> last = partition.original_ids(2);
   CHECK(std::vector<Index>(last.begin(), last.end()) == std::vector<Index>{0, 2, 4});
-  CHECK_THROWS_AS(static_cast<void>(NodePartition::from_assignment(Communicator::self(), part_of, 2)), InputError);
+  CHECK_THROWS_AS(static_cast<void>(NodePartition::from_assignment(Communicator::self(), part_of, 2)),
+                  InputError);
 }
 
 TEST_CASE("an assignment that is spread over the ranks is the partition of the whole one") {

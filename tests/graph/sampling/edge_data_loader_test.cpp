@@ -106,7 +106,7 @@ TEST_CASE("batches of edges have their ends, and the same negatives for every nu
     }
 }
 
-TEST_CASE("another epoch has other negatives and other neighbours for the same edges") {
+TEST_CASE("another epoch has other negatives and other neighbors for the same edges") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   const Books books = test_books(whole, comm.size()).front();

@@ -1,4 +1,4 @@
-/// Sampled neighbours: their distribution, the same draws for every number of ranks, and what is left out.
+/// Sampled neighbors: their distribution, the same draws for every number of ranks, and what is left out.
 #include "graph/test_graphs.hpp"
 #include "support/reference.hpp"
 #include "support/thrown.hpp"
@@ -102,7 +102,7 @@ std::vector<std::array<Index, num_types>> count_types(const GraphShardManager& g
 
 }  // namespace
 
-TEST_CASE("neighbours drawn without replacement are uniform") {
+TEST_CASE("neighbors drawn without replacement are uniform") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
   {  // every set of 3 of 6 leaves alike
@@ -149,7 +149,7 @@ TEST_CASE("neighbours drawn without replacement are uniform") {
   }
 }
 
-TEST_CASE("neighbours drawn with replacement are independent and uniform") {
+TEST_CASE("neighbors drawn with replacement are independent and uniform") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
   const GraphShardManager graph = star(ranks.self, 10);
@@ -275,7 +275,7 @@ TEST_CASE("all in-edges are those of construct_mfgs") {
   }
 }
 
-TEST_CASE("other epochs, seeds and layers draw other neighbours") {
+TEST_CASE("other epochs, seeds and layers draw other neighbors") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
   const GraphShardManager graph = star(ranks.self, 1000);

@@ -1,4 +1,4 @@
-/// Blocks of neighbour sampling against DGL's: their sources and edges for given draws, networks of two
+/// Blocks of neighbor sampling against DGL's: their sources and edges for given draws, networks of two
 /// layers on them, and edges that are left out.
 #include "support/reference.hpp"
 #include "support/rows.hpp"

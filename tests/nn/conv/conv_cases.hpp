@@ -87,7 +87,8 @@ struct Run {
     bool differentiable = false;
     if (!mfg) {
       const Tape tape;
-      differentiable = check_pass(whole, {.variables = inputs, .etype = {}, .ntype = {}, .edge_outputs = {}}, layer);
+      differentiable =
+          check_pass(whole, {.variables = inputs, .etype = {}, .ntype = {}, .edge_outputs = {}}, layer);
     } else {
       for (const MessageFlowGraph& part : golden_mfgs(whole)) {
         const Tape tape;

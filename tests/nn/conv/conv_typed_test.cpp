@@ -178,7 +178,8 @@ TEST_CASE("RelGraphConv: sums by basis, where there are many types, are those of
       return my_rows(random_values(Shape{30, width}, stream), test_books(whole, world.size()).front().src,
                      world.rank());
     };
-    const Tensor bases_of_w = random_values(Shape{bases, in, out}, 8), coeff = random_values({relations, bases}, 9);
+    const Tensor bases_of_w = random_values(Shape{bases, in, out}, 8),
+                 coeff = random_values({relations, bases}, 9);
     Tensor composed = Tensor::zeros({relations, in, out});
     for (Index r = 0; r < relations; ++r)
       for (Index b = 0; b < bases; ++b)

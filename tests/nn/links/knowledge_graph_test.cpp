@@ -20,7 +20,7 @@ namespace {
 
 constexpr Index items = 60, groups = 12;
 
-/// Items on a ring: `next` is one step, `skip` is next after next, and each item is in a group of neighbours.
+/// Items on a ring: `next` is one step, `skip` is next after next, and each item is in a group of neighbors.
 /// Global id g of an item is the original id (step g + 1) % items.
 HeteroGraph ring(const Communicator& comm, Index step, const PartitionBook& of_items,
                  const PartitionBook& of_groups) {

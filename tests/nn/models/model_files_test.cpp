@@ -100,7 +100,7 @@ TEST_CASE("a description in a file of its own names the file of the weights, rel
   CHECK(files.error_of(files.directory.path() + "/none.json").find("none.json") != std::string::npos);
 }
 
-TEST_CASE("weights of other programs are recognised, and names that the caller gives") {
+TEST_CASE("weights of other programs are recognized, and names that the caller gives") {
   const Files files;
   const auto model =
       model_of({.type = "gcn", .in_feats = 3, .hidden = 5, .out_feats = 2, .layers = 2}, files.comm);
@@ -155,7 +155,8 @@ TEST_CASE("files that are no network, or not this one, are the same error on all
   ModelDescription deeper = small;
   deeper.layers = 3;
   files.save_as(*model, deeper.to_json());
-  CHECK(files.error_of(files.path).find("the file has nothing for 'convs.1.fc_neigh.weight' [6, 6]") != std::string::npos);
+  CHECK(files.error_of(files.path).find("the file has nothing for 'convs.1.fc_neigh.weight' [6, 6]") !=
+        std::string::npos);
 
   save_model(files.comm, files.path, *model);
   const auto size = static_cast<std::size_t>(SafetensorsFile(files.path).entries().back().offset);

@@ -90,7 +90,7 @@ TEST_CASE("three SAGE layers with batch norm: golden vectors in the three modes"
     gather_grads(world, model);
     check(feat.grad(), "grad_in.feat");
 
-    // A bias in front of batch norm has gradient zero but for rounding: the scale is that of its neighbours'
+    // A bias in front of batch norm has gradient zero but for rounding: the scale is that of its neighbors'
     // gradients.
     double scale = 0;
     for (const auto& named : model.named_parameters())

@@ -33,7 +33,7 @@ Tensor rows_of(const Communicator& comm, const PartitionBook& book, std::uint64_
   return local_rows(random_values(num_nodes * in_feats, stream), book, comm.rank(), in_feats);
 }
 
-/// Each node has edges from the one before and the one behind it: ranks that are no neighbours exchange no
+/// Each node has edges from the one before and the one behind it: ranks that are no neighbors exchange no
 /// rows.
 WholeGraph path_graph() {
   WholeGraph path{"path", num_nodes, num_nodes, true, {}, {}};

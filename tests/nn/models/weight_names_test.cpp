@@ -87,11 +87,11 @@ TEST_CASE("GATConv: one matrix for both ends, in the file under one name or two"
   const Values same{{"conv1.lin_src.weight", 1}, {"conv1.lin_dst.weight", 1}};
   CHECK(links(match(file({"lin_src", "lin_dst"}), gat, {}, same)) ==
         rest + "layers.0.fc.weight=conv1.lin_dst.weight+conv1.lin_src.weight");
-  CHECK(
-      error(file({"lin_src", "lin_dst"}), gat) ==
-      "file: 'conv1.lin_dst.weight' and 'conv1.lin_src.weight' of the file differ, and the model has one "
-      "tensor for both, 'layers.0.fc.weight', the model has no place for 'conv1.lin_src.weight' [6, 4] of the file" +
-          cure);
+  CHECK(error(file({"lin_src", "lin_dst"}), gat) ==
+        "file: 'conv1.lin_dst.weight' and 'conv1.lin_src.weight' of the file differ, and the model has one "
+        "tensor for both, 'layers.0.fc.weight', the model has no place for 'conv1.lin_src.weight' [6, 4] of "
+        "the file" +
+            cure);
   CHECK(links(match(file({"lin_src", "lin_dst"}), gat, {.drop = {"*lin_dst*"}})) ==
         rest + "layers.0.fc.weight=conv1.lin_src.weight");
   const Values all{{"conv1.fc.weight", 1}, {"conv1.fc_src.weight", 1}, {"conv1.fc_dst.weight", 1}};

@@ -40,7 +40,8 @@ void check_undirected(const WholeDataset& graph) {
 }
 
 /// The share of test nodes whose features are nearest to the mean of their own class in training.
-double nearest_mean_accuracy(const WholeDataset& graph, const std::vector<double>& rows, std::size_t classes) {
+double nearest_mean_accuracy(const WholeDataset& graph, const std::vector<double>& rows,
+                             std::size_t classes) {
   const auto width = static_cast<std::size_t>(graph.width);
   std::vector<double> means(classes * width, 0), counts(classes, 0);
   for (std::size_t v = 0; v < graph.labels.size(); ++v) {
@@ -160,11 +161,11 @@ TEST_CASE("sbm has the statistics that were asked for") {
   CHECK(tail(56) == doctest::Approx(std::pow(14.0 / 56, 2)).epsilon(0.15));
   CHECK(tail(140) == doctest::Approx(std::pow(14.0 / 140, 2)).epsilon(0.25));
   CHECK(*std::max_element(degrees.begin(), degrees.end()) > 1000);
-  // ids carry no order: the degrees of neighbours in id are unrelated
+  // ids carry no order: the degrees of neighbors in id are unrelated
   const double low = std::accumulate(degrees.begin(), degrees.begin() + 10000, 0.0) / 10000;
   CHECK(low == doctest::Approx(28).epsilon(0.1));
 
-  // a node's features alone say little, those of its neighbours much
+  // a node's features alone say little, those of its neighbors much
   CHECK(nearest_mean_accuracy(graph, graph.features, 16) > 0.40);
   CHECK(nearest_mean_accuracy(graph, graph.features, 16) < 0.50);
   std::vector<double> aggregated(graph.features.size(), 0);
@@ -177,6 +178,6 @@ TEST_CASE("sbm has the statistics that were asked for") {
       aggregated[v * 64 + f] /= static_cast<double>(std::max<Index>(degrees[v], 1));
   CHECK(nearest_mean_accuracy(graph, aggregated, 16) > 0.9);
   MESSAGE("accuracy by nearest mean: features " << nearest_mean_accuracy(graph, graph.features, 16)
-                                                << ", mean of neighbours "
+                                                << ", mean of neighbors "
                                                 << nearest_mean_accuracy(graph, aggregated, 16));
 }

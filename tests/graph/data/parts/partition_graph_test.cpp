@@ -144,7 +144,7 @@ void check_directory(const std::string& directory, const MemorySource::Content& 
   CHECK(description.name == g.name);
   CHECK(description.info.at("method") == to_string(o.method));
   std::vector<GraphData> parts;
-  std::vector<Index> original;  // by partitioned id
+  std::vector<Index> original;  // by global id
   for (int p = 0; p < o.parts; ++p) {
     parts.push_back(read_parts(directory, description, p, p + 1));
     const auto& ids = parts.back().node_types.at(0).original_ids;

@@ -167,8 +167,9 @@ TEST_CASE("values") {
         data.path() +
             "/labels.npy: the label of node 35 is -2, expected a class from 0 to 2147483646 or -1 for an "
             "unlabelled node");
-  CHECK(data.with_graph([](WholeDataset& graph) { graph.labels[0] = std::numeric_limits<std::int64_t>::max(); })
-            .starts_with(data.path() + "/labels.npy: the label of node 0 is 9223372036854775807, expected"));
+  CHECK(
+      data.with_graph([](WholeDataset& graph) { graph.labels[0] = std::numeric_limits<std::int64_t>::max(); })
+          .starts_with(data.path() + "/labels.npy: the label of node 0 is 9223372036854775807, expected"));
   CHECK(data.with_graph([](WholeDataset& graph) { graph.edges[209].src = 37; })
             .starts_with(data.path() + "/edge_index.npy: edge 209 is (37, "));
   CHECK(data.with_graph([](WholeDataset& graph) { graph.edges[3] = {4, -1, 3, 1}; }) ==
