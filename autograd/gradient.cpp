@@ -3,8 +3,7 @@
 #include <sar/core/memory/transaction.hpp>
 #include <sar/core/rows/elementwise.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 thread_local OuterGradients* current_outer = nullptr;
@@ -100,5 +99,4 @@ void Gradient::require_live() const {
       " whose tape has gone backward already or is destroyed; detach() the result to use it as a constant");
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The gradient of one variable, while it is being accumulated. An operation that sends a gradient but does
 /// not need the value keeps this and not the variable.
@@ -83,5 +82,4 @@ class OuterGradients : NonCopyable {
   std::vector<std::pair<Gradient*, std::unique_ptr<Gradient>>> kept_;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 thread_local Tape* current_tape = nullptr;
@@ -84,5 +83,4 @@ Variable record(const Variable& value, Tape::Backward backward) {
   return output;
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

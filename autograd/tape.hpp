@@ -18,8 +18,7 @@
 #include <initializer_list>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// A tape; it becomes the current tape of this thread.
 class Tape : NonCopyable {
@@ -73,5 +72,4 @@ bool recording(std::initializer_list<const Variable*> inputs) noexcept;
 /// For authors of operations: returns the constant `value` as the output of a recorded operation.
 Variable record(const Variable& value, Tape::Backward backward);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -17,8 +17,7 @@
 #define SAR_TRACE_SUFFIX ""
 #endif
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr int first_exchange_tag = 2;  // 1: all_to_all_v
@@ -213,5 +212,4 @@ void Communicator::run_agreed(FunctionRef<bool()> body, const char* caller) cons
   state_->synchronize({.name = "agree", .ends = true}, failure);
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -27,8 +27,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 #ifdef OPEN_MPI
 static_assert(SAR_MPI[0] != 'M', "sar was built with " SAR_MPI ", this program is compiled with Open MPI");
@@ -249,5 +248,4 @@ class CallScope : NonCopyable {
   CallChain calls_;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

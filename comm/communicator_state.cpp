@@ -5,8 +5,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr const char* wrong_thread =
@@ -87,5 +86,4 @@ bool CommunicatorState::begin_call(const CommCall& call, std::int64_t value, boo
   return synchronize(call, {}, value);
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -14,8 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The state of a communicator on one rank.
 struct CommunicatorState : NonCopyable {
@@ -87,5 +86,4 @@ class WaitTimer : NonCopyable {
   Clock::time_point start_;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -6,8 +6,7 @@
 #include <thread>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 // minimum time between two progress() calls that do work
@@ -123,5 +122,4 @@ void Exchange::work(bool waiting, FunctionRef<void()> body) {
   work_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

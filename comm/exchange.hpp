@@ -9,8 +9,7 @@
 #include <exception>
 #include <optional>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Begins and ends an exchange, advances messages, waits, and gives up after failures.
 class Exchange : public PendingExchange {
@@ -88,5 +87,4 @@ class Exchange : public PendingExchange {
   std::optional<PollScope> polled_;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

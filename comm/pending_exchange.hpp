@@ -4,8 +4,7 @@
 
 #include <sar/config.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// An exchange of messages in flight. Several exchanges of one communicator may be in flight at once, and a
 /// rank that only waited for one of them would block the others on its peers. Therefore a rank that waits,
@@ -49,5 +48,4 @@ class RunningPass : public NonCopyable {
   bool replays_ = false;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// A run, from the start of the body to its end.
 struct RecordedPass::Run : NonCopyable {
@@ -88,5 +87,4 @@ RecordedPass::Pause::Pause(const Communicator& comm) noexcept : current_(current
   if (paused_ != nullptr && !paused_->replays()) current_ = nullptr;
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

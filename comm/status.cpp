@@ -9,8 +9,7 @@
 #include <new>
 #include <thread>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr std::int64_t nobody = std::numeric_limits<std::int64_t>::max();
@@ -264,5 +263,4 @@ GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, const
   return status;
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -11,8 +11,7 @@
 #include <exception>
 #include <string>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// An exchange of rows ended because another rank gave it up. That rank's error is the cause.
 class PeerGaveUp : public CommunicationError {
@@ -60,5 +59,4 @@ GroupStatus exchange_status(
     MPI_Comm comm, const Failure& mine, int depth, const CommCall& call, std::int64_t value = 0,
     FunctionRef<void()> meanwhile = [] {});
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -20,8 +20,7 @@
 #include <thread>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// Takes the part of a fetch of a recorded pass, for a rank that failed before the fetch began.
@@ -255,5 +254,11 @@ void HaloFetch::finish() {
   if (impl_->handed_out == impl_->plan.halo.size()) impl_->end();
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+Tensor fetch_halo(const Communicator& comm, const Tensor& owned, HaloRounds rounds) {
+  HaloFetch fetch(comm, owned, plan_halo(std::move(rounds)));
+  std::optional<HaloRows> all = fetch.next();
+  fetch.finish();
+  return all ? std::move(all->rows) : Tensor(owned.shape().with_rows(0));
+}
+
+}}  // namespace sar

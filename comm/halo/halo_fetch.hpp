@@ -12,8 +12,7 @@
 #include <memory>
 #include <optional>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The rows of a stage: [stage.size(), ...].
 struct HaloRows {
@@ -53,5 +52,7 @@ class HaloFetch : NonCopyable {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+/// Fetches all halo rows of `owned` at once: [halo rows, ...]. Collective.
+[[nodiscard]] Tensor fetch_halo(const Communicator& comm, const Tensor& owned, HaloRounds rounds);
+
+}}  // namespace sar

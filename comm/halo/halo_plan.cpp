@@ -6,8 +6,7 @@
 #include <limits>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Computes the halo numbers locally; each owner learns the numbers of its rows from its readers in one
 /// all_to_all.
@@ -52,5 +51,4 @@ void check_rounds(const std::vector<HaloRound>& rounds, const Shape& owned) {
         " of a tensor of shape ", owned);
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -19,8 +19,7 @@
 #include <memory>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The rows exchanged in round r = 1 .. P-1 of the rotation, seen from rank p.
 struct HaloRound {
@@ -64,5 +63,4 @@ HaloPlan plan_halo(HaloRounds rounds, Index stage_rows = 0, int depth = 1,
 /// Throws ShapeError if the rounds contain rows that a tensor of shape `owned` does not have.
 void check_rounds(const std::vector<HaloRound>& rounds, const Shape& owned);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -15,8 +15,7 @@
 #include <deque>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr Index add_values = Index{1} << 14;  // approximate number of values a thread adds at a time
@@ -216,5 +215,4 @@ void HaloPush::finish(Tensor& sum) {
   push.end();
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -8,8 +8,7 @@
 
 #include <memory>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Whether an exchange posts its first messages in its constructor or in start().
 enum class HaloStart { now, later };
@@ -51,5 +50,4 @@ class HaloPush : NonCopyable {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -12,8 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Approximate packet size: small enough to stay in the cache between packing and sending, and between
 /// arrival and addition; large enough to amortise the handshake of a large message.
@@ -114,5 +113,4 @@ class Outbox {
   bool giving_up_ = false;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -156,8 +156,7 @@ SAR_DISPATCH(WireFormatPtr, wire_format_of_doubles, (), ());
 SAR_DISPATCH(WireFormatPtr, bfloat16_format, (), ());
 
 #if SAR_COMPILED_ONCE
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 template <class Value>
 WireFormatPtr wire_format() {
@@ -166,6 +165,5 @@ WireFormatPtr wire_format() {
 template WireFormatPtr wire_format<float>();
 template WireFormatPtr wire_format<double>();
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar
 #endif

@@ -13,8 +13,7 @@
 #include <memory>
 #include <span>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Values are numbered row by row in the matrix M with rows M[i] = tensor[rows[i]].
 class WireFormat {
@@ -68,5 +67,4 @@ struct RowDraws {
 /// Returns HaloFormat::int8 for rows of `row_size` numbers. A `double` is rounded to float first.
 WireFormatPtr make_int8_format(Index row_size, const RowDraws& draws);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -15,8 +15,7 @@
 #include <cstring>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 StoredRows::StoredRows(const Communicator& comm, const PartitionBook& book, const OwnRows& mine)
     : comm_(comm), book_(book), mine_(mine), row_bytes_(mine.shape.row_size() * mine.element_bytes) {
@@ -232,5 +231,4 @@ void StoredRows::apply(std::span<const Index> entries, const std::byte* rows) {
   }
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

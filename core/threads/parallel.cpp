@@ -20,8 +20,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// States for the thread sanitizer, which cannot see into oneTBB: everything before a loop happens before
@@ -148,5 +147,4 @@ void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
       [&] { tbb::parallel_for(tbb::blocked_range<Index>(0, blocks), body_of_range, context); });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

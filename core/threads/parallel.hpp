@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// A non-owning reference to a callable: two pointers, no allocation. The callable must outlive it.
 template <class Signature>
@@ -95,5 +94,4 @@ T parallel_reduce(Index n, Index grain, T zero, const Map& map, const Combine& c
   return zero;
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

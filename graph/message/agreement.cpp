@@ -3,8 +3,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 void add_arguments(CollectiveCall& call, const GraphOptions& options) {
   call.equal("mode", options.mode, name_of<HaloMode>)
@@ -21,5 +20,4 @@ Variable record_collective(const Communicator& comm, const Variable& value, Tape
   });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -15,8 +15,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Everything in the options of a graph.
 void add_arguments(CollectiveCall& call, const GraphOptions& options);
@@ -37,5 +36,4 @@ auto collective(const Communicator& comm, const Describe& describe, const Body& 
 /// record() of an operation whose backward pass is collective: it runs in Communicator::agree.
 Variable record_collective(const Communicator& comm, const Variable& value, Tape::Backward backward);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -16,8 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// `width`: columns of the result, all heads together.
@@ -314,5 +313,4 @@ Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
       });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -16,8 +16,7 @@
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 struct AttentionOptions {
   /// Each coefficient alpha[e, h] becomes 0 with this probability and is divided by 1 - p otherwise. Drawn
@@ -66,5 +65,4 @@ struct AttentionOptions {
                                         const Variable& x_dst, const Variable& beta,
                                         const AttentionOptions& options = {});
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

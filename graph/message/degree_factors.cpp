@@ -1,14 +1,13 @@
+#include <sar/comm/halo/halo_fetch.hpp>
 #include <sar/comm/recorded_pass.hpp>
 #include <sar/graph/message/degree_factors.hpp>
-#include <sar/graph/message/driver.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 double value_of(DegreeFactor factor, double degree) {
@@ -27,22 +26,6 @@ DegreeCache::RowFactors& factors_of(const GraphShardManager& graph, NodeDegree d
   return graph.shards()
       ->degrees.row_factors[static_cast<std::size_t>(degree)][static_cast<std::size_t>(factor)];
 }
-
-/// Keeps the halo rows, of one number each, that the driver brings.
-class HaloColumn final : public ShardKernel {
- public:
-  explicit HaloColumn(const GraphTopology& graph) : graph_(graph), values_({graph.remote.num_src_rows}) {}
-  void accumulate(const Stage& stage) override {
-    if (&stage.shard == &graph_.remote) std::copy_n(stage.rows, stage.size(), values_.data() + stage.begin);
-  }
-  [[nodiscard]] bool needs_source_in_backward() const override { return false; }
-  void backward(const Stage&, real*, bool) override {}
-  [[nodiscard]] Tensor take() { return std::exchange(values_, {}); }
-
- private:
-  const GraphTopology& graph_;
-  Tensor values_;
-};
 
 }  // namespace
 
@@ -67,13 +50,9 @@ Tensor halo_degree_factors(const GraphShardManager& graph, NodeDegree degree, De
   if (kept.defined()) return kept;
   const RecordedPass::Pause kept_from_now_on(graph.comm());
   Tensor fetched = graph.comm().agree([&] {
-    const Tensor rows = degree_factors(graph, degree, factor);
-    HaloColumn column(graph.topology());
-    Driver(graph.shards(), GraphOptions{}, false).forward(rows.reshape({rows.size(), 1}), column);
-    return column.take();
+    return fetch_halo(graph.comm(), degree_factors(graph, degree, factor), graph.topology().shared_rounds);
   });
   return kept = std::move(fetched);  // all ranks have it, or none
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

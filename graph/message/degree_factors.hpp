@@ -6,8 +6,7 @@
 
 #include <optional>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// A function of a degree d.
 enum class DegreeFactor {
@@ -51,5 +50,4 @@ struct SumFactors {
 [[nodiscard]] Tensor halo_degree_factors(const GraphShardManager& graph, NodeDegree degree,
                                          DegreeFactor factor);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// What a timeline says of a stage.
@@ -228,5 +227,4 @@ void BackwardPass::end(Tensor* grad_src) {
   rows_->finish();
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

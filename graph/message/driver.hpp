@@ -36,8 +36,7 @@
 #include <optional>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Of one operation; its record holds a copy.
 class Driver {
@@ -120,5 +119,4 @@ class BackwardPass : NonCopyable {
   Tensor doubles_;  // the gradient, if the kernel computes it in double precision
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -2,8 +2,7 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/message/edge_rows.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 Tensor fetch_edge_rows(const GraphShardManager& graph, const PartitionBook& ids, const Tensor& mine) {
   const Communicator& comm = graph.comm();
@@ -22,5 +21,4 @@ Tensor fetch_edge_rows(const GraphShardManager& graph, const PartitionBook& ids,
   });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -5,8 +5,7 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The part of data given per edge id that belongs to this rank's edges: [local edges, ...] in edge order, as
 /// GraphShardManager::local_edge_rows, but no rank has the rows of all edges. Rank p has those of the ids
@@ -15,5 +14,4 @@ inline namespace SAR_PRECISION {
 /// width, and InputError when an edge id has no row or the graph has dropped its ids; the same on every rank.
 Tensor fetch_edge_rows(const GraphShardManager& graph, const PartitionBook& ids, const Tensor& mine);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

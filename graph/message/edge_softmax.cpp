@@ -11,8 +11,7 @@
 #include <limits>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// Values per node, from those of its edges on all ranks and back to the edges.
@@ -131,5 +130,4 @@ Variable edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy 
       });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

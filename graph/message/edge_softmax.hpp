@@ -4,8 +4,7 @@
 #include <sar/graph/kernels/message_op.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// y_e = exp(x_e - m) / sum exp(x_e' - m), over the edges e' that share e's destination (source), m their
 /// maximum over all its edges; each column by itself. x [local edges, ...], as
@@ -15,5 +14,4 @@ inline namespace SAR_PRECISION {
 [[nodiscard]] Variable edge_softmax(const GraphShardManager& graph, const Variable& x,
                                     NormBy norm_by = NormBy::dst);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

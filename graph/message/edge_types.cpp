@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 EdgeTypes EdgeTypes::checked(Index num_edges, Index num_types, const char* operation) const {
   constexpr Index most_types = Index{1} << 16;
@@ -28,5 +27,4 @@ EdgeTypes EdgeTypes::checked(Index num_edges, Index num_types, const char* opera
   return EdgeTypes(std::move(types));
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

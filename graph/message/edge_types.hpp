@@ -10,8 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// A number for each local edge, in the graph's order of edges. A cheap handle: copies, and the records of
 /// operations, share the numbers, 2 bytes an edge.
@@ -42,5 +41,4 @@ class EdgeTypes {
   RowIds ids_;  ///< where there are no types_
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -1,8 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/message/frame.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 const Variable& Frame::at(const std::string& field) const {
   const auto found = fields_.find(field);
@@ -18,5 +17,4 @@ std::vector<std::string> Frame::keys() const {
   return keys;
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

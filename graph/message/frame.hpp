@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Fields by name. The first dimension of a field counts this rank's nodes (edges); whether it fits is
 /// checked, on all ranks together, by the operation that reads it.
@@ -47,5 +46,4 @@ struct Frames {
         dst(is_homogeneous ? src : std::make_shared<Frame>("dstdata")) {}
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

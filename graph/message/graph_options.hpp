@@ -3,8 +3,7 @@
 
 #include <sar/comm/halo/halo_format.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// How message passing divides the halo into stages, and which halo rows it keeps for the backward pass.
 /// Results of all modes are the same up to rounding. Must be the same on every rank.
@@ -41,5 +40,4 @@ struct GraphOptions {
   HaloFormat halo_format = HaloFormat::exact;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// A stage has 1 / stages_of_owned_rows of the rows of the largest rank, but at least least_bytes. A forward
@@ -71,5 +70,4 @@ GraphPlan::GraphPlan(const GraphTopology& graph, const GraphOptions& options, co
                               {.key = Random(draws.rows).key(), .owned_ids = graph.src_ids()}));
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -9,8 +9,7 @@
 #include <sar/graph/shard/shard_kernel.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 class GraphPlan {
  public:
@@ -43,5 +42,4 @@ class GraphPlan {
   return options.mode != HaloMode::rematerialize;
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

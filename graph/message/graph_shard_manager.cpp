@@ -5,8 +5,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 const GraphOptions& checked(const GraphOptions& options) {
@@ -139,5 +138,4 @@ LocalScope::~LocalScope() {
   for (const auto& frame : {frames_->src, frames_->dst, frames_->edge}) *frame = std::move(before_[k++]);
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -25,8 +25,7 @@
 #include <memory>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 class DistributedBlock;
 class LocalScope;
@@ -179,5 +178,4 @@ class DistributedBlock : public GraphShardManager {
   explicit DistributedBlock(GraphShardManager graph) : GraphShardManager(std::move(graph)) {}
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -2,8 +2,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr std::uint64_t halo_stream = std::uint64_t{1} << 42;  // and twice the operation; + 1 for gradients
@@ -46,5 +45,4 @@ HaloDraws HaloDraws::of_next_operation(const GraphOptions& options) {
   return {.rows = rows, .gradients = gradients};
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

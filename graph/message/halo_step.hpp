@@ -17,8 +17,7 @@
 
 #include <cstdint>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Sets the seed and step of the random rounding for operations of this thread during its lifetime; nested
 /// scopes restore the previous step. A program that numbers its steps gets the same draws when it is run
@@ -67,5 +66,4 @@ struct HaloDraws {
 /// Returns `options`, with exact halo rows while an ExactHaloRows is alive on this thread.
 GraphOptions options_of_operation(GraphOptions options);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -6,8 +6,7 @@
 
 #include <algorithm>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// Copies rows of the stages to where they are held, and gradients back.
@@ -79,5 +78,4 @@ void HeldRows::push(const Tensor& gradient) const {
   driver_.backward(x_, x_.shape(), kernel, gradient_);
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

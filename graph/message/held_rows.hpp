@@ -4,8 +4,7 @@
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The source rows x [local sources, ...] followed by the halo rows, [local sources + halo rows, ...]: the
 /// input of graphs made by ShardedGraph::holding_halo(). Rows and gradients are sent in the halo row format
@@ -30,5 +29,4 @@ class HeldRows {
 /// Local.
 [[nodiscard]] bool keeps_source_rows(const Message& message);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -15,8 +15,7 @@
 #include <string>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// What travels along an edge.
 struct Message {
@@ -136,5 +135,4 @@ inline constexpr ReduceFunction max{Reduce::max};
 inline constexpr ReduceFunction min{Reduce::min};  ///< as max; NaN is smaller than all numbers
 
 }  // namespace fn
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -5,8 +5,7 @@
 #include <sar/graph/message/message.hpp>
 #include <sar/graph/message/named_message.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 const Variable& field_of(const GraphShardManager& graph, MessageTarget target, const std::string& field) {
@@ -45,5 +44,4 @@ void GraphShardManager::apply_edges(const MessageFunction& message, const std::s
   comm().agree([&] { edata()[out] = apply_edges(message); });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

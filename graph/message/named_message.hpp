@@ -3,11 +3,9 @@
 
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The message with the fields as operands. Throws InputError for fields that do not exist. Local.
 Message resolve(const GraphShardManager& graph, const NamedMessage& named);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

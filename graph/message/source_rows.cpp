@@ -2,8 +2,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 SourceRows::SourceRows(const GraphShard& remote, const real* rows) : remote_(remote), rows_(rows) {
   if (remote.num_src_rows > 0) stages_.push_back({0, remote.num_src_rows});
@@ -46,5 +45,4 @@ void SourceRows::finish() {
   if (fetch_) fetch_->finish();
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -17,8 +17,7 @@
 #include <optional>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 class SourceRows : NonCopyable {
  public:
@@ -57,5 +56,4 @@ class SourceRows : NonCopyable {
   std::size_t next_ = 0;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -3,8 +3,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr const char* name = "a backward pass";
@@ -37,5 +36,4 @@ void SplitBackward::run(FunctionRef<void(BackwardPass&)> start) const {
   if (pass_->in_flight()) second_half_->add(signal_);
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

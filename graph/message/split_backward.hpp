@@ -10,8 +10,7 @@
 
 #include <memory>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 class SplitBackward {
  public:
@@ -30,5 +29,4 @@ class SplitBackward {
   Tensor signal_ = Tensor::zeros({1});
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

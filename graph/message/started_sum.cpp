@@ -4,8 +4,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 void* StartedSum::Operation::operator new(std::size_t bytes) {
   return allocate_object(bytes);
@@ -32,5 +31,4 @@ Variable StartedSum::finish(Variable base) {
   });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -16,8 +16,7 @@
 #include <exception>
 #include <memory>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 class StartedSum {
  public:
@@ -65,5 +64,4 @@ class StartedSum {
   int exceptions_ = std::uncaught_exceptions();
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -8,8 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 inline const char* trace_name(HaloMode mode) {
   return std::array{"rematerialize", "sequential", "one_shot"}[static_cast<std::size_t>(mode)];
@@ -43,5 +42,4 @@ inline std::string trace_name(Message::Op op, MessageTarget lhs, MessageTarget r
   return op == Message::Op::copy ? name + '_' + left : left + '_' + name + '_' + trace_name(rhs);
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

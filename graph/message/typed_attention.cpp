@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 EdgeTypes check(const GraphShardManager& graph, const Variable& key_value, const Variable& query,
@@ -112,5 +111,4 @@ Variable typed_attention(const GraphShardManager& graph, const Variable& key_val
       });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -4,8 +4,7 @@
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// For an edge e = (u, v) of type r and a head h
 ///
@@ -27,5 +26,4 @@ inline namespace SAR_PRECISION {
                                        const Variable& query, const Variable& att, const Variable& msg,
                                        const EdgeTypes& types);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -12,8 +12,7 @@
 #include <optional>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 TypedMatrices::Sizes sizes_of(const Shape& w) {
@@ -155,5 +154,4 @@ Variable typed_sum(const GraphShardManager& graph, const Variable& x, const Vari
   return start_typed_sum(graph, x, weight, types, edge_weight).finish(std::move(base));
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

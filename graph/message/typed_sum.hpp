@@ -4,8 +4,7 @@
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// out[v] = sum over the in-edges (u, v) of  c_e x[u] W[r_e]
 ///
@@ -29,5 +28,4 @@ inline namespace SAR_PRECISION {
                                          const Variable& weight, const EdgeTypes& types,
                                          const Variable& edge_weight = {});
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

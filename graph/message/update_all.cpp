@@ -22,8 +22,7 @@
 #include <optional>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 using Result = BinaryKernel::Result;
@@ -429,5 +428,4 @@ Variable GraphShardManager::apply_edges(const Message& message) const {
       [&] { return StartedMessage(MessagePass(*this, message, Result::edges, false)).finish({}); });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -16,8 +16,7 @@
 #include <optional>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// A batch without edges that writes down what it is asked for.
@@ -253,5 +252,4 @@ Variable GraphShardManager::apply_edges(const MessageFunction& message) const {
   return comm().agree([&] { return run(*this, *frames_, "apply_edges", message, true, Reduce::sum); });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -1,8 +1,7 @@
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/edge_conv.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 EdgeConv::EdgeConv(Index in_feats, Index out_feats, Generator& gen)
     : theta_(in_feats, out_feats, gen), phi_(in_feats, out_feats, gen) {
@@ -21,5 +20,4 @@ Variable EdgeConv::operator()(const GraphShardManager& graph, const NodeFeatures
   });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

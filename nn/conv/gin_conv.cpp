@@ -3,8 +3,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 GINConv::GINConv(RowFunction apply_func, const GINConvOptions& options)
     : options_(options),
@@ -47,5 +46,4 @@ Variable GINConv::operator()(const GraphShardManager& graph, const NodeFeatures&
   });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 RelGraphConv::RelGraphConv(Index in_feats, Index out_feats, Index num_relations, Generator& gen,
                            const RelGraphConvOptions& options)
@@ -87,5 +86,4 @@ Variable RelGraphConv::by_basis(const GraphShardManager& graph, const Variable& 
                 reshape(linear_r_->weight(), {bases * in_feats_, out_feats_}));
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

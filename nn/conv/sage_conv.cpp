@@ -5,8 +5,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 SAGEConv::SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen,
                    const SAGEConvOptions& options)
@@ -108,5 +107,4 @@ bool SAGEConv::multiplies_first(const GraphShardManager& graph, const Variable& 
   return !cache_.enabled() && sar::multiplies_first(graph, rows, fc_neigh_.weight().shape()[0]);
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -12,8 +12,7 @@
 
 #include <optional>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 enum class SAGEAggregator {
   mean,  ///< mean of the in-neighbors
@@ -91,5 +90,4 @@ class SAGEConv : public Module {
   AggregateCache cache_;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

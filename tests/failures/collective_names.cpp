@@ -119,6 +119,7 @@ std::map<std::string, std::string> internal_names() {
                            "comm/rows/node_directory.hpp NodeDirectory",
                            "comm/rows/node_directory.hpp NodeDirectory::find",
                            "comm/halo/halo_fetch.hpp HaloFetch::start",
+                           "comm/halo/halo_fetch.hpp fetch_halo",
                            "comm/halo/halo_plan.hpp number_halo_rows",
                            "graph/data/parts/partition_graph.hpp count_parts",
                            "graph/data/parts/partition_steps.hpp distribute_graph",
