@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sar/comm/collective_call.hpp>
+#include <sar/graph/data/edge_transforms.hpp>
 #include <sar/graph/partition/partition_method.hpp>
 
 #include <cstdint>
@@ -24,7 +25,8 @@ struct DatasetOptions {
   /// fields: "features", "labels", "train_mask", "val_mask", "test_mask"; of edge fields: "weight" and, for
   /// tasks on edges, the keys that EdgeData lists. A field that is named here must exist.
   std::map<std::string, std::string> fields = {};
-  /// Whether to read labels and types of edges into EdgeData; if false, they are neither read nor checked.
+  bool edge_data = false;  ///< reads NodeData::edge_data, for tasks on edges
+  /// Whether labels and types of edges are a part of it; if false, they are neither read nor checked.
   bool edge_labels = true, edge_types = true;
   bool features = true;  ///< otherwise NodeData::features has no columns, and no file is read for them
   bool labels = true;    ///< otherwise NodeData has no labels and masks
@@ -34,13 +36,11 @@ struct DatasetOptions {
 };
 
 inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
-  call.equal("add_reverse_edges", options.add_reverse_edges)
-      .equal("add_self_loops", options.add_self_loops)
-      .equal("remaining_self_loops", options.remaining_self_loops)
-      .equal("drop_duplicates", options.drop_duplicates)
-      .equal("normalize_features", options.normalize_features)
+  add_arguments(call, transforms_of(options));
+  call.equal("normalize_features", options.normalize_features)
       .equal("partition", to_string(options.partition))
       .equal("partition_seed", options.partition_seed)
+      .equal("edge_data", options.edge_data)
       .equal("edge_labels", options.edge_labels)
       .equal("edge_types", options.edge_types)
       .equal("features", options.features)

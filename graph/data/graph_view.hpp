@@ -1,12 +1,9 @@
-/// NodeData as the view of one type of a GraphData: of a homogeneous graph the whole, of one with several types
-/// the nodes that are trained on.
+/// NodeData as the view of one type of a GraphData: of a homogeneous graph the whole, of one with several
+/// types the nodes that are trained on.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/dataset_options.hpp>
-#include <sar/graph/data/edge_columns.hpp>
-#include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/node_data.hpp>
 
@@ -22,11 +19,9 @@ namespace sar { inline namespace SAR_PRECISION {
 ///                                                    all unlabelled
 ///     masks         "train_mask", "val_mask", "test_mask"   0 or 1 [nodes]; without: none
 ///     edge weights  "weight" or "edge_weight"        numbers [edges]; optional
-/// Where `edges` is given, it gets what the graph says of its edges. Collective. Throws InputError, the same
-/// on every rank, when there are several types, no features, for values that are not finite and labels
-/// below -1.
-NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options = {},
-                      EdgeData* edges = nullptr);
+/// Collective. Throws InputError, the same on every rank, when there are several types, no features, for
+/// values that are not finite and labels below -1.
+NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options = {});
 
 /// The reverse: the fields "features", "labels", the three masks, and "weight" of the edges if there are
 /// weights. Local.
@@ -49,13 +44,8 @@ NodeData node_data_of(const Communicator& comm, const GraphData& graph, const st
 NodeData category_data(const Communicator& comm, const GraphData& graph, const std::string& category,
                        const DatasetOptions& options = {}, bool for_training = true);
 
-/// to_node_data of a graph whose data may be elsewhere: takes ids and edges of a graph of one type, transforms
-/// the edges, and has `read_nodes` set features, labels and masks. EdgeColumns read what `edges_of_task` gets, if
-/// it is given; then the graph's data of edges are freed. Collective, inside agree().
-NodeData view_of_graph(const Communicator& comm, GraphData& graph, const DatasetOptions& options,
-                       FunctionRef<void(NodeData&)> read_nodes, const EdgeColumns& edge_columns,
-                       EdgeData* edges_of_task);
-
+/// A homogeneous graph as NodeData without features, labels and masks: takes its ids and edges. Local.
+NodeData without_columns(GraphData& graph);
 /// Throws InputError for a graph without nodes or with fewer nodes than ranks. Local.
 void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks);
 

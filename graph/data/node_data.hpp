@@ -1,9 +1,11 @@
-/// NodeData: what one rank holds of a homogeneous dataset: its nodes, their fields, and their in-edges.
+/// NodeData: what one rank holds of a homogeneous dataset: its nodes, their fields, and their in-edges, as
+/// numbers that a training reads.
 #pragma once
 
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
@@ -24,6 +26,7 @@ struct NodeData {
   Array<std::int64_t> labels;  ///< -1: unlabelled, left out of losses and metrics whatever the masks say
   Array<std::uint8_t> train_mask, val_mask, test_mask;
   bool ids_are_original = true;  ///< as NodeTypeData's
+  EdgeData edge_data;            ///< if DatasetOptions::edge_data says so
 
   [[nodiscard]] Index num_nodes() const noexcept { return book.num_nodes(); }
 };

@@ -93,10 +93,7 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       calls, "graph/data/sources/load_dataset.hpp load_dataset", false,
       [=](bool) {
         auto source = std::make_shared<DatasetSource>(comm, dataset);
-        return [=] {
-          EdgeData edges;
-          return load_dataset(*source, {}, &edges);
-        };
+        return [=] { return load_dataset(*source, {.edge_data = true}); };
       },
       data_numbers);
   add_maker<GraphData>(
@@ -118,10 +115,7 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       [=](bool wrong) {
         auto graph = std::make_shared<GraphData>(load_partition(comm, parts));
         if (wrong) graph->node_types[0].data.clear();
-        return [=] {
-          EdgeData edges;
-          return to_node_data(comm, std::move(*graph), {}, &edges);
-        };
+        return [=] { return to_node_data(comm, std::move(*graph), {.edge_data = true}); };
       },
       data_numbers);
   add_maker<bool>(
@@ -162,23 +156,21 @@ void add_typed_readers(std::vector<Call>& calls, const Communicator& comm, const
           const std::vector<Index> rows{1, 4};
           const std::string field = wrong ? "no such field of the dataset" : of_nodes ? "labels" : "weight";
           return [=, source = open()] {
-            return of_nodes ? source->read_node_data(0, field, rows)
-                            : source->read_edge_data(0, field, rows);
+            return of_nodes ? source->read_node_data(0, field, rows) : source->read_edge_data(0, field, rows);
           };
         },
         [](const DataArray& rows) { return numbers(rows.to_tensor()); });
   add_maker<GraphData>(
       calls, "graph/data/sources/load_dataset.hpp load_graph", false,
-      [=](bool) {
-        return [source = open()] { return load_graph(*source, {.add_reverse_edges = true}); };
-      },
+      [=](bool) { return [source = open()] { return load_graph(*source, {.add_reverse_edges = true}); }; },
       node_counts);
   add_maker<GraphData>(
       calls, "graph/data/sources/load_dataset.hpp load_graph", false,
       [=](bool) { return [=] { return load_graph(comm, typed); }; }, node_counts);
   for (const bool category : {false, true})
     add_maker<NodeData>(
-        calls, category ? "graph/data/graph_view.hpp category_data" : "graph/data/graph_view.hpp node_data_of", true,
+        calls,
+        category ? "graph/data/graph_view.hpp category_data" : "graph/data/graph_view.hpp node_data_of", true,
         [=](bool wrong) {
           return [=, graph = load(), type = std::string(wrong ? "no such type of the dataset" : "paper")] {
             return category ? category_data(comm, *graph, type) : node_data_of(comm, *graph, type);
@@ -214,7 +206,8 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
       written);
   add_maker<bool>(
       calls,
-      "graph/data/parts/partition_directory.hpp save_partition, graph/data/parts/partition_directory.hpp PartitionWriter, "
+      "graph/data/parts/partition_directory.hpp save_partition, graph/data/parts/partition_directory.hpp "
+      "PartitionWriter, "
       "graph/data/parts/partition_directory.hpp PartitionWriter::commit",
       true,
       [=](bool wrong) {

@@ -3,6 +3,7 @@
 
 #include <sar/comm/collective_call.hpp>
 #include <sar/core/threads/parallel.hpp>
+#include <sar/graph/data/edge_transforms.hpp>
 #include <sar/graph/partition/partition.hpp>
 
 #include <cstdint>
@@ -46,11 +47,8 @@ inline void add_arguments(CollectiveCall& call, const PartitionGraphOptions& opt
       .equal("order", to_string(options.order))
       .equal("seed", options.seed)
       .equal("balance_edges", options.balance_edges)
-      .equal("balance_training", options.balance_training)
-      .equal("add_reverse_edges", options.add_reverse_edges)
-      .equal("add_self_loops", options.add_self_loops)
-      .equal("remaining_self_loops", options.remaining_self_loops)
-      .equal("drop_duplicates", options.drop_duplicates);
+      .equal("balance_training", options.balance_training);
+  add_arguments(call, transforms_of(options));
 }
 
 /// How far a phase is: `done` of `total`, counted over all ranks. Each phase begins with 0 done and ends with

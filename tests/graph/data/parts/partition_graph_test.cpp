@@ -37,14 +37,14 @@ class MemorySource : public GraphSource {
   };
   MemorySource(const Communicator& comm, Content content)
       : GraphSource(comm, "graph in memory", content.name), content_(std::move(content)) {
-    SourceNodes& nodes = types_.nodes.emplace_back();
-    nodes.num_nodes = content_.num_nodes;
-    nodes.fields = {{"features", NpyType::float32, {3}},
+    NodeTypeData& nodes = types_.node_types.emplace_back();
+    nodes.book = slices_of(content_.num_nodes);
+    nodes.unread = {{"features", NpyType::float32, {3}},
                     {"labels", NpyType::int64, {}},
                     {"train_mask", NpyType::boolean, {}}};
-    SourceEdges& edges = types_.edges.emplace_back();
+    EdgeTypeData& edges = types_.edge_types.emplace_back();
     edges.num_edges = std::ssize(content_.src);
-    edges.fields = {{"weight", NpyType::float64, {}}, {"kind", NpyType::uint8, {2}}};
+    edges.unread = {{"weight", NpyType::float64, {}}, {"kind", NpyType::uint8, {2}}};
   }
 
   /// Dealt out like cards, so that no rank's ids are consecutive.
@@ -141,7 +141,7 @@ void check_directory(const std::string& directory, const MemorySource::Content& 
                      const PartitionGraphOptions& o, const PartitionReport& report) {
   const PartitionDescription description = read_partition_description(directory);
   REQUIRE(description.num_parts == o.parts);
-  CHECK(description.name == g.name);
+  CHECK(description.graph.name == g.name);
   CHECK(description.info.at("method") == to_string(o.method));
   std::vector<GraphData> parts;
   std::vector<Index> original;  // by partitioned id
