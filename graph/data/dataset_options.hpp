@@ -2,7 +2,6 @@
 #pragma once
 
 #include <sar/comm/collective_call.hpp>
-#include <sar/graph/data/edge_transforms.hpp>
 #include <sar/graph/partition/partition_method.hpp>
 
 #include <cstdint>
@@ -36,8 +35,11 @@ struct DatasetOptions {
 };
 
 inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
-  add_arguments(call, transforms_of(options));
-  call.equal("normalize_features", options.normalize_features)
+  call.equal("add_reverse_edges", options.add_reverse_edges)
+      .equal("add_self_loops", options.add_self_loops)
+      .equal("remaining_self_loops", options.remaining_self_loops)
+      .equal("drop_duplicates", options.drop_duplicates)
+      .equal("normalize_features", options.normalize_features)
       .equal("partition", to_string(options.partition))
       .equal("partition_seed", options.partition_seed)
       .equal("edge_data", options.edge_data)

@@ -58,4 +58,9 @@ void require_one_type(const std::string& name, std::size_t node_types, std::size
                       " types of nodes and ", edge_types, " types of edges, expected one of each");
 }
 
+void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks) {
+  require<InputError>(num_nodes > 0 && num_nodes >= ranks, name, ": the graph has ", num_nodes,
+                      " nodes, expected at least one for each of the ", ranks, " ranks");
+}
+
 }}  // namespace sar

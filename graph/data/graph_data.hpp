@@ -91,4 +91,7 @@ struct GraphData {
 /// Throws InputError unless there is one type of nodes and one of edges. Local.
 void require_one_type(const std::string& name, std::size_t node_types, std::size_t edge_types);
 
+/// Throws InputError for a graph without nodes or with fewer nodes than ranks. Local.
+void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks);
+
 }}  // namespace sar

@@ -41,15 +41,15 @@ EdgeTypeData reverse_type(const GraphData& graph, const EdgeTypeData& type) {
 }
 
 /// Adds edges to a type whose ends are nodes of one type.
-void add_to_type(const Communicator& comm, const EdgeTransforms& transforms, const std::string& graph,
+void add_to_type(const Communicator& comm, const DatasetOptions& options, const std::string& graph,
                  const NodeTypeData& nodes, EdgeTypeData& type) {
   const Index first_id = 1 + largest_id(comm, graph, type.edges);
   Index next_id = first_id;
-  if (transforms.add_reverse_edges) {
+  if (options.add_reverse_edges) {
     append_reverse(next_id, type.edges);
     next_id *= 2;
   }
-  if (transforms.add_self_loops) {
+  if (options.add_self_loops) {
     const Index first = nodes.book.begin(comm.rank());
     Array<Index> slice;
     if (nodes.original_ids.empty()) {
@@ -59,7 +59,7 @@ void add_to_type(const Communicator& comm, const EdgeTransforms& transforms, con
     append_self_loops(first, slice.empty() ? nodes.original_ids : slice, next_id,
                       has_weights(comm, type.edges), type.edges);
   }
-  if (transforms.add_reverse_edges || transforms.add_self_loops)
+  if (options.add_reverse_edges || options.add_self_loops)
     type.first_added_id = std::min(type.first_added_id, first_id);
 }
 
@@ -78,13 +78,13 @@ GraphData read_edges(GraphSource& source) {
   return graph;
 }
 
-void add_edges(const Communicator& comm, const EdgeTransforms& transforms, GraphData& graph) {
+void add_edges(const Communicator& comm, const DatasetOptions& options, GraphData& graph) {
   const std::size_t count = graph.edge_types.size();
   for (std::size_t k = 0; k < count; ++k) {
     EdgeTypeData& type = graph.edge_types[k];
     if (type.src_type == type.dst_type)
-      add_to_type(comm, transforms, graph.name, graph.node_type(type.dst_type), type);
-    else if (transforms.add_reverse_edges)
+      add_to_type(comm, options, graph.name, graph.node_type(type.dst_type), type);
+    else if (options.add_reverse_edges)
       graph.edge_types.push_back(reverse_type(graph, type));
   }
 }
@@ -122,13 +122,13 @@ void send_edges(const Communicator& comm, GraphData& graph) {
   release_cached_memory();
 }
 
-void drop_edges(const Communicator& comm, const EdgeTransforms& transforms, GraphData& graph) {
+void drop_edges(const Communicator& comm, const DatasetOptions& options, GraphData& graph) {
   for (EdgeTypeData& type : graph.edge_types) {
     const PartitionBook& book = graph.node_type(type.dst_type).book;
     const Index begin = book.begin(comm.rank()), end = book.end(comm.rank());
-    if (type.src_type == type.dst_type && transforms.add_self_loops && transforms.remaining_self_loops)
+    if (type.src_type == type.dst_type && options.add_self_loops && options.remaining_self_loops)
       keep_remaining_self_loops(begin, end, type.edges);
-    if (transforms.drop_duplicates) drop_duplicates(begin, end, type.edges);
+    if (options.drop_duplicates) drop_duplicates(begin, end, type.edges);
     type.num_edges = comm.all_reduce(type.edges.size());
   }
   release_cached_memory();

@@ -1,18 +1,18 @@
 /// The steps from a source to a graph whose edges are with the owners of their destinations:
 ///
 ///     GraphData graph = read_edges(source);
-///     add_edges(comm, transforms, graph);
+///     add_edges(comm, options, graph);
 ///     number_nodes(comm, partitions, graph);    // partitions: of each node type
 ///     send_edges(comm, graph);
-///     drop_edges(comm, transforms, graph);
-///     read_columns(source, transforms, graph);  // read_columns.hpp
+///     drop_edges(comm, options, graph);
+///     read_columns(source, options, graph);     // read_columns.hpp
 ///
-/// The partitions may be made before or after the transforms. A graph that is partitioned already leaves out
+/// The partitions may be made before or after add_edges. A graph that is partitioned already leaves out
 /// read_edges and number_nodes. Each step gives the memory back that it no longer needs.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/data/edge_transforms.hpp>
+#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/graph_source.hpp>
 #include <sar/graph/partition/node_partition.hpp>
@@ -28,7 +28,7 @@ GraphData read_edges(GraphSource& source);
 /// Adds reverse edges and self loops, numbered after all others; new edges are on the rank of the old edge or
 /// of the node. An edge type between two types of nodes gets no self loops, and its reverse edges are a new
 /// type rev_NAME with the same ids. Collective; throws InputError when there is a type of this name.
-void add_edges(const Communicator& comm, const EdgeTransforms& transforms, GraphData& graph);
+void add_edges(const Communicator& comm, const DatasetOptions& options, GraphData& graph);
 
 /// Replaces original ids by global ids; the parts of a rank are PartitionBook::even(parts, ranks). Returns
 /// the books of the parts, by node type. Collective.
@@ -40,7 +40,7 @@ void send_edges(const Communicator& comm, GraphData& graph);
 
 /// Drops what remaining_self_loops and drop_duplicates do not keep, and counts the edges. Each rank has all
 /// in-edges of its nodes. Collective.
-void drop_edges(const Communicator& comm, const EdgeTransforms& transforms, GraphData& graph);
+void drop_edges(const Communicator& comm, const DatasetOptions& options, GraphData& graph);
 
 /// Sorts the edges by destination, source and id. Local.
 void sort_edges(const Communicator& comm, GraphData& graph);

@@ -38,23 +38,6 @@ void read_columns_of(const Communicator& comm, const NodeTypeData& nodes, const 
 
 }  // namespace
 
-void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks) {
-  require<InputError>(num_nodes > 0 && num_nodes >= ranks, name, ": the graph has ", num_nodes,
-                      " nodes, expected at least one for each of the ", ranks, " ranks");
-}
-
-NodeData without_columns(GraphData& graph) {
-  NodeTypeData& nodes = graph.node_types[0];
-  NodeData data;
-  data.name = graph.name;
-  data.book = nodes.book;
-  data.original_ids = std::move(nodes.original_ids);
-  data.ids_are_original = nodes.ids_are_original;
-  data.edges = std::move(graph.edge_types[0].edges);
-  data.num_edges = graph.edge_types[0].num_edges;
-  return data;
-}
-
 NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options) {
   return comm.agree([&] {
     const CallScope compared(comm, CollectiveCall("to_node_data").equal(options));
@@ -67,10 +50,9 @@ NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOp
           to_edge_weights(edges.data.at(weight), edges.edges.id, concat(graph.name, ": ", weight));
     DataColumns edge_columns = std::move(edges.data);
     const RowsById rows(options.edge_data ? edges.edges.id : Array<Index>());
-    const EdgeTransforms transforms = transforms_of(options);
-    add_edges(comm, transforms, graph);
-    if (transforms.add_reverse_edges) send_edges(comm, graph);
-    drop_edges(comm, transforms, graph);
+    add_edges(comm, options, graph);
+    if (options.add_reverse_edges) send_edges(comm, graph);
+    drop_edges(comm, options, graph);
     NodeData data = without_columns(graph);
     if (options.edge_data) {
       const auto read = [&](const std::string& field, std::span<const Index> ids) {
@@ -167,17 +149,4 @@ GraphData to_graph_data(NodeData data) {
   return graph;
 }
 
-void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& name) {
-  const std::string& place = name.empty() ? data.name : name;
-  comm.agree([&] {
-    const MaskCounts training = count_mask(data, comm, data.train_mask);
-    const Index labelled = comm.all_reduce(std::ranges::count_if(data.labels, [](auto y) { return y >= 0; }));
-    require<InputError>(training.nodes > 0, place,
-                        ": no node is a training node, expected a train_mask that ", "selects at least one");
-    require<InputError>(labelled > 0, place, ": no node has a label, expected labels (or label) among the ",
-                        "data of the nodes, with a class for at least one training node");
-    require<InputError>(training.unlabelled < training.nodes, place, ": the mask selects ", training.nodes,
-                        " training nodes, of which ", "none has a label, expected one at least");
-  });
-}
 }}  // namespace sar

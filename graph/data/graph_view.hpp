@@ -27,10 +27,6 @@ NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOp
 /// weights. Local.
 GraphData to_graph_data(NodeData data);
 
-/// Throws InputError, the same on every rank, when no training node of any rank has a label. Collective.
-/// The messages begin with `place`, by default with the name of the data.
-void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place = {});
-
 /// Features, labels and masks of this rank's nodes of one type, from the fields that to_node_data names; a
 /// type without features gets features of no columns. A field that options.fields names is used where it is
 /// one of this type. There are no edges. Collective. Throws InputError, the
@@ -43,10 +39,5 @@ NodeData node_data_of(const Communicator& comm, const GraphData& graph, const st
 /// labels, and `for_training` when no training node has a label.
 NodeData category_data(const Communicator& comm, const GraphData& graph, const std::string& category,
                        const DatasetOptions& options = {}, bool for_training = true);
-
-/// A homogeneous graph as NodeData without features, labels and masks: takes its ids and edges. Local.
-NodeData without_columns(GraphData& graph);
-/// Throws InputError for a graph without nodes or with fewer nodes than ranks. Local.
-void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks);
 
 }}  // namespace sar

@@ -6,6 +6,7 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/data/edge_data.hpp>
+#include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
@@ -30,6 +31,9 @@ struct NodeData {
 
   [[nodiscard]] Index num_nodes() const noexcept { return book.num_nodes(); }
 };
+
+/// A homogeneous graph as NodeData without features, labels and masks: takes its ids and edges. Local.
+NodeData without_columns(GraphData& graph);
 
 /// The graph of a loaded or generated dataset. Takes data.edges, which is empty afterwards. Collective.
 GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,

@@ -23,9 +23,9 @@ std::vector<std::byte> one(NpyType type) {
 
 /// The rows of the edges with these ids. Collective.
 DataArray read_edge_rows(GraphSource& source, std::size_t type, const DataField& field,
-                         const Array<Index>& ids, const EdgeTransforms& transforms) {
+                         const Array<Index>& ids, const DatasetOptions& options) {
   const Index num_edges = source.types().edge_types[type].num_edges;
-  const Index first_loop = transforms.add_reverse_edges ? 2 * num_edges : num_edges;
+  const Index first_loop = options.add_reverse_edges ? 2 * num_edges : num_edges;
   Array<Index> rows;
   rows.reserve(ids.size());
   for (const Index id : ids)
@@ -63,7 +63,7 @@ std::size_t source_type_of(const GraphSource& source, const EdgeTypeData& type) 
 
 }  // namespace
 
-void read_columns(GraphSource& source, const EdgeTransforms& transforms, GraphData& graph) {
+void read_columns(GraphSource& source, const DatasetOptions& options, GraphData& graph) {
   for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
     NodeTypeData& nodes = graph.node_types[t];
     for (const DataField& field : std::exchange(nodes.unread, {}))
@@ -72,7 +72,7 @@ void read_columns(GraphSource& source, const EdgeTransforms& transforms, GraphDa
   for (EdgeTypeData& edges : graph.edge_types) {
     const std::size_t type = source_type_of(source, edges);
     for (const DataField& field : std::exchange(edges.unread, {}))
-      edges.data.emplace(field.name, read_edge_rows(source, type, field, edges.edges.id, transforms));
+      edges.data.emplace(field.name, read_edge_rows(source, type, field, edges.edges.id, options));
   }
 }
 

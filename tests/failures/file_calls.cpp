@@ -119,7 +119,7 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       },
       data_numbers);
   add_maker<bool>(
-      calls, "graph/data/graph_view.hpp require_training_labels", false,
+      calls, "graph/data/labelled_nodes.hpp require_training_labels", false,
       [=](bool) {
         auto data = std::make_shared<NodeData>(load_dataset(comm, dataset));
         return [=] {
@@ -228,7 +228,7 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
         const FreshName name(comm, out);
         auto source = std::make_shared<DatasetSource>(comm, dataset);
         return [=] {
-          (void)partition_graph(*source, out, {.parts = 3, .method = PartitionMethod::ldg});
+          (void)partition_graph(*source, out, {.parts = 3, .data = {.partition = PartitionMethod::ldg}});
           return true;
         };
       },

@@ -2,10 +2,11 @@
 
 #include "formats/open_source.hpp"
 #include "model_cost.hpp"
-#include "source_notes.hpp"
+#include "program.hpp"
 #include "source_widths.hpp"
 
 #include <sar/data.hpp>
+#include <sar/graph/data/node_columns.hpp>
 #include <sar/models.hpp>
 
 #include <algorithm>
@@ -52,16 +53,6 @@ void set_report(GraphShape& shape, const PartitionReport& report) {
         {real_of(part.nodes), real_of(part.in_edges), real_of(part.cut_edges), real_of(part.halo_nodes)});
 }
 
-PartitionGraphOptions partition_options(const PlanOptions& o) {
-  return {.parts = o.machine.ranks,
-          .method = o.train.data.partition,
-          .seed = o.train.data.partition_seed,
-          .add_reverse_edges = o.train.data.add_reverse_edges,
-          .add_self_loops = o.train.data.add_self_loops,
-          .drop_duplicates = o.train.data.drop_duplicates,
-          .remaining_self_loops = o.train.data.remaining_self_loops};
-}
-
 /// Reads the graph, partitions it and counts. Collective.
 GraphShape shape_of_source(GraphSource& source, const PlanOptions& o) {
   const int ranks = o.machine.ranks;
@@ -71,19 +62,12 @@ GraphShape shape_of_source(GraphSource& source, const PlanOptions& o) {
   const Widths widths = complete_widths({0, o.train.num_classes}, source, o.train.data.fields);
   shape.features = widths.features;
   shape.classes = widths.classes;
-  set_report(shape, count_parts(source, partition_options(o)));
+  set_report(shape, count_parts(source, {.parts = ranks, .data = o.train.data}));
   shape.source = concat("counted, ", to_string(o.train.data.partition), " parts");
   return shape;
 }
 
 // ---- partition directories
-
-/// Returns the field with one of the two names, or null.
-const DataField* find_field(const std::vector<DataField>& fields, const char* name, const char* other) {
-  for (const DataField& field : fields)
-    if (field.name == name || field.name == other) return &field;
-  return nullptr;
-}
 
 Index count_classes(const std::string& directory, const PartitionDescription& description,
                     const DataField& labels) {
@@ -141,9 +125,9 @@ GraphShape shape_of_directory(const PlanOptions& o) {
                    .nodes = real_of(nodes.book.num_nodes()),
                    .edges = real_of(edges.num_edges),
                    .classes = o.train.num_classes};
-  if (const DataField* features = find_field(nodes.unread, "features", "feat"))
+  if (const DataField* features = find_field(nodes.unread, {}, "features", {"features", "feat"}, path))
     shape.features = features->row_size();
-  const DataField* labels = find_field(nodes.unread, "labels", "label");
+  const DataField* labels = find_field(nodes.unread, {}, "labels", {"labels", "label"}, path);
   if (shape.classes == 0 && labels != nullptr) shape.classes = count_classes(path, description, *labels);
   for (int p = 0; p < description.num_parts; ++p)
     shape.parts.push_back({real_of(nodes.book.num_nodes(p)),
@@ -248,7 +232,7 @@ GraphShape shape_of(const Communicator& comm, const PlanOptions& o) {
     comm.agree([&] { shape = shape_of_directory(o); });
   } else {
     const std::unique_ptr<GraphSource> source = formats::open_source(comm, t.found, t.source);
-    if (comm.rank() == 0) print_notes(*source, source->description());
+    print_notes(*source, source->description());
     shape = shape_of_source(*source, o);
   }
   if (o.scale_nodes > 0) scale(shape, real_of(o.scale_nodes), real_of(o.scale_edges));

@@ -3,7 +3,6 @@
 #include "formats/describe_source.hpp"
 #include "formats/open_source.hpp"
 #include "program.hpp"
-#include "source_notes.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>
@@ -110,7 +109,7 @@ std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const 
                         "directory, a DGL partition, an OGB folder, an edge list or a Matrix Market file");
   });
   std::unique_ptr<GraphSource> source = formats::open_source(comm, o.found, o.source);
-  if (comm.rank() == 0) print_notes(*source, concat(o.dataset, ": ", source->description()));
+  print_notes(*source, concat(o.dataset, ": ", source->description()));
   return source;
 }
 

@@ -47,20 +47,20 @@ Array<std::uint8_t> read_train_mask(GraphSource& source, std::span<const Index> 
 std::map<std::string, std::string> info_of(const PartitionGraphOptions& options,
                                            const PartitionReport& report) {
   const auto yes = [](bool flag) { return flag ? "yes" : "no"; };
-  return {
-      {"method", to_string(options.method)},
-      {"order", to_string(options.order)},
-      {"seed", concat(options.seed)},
-      {"reverse_edges", yes(options.add_reverse_edges)},
-      {"self_loops",
-       options.add_self_loops && options.remaining_self_loops ? "remaining" : yes(options.add_self_loops)},
-      {"duplicates_dropped", yes(options.drop_duplicates)},
-      {"cut_edges", concat(report.total().cut_edges)},
-      {"cut_share", concat(report.cut_share())},
-      {"halo_nodes", concat(report.total().halo_nodes)},
-      {"node_balance", concat(report.balance(&PartSize::nodes))},
-      {"edge_balance", concat(report.balance(&PartSize::in_edges))},
-      {"training_balance", concat(report.balance(&PartSize::training_nodes))}};
+  return {{"method", to_string(options.data.partition)},
+          {"order", to_string(options.order)},
+          {"seed", concat(options.data.partition_seed)},
+          {"reverse_edges", yes(options.data.add_reverse_edges)},
+          {"self_loops", options.data.add_self_loops && options.data.remaining_self_loops
+                             ? "remaining"
+                             : yes(options.data.add_self_loops)},
+          {"duplicates_dropped", yes(options.data.drop_duplicates)},
+          {"cut_edges", concat(report.total().cut_edges)},
+          {"cut_share", concat(report.cut_share())},
+          {"halo_nodes", concat(report.total().halo_nodes)},
+          {"node_balance", concat(report.balance(&PartSize::nodes))},
+          {"edge_balance", concat(report.balance(&PartSize::in_edges))},
+          {"training_balance", concat(report.balance(&PartSize::training_nodes))}};
 }
 
 /// A report without sizes. Local.
@@ -68,7 +68,7 @@ PartitionReport report_of(const GraphData& graph, const PartitionGraphOptions& o
   PartitionReport report;
   const std::vector<PartSize> empty(options.parts);
   report.parts = empty;
-  report.method = options.method;
+  report.method = options.data.partition;
   report.num_nodes = graph.num_nodes();
   for (const NodeTypeData& type : graph.node_types) report.node_types.push_back({type.name, empty});
   for (const EdgeTypeData& type : graph.edge_types)
@@ -81,12 +81,13 @@ std::vector<NodePartition> divide(GraphSource& source, const GraphData& graph,
                                   const PartitionGraphOptions& options, PartitionReport& report) {
   const std::vector<Index> first = first_of_types(graph);
   const Array<std::uint8_t> train_mask = read_train_mask(source, first);
-  AssignmentOptions how{.parts = options.parts, .seed = options.seed, .balance_edges = options.balance_edges};
+  AssignmentOptions how{
+      .parts = options.parts, .seed = options.data.partition_seed, .balance_edges = options.balance_edges};
   if (graph.node_types.size() > 1) how.first_of_type = first;
   if (options.balance_training) how.train_mask = train_mask;
   EdgeList all;
   Array<std::int32_t> part_of =
-      assign_nodes(source.comm(), first.back(), homogeneous_edges(graph, all), options.method, how);
+      assign_nodes(source.comm(), first.back(), homogeneous_edges(graph, all), options.data.partition, how);
   Index node = PartitionBook::even(first.back(), source.comm().size()).begin(source.comm().rank());
   std::size_t type = 0;
   for (std::size_t i = 0; i < train_mask.size(); ++i, ++node) {
@@ -119,24 +120,23 @@ DividedGraph divide_graph(GraphSource& source, const PartitionGraphOptions& opti
                              return type.edges.size();
                            }).back());
   };
-  const EdgeTransforms transforms = transforms_of(options);
   const Index num_nodes = source.num_nodes();
   DividedGraph divided;
   GraphData& graph = divided.graph;
   std::vector<NodePartition> partitions;
   run_phase("read edges", source.num_edges(), [&] {
     graph = read_edges(source);
-    add_edges(comm, transforms, graph);
+    add_edges(comm, options.data, graph);
   });
   report = report_of(graph, options);
-  run_phase(concat("assign nodes (", to_string(options.method), ")"), num_nodes,
+  run_phase(concat("assign nodes (", to_string(options.data.partition), ")"), num_nodes,
             [&] { partitions = divide(source, graph, options, report); });
   run_phase("number nodes", num_nodes,
             [&] { divided.books = number_nodes(comm, std::move(partitions), graph); });
   run_phase("send edges to their parts", count_edges(graph), [&] { send_edges(comm, graph); });
   run_phase("sort edges", count_edges(graph), [&] {
-    drop_edges(comm, transforms, graph);
-    if (!options.drop_duplicates) sort_edges(comm, graph);  // else they are sorted
+    drop_edges(comm, options.data, graph);
+    if (!options.data.drop_duplicates) sort_edges(comm, graph);  // else they are sorted
   });
   report.num_edges = graph.num_edges();
   return divided;
@@ -165,7 +165,7 @@ std::vector<std::uint64_t> write_parts(GraphSource& source, PartitionWriter& wri
   progress("write parts", 0, options.parts);
   for_each_part(comm, divided, [&](int part, GraphData graph) {
     if (part >= 0) count_part(graph, part, report);
-    read_columns(source, transforms_of(options), graph);
+    read_columns(source, options.data, graph);
     if (part >= 0) checksums[part] = write_part(writer.path(), part, graph).checksum;
     written += comm.all_reduce(part >= 0 ? Index{1} : Index{0});
     progress("write parts", written, options.parts);
@@ -212,7 +212,7 @@ PartitionGraphOptions checked(const GraphSource& source, PartitionGraphOptions o
                       " parts, expected at least 1");
   require<InputError>(source.num_nodes() > 0, source.name(),
                       ": the graph has 0 nodes, expected at least one");
-  options.method = chosen_method(options.method, source.num_edges(), options.most_gathered);
+  options.data.partition = chosen_method(options.data.partition, source.num_edges(), options.most_gathered);
   return options;
 }
 

@@ -1,6 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/data/edge_columns.hpp>
 #include <sar/graph/data/graph_steps.hpp>
+#include <sar/graph/data/labelled_nodes.hpp>
 #include <sar/graph/data/node_columns.hpp>
 #include <sar/graph/data/parts/partition_directory.hpp>
 #include <sar/graph/data/read_columns.hpp>
@@ -92,7 +93,6 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options) {
     const GraphData& types = source.types();
     require_one_type(source.name(), types.node_types.size(), types.edge_types.size());
     require_nodes_for_ranks(source.name(), source.num_nodes(), comm.size());
-    const EdgeTransforms transforms = transforms_of(options);
     const std::vector<DataField>& edge_fields = types.edge_types[0].unread;
     GraphData graph = read_edges(source);
     EdgeTypeData& type = graph.edge_types[0];
@@ -102,10 +102,10 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options) {
     std::vector<NodePartition> partitions = divide(comm, graph, options);
     std::vector<ListedPairs> lists;
     if (options.edge_data) lists = read_listed_pairs(source, partitions[0]);
-    add_edges(comm, transforms, graph);
+    add_edges(comm, options, graph);
     number_nodes(comm, std::move(partitions), graph);
     send_edges(comm, graph);
-    drop_edges(comm, transforms, graph);
+    drop_edges(comm, options, graph);
 
     NodeData data = without_columns(graph);
     if (options.edge_data) {
@@ -148,14 +148,13 @@ GraphData load_graph(GraphSource& source, const DatasetOptions& options) {
   return comm.agree([&] {
     const CallScope compared(comm, CollectiveCall("load_graph").equal(options));
     require_nodes_for_ranks(source.name(), source.num_nodes(), comm.size());
-    const EdgeTransforms transforms = transforms_of(options);
     GraphData graph = read_edges(source);
-    add_edges(comm, transforms, graph);
+    add_edges(comm, options, graph);
     number_nodes(comm, divide(comm, graph, options), graph);
     send_edges(comm, graph);
-    drop_edges(comm, transforms, graph);
+    drop_edges(comm, options, graph);
     if (!options.drop_duplicates) sort_edges(comm, graph);  // else they are sorted
-    read_columns(source, transforms, graph);
+    read_columns(source, options, graph);
     graph.description = source.description();
     return graph;
   });
