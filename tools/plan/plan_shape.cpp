@@ -6,7 +6,6 @@
 #include "source_widths.hpp"
 
 #include <sar/data.hpp>
-#include <sar/graph/data/node_columns.hpp>
 #include <sar/models.hpp>
 
 #include <algorithm>
@@ -69,6 +68,13 @@ GraphShape shape_of_source(GraphSource& source, const PlanOptions& o) {
 
 // ---- partition directories
 
+/// Returns the field with one of the two names, or null.
+const DataField* find_field(const std::vector<DataField>& fields, const char* name, const char* other) {
+  for (const DataField& field : fields)
+    if (field.name == name || field.name == other) return &field;
+  return nullptr;
+}
+
 Index count_classes(const std::string& directory, const PartitionDescription& description,
                     const DataField& labels) {
   Index classes = 0;
@@ -125,9 +131,9 @@ GraphShape shape_of_directory(const PlanOptions& o) {
                    .nodes = real_of(nodes.book.num_nodes()),
                    .edges = real_of(edges.num_edges),
                    .classes = o.train.num_classes};
-  if (const DataField* features = find_field(nodes.unread, {}, "features", {"features", "feat"}, path))
+  if (const DataField* features = find_field(nodes.unread, "features", "feat"))
     shape.features = features->row_size();
-  const DataField* labels = find_field(nodes.unread, {}, "labels", {"labels", "label"}, path);
+  const DataField* labels = find_field(nodes.unread, "labels", "label");
   if (shape.classes == 0 && labels != nullptr) shape.classes = count_classes(path, description, *labels);
   for (int p = 0; p < description.num_parts; ++p)
     shape.parts.push_back({real_of(nodes.book.num_nodes(p)),
