@@ -133,7 +133,8 @@ void add_help_options(CLI::App& app) {
                        "shows the version, the precision and the MPI library");
 }
 
-void add_self_loops_option(CLI::App& app, bool& adds, bool& only_remaining) {
+void add_edge_options(CLI::App& app, DatasetOptions& o) {
+  app.add_flag("--add-reverse-edges", o.add_reverse_edges, "adds the reverse of every edge");
   const auto word = std::make_shared<std::string>();
   app.add_flag(self_loops_option, *word,
                "adds an edge from every node to itself; remaining: if it has none")
@@ -142,10 +143,11 @@ void add_self_loops_option(CLI::App& app, bool& adds, bool& only_remaining) {
         const bool is_known = value == "true" || value == "all" || value == "remaining";
         return is_known ? std::string() : "'" + value + "', expected all or remaining";
       })
-      ->each([&adds, &only_remaining, word](const std::string& value) {
-        adds = true;
-        only_remaining = value == "remaining";
+      ->each([&o, word](const std::string& value) {
+        o.add_self_loops = true;
+        o.remaining_self_loops = value == "remaining";
       });
+  app.add_flag("--drop-duplicates", o.drop_duplicates, "keeps one of several edges with the same ends");
 }
 
 std::vector<std::string> joined_words(int argc, const char* const* argv) {

@@ -137,4 +137,11 @@ void require_memory(const Communicator& comm, double bytes, const std::string& w
   });
 }
 
+void print_notes(const GraphSource& source, const std::string& found) {
+  if (source.comm().rank() != 0) return;
+  std::cout << printable(found) << '\n';
+  for (const std::string& note : source.notes()) std::cout << printable(note) << '\n';
+  std::cout << std::flush;
+}
+
 }  // namespace sar::tools

@@ -5,6 +5,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/threads/parallel.hpp>
+#include <sar/graph/data/graph_source.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -22,5 +23,8 @@ int run(CLI::App& app, int argc, char** argv, FunctionRef<void(const Communicato
 /// bound of what that rank is going to need. `what` begins the message: "the model of --layers 3 ...".
 /// Collective.
 void require_memory(const Communicator& comm, double bytes, const std::string& what);
+
+/// Rank 0 prints a line that says what was found, then the notes of the source. Local.
+void print_notes(const GraphSource& source, const std::string& found);
 
 }  // namespace sar::tools

@@ -32,7 +32,7 @@ Widths complete_widths(Widths widths, GraphSource& source, const std::map<std::s
     return given != names.end() ? field.name == given->second : field.name == name || field.name == other;
   };
   if (!source.types().is_homogeneous()) return widths;
-  for (const DataField& field : source.types().nodes[0].fields) {
+  for (const DataField& field : source.types().node_types[0].unread) {
     if (widths.features == 0 && is(field, "features", "feat")) widths.features = field.row_size();
     if (widths.classes == 0 && is(field, "labels", "label") && field.row_size() == 1)
       widths.classes = count_classes(source, field.name);

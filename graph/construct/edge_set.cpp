@@ -1,3 +1,6 @@
+// The in-edges of a rank are a sorted array of (destination, source): O(E log E) to build. A question goes to
+// the owner of its destination, who answers with a binary search: O(log E) random reads of 16 bytes.
+
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/edge_set.hpp>

@@ -24,7 +24,8 @@ struct DatasetOptions {
   /// fields: "features", "labels", "train_mask", "val_mask", "test_mask"; of edge fields: "weight" and, for
   /// tasks on edges, the keys that EdgeData lists. A field that is named here must exist.
   std::map<std::string, std::string> fields = {};
-  /// Whether to read labels and types of edges into EdgeData; if false, they are neither read nor checked.
+  bool edge_data = false;  ///< reads NodeData::edge_data, for tasks on edges
+  /// Whether labels and types of edges are a part of it; if false, they are neither read nor checked.
   bool edge_labels = true, edge_types = true;
   bool features = true;  ///< otherwise NodeData::features has no columns, and no file is read for them
   bool labels = true;    ///< otherwise NodeData has no labels and masks
@@ -41,6 +42,7 @@ inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
       .equal("normalize_features", options.normalize_features)
       .equal("partition", to_string(options.partition))
       .equal("partition_seed", options.partition_seed)
+      .equal("edge_data", options.edge_data)
       .equal("edge_labels", options.edge_labels)
       .equal("edge_types", options.edge_types)
       .equal("features", options.features)

@@ -53,9 +53,9 @@ Array<Index> to_types(const Array<double>& values, std::span<const Index> ids, c
 
 }  // namespace
 
-void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options, const NodeData& data,
-                       Index end_id, EdgeData& edges) {
-  edges.edges = {};
+EdgeData read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options, const NodeData& data,
+                           Index end_id) {
+  EdgeData edges;
   for (Index e = 0; e < data.edges.size(); ++e) {
     if (data.edges.id[e] >= end_id) continue;
     edges.edges.src.push_back(data.edges.src[e]);
@@ -79,7 +79,7 @@ void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options
     edges.types = to_types(read(*field), ids, place_of(field->name));
   if (const DataField* field = find("edge_split", {"split"}); field != nullptr) {
     edges.parts = to_parts(read(*field), ids, place_of(field->name));
-    return;
+    return edges;
   }
   for (const auto& [key, usual, part] : {std::tuple{"edge_train_mask", "train_mask", EdgePart::train},
                                          {"edge_val_mask", "val_mask", EdgePart::valid},
@@ -88,6 +88,7 @@ void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options
       edges.parts.resize(ids.size(), EdgePart::none);
       add_mask(read(*field), ids, place_of(field->name), part, edges.parts);
     }
+  return edges;
 }
 
 }}  // namespace sar

@@ -20,10 +20,9 @@ struct EdgeColumns {
   FunctionRef<DataArray(const std::string& field, std::span<const Index> ids)> read;
 };
 
-/// Sets all but the lists of `edges`, from data.edges, of which those with ids below `end_id` are the
-/// dataset's, and from the fields that EdgeData names. Collective, inside agree(); throws InputError for
-/// other values.
-void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options, const NodeData& data,
-                       Index end_id, EdgeData& edges);
+/// EdgeData without lists, from data.edges, of which those with ids below `end_id` are the dataset's, and
+/// from the fields that EdgeData names. Collective, inside agree(); throws InputError for other values.
+EdgeData read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options, const NodeData& data,
+                           Index end_id);
 
 }}  // namespace sar

@@ -1,3 +1,6 @@
+// One random draw for each edge, from the smaller and the larger original id of its ends: O(E / P) time. The
+// original ids of sources are fetched once from their owners; the edges are read in order.
+
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/random/random.hpp>

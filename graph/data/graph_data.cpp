@@ -19,16 +19,48 @@ Array<Index> RowsById::of(std::span<const Index> ids) const {
   return rows;
 }
 
-const NodeTypeData& GraphData::node_type(const std::string& type) const {
+std::size_t GraphData::place_of(const std::string& type) const {
   const auto found = std::ranges::find(node_types, type, &NodeTypeData::name);
   require<InputError>(found != node_types.end(), name, ": there is no node type ", type, ", expected one of ",
                       joined(node_types, &NodeTypeData::name));
-  return *found;
+  return static_cast<std::size_t>(found - node_types.begin());
+}
+
+Index GraphData::num_nodes() const {
+  return offsets_of_sizes(node_types, &NodeTypeData::num_nodes).back();
+}
+Index GraphData::num_edges() const {
+  return offsets_of_sizes(edge_types, &EdgeTypeData::num_edges).back();
+}
+
+std::string GraphData::describe() const {
+  const auto list = [](const char* begin, const auto& type, const char* end) {
+    std::string names;
+    const auto add = [&](const DataField& field) { names += (names.empty() ? begin : " ") + field.name; };
+    std::ranges::for_each(type.unread, add);
+    std::ranges::for_each(fields_of(type.data), add);
+    return names.empty() ? names : names + end;
+  };
+  if (is_homogeneous())
+    return concat(num_nodes(), " nodes, ", num_edges(), " edges", list("; nodes: ", node_types[0], ""),
+                  list("; edges: ", edge_types[0], ""));
+  const auto of_nodes = [&](const NodeTypeData& type) {
+    return concat(type.name, " ", type.num_nodes(), " nodes", list(" (", type, ")"));
+  };
+  const auto of_edges = [&](const EdgeTypeData& type) {
+    return concat(type.canonical_name(), " ", type.num_edges, " edges", list(" (", type, ")"));
+  };
+  return concat(joined(node_types, of_nodes), edge_types.empty() ? "" : "; ", joined(edge_types, of_edges));
 }
 
 void require_one_type(const std::string& name, std::size_t node_types, std::size_t edge_types) {
   require<InputError>(node_types == 1 && edge_types == 1, name, ": the graph has ", node_types,
                       " types of nodes and ", edge_types, " types of edges, expected one of each");
+}
+
+void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks) {
+  require<InputError>(num_nodes > 0 && num_nodes >= ranks, name, ": the graph has ", num_nodes,
+                      " nodes, expected at least one for each of the ", ranks, " ranks");
 }
 
 }}  // namespace sar

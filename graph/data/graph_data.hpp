@@ -1,4 +1,5 @@
-/// GraphData: what one rank holds of a graph with any node types, edge types and fields.
+/// GraphData: what one rank holds of a graph with any node types, edge types and fields. A homogeneous graph
+/// has one type of each. Of a source it has the types only, which are read step by step (graph_steps.hpp).
 ///
 /// NodeData is the view of one type (graph_view.hpp); a HeteroGraph has all types (construct_hetero_graph).
 #pragma once
@@ -23,10 +24,14 @@ inline constexpr const char* default_edge_type = "_E";
 /// This rank's nodes of one type: the global ids from book.begin(p) to book.end(p), rows in that order.
 struct NodeTypeData {
   std::string name = default_node_type;
-  PartitionBook book;
-  Array<Index> original_ids;
-  DataColumns data;
+  PartitionBook book = {};
+  Array<Index> original_ids = {};
+  DataColumns data = {};
   bool ids_are_original = true;  ///< false: no file says them, and the ids of the partition stand for them
+  std::vector<DataField> unread = {};  ///< fields that the source has and `data` has not
+
+  /// Of the whole graph.
+  [[nodiscard]] Index num_nodes() const noexcept { return book.num_nodes(); }
 };
 
 /// The in-edges of this rank's nodes of type dst_type. Their ends are global ids of the two node types;
@@ -35,13 +40,14 @@ struct EdgeTypeData {
   std::string src_type = default_node_type;
   std::string name = default_edge_type;
   std::string dst_type = default_node_type;
-  EdgeList edges;
-  Index num_edges = 0;  ///< of the whole graph
-  DataColumns data;     ///< rows in the order of `edges`
+  EdgeList edges = {};
+  Index num_edges = 0;    ///< of the whole graph
+  DataColumns data = {};  ///< rows in the order of `edges`
   /// Edges with ids from this one on are no edges of the dataset: reverse edges and self loops that were
   /// added when it was partitioned.
   Index first_added_id = std::numeric_limits<Index>::max();
-  bool ids_are_original = true;  ///< as those of nodes
+  bool ids_are_original = true;        ///< as those of nodes
+  std::vector<DataField> unread = {};  ///< as that of nodes
 
   /// "author:writes:paper", DGL's canonical edge type in the form of its partition files.
   [[nodiscard]] std::string canonical_name() const { return src_type + ":" + name + ":" + dst_type; }
@@ -58,21 +64,34 @@ class RowsById {
   Array<Index> ids_, order_;
 };
 
+/// All functions are local.
 struct GraphData {
   std::string name;
   std::string description;  ///< what was loaded, in a few words; empty: it was not loaded
   std::vector<NodeTypeData> node_types;
   std::vector<EdgeTypeData> edge_types;
 
-  /// Throws InputError naming what there is instead.
-  [[nodiscard]] const NodeTypeData& node_type(const std::string& type) const;
+  /// The place of a node type in node_types. Throws InputError naming what there is instead.
+  [[nodiscard]] std::size_t place_of(const std::string& node_type) const;
+  [[nodiscard]] const NodeTypeData& node_type(const std::string& type) const {
+    return node_types[place_of(type)];
+  }
   /// One type of nodes and one of edges.
   [[nodiscard]] bool is_homogeneous() const noexcept {
     return node_types.size() == 1 && edge_types.size() == 1;
   }
+  /// Of all types and ranks together.
+  [[nodiscard]] Index num_nodes() const;
+  [[nodiscard]] Index num_edges() const;
+  /// "2708 nodes, 10556 edges; nodes: features labels", or of several types "paper 2708 nodes (features),
+  /// author 12 nodes; author:writes:paper 40 edges".
+  [[nodiscard]] std::string describe() const;
 };
 
 /// Throws InputError unless there is one type of nodes and one of edges. Local.
 void require_one_type(const std::string& name, std::size_t node_types, std::size_t edge_types);
+
+/// Throws InputError for a graph without nodes or with fewer nodes than ranks. Local.
+void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks);
 
 }}  // namespace sar

@@ -16,52 +16,21 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// What a source says of one type of nodes and of one type of edges, before their data are read.
-struct SourceNodes {
-  std::string name = default_node_type;
-  Index num_nodes = 0;
-  std::vector<DataField> fields;
-};
-struct SourceEdges {
-  std::string src_type = default_node_type;
-  std::string name = default_edge_type;
-  std::string dst_type = default_node_type;
-  Index num_edges = 0;
-  std::vector<DataField> fields;
-
-  [[nodiscard]] std::string canonical_name() const { return src_type + ":" + name + ":" + dst_type; }
-};
-struct SourceTypes {
-  std::vector<SourceNodes> nodes;
-  std::vector<SourceEdges> edges;
-
-  /// The place of a type of nodes. Throws InputError naming what there is instead.
-  [[nodiscard]] std::size_t node_type(const std::string& name) const;
-  /// One type of nodes and one of edges. Local.
-  [[nodiscard]] bool is_homogeneous() const noexcept { return nodes.size() == 1 && edges.size() == 1; }
-  /// Of all types together. Local.
-  [[nodiscard]] Index num_nodes() const;
-  [[nodiscard]] Index num_edges() const;
-  /// "2708 nodes, 10556 edges; nodes: features labels", or of several types "paper 2708 nodes (features),
-  /// author 12 nodes; author:writes:paper 40 edges". Local.
-  [[nodiscard]] std::string describe() const;
-};
-
 /// A graph of one type of nodes and one of edges mostly; they have the place 0 in types().
 class GraphSource : NonCopyable {
  public:
   virtual ~GraphSource() = default;
 
   /// The name for messages and for a partition: "cora". Local.
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const std::string& name() const noexcept { return types_.name; }
   /// What was found, in a few words: "OGB folder ogbn-arxiv: 169343 nodes, ...". Local.
-  [[nodiscard]] virtual std::string description() const { return kind_ + name_ + ": " + types_.describe(); }
+  [[nodiscard]] virtual std::string description() const { return kind_ + name() + ": " + types_.describe(); }
   /// What was understood of a file that does not say it itself, such as the meaning of its columns: a line
   /// each, for people. Doubts begin with "WARNING: ". Local.
   [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
-  /// The types of the whole graph, known once the source is open. (A source may have to read its edges for
-  /// that, and may keep them.) Local.
-  [[nodiscard]] const SourceTypes& types() const noexcept { return types_; }
+  /// The types of the whole graph, with their sizes and fields, known once the source is open. Books are even
+  /// slices of the nodes. (A source may have to read its edges for that, and may keep them.) Local.
+  [[nodiscard]] const GraphData& types() const noexcept { return types_; }
   [[nodiscard]] Index num_nodes() const { return types_.num_nodes(); }
   [[nodiscard]] Index num_edges() const { return types_.num_edges(); }
 
@@ -86,24 +55,30 @@ class GraphSource : NonCopyable {
   virtual void write_node_keys(const std::string& /*directory*/) const {}
 
   /// The beginning of a message about a field: its file, if it has one of its own. Local.
-  [[nodiscard]] virtual std::string place_of(const std::string& field) const { return name_ + ": " + field; }
+  [[nodiscard]] virtual std::string place_of(const std::string& field) const { return name() + ": " + field; }
 
   [[nodiscard]] const Communicator& comm() const noexcept { return comm_; }
 
  protected:
   /// The description is "KIND NAME: ...".
   GraphSource(Communicator comm, const std::string& kind, std::string name)
-      : comm_(std::move(comm)), kind_(kind.empty() ? "" : kind + " "), name_(std::move(name)) {}
+      : comm_(std::move(comm)), kind_(kind.empty() ? "" : kind + " ") {
+    types_.name = std::move(name);
+  }
+  /// The book of a type of so many nodes. Local.
+  [[nodiscard]] PartitionBook slices_of(Index num_nodes) const {
+    return PartitionBook::even(num_nodes, comm_.size());
+  }
 
   /// Throws InputError, beginning with `place`, if a type without data has implausibly many nodes, before
   /// memory is allocated for them. Local.
   void require_plausible_sizes(const std::string& place) const;
 
-  SourceTypes types_;  ///< set by the constructors of derived classes
+  GraphData types_;  ///< the types are set by the constructors of derived classes
 
  private:
   Communicator comm_;
-  std::string kind_, name_;
+  std::string kind_;
 };
 
 /// The name of a graph in a directory or file: the last part of its path. Local.

@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
-#include <sar/graph/construct/edge_exchange.hpp>
+#include <sar/graph/data/edge_columns.hpp>
+#include <sar/graph/data/graph_steps.hpp>
 #include <sar/graph/data/graph_view.hpp>
 #include <sar/graph/data/labelled_nodes.hpp>
 #include <sar/graph/data/node_columns.hpp>
@@ -26,8 +27,8 @@ DataArray as_column(NpyType type, std::vector<Index> row_shape, std::span<const 
   return column;
 }
 
-void read_columns(const Communicator& comm, const NodeTypeData& nodes, const DatasetOptions& options,
-                  NodeData& data) {
+void read_columns_of(const Communicator& comm, const NodeTypeData& nodes, const DatasetOptions& options,
+                     NodeData& data) {
   const auto read = [&](const std::string& field, Index begin, Index end) {
     return slice_rows(nodes.data.at(field), begin, end);
   };
@@ -35,71 +36,9 @@ void read_columns(const Communicator& comm, const NodeTypeData& nodes, const Dat
   read_node_columns(comm, {fields_of(nodes.data), read, place_of}, options, data);
 }
 
-/// The largest edge id of all ranks, -1 without edges. A graph that lost duplicates has gaps in its ids.
-Index largest_id(const Communicator& comm, const NodeData& data) {
-  Index largest = -1;
-  for (const Index id : data.edges.id) largest = std::max(largest, id);
-  largest = comm.all_reduce(largest, ReduceOp::max);
-  require<InputError>(largest < Index{1} << 61, data.name, ": an edge has id ", largest,
-                      ", expected less than 2^61");
-  return largest;
-}
-
-/// Adds reverse edges and self loops and drops duplicates, as `options` say. The edges are with their owners;
-/// new ones are numbered after all others. Sets num_edges. Returns the first number that an added edge can
-/// have. Collective.
-Index transform_edges(const Communicator& comm, const DatasetOptions& options, NodeData& data) {
-  const int rank = comm.rank();
-  const Index first_id = 1 + largest_id(comm, data);
-  Index next_id = first_id;
-  const bool weighted = comm.all_reduce(data.edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
-  if (options.add_reverse_edges) {
-    EdgeList reverse = data.edges;
-    std::swap(reverse.src, reverse.dst);
-    for (Index& id : reverse.id) id += next_id;
-    exchange_edges(comm, data.book, std::move(reverse), weighted, data.edges);
-    next_id *= 2;
-  }
-  if (options.add_self_loops) {
-    append_self_loops(data.book.begin(rank), data.original_ids, next_id, weighted, data.edges);
-    if (options.remaining_self_loops)
-      keep_remaining_self_loops(data.book.begin(rank), data.book.end(rank), data.edges);
-  }
-  if (options.drop_duplicates) drop_duplicates(data.book.begin(rank), data.book.end(rank), data.edges);
-  data.num_edges = comm.all_reduce(data.edges.size());
-  return first_id;
-}
-
 }  // namespace
 
-void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks) {
-  require<InputError>(num_nodes > 0 && num_nodes >= ranks, name, ": the graph has ", num_nodes,
-                      " nodes, expected at least one for each of the ", ranks, " ranks");
-}
-
-NodeData view_of_graph(const Communicator& comm, GraphData& graph, const DatasetOptions& options,
-                       FunctionRef<void(NodeData&)> read_nodes, const EdgeColumns& edge_columns,
-                       EdgeData* edges_of_task) {
-  NodeTypeData& nodes = graph.node_types[0];
-  EdgeTypeData& edges = graph.edge_types[0];
-  NodeData data;
-  data.name = graph.name;
-  data.book = nodes.book;
-  data.original_ids = std::move(nodes.original_ids);
-  data.ids_are_original = nodes.ids_are_original;
-  data.edges = std::move(edges.edges);
-  const Index first_added_id = std::min(edges.first_added_id, transform_edges(comm, options, data));
-  if (edges_of_task != nullptr) {
-    read_edge_columns(edge_columns, options, data, first_added_id, *edges_of_task);
-    edges_of_task->ids_are_original = edges.ids_are_original;
-  }
-  edges.data.clear();
-  read_nodes(data);
-  return data;
-}
-
-NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options,
-                      EdgeData* edges_of_task) {
+NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options) {
   return comm.agree([&] {
     const CallScope compared(comm, CollectiveCall("to_node_data").equal(options));
     require_one_type(graph.name, graph.node_types.size(), graph.edge_types.size());
@@ -109,13 +48,23 @@ NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOp
     if (const std::string weight = weight_field(fields_of(edges.data), options, graph.name); !weight.empty())
       edges.edges.weight =
           to_edge_weights(edges.data.at(weight), edges.edges.id, concat(graph.name, ": ", weight));
-    const RowsById rows(edges_of_task != nullptr ? edges.edges.id : Array<Index>());
-    const auto read_nodes = [&](NodeData& data) { read_columns(comm, nodes, options, data); };
-    const auto read_edges = [&](const std::string& field, std::span<const Index> ids) {
-      return edges.data.at(field).take(rows.of(ids));
-    };
-    return view_of_graph(comm, graph, options, read_nodes, {fields_of(edges.data), read_edges},
-                         edges_of_task);
+    DataColumns edge_columns = std::move(edges.data);
+    const RowsById rows(options.edge_data ? edges.edges.id : Array<Index>());
+    add_edges(comm, options, graph);
+    if (options.add_reverse_edges) send_edges(comm, graph);
+    drop_edges(comm, options, graph);
+    NodeData data = without_columns(graph);
+    if (options.edge_data) {
+      const auto read = [&](const std::string& field, std::span<const Index> ids) {
+        return edge_columns.at(field).take(rows.of(ids));
+      };
+      data.edge_data =
+          read_edge_columns({fields_of(edge_columns), read}, options, data, edges.first_added_id);
+      data.edge_data.ids_are_original = edges.ids_are_original;
+    }
+    edge_columns.clear();
+    read_columns_of(comm, nodes, options, data);
+    return data;
   });
 }
 
@@ -135,7 +84,7 @@ NodeData node_data_of(const Communicator& comm, const GraphData& graph, const st
     data.book = nodes.book;
     data.original_ids = nodes.original_ids;
     data.ids_are_original = nodes.ids_are_original;
-    read_columns(comm, nodes, here, data);
+    read_columns_of(comm, nodes, here, data);
     return data;
   });
 }
@@ -200,17 +149,4 @@ GraphData to_graph_data(NodeData data) {
   return graph;
 }
 
-void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& name) {
-  const std::string& place = name.empty() ? data.name : name;
-  comm.agree([&] {
-    const MaskCounts training = count_mask(data, comm, data.train_mask);
-    const Index labelled = comm.all_reduce(std::ranges::count_if(data.labels, [](auto y) { return y >= 0; }));
-    require<InputError>(training.nodes > 0, place,
-                        ": no node is a training node, expected a train_mask that ", "selects at least one");
-    require<InputError>(labelled > 0, place, ": no node has a label, expected labels (or label) among the ",
-                        "data of the nodes, with a class for at least one training node");
-    require<InputError>(training.unlabelled < training.nodes, place, ": the mask selects ", training.nodes,
-                        " training nodes, of which ", "none has a label, expected one at least");
-  });
-}
 }}  // namespace sar

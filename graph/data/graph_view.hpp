@@ -3,10 +3,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/dataset_options.hpp>
-#include <sar/graph/data/edge_columns.hpp>
-#include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/node_data.hpp>
 
@@ -22,19 +19,13 @@ namespace sar { inline namespace SAR_PRECISION {
 ///                                                    all unlabelled
 ///     masks         "train_mask", "val_mask", "test_mask"   0 or 1 [nodes]; without: none
 ///     edge weights  "weight" or "edge_weight"        numbers [edges]; optional
-/// Where `edges` is given, it gets what the graph says of its edges. Collective. Throws InputError, the same
-/// on every rank, when there are several types, no features, for values that are not finite and labels
-/// below -1.
-NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options = {},
-                      EdgeData* edges = nullptr);
+/// Collective. Throws InputError, the same on every rank, when there are several types, no features, for
+/// values that are not finite and labels below -1.
+NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options = {});
 
 /// The reverse: the fields "features", "labels", the three masks, and "weight" of the edges if there are
 /// weights. Local.
 GraphData to_graph_data(NodeData data);
-
-/// Throws InputError, the same on every rank, when no training node of any rank has a label. Collective.
-/// The messages begin with `place`, by default with the name of the data.
-void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place = {});
 
 /// Features, labels and masks of this rank's nodes of one type, from the fields that to_node_data names; a
 /// type without features gets features of no columns. A field that options.fields names is used where it is
@@ -48,16 +39,5 @@ NodeData node_data_of(const Communicator& comm, const GraphData& graph, const st
 /// labels, and `for_training` when no training node has a label.
 NodeData category_data(const Communicator& comm, const GraphData& graph, const std::string& category,
                        const DatasetOptions& options = {}, bool for_training = true);
-
-/// to_node_data of a graph whose data may be elsewhere: takes ids and edges of a graph of one type,
-/// transforms the edges, and has `read_nodes` set features, labels and masks. EdgeColumns read what
-/// `edges_of_task` gets, if it is given; then the graph's data of edges are freed. Collective, inside
-/// agree().
-NodeData view_of_graph(const Communicator& comm, GraphData& graph, const DatasetOptions& options,
-                       FunctionRef<void(NodeData&)> read_nodes, const EdgeColumns& edge_columns,
-                       EdgeData* edges_of_task);
-
-/// Throws InputError for a graph without nodes or with fewer nodes than ranks. Local.
-void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks);
 
 }}  // namespace sar

@@ -39,4 +39,18 @@ MaskCounts count_mask(const NodeData& data, const Communicator& comm, std::span<
   });
 }
 
+void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& name) {
+  const std::string& place = name.empty() ? data.name : name;
+  comm.agree([&] {
+    const MaskCounts training = count_mask(data, comm, data.train_mask);
+    const Index labelled = comm.all_reduce(std::ranges::count_if(data.labels, [](auto y) { return y >= 0; }));
+    require<InputError>(training.nodes > 0, place,
+                        ": no node is a training node, expected a train_mask that ", "selects at least one");
+    require<InputError>(labelled > 0, place, ": no node has a label, expected labels (or label) among the ",
+                        "data of the nodes, with a class for at least one training node");
+    require<InputError>(training.unlabelled < training.nodes, place, ": the mask selects ", training.nodes,
+                        " training nodes, of which ", "none has a label, expected one at least");
+  });
+}
+
 }}  // namespace sar

@@ -26,4 +26,8 @@ struct MaskCounts {
 /// Throws ShapeError, the same on every rank, for a mask of another length than the labels. Collective.
 MaskCounts count_mask(const NodeData& data, const Communicator& comm, std::span<const std::uint8_t> mask);
 
+/// Throws InputError, the same on every rank, when no training node of any rank has a label. Collective.
+/// The messages begin with `place`, by default with the name of the data.
+void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place = {});
+
 }}  // namespace sar

@@ -1,3 +1,6 @@
+// Features are read in chunks of 16 MiB and converted to `real` in parallel: the raw rows exist one chunk at
+// a time. Each value is read and written once, and read again to find the first that is not finite.
+
 #include <sar/graph/data/node_columns.hpp>
 
 #include <algorithm>

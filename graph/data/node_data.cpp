@@ -4,6 +4,18 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+NodeData without_columns(GraphData& graph) {
+  NodeTypeData& nodes = graph.node_types[0];
+  NodeData data;
+  data.name = graph.name;
+  data.book = nodes.book;
+  data.original_ids = std::move(nodes.original_ids);
+  data.ids_are_original = nodes.ids_are_original;
+  data.edges = std::move(graph.edge_types[0].edges);
+  data.num_edges = graph.edge_types[0].num_edges;
+  return data;
+}
+
 GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
                                        const GraphOptions& options) {
   return comm.agree([&] {

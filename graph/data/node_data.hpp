@@ -1,9 +1,12 @@
-/// NodeData: what one rank holds of a homogeneous dataset: its nodes, their fields, and their in-edges.
+/// NodeData: what one rank holds of a homogeneous dataset: its nodes, their fields, and their in-edges, as
+/// numbers that a training reads.
 #pragma once
 
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/graph/data/edge_data.hpp>
+#include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
@@ -24,9 +27,13 @@ struct NodeData {
   Array<std::int64_t> labels;  ///< -1: unlabelled, left out of losses and metrics whatever the masks say
   Array<std::uint8_t> train_mask, val_mask, test_mask;
   bool ids_are_original = true;  ///< as NodeTypeData's
+  EdgeData edge_data;            ///< if DatasetOptions::edge_data says so
 
   [[nodiscard]] Index num_nodes() const noexcept { return book.num_nodes(); }
 };
+
+/// A homogeneous graph as NodeData without features, labels and masks: takes its ids and edges. Local.
+NodeData without_columns(GraphData& graph);
 
 /// The graph of a loaded or generated dataset. Takes data.edges, which is empty afterwards. Collective.
 GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,

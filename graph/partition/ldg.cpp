@@ -1,3 +1,8 @@
+// Each pass reads the list of neighbors of every node of the slice once: O(E / P + parts) operations per node
+// and part in its list. A batch ends with an all_reduce of the loads (8 bytes per part and load) and with 8
+// bytes for each move and rank that has a copy of the node. Random reads: the parts of the neighbors, 4 bytes
+// each.
+
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/graph/partition/ldg.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>

@@ -10,6 +10,8 @@
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -19,5 +21,10 @@ namespace sar { inline namespace SAR_PRECISION {
 /// it or if the graph is too large for its indices. Collective.
 NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                               PartitionMethod method, std::uint64_t seed);
+
+/// The partition of each node type, from the part of each node of this rank's slice of the homogeneous form,
+/// in which the nodes of type t are first_of_type[t] to first_of_type[t + 1] - 1. Collective.
+std::vector<NodePartition> partition_of_types(const Communicator& comm, std::span<const Index> first_of_type,
+                                              Array<std::int32_t> part_of, int parts);
 
 }}  // namespace sar

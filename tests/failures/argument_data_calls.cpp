@@ -119,20 +119,20 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
       calls, comm, "graph/data/parts/partition_graph.hpp partition_graph",
       [=, number = std::make_shared<int>(0)](Scene& s, int parts, PartitionMethod by, NodeOrder order,
                                              std::uint64_t of, bool edges, bool training, bool self) {
-        const PartitionGraphOptions options{.parts = parts,
-                                            .method = by,
-                                            .order = order,
-                                            .seed = of,
-                                            .balance_edges = edges,
-                                            .balance_training = training,
-                                            .add_self_loops = self};
+        const PartitionGraphOptions options{
+            .parts = parts,
+            .data = {.add_self_loops = self, .partition = by, .partition_seed = of},
+            .order = order,
+            .balance_edges = edges,
+            .balance_training = training};
         const std::string path = concat(directory, "/parts", ++*number);
         (void)partition_graph(*karate_source(s.comm), path, options);
       },
-      Values<int>{"number of parts", 2, 3}, method,
-      Values<NodeOrder>{"order", NodeOrder::clusters, NodeOrder::original}, seed,
-      Values<bool>{"balance_edges", true, false}, Values<bool>{"balance_training", true, false},
-      Values<bool>{"add_self_loops", false, true});
+      Values<int>{"number of parts", 2, 3},
+      Values<PartitionMethod>{"partition", PartitionMethod::ldg, PartitionMethod::random},
+      Values<NodeOrder>{"order", NodeOrder::clusters, NodeOrder::original},
+      Values<std::uint64_t>{"partition_seed", 0, 1}, Values<bool>{"balance_edges", true, false},
+      Values<bool>{"balance_training", true, false}, Values<bool>{"add_self_loops", false, true});
   add(
       calls, comm, "graph/partition/node_partition.hpp NodePartition::from_assignment",
       [](Scene& s, int parts) {

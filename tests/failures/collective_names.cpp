@@ -90,7 +90,6 @@ std::map<std::string, std::string> internal_names() {
                            "comm/status.hpp exchange_status",
                            "graph/message/agreement.hpp collective",
                            "graph/message/degree_factors.hpp halo_degree_factors",
-                           "graph/data/graph_view.hpp view_of_graph",
                            "comm/rows/distributed_rows.hpp fetch_values",
                            "graph/construct/edge_ends.hpp find_ends",
                            "comm/rows/partition_book.hpp gather_book",
@@ -115,18 +114,22 @@ std::map<std::string, std::string> internal_names() {
                            "comm/files/new_directory.hpp NewDirectory::commit",
                            "graph/data/node_columns.hpp read_node_columns",
                            "graph/data/edge_columns.hpp read_edge_columns",
-                           "graph/data/graph_view.hpp require_training_labels",
+                           "graph/data/labelled_nodes.hpp require_training_labels",
                            "comm/rows/node_directory.hpp NodeDirectory",
                            "comm/rows/node_directory.hpp NodeDirectory::find",
                            "comm/halo/halo_fetch.hpp HaloFetch::start",
                            "comm/halo/halo_fetch.hpp fetch_halo",
                            "comm/halo/halo_plan.hpp number_halo_rows",
                            "graph/data/parts/partition_graph.hpp count_parts",
-                           "graph/data/parts/partition_steps.hpp distribute_graph",
-                           "graph/data/parts/partition_steps.hpp sort_edges",
-                           "graph/data/parts/partition_steps.hpp partition_of_types",
+                           "graph/data/graph_steps.hpp read_edges",
+                           "graph/data/graph_steps.hpp add_edges",
+                           "graph/data/graph_steps.hpp number_nodes",
+                           "graph/data/graph_steps.hpp send_edges",
+                           "graph/data/graph_steps.hpp drop_edges",
+                           "graph/data/read_columns.hpp read_columns",
+                           "graph/data/parts/part_sizes.hpp share_sizes",
                            "graph/data/parts/partition_steps.hpp order_nodes",
-                           "graph/data/parts/partition_steps.hpp read_part_data",
+                           "graph/partition/partition.hpp partition_of_types",
                            "comm/rows/replace_ids.hpp replace_ids",
                            "nn/modules/rank_moments.hpp merge_over_ranks",
                            "comm/rows/replace_ids.hpp numbers_of_ids",
@@ -163,14 +166,11 @@ std::map<std::string, std::string> internal_names() {
       "does nothing, unless a program's source has names";
   reasons["graph/data/graph_source.hpp GraphSource::read_listed_pairs"] =
       "does nothing, unless a program's source lists pairs";
-  for (const char* name :
-       {"comm/communicator.hpp CallScope", "comm/communicator.hpp CallScope::call",
-        "comm/communicator.hpp Communicator::set_max_collective_size",
-        "graph/data/graph_source.hpp GraphSource::num_nodes",
-        "graph/data/graph_source.hpp GraphSource::num_edges",
-        "graph/data/graph_source.hpp SourceTypes::num_edges", "graph/data/graph_source.hpp GraphSource::comm",
-        "graph/data/graph_source.hpp SourceEdges::canonical_name",
-        "graph/data/graph_source.hpp SourceTypes::node_type"})
+  for (const char* name : {"comm/communicator.hpp CallScope", "comm/communicator.hpp CallScope::call",
+                           "comm/communicator.hpp Communicator::set_max_collective_size",
+                           "graph/data/graph_source.hpp GraphSource::num_nodes",
+                           "graph/data/graph_source.hpp GraphSource::num_edges",
+                           "graph/data/graph_source.hpp GraphSource::comm"})
     reasons[name] = "local";
   return reasons;
 }

@@ -93,10 +93,7 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       calls, "graph/data/sources/load_dataset.hpp load_dataset", false,
       [=](bool) {
         auto source = std::make_shared<DatasetSource>(comm, dataset);
-        return [=] {
-          EdgeData edges;
-          return load_dataset(*source, {}, &edges);
-        };
+        return [=] { return load_dataset(*source, {.edge_data = true}); };
       },
       data_numbers);
   add_maker<GraphData>(
@@ -118,14 +115,11 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       [=](bool wrong) {
         auto graph = std::make_shared<GraphData>(load_partition(comm, parts));
         if (wrong) graph->node_types[0].data.clear();
-        return [=] {
-          EdgeData edges;
-          return to_node_data(comm, std::move(*graph), {}, &edges);
-        };
+        return [=] { return to_node_data(comm, std::move(*graph), {.edge_data = true}); };
       },
       data_numbers);
   add_maker<bool>(
-      calls, "graph/data/graph_view.hpp require_training_labels", false,
+      calls, "graph/data/labelled_nodes.hpp require_training_labels", false,
       [=](bool) {
         auto data = std::make_shared<NodeData>(load_dataset(comm, dataset));
         return [=] {
@@ -162,16 +156,13 @@ void add_typed_readers(std::vector<Call>& calls, const Communicator& comm, const
           const std::vector<Index> rows{1, 4};
           const std::string field = wrong ? "no such field of the dataset" : of_nodes ? "labels" : "weight";
           return [=, source = open()] {
-            return of_nodes ? source->read_node_data(0, field, rows)
-                            : source->read_edge_data(0, field, rows);
+            return of_nodes ? source->read_node_data(0, field, rows) : source->read_edge_data(0, field, rows);
           };
         },
         [](const DataArray& rows) { return numbers(rows.to_tensor()); });
   add_maker<GraphData>(
       calls, "graph/data/sources/load_dataset.hpp load_graph", false,
-      [=](bool) {
-        return [source = open()] { return load_graph(*source, {.add_reverse_edges = true}); };
-      },
+      [=](bool) { return [source = open()] { return load_graph(*source, {.add_reverse_edges = true}); }; },
       node_counts);
   add_maker<GraphData>(
       calls, "graph/data/sources/load_dataset.hpp load_graph", false,
@@ -237,7 +228,7 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
         const FreshName name(comm, out);
         auto source = std::make_shared<DatasetSource>(comm, dataset);
         return [=] {
-          (void)partition_graph(*source, out, {.parts = 3, .method = PartitionMethod::ldg});
+          (void)partition_graph(*source, out, {.parts = 3, .data = {.partition = PartitionMethod::ldg}});
           return true;
         };
       },

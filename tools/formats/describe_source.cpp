@@ -108,7 +108,7 @@ class NodeFields {
 
  public:
   NodeFields(GraphSource& source, std::size_t type, const FieldNames& names)
-      : source_(source), type_(type), nodes_(source.types().nodes[type]), names_(names) {
+      : source_(source), type_(type), nodes_(source.types().node_types[type]), names_(names) {
     of_ = source.types().is_homogeneous() ? "nodes" : nodes_.name;
     source.comm().agree([&] { labels_ = find("labels", {"labels", "label"}); });
   }
@@ -116,19 +116,19 @@ class NodeFields {
   /// Collective.
   void describe(std::vector<std::string>& lines) {
     if (has_labels()) describe_labels(lines);
-    for (const DataField& field : nodes_.fields) {
+    for (const DataField& field : nodes_.unread) {
       if (has_labels() && &field == labels_) continue;
       if (is_mask(field))
         lines.push_back(describe_mask(field));
       else
-        lines.push_back(describe_values(source_.comm(), of_, field, nodes_.num_nodes, read(field)));
+        lines.push_back(describe_values(source_.comm(), of_, field, nodes_.num_nodes(), read(field)));
     }
   }
 
  private:
   [[nodiscard]] const DataField* find(const std::string& key,
                                       std::initializer_list<const char*> usual) const {
-    return find_field(nodes_.fields, source_.types().is_homogeneous() ? names_ : FieldNames{}, key, usual,
+    return find_field(nodes_.unread, source_.types().is_homogeneous() ? names_ : FieldNames{}, key, usual,
                       source_.name());
   }
   [[nodiscard]] bool has_labels() const { return labels_ != nullptr && labels_->row_size() == 1; }
@@ -143,8 +143,8 @@ class NodeFields {
     const Communicator& comm = source_.comm();
     ValueCounts counts;
     Index without = 0;
-    const Index begin = PartitionBook::even(nodes_.num_nodes, comm.size()).begin(comm.rank());
-    for_each_row(comm, *labels_, nodes_.num_nodes, read(*labels_),
+    const Index begin = nodes_.book.begin(comm.rank());
+    for_each_row(comm, *labels_, nodes_.num_nodes(), read(*labels_),
                  [&](std::span<const double> row, Index number) {
                    unlabelled_.resize(static_cast<std::size_t>(number - begin) + 1);
                    const bool is_unlabelled = std::isnan(row[0]) || row[0] == -1;
@@ -162,12 +162,13 @@ class NodeFields {
   [[nodiscard]] std::string describe_mask(const DataField& field) const {
     const Communicator& comm = source_.comm();
     Index set = 0, without_label = 0;
-    const Index begin = PartitionBook::even(nodes_.num_nodes, comm.size()).begin(comm.rank());
-    for_each_row(comm, field, nodes_.num_nodes, read(field), [&](std::span<const double> row, Index number) {
-      if (row[0] == 0) return;
-      ++set;
-      if (!unlabelled_.empty()) without_label += unlabelled_[number - begin];
-    });
+    const Index begin = nodes_.book.begin(comm.rank());
+    for_each_row(comm, field, nodes_.num_nodes(), read(field),
+                 [&](std::span<const double> row, Index number) {
+                   if (row[0] == 0) return;
+                   ++set;
+                   if (!unlabelled_.empty()) without_label += unlabelled_[number - begin];
+                 });
     set = comm.all_reduce(set, ReduceOp::sum);
     without_label = comm.all_reduce(without_label, ReduceOp::sum);
     return concat(of_, ": ", field.name, ": ", set, " nodes",
@@ -176,7 +177,7 @@ class NodeFields {
 
   GraphSource& source_;
   std::size_t type_;
-  const SourceNodes& nodes_;
+  const NodeTypeData& nodes_;
   const FieldNames& names_;
   std::string of_;
   const DataField* labels_ = nullptr;
@@ -186,7 +187,7 @@ class NodeFields {
 /// Reads the edges of a type and notes their ends. Collective.
 std::string describe_edges(GraphSource& source, std::size_t k, NodesWithEdges& sources,
                            NodesWithEdges& destinations) {
-  const SourceEdges& type = source.types().edges[k];
+  const EdgeTypeData& type = source.types().edge_types[k];
   const EdgeList edges = source.read_edges(k);
   sources.add_sources(edges.src);
   destinations.add_destinations(edges.dst);
@@ -204,25 +205,26 @@ std::string describe_edges(GraphSource& source, std::size_t k, NodesWithEdges& s
 
 std::vector<std::string> describe_source(GraphSource& source, const FieldNames& names) {
   const Communicator& comm = source.comm();
-  const SourceTypes& types = source.types();
+  const GraphData& types = source.types();
   std::vector<NodesWithEdges> with_edges;
-  for (const SourceNodes& type : types.nodes) with_edges.emplace_back(comm, type.num_nodes);
+  for (const NodeTypeData& type : types.node_types) with_edges.emplace_back(comm, type.num_nodes());
   std::vector<std::string> of_edges;
-  for (std::size_t k = 0; k < types.edges.size(); ++k) {
-    const SourceEdges& type = types.edges[k];
-    of_edges.push_back(describe_edges(source, k, with_edges[types.node_type(type.src_type)],
-                                      with_edges[types.node_type(type.dst_type)]));
+  for (std::size_t k = 0; k < types.edge_types.size(); ++k) {
+    const EdgeTypeData& type = types.edge_types[k];
+    of_edges.push_back(describe_edges(source, k, with_edges[types.place_of(type.src_type)],
+                                      with_edges[types.place_of(type.dst_type)]));
     const std::string of = types.is_homogeneous() ? "edges" : type.canonical_name();
-    for (const DataField& field : type.fields)
+    for (const DataField& field : type.unread)
       of_edges.push_back(describe_values(comm, of, field, type.num_edges, [&](const Array<Index>& rows) {
         return source.read_edge_data(k, field.name, rows);
       }));
   }
   std::vector<std::string> lines;
-  for (std::size_t t = 0; t < types.nodes.size(); ++t) {
-    const std::string of = types.is_homogeneous() ? "" : types.nodes[t].name + ": ";
-    lines.push_back(concat(of, types.nodes[t].num_nodes, " nodes, ", with_edges[t].count_without_edges(),
-                           " without edges, ", with_edges[t].count_without_in_edges(), " without in-edges"));
+  for (std::size_t t = 0; t < types.node_types.size(); ++t) {
+    const std::string of = types.is_homogeneous() ? "" : types.node_types[t].name + ": ";
+    lines.push_back(concat(of, types.node_types[t].num_nodes(), " nodes, ",
+                           with_edges[t].count_without_edges(), " without edges, ",
+                           with_edges[t].count_without_in_edges(), " without in-edges"));
     NodeFields(source, t, names).describe(lines);
   }
   lines.insert(lines.end(), of_edges.begin(), of_edges.end());

@@ -10,7 +10,7 @@ namespace sar::formats {
 namespace {
 
 /// "author:writes:paper" -> its three names
-SourceEdges type_named(const std::string& type) {
+EdgeTypeData type_named(const std::string& type) {
   std::vector<std::string> names{""};
   for (const char c : type) {
     if (c == ':')
@@ -20,7 +20,7 @@ SourceEdges type_named(const std::string& type) {
   }
   const bool right = names.size() == 3 && std::ranges::none_of(names, &std::string::empty);
   require<InputError>(right, "--edges: '", type, "', expected SOURCE:RELATION:DESTINATION");
-  return {names[0], names[1], names[2], 0, {}};
+  return {.src_type = names[0], .name = names[1], .dst_type = names[2]};
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ EdgeListSource::EdgeListSource(const Communicator& comm_of_source, const std::st
                       ": --node-keys are for one edge list, expected none with --edges");
   if (!typed) read_edges_of({}, path, options);
   for (const auto& [name, file] : options.relations) {
-    SourceEdges type;
+    EdgeTypeData type;
     comm().agree([&] { type = type_named(name); });
     SourceOptions of_file = options;
     if (of_file.node_ids != NodeIds::from_one) of_file.node_ids = NodeIds::dense;
@@ -65,14 +65,14 @@ void EdgeListSource::add_node_data(const SourceOptions& options) {
     const std::size_t slash = typed ? key.find('/') : 0;
     require<InputError>(slash != std::string::npos, "--node-data: '", key, "', expected TYPE/NAME=FILE.npy");
     if (typed)
-      add_node_file(types_.node_type(key.substr(0, slash)), key.substr(slash + 1), file, true);
+      add_node_file(types_.place_of(key.substr(0, slash)), key.substr(slash + 1), file, true);
     else
       add_node_file(0, key, file, keys_ == nullptr, hint);
   }
 }
 
 /// Adds a type of edges, and the types of their ends where they are new.
-void EdgeListSource::read_edges_of(SourceEdges type, const std::string& path, const SourceOptions& options) {
+void EdgeListSource::read_edges_of(EdgeTypeData type, const std::string& path, const SourceOptions& options) {
   EdgeListFile file(comm(), path, options);
   type.num_edges = file.num_edges;
   for (const auto& [name, ends] :
@@ -81,9 +81,10 @@ void EdgeListSource::read_edges_of(SourceEdges type, const std::string& path, co
     for (const EdgeChunk& chunk : file.chunks.chunks())
       count = std::max(count, 1 + *std::ranges::max_element(chunk.*ends));
     count = comm().all_reduce(count, ReduceOp::max);
-    if (std::ranges::find(types_.nodes, name, &SourceNodes::name) == types_.nodes.end()) add_nodes(name);
-    SourceNodes& nodes = types_.nodes[types_.node_type(name)];
-    nodes.num_nodes = std::max(nodes.num_nodes, count);
+    if (std::ranges::find(types_.node_types, name, &NodeTypeData::name) == types_.node_types.end())
+      add_nodes(name);
+    NodeTypeData& nodes = types_.node_types[types_.place_of(name)];
+    nodes.book = slices_of(std::max(nodes.num_nodes(), count));
   }
   add_edges(std::move(type));
   chunks_.back() = std::move(file.chunks);

@@ -31,7 +31,7 @@ class EdgeListSource : public FileSource {
   void write_node_keys(const std::string& directory) const override;
 
  private:
-  void read_edges_of(SourceEdges type, const std::string& path, const SourceOptions& options);
+  void read_edges_of(EdgeTypeData type, const std::string& path, const SourceOptions& options);
 
   void add_node_data(const SourceOptions& options);
 

@@ -21,11 +21,11 @@ FileSource::FileSource(const Communicator& comm_of_source, const std::string& ki
     : GraphSource(comm_of_source, kind, name_of(path)), path_(path) {}
 
 void FileSource::add_nodes(const std::string& name, Index num_nodes) {
-  types_.nodes.push_back({name, num_nodes, {}});
+  types_.node_types.push_back({.name = name, .book = slices_of(num_nodes)});
   nodes_.emplace_back();
 }
-void FileSource::add_edges(SourceEdges type) {
-  types_.edges.push_back(std::move(type));
+void FileSource::add_edges(EdgeTypeData type) {
+  types_.edge_types.push_back(std::move(type));
   edges_.emplace_back();
   chunks_.emplace_back();
 }
@@ -35,12 +35,12 @@ EdgeList FileSource::read_edges(std::size_t type) {
 }
 DataArray FileSource::read_node_data(std::size_t type, const std::string& field,
                                      std::span<const Index> nodes) {
-  const std::string of = types_.is_homogeneous() ? "" : ": " + types_.nodes.at(type).name;
+  const std::string of = types_.is_homogeneous() ? "" : ": " + types_.node_types.at(type).name;
   return nodes_.at(type).read(comm(), path_ + of, field, nodes);
 }
 DataArray FileSource::read_edge_data(std::size_t type, const std::string& field,
                                      std::span<const Index> edges) {
-  const std::string of = types_.is_homogeneous() ? "" : ": " + types_.edges.at(type).canonical_name();
+  const std::string of = types_.is_homogeneous() ? "" : ": " + types_.edge_types.at(type).canonical_name();
   return edges_.at(type).read(comm(), path_ + of, field, edges);
 }
 
@@ -53,15 +53,15 @@ std::string FileSource::place_of(const std::string& field) const {
 
 void FileSource::add_node_file(std::size_t t, const std::string& field, const std::string& path, bool more,
                                const std::string& hint) {
-  SourceNodes& type = types_.nodes[t];
+  NodeTypeData& type = types_.node_types[t];
   auto file = std::make_unique<const NpyFile>(path);
   const Index rows = file->shape().empty() ? 0 : file->num_rows();
   require<InputError>(!nodes_[t].data.contains(field), path, ": node data ", field,
                       " are given twice, expected once");
-  require<InputError>(more && nodes_[t].fields.empty() ? rows >= type.num_nodes : rows == type.num_nodes,
-                      path, ": the array has ", rows, " rows, expected ", type.num_nodes,
+  require<InputError>(more && nodes_[t].fields.empty() ? rows >= type.num_nodes() : rows == type.num_nodes(),
+                      path, ": the array has ", rows, " rows, expected ", type.num_nodes(),
                       ", one for each node of ", types_.is_homogeneous() ? path_ : "type " + type.name, hint);
-  type.num_nodes = rows;
+  type.book = slices_of(rows);
   DataField known = field_of(field, *file);
   nodes_[t].add(std::move(known), std::make_unique<NpyFieldData>(std::move(file)), path);
 }
@@ -72,8 +72,8 @@ void FileSource::require_plausible_size(const std::string& place) const {
 }
 
 void FileSource::list_fields() {
-  for (std::size_t t = 0; t < nodes_.size(); ++t) types_.nodes[t].fields = nodes_[t].fields;
-  for (std::size_t k = 0; k < edges_.size(); ++k) types_.edges[k].fields = edges_[k].fields;
+  for (std::size_t t = 0; t < nodes_.size(); ++t) types_.node_types[t].unread = nodes_[t].fields;
+  for (std::size_t k = 0; k < edges_.size(); ++k) types_.edge_types[k].unread = edges_[k].fields;
 }
 
 }  // namespace sar::formats

@@ -29,7 +29,7 @@ class FileSource : public GraphSource {
 
   /// Local.
   void add_nodes(const std::string& name = default_node_type, Index num_nodes = 0);
-  void add_edges(SourceEdges type = {});
+  void add_edges(EdgeTypeData type = {});
   /// Data of the nodes of a type in a .npy file. If there may be `more` nodes than are known, they are as
   /// many as the first file has rows. `hint` ends the message about a wrong number of rows. Local.
   void add_node_file(std::size_t type, const std::string& field, const std::string& path, bool more = false,

@@ -1,3 +1,6 @@
+// Open addressing with linear probing; the table doubles when it is half full. A look-up reads one slot (8
+// bytes) and the letters of the words that it meets.
+
 #include "key_table.hpp"
 
 #include <cstring>

@@ -43,7 +43,7 @@ MatrixMarketSource::MatrixMarketSource(const Communicator& comm_of_source, const
   };
   add_nodes(default_node_type, header.size);
   add_edges();
-  types_.edges[0].num_edges =
+  types_.edge_types[0].num_edges =
       read_lines(
           comm(), path_, header.begin, options.block_bytes,
           [&](std::string_view text) { return parse_matrix_entries(text, header, edges); },
@@ -60,7 +60,7 @@ MatrixMarketSource::MatrixMarketSource(const Communicator& comm_of_source, const
     for (const auto& [field, file] : options.node_data) add_node_file(0, field, file);
   });
   if (header.has_values) {
-    const PartitionBook slices = PartitionBook::even(num_edges(), comm().size());
+    const PartitionBook slices = slices_of(num_edges());
     edges_[0].add({"weight", NpyType::float64, {}},
                   std::make_unique<SlicedFieldData>(slices, chunks_[0].take_data(comm(), slices, 1)), path_);
   }

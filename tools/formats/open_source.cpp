@@ -9,11 +9,13 @@
 #include <sar/core/files/file.hpp>
 #include <sar/graph/data/sources/dataset_source.hpp>
 #include <sar/graph/data/sources/dgl_partition_json.hpp>
-#include <sar/graph/data/sources/find_dataset.hpp>
 
-#include <array>
+#include <algorithm>
 #include <cctype>
+#include <cstddef>
 #include <filesystem>
+#include <iterator>
+#include <span>
 #include <system_error>
 
 namespace sar::formats {
@@ -31,37 +33,59 @@ std::string only_json(const std::string& directory) {
   return only;
 }
 
-/// The banner is "%%MatrixMarket", in capitals or not.
+bool is_directory(const std::string& path) {
+  std::error_code unreachable;
+  return std::filesystem::is_directory(path, unreachable);
+}
+
+/// By its name, or by the banner "%%MatrixMarket", in capitals or not.
 bool is_matrix_market(const std::string& path) {
+  if (path.ends_with(".mtx") || path.ends_with(".mtx.gz")) return true;
   std::string banner = read_beginning(path, 14);
   for (char& c : banner) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return banner == "%%matrixmarket";
 }
 
-enum class Kind { dataset, ogb, ogb_hetero, matrix_market, edge_list };
-
-/// Local.
-Kind kind_of(const std::string& path) {
-  std::error_code unreachable;
-  const auto exists = [&](const char* part) { return std::filesystem::exists(path + part, unreachable); };
-  require<InputError>(exists(""), path, ": there is no such file or directory");
-  require<InputError>(!find_dataset(path).is_partitioned(), path,
+/// Throws InputError for a path that is no graph which open_source reads, and says why. Local.
+void require_readable(const FoundDataset& found) {
+  const std::string& path = found.path;
+  require<InputError>(is_there(path), path, ": there is no such file or directory");
+  require<InputError>(!found.is_partitioned(), path,
                       ": the graph is partitioned already, expected one that is not");
-  const bool is_directory = std::filesystem::is_directory(path, unreachable);
-  if (!is_directory && path.ends_with(".json"))
-    static_cast<void>(read_dgl_partition(path));  // says what is wrong
-  if (!is_directory)
-    return path.ends_with(".mtx") || path.ends_with(".mtx.gz") || is_matrix_market(path) ? Kind::matrix_market
-                                                                                         : Kind::edge_list;
-  if (exists("/edge_index.npy") || exists("/hetero.json")) return Kind::dataset;
-  if (const std::string json = exists("/raw") ? "" : only_json(path); !json.empty())
-    static_cast<void>(read_dgl_partition(json));
-  require<InputError>(
-      exists("/raw"), path,
-      ": the directory has no edge_index.npy, no hetero.json, no raw/ and no JSON file of a partition, "
-      "expected a dataset directory, an OGB folder, or to train from, a partition");
-  return is_ogb_hetero(path) ? Kind::ogb_hetero : Kind::ogb;
+  if (found.kind != DatasetKind::unknown || is_there(path + "/raw")) return;
+  if (is_directory(path)) {
+    if (const std::string json = only_json(path); !json.empty()) static_cast<void>(read_dgl_partition(json));
+    throw InputError(
+        path +
+        ": the directory has no edge_index.npy, no hetero.json, no raw/ and no JSON file of a partition, "
+        "expected a dataset directory, an OGB folder, or to train from, a partition");
+  }
+  if (path.ends_with(".json")) static_cast<void>(read_dgl_partition(path));  // says what is wrong
 }
+
+std::unique_ptr<GraphSource> open_dataset(const Communicator& comm, const std::string& path,
+                                          const SourceOptions& options) {
+  return std::make_unique<DatasetSource>(comm, path, options.fields);
+}
+template <class Source>
+std::unique_ptr<GraphSource> open_as(const Communicator& comm, const std::string& path,
+                                     const SourceOptions& options) {
+  return std::make_unique<Source>(comm, path, options);
+}
+
+struct Format {
+  bool (*is)(const FoundDataset& found);
+  bool has_node_data;
+  std::unique_ptr<GraphSource> (*open)(const Communicator&, const std::string& path, const SourceOptions&);
+};
+/// The first format that is recognized counts. The last one is any text: an edge list.
+const Format formats[] = {
+    {[](const FoundDataset& found) { return found.kind != DatasetKind::unknown; }, true, open_dataset},
+    {[](const FoundDataset& found) { return is_directory(found.path); }, true, open_as<OgbSource>},
+    {[](const FoundDataset& found) { return is_matrix_market(found.path); }, false,
+     open_as<MatrixMarketSource>},
+    {[](const FoundDataset&) { return true; }, false, open_as<EdgeListSource>},
+};
 
 /// Other formats say themselves what their columns and nodes are. Local.
 void refuse_edge_list_options(const std::string& path, const SourceOptions& options) {
@@ -79,31 +103,27 @@ void refuse_edge_list_options(const std::string& path, const SourceOptions& opti
 
 std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
                                          const SourceOptions& options) {
+  return open_source(comm, FoundDataset{find_dataset(path).kind, path}, options);
+}
+
+std::unique_ptr<GraphSource> open_source(const Communicator& comm, const FoundDataset& found,
+                                         const SourceOptions& options) {
+  const std::string& path = found.path;
   if (!options.relations.empty()) {
     require<InputError>(path.empty(), path, ": is given beside --edges, expected one of them");
     return std::make_unique<EdgeListSource>(comm, path, options);
   }
-  Kind kind{};
+  std::ptrdiff_t format = 0;
   comm.agree([&] {
-    if (comm.rank() == 0) kind = kind_of(path);
+    if (comm.rank() != 0) return;
+    require_readable(found);
+    format = std::ranges::find_if(formats, [&](const Format& each) { return each.is(found); }) - formats;
   });
-  comm.broadcast(std::span(&kind, 1), 0);
-  const bool has_data = kind != Kind::matrix_market && kind != Kind::edge_list;
-  require<InputError>(!has_data || options.node_data.empty(), path,
+  comm.broadcast(std::span(&format, 1), 0);
+  require<InputError>(!formats[format].has_node_data || options.node_data.empty(), path,
                       ": the directory has node data of its own, expected no other files of them");
-  if (kind != Kind::edge_list) refuse_edge_list_options(path, options);
-  switch (kind) {
-    case Kind::dataset:
-      return std::make_unique<DatasetSource>(comm, path, options.fields);
-    case Kind::ogb:
-    case Kind::ogb_hetero:
-      return std::make_unique<OgbSource>(comm, path, options, kind == Kind::ogb_hetero);
-    case Kind::matrix_market:
-      return std::make_unique<MatrixMarketSource>(comm, path, options);
-    case Kind::edge_list:
-      return std::make_unique<EdgeListSource>(comm, path, options);
-  }
-  throw InputError(path + ": cannot be opened");
+  if (format + 1 < std::ssize(formats)) refuse_edge_list_options(path, options);
+  return formats[format].open(comm, path, options);
 }
 
 }  // namespace sar::formats

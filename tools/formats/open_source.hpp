@@ -8,6 +8,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/data/graph_source.hpp>
+#include <sar/graph/data/sources/find_dataset.hpp>
 
 #include <memory>
 #include <string>
@@ -25,5 +26,8 @@ namespace sar::formats {
 /// what is none of these, is damaged, or does not go with the options.
 std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
                                          const SourceOptions& options = {});
+/// The same of what was found at the path; rank 0 decides. Collective.
+std::unique_ptr<GraphSource> open_source(const Communicator& comm, const FoundDataset& found,
+                                         const SourceOptions& options);
 
 }  // namespace sar::formats

@@ -8,7 +8,6 @@
 #include "partition_options.hpp"
 #include "partition_report.hpp"
 #include "program.hpp"
-#include "source_notes.hpp"
 #include "source_widths.hpp"
 
 #include <sar/data.hpp>
@@ -85,7 +84,7 @@ void partition(const Communicator& comm, PartitionOptions& o) {
   const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.input, o.source);
   require<InputError>(o.graph.parts <= source->num_nodes(), o.input, ": there are ", source->num_nodes(),
                       " nodes for --parts ", o.graph.parts, ", expected at least one for each part");
-  if (comm.rank() == 0) print_notes(*source, source->description());
+  print_notes(*source, source->description());
   if (source->has_listed_pairs() && comm.rank() == 0)
     std::cout << "WARNING: " << printable(source->name())
               << ": the split lists pairs of nodes, which a partition directory does not store; train --task "

@@ -12,19 +12,19 @@ void add_graph_options(CLI::App& app, PartitionOptions& o) {
   add_path(app, "input", o.input, "INPUT", "dataset directory, OGB folder or graph file (.gz or not)");
   add_pairs(app, "--edges", o.source.relations, "SOURCE:RELATION:DESTINATION=FILE",
             "typed graph: an edge list for each edge type, instead of INPUT");
-  add_edge_options(app, o.graph);
+  add_edge_options(app, o.graph.data);
   add_source_options(app, o.source);
 }
 
 void add_partition_options(CLI::App& app, PartitionOptions& o) {
   begin_group(app, "Partition");
   PartitionGraphOptions& g = o.graph;
-  g.method = PartitionMethod::automatic;
+  g.data.partition = PartitionMethod::automatic;
   add_number(app, "--parts", g.parts, "number of parts", 1)->required();
-  add_choice(app, "--method", g.method, partition_methods(), "assignment of nodes to parts");
+  add_choice(app, "--method", g.data.partition, partition_methods(), "assignment of nodes to parts");
   add_choice(app, "--order", g.order, {{"clusters", NodeOrder::clusters}, {"original", NodeOrder::original}},
              "order of the nodes in a part");
-  add_seed_option(app, g.seed, "random, metis, scotch: seed");
+  add_seed_option(app, g.data.partition_seed, "random, metis, scotch: seed");
   app.add_flag_callback(
       "--no-balance-edges", [&g] { g.balance_edges = false; },
       "metis, scotch, ldg: does not balance in-edges");

@@ -25,16 +25,26 @@ bool has_types(const PartitionReport& report) {
   return report.node_types.size() > 1 || report.edge_types.size() > 1;
 }
 
-/// Prints the parts of a graph with several types, without predictions, which know no model of these.
-void print_typed_parts(const PartitionReport& report) {
+/// Prints a line for each part. No prediction knows the models of several types, which are printed instead.
+void print_parts(const PartitionReport& report, const ModelSize& model) {
   constexpr std::size_t most_lines = 64;
-  std::printf("%6s %12s %14s %12s %12s %14s\n", "part", "nodes", "in-edges", "cut", "training", "halo nodes");
-  for (std::size_t p = 0; p < std::min(report.parts.size(), most_lines); ++p) {
+  const std::size_t parts = report.parts.size();
+  const bool typed = has_types(report);
+  const auto row_bytes = static_cast<Index>(sizeof(real)) * model.features;
+  std::printf("%6s %12s %14s %12s %12s %14s", "part", "nodes", "in-edges", "cut", "training", "halo nodes");
+  if (!typed) std::printf(" %14s %12s", "halo bytes", "predicted MB");
+  std::printf("\n");
+  for (std::size_t p = 0; p < std::min(parts, most_lines); ++p) {
     const PartSize& part = report.parts[p];
-    std::printf("%6zu %12lld %14lld %12lld %12lld %14lld\n", p, integer(part.nodes), integer(part.in_edges),
+    std::printf("%6zu %12lld %14lld %12lld %12lld %14lld", p, integer(part.nodes), integer(part.in_edges),
                 integer(part.cut_edges), integer(part.training_nodes), integer(part.halo_nodes));
+    if (!typed)
+      std::printf(" %14lld %12.1f", integer(part.halo_nodes * row_bytes),
+                  megabytes(predicted_bytes(model, part, static_cast<int>(parts))));
+    std::printf("\n");
   }
-  if (report.parts.size() > most_lines) std::printf("   ... %zu more\n", report.parts.size() - most_lines);
+  if (parts > most_lines) std::printf("   ... %zu more\n", parts - most_lines);
+  if (!typed) return;
   for (const TypeReport& type : report.node_types)
     std::printf("%s: %lld nodes, largest / mean %.3f; %lld training nodes, %.3f; %lld halo nodes\n",
                 printable(type.type).c_str(), integer(type.total().nodes), type.balance(&PartSize::nodes),
@@ -44,22 +54,6 @@ void print_typed_parts(const PartitionReport& report) {
     std::printf("%s: %lld edges, largest / mean %.3f; %lld cut\n", printable(type.type).c_str(),
                 integer(type.total().in_edges), type.balance(&PartSize::in_edges),
                 integer(type.total().cut_edges));
-}
-
-void print_parts(const PartitionReport& report, const ModelSize& model) {
-  constexpr std::size_t most_lines = 64;
-  const std::size_t parts = report.parts.size();
-  const auto row_bytes = static_cast<Index>(sizeof(real)) * model.features;
-  std::printf("%6s %12s %14s %12s %12s %14s %14s %12s\n", "part", "nodes", "in-edges", "cut", "training",
-              "halo nodes", "halo bytes", "predicted MB");
-  for (std::size_t p = 0; p < std::min(parts, most_lines); ++p) {
-    const PartSize& part = report.parts[p];
-    std::printf("%6zu %12lld %14lld %12lld %12lld %14lld %14lld %12.1f\n", p, integer(part.nodes),
-                integer(part.in_edges), integer(part.cut_edges), integer(part.training_nodes),
-                integer(part.halo_nodes), integer(part.halo_nodes * row_bytes),
-                megabytes(predicted_bytes(model, part, static_cast<int>(parts))));
-  }
-  if (parts > most_lines) std::printf("   ... %zu more\n", parts - most_lines);
 }
 
 nlohmann::ordered_json balances(const PartitionReport& report) {
@@ -114,17 +108,13 @@ Measured measured(const Communicator& comm, double seconds) {
 }
 
 void print_report(const PartitionReport& report, const ModelSize& model, const Measured& measured) {
-  const bool typed = has_types(report);
-  if (typed)
-    print_typed_parts(report);
-  else
-    print_parts(report, model);
+  print_parts(report, model);
   std::printf("largest / mean: nodes %.3f, in-edges %.3f, training nodes %.3f, halo nodes %.3f\n",
               report.balance(&PartSize::nodes), report.balance(&PartSize::in_edges),
               report.balance(&PartSize::training_nodes), report.balance(&PartSize::halo_nodes));
   std::printf("edge cut: %lld of %lld edges, %.2f %%, by %s\n", integer(report.total().cut_edges),
               integer(report.num_edges), 100 * report.cut_share(), to_string(report.method));
-  if (!typed)
+  if (!has_types(report))
     std::printf(
         "predicted for a %d-layer %s of width %lld, %lld features, %lld classes: at most %.1f MB per worker, "
         "%.1f MB sent per epoch\n",

@@ -2,7 +2,7 @@
 
 #include "formats/open_source.hpp"
 #include "model_cost.hpp"
-#include "source_notes.hpp"
+#include "program.hpp"
 #include "source_widths.hpp"
 
 #include <sar/data.hpp>
@@ -52,16 +52,6 @@ void set_report(GraphShape& shape, const PartitionReport& report) {
         {real_of(part.nodes), real_of(part.in_edges), real_of(part.cut_edges), real_of(part.halo_nodes)});
 }
 
-PartitionGraphOptions partition_options(const PlanOptions& o) {
-  return {.parts = o.machine.ranks,
-          .method = o.train.data.partition,
-          .seed = o.train.data.partition_seed,
-          .add_reverse_edges = o.train.data.add_reverse_edges,
-          .add_self_loops = o.train.data.add_self_loops,
-          .drop_duplicates = o.train.data.drop_duplicates,
-          .remaining_self_loops = o.train.data.remaining_self_loops};
-}
-
 /// Reads the graph, partitions it and counts. Collective.
 GraphShape shape_of_source(GraphSource& source, const PlanOptions& o) {
   const int ranks = o.machine.ranks;
@@ -71,7 +61,7 @@ GraphShape shape_of_source(GraphSource& source, const PlanOptions& o) {
   const Widths widths = complete_widths({0, o.train.num_classes}, source, o.train.data.fields);
   shape.features = widths.features;
   shape.classes = widths.classes;
-  set_report(shape, count_parts(source, partition_options(o)));
+  set_report(shape, count_parts(source, {.parts = ranks, .data = o.train.data}));
   shape.source = concat("counted, ", to_string(o.train.data.partition), " parts");
   return shape;
 }
@@ -90,7 +80,7 @@ Index count_classes(const std::string& directory, const PartitionDescription& de
   Index classes = 0;
   std::vector<double> values;
   for (int part = 0; part < description.num_parts; ++part) {
-    const NpyFile file(node_data_file(directory, part, description.node_types[0].name, labels.name));
+    const NpyFile file(node_data_file(directory, part, description.graph.node_types[0].name, labels.name));
     values.resize(static_cast<std::size_t>(file.size()));
     file.read(0, file.size(), std::span<double>(values));
     for (const double label : values)
@@ -101,7 +91,7 @@ Index count_classes(const std::string& directory, const PartitionDescription& de
 
 /// Returns the number of in-edges of a part from other parts.
 Index count_cut(const std::string& directory, const PartitionDescription& description, int part) {
-  const NpyFile file(edge_file(directory, part, description.edge_types[0], "source_offsets"));
+  const NpyFile file(edge_file(directory, part, description.graph.edge_types[0], "source_offsets"));
   require<InputError>(file.size() == description.num_parts + 1, file.path(), ": there are ", file.size(),
                       " offsets, expected ", description.num_parts + 1);
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(file.size()));
@@ -131,23 +121,23 @@ void check_info(const std::string& path, const PartitionDescription& description
 GraphShape shape_of_directory(const PlanOptions& o) {
   const std::string& path = o.train.found.path;
   const PartitionDescription description = read_partition_description(path);
-  require<InputError>(description.node_types.size() == 1 && description.edge_types.size() == 1, path,
-                      ": the graph has ", description.node_types.size(), " node types and ",
-                      description.edge_types.size(), " edge types, expected one of each");
+  require<InputError>(description.graph.node_types.size() == 1 && description.graph.edge_types.size() == 1,
+                      path, ": the graph has ", description.graph.node_types.size(), " node types and ",
+                      description.graph.edge_types.size(), " edge types, expected one of each");
   check_info(path, description, o.train.data);
-  const NodeTypeDescription& nodes = description.node_types[0];
-  const EdgeTypeDescription& edges = description.edge_types[0];
-  GraphShape shape{.name = description.name,
+  const NodeTypeData& nodes = description.graph.node_types[0];
+  const EdgeTypeData& edges = description.graph.edge_types[0];
+  GraphShape shape{.name = description.graph.name,
                    .nodes = real_of(nodes.book.num_nodes()),
-                   .edges = real_of(edges.num_edges()),
+                   .edges = real_of(edges.num_edges),
                    .classes = o.train.num_classes};
-  if (const DataField* features = find_field(nodes.data, "features", "feat"))
+  if (const DataField* features = find_field(nodes.unread, "features", "feat"))
     shape.features = features->row_size();
-  const DataField* labels = find_field(nodes.data, "labels", "label");
+  const DataField* labels = find_field(nodes.unread, "labels", "label");
   if (shape.classes == 0 && labels != nullptr) shape.classes = count_classes(path, description, *labels);
   for (int p = 0; p < description.num_parts; ++p)
     shape.parts.push_back({real_of(nodes.book.num_nodes(p)),
-                           real_of(edges.edges_per_part[static_cast<std::size_t>(p)]),
+                           real_of(description.edges_per_part[0][static_cast<std::size_t>(p)]),
                            real_of(count_cut(path, description, p)), 0});
   // only the total halo is known: divided in proportion to the cuts
   const auto info = description.info.find("halo_nodes");
@@ -247,10 +237,8 @@ GraphShape shape_of(const Communicator& comm, const PlanOptions& o) {
   } else if (t.found.kind == DatasetKind::partition_directory) {
     comm.agree([&] { shape = shape_of_directory(o); });
   } else {
-    formats::SourceOptions options = t.source;
-    options.fields = t.data.fields;
-    const std::unique_ptr<GraphSource> source = formats::open_source(comm, t.dataset, options);
-    if (comm.rank() == 0) print_notes(*source, source->description());
+    const std::unique_ptr<GraphSource> source = formats::open_source(comm, t.found, t.source);
+    print_notes(*source, source->description());
     shape = shape_of_source(*source, o);
   }
   if (o.scale_nodes > 0) scale(shape, real_of(o.scale_nodes), real_of(o.scale_edges));

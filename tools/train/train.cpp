@@ -21,31 +21,14 @@
 #include <sar/models.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdint>
 #include <iostream>
 #include <map>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace sar::tools {
 namespace {
-
-/// Generates edge types for a model with relations; for built-in graphs they depend on the labels.
-std::vector<Relations> generate_relations(const GraphShardManager& graph, const NodeData& data,
-                                          const TrainOptions& o) {
-  if (!model_type(o.model.type).has_relations) return {};
-  Tensor labels;
-  if (o.dataset.empty()) {
-    labels = Tensor({graph.num_nodes(), 1});
-    std::copy(data.labels.begin(), data.labels.end(), labels.data());
-  }
-  return {make_relations(graph, o.model.num_rels, labels)};
-}
 
 /// Loads the initial weights; rank 0 prints which names it recognized, and what they say about the graph.
 /// Collective.
@@ -63,103 +46,6 @@ void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const
   if (comm.rank() != 0) return;
   for (const std::string& line : lines)
     std::cout << printable(concat(o.init_weights, ": ", line)) << std::endl;
-}
-
-/// Checks before the training that parameters and rows of the model fit in memory. Collective.
-void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelOptions& m,
-                             const NodeData& data, Index in_feats, Index num_classes, Index num_types) {
-  const Index matrices = !model_type(m.type).has_relations ? 1 : m.num_bases > 0 ? m.num_bases : m.num_rels;
-  const double copies = o.epochs > 0 ? 3 : 1;  // the gradient, and at least one of the optimizer
-  const auto nodes = static_cast<double>(data.book.num_nodes(comm.rank()));
-  // The backward pass needs the rows of every layer, a forward pass alone those of one.
-  const bool keeps_rows = o.epochs > 0 && !o.mfg && o.sample.fan_outs.empty();
-  const bool has_all_rows = o.epochs == 0 || (o.eval_every > 0 && !o.sample.evaluate) || !o.predict.empty();
-  double numbers = 0, rows = 0;
-  for (int i = 0; i < m.layers; ++i) {
-    const auto in = static_cast<double>(i == 0 ? in_feats : m.hidden);
-    const auto out =
-        static_cast<double>(i + 1 == m.layers && o.task.type == TaskType::node ? num_classes : m.hidden);
-    numbers += copies * in * out * static_cast<double>(matrices);
-    if (keeps_rows)
-      rows += nodes * out;
-    else if (has_all_rows)
-      rows = std::max(rows, nodes * out);
-  }
-  if (o.task.type != TaskType::node)
-    numbers +=
-        copies * static_cast<double>(m.hidden + num_classes + num_types) * static_cast<double>(m.hidden);
-  std::string what = concat("the model of --layers ", m.layers, ", --hidden ", m.hidden);
-  if (model_type(m.type).has_relations)
-    what +=
-        o.category.empty() ? concat(", --num-rels ", m.num_rels) : concat(", ", m.num_rels, " edge types");
-  if (o.task.type != TaskType::link)
-    what += concat(" and ", num_classes, " classes");
-  else if (num_types > 1)
-    what += concat(" and ", num_types, " edge types");
-  require_memory(comm, (numbers + rows) * static_cast<double>(sizeof(real)), what);
-}
-
-/// Checks before the training that the negative pairs of a step, and the scores of an evaluation, fit in
-/// memory. Collective.
-void require_memory_of_pairs(const Communicator& comm, const TrainOptions& o, const EdgeTask& edges) {
-  if (o.task.type != TaskType::link || o.epochs == 0) return;
-  const SampleOptions& s = o.sample;
-  auto positives = static_cast<double>(edges.train.edges.size());
-  if (!s.fan_outs.empty())
-    positives = std::min(positives, static_cast<double>(s.batch_size) / (s.batch_per_rank ? 1 : comm.size()));
-  // both ends as indices, and as rows in the forward and in the backward pass
-  const double pair_bytes = 2 * sizeof(Index) + 4.0 * static_cast<double>(o.model.hidden) * sizeof(real);
-  require_memory(comm, positives * static_cast<double>(o.task.negatives) * pair_bytes,
-                 concat("a step with --negatives ", o.task.negatives));
-  const Index evaluated = std::max(edges.valid.edges.size(), edges.test.edges.size());
-  if (o.eval_every > 0)
-    require_memory(comm, static_cast<double>(evaluated * o.task.eval_negatives) * sizeof(real),
-                   concat("an evaluation with --eval-negatives ", o.task.eval_negatives));
-}
-
-/// Prepares the edges of the tasks link and edge, after a check of the memory and of the files of
-/// predictions. Collective.
-EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData given) {
-  const TaskType task = o.task.type;
-  EdgeTask edges;
-  if (task != TaskType::node) edges = make_edge_task(comm, o, data, std::move(given));
-  if (task == TaskType::edge && !o.predict.empty()) require_edge_ids(comm, data, edges.all.edges.id);
-  require_memory_of_model(comm, o, o.model, data, o.embedding > 0 ? o.embedding : data.features.row_size(),
-                          task == TaskType::node ? data.num_classes : edges.num_classes, edges.num_types);
-  require_memory_of_pairs(comm, o, edges);
-  return edges;
-}
-
-/// A dataset with one type of nodes, or a built-in graph. Collective.
-TrainingGraph load_untyped_graph(const Communicator& comm, const TrainOptions& o, Heartbeat& heartbeat) {
-  EdgeData edge_data;
-  NodeData data = load_data(comm, o, edge_data);
-  auto input = std::make_unique<NodeInput>(comm, o, data);
-  EdgeTask edges = prepare_edges(comm, o, data, std::move(edge_data));
-  heartbeat.phase("building the graph and the model");
-  GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
-  std::vector<Relations> relations = generate_relations(graph, data, o);
-  const std::array<Index, 3> unlabelled =
-      o.task.type == TaskType::node
-          ? warn_of_unlabelled(comm, data)
-          : std::array{edges.train.unlabelled, edges.valid.unlabelled, edges.test.unlabelled};
-  return {.data = std::move(data),
-          .edges = std::move(edges),
-          .graph = std::move(graph),
-          .relations = std::move(relations),
-          .input = std::move(input),
-          .model = o.model,
-          .gen = Generator(o.seed),
-          .unlabelled = unlabelled};
-}
-
-/// Collective.
-TrainingGraph load_any_graph(const Communicator& comm, const TrainOptions& o, Heartbeat& heartbeat) {
-  heartbeat.phase("reading the graph");
-  if (o.category.empty()) return load_untyped_graph(comm, o, heartbeat);
-  TrainingGraph typed = load_typed_graph(comm, o);
-  require_memory_of_model(comm, o, typed.model, typed.data, typed.input->width(), typed.data.num_classes, 1);
-  return typed;
 }
 
 /// Collective.
@@ -205,7 +91,7 @@ void train(const Communicator& comm, const TrainOptions& options) {
   });
   prepare_predictions(comm, o);
   Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
-  TrainingGraph loaded = load_any_graph(comm, o, heartbeat);
+  TrainingGraph loaded = load_training_graph(comm, o, heartbeat);
   GraphShardManager& graph = loaded.graph;
   const bool samples = !o.sample.fan_outs.empty() || (o.mfg && o.task.type != TaskType::node);
   if (!samples && o.model.attention_dropout == 0) graph.drop_edge_ids();  // nothing reads them

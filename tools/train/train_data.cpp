@@ -3,7 +3,6 @@
 #include "formats/describe_source.hpp"
 #include "formats/open_source.hpp"
 #include "program.hpp"
-#include "source_notes.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>
@@ -25,23 +24,12 @@ void tell_dataset(const Communicator& comm, const TrainOptions& o, const std::st
   if (comm.rank() == 0) std::cout << printable(concat(o.dataset, ": ", found)) << std::endl;
 }
 
-/// Returns the edge data that the task needs.
-DatasetOptions data_options(const TrainOptions& o) {
-  DatasetOptions options = o.data;
-  options.edge_labels = o.task.type == TaskType::edge;
-  options.labels =
-      o.task.type == TaskType::node || o.dataset.empty();  // a built-in graph types edges by labels
-  options.edge_types = o.task.type == TaskType::link && has_relations(o.task.predictor);
-  return options;
-}
-
-NodeData load(const Communicator& comm, const TrainOptions& o, EdgeData* edges) {
-  const DatasetOptions options = data_options(o);
-  if (const std::unique_ptr<GraphSource> source = open_unpartitioned(comm, o, options.edge_labels)) {
+NodeData load(const Communicator& comm, const TrainOptions& o) {
+  if (const std::unique_ptr<GraphSource> source = open_unpartitioned(comm, o)) {
     if (!o.predict.empty()) source->write_node_keys(o.predict);
-    return load_dataset(*source, options, edges);
+    return load_dataset(*source, o.data);
   }
-  return to_node_data(comm, load_partitioned(comm, o), options, edges);
+  return to_node_data(comm, load_partitioned(comm, o), o.data);
 }
 
 std::unique_ptr<GraphSource> built_in_source(const Communicator& comm, const TrainOptions& o) {
@@ -67,8 +55,7 @@ void require_plausible_labels(const Communicator& comm, const NodeData& data, co
 
 }  // namespace
 
-void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data,
-                 const EdgeData& edges) {
+void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data) {
   const auto warn = [&](const char* of, const char* file, const char* expected) {
     if (comm.rank() != 0) return;
     std::cout << "WARNING: " << data.name << " does not say the original ids of its " << of;
@@ -81,7 +68,7 @@ void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData
     warn("nodes", o.task.type == TaskType::node ? "logits" : "embeddings",
          "orig_node_ids.npy beside the JSON (what partition_graph returns with return_mapping=True), "
          "orig_nids.dgl in each part, or the node data orig_id");
-  if (!edges.ids_are_original && o.task.type == TaskType::edge)
+  if (!data.edge_data.ids_are_original && o.task.type == TaskType::edge)
     warn("edges", o.task.labels == EdgeLabels::values ? "edge_values" : "edge_logits",
          "orig_edge_ids.npy beside the JSON, orig_eids.dgl in each part, or the edge data orig_id");
 }
@@ -103,18 +90,16 @@ std::array<Index, 3> warn_of_unlabelled(const Communicator& comm, const NodeData
   return unlabelled;
 }
 
-NodeData load_data(const Communicator& comm, const TrainOptions& o, EdgeData& edges) {
-  const bool of_nodes = o.task.type == TaskType::node;
-  NodeData data = load(comm, o, of_nodes ? nullptr : &edges);
-  warn_of_ids(comm, o, data, edges);
-  if (!of_nodes) return data;
+NodeData load_data(const Communicator& comm, const TrainOptions& o) {
+  NodeData data = load(comm, o);
+  warn_of_ids(comm, o, data);
+  if (o.task.type != TaskType::node) return data;
   if (o.epochs > 0) require_training_labels(comm, data);
   set_num_classes(comm, o, data);
   return data;
 }
 
-std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const TrainOptions& o,
-                                                bool edge_labels) {
+std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const TrainOptions& o) {
   if (o.dataset.empty()) return built_in_source(comm, o);
   if (comm.all_reduce(o.found.is_partitioned() ? 0 : 1, ReduceOp::max) == 0) return nullptr;
   comm.agree([&] {
@@ -123,16 +108,13 @@ std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const 
                         ": there is no such file or directory, expected a dataset directory, a partition "
                         "directory, a DGL partition, an OGB folder, an edge list or a Matrix Market file");
   });
-  formats::SourceOptions options = o.source;
-  options.fields = o.data.fields;
-  options.edge_labels = edge_labels;
-  std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, options);
-  if (comm.rank() == 0) print_notes(*source, concat(o.dataset, ": ", source->description()));
+  std::unique_ptr<GraphSource> source = formats::open_source(comm, o.found, o.source);
+  print_notes(*source, concat(o.dataset, ": ", source->description()));
   return source;
 }
 
 void describe_dataset(const Communicator& comm, const TrainOptions& o) {
-  const auto source = open_unpartitioned(comm, o, data_options(o).edge_labels);
+  const auto source = open_unpartitioned(comm, o);
   require<InputError>(source != nullptr, o.dataset,
                       ": the graph is partitioned, expected what it was made of for --describe");
   const std::vector<std::string> lines = formats::describe_source(*source, o.data.fields);
@@ -141,7 +123,7 @@ void describe_dataset(const Communicator& comm, const TrainOptions& o) {
 }
 
 GraphData load_partitioned(const Communicator& comm, const TrainOptions& o, const DatasetOptions& options) {
-  GraphData graph = load_graph(comm, o.found.path, options);
+  GraphData graph = load_graph(comm, o.found, options);
   tell_dataset(comm, o, graph.description);
   return graph;
 }

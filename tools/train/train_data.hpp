@@ -14,14 +14,13 @@
 
 namespace sar::tools {
 
-/// Also returns the edge data that the tasks link and edge need, in `edges`. Throws InputError for data
-/// without nodes to train on, and for the task node if the number of classes is unknown. Collective.
-NodeData load_data(const Communicator& comm, const TrainOptions& o, EdgeData& edges);
+/// For the tasks link and edge with edge data. Throws InputError for data without nodes to train on, and for
+/// the task node if the number of classes is unknown. Collective.
+NodeData load_data(const Communicator& comm, const TrainOptions& o);
 
 /// Opens the dataset or built-in graph; null for a partition directory. Throws InputError if the file does
 /// not exist. Collective.
-std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const TrainOptions& o,
-                                                bool edge_labels = false);
+std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const TrainOptions& o);
 /// Loads a partition directory. Throws InputError as sar::load_graph. Collective.
 GraphData load_partitioned(const Communicator& comm, const TrainOptions& o,
                            const DatasetOptions& options = {});
@@ -31,8 +30,7 @@ GraphData load_partitioned(const Communicator& comm, const TrainOptions& o,
 void describe_dataset(const Communicator& comm, const TrainOptions& o);
 
 /// Prints, on rank 0, which original ids the dataset lacks. Collective.
-void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data,
-                 const EdgeData& edges);
+void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data);
 
 /// Counts the nodes of the training, validation and test mask that have no label, which losses and metrics
 /// leave out, and prints how many they are, and one of them, on rank 0. Collective.

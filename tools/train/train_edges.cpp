@@ -240,7 +240,8 @@ PairCandidates candidates(const Communicator& comm, const NodeData& data, const 
 
 }  // namespace
 
-EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData edges) {
+EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeData& data) {
+  EdgeData edges = std::exchange(data.edge_data, {});
   require_edges(comm, o, data, edges);
   EdgeTask task;
   task.ids_are_original = edges.ids_are_original;

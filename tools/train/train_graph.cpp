@@ -1,8 +1,11 @@
 #include "train_graph.hpp"
 
 #include "train_data.hpp"
+#include "train_memory.hpp"
 
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <utility>
 
 namespace sar::tools {
@@ -70,16 +73,62 @@ void require_no_learnable_rows(const NodeInput& input, const TrainOptions& o) {
       ": some node types have no features but learnable rows, which --clip-norm does not clip");
 }
 
-GraphData load(const Communicator& comm, const TrainOptions& o) {
+GraphData load_all_types(const Communicator& comm, const TrainOptions& o) {
   if (const std::unique_ptr<GraphSource> source = open_unpartitioned(comm, o))
     return load_graph(*source, o.data);
   return load_partitioned(comm, o, o.data);
 }
 
-}  // namespace
+/// Generates edge types for a model with relations; for built-in graphs they depend on the labels.
+std::vector<Relations> generate_relations(const GraphShardManager& graph, const NodeData& data,
+                                          const TrainOptions& o) {
+  if (!model_type(o.model.type).has_relations) return {};
+  Tensor labels;
+  if (o.dataset.empty()) {
+    labels = Tensor({graph.num_nodes(), 1});
+    std::copy(data.labels.begin(), data.labels.end(), labels.data());
+  }
+  return {make_relations(graph, o.model.num_rels, labels)};
+}
 
+/// Prepares the edges of the tasks link and edge, after a check of the memory and of the files of
+/// predictions. Collective.
+EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData& data) {
+  const TaskType task = o.task.type;
+  EdgeTask edges;
+  if (task != TaskType::node) edges = make_edge_task(comm, o, data);
+  if (task == TaskType::edge && !o.predict.empty()) require_edge_ids(comm, data, edges.all.edges.id);
+  require_memory_of_model(comm, o, o.model, data, o.embedding > 0 ? o.embedding : data.features.row_size(),
+                          task == TaskType::node ? data.num_classes : edges.num_classes, edges.num_types);
+  require_memory_of_pairs(comm, o, edges);
+  return edges;
+}
+
+/// A dataset with one type of nodes, or a built-in graph. Collective.
+TrainingGraph load_untyped_graph(const Communicator& comm, const TrainOptions& o, Heartbeat& heartbeat) {
+  NodeData data = load_data(comm, o);
+  auto input = std::make_unique<NodeInput>(comm, o, data);
+  EdgeTask edges = prepare_edges(comm, o, data);
+  heartbeat.phase("building the graph and the model");
+  GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
+  std::vector<Relations> relations = generate_relations(graph, data, o);
+  const std::array<Index, 3> unlabelled =
+      o.task.type == TaskType::node
+          ? warn_of_unlabelled(comm, data)
+          : std::array{edges.train.unlabelled, edges.valid.unlabelled, edges.test.unlabelled};
+  return {.data = std::move(data),
+          .edges = std::move(edges),
+          .graph = std::move(graph),
+          .relations = std::move(relations),
+          .input = std::move(input),
+          .model = o.model,
+          .gen = Generator(o.seed),
+          .unlabelled = unlabelled};
+}
+
+/// A typed graph in its homogeneous form; rgcn averages messages by edge type. Collective.
 TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) {
-  GraphData loaded = load(comm, o);
+  GraphData loaded = load_all_types(comm, o);
   NodeData category = category_data(comm, loaded, o.category, o.data, /*for_training=*/o.epochs > 0);
   set_num_classes(comm, o, category);
   DatasetOptions features_only = o.data;  // labels of other types need not be classes
@@ -124,7 +173,7 @@ TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) 
   Generator gen(o.seed);
   auto input = std::make_unique<NodeInput>(comm, o, std::move(inputs), gen);
   comm.agree([&] { require_no_learnable_rows(*input, o); });
-  warn_of_ids(comm, o, category, {});
+  warn_of_ids(comm, o, category);
   const std::array<Index, 3> unlabelled = warn_of_unlabelled(comm, category);
   return {.data = form_data(graph, category, type),
           .edges = {},
@@ -136,6 +185,16 @@ TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) 
           .node_types = std::move(predicted),
           .types = describe_types(graph),
           .unlabelled = unlabelled};
+}
+
+}  // namespace
+
+TrainingGraph load_training_graph(const Communicator& comm, const TrainOptions& o, Heartbeat& heartbeat) {
+  heartbeat.phase("reading the graph");
+  if (o.category.empty()) return load_untyped_graph(comm, o, heartbeat);
+  TrainingGraph typed = load_typed_graph(comm, o);
+  require_memory_of_model(comm, o, typed.model, typed.data, typed.input->width(), typed.data.num_classes, 1);
+  return typed;
 }
 
 }  // namespace sar::tools

@@ -1,6 +1,7 @@
 /// The graph of a training, with the data that the steps read.
 #pragma once
 
+#include "heartbeat.hpp"
 #include "relations.hpp"
 #include "train_edges.hpp"
 #include "train_input.hpp"
@@ -31,8 +32,9 @@ struct TrainingGraph {
       {};  ///< nodes, or edges, of training, validation and test without a label
 };
 
-/// Loads a typed graph in its homogeneous form; rgcn averages messages by edge type. Throws InputError as
-/// load_graph and category_data do, and if the model or the task does not support types. Collective.
-TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o);
+/// Loads the graph of a training, a typed one in its homogeneous form. Throws InputError as load_data or, for
+/// a typed graph, as load_graph and category_data, and if the model or the task does not support types.
+/// Collective.
+TrainingGraph load_training_graph(const Communicator& comm, const TrainOptions& o, Heartbeat& heartbeat);
 
 }  // namespace sar::tools

@@ -317,6 +317,14 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
     throw CLI::ValidationError("--partition: " + o.dataset + " is already partitioned");
 }
 
+void read_what_the_task_needs(TrainOptions& o) {
+  o.data.edge_data = o.task.type != TaskType::node;
+  o.data.edge_labels = o.source.edge_labels = o.task.type == TaskType::edge;
+  o.data.edge_types = o.task.type == TaskType::link && has_relations(o.task.predictor);
+  o.data.labels = !o.data.edge_data || o.dataset.empty();  // a built-in graph types edges by labels
+  o.data.features = o.embedding == 0;
+}
+
 }  // namespace
 
 void add_options(CLI::App& app, TrainOptions& o) {
@@ -338,10 +346,11 @@ void add_options(CLI::App& app, TrainOptions& o) {
     if (app.count("--layers") == 0 && !o.sample.fan_outs.empty())
       o.model.layers = static_cast<int>(o.sample.fan_outs.size());
     o.found = find_dataset(o.dataset);
+    o.source.fields = o.data.fields;
+    read_what_the_task_needs(o);
     check(app, o, source);
     o.sbm.seed = o.seed;
     o.data.partition_seed = o.seed;
-    o.data.features = o.embedding == 0;
   });
 }
 

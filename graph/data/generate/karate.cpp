@@ -32,16 +32,16 @@ bool contains(const auto& members, Index v) {
 class KarateSource : public GraphSource {
  public:
   explicit KarateSource(const Communicator& comm) : GraphSource(comm, "generated graph", "karate") {
-    SourceNodes& nodes = types_.nodes.emplace_back();
-    nodes.num_nodes = num_members;
-    nodes.fields = {{"features", NpyType::uint8, {num_members}}};
+    NodeTypeData& nodes = types_.node_types.emplace_back();
+    nodes.book = slices_of(num_members);
+    nodes.unread = {{"features", NpyType::uint8, {num_members}}};
     for (const char* field : {"labels", "train_mask", "val_mask", "test_mask"})
-      nodes.fields.push_back({field, NpyType::uint8, {}});
-    types_.edges.emplace_back().num_edges = 2 * std::ssize(friendships);
+      nodes.unread.push_back({field, NpyType::uint8, {}});
+    types_.edge_types.emplace_back().num_edges = 2 * std::ssize(friendships);
   }
 
   [[nodiscard]] EdgeList read_edges(std::size_t) override {
-    const PartitionBook shares = PartitionBook::even(std::ssize(friendships), comm().size());
+    const PartitionBook shares = slices_of(std::ssize(friendships));
     EdgeList edges;
     for (Index m = shares.begin(comm().rank()); m < shares.end(comm().rank()); ++m) {
       const auto& [u, v] = friendships[m];

@@ -1,3 +1,7 @@
+// Every draw is a function of the seed and of the number of a node or edge, so that a rank generates its
+// share in O(E / P) without communication. The two ends of an edge are computed by inverting the distribution
+// function of the density, in closed form.
+
 #include <sar/core/error.hpp>
 #include <sar/core/random/keyed_bijection.hpp>
 #include <sar/core/random/random.hpp>
@@ -46,14 +50,14 @@ class SbmSource : public GraphSource {
         width_(std::sqrt(static_cast<double>(sbm.nodes) + 1) - 1),
         train_end_(static_cast<Index>(std::ceil(sbm.train_share * static_cast<double>(sbm.nodes)))),
         val_end_(train_end_ + (sbm.nodes - train_end_) / 2) {
-    SourceNodes& nodes = types_.nodes.emplace_back();
-    nodes.num_nodes = sbm.nodes;
-    nodes.fields = {{"features", npy_real, {sbm.features}},
+    NodeTypeData& nodes = types_.node_types.emplace_back();
+    nodes.book = slices_of(sbm.nodes);
+    nodes.unread = {{"features", npy_real, {sbm.features}},
                     {"labels", NpyType::int64, {}},
                     {"train_mask", NpyType::boolean, {}},
                     {"val_mask", NpyType::boolean, {}},
                     {"test_mask", NpyType::boolean, {}}};
-    types_.edges.emplace_back().num_edges = 2 * num_undirected();
+    types_.edge_types.emplace_back().num_edges = 2 * num_undirected();
   }
 
   [[nodiscard]] std::string description() const override {
@@ -63,7 +67,7 @@ class SbmSource : public GraphSource {
   /// Both directions of this rank's share of the undirected edges.
   [[nodiscard]] EdgeList read_edges(std::size_t) override {
     return comm().agree([&] {
-      const PartitionBook shares = PartitionBook::even(num_undirected(), comm().size());
+      const PartitionBook shares = slices_of(num_undirected());
       const Index begin = shares.begin(comm().rank()), count = shares.num_nodes(comm().rank());
       EdgeList list;
       for (Array<Index>* column : {&list.src, &list.dst, &list.id}) column->resize(2 * count);
@@ -81,7 +85,7 @@ class SbmSource : public GraphSource {
   [[nodiscard]] DataArray read_node_data(std::size_t, const std::string& name,
                                          std::span<const Index> nodes) override {
     return comm().agree([&] {
-      const auto& fields = types_.nodes[0].fields;
+      const auto& fields = types_.node_types[0].unread;
       const auto field = std::ranges::find(fields, name, &DataField::name);
       require<InputError>(field != fields.end(), "sbm: there is no node data '", name,
                           "', expected features, labels, train_mask, val_mask or test_mask");

@@ -17,9 +17,9 @@ class WordsSource : public GraphSource {
  public:
   explicit WordsSource(GraphSource& papers)
       : GraphSource(papers.comm(), "papers and words of", papers.name()), papers_(papers) {
-    const SourceTypes& given = papers.types();
-    require_one_type(papers.name(), given.nodes.size(), given.edges.size());
-    std::vector<DataField> fields = given.nodes[0].fields;
+    const GraphData& given = papers.types();
+    require_one_type(papers.name(), given.node_types.size(), given.edge_types.size());
+    std::vector<DataField> fields = given.node_types[0].unread;
     const auto features = std::ranges::find_if(
         fields, [](const DataField& field) { return field.name == "features" || field.name == "feat"; });
     require<InputError>(features != fields.end(), papers.name(),
@@ -27,12 +27,16 @@ class WordsSource : public GraphSource {
                         "each paper as columns that are not 0");
     const DataField words = *features;
     fields.erase(features);
-    types_.nodes = {{"paper", given.nodes[0].num_nodes, fields}, {"word", words.row_size(), {}}};
+    types_.node_types = {{.name = "paper", .book = given.node_types[0].book, .unread = fields},
+                         {.name = "word", .book = slices_of(words.row_size())}};
     read_words(words);
     const Index count = comm().all_reduce(words_.size());
-    types_.edges = {{"paper", "cites", "paper", given.edges[0].num_edges, given.edges[0].fields},
-                    {"paper", "has", "word", count, {}},
-                    {"word", "in", "paper", count, {}}};
+    EdgeTypeData citations = given.edge_types[0];
+    citations.src_type = citations.dst_type = "paper";
+    citations.name = "cites";
+    types_.edge_types = {std::move(citations),
+                         {.src_type = "paper", .name = "has", .dst_type = "word", .num_edges = count},
+                         {.src_type = "word", .name = "in", .dst_type = "paper", .num_edges = count}};
   }
 
   [[nodiscard]] EdgeList read_edges(std::size_t type) override {

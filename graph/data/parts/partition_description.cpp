@@ -51,42 +51,42 @@ PartitionBook parse_book(const JsonValue& offsets, int num_parts) {
 void parse_node_types(const JsonValue& root, PartitionDescription& description) {
   std::set<std::string> names;
   for (const JsonValue& value : root.at("node_types").list()) {
-    NodeTypeDescription& type = description.node_types.emplace_back();
+    NodeTypeData& type = description.graph.node_types.emplace_back();
     type.name = unique_name(value.at("name"), value.at("name").text(), names);
     type.book = parse_book(value.at("offsets"), description.num_parts);
     const Index num_nodes = value.at("num_nodes").count();
     require<InputError>(num_nodes == type.book.num_nodes(), value.place(), ".num_nodes is ", num_nodes,
                         ", expected ", type.book.num_nodes(), " as the last of its offsets");
-    type.data = parse_fields(value.at("data"), num_nodes);
+    type.unread = parse_fields(value.at("data"), num_nodes);
   }
 }
 
 void parse_edge_types(const JsonValue& root, PartitionDescription& description) {
   std::set<std::string> names;
   for (const JsonValue& value : root.at("edge_types").list()) {
-    EdgeTypeDescription& type = description.edge_types.emplace_back();
+    EdgeTypeData& type = description.graph.edge_types.emplace_back();
     for (const auto& [key, text] :
          {std::pair{"src_type", &type.src_type}, {"name", &type.name}, {"dst_type", &type.dst_type}}) {
       *text = value.at(key).text();
       require<InputError>(!text->empty(), value.place(), ".", key, " is empty, expected a name");
     }
-    unique_name(value, concat(type.src_type, ":", type.name, ":", type.dst_type), names);
+    unique_name(value, type.canonical_name(), names);
     for (const std::string* end : {&type.src_type, &type.dst_type})
-      require<InputError>(std::any_of(description.node_types.begin(), description.node_types.end(),
-                                      [&](const auto& nodes) { return nodes.name == *end; }),
-                          value.place(), ": there is no node type ", *end, ", expected one of node_types");
-    type.edges_per_part = value.at("edges_per_part").counts();
-    require<InputError>(static_cast<int>(type.edges_per_part.size()) == description.num_parts, value.place(),
-                        ".edges_per_part has ", type.edges_per_part.size(), " elements, expected ",
+      require<InputError>(
+          std::any_of(description.graph.node_types.begin(), description.graph.node_types.end(),
+                      [&](const auto& nodes) { return nodes.name == *end; }),
+          value.place(), ": there is no node type ", *end, ", expected one of node_types");
+    const auto& per_part = description.edges_per_part.emplace_back(value.at("edges_per_part").counts());
+    require<InputError>(static_cast<int>(per_part.size()) == description.num_parts, value.place(),
+                        ".edges_per_part has ", per_part.size(), " elements, expected ",
                         description.num_parts);
-    Index sum = 0;
-    for (const Index count : type.edges_per_part)
-      require<InputError>(!__builtin_add_overflow(sum, count, &sum), value.place(),
+    for (const Index count : per_part)
+      require<InputError>(!__builtin_add_overflow(type.num_edges, count, &type.num_edges), value.place(),
                           ".edges_per_part sums to more than 2^63 edges");
     const Index num_edges = value.at("num_edges").count();
-    require<InputError>(num_edges == sum, value.place(), ".num_edges is ", num_edges, ", expected ", sum,
-                        ", the sum of edges_per_part");
-    type.data = parse_fields(value.at("data"), num_edges);
+    require<InputError>(num_edges == type.num_edges, value.place(), ".num_edges is ", num_edges,
+                        ", expected ", type.num_edges, ", the sum of edges_per_part");
+    type.unread = parse_fields(value.at("data"), num_edges);
     if (value.has("first_added_id")) type.first_added_id = value.at("first_added_id").count();
   }
 }
@@ -115,10 +115,6 @@ std::vector<Index> offsets_of(const PartitionBook& book) {
 
 }  // namespace
 
-Index EdgeTypeDescription::num_edges() const noexcept {
-  return std::accumulate(edges_per_part.begin(), edges_per_part.end(), Index{0});
-}
-
 PartitionDescription parse_partition_description(const std::string& text, const std::string& path) {
   const JsonValue root = JsonValue::parse(text, path + ": the file", "the JSON of a partition directory",
                                           path + ": the description");
@@ -128,13 +124,14 @@ PartitionDescription parse_partition_description(const std::string& text, const 
   require<InputError>(found == version, path, ": the version is ", found, ", expected ", version);
 
   PartitionDescription description;
-  description.name = root.at("name").text();
+  description.graph.name = root.at("name").text();
   const Index num_parts = root.at("num_parts").count();
   require<InputError>(1 <= num_parts && num_parts < std::numeric_limits<int>::max(), path, ": num_parts is ",
                       num_parts, ", expected at least 1");
   description.num_parts = static_cast<int>(num_parts);
   parse_node_types(root, description);
-  require<InputError>(!description.node_types.empty(), path, ": node_types is empty, expected at least one");
+  require<InputError>(!description.graph.node_types.empty(), path,
+                      ": node_types is empty, expected at least one");
   parse_edge_types(root, description);
   if (root.has("checksums"))
     for (const JsonValue& value : root.at("checksums").list())
@@ -154,22 +151,25 @@ PartitionDescription read_partition_description(const std::string& directory) {
 std::string format_partition_description(const PartitionDescription& description) {
   OrderedJson json{{"format", format_name},
                    {"version", version},
-                   {"name", description.name},
+                   {"name", description.graph.name},
                    {"num_parts", description.num_parts}};
   json["node_types"] = OrderedJson::array();
-  for (const NodeTypeDescription& type : description.node_types)
+  for (const NodeTypeData& type : description.graph.node_types)
     json["node_types"].push_back({{"name", type.name},
-                                  {"num_nodes", type.book.num_nodes()},
+                                  {"num_nodes", type.num_nodes()},
                                   {"offsets", offsets_of(type.book)},
-                                  {"data", format_fields(type.data)}});
+                                  {"data", format_fields(type.unread)}});
   json["edge_types"] = OrderedJson::array();
-  for (const EdgeTypeDescription& type : description.edge_types) {
-    OrderedJson& made = json["edge_types"].emplace_back(OrderedJson{{"src_type", type.src_type},
-                                                                    {"name", type.name},
-                                                                    {"dst_type", type.dst_type},
-                                                                    {"num_edges", type.num_edges()},
-                                                                    {"edges_per_part", type.edges_per_part},
-                                                                    {"data", format_fields(type.data)}});
+  for (std::size_t k = 0; k < description.edges_per_part.size(); ++k) {
+    const EdgeTypeData& type = description.graph.edge_types[k];
+    const std::vector<Index>& per_part = description.edges_per_part[k];
+    OrderedJson& made = json["edge_types"].emplace_back(
+        OrderedJson{{"src_type", type.src_type},
+                    {"name", type.name},
+                    {"dst_type", type.dst_type},
+                    {"num_edges", std::accumulate(per_part.begin(), per_part.end(), Index{0})},
+                    {"edges_per_part", per_part},
+                    {"data", format_fields(type.unread)}});
     if (type.first_added_id < std::numeric_limits<Index>::max()) made["first_added_id"] = type.first_added_id;
   }
   if (!description.checksums.empty()) {
@@ -184,14 +184,19 @@ std::string format_partition_description(const PartitionDescription& description
 
 PartitionDescription describe_partition(const GraphData& graph) {
   PartitionDescription description;
-  description.name = graph.name;
-  for (const NodeTypeData& nodes : graph.node_types) {
-    description.num_parts = nodes.book.num_parts();
-    description.node_types.push_back({nodes.name, nodes.book, fields_of(nodes.data)});
+  description.graph.name = graph.name;
+  for (const NodeTypeData& type : graph.node_types) {
+    description.num_parts = type.book.num_parts();
+    description.graph.node_types.push_back(
+        {.name = type.name, .book = type.book, .unread = fields_of(type.data)});
   }
-  for (const EdgeTypeData& edges : graph.edge_types)
-    description.edge_types.push_back(
-        {edges.src_type, edges.name, edges.dst_type, {}, fields_of(edges.data), edges.first_added_id});
+  for (const EdgeTypeData& type : graph.edge_types)
+    description.graph.edge_types.push_back({.src_type = type.src_type,
+                                            .name = type.name,
+                                            .dst_type = type.dst_type,
+                                            .first_added_id = type.first_added_id,
+                                            .unread = fields_of(type.data)});
+  description.edges_per_part.resize(graph.edge_types.size());
   return description;
 }
 

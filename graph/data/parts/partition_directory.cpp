@@ -31,7 +31,7 @@ void save_partition(const Communicator& comm, const std::string& directory, cons
     // The writer lives until all ranks have stopped writing, whatever happens.
     const PartSummary summary = comm.agree([&] { return write_part(writer.path(), comm.rank(), graph); });
     for (std::size_t i = 0; i < summary.num_edges.size(); ++i)
-      description.edge_types[i].edges_per_part = comm.all_gather(summary.num_edges[i]);
+      description.edges_per_part[i] = comm.all_gather(summary.num_edges[i]);
     description.checksums = comm.all_gather(summary.checksum);
     description.info = info;
     writer.commit(description);

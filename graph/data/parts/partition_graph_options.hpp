@@ -3,6 +3,7 @@
 
 #include <sar/comm/collective_call.hpp>
 #include <sar/core/threads/parallel.hpp>
+#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/partition/partition.hpp>
 
 #include <cstdint>
@@ -22,35 +23,26 @@ enum class NodeOrder {
 
 struct PartitionGraphOptions {
   int parts = 1;
-  PartitionMethod method = PartitionMethod::contiguous;
+  /// The transforms of the edges, and how nodes are assigned to parts; other options are not used. A reversed
+  /// edge has the data of the edge that it reverses. A self loop has "weight" and "edge_weight" 1, and all
+  /// other data 0. An edge type between two types of nodes gets no self loops, and its reverse edges become
+  /// another edge type: of author:writes:paper paper:rev_writes:author, with the ids and data of the edges
+  /// that they reverse.
+  DatasetOptions data = {};
   std::int64_t most_gathered = most_gathered_edges;  ///< automatic: metis for up to so many edges
   NodeOrder order = NodeOrder::clusters;
-  std::uint64_t seed = 0;
   /// metis, ldg, scotch: the parts get about the same number of in-edges, and of training nodes
   /// ("train_mask"). They get about the same number of nodes of each type with every method.
   bool balance_edges = true;
   bool balance_training = true;
-  /// As in DatasetOptions, with the same ids. A reversed edge has the data of the edge that it reverses. A
-  /// self loop has "weight" and "edge_weight" 1, and all other data 0. An edge type between two types of
-  /// nodes gets no self loops, and its reverse edges become another edge type: of author:writes:paper
-  /// paper:rev_writes:author, with the ids and data of the edges that they reverse.
-  bool add_reverse_edges = false;
-  bool add_self_loops = false;
-  bool drop_duplicates = false;
-  bool remaining_self_loops = false;
 };
 
 inline void add_arguments(CollectiveCall& call, const PartitionGraphOptions& options) {
   call.equal("number of parts", options.parts)
-      .equal("method", to_string(options.method))
+      .equal(options.data)
       .equal("order", to_string(options.order))
-      .equal("seed", options.seed)
       .equal("balance_edges", options.balance_edges)
-      .equal("balance_training", options.balance_training)
-      .equal("add_reverse_edges", options.add_reverse_edges)
-      .equal("add_self_loops", options.add_self_loops)
-      .equal("remaining_self_loops", options.remaining_self_loops)
-      .equal("drop_duplicates", options.drop_duplicates);
+      .equal("balance_training", options.balance_training);
 }
 
 /// How far a phase is: `done` of `total`, counted over all ranks. Each phase begins with 0 done and ends with

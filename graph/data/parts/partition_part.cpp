@@ -1,3 +1,7 @@
+// A part is written as columns, each gathered in chunks of 4 MiB in the order (source part, destination,
+// source, id): O(E log(degree)) for the order, then one random read per value. Reading is sequential,
+// straight into the arrays; a second pass checks ranges and order of the edges and adds up the checksums.
+
 #include <sar/core/error.hpp>
 #include <sar/core/files/file_name.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
@@ -10,6 +14,7 @@
 #include <filesystem>
 #include <span>
 #include <system_error>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -43,15 +48,8 @@ std::string part_directory(const std::string& directory, int part) {
 std::string node_directory(const std::string& directory, int part, const std::string& type) {
   return part_directory(directory, part) + "/nodes/" + escaped(type);
 }
-std::string edge_directory(const std::string& directory, int part, const EdgeTypeDescription& type) {
+std::string edge_directory(const std::string& directory, int part, const EdgeTypeData& type) {
   return part_directory(directory, part) + "/edges/" + escaped(type.src_type, type.name, type.dst_type);
-}
-
-const NodeTypeDescription& node_type(const PartitionDescription& description, const std::string& name) {
-  const auto found = std::ranges::find(description.node_types, name, &NodeTypeDescription::name);
-  require<InputError>(found != description.node_types.end(), description.name, ": there is no node type ",
-                      name, ", expected one of the graph's");
-  return *found;
 }
 
 void make_directories(const std::string& path) {
@@ -118,12 +116,12 @@ Array<Index> order_by_part(const PartitionBook& src_book, Index dst_begin, Index
   return grouped;
 }
 
-void write_edges(const std::string& directory, int part, const PartitionDescription& description,
-                 const EdgeTypeDescription& type, const EdgeTypeData& data, Checksum& checksum) {
-  const PartitionBook& src_book = node_type(description, type.src_type).book;
-  const PartitionBook& dst_book = node_type(description, type.dst_type).book;
-  const EdgeList& edges = data.edges;
-  const std::string place = data.canonical_name();
+void write_edges(const std::string& directory, int part, const GraphData& graph, const EdgeTypeData& type,
+                 Checksum& checksum) {
+  const PartitionBook& src_book = graph.node_type(type.src_type).book;
+  const PartitionBook& dst_book = graph.node_type(type.dst_type).book;
+  const EdgeList& edges = type.edges;
+  const std::string place = type.canonical_name();
   require<ShapeError>(edges.weight.empty(), place,
                       ": edges of a GraphData have weights, expected them as data");
   require<ShapeError>(edges.src.size() == edges.dst.size() && edges.src.size() == edges.id.size(), place,
@@ -143,7 +141,7 @@ void write_edges(const std::string& directory, int part, const PartitionDescript
   write_column(edge_file(directory, part, type, "dst"), edges.dst, order, checksum);
   write_column(edge_file(directory, part, type, "id"), edges.id, order, checksum);
   write_ids(edge_file(directory, part, type, "source_offsets"), source_offsets);
-  for (const auto& [name, column] : data.data)
+  for (const auto& [name, column] : type.data)
     write_data(edge_file(directory, part, type, "data/" + escaped(name)), column, edges.size(), &order);
 }
 
@@ -237,10 +235,10 @@ struct PartReader {
   std::vector<Checksum> checksums = std::vector<Checksum>(last - first);
 
   GraphData read() {
-    GraphData graph;
-    graph.name = description.name;
-    for (const NodeTypeDescription& type : description.node_types) graph.node_types.push_back(nodes(type));
-    for (const EdgeTypeDescription& type : description.edge_types) graph.edge_types.push_back(edges(type));
+    GraphData graph = description.graph;
+    for (NodeTypeData& type : graph.node_types) read_nodes(type);
+    for (std::size_t k = 0; k < graph.edge_types.size(); ++k)
+      read_edges(graph, description.edges_per_part[k], graph.edge_types[k]);
     for (int part = first; part < last && !description.checksums.empty(); ++part)
       require<InputError>(checksums[part - first].value() == description.checksums[part],
                           part_directory(directory, part), ": the ids and edges have another checksum than ",
@@ -271,55 +269,47 @@ struct PartReader {
     return ids;
   }
 
-  NodeTypeData nodes(const NodeTypeDescription& type) {
+  void read_nodes(NodeTypeData& type) {
     const auto rows = [&](int part) { return type.book.num_nodes(part); };
-    NodeTypeData data{type.name, type.book, {}, {}};
     const PartFiles files =
         files_of([&](int part) { return node_file(directory, part, type.name, "original_ids"); }, rows);
-    data.original_ids = read_ids(files);
-    const std::string expected = index_range(type.book.num_nodes());
-    for (std::size_t i = 0, file = 0, begin = 0; i < data.original_ids.size(); ++i) {
+    type.original_ids = read_ids(files);
+    const std::string expected = index_range(type.num_nodes());
+    for (std::size_t i = 0, file = 0, begin = 0; i < type.original_ids.size(); ++i) {
       for (; static_cast<Index>(i - begin) == files.rows[file]; ++file) begin = i;
-      require<InputError>(0 <= data.original_ids[i] && data.original_ids[i] < type.book.num_nodes(),
-                          files.paths[file], ": element ", i - begin, " is ", data.original_ids[i],
+      require<InputError>(0 <= type.original_ids[i] && type.original_ids[i] < type.num_nodes(),
+                          files.paths[file], ": element ", i - begin, " is ", type.original_ids[i],
                           ", expected ", expected);
     }
-    for (const DataField& field : type.data)
-      data.data[field.name] =
+    for (const DataField& field : std::exchange(type.unread, {}))
+      type.data[field.name] =
           files_of([&](int part) { return node_data_file(directory, part, type.name, field.name); }, rows)
               .read_data(field);
-    return data;
   }
 
-  EdgeTypeData edges(const EdgeTypeDescription& type) {
-    const PartitionBook& src_book = node_type(description, type.src_type).book;
-    const PartitionBook& dst_book = node_type(description, type.dst_type).book;
-    const auto rows = [&](int part) { return type.edges_per_part[part]; };
-    const auto files = [&](const char* array) {
+  void read_edges(const GraphData& graph, const std::vector<Index>& per_part, EdgeTypeData& type) {
+    const PartitionBook& src_book = graph.node_type(type.src_type).book;
+    const PartitionBook& dst_book = graph.node_type(type.dst_type).book;
+    const auto rows = [&](int part) { return per_part[part]; };
+    const auto files = [&](const std::string& array) {
       return files_of([&](int part) { return edge_file(directory, part, type, array); }, rows);
     };
-    EdgeTypeData data{type.src_type, type.name, type.dst_type, {}, type.num_edges(), {}, type.first_added_id};
     const PartFiles sources = files("src");
-    data.edges.src = read_ids(sources);
-    data.edges.dst = read_ids(files("dst"));
-    data.edges.id = read_ids(files("id"));
-    const auto num_offsets = static_cast<std::size_t>(description.num_parts) + 1;
+    type.edges.src = read_ids(sources);
+    type.edges.dst = read_ids(files("dst"));
+    type.edges.id = read_ids(files("id"));
+    const auto num_offsets = static_cast<Index>(description.num_parts) + 1;
     std::size_t begin = 0;
     for (int part = first; part < last; ++part) {
       const Array<Index> offsets =
-          PartFiles{{edge_file(directory, part, type, "source_offsets")}, {static_cast<Index>(num_offsets)}}
-              .read_ids();
+          PartFiles{{edge_file(directory, part, type, "source_offsets")}, {num_offsets}}.read_ids();
       const std::size_t end = begin + static_cast<std::size_t>(rows(part));
-      check_edges(data.edges, begin, end, offsets, src_book, dst_book.begin(part), dst_book.end(part),
+      check_edges(type.edges, begin, end, offsets, src_book, dst_book.begin(part), dst_book.end(part),
                   sources, static_cast<std::size_t>(part - first));
       begin = end;
     }
-    for (const DataField& field : type.data)
-      data.data[field.name] =
-          files_of([&](int part) { return edge_file(directory, part, type, "data/" + escaped(field.name)); },
-                   rows)
-              .read_data(field);
-    return data;
+    for (const DataField& field : std::exchange(type.unread, {}))
+      type.data[field.name] = files("data/" + escaped(field.name)).read_data(field);
   }
 };
 
@@ -333,12 +323,11 @@ std::string node_data_file(const std::string& directory, int part, const std::st
                            const std::string& field) {
   return node_directory(directory, part, type) + "/data/" + escaped(field) + ".npy";
 }
-std::string edge_file(const std::string& directory, int part, const EdgeTypeDescription& type,
+std::string edge_file(const std::string& directory, int part, const EdgeTypeData& type,
                       const std::string& array) {
   return edge_directory(directory, part, type) + "/" + array + ".npy";
 }
 PartSummary write_part(const std::string& directory, int part, const GraphData& graph) {
-  const PartitionDescription description = describe_partition(graph);
   Checksum checksum;
   for (const NodeTypeData& nodes : graph.node_types) {
     const std::string here = node_directory(directory, part, nodes.name);
@@ -353,9 +342,9 @@ PartSummary write_part(const std::string& directory, int part, const GraphData& 
       write_data(node_data_file(directory, part, nodes.name, name), column, count);
   }
   PartSummary summary;
-  for (std::size_t i = 0; i < graph.edge_types.size(); ++i) {
-    write_edges(directory, part, description, description.edge_types[i], graph.edge_types[i], checksum);
-    summary.num_edges.push_back(graph.edge_types[i].edges.size());
+  for (const EdgeTypeData& type : graph.edge_types) {
+    write_edges(directory, part, graph, type, checksum);
+    summary.num_edges.push_back(type.edges.size());
   }
   summary.checksum = checksum.value();
   return summary;

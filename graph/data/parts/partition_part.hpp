@@ -23,7 +23,7 @@ std::string node_file(const std::string& directory, int part, const std::string&
                       const std::string& array);
 std::string node_data_file(const std::string& directory, int part, const std::string& type,
                            const std::string& field);
-std::string edge_file(const std::string& directory, int part, const EdgeTypeDescription& type,
+std::string edge_file(const std::string& directory, int part, const EdgeTypeData& type,
                       const std::string& array);
 
 /// Writes the arrays of one part into a directory that is being made. `graph` holds the part, with its edges

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr const char* format_name = "sar-dataset";
 constexpr Index version = 1;
 
-SourceTypes parse_types(const std::string& path) {
+GraphData parse_types(const std::string& path, int ranks) {
   const JsonValue root =
       JsonValue::parse(read_text(path, "the types of a dataset directory"), path + ": the file",
                        "the JSON of a dataset with types", path + ": the description");
@@ -29,26 +29,26 @@ SourceTypes parse_types(const std::string& path) {
   require<InputError>(format == format_name, path, ": the format is ", format, ", expected ", format_name);
   const Index found = root.at("version").count();
   require<InputError>(found == version, path, ": the version is ", found, ", expected ", version);
-  SourceTypes types;
+  GraphData types;
   std::set<std::string> names;
   for (const JsonValue& value : root.at("node_types").list()) {
     const std::string name = unique_name(value.at("name"), value.at("name").text(), names);
-    types.nodes.push_back({name, value.at("num_nodes").count(), {}});
+    types.node_types.push_back(
+        {.name = name, .book = PartitionBook::even(value.at("num_nodes").count(), ranks)});
   }
-  require<InputError>(!types.nodes.empty(), path, ": node_types is empty, expected at least one");
+  require<InputError>(!types.node_types.empty(), path, ": node_types is empty, expected at least one");
   std::set<std::string> canonical;
   for (const JsonValue& value : root.at("edge_types").list()) {
-    SourceEdges type{value.at("src_type").text(),
-                     value.at("name").text(),
-                     value.at("dst_type").text(),
-                     value.at("num_edges").count(),
-                     {}};
+    EdgeTypeData type{.src_type = value.at("src_type").text(),
+                      .name = value.at("name").text(),
+                      .dst_type = value.at("dst_type").text(),
+                      .num_edges = value.at("num_edges").count()};
     require<InputError>(!type.name.empty(), value.place(), ".name is empty, expected a name");
     for (const std::string* end : {&type.src_type, &type.dst_type})
       require<InputError>(names.contains(*end), value.place(), ": there is no node type ", *end,
                           ", expected one of node_types");
     unique_name(value, type.canonical_name(), canonical);
-    types.edges.push_back(std::move(type));
+    types.edge_types.push_back(std::move(type));
   }
   return types;
 }
@@ -120,8 +120,8 @@ void DatasetSource::open_files(const FieldNames& names, bool for_training) {
       of_nodes.try_emplace(features_name, concat(directory_, "/", features_name, ".npy")).first->second;
   require<InputError>(!features.shape().empty() && features.row_size() > 0, features.path(), ": shape is ",
                       shape_to_string(features.shape()), ", expected (number of nodes, number of features)");
-  types_.nodes.emplace_back().num_nodes = features.num_rows();
-  types_.edges.emplace_back().num_edges = edge_index.row_size();
+  types_.node_types.emplace_back().book = slices_of(features.num_rows());
+  types_.edge_types.emplace_back().num_edges = edge_index.row_size();
   for (const auto& [key, other] : {std::pair{"labels", "label"},
                                    {"train_mask", "train_mask"},
                                    {"val_mask", "val_mask"},
@@ -141,8 +141,8 @@ void DatasetSource::open_files(const FieldNames& names, bool for_training) {
     expect_length(file, num_edges(), "edge", edge_index);
   }
   open_others();
-  list_fields(of_nodes, types_.nodes[0].fields);
-  list_fields(of_edges, types_.edges[0].fields);
+  list_fields(of_nodes, types_.node_types[0].unread);
+  list_fields(of_edges, types_.edge_types[0].unread);
 }
 
 /// Opens the other files with one row for each node or edge; files of other forms are not part of the
@@ -167,24 +167,26 @@ void DatasetSource::open_others() {
 }
 
 void DatasetSource::open_types() {
-  types_ = parse_types(directory_ + "/hetero.json");
-  for (SourceNodes& type : types_.nodes) open_nodes(type);
-  for (SourceEdges& type : types_.edges) open_edges(type);
+  GraphData types = parse_types(directory_ + "/hetero.json", comm().size());
+  types_.node_types = std::move(types.node_types);
+  types_.edge_types = std::move(types.edge_types);
+  for (NodeTypeData& type : types_.node_types) open_nodes(type);
+  for (EdgeTypeData& type : types_.edge_types) open_edges(type);
   require_plausible_sizes(directory_ + "/hetero.json");
   require_named_folders();
 }
 
-void DatasetSource::open_nodes(SourceNodes& type) {
+void DatasetSource::open_nodes(NodeTypeData& type) {
   const std::string folder = directory_ + "/nodes/" + escaped(type.name);
   Files& files = nodes_.emplace_back();
   for (const std::string& array : arrays_in(folder)) {
     const NpyFile& file = files.try_emplace(unescaped(array), folder + "/" + array + ".npy").first->second;
-    expect_rows(file, type.num_nodes, "nodes of " + type.name, directory_ + "/hetero.json");
+    expect_rows(file, type.num_nodes(), "nodes of " + type.name, directory_ + "/hetero.json");
   }
-  list_fields(files, type.fields);
+  list_fields(files, type.unread);
 }
 
-void DatasetSource::open_edges(SourceEdges& type) {
+void DatasetSource::open_edges(EdgeTypeData& type) {
   const std::string folder = directory_ + "/edges/" + escaped(type.src_type, type.name, type.dst_type);
   const NpyFile& index = edge_index_.emplace_back(folder + "/edge_index.npy");
   require_edge_index(index);
@@ -202,14 +204,15 @@ void DatasetSource::open_edges(SourceEdges& type) {
     expect_rows(entry->second, type.num_edges, "edges of " + type.canonical_name(),
                 directory_ + "/hetero.json");
   }
-  list_fields(files, type.fields);
+  list_fields(files, type.unread);
 }
 
 /// A folder of a type that the description does not name is one that was forgotten there.
 void DatasetSource::require_named_folders() const {
   std::set<std::string> nodes, edges;
-  for (const SourceNodes& type : types_.nodes) nodes.insert(escaped(type.name));
-  for (const SourceEdges& type : types_.edges) edges.insert(escaped(type.src_type, type.name, type.dst_type));
+  for (const NodeTypeData& type : types_.node_types) nodes.insert(escaped(type.name));
+  for (const EdgeTypeData& type : types_.edge_types)
+    edges.insert(escaped(type.src_type, type.name, type.dst_type));
   for (const auto& [folder, known] : {std::pair{"/nodes", &nodes}, {"/edges", &edges}}) {
     std::error_code error;
     for (const std::string& name : names_in(directory_ + folder, error)) {
@@ -243,11 +246,11 @@ void DatasetSource::require_same_files() const {
 
 EdgeList DatasetSource::read_edges(std::size_t type) {
   return comm().agree([&] {
-    const SourceEdges& edges = types_.edges.at(type);
-    const PartitionBook slices = PartitionBook::even(edges.num_edges, comm().size());
-    return read_edge_range(edge_index_[type], types_.nodes[types_.node_type(edges.src_type)].num_nodes,
-                           types_.nodes[types_.node_type(edges.dst_type)].num_nodes,
-                           slices.begin(comm().rank()), slices.end(comm().rank()));
+    const EdgeTypeData& edges = types_.edge_types.at(type);
+    const PartitionBook shares = slices_of(edges.num_edges);
+    return read_edge_range(edge_index_[type], types_.node_type(edges.src_type).num_nodes(),
+                           types_.node_type(edges.dst_type).num_nodes(), shares.begin(comm().rank()),
+                           shares.end(comm().rank()));
   });
 }
 
@@ -260,27 +263,27 @@ DataArray DatasetSource::read(const Files& files, const std::string& of, const s
 }
 DataArray DatasetSource::read_node_data(std::size_t type, const std::string& field,
                                         std::span<const Index> nodes) {
-  return comm().agree([&] { return read(nodes_.at(type), types_.nodes.at(type).name, field, nodes); });
+  return comm().agree([&] { return read(nodes_.at(type), types_.node_types.at(type).name, field, nodes); });
 }
 DataArray DatasetSource::read_edge_data(std::size_t type, const std::string& field,
                                         std::span<const Index> edges) {
   return comm().agree(
-      [&] { return read(edges_.at(type), types_.edges.at(type).canonical_name(), field, edges); });
+      [&] { return read(edges_.at(type), types_.edge_types.at(type).canonical_name(), field, edges); });
 }
 
 std::string DatasetSource::place_of(const std::string& field) const {
-  if (types_.nodes[0].name != default_node_type) return GraphSource::place_of(field);
+  if (types_.node_types[0].name != default_node_type) return GraphSource::place_of(field);
   return directory_ + (nodes_[0].contains(field) || !edges_[0].contains(field) ? "/" : "/edge_") + field +
          ".npy";
 }
 
-std::string format_dataset_types(const SourceTypes& types) {
+std::string format_dataset_types(const GraphData& types) {
   OrderedJson json{{"format", format_name}, {"version", version}};
   json["node_types"] = OrderedJson::array();
-  for (const SourceNodes& type : types.nodes)
-    json["node_types"].push_back({{"name", type.name}, {"num_nodes", type.num_nodes}});
+  for (const NodeTypeData& type : types.node_types)
+    json["node_types"].push_back({{"name", type.name}, {"num_nodes", type.num_nodes()}});
   json["edge_types"] = OrderedJson::array();
-  for (const SourceEdges& type : types.edges)
+  for (const EdgeTypeData& type : types.edge_types)
     json["edge_types"].push_back({{"src_type", type.src_type},
                                   {"name", type.name},
                                   {"dst_type", type.dst_type},

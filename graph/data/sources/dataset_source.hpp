@@ -49,8 +49,8 @@ class DatasetSource : public GraphSource {
   void open_files(const FieldNames& names, bool for_training);
   void open_others();
   void open_types();
-  void open_nodes(SourceNodes& type);
-  void open_edges(SourceEdges& type);
+  void open_nodes(NodeTypeData& type);
+  void open_edges(EdgeTypeData& type);
   void require_named_folders() const;
   void require_same_files() const;
   DataArray read(const Files& files, const std::string& of, const std::string& field,
@@ -62,6 +62,6 @@ class DatasetSource : public GraphSource {
 };
 
 /// The text of hetero.json. Local.
-std::string format_dataset_types(const SourceTypes& types);
+std::string format_dataset_types(const GraphData& types);
 
 }}  // namespace sar

@@ -1,12 +1,15 @@
 #include <sar/core/error.hpp>
+#include <sar/graph/data/edge_columns.hpp>
+#include <sar/graph/data/graph_steps.hpp>
+#include <sar/graph/data/labelled_nodes.hpp>
 #include <sar/graph/data/node_columns.hpp>
 #include <sar/graph/data/parts/partition_directory.hpp>
-#include <sar/graph/data/parts/partition_steps.hpp>
+#include <sar/graph/data/read_columns.hpp>
 #include <sar/graph/data/sources/dataset_source.hpp>
 #include <sar/graph/data/sources/dgl_partition.hpp>
-#include <sar/graph/data/sources/find_dataset.hpp>
 #include <sar/graph/data/sources/load_dataset.hpp>
 #include <sar/graph/partition/assignment.hpp>
+#include <sar/graph/partition/partition.hpp>
 
 #include <utility>
 #include <vector>
@@ -15,31 +18,43 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// A part of each type for each rank. Collective.
-std::vector<NodePartition> divide(const Communicator& comm, const SourceTypes& types, const EdgeList& edges,
+std::vector<NodePartition> divide(const Communicator& comm, const GraphData& graph,
                                   const DatasetOptions& options) {
+  const PartitionMethod method = options.partition;
+  const bool by_formula = method == PartitionMethod::contiguous || method == PartitionMethod::random;
+  EdgeList all;
+  const EdgeList& edges = by_formula ? all : homogeneous_edges(graph, all);
+  const std::vector<Index> first = first_of_types(graph);
+  if (graph.node_types.size() > 1 && !by_formula)
+    return partition_of_types(
+        comm, first,
+        assign_nodes(comm, first.back(), edges, method,
+                     {.parts = comm.size(), .seed = options.partition_seed, .first_of_type = first}),
+        comm.size());
   std::vector<NodePartition> partitions;
-  if (types.nodes.size() == 1 || options.partition == PartitionMethod::contiguous ||
-      options.partition == PartitionMethod::random) {
-    for (const SourceNodes& type : types.nodes)
-      partitions.push_back(
-          partition_nodes(comm, type.num_nodes, edges, options.partition, options.partition_seed));
-    return partitions;
-  }
-  const std::vector<Index> first = first_of_types(types);
-  return partition_of_types(
-      comm, first,
-      assign_nodes(comm, first.back(), edges, options.partition,
-                   {.parts = comm.size(), .seed = options.partition_seed, .first_of_type = first}),
-      comm.size());
+  for (const NodeTypeData& type : graph.node_types)
+    partitions.push_back(partition_nodes(comm, type.book.num_nodes(), edges, method, options.partition_seed));
+  return partitions;
 }
 
-/// What rank 0 finds. Collective, inside agree().
-FoundDataset find_on_rank_0(const Communicator& comm, const std::string& path) {
-  FoundDataset found;
-  if (comm.rank() == 0) found = find_dataset(path);
+/// The source's lists of pairs in global ids. Collective.
+std::vector<ListedPairs> read_listed_pairs(GraphSource& source, const NodePartition& partition) {
+  std::vector<ListedPairs> lists = source.read_listed_pairs();
+  for (ListedPairs& pairs : lists)
+    for (Array<Index>* nodes :
+         {&pairs.edges.src, &pairs.edges.dst, &pairs.negatives.src, &pairs.negatives.dst})
+      partition.to_partitioned(*nodes);
+  return lists;
+}
+
+/// What rank 0 has found. Collective, inside agree().
+FoundDataset of_rank_0(const Communicator& comm, FoundDataset found) {
   comm.broadcast(std::span(&found.kind, 1), 0);
   found.path = comm.broadcast(found.path, 0);
   return found;
+}
+FoundDataset find_on_rank_0(const Communicator& comm, const std::string& path) {
+  return of_rank_0(comm, comm.rank() == 0 ? find_dataset(path) : FoundDataset());
 }
 
 /// The beginning of a message about the field for `key`. Local.
@@ -52,13 +67,8 @@ std::string place_of(const GraphSource& source, const DatasetOptions& options, c
 GraphData load_parts(const Communicator& comm, const FoundDataset& found) {
   const bool ours = found.kind == DatasetKind::partition_directory;
   GraphData graph = ours ? load_partition(comm, found.path) : load_dgl_partition(comm, found.path);
-  SourceTypes types;
-  for (const NodeTypeData& type : graph.node_types)
-    types.nodes.push_back({type.name, type.book.num_nodes(), fields_of(type.data)});
-  for (const EdgeTypeData& type : graph.edge_types)
-    types.edges.push_back({type.src_type, type.name, type.dst_type, type.num_edges, fields_of(type.data)});
   graph.description =
-      concat(ours ? "partition directory " : "DGL partition ", graph.name, ": ", types.describe());
+      concat(ours ? "partition directory " : "DGL partition ", graph.name, ": ", graph.describe());
   return graph;
 }
 
@@ -76,64 +86,58 @@ std::unique_ptr<GraphSource> open_dataset(const Communicator& comm, const std::s
   });
 }
 
-NodeData load_dataset(GraphSource& source, const DatasetOptions& options, EdgeData* edges) {
+NodeData load_dataset(GraphSource& source, const DatasetOptions& options) {
   const Communicator& comm = source.comm();
   return comm.agree([&] {
     const CallScope compared(comm, CollectiveCall("load_dataset").equal(options));
-    const SourceTypes& types = source.types();
-    require_one_type(source.name(), types.nodes.size(), types.edges.size());
+    const GraphData& types = source.types();
+    require_one_type(source.name(), types.node_types.size(), types.edge_types.size());
     require_nodes_for_ranks(source.name(), source.num_nodes(), comm.size());
-    const PartitionGraphOptions how{.parts = comm.size(), .method = options.partition};
-    std::vector<NodePartition> partitions;  // for the pairs
-    const auto divide_nodes = [&](const SourceTypes&, const EdgeList& list) {
-      auto divided = divide(comm, types, list, options);
-      if (source.has_listed_pairs()) partitions = divided;
-      return divided;
-    };
-    DistributedGraph divided = distribute_graph(source, how, divide_nodes, no_progress);
-    GraphData graph = graph_of_part(source, divided, comm.rank(), std::move(divided.edges), how);
-    divided = {};
-    EdgeList& list = graph.edge_types[0].edges;
-    const std::vector<DataField>& edge_fields = types.edges[0].fields;
+    const std::vector<DataField>& edge_fields = types.edge_types[0].unread;
+    GraphData graph = read_edges(source);
+    EdgeTypeData& type = graph.edge_types[0];
     if (const std::string weight = weight_field(edge_fields, options, source.name()); !weight.empty())
-      list.weight =
-          to_edge_weights(source.read_edge_data(0, weight, list.id), list.id, source.place_of(weight));
-    const auto read_nodes = [&](NodeData& data) {
-      const auto read = [&](const std::string& field, Index begin, Index end) {
-        return source.read_node_data(0, field,
-                                     std::span<const Index>(data.original_ids).subspan(begin, end - begin));
+      type.edges.weight = to_edge_weights(source.read_edge_data(0, weight, type.edges.id), type.edges.id,
+                                          source.place_of(weight));
+    std::vector<NodePartition> partitions = divide(comm, graph, options);
+    std::vector<ListedPairs> lists;
+    if (options.edge_data) lists = read_listed_pairs(source, partitions[0]);
+    add_edges(comm, options, graph);
+    number_nodes(comm, std::move(partitions), graph);
+    send_edges(comm, graph);
+    drop_edges(comm, options, graph);
+
+    NodeData data = without_columns(graph);
+    if (options.edge_data) {
+      const auto read = [&](const std::string& field, std::span<const Index> ids) {
+        return source.read_edge_data(0, field, ids);
       };
-      const auto place_of = [&](const std::string& field) { return source.place_of(field); };
-      read_node_columns(comm, {types.nodes[0].fields, read, place_of}, options, data);
+      data.edge_data = read_edge_columns({edge_fields, read}, options, data, type.first_added_id);
+      data.edge_data.lists = std::move(lists);
+    }
+    const auto read = [&](const std::string& field, Index begin, Index end) {
+      return source.read_node_data(0, field,
+                                   std::span<const Index>(data.original_ids).subspan(begin, end - begin));
     };
-    const auto read_edges = [&](const std::string& field, std::span<const Index> ids) {
-      return source.read_edge_data(0, field, ids);
-    };
-    NodeData data = view_of_graph(comm, graph, options, read_nodes, {edge_fields, read_edges}, edges);
-    if (edges == nullptr) return data;
-    edges->lists = source.read_listed_pairs();
-    for (ListedPairs& pairs : edges->lists)
-      for (Array<Index>* nodes :
-           {&pairs.edges.src, &pairs.edges.dst, &pairs.negatives.src, &pairs.negatives.dst})
-        partitions.at(0).to_partitioned(*nodes);
+    const auto place_of_field = [&](const std::string& field) { return source.place_of(field); };
+    read_node_columns(comm, {types.node_types[0].unread, read, place_of_field}, options, data);
     return data;
   });
 }
 
-NodeData load_dataset(const Communicator& comm, const std::string& path, const DatasetOptions& options,
-                      EdgeData* edges) {
+NodeData load_dataset(const Communicator& comm, const std::string& path, const DatasetOptions& options) {
   return comm.agree([&] {
     const CallScope compared(comm, CollectiveCall("load_dataset").equal(options));
     const FoundDataset found = find_on_rank_0(comm, path);
     if (found.is_partitioned()) {
-      NodeData data = to_node_data(comm, load_parts(comm, found), options, edges);
+      NodeData data = to_node_data(comm, load_parts(comm, found), options);
       require_training_labels(comm, data);
       return data;
     }
     DatasetSource source(comm, path, options.fields, /*for_training=*/true);
     if (source.types().is_homogeneous())
       require_nodes_for_ranks(place_of(source, options, "features"), source.num_nodes(), comm.size());
-    NodeData data = load_dataset(source, options, edges);
+    NodeData data = load_dataset(source, options);
     require_training_labels(comm, data, place_of(source, options, "train_mask"));
     return data;
   });
@@ -144,29 +148,26 @@ GraphData load_graph(GraphSource& source, const DatasetOptions& options) {
   return comm.agree([&] {
     const CallScope compared(comm, CollectiveCall("load_graph").equal(options));
     require_nodes_for_ranks(source.name(), source.num_nodes(), comm.size());
-    const PartitionGraphOptions how{.parts = comm.size(),
-                                    .method = options.partition,
-                                    .seed = options.partition_seed,
-                                    .add_reverse_edges = options.add_reverse_edges,
-                                    .add_self_loops = options.add_self_loops,
-                                    .drop_duplicates = options.drop_duplicates,
-                                    .remaining_self_loops = options.remaining_self_loops};
-    const auto divide_nodes = [&](const SourceTypes& types, const EdgeList& edges) {
-      return divide(comm, types, edges, options);
-    };
-    DistributedGraph divided = distribute_graph(source, how, divide_nodes, no_progress);
-    sort_edges(comm, how, divided, no_progress);
-    GraphData graph = graph_of_part(source, divided, comm.rank(), std::move(divided.edges), how);
-    read_part_data(source, divided, how, graph);
+    GraphData graph = read_edges(source);
+    add_edges(comm, options, graph);
+    number_nodes(comm, divide(comm, graph, options), graph);
+    send_edges(comm, graph);
+    drop_edges(comm, options, graph);
+    if (!options.drop_duplicates) sort_edges(comm, graph);  // else they are sorted
+    read_columns(source, options, graph);
     graph.description = source.description();
     return graph;
   });
 }
 
 GraphData load_graph(const Communicator& comm, const std::string& path, const DatasetOptions& options) {
+  return comm.agree([&] { return load_graph(comm, find_on_rank_0(comm, path), options); });
+}
+
+GraphData load_graph(const Communicator& comm, const FoundDataset& given, const DatasetOptions& options) {
   return comm.agree([&] {
-    const FoundDataset found = find_on_rank_0(comm, path);
-    if (!found.is_partitioned()) return load_graph(*open_dataset(comm, path), options);
+    const FoundDataset found = of_rank_0(comm, given);
+    if (!found.is_partitioned()) return load_graph(*open_dataset(comm, found.path), options);
     require<InputError>(
         !options.add_reverse_edges && !options.add_self_loops && !options.drop_duplicates, found.path,
         ": the graph is partitioned already, expected the options that change its edges when it ",

@@ -11,6 +11,7 @@
 #include <sar/graph/data/graph_source.hpp>
 #include <sar/graph/data/graph_view.hpp>
 #include <sar/graph/data/node_data.hpp>
+#include <sar/graph/data/sources/find_dataset.hpp>
 
 #include <memory>
 #include <string>
@@ -22,10 +23,9 @@ namespace sar { inline namespace SAR_PRECISION {
 std::unique_ptr<GraphSource> open_dataset(const Communicator& comm, const std::string& path);
 
 /// The source's homogeneous graph, partitioned over the ranks of its communicator. Fields as in to_node_data;
-/// those that it does not name are not read. Where `edges` is given, it gets what the source says of the
-/// edges. Collective. Throws InputError, the same on every rank, for several types, for fewer nodes than
-/// ranks, and as to_node_data.
-NodeData load_dataset(GraphSource& source, const DatasetOptions& options = {}, EdgeData* edges = nullptr);
+/// those that it does not name are not read. Collective. Throws InputError, the same on every rank, for
+/// several types, for fewer nodes than ranks, and as to_node_data.
+NodeData load_dataset(GraphSource& source, const DatasetOptions& options = {});
 
 /// Loads a homogeneous graph for training, of whatever form rank 0 finds: a partition directory, a DGL
 /// partition, or a directory with
@@ -41,8 +41,7 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options = {}, E
 /// Throws InputError, the same on every rank, for a file that is missing, damaged, of another shape or
 /// length; for features or weights that are not finite, a label below -1, an edge to a node that does not
 /// exist, no labelled training node, an empty graph, and fewer nodes than ranks.
-NodeData load_dataset(const Communicator& comm, const std::string& path, const DatasetOptions& options = {},
-                      EdgeData* edges = nullptr);
+NodeData load_dataset(const Communicator& comm, const std::string& path, const DatasetOptions& options = {});
 
 /// A graph with all its types and all its data. Each type of nodes is divided into parts of about the same
 /// size; the options of features and fields are not used. The edges are transformed as partition_graph does.
@@ -52,5 +51,7 @@ GraphData load_graph(GraphSource& source, const DatasetOptions& options = {});
 /// changed when it was made. Collective. Throws InputError, the same on every rank, too, as open_dataset,
 /// load_partition and load_dgl_partition.
 GraphData load_graph(const Communicator& comm, const std::string& path, const DatasetOptions& options = {});
+/// The same of what was found; that of rank 0 counts. Collective.
+GraphData load_graph(const Communicator& comm, const FoundDataset& found, const DatasetOptions& options);
 
 }}  // namespace sar

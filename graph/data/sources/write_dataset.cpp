@@ -63,20 +63,20 @@ template <class Nodes, class Edges, class File>
 void write_types(GraphSource& source, const Nodes& nodes_folder, const Edges& edges_folder,
                  const File& file) {
   const Communicator& comm = source.comm();
-  const SourceTypes& types = source.types();
-  for (std::size_t t = 0; t < types.nodes.size(); ++t) {
-    const std::string here = nodes_folder(types.nodes[t]);
+  const GraphData& types = source.types();
+  for (std::size_t t = 0; t < types.node_types.size(); ++t) {
+    const std::string here = nodes_folder(types.node_types[t]);
     make_directory(comm, here);
-    for (const DataField& field : types.nodes[t].fields)
-      write_field(comm, here + "/" + file("", field.name), field, types.nodes[t].num_nodes,
+    for (const DataField& field : types.node_types[t].unread)
+      write_field(comm, here + "/" + file("", field.name), field, types.node_types[t].num_nodes(),
                   [&](const Array<Index>& rows) { return source.read_node_data(t, field.name, rows); });
   }
-  for (std::size_t k = 0; k < types.edges.size(); ++k) {
-    const std::string here = edges_folder(types.edges[k]);
+  for (std::size_t k = 0; k < types.edge_types.size(); ++k) {
+    const std::string here = edges_folder(types.edge_types[k]);
     make_directory(comm, here);
-    write_edges(source, k, types.edges[k].num_edges, here + "/edge_index.npy");
-    for (const DataField& field : types.edges[k].fields)
-      write_field(comm, here + "/" + file("edge_", field.name), field, types.edges[k].num_edges,
+    write_edges(source, k, types.edge_types[k].num_edges, here + "/edge_index.npy");
+    for (const DataField& field : types.edge_types[k].unread)
+      write_field(comm, here + "/" + file("edge_", field.name), field, types.edge_types[k].num_edges,
                   [&](const Array<Index>& rows) { return source.read_edge_data(k, field.name, rows); });
   }
 }
@@ -87,9 +87,9 @@ void write_dataset(GraphSource& source, const std::string& directory) {
   const Communicator& comm = source.comm();
   comm.agree([&] {
     NewDirectory out(comm, directory);
-    const SourceTypes& types = source.types();
-    if (types.is_homogeneous() && types.nodes[0].name == default_node_type &&
-        types.edges[0].name == default_edge_type) {
+    const GraphData& types = source.types();
+    if (types.is_homogeneous() && types.node_types[0].name == default_node_type &&
+        types.edge_types[0].name == default_edge_type) {
       const auto folder = [&](const auto&) { return out.path(); };
       write_types(source, folder, folder, [&](const std::string& prefix, const std::string& name) {
         require<InputError>(!name.empty() && name[0] != '.' && name.find('/') == std::string::npos,
@@ -98,8 +98,8 @@ void write_dataset(GraphSource& source, const std::string& directory) {
       });
     } else {
       write_types(
-          source, [&](const SourceNodes& type) { return out.path() + "/nodes/" + escaped(type.name); },
-          [&](const SourceEdges& type) {
+          source, [&](const NodeTypeData& type) { return out.path() + "/nodes/" + escaped(type.name); },
+          [&](const EdgeTypeData& type) {
             return out.path() + "/edges/" + escaped(type.src_type, type.name, type.dst_type);
           },
           [](const std::string& prefix, const std::string& name) { return escaped(prefix + name) + ".npy"; });

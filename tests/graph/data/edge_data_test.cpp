@@ -47,13 +47,12 @@ EdgePart part_of(Index id) {
 }
 
 std::string error_of(const Communicator& comm, const std::string& field,
-                     DataArray (*make)(const Array<Index>&), const DatasetOptions& options = {}) {
+                     DataArray (*make)(const Array<Index>&), DatasetOptions options = {}) {
   GraphData graph = graph_with_edge_data(comm);
   graph.edge_types[0].data[field] = make(graph.edge_types[0].edges.id);
-  return thrown_by_all<InputError>(comm, [&] {
-    EdgeData edges;
-    static_cast<void>(to_node_data(comm, std::move(graph), options, &edges));
-  });
+  options.edge_data = true;
+  return thrown_by_all<InputError>(comm,
+                                   [&] { static_cast<void>(to_node_data(comm, std::move(graph), options)); });
 }
 
 }  // namespace
@@ -63,9 +62,10 @@ TEST_CASE("data of edges stay with their edges, and edges that options add have 
   for (const bool transforms : {false, true}) {
     GraphData graph = graph_with_edge_data(comm);
     const Index num_edges = comm.all_reduce(graph.edge_types[0].edges.size());
-    EdgeData edges;
-    const NodeData data = to_node_data(
-        comm, std::move(graph), {.add_reverse_edges = transforms, .add_self_loops = transforms}, &edges);
+    const NodeData data =
+        to_node_data(comm, std::move(graph),
+                     {.add_reverse_edges = transforms, .add_self_loops = transforms, .edge_data = true});
+    const EdgeData& edges = data.edge_data;
     CHECK(data.num_edges == (transforms ? 2 * num_edges + 60 : num_edges));
     CHECK(comm.all_reduce(edges.edges.size()) == num_edges);
     CHECK(edges.lists.empty());
@@ -88,9 +88,10 @@ TEST_CASE("fields of other names, and a split in the place of masks") {
   const Array<Index> ids = graph.edge_types[0].edges.id;
   graph.edge_types[0].data["stage"] =
       column<float>(NpyType::float32, ids, [](Index id) { return static_cast<float>(id % 4 - 1); });
-  EdgeData edges;
-  static_cast<void>(to_node_data(comm, std::move(graph),
-                                 {.fields = {{"edge_split", "stage"}, {"edge_labels", "type"}}}, &edges));
+  const EdgeData edges =
+      to_node_data(comm, std::move(graph),
+                   {.fields = {{"edge_split", "stage"}, {"edge_labels", "type"}}, .edge_data = true})
+          .edge_data;
   for (Index e = 0; e < edges.edges.size(); ++e) {
     const Index id = edges.edges.id[e];
     CHECK(edges.parts[e] == (id % 4 == 0 ? EdgePart::none : static_cast<EdgePart>(id % 4 - 1)));
@@ -106,8 +107,9 @@ TEST_CASE("whole numbers are weights, and what shall be labels is none") {
                                                               [](Index id) { return std::int32_t(id % 5); });
     DatasetOptions options;
     if (are_labels) options.fields = {{"edge_labels", "weight"}};
-    EdgeData edges;
-    const NodeData data = to_node_data(comm, std::move(graph), options, &edges);
+    options.edge_data = true;
+    const NodeData data = to_node_data(comm, std::move(graph), options);
+    const EdgeData& edges = data.edge_data;
     REQUIRE(data.edges.weight.size() == (are_labels ? 0 : data.edges.id.size()));
     for (Index e = 0; e < std::ssize(data.edges.weight); ++e)
       CHECK(data.edges.weight[e] == static_cast<real>(data.edges.id[e] % 5));

@@ -6,6 +6,7 @@
 #include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/graph_view.hpp>
+#include <sar/graph/data/labelled_nodes.hpp>
 
 #include <doctest/doctest.h>
 

@@ -121,7 +121,7 @@ TEST_CASE("the parts have about the same number of nodes of each type") {
   for (const PartitionMethod method : all_partition_methods()) {
     CAPTURE(std::string(to_string(method)));
     TypedSource source(comm, graph);
-    const PartitionReport report = count_parts(source, {.parts = 4, .method = method});
+    const PartitionReport report = count_parts(source, {.parts = 4, .data = {.partition = method}});
     REQUIRE(report.node_types.size() == 2);
     REQUIRE(report.edge_types.size() == 3);
     for (const TypeReport& type : report.node_types) {
@@ -145,8 +145,9 @@ TEST_CASE("partition directories keep the types, for any number of parts, order 
         CAPTURE(parts);
         const std::string out = concat(scratch.path(), "/", number++);
         TypedSource source(comm, graph);
-        const PartitionReport report =
-            partition_graph(source, out, {.parts = parts, .method = method, .order = order, .seed = 1});
+        const PartitionReport report = partition_graph(
+            source, out,
+            {.parts = parts, .data = {.partition = method, .partition_seed = 1}, .order = order});
         const GraphData loaded = load_partition(comm, out);
         CHECK(gather_typed(comm, loaded) == whole(graph));
         CHECK(report.num_nodes == 75);
@@ -154,8 +155,8 @@ TEST_CASE("partition directories keep the types, for any number of parts, order 
         CHECK(report.node_types[0].total().training_nodes == 20);
         CHECK(report.total().training_nodes == 20);
         TypedSource again(comm, graph);
-        const PartitionReport counted =
-            count_parts(again, {.parts = parts, .method = method, .order = order, .seed = 1});
+        const PartitionReport counted = count_parts(
+            again, {.parts = parts, .data = {.partition = method, .partition_seed = 1}, .order = order});
         CHECK(counted.parts == report.parts);
       }
 }
@@ -187,7 +188,7 @@ TEST_CASE("reverse edges between two types are another type, and loops are added
 
   TypedSource again(comm, graph);
   partition_graph(again, scratch.path() + "/parts",
-                  {.parts = 4, .add_reverse_edges = true, .add_self_loops = true});
+                  {.parts = 4, .data = {.add_reverse_edges = true, .add_self_loops = true}});
   CHECK(gather_typed(comm, load_partition(comm, scratch.path() + "/parts")) == after);
   CHECK(edge_type_of(load_partition(comm, scratch.path() + "/parts"), "cites").first_added_id == 70);
 }
@@ -213,8 +214,8 @@ TEST_CASE("with one type, everything is as for a homogeneous graph") {
     TypedSource once_more(comm, graph);
     DatasetSource files(comm, path);
     const std::string typed_parts = concat(path, "-typed-", to_string(method)), parts = typed_parts + "-not";
-    partition_graph(once_more, typed_parts, {.parts = 3, .method = method});
-    partition_graph(files, parts, {.parts = 3, .method = method});
+    partition_graph(once_more, typed_parts, {.parts = 3, .data = {.partition = method}});
+    partition_graph(files, parts, {.parts = 3, .data = {.partition = method}});
     // the two sources deal the edges to the ranks differently, which decides ties of these two methods
     if (comm.size() > 1 && (method == PartitionMethod::ldg || method == PartitionMethod::scotch)) continue;
     if (comm.rank() == 0) CHECK(files_below(typed_parts) == files_below(parts));
@@ -232,7 +233,7 @@ TEST_CASE("a dataset directory with types is written, found and read") {
     CHECK(find_dataset(path).kind == DatasetKind::hetero_directory);
     CHECK(gather_typed(comm, load_graph(comm, path, {.partition = PartitionMethod::random})) == whole(graph));
     DatasetSource read(comm, path);
-    partition_graph(read, path + "-parts", {.parts = 4, .method = PartitionMethod::ldg});
+    partition_graph(read, path + "-parts", {.parts = 4, .data = {.partition = PartitionMethod::ldg}});
     CHECK(gather_typed(comm, load_graph(comm, path + "-parts")) == whole(graph));
   }
   CHECK(
@@ -244,8 +245,7 @@ TEST_CASE("a dataset directory with types is written, found and read") {
           static_cast<void>(load_dataset(comm, scratch.path() + "/0"));
         }) == "0: the graph has 4 types of nodes and 5 types of edges, expected one of each");
   CHECK(thrown_by_all<InputError>(comm, [&] {
-          static_cast<void>(
-              load_graph(comm, scratch.path() + "/0-parts", {.add_self_loops = true}));
+          static_cast<void>(load_graph(comm, scratch.path() + "/0-parts", {.add_self_loops = true}));
         }).find("partitioned already") != std::string::npos);
 }
 

@@ -19,11 +19,16 @@ class TypedSource : public GraphSource {
   TypedSource(const Communicator& comm, const GraphData& whole)
       : GraphSource(comm, "", whole.name), whole_(whole) {
     for (const NodeTypeData& type : whole_.node_types) {
-      types_.nodes.push_back({type.name, type.book.num_nodes(), fields_of(type.data)});
+      types_.node_types.push_back(
+          {.name = type.name, .book = slices_of(type.num_nodes()), .unread = fields_of(type.data)});
       rows_of_nodes_.push_back(rows_of(type.original_ids));
     }
     for (const EdgeTypeData& type : whole_.edge_types) {
-      types_.edges.push_back({type.src_type, type.name, type.dst_type, type.num_edges, fields_of(type.data)});
+      types_.edge_types.push_back({.src_type = type.src_type,
+                                   .name = type.name,
+                                   .dst_type = type.dst_type,
+                                   .num_edges = type.num_edges,
+                                   .unread = fields_of(type.data)});
       rows_of_edges_.push_back(rows_of(type.edges.id));
     }
   }

@@ -26,7 +26,8 @@ TEST_CASE("a training from a partition directory has the curve of partitioning i
       CAPTURE(parts);
       const std::string directory = scratch.path() + "/" + to_string(method) + std::to_string(parts);
       const auto source = sbm_source(comm, sbm);
-      (void)partition_graph(*source, directory, {.parts = parts, .method = method, .add_self_loops = true});
+      (void)partition_graph(*source, directory,
+                            {.parts = parts, .data = {.add_self_loops = true, .partition = method}});
       NodeData data = to_node_data(comm, load_partition(comm, directory));
       CHECK(largest_difference(curve(comm, std::move(data), {}, epochs), expected) < accepted);
     }

@@ -43,7 +43,7 @@ void read_source(const std::string& path) {
   const auto source = formats::open_source(Communicator::self(), path);
   static_cast<void>(source->read_edges(0));
   const std::vector<Index> first{0};
-  for (const DataField& field : source->types().nodes[0].fields)
+  for (const DataField& field : source->types().node_types[0].unread)
     static_cast<void>(source->read_node_data(0, field.name, first));
 }
 

@@ -139,7 +139,7 @@ TEST_CASE("labels of several tasks are rows; tables of other numbers are floatin
   files.erase("raw/node-feat.csv.gz");
   const auto source = Folder(comm, files).open(blocks_of(8));
   std::map<std::string, DataField> fields;
-  for (const DataField& field : source->types().nodes[0].fields) fields[field.name] = field;
+  for (const DataField& field : source->types().node_types[0].unread) fields[field.name] = field;
   CHECK(fields.at("labels") == DataField{"labels", NpyType::int64, {3}});
   CHECK(fields.at("node_year") == DataField{"node_year", NpyType::float32, {1}});
   CHECK(!fields.contains("features"));
@@ -219,16 +219,17 @@ TEST_CASE("a split of link prediction lists pairs, dealt to the ranks, with thei
     }
   }
   // in terms of the nodes of a partition
-  EdgeData edges;
   DatasetOptions options;
   options.partition = PartitionMethod::random;
+  options.edge_data = true;
   const Folder folder(comm, link_folder());
   const auto source = folder.open();
-  const NodeData data = load_dataset(*source, options, &edges);
+  const NodeData data = load_dataset(*source, options);
+  const EdgeList& positives = data.edge_data.lists[0].edges;
   const Array<Index> original = fetch_values(comm, data.book, std::span<const Index>(data.original_ids),
-                                             std::span<const Index>(edges.lists[0].edges.src));
+                                             std::span<const Index>(positives.src));
   for (std::size_t i = 0; i < original.size(); ++i)
-    CHECK(original[i] == edges.lists[0].edges.id[static_cast<Index>(i)] * 5 % nodes);
+    CHECK(original[i] == positives.id[static_cast<Index>(i)] * 5 % nodes);
 }
 
 TEST_CASE("damaged lists of pairs are refused on all ranks") {

@@ -81,11 +81,11 @@ WholeSource gather_source(GraphSource& source) {
     CHECK(edge.first == -1);
     edge = {src[e], dst[e]};
   }
-  for (const DataField& field : source.types().nodes[0].fields)
+  for (const DataField& field : source.types().node_types[0].unread)
     whole.node_data[field.name] = gather_rows(comm, source.num_nodes(), [&](const std::vector<Index>& rows) {
       return source.read_node_data(0, field.name, rows);
     });
-  for (const DataField& field : source.types().edges[0].fields)
+  for (const DataField& field : source.types().edge_types[0].unread)
     whole.edge_data[field.name] = gather_rows(comm, source.num_edges(), [&](const std::vector<Index>& rows) {
       return source.read_edge_data(0, field.name, rows);
     });

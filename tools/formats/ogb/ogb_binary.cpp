@@ -71,8 +71,8 @@ Array<Index> to_ends(const DataArray& elements, Index row, Index begin, const st
 
 void OgbSource::read_binary_graph() {
   const auto archive = open_npz(comm(), path_ + "/raw/data.npz");
-  types_.nodes[0].num_nodes = count_in(comm(), *archive, "num_nodes_list");
-  types_.edges[0].num_edges = count_in(comm(), *archive, "num_edges_list");
+  types_.node_types[0].book = slices_of(count_in(comm(), *archive, "num_nodes_list"));
+  types_.edge_types[0].num_edges = count_in(comm(), *archive, "num_edges_list");
   require_plausible_size(archive->path());
   read_binary_edges(*archive);
   for (const NpzMember& member : archive->members()) {
@@ -98,7 +98,7 @@ void OgbSource::read_binary_edges(const NpzFile& archive) {
   const NpyHeader& header = array.header();
   require<InputError>(header.shape == std::vector<Index>{2, num_edges()}, place, ": shape is ",
                       shape_to_string(header.shape), ", expected (2, ", num_edges(), ")");
-  const PartitionBook slices = PartitionBook::even(num_edges(), comm().size());
+  const PartitionBook slices = slices_of(num_edges());
   const Index begin = slices.begin(comm().rank()), end = slices.end(comm().rank());
   if (array.stored()) {
     comm().agree([&] {
@@ -149,7 +149,7 @@ void OgbSource::add_binary_field(FieldTable& to, const std::string& field, const
     to.add(std::move(known), std::make_unique<NpyFieldData>(std::move(array.stored())), place);
     return;
   }
-  const PartitionBook slices = PartitionBook::even(expected, comm().size());
+  const PartitionBook slices = slices_of(expected);
   to.add(std::move(known), std::make_unique<SlicedFieldData>(slices, array.read_rows(slices)), place);
 }
 

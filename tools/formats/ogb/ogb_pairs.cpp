@@ -141,7 +141,7 @@ DataArray OgbSource::read_pair_text(const std::string& path) {
       [&](Index first, Index) {
         comm().agree([&] { blocks.emplace_back(first, std::exchange(values, {})); });
       });
-  const PartitionBook slices = PartitionBook::even(counts.rows, comm().size());
+  const PartitionBook slices = slices_of(counts.rows);
   DataArray mine;
   comm().agree([&] {
     mine = DataArray(NpyType::int64, {format.columns}, slices.num_nodes(comm().rank()));
@@ -158,7 +158,7 @@ DataArray OgbSource::read_pair_member(const NpzFile& archive, const NpzMember& m
   const std::vector<Index>& shape = array.header().shape;
   require<InputError>(shape.size() == 1 || shape.size() == 2, archive.place_of(member), ": shape is ",
                       shape_to_string(shape), ", expected nodes [n] or [n, k]");
-  return array.read_rows(PartitionBook::even(shape[0], comm().size()));
+  return array.read_rows(slices_of(shape[0]));
 }
 
 }  // namespace sar::formats

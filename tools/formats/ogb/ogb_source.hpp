@@ -37,7 +37,7 @@ class OgbSource : public FileSource {
  public:
   /// Reads everything, except for arrays that are stored in .npz files: their rows are read when they are
   /// asked for. Collective; throws InputError, the same on every rank.
-  OgbSource(const Communicator& comm, const std::string& path, const SourceOptions& options, bool typed);
+  OgbSource(const Communicator& comm, const std::string& path, const SourceOptions& options);
 
   [[nodiscard]] std::vector<ListedPairs> read_listed_pairs() override;
   [[nodiscard]] bool has_listed_pairs() const override { return !pair_lists_.empty(); }
@@ -53,7 +53,6 @@ class OgbSource : public FileSource {
   void add_binary_field(FieldTable& to, const std::string& field, const NpzFile& archive,
                         const NpzMember& member);
 
-  [[nodiscard]] PartitionBook node_slices(std::size_t type) const;
   void read_types(const std::string& scheme);
   void read_node_types();
   void read_edge_types();

@@ -77,9 +77,9 @@ void OgbSource::read_types(const std::string& scheme) {
     return found;
   });
   const std::string split = find_split(comm(), path_ + "/split", scheme);
-  for (std::size_t t = 0; t < types_.nodes.size(); ++t) read_nodes_of(t, folders, split);
-  for (std::size_t k = 0; k < types_.edges.size(); ++k) {
-    const SourceEdges& type = types_.edges[k];
+  for (std::size_t t = 0; t < types_.node_types.size(); ++t) read_nodes_of(t, folders, split);
+  for (std::size_t k = 0; k < types_.edge_types.size(); ++k) {
+    const EdgeTypeData& type = types_.edge_types[k];
     const std::string folder =
         concat(path_, "/raw/relations/", type.src_type, "___", type.name, "___", type.dst_type);
     read_text_edges(k, OgbText(comm(), folder, block_bytes_));
@@ -106,15 +106,16 @@ void OgbSource::read_edge_types() {
     require<InputError>(k == 0 || names != triplets[k - 1], path, ": ", names[0], ",", names[1], ",",
                         names[2], " is there twice, expected once");
     for (const std::string& end : {names[0], names[2]})
-      require<InputError>(std::ranges::find(types_.nodes, end, &SourceNodes::name) != types_.nodes.end(),
-                          path, ": there is no node type ", end, ", expected one of num-node-dict.csv.gz");
-    add_edges({names[0], names[1], names[2], 0, {}});
+      require<InputError>(
+          std::ranges::find(types_.node_types, end, &NodeTypeData::name) != types_.node_types.end(), path,
+          ": there is no node type ", end, ", expected one of num-node-dict.csv.gz");
+    add_edges({.src_type = names[0], .name = names[1], .dst_type = names[2]});
   }
 }
 
 /// What a table such as nodetype-has-feat says of a type must be so.
 void OgbSource::require_flag(const std::string& file, const std::string& type, bool there,
-                                   const std::string& what) const {
+                             const std::string& what) const {
   if (file.empty()) return;
   for (const auto& [name, value] : named_values(raw_, file))
     require<InputError>(name != type || (value == "True") == there, file, ": ", type, " has '", value,
@@ -123,7 +124,7 @@ void OgbSource::require_flag(const std::string& file, const std::string& type, b
 
 void OgbSource::read_nodes_of(std::size_t t, const std::vector<std::string>& folders,
                               const std::string& split) {
-  const std::string& type = types_.nodes[t].name;
+  const std::string& type = types_.node_types[t].name;
   const auto read = [&](const std::string& folder, const std::string& field, bool features) {
     const OgbText files(comm(), path_ + "/raw/" + folder + "/" + type, block_bytes_);
     return read_node_field(t, field, files, files.find_file(folder, false), features);
@@ -136,7 +137,8 @@ void OgbSource::read_nodes_of(std::size_t t, const std::vector<std::string>& fol
                "raw/node-label/" + type + "/node-label.csv.gz");
   for (const std::string& folder : folders) read(folder, folder, false);
   const OgbText masks(comm(), split + "/" + type, block_bytes_);
-  if (!split.empty() && !masks.find_file("train", false).empty()) masks.read_masks(nodes_[t], node_slices(t));
+  if (!split.empty() && !masks.find_file("train", false).empty())
+    masks.read_masks(nodes_[t], types_.node_types[t].book);
 }
 
 }  // namespace sar::formats

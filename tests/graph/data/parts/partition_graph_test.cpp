@@ -37,14 +37,14 @@ class MemorySource : public GraphSource {
   };
   MemorySource(const Communicator& comm, Content content)
       : GraphSource(comm, "graph in memory", content.name), content_(std::move(content)) {
-    SourceNodes& nodes = types_.nodes.emplace_back();
-    nodes.num_nodes = content_.num_nodes;
-    nodes.fields = {{"features", NpyType::float32, {3}},
+    NodeTypeData& nodes = types_.node_types.emplace_back();
+    nodes.book = slices_of(content_.num_nodes);
+    nodes.unread = {{"features", NpyType::float32, {3}},
                     {"labels", NpyType::int64, {}},
                     {"train_mask", NpyType::boolean, {}}};
-    SourceEdges& edges = types_.edges.emplace_back();
+    EdgeTypeData& edges = types_.edge_types.emplace_back();
     edges.num_edges = std::ssize(content_.src);
-    edges.fields = {{"weight", NpyType::float64, {}}, {"kind", NpyType::uint8, {2}}};
+    edges.unread = {{"weight", NpyType::float64, {}}, {"kind", NpyType::uint8, {2}}};
   }
 
   /// Dealt out like cards, so that no rank's ids are consecutive.
@@ -115,20 +115,20 @@ std::vector<PlainEdge> transformed(const MemorySource::Content& g, const Partiti
   std::vector<PlainEdge> edges;
   const auto count = static_cast<Index>(g.src.size());
   for (std::size_t e = 0; e < g.src.size(); ++e) edges.push_back({g.src[e], g.dst[e], static_cast<Index>(e)});
-  if (o.add_reverse_edges)
+  if (o.data.add_reverse_edges)
     for (std::size_t e = 0; e < g.src.size(); ++e)
       edges.push_back({g.dst[e], g.src[e], count + static_cast<Index>(e)});
   const auto first_loop = static_cast<Index>(edges.size());
   std::map<Index, PlainEdge> loops;  // by node, the one of largest id
   for (const PlainEdge& e : edges)
     if (e.src == e.dst) loops.insert_or_assign(e.src, e);
-  if (o.add_self_loops && o.remaining_self_loops)
+  if (o.data.add_self_loops && o.data.remaining_self_loops)
     std::erase_if(edges, [](const PlainEdge& e) { return e.src == e.dst; });
-  for (Index v = 0; o.add_self_loops && v < g.num_nodes; ++v)
-    edges.push_back(o.remaining_self_loops && loops.contains(v) ? loops.at(v)
-                                                                : PlainEdge{v, v, first_loop + v});
+  for (Index v = 0; o.data.add_self_loops && v < g.num_nodes; ++v)
+    edges.push_back(o.data.remaining_self_loops && loops.contains(v) ? loops.at(v)
+                                                                     : PlainEdge{v, v, first_loop + v});
   std::sort(edges.begin(), edges.end());
-  if (o.drop_duplicates)
+  if (o.data.drop_duplicates)
     edges.erase(
         std::unique(edges.begin(), edges.end(),
                     [](const PlainEdge& a, const PlainEdge& b) { return a.src == b.src && a.dst == b.dst; }),
@@ -141,8 +141,8 @@ void check_directory(const std::string& directory, const MemorySource::Content& 
                      const PartitionGraphOptions& o, const PartitionReport& report) {
   const PartitionDescription description = read_partition_description(directory);
   REQUIRE(description.num_parts == o.parts);
-  CHECK(description.name == g.name);
-  CHECK(description.info.at("method") == to_string(o.method));
+  CHECK(description.graph.name == g.name);
+  CHECK(description.info.at("method") == to_string(o.data.partition));
   std::vector<GraphData> parts;
   std::vector<Index> original;  // by global id
   for (int p = 0; p < o.parts; ++p) {
@@ -162,7 +162,7 @@ void check_directory(const std::string& directory, const MemorySource::Content& 
   REQUIRE(report.parts.size() == parts.size());
   CHECK(report.num_edges == static_cast<Index>(expected.size()));
   const Index count = static_cast<Index>(g.src.size());
-  const Index first_loop = o.add_reverse_edges ? 2 * count : count;
+  const Index first_loop = o.data.add_reverse_edges ? 2 * count : count;
   for (int p = 0; p < o.parts; ++p) {
     const GraphData& part = parts[static_cast<std::size_t>(p)];
     const NodeTypeData& nodes = part.node_types.at(0);
@@ -235,7 +235,7 @@ void check_partitioning(const Communicator& comm, const MemorySource::Content& g
                         const PartitionGraphOptions& o) {
   CAPTURE(g.name);
   CAPTURE(o.parts);
-  CAPTURE(std::string(to_string(o.method)));
+  CAPTURE(std::string(to_string(o.data.partition)));
   CAPTURE(std::string(to_string(o.order)));
   const TemporaryDirectory scratch(comm);
   const std::string directory = scratch.path() + "/parts";
@@ -249,7 +249,7 @@ void check_partitioning(const Communicator& comm, const MemorySource::Content& g
   if (comm.rank() == 0) {
     check_directory(directory, g, o, report);
     CHECK(entries(scratch.path()) == 1);
-    if (o.method == PartitionMethod::contiguous || o.method == PartitionMethod::random) {
+    if (o.data.partition == PartitionMethod::contiguous || o.data.partition == PartitionMethod::random) {
       const std::string alone = scratch.path() + "/alone";
       MemorySource by_itself(Communicator::self(), g);
       (void)partition_graph(by_itself, alone, o);
@@ -285,7 +285,8 @@ TEST_CASE("every method, transform and order writes exactly the graph and its da
   for (const PartitionMethod method : methods())
     for (const int parts : {1, 2, 3, 5, 8})
       for (const NodeOrder order : {NodeOrder::original, NodeOrder::clusters})
-        check_partitioning(comm, g, {.parts = parts, .method = method, .order = order, .seed = 3});
+        check_partitioning(
+            comm, g, {.parts = parts, .data = {.partition = method, .partition_seed = 3}, .order = order});
   for (const bool reverse : {false, true})
     for (const bool loops : {false, true})
       for (const bool distinct : {false, true})
@@ -293,11 +294,11 @@ TEST_CASE("every method, transform and order writes exactly the graph and its da
           if (remaining && !loops) continue;
           check_partitioning(comm, g,
                              {.parts = 3,
-                              .method = PartitionMethod::random,
-                              .add_reverse_edges = reverse,
-                              .add_self_loops = loops,
-                              .drop_duplicates = distinct,
-                              .remaining_self_loops = remaining});
+                              .data = {.add_reverse_edges = reverse,
+                                       .add_self_loops = loops,
+                                       .drop_duplicates = distinct,
+                                       .partition = PartitionMethod::random,
+                                       .remaining_self_loops = remaining}});
         }
 }
 
@@ -307,8 +308,8 @@ TEST_CASE("the automatic method is chosen by the edges of the source, and the re
   const auto edges = static_cast<Index>(g.src.size());
   for (const Index most : {edges, edges - 1}) {
     MemorySource source(comm, g);
-    const PartitionReport report =
-        count_parts(source, {.parts = 3, .method = PartitionMethod::automatic, .most_gathered = most});
+    const PartitionReport report = count_parts(
+        source, {.parts = 3, .data = {.partition = PartitionMethod::automatic}, .most_gathered = most});
     CHECK(report.method == chosen_method(PartitionMethod::automatic, edges, most));
     CHECK(report.method != PartitionMethod::automatic);
   }
@@ -318,10 +319,11 @@ TEST_CASE("parts and ranks without nodes, graphs without edges") {
   const Communicator comm = Communicator::world();
   for (const PartitionMethod method : methods()) {
     check_partitioning(comm, content_of("two nodes", 2, {0, 1, 1}, {1, 0, 0}),
-                       {.parts = 5, .method = method});
-    check_partitioning(comm, content_of("one node", 1, {0, 0}, {0, 0}), {.parts = 2, .method = method});
+                       {.parts = 5, .data = {.partition = method}});
+    check_partitioning(comm, content_of("one node", 1, {0, 0}, {0, 0}),
+                       {.parts = 2, .data = {.partition = method}});
     check_partitioning(comm, content_of("no edges", 12, {}, {}),
-                       {.parts = 3, .method = method, .add_self_loops = true});
+                       {.parts = 3, .data = {.add_self_loops = true, .partition = method}});
   }
 }
 
@@ -329,7 +331,8 @@ TEST_CASE("edges that a training adds to a partition without duplicates have ids
   const Communicator comm = Communicator::world();
   const TemporaryDirectory scratch(comm);
   MemorySource source(comm, {.num_nodes = 4, .src = {0, 0, 0, 1, 2}, .dst = {1, 1, 1, 2, 3}, .fails_at = {}});
-  partition_graph(source, scratch.path() + "/parts", {.parts = comm.size(), .drop_duplicates = true});
+  partition_graph(source, scratch.path() + "/parts",
+                  {.parts = comm.size(), .data = {.drop_duplicates = true}});
   const NodeData data = to_node_data(comm, load_partition(comm, scratch.path() + "/parts"),
                                      {.add_reverse_edges = true, .add_self_loops = true});
   std::vector<Index> ids = comm.all_gather(std::span<const Index>(data.edges.id));
@@ -342,7 +345,7 @@ TEST_CASE("the report counts what is shared: two triangles with one edge between
   const TemporaryDirectory scratch(comm);
   MemorySource source(comm, content_of("triangles", 6, {0, 1, 2, 3, 4, 5, 2}, {1, 2, 0, 4, 5, 3, 3}));
   const PartitionReport report =
-      partition_graph(source, scratch.path() + "/parts", {.parts = 2, .add_reverse_edges = true});
+      partition_graph(source, scratch.path() + "/parts", {.parts = 2, .data = {.add_reverse_edges = true}});
   CHECK(report.num_edges == 14);
   CHECK(report.parts ==
         std::vector<PartSize>{{3, 7, 1, 1, 1}, {3, 7, 1, 1, 1}});  // nodes 0 and 3 are for training

@@ -1,0 +1,19 @@
+/// Checks before a training that it fits in memory. Each throws InputError, the same on every rank, and is
+/// collective.
+#pragma once
+
+#include "train_edges.hpp"
+#include "train_options.hpp"
+
+#include <sar/data.hpp>
+
+namespace sar::tools {
+
+/// Parameters and rows of the model `m`. Collective.
+void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelOptions& m,
+                             const NodeData& data, Index in_feats, Index num_classes, Index num_types);
+
+/// The negative pairs of a step, and the scores of an evaluation. Collective.
+void require_memory_of_pairs(const Communicator& comm, const TrainOptions& o, const EdgeTask& edges);
+
+}  // namespace sar::tools
