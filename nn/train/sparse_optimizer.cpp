@@ -3,6 +3,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file_name.hpp>
 #include <sar/core/number_text.hpp>
+#include <sar/core/random/mix.hpp>
 #include <sar/core/rows/optimizer_step.hpp>
 #include <sar/core/rows/rows.hpp>
 #include <sar/core/threads/parallel.hpp>
@@ -52,7 +53,7 @@ std::uint64_t checksum_of(const Communicator& comm, const Tensor& rows, std::spa
   for (Index i = 0; i < rows.num_rows(); ++i) {
     auto hash = static_cast<std::uint64_t>(ids[i]);
     for (Index j = 0; j < rows.row_size(); ++j) {
-      hash = (hash ^ std::bit_cast<Bits>(rows.row(i)[j])) * 0x9e3779b97f4a7c15;  // odd: one to one
+      hash = (hash ^ std::bit_cast<Bits>(rows.row(i)[j])) * golden_ratio;  // odd: one to one
       hash ^= hash >> 32;
     }
     sum += hash;
@@ -124,8 +125,8 @@ void SparseOptimizer::zero_grad() {
 }
 
 std::string SparseOptimizer::file_of(const std::string& path, const Slot& slot, std::size_t tensor) const {
-  return concat(path, "/", escaped(slot.embedding->name()), ".", tensor == 0 ? "rows" : state_names_[tensor - 1],
-                ".npy");
+  return concat(path, "/", escaped(slot.embedding->name()), ".",
+                tensor == 0 ? "rows" : state_names_[tensor - 1], ".npy");
 }
 
 void SparseOptimizer::save(const std::string& path) const {
@@ -178,8 +179,8 @@ void SparseOptimizer::load(const std::string& path) {
         read[i].push_back(rows_of_file(file, ids, embedding.book().num_nodes(), embedding.width()));
         const std::string expected = text(checksum_key(file));
         const std::string found = std::to_string(checksum_of(comm, read[i].back(), ids));
-        require<InputError>(expected.empty() || found == expected, file, ": the rows have the checksum ", found,
-                            ", expected ", expected);
+        require<InputError>(expected.empty() || found == expected, file, ": the rows have the checksum ",
+                            found, ", expected ", expected);
       }
     }
     for (const Slot& slot : slots_) slot.embedding->rows().barrier();
