@@ -14,7 +14,6 @@
 #include <bit>
 #include <initializer_list>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,16 +28,17 @@ struct Operand {
   Shape shape;
 };
 
+template <class... Expected>
 void require_shape(const GraphShardManager& graph, const char* name, const Variable& x, bool fits,
-                   const std::string& expected) {
+                   const Expected&... expected) {
   require<ShapeError>(fits, name, " has shape ", x.shape(), "; on rank ", graph.comm().rank(), " it must be ",
-                      expected);
+                      expected...);
 }
 
 /// Checks that x has rows [heads, features] for the nodes.
 void check_heads(const GraphShardManager& graph, const char* name, const Variable& x, Index nodes) {
   require_shape(graph, name, x, x.shape().dims() == 3 && x.num_rows() == nodes && x.shape().row_size() > 0,
-                concat("[", nodes, ", heads, features]"));
+                "[", nodes, ", heads, features]");
 }
 
 /// Checks what this rank has, and returns what must be equal on all ranks. `width`: columns of the result,
@@ -46,8 +46,7 @@ void check_heads(const GraphShardManager& graph, const char* name, const Variabl
 CollectiveCall attention_call(const char* operation, const GraphShardManager& graph,
                               const AttentionOptions& options, Index width,
                               std::initializer_list<Operand> operands) {
-  for (const auto& [name, x, shape] : operands)
-    require_shape(graph, name, x, x.shape() == shape, shape.to_string());
+  for (const auto& [name, x, shape] : operands) require_shape(graph, name, x, x.shape() == shape, shape);
   require(options.dropout >= 0 && options.dropout < 1,
           "the probability of dropout must be at least 0 and below 1, not ", options.dropout);
   const Shape& weights = options.edge_weight.shape();
@@ -288,8 +287,8 @@ Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
         const Index rows = graph.num_src_nodes();
         const Shape& shape = x_src.shape();
         require_shape(graph, "x_src", x_src,
-                      shape.dims() == 2 && x_src.num_rows() == rows && shape.row_size() > 0,
-                      concat("[", rows, ", features]"));
+                      shape.dims() == 2 && x_src.num_rows() == rows && shape.row_size() > 0, "[", rows,
+                      ", features]");
         return attention_call("cosine_attention", graph, options, shape.row_size(),
                               {{"x_src", x_src, shape},
                                {"x_dst", x_dst, shape.with_rows(graph.num_dst_nodes())},
