@@ -76,8 +76,8 @@ std::optional<T> to_number(std::string_view text) {
   return number;
 }
 
-/// Checks that an option is a number from `least` to `most`. For Option::transform: the text becomes a form that
-/// every version of CLI11 reads.
+/// Checks that an option is a number from `least` to `most`. For Option::transform: the text becomes a form
+/// that every version of CLI11 reads.
 template <class T>
 CLI::Validator number_from(T least, T most = std::numeric_limits<T>::max()) {
   constexpr bool whole = std::is_integral_v<T>;
@@ -136,7 +136,7 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
 void add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help);
 
 /// Adds --layers.
-CLI::Option* add_layers_option(CLI::App& app, int& layers);
+CLI::Option* add_layers_option(CLI::App& app, Index& layers);
 
 /// Adds --threads.
 void add_threads_option(CLI::App& app, int& threads);

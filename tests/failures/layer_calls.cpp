@@ -78,7 +78,9 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
     return [&s, conv] { return (*conv)(s.graph, s.x); };
   });
   add_operation(
-      calls, comm, "nn/models/graph_model.hpp GraphModel::operator, nn/models/layer_stack.hpp LayerStack::operator",
+      calls, comm,
+      "nn/models/graph_model.hpp GraphModel::operator, nn/models/layer_stack.hpp LayerStack::operator, "
+      "nn/models/layer_stack.hpp LayerStack::after_layer",
       [=](Scene& s) {
         const ModelDescription description{
             .in_feats = in, .hidden = 3, .out_feats = out, .layers = 2, .norm = "batch", .dropout = 0.25};
@@ -121,16 +123,16 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
     const HeteroGraphConv::Rows feats{{"user", s.x}};
     return [conv, graphs, feats] { return (*conv)(graphs, feats).at("user"); };
   });
-  add_operation(
-      calls, comm,
-      "nn/conv/hetero_graph_conv.hpp HeteroGraphConv on a HeteroGraph, graph/hetero/hetero_graph.hpp HeteroGraph::call",
-      [=](Scene& s) {
-        auto conv = std::make_shared<HeteroGraphConv>(RelationAggregate::max);
-        conv->emplace_back<SAGEConv>({"user", "follows", "user"}, in, out, s.gen);
-        conv->emplace_back<GraphConv>({"user", "knows", "user"}, in, out, s.gen);
-        const HeteroGraphConv::Rows feats{{"user", s.x}};
-        return [conv, feats, graph = two_relations(s)] { return (*conv)(graph, feats).at("user"); };
-      });
+  add_operation(calls, comm,
+                "nn/conv/hetero_graph_conv.hpp HeteroGraphConv on a HeteroGraph, "
+                "graph/hetero/hetero_graph.hpp HeteroGraph::call",
+                [=](Scene& s) {
+                  auto conv = std::make_shared<HeteroGraphConv>(RelationAggregate::max);
+                  conv->emplace_back<SAGEConv>({"user", "follows", "user"}, in, out, s.gen);
+                  conv->emplace_back<GraphConv>({"user", "knows", "user"}, in, out, s.gen);
+                  const HeteroGraphConv::Rows feats{{"user", s.x}};
+                  return [conv, feats, graph = two_relations(s)] { return (*conv)(graph, feats).at("user"); };
+                });
   add_operation(calls, comm, "graph/hetero/hetero_graph.hpp HeteroGraph::multi_update_all", [=](Scene& s) {
     const std::map<EdgeType, HeteroGraph::MessageReduce> messages{
         {{"user", "follows", "user"}, {fn::u_mul_v(s.x, s.x), Reduce::sum}},
@@ -247,34 +249,38 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
       return [&s, model, species, compute] { return compute(*model, s, species); };
     });
   };
-  add_model("nn/models/painn.hpp PaiNN::atomic_energies", [](const PaiNN& model, Scene& s, const RowIds& species) {
-    return model.atomic_energies(s.graph, species, s.x);
-  });
+  add_model("nn/models/painn.hpp PaiNN::atomic_energies",
+            [](const PaiNN& model, Scene& s, const RowIds& species) {
+              return model.atomic_energies(s.graph, species, s.x);
+            });
   add_model("nn/models/painn.hpp PaiNN::energy", [](const PaiNN& model, Scene& s, const RowIds& species) {
     return model.energy(s.graph, species, s.x);
   });
-  add_model("nn/models/painn.hpp PaiNN::energy_and_forces", [](const PaiNN& model, Scene& s, const RowIds& species) {
-    return s.comm.agree([&] {
-      return s.x + Variable(model.energy_and_forces(s.graph, species, s.x.value()).forces);
-    });
-  });
+  add_model("nn/models/painn.hpp PaiNN::energy_and_forces",
+            [](const PaiNN& model, Scene& s, const RowIds& species) {
+              return s.comm.agree([&] {
+                return s.x + Variable(model.energy_and_forces(s.graph, species, s.x.value()).forces);
+              });
+            });
 }
 
 /// The first and the second call of a predictor, with two exchanges of rows each.
 void add_predictor(std::vector<Call>& calls, const Communicator& comm) {
-  add_operation(calls, comm, "nn/models/predictor.hpp Predictor, nn/models/predictor.hpp Predictor::operator", [](Scene& s) {
-    auto conv = std::make_shared<SAGEConv>(scene_width, scene_width, s.gen);
-    Tensor out({s.graph.num_dst_nodes(), scene_width});
-    return [&s, conv, out]() mutable {
-      const auto network = [layer = conv.get()](const GraphShardManager& graph, const Variable& x,
-                                                const Variable&) {
-        return (*layer)(graph, (*layer)(graph, x));
-      };
-      Predictor predict(*conv, network, {.in_feats = scene_width, .out_feats = scene_width}, s.graph);
-      for (int call = 0; call < 2; ++call) predict(s.x.value(), {}, out);
-      return s.x;
-    };
-  });
+  add_operation(calls, comm, "nn/models/predictor.hpp Predictor, nn/models/predictor.hpp Predictor::operator",
+                [](Scene& s) {
+                  auto conv = std::make_shared<SAGEConv>(scene_width, scene_width, s.gen);
+                  Tensor out({s.graph.num_dst_nodes(), scene_width});
+                  return [&s, conv, out]() mutable {
+                    const auto network = [layer = conv.get()](const GraphShardManager& graph,
+                                                              const Variable& x, const Variable&) {
+                      return (*layer)(graph, (*layer)(graph, x));
+                    };
+                    Predictor predict(*conv, network, {.in_feats = scene_width, .out_feats = scene_width},
+                                      s.graph);
+                    for (int call = 0; call < 2; ++call) predict(s.x.value(), {}, out);
+                    return s.x;
+                  };
+                });
 }
 
 /// Predictors, losses and metrics of links.
@@ -374,9 +380,10 @@ void add_precomputed(std::vector<Call>& calls, const Communicator& comm) {
       };
     });
   };
-  add("nn/models/sign.hpp sign_features", [](const auto& graph, const Tensor& y, const auto& labels, const auto&) {
-    return sign_features(graph, y, labels[0] < 0 ? -1 : 2);
-  });
+  add("nn/models/sign.hpp sign_features",
+      [](const auto& graph, const Tensor& y, const auto& labels, const auto&) {
+        return sign_features(graph, y, labels[0] < 0 ? -1 : 2);
+      });
   add("nn/models/label_propagation.hpp label_propagation",
       [](const auto& graph, const Tensor&, const auto& labels, const auto& mask) {
         return label_propagation(graph, labels, mask, scene_width, {.layers = 2});

@@ -104,8 +104,8 @@ double gradient_seconds(const Machine& machine, double parameters, int ranks) {
          2 * std::log2(ranks) * machine.latency;
 }
 
-/// Returns the seconds of exchange in a step or a part of a step: packing, copies, additions, additional stages and
-/// synchronization. A measurement on one rank has no synchronization.
+/// Returns the seconds of exchange in a step or a part of a step: packing, copies, additions, additional
+/// stages and synchronization. A measurement on one rank has no synchronization.
 double exchange_seconds(const Rates& rates, const Pass& pass, int ranks, double share_of_step) {
   if (ranks == 1) return 0;
   const double meetings = rates.ranks > 1 ? std::log2(ranks) / std::log2(rates.ranks) : 0;
@@ -197,12 +197,13 @@ std::vector<Advice> advise(const PlanOptions& o, const Rates& rates, const Graph
     if (shape.parts[0].cut_edges > 0.8 * random.parts[0].cut_edges && ranks > 1)
       list.push_back({"the parts cut as many edges as random ones: partition with --method metis or ldg"});
   }
-  for (const HaloFormat format : {HaloFormat::bf16, HaloFormat::int8}) {
-    const bool refused = o.train.graph_options.aggregate_in_double || sizeof(real) == sizeof(double);
+  const std::vector<std::string> allowed = allowed_halo_formats(o.train.graph_options);
+  for (const auto& [name, format] : halo_formats()) {
+    const bool refused = format == HaloFormat::exact || std::ranges::find(allowed, name) == allowed.end();
     if (now.wire < now.compute || o.train.graph_options.halo_format != HaloFormat::exact || refused) continue;
     PlanOptions other = o;
     other.train.graph_options.halo_format = format;
-    list.push_back({tell(concat("--halo-format ", to_string(format)), predict(other, rates, shape))});
+    list.push_back({tell(concat("--halo-format ", name), predict(other, rates, shape))});
   }
   const bool attends = o.train.model.type == "gat";
   if (attends && ranks > 1 && o.train.graph_options.mode == HaloMode::rematerialize) {

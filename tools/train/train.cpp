@@ -2,6 +2,7 @@
 ///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
 ///
 /// Room tools/train: The program `train`.
+#include "generated_relations.hpp"
 #include "heartbeat.hpp"
 #include "program.hpp"
 #include "train_checkpoint.hpp"
@@ -10,7 +11,6 @@
 #include "train_gcn_norm.hpp"
 #include "train_graph.hpp"
 #include "train_log.hpp"
-#include "train_models.hpp"
 #include "train_node_steps.hpp"
 #include "train_optimizer.hpp"
 #include "train_options.hpp"
@@ -50,7 +50,7 @@ std::vector<Relations> generate_relations(const GraphShardManager& graph, const 
 /// Loads the initial weights; rank 0 prints which names it recognized, and what they say about the graph.
 /// Collective.
 void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const TrainOptions& o,
-          const ModelOptions& given) {
+          const ModelDescription& given) {
   const Communicator& comm = loaded.graph.comm();
   if (const std::string checkpoint = find_checkpoint(comm, o.init_weights); !checkpoint.empty()) {
     load_model_of_checkpoint(comm, checkpoint, model);
@@ -66,7 +66,7 @@ void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const
 }
 
 /// Checks before the training that parameters and rows of the model fit in memory. Collective.
-void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelOptions& m,
+void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelDescription& m,
                              const NodeData& data, Index in_feats, Index num_classes, Index num_types) {
   const Index matrices = !model_type(m.type).has_relations ? 1 : m.num_bases > 0 ? m.num_bases : m.num_rels;
   const double copies = o.epochs > 0 ? 3 : 1;  // the gradient, and at least one of the optimizer
@@ -75,7 +75,7 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
   const bool keeps_rows = o.epochs > 0 && !o.mfg && o.sample.fan_outs.empty();
   const bool has_all_rows = o.epochs == 0 || (o.eval_every > 0 && !o.sample.evaluate) || !o.predict.empty();
   double numbers = 0, rows = 0;
-  for (int i = 0; i < m.layers; ++i) {
+  for (Index i = 0; i < m.layers; ++i) {
     const auto in = static_cast<double>(i == 0 ? in_feats : m.hidden);
     const auto out =
         static_cast<double>(i + 1 == m.layers && o.task.type == TaskType::node ? num_classes : m.hidden);
@@ -165,19 +165,20 @@ TrainingGraph load_any_graph(const Communicator& comm, const TrainOptions& o, He
 /// Collective.
 std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
   // otherwise the graph changes twice an epoch, or with every batch, or the features change
-  g.model.cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0) &&
-                   !g.input->has_learnable_rows() && !g.input->has_parameters();
+  const bool cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0) &&
+                      !g.input->has_learnable_rows() && !g.input->has_parameters();
   keep_gcn_norm(g.graph, g.model);
   if (o.task.type != TaskType::node)
-    return std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, g.edges, g.gen);
-  auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, g.gen);
+    return std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.edges,
+                                       g.gen);
+  auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.gen);
   steps->predict_types(g.node_types);
   return steps;
 }
 
 /// Loads the weights that the run starts with. Collective.
 void begin_weights(const TrainingGraph& loaded, WeightFile& weights, Module& model, const TrainOptions& o,
-                   const ModelOptions& given, bool resumed) {
+                   const ModelDescription& given, bool resumed) {
   const Communicator& comm = loaded.graph.comm();
   require<InputError>(o.epochs > 0 || o.predict.empty() || resumed || !o.init_weights.empty(), o.predict,
                       ": there are no weights to predict with, expected --init-weights, or --resume",

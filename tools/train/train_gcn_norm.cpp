@@ -1,5 +1,5 @@
-#include "train_checkpoint.hpp"
 #include "train_gcn_norm.hpp"
+#include "train_checkpoint.hpp"
 
 #include <sar/core/files/safetensors.hpp>
 #include <sar/models.hpp>
@@ -28,7 +28,7 @@ void choose_gcn_norm(const Communicator& comm, TrainOptions& o) {
                                         : gcn_norm_of_checkpoint(comm, checkpoint);
 }
 
-void keep_gcn_norm(const GraphShardManager& graph, const ModelOptions& model) {
+void keep_gcn_norm(const GraphShardManager& graph, const ModelDescription& model) {
   if (model.type != "gcn" || !graph.edge_weight().defined()) return;
   const GraphConvNorm norm = graph_conv_norm(model.gcn_norm);
   if (norm == GraphConvNorm::weights) (void)kept_edge_weight_norm(graph, EdgeNorm::both);
@@ -36,7 +36,7 @@ void keep_gcn_norm(const GraphShardManager& graph, const ModelOptions& model) {
 }
 
 std::vector<std::string> graph_notes(const GraphShardManager& graph, const WeightFile& weights,
-                                     const ModelOptions& given, const ModelOptions& chosen) {
+                                     const ModelDescription& given, const ModelDescription& chosen) {
   std::vector<std::string> notes;
   const bool is_weighted = graph.edge_weight().defined();
   if (chosen.type == "gcn" && given.gcn_norm.empty() && !chosen.gcn_norm.empty())
@@ -44,14 +44,16 @@ std::vector<std::string> graph_notes(const GraphShardManager& graph, const Weigh
         concat("messages are normalized as in the network of these weights: --gcn-norm ", chosen.gcn_norm));
   if (chosen.type == "gcn" && chosen.gcn_norm.empty() && is_weighted)
     notes.push_back(
-        "messages are normalized by numbers of edges, as in DGL; weights of PyG 1 have the same names and need "
+        "messages are normalized by numbers of edges, as in DGL; weights of PyG 1 have the same names and "
+        "need "
         "--gcn-norm in_weights");
   if (!weights.adds_self_loops()) return notes;
   const SelfLoopCounts loops = count_self_loops(graph);
   const auto note = [&](Index nodes, const char* have, const char* layers) {
     if (nodes > 0)
       notes.push_back(concat(nodes, " of ", graph.num_global_nodes(), " nodes have ", have,
-                             ", and the layers of these weights ", layers, " one: --add-self-loops remaining"));
+                             ", and the layers of these weights ", layers,
+                             " one: --add-self-loops remaining"));
   };
   note(loops.none, "no self loop", "add");
   note(loops.several, "several self loops", "keep");

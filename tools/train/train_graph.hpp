@@ -1,7 +1,6 @@
 /// The graph of a training, with the data that the steps read.
 #pragma once
 
-#include "relations.hpp"
 #include "train_edges.hpp"
 #include "train_input.hpp"
 #include "train_options.hpp"
@@ -23,7 +22,7 @@ struct TrainingGraph {
   GraphShardManager graph;
   std::vector<Relations> relations;  ///< one element, or none if the model has no relations
   std::unique_ptr<NodeInput> input;
-  ModelOptions model;                           ///< including the numbers of types
+  ModelDescription model;                       ///< including the numbers of types
   Generator gen;                                ///< draws the parameters
   std::vector<PredictedNodes> node_types = {};  ///< node types whose rows --predict writes; empty: all nodes
   std::string types = {};                       ///< node and edge types, for messages

@@ -1,9 +1,9 @@
 /// The steps of an epoch: one step on the whole graph, or one step per mini-batch.
 #pragma once
 
+#include "node_classifier.hpp"
 #include "train_input.hpp"
 #include "train_log.hpp"
-#include "train_models.hpp"
 #include "train_options.hpp"
 
 #include <sar/config.hpp>
@@ -28,11 +28,10 @@ struct BlockData {
   BlockData(std::vector<MessageFlowGraph> graphs, std::span<const Relations> of_graph);
 };
 
-/// Makes the sampler of --sample. For a typed graph, `relations` has the types of its edges, named `edge_types`. Throws
-/// InputError for fan-outs of an unknown type. Collective.
+/// Makes the sampler of --sample. For a typed graph, `relations` has the types of its edges, named
+/// `edge_types`. Throws InputError for fan-outs of an unknown type. Collective.
 NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const Relations> relations,
-                             std::span<const EdgeType> edge_types, const TrainOptions& o,
-                             std::uint64_t seed);
+                             std::span<const EdgeType> edge_types, const TrainOptions& o, std::uint64_t seed);
 
 /// Throws InputError if the seeds (named in the message, such as "training nodes") make no batch. Collective.
 void require_batches(const Communicator& comm, const TrainOptions& o, Index num_batches, Index seeds_of_rank,
@@ -45,8 +44,8 @@ struct EpochProgress {
   double loss_sum = 0;  ///< sum of the losses of these seeds
 
   [[nodiscard]] std::map<std::string, std::string> to_checkpoint() const;
-  /// Reads the position from `extra` of a checkpoint; without entries, the start of the epoch. Throws InputError that
-  /// names `place`.
+  /// Reads the position from `extra` of a checkpoint; without entries, the start of the epoch. Throws
+  /// InputError that names `place`.
   static EpochProgress from_checkpoint(const std::map<std::string, std::string>& extra,
                                        const std::string& place);
 };
@@ -59,8 +58,8 @@ class Steps : NonCopyable {
   [[nodiscard]] virtual Module& model() = 0;
   /// A summary of the model, for messages.
   [[nodiscard]] virtual std::string description() const = 0;
-  /// Trains to the end of the epoch. Calls `step_done` with the position after each step. Sets loss and seeds of
-  /// `result`. Throws Error if the loss is not finite. Collective.
+  /// Trains to the end of the epoch. Calls `step_done` with the position after each step. Sets loss and seeds
+  /// of `result`. Throws Error if the loss is not finite. Collective.
   void epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochProgress from,
              FunctionRef<void(const EpochProgress&, Index num_batches)> step_done);
   /// Returns the scores in the order of metric_names(). Collective.
@@ -77,7 +76,8 @@ class Steps : NonCopyable {
   [[nodiscard]] virtual Index num_batches() const = 0;  ///< 0: one step on the whole graph
   [[nodiscard]] virtual Index num_seeds() const = 0;    ///< seeds of all batches
   virtual void start_epoch(std::uint64_t epoch, Index first_batch) = 0;
-  /// Samples the next batch; returns the number of this rank's seeds, or nothing after the last batch. Collective.
+  /// Samples the next batch; returns the number of this rank's seeds, or nothing after the last batch.
+  /// Collective.
   [[nodiscard]] virtual std::optional<Index> next_batch() = 0;
   /// Computes the loss on the batch, or on the whole graph. Collective.
   [[nodiscard]] virtual Variable loss() = 0;
