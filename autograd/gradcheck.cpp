@@ -2,6 +2,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/random/random.hpp>
+#include <sar/core/random/random_stream.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +11,6 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr bool is_double = sizeof(real) == 8;
-constexpr std::uint64_t weight_stream = 1;
-constexpr std::uint64_t direction_stream = 2;
 
 using Function = std::function<Variable(const std::vector<Variable>&)>;
 
@@ -24,7 +23,7 @@ class Scalarized {
     const Variable output = fn_(inputs_);
     require(output.requires_grad(),
             "gradcheck: the result does not depend on an input that requires a gradient");
-    const Random random({seed, weight_stream, 0});
+    const Random random({seed, RandomStream::gradcheck_weights + 0, 0});
     weights_ = Tensor(output.shape());
     for (Index i = 0; i < weights_.size(); ++i)
       weights_.data()[i] = static_cast<real>(2 * random.uniform(static_cast<std::uint64_t>(i)) - 1);
@@ -118,7 +117,8 @@ double check_direction(const Scalarized& f, const std::vector<Variable>& inputs,
   for (const int sign : {1, -1}) {
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       if (!inputs[k].requires_grad()) continue;
-      const Random random({options.seed, direction_stream + k, static_cast<std::uint64_t>(direction)});
+      const Random random(
+          {options.seed, RandomStream::gradcheck_directions + k, static_cast<std::uint64_t>(direction)});
       for (Index i = 0; i < inputs[k].value().size(); ++i) {
         const double delta =
             random.bits(static_cast<std::uint64_t>(i)) % 2 == 0 ? options.step : -options.step;

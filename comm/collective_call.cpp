@@ -1,38 +1,32 @@
 #include <sar/comm/collective_call.hpp>
+#include <sar/core/random/mix.hpp>
 
 #include <bit>
 #include <charconv>
 #include <exception>
+#include <span>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) noexcept {
-  hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-  return hash ^ hash >> 29;
+std::uint64_t with_text(std::uint64_t hash, std::string_view text) noexcept {
+  for (const char c : text) hash = with_word(hash, static_cast<unsigned char>(c));
+  return with_word(hash, text.size());
 }
 
-std::uint64_t mixed(std::uint64_t hash, std::string_view text) noexcept {
-  for (const char c : text) hash = mixed(hash, static_cast<unsigned char>(c));
-  return mixed(hash, text.size());
-}
-
-constexpr std::uint64_t hash_start = 0xcbf29ce484222325;
-
-template <std::size_t n>
-void copy_text(std::string_view text, std::array<char, n>& to) noexcept {
-  to[text.copy(to.data(), n - 1)] = 0;
+void copy_text(std::string_view text, std::span<char> to) noexcept {
+  to[text.copy(to.data(), to.size() - 1)] = 0;
 }
 
 }  // namespace
 
 CollectiveCall::CollectiveCall(const char* operation) noexcept
-    : operation_(operation), digest_(mixed(hash_start, operation)) {}
+    : operation_(operation), digest_(with_text(hash_start, operation)) {}
 
 CollectiveCall& CollectiveCall::add(Argument argument) {
   arguments_.push_back(std::move(argument));
-  digest_ = mixed(digest_, digest_of(arguments_.back()));
+  digest_ = with_word(digest_, digest_of(arguments_.back()));
   return *this;
 }
 
@@ -44,15 +38,24 @@ CollectiveCall& CollectiveCall::equal(const char* what, std::string_view text) {
   return add({.what = what, .kind = Kind::text, .text = std::string(text)});
 }
 
-CollectiveCall& CollectiveCall::equal(const char* what, const Shape& rows) {
-  Argument argument{.what = what, .kind = Kind::shape, .value = {rows.dims()}};
+CollectiveCall& CollectiveCall::operand(const char* name, const Shape& rows, bool wants_gradient) {
+  add_shape("shape of ", name, rows);
+  return add({.before = "wish for the gradient of ",
+              .what = name,
+              .kind = Kind::choice,
+              .value = {static_cast<std::int64_t>(wants_gradient)}});
+}
+
+CollectiveCall& CollectiveCall::add_shape(const char* before, const char* what, const Shape& rows) {
+  Argument argument{.before = before, .what = what, .kind = Kind::shape, .value = {rows.dims()}};
   for (int d = 1; d < rows.dims(); ++d) argument.value[static_cast<std::size_t>(d)] = rows[d];
   return add(std::move(argument));
 }
 
 std::uint64_t CollectiveCall::digest_of(const Argument& argument) noexcept {
-  std::uint64_t hash = mixed(mixed(hash_start, argument.what), argument.text);
-  for (const std::int64_t value : argument.value) hash = mixed(hash, static_cast<std::uint64_t>(value));
+  std::uint64_t hash =
+      with_text(with_text(with_text(hash_start, argument.before), argument.what), argument.text);
+  for (const std::int64_t value : argument.value) hash = with_word(hash, static_cast<std::uint64_t>(value));
   return hash;
 }
 
@@ -87,13 +90,15 @@ CallEntry CollectiveCall::entry(std::size_t i) const noexcept {
   CallEntry entry;
   if (i == 0) {
     entry.is_call = true;
-    entry.digest = static_cast<std::int64_t>(mixed(hash_start, operation_) | 1);
+    entry.digest = static_cast<std::int64_t>(with_text(hash_start, operation_) | 1);
     copy_text(operation_, entry.name);
     return entry;
   }
   const Argument& argument = arguments_[i - 1];
   entry.digest = static_cast<std::int64_t>(digest_of(argument) | 1);
-  copy_text(argument.what, entry.name);
+  copy_text(argument.before, entry.name);
+  const std::size_t begin = std::string_view(entry.name.data()).size();
+  copy_text(argument.what, std::span(entry.name).subspan(begin));
   try {
     copy_text(text_of(argument), entry.value);
   } catch (const std::exception&) {  // no memory for the text

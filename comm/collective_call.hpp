@@ -48,7 +48,10 @@ class CollectiveCall {
   CollectiveCall& equal(const char* what, const char* text) { return equal(what, std::string_view(text)); }
   /// Compares the number of dimensions and all extents but the first. An undefined shape equals only another
   /// undefined shape.
-  CollectiveCall& equal(const char* what, const Shape& rows);
+  CollectiveCall& equal(const char* what, const Shape& rows) { return add_shape("", what, rows); }
+  /// Adds the shape of an operand's rows and whether its gradient is wanted: "shape of x", "wish for the
+  /// gradient of x".
+  CollectiveCall& operand(const char* name, const Shape& rows, bool wants_gradient);
   /// Adds the arguments that add_arguments(CollectiveCall&, options) adds, which is declared with the
   /// options.
   template <class Options>
@@ -68,13 +71,15 @@ class CollectiveCall {
  private:
   enum class Kind { number, natural, choice, bits, shape, text };
   struct Argument {
-    const char* what;
+    const char* before = "";  ///< what the name begins with
+    const char* what = "";
     Kind kind = Kind::number;
     std::array<std::int64_t, 4> value{};
     std::string (*name)(std::int64_t) = nullptr;
     std::string text = {};
   };
   CollectiveCall& add(Argument argument);
+  CollectiveCall& add_shape(const char* before, const char* what, const Shape& rows);
   [[nodiscard]] static std::uint64_t digest_of(const Argument& argument) noexcept;
   [[nodiscard]] static std::string text_of(const Argument& argument);
 

@@ -10,7 +10,7 @@ namespace sar::tools {
 /// A model of `train`, with dropout, in mode rematerialize.
 struct ModelSize {
   std::string kind = "sage";  ///< sage, gcn or gat
-  int layers = 3;
+  Index layers = 3;
   Index hidden = 256, heads = 4;
   Index features = 0, classes = 0;  ///< columns of the input and of the output
   bool batch_norm = false;

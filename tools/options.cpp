@@ -62,8 +62,7 @@ void read_separator(const std::string& word, std::optional<char>& separator) {
 void read_columns(const std::vector<std::string>& texts, std::multimap<std::string, std::string>& columns) {
   static const std::vector<std::string> roles{"source", "target", "weight", "features",
                                               "split",  "labels", "type"};
-  std::string known;
-  for (const std::string& role : roles) known += (known.empty() ? "" : ", ") + role;
+  const std::string known = joined(roles);
   for (const std::string& text : texts)
     for (std::size_t begin = 0; begin <= text.size();) {
       const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -163,13 +162,14 @@ std::vector<std::string> joined_words(int argc, const char* const* argv) {
 }
 
 std::string unknown_arguments(const CLI::App& app) {
-  std::string given, nearest;
+  std::string given;
+  std::vector<std::string> nearest;
   for (const std::string& argument : app.remaining()) {
     given += (given.empty() ? "" : " ") + argument;
     const std::string option = nearest_option(app, argument.substr(0, argument.find('=')));
-    if (!option.empty()) nearest += (nearest.empty() ? "" : ", ") + option;
+    if (!option.empty()) nearest.push_back(option);
   }
-  return concat("unknown arguments: ", given, nearest.empty() ? "" : "; did you mean ", nearest,
+  return concat("unknown arguments: ", given, nearest.empty() ? "" : "; did you mean ", joined(nearest),
                 nearest.empty() ? "" : "?");
 }
 
@@ -246,9 +246,8 @@ void add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help
   add_number(app, "--seed", seed, help);
 }
 
-CLI::Option* add_layers_option(CLI::App& app, int& layers) {
-  return add_number(app, "--layers", layers, "number of layers", 1,
-                    static_cast<int>(ModelDescription::max_layers));
+CLI::Option* add_layers_option(CLI::App& app, Index& layers) {
+  return add_number(app, "--layers", layers, "number of layers", 1, ModelDescription::max_layers);
 }
 
 void add_threads_option(CLI::App& app, int& threads) {

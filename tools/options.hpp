@@ -133,7 +133,7 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
 void add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help);
 
 /// Adds --layers.
-CLI::Option* add_layers_option(CLI::App& app, int& layers);
+CLI::Option* add_layers_option(CLI::App& app, Index& layers);
 
 /// Adds --threads.
 void add_threads_option(CLI::App& app, int& threads);

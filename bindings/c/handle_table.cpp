@@ -32,10 +32,10 @@ ModelObject::ModelObject(const Communicator& c, std::unique_ptr<GraphModel> made
       parameters(model->named_parameters()) {}
 
 void add_arguments(CollectiveCall& call, const ModelObject& model) {
-  std::string set;
-  for (const auto& [index, fingerprint] : model.set_parameters)
-    set += concat(set.empty() ? "" : ", ", model.parameters[static_cast<std::size_t>(index)].name, " (hash ",
-                  fingerprint, ")");
+  const std::string set = joined(model.set_parameters, [&](const auto& parameter) {
+    const auto& [index, fingerprint] = parameter;
+    return concat(model.parameters[static_cast<std::size_t>(index)].name, " (hash ", fingerprint, ")");
+  });
   call.equal("description of the model", model.description).equal("list of parameters that were set", set);
 }
 

@@ -28,11 +28,23 @@ Value named(const JsonValue& name, const std::vector<std::pair<std::string, Valu
   throw InputError(concat(name.place(), " is '", name.text(), "', expected one of ", joined(expected)));
 }
 
-int small_number(const JsonValue& value) {
+void read_field(const JsonValue& value, bool& field) {
+  field = value.flag();
+}
+void read_field(const JsonValue& value, Index& field) {
+  field = value.integer();
+}
+void read_field(const JsonValue& value, int& field) {
   const Index number = value.integer();
   require<InputError>(0 <= number && number <= std::numeric_limits<int>::max(), value.place(), " is ", number,
                       ", expected a number from 0 to ", std::numeric_limits<int>::max());
-  return static_cast<int>(number);
+  field = static_cast<int>(number);
+}
+void read_field(const JsonValue& value, HaloMode& field) {
+  field = named(value, named_values(halo_mode_names));
+}
+void read_field(const JsonValue& value, HaloFormat& field) {
+  field = named(value, halo_formats());
 }
 
 /// Sets the numbers that a description of an optimizer gives; others stay as they are. Adds all to `call`.
@@ -52,17 +64,14 @@ void read_numbers(const JsonValue& file, CollectiveCall& call,
 HostGraphOptions graph_options(const std::string& text) {
   const std::string where = "the options of the graph";
   const JsonValue file = JsonValue::parse(text, where, "options of a graph", where);
-  require_known_keys(file, {"add_reverse_edges", "mode", "pipeline_depth", "max_halo_bytes", "halo_format"});
+  Names known{"add_reverse_edges"};
   HostGraphOptions options;
-  GraphOptions& graph = options.graph;
   if (file.has("add_reverse_edges")) options.add_reverse_edges = file.at("add_reverse_edges").flag();
-  if (file.has("mode"))
-    graph.mode = named<HaloMode>(file.at("mode"), {{"rematerialize", HaloMode::rematerialize},
-                                                   {"sequential", HaloMode::sequential},
-                                                   {"one_shot", HaloMode::one_shot}});
-  if (file.has("pipeline_depth")) graph.pipeline_depth = small_number(file.at("pipeline_depth"));
-  if (file.has("max_halo_bytes")) graph.max_halo_bytes = file.at("max_halo_bytes").integer();
-  if (file.has("halo_format")) graph.halo_format = named(file.at("halo_format"), halo_formats());
+  for_each_field(options.graph, [&](const char* key, auto& field) {
+    known.emplace_back(key);
+    if (file.has(key)) read_field(file.at(key), field);
+  });
+  require_known_keys(file, known);
   return options;
 }
 

@@ -11,8 +11,9 @@
 /// Sums are computed in `real` from unpacked rows. Rows that a rank owns are read without rounding.
 #pragma once
 
-#include <sar/config.hpp>
+#include <sar/core/enum_names.hpp>
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,38 +22,39 @@ namespace sar { inline namespace SAR_PRECISION {
 
 enum class HaloFormat { exact, bf16, int8 };
 
+/// What a format is called, and what its rows need.
+struct HaloFormatTraits {
+  HaloFormat value;
+  const char* name;
+  Index bytes_per_number, bytes_per_row;  ///< in messages
+  bool in_double;                         ///< goes with double precision
+};
+
+inline constexpr HaloFormatTraits halo_format_traits[] = {
+    {HaloFormat::exact, "exact", sizeof(real), 0, true},
+    {HaloFormat::bf16, "bf16", 2, 0, true},
+    {HaloFormat::int8, "int8", 1, 4, false},
+};
+
+static_assert(are_in_order(halo_format_traits));
+
+[[nodiscard]] constexpr const HaloFormatTraits& traits_of(HaloFormat format) noexcept {
+  return halo_format_traits[static_cast<std::size_t>(format)];
+}
+
 /// Returns the name, for example "bf16".
 [[nodiscard]] constexpr const char* to_string(HaloFormat format) noexcept {
-  switch (format) {
-    case HaloFormat::exact:
-      return "exact";
-    case HaloFormat::bf16:
-      return "bf16";
-    case HaloFormat::int8:
-      return "int8";
-  }
-  return "";
+  return traits_of(format).name;
 }
 
 /// Returns all formats with their names.
 [[nodiscard]] inline std::vector<std::pair<std::string, HaloFormat>> halo_formats() {
-  std::vector<std::pair<std::string, HaloFormat>> all;
-  for (const auto format : {HaloFormat::exact, HaloFormat::bf16, HaloFormat::int8})
-    all.emplace_back(to_string(format), format);
-  return all;
+  return named_values(halo_format_traits);
 }
 
 /// Returns the bytes of a row of row_size numbers in messages.
 [[nodiscard]] constexpr Index wire_bytes(HaloFormat format, Index row_size) noexcept {
-  switch (format) {
-    case HaloFormat::exact:
-      return row_size * static_cast<Index>(sizeof(real));
-    case HaloFormat::bf16:
-      return 2 * row_size;
-    case HaloFormat::int8:
-      return row_size + 4;
-  }
-  return 0;
+  return row_size * traits_of(format).bytes_per_number + traits_of(format).bytes_per_row;
 }
 
 }}  // namespace sar

@@ -1,6 +1,7 @@
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/random/mix.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
@@ -9,12 +10,9 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// The finaliser of SplitMix64; the upper half chooses the rank, the lower half the slot.
+/// The upper half chooses the rank, the lower half the slot.
 std::uint64_t hash(Index id) noexcept {
-  auto x = static_cast<std::uint64_t>(id) + 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
+  return mix(static_cast<std::uint64_t>(id) + golden_ratio);
 }
 
 /// Returns the route of each id to the rank that its hash chooses.

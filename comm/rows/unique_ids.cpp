@@ -2,6 +2,7 @@
 #include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/index_set.hpp>
+#include <sar/core/random/mix.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +19,7 @@ void require_unique_ids(const Communicator& comm, std::span<const Index> ids, co
     // Dense ids: a bitmap of id / ranks, which has one id for each rank. Sparse ids: sorted lists.
     const bool dense = largest / 64 <= total;
     const auto hashed = [ranks](Index id) {
-      const std::uint64_t mixed = static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15u >> 32;
+      const std::uint64_t mixed = static_cast<std::uint64_t>(id) * golden_ratio >> 32;
       return static_cast<Index>(mixed * static_cast<std::uint64_t>(ranks) >> 32);
     };
     // Returns the rank that checks an id for duplicates. Ids may all be multiples of one number, hence the

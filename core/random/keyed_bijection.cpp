@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/random/keyed_bijection.hpp>
+#include <sar/core/random/mix.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -10,11 +11,7 @@ namespace {
 /// Returns F_k(x) mod n, nearly uniform in [0, n) for n < 2^32: the finaliser of SplitMix64, then a multiply
 /// and shift instead of a division.
 std::uint64_t round_value(std::uint64_t x, std::uint64_t key, std::uint64_t n) noexcept {
-  x += key;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  x ^= x >> 31;
-  return ((x >> 32) * n) >> 32;
+  return ((mix(x + key) >> 32) * n) >> 32;
 }
 
 std::uint64_t add(std::uint64_t x, std::uint64_t y, std::uint64_t n) noexcept {

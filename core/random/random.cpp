@@ -1,21 +1,10 @@
+#include <sar/core/random/mix.hpp>
 #include <sar/core/random/random.hpp>
 
 #include <cmath>
 #include <numbers>
 
 namespace sar { inline namespace SAR_PRECISION {
-namespace {
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection that mixes all 64 bits.
-std::uint64_t mix(std::uint64_t x) noexcept {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-}  // namespace
-
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                     std::array<std::uint32_t, 2> key) noexcept {
   for (int round = 0; round < 10; ++round) {
@@ -30,7 +19,8 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
 }
 
 Random::Random(const RandomKey& key) noexcept {
-  const std::uint64_t mixed = mix(mix(mix(key.seed) ^ key.stream) ^ key.step);
+  const auto hash = [](std::uint64_t x) { return mix(x + golden_ratio); };
+  const std::uint64_t mixed = hash(hash(hash(key.seed) ^ key.stream) ^ key.step);
   key_ = {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)};
 }
 

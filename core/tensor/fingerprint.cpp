@@ -5,6 +5,7 @@
 //
 // The lanes of a block of 256 KB stay in vector registers or L1; the block's lanes, then the blocks, are
 // combined with SplitMix64's finaliser. Memory traffic: one read of x.
+#include <sar/core/random/mix.hpp>
 #include <sar/core/tensor/fingerprint.hpp>
 #include <sar/core/threads/parallel.hpp>
 
@@ -16,13 +17,6 @@ namespace {
 
 constexpr Index lanes = 128;            // 32-bit words hashed per step
 constexpr Index grain_bytes = 1 << 18;  // per parallel block
-
-/// The finaliser of SplitMix64: a bijection that mixes all 64 bits.
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 std::uint64_t fingerprint_of_block(const char* bytes, Index count) {
   constexpr Index step = lanes * 4;
@@ -48,7 +42,7 @@ std::uint64_t fingerprint(const Tensor& x) {
   return parallel_reduce(
       x.size() * static_cast<Index>(sizeof(real)), grain_bytes, std::uint64_t{0},
       [&](Index begin, Index end) { return fingerprint_of_block(bytes + begin, end - begin); },
-      [](std::uint64_t all, std::uint64_t block) { return mix(all + 0x9e3779b97f4a7c15u) ^ block; });
+      [](std::uint64_t all, std::uint64_t block) { return mix(all + golden_ratio) ^ block; });
 }
 
 }}  // namespace sar

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/construct/node_pairs.hpp>
+#include <sar/graph/pairs/node_pairs.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <cstdint>

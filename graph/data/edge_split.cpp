@@ -4,14 +4,13 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/random/random.hpp>
+#include <sar/core/random/random_stream.hpp>
 #include <sar/graph/data/edge_split.hpp>
 
 #include <algorithm>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
-
-constexpr std::uint64_t split_stream = 0x73706c69;  // of random draws, for this purpose alone
 
 void append(EdgeList& to, const EdgeList& from, Index e) {
   to.src.push_back(from.src[e]);
@@ -34,7 +33,7 @@ EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const Edge
     const EdgeList& edges = data.edges;
     const Array<Index> src_ids = fetch_values(comm, data.book, std::span<const Index>(data.original_ids),
                                               std::span<const Index>(edges.src));
-    const Random random({options.seed, split_stream, 0});
+    const Random random({options.seed, RandomStream::edge_split + 0, 0});
     const auto nodes = static_cast<std::uint64_t>(data.num_nodes());
     EdgeSplit split;
     for (Index e = 0; e < edges.size(); ++e) {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -19,44 +20,57 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// `width`: columns of the result, all heads together.
-void check_options(const GraphShardManager& graph, const AttentionOptions& options, Index width) {
+/// An operand of a call: its name in messages, and the shape that it must have on this rank. An operand that
+/// the call does not have is undefined, and so is its shape.
+struct Operand {
+  const char* name;
+  const Variable& x;
+  Shape shape;
+};
+
+template <class... Expected>
+void require_shape(const GraphShardManager& graph, const char* name, const Variable& x, bool fits,
+                   const Expected&... expected) {
+  require<ShapeError>(fits, name, " has shape ", x.shape(), "; on rank ", graph.comm().rank(), " it must be ",
+                      expected...);
+}
+
+/// Checks that x has rows [heads, features] for the nodes.
+void check_heads(const GraphShardManager& graph, const char* name, const Variable& x, Index nodes) {
+  require_shape(graph, name, x, x.shape().dims() == 3 && x.num_rows() == nodes && x.shape().row_size() > 0,
+                "[", nodes, ", heads, features]");
+}
+
+/// Checks what this rank has, and returns what must be equal on all ranks. `width`: columns of the result,
+/// all heads together.
+CollectiveCall attention_call(const char* operation, const GraphShardManager& graph,
+                              const AttentionOptions& options, Index width,
+                              std::initializer_list<Operand> operands) {
+  for (const auto& [name, x, shape] : operands) require_shape(graph, name, x, x.shape() == shape, shape);
   require(options.dropout >= 0 && options.dropout < 1,
           "the probability of dropout must be at least 0 and below 1, not ", options.dropout);
-  const Shape& shape = options.edge_weight.shape();
+  const Shape& weights = options.edge_weight.shape();
   require<ShapeError>(
-      !options.edge_weight.defined() || (shape[0] == graph.num_edges() && shape.row_size() == 1),
-      "the edge weights have shape ", shape, ", the graph has ", graph.num_edges(), " edges on rank ",
+      !options.edge_weight.defined() || (weights[0] == graph.num_edges() && weights.row_size() == 1),
+      "the edge weights have shape ", weights, ", the graph has ", graph.num_edges(), " edges on rank ",
       graph.comm().rank(), " and wants one number for each");
   require<ShapeError>(!options.bias.defined() || options.bias.shape().size() == width, "the bias has shape ",
                       options.bias.shape(), " for a result of width ", width);
-}
 
-/// Rows of [heads, dim] for the source or destination nodes.
-void check_heads(const GraphShardManager& graph, const char* what, const Variable& x, Index nodes) {
-  require<ShapeError>(x.shape().dims() == 3 && x.num_rows() == nodes && x.shape().row_size() > 0, what,
-                      " has shape ", x.shape(), "; on rank ", graph.comm().rank(), " it must be [", nodes,
-                      ", heads, features]");
-}
-
-void check_shape(const char* what, const Variable& x, const Shape& shape) {
-  require<ShapeError>(x.shape() == shape, what, " has shape ", x.shape(), "; it must be ", shape);
-}
-
-CollectiveCall attention_call(const char* operation, const GraphShardManager& graph,
-                              const AttentionOptions& options) {
   const RandomKey key = options.dropout > 0 ? options.dropout_key : RandomKey{};
-  return CollectiveCall(operation)
-      .equal(graph.options())
+  CollectiveCall call(operation);
+  call.equal(graph.options())
       .equal("dropout", options.dropout)
       .equal("seed of dropout", key.seed)
       .equal("stream of dropout", key.stream)
       .equal("step of dropout", key.step)
       .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr)
       .equal("presence of edge weights", options.edge_weight.defined())
-      .equal("wish for the edge weights' gradient", options.edge_weight.requires_grad())
       .equal("presence of a bias", options.bias.defined())
-      .equal("wish for the bias's gradient", options.bias.requires_grad());
+      .operand("the edge weights", {}, options.edge_weight.requires_grad())
+      .operand("the bias", {}, options.bias.requires_grad());
+  for (const auto& [name, x, shape] : operands) call.operand(name, x.shape(), x.requires_grad());
+  return call;
 }
 
 real* data_or_null(Tensor& tensor) {
@@ -165,27 +179,16 @@ Variable attend_additive(const char* operation, const GraphShardManager& graph, 
       graph.comm(),
       [&] {
         check_heads(graph, "x", x, graph.num_src_nodes());
-        check_shape("attn_src", attn_src, x.shape().with_rows(1));
-        const Index rows = graph.num_dst_nodes();
-        const Index heads = x.shape()[1];
-        require<ShapeError>(
-            score_dst.shape() == Shape{rows, heads} || score_dst.shape() == Shape{rows, heads, 1},
-            "score_dst has shape ", score_dst.shape(), "; on rank ", graph.comm().rank(), " it must be ",
-            Shape{rows, heads});
-        check_options(graph, options, x.shape().row_size());
-        if (typed) {
-          check_shape("score_type", score_type,
-                      Shape{score_type.defined() ? score_type.num_rows() : 0, heads});
-          numbers = types.checked(graph.num_edges(), score_type.num_rows(), operation);
-        }
-        return attention_call(operation, graph, options)
-            .equal("shape of x", x.shape())
-            .equal("negative slope", negative_slope)
-            .equal("number of types", score_type.defined() ? score_type.num_rows() : 0)
-            .equal("wish for the gradient of x", x.requires_grad())
-            .equal("wish for the gradient of attn_src", attn_src.requires_grad())
-            .equal("wish for the gradient of score_dst", score_dst.requires_grad())
-            .equal("wish for the gradient of score_type", score_type.requires_grad());
+        const Index heads = x.shape()[1], num_types = score_type.defined() ? score_type.num_rows() : 0;
+        const Shape scores{graph.num_dst_nodes(), heads}, scores3{graph.num_dst_nodes(), heads, 1};
+        CollectiveCall call =
+            attention_call(operation, graph, options, x.shape().row_size(),
+                           {{"x", x, x.shape()},
+                            {"attn_src", attn_src, x.shape().with_rows(1)},
+                            {"score_dst", score_dst, score_dst.shape() == scores3 ? scores3 : scores},
+                            {"score_type", score_type, typed ? Shape{num_types, heads} : Shape{}}});
+        if (typed) numbers = types.checked(graph.num_edges(), num_types, operation);
+        return call.equal("negative slope", negative_slope).equal("number of types", num_types);
       },
       [&] {
         const Index dim = x.shape()[2];
@@ -222,15 +225,12 @@ Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src, 
       graph.comm(),
       [&] {
         check_heads(graph, "x_src", x_src, graph.num_src_nodes());
-        check_shape("x_dst", x_dst, x_src.shape().with_rows(graph.num_dst_nodes()));
-        check_shape("attn", attn, x_src.shape().with_rows(1));
-        check_options(graph, options, x_src.shape().row_size());
-        return attention_call("gatv2_attention", graph, options)
-            .equal("shape of x_src", x_src.shape())
-            .equal("negative slope", negative_slope)
-            .equal("wish for the gradient of x_src", x_src.requires_grad())
-            .equal("wish for the gradient of x_dst", x_dst.requires_grad())
-            .equal("wish for the gradient of attn", attn.requires_grad());
+        const Shape& shape = x_src.shape();
+        return attention_call("gatv2_attention", graph, options, shape.row_size(),
+                              {{"x_src", x_src, shape},
+                               {"x_dst", x_dst, shape.with_rows(graph.num_dst_nodes())},
+                               {"attn", attn, shape.with_rows(1)}})
+            .equal("negative slope", negative_slope);
       },
       [&] {
         const Index dim = x_src.shape()[2];
@@ -250,20 +250,16 @@ Variable dot_attention(const GraphShardManager& graph, const Variable& key, cons
       graph.comm(),
       [&] {
         check_heads(graph, "key", key, graph.num_src_nodes());
-        check_shape("query", query, key.shape().with_rows(graph.num_dst_nodes()));
         if (separate) {
           check_heads(graph, "value", value, graph.num_src_nodes());
           require<ShapeError>(value.shape()[1] == key.shape()[1], "value has shape ", value.shape(),
                               ", key has shape ", key.shape(), ": the heads differ");
         }
-        check_options(graph, options, (separate ? value : key).shape().row_size());
-        return attention_call("dot_attention", graph, options)
-            .equal("shape of key", key.shape())
-            .equal("shape of value", value.shape())
-            .equal("scale", scale)
-            .equal("wish for the gradient of key", key.requires_grad())
-            .equal("wish for the gradient of query", query.requires_grad())
-            .equal("wish for the gradient of value", value.requires_grad());
+        return attention_call("dot_attention", graph, options, (separate ? value : key).shape().row_size(),
+                              {{"key", key, key.shape()},
+                               {"query", query, key.shape().with_rows(graph.num_dst_nodes())},
+                               {"value", value, value.shape()}})
+            .equal("scale", scale);
       },
       [&] {
         const Index dim = key.shape()[2];
@@ -290,17 +286,13 @@ Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
       [&] {
         const Index rows = graph.num_src_nodes();
         const Shape& shape = x_src.shape();
-        require<ShapeError>(shape.dims() == 2 && x_src.num_rows() == rows && shape.row_size() > 0,
-                            "x_src has shape ", shape, "; on rank ", graph.comm().rank(), " it must be [",
-                            rows, ", features]");
-        check_shape("x_dst", x_dst, shape.with_rows(graph.num_dst_nodes()));
-        check_shape("beta", beta, Shape{1});
-        check_options(graph, options, shape.row_size());
-        return attention_call("cosine_attention", graph, options)
-            .equal("shape of x_src", shape)
-            .equal("wish for the gradient of x_src", x_src.requires_grad())
-            .equal("wish for the gradient of x_dst", x_dst.requires_grad())
-            .equal("wish for the gradient of beta", beta.requires_grad());
+        require_shape(graph, "x_src", x_src,
+                      shape.dims() == 2 && x_src.num_rows() == rows && shape.row_size() > 0, "[", rows,
+                      ", features]");
+        return attention_call("cosine_attention", graph, options, shape.row_size(),
+                              {{"x_src", x_src, shape},
+                               {"x_dst", x_dst, shape.with_rows(graph.num_dst_nodes())},
+                               {"beta", beta, Shape{1}}});
       },
       [&] {
         const Index dim = x_src.shape()[1];

@@ -2,6 +2,10 @@
 #pragma once
 
 #include <sar/comm/halo/halo_format.hpp>
+#include <sar/core/enum_names.hpp>
+
+#include <string>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -13,6 +17,14 @@ enum class HaloMode {
   sequential,     ///< stage after stage; source rows that the gradient needs are kept
   one_shot,       ///< all halo rows as one stage; rows kept as in sequential
 };
+
+inline constexpr EnumName<HaloMode> halo_mode_names[] = {{HaloMode::rematerialize, "rematerialize"},
+                                                         {HaloMode::sequential, "sequential"},
+                                                         {HaloMode::one_shot, "one_shot"}};
+static_assert(are_in_order(halo_mode_names));
+[[nodiscard]] constexpr const char* to_string(HaloMode mode) noexcept {
+  return name_in(halo_mode_names, mode);
+}
 
 /// The same on every rank.
 struct GraphOptions {
@@ -38,6 +50,30 @@ struct GraphOptions {
   /// and attention, in training and inference. Degrees, the maxima and sums of edge_softmax, pulled rows and
   /// integers are always sent exactly. Formats other than exact cannot be combined with aggregate_in_double.
   HaloFormat halo_format = HaloFormat::exact;
+
+  bool operator==(const GraphOptions&) const = default;
 };
+
+/// Returns the names of the halo formats that go with the precision and the other options.
+[[nodiscard]] inline std::vector<std::string> allowed_halo_formats(const GraphOptions& options) {
+  std::vector<std::string> names;
+  for (const HaloFormatTraits& traits : halo_format_traits)
+    if ((traits.in_double || sizeof(real) < sizeof(double)) &&
+        (traits.value == HaloFormat::exact || !options.aggregate_in_double))
+      names.emplace_back(traits.name);
+  return names;
+}
+
+/// Calls f(name, field) for each field of GraphOptions, or of const GraphOptions.
+template <class Options, class F>
+void for_each_field(Options& options, const F& f) {
+  f("mode", options.mode);
+  f("pipeline_depth", options.pipeline_depth);
+  f("max_halo_bytes", options.max_halo_bytes);
+  f("edge_block", options.edge_block);
+  f("serial_messages", options.serial_messages);
+  f("aggregate_in_double", options.aggregate_in_double);
+  f("halo_format", options.halo_format);
+}
 
 }}  // namespace sar

@@ -3,7 +3,10 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -15,11 +18,11 @@ const GraphOptions& checked(const GraphOptions& options) {
                       "; it must not be negative");
   require<InputError>(options.edge_block >= 1, "edge_block is ", options.edge_block,
                       "; it must be at least 1");
-  const HaloFormat format = options.halo_format;
-  require<InputError>(format != HaloFormat::int8 || sizeof(real) < sizeof(double),
-                      "halo_format is int8 in double precision; it must be exact or bf16");
-  require<InputError>(format == HaloFormat::exact || !options.aggregate_in_double, "halo_format is ",
-                      to_string(format), " with aggregate_in_double; it must be exact");
+  const std::vector<std::string> formats = allowed_halo_formats(options);
+  const std::string format = to_string(options.halo_format);
+  require<InputError>(std::ranges::find(formats, format) != formats.end(), "halo_format is ", format,
+                      options.aggregate_in_double ? " with aggregate_in_double" : " in double precision",
+                      ", expected ", joined(formats));
   return options;
 }
 
@@ -49,10 +52,10 @@ void GraphShardManager::set_options(const GraphOptions& options) {
   options_ = checked(options);
 }
 
-DistributedBlock GraphShardManager::get_full_partition_graph() const {
+GraphShardManager GraphShardManager::get_full_partition_graph() const {
   GraphShardManager block = *this;
   block.options_.mode = HaloMode::one_shot;
-  return DistributedBlock(std::move(block));
+  return block;
 }
 
 Tensor GraphShardManager::local_edge_rows(const Tensor& by_edge_id) const {

@@ -27,7 +27,6 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-class DistributedBlock;
 class LocalScope;
 class MessageFlowGraph;
 struct GraphTopology;
@@ -142,7 +141,7 @@ class GraphShardManager {
   [[nodiscard]] const Tensor& edge_weight() const noexcept;
 
   /// Returns a handle in mode one_shot: all halo rows are fetched in one stage. Local.
-  [[nodiscard]] DistributedBlock get_full_partition_graph() const;
+  [[nodiscard]] GraphShardManager get_full_partition_graph() const;
 
   /// For authors of operations: the graph behind this handle, for driver.hpp.
   [[nodiscard]] const std::shared_ptr<const ShardedGraph>& shards() const noexcept { return state_; }
@@ -169,13 +168,6 @@ class LocalScope : NonCopyable {
  private:
   std::shared_ptr<Frames> frames_;
   std::vector<Frame> before_;  // of the sources, the destinations and the edges
-};
-
-/// The result of get_full_partition_graph(); used like any graph.
-class DistributedBlock : public GraphShardManager {
- private:
-  friend class GraphShardManager;
-  explicit DistributedBlock(GraphShardManager graph) : GraphShardManager(std::move(graph)) {}
 };
 
 }}  // namespace sar

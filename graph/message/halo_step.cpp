@@ -1,11 +1,10 @@
+#include <sar/core/random/random_stream.hpp>
 #include <sar/graph/message/halo_step.hpp>
 
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
-
-constexpr std::uint64_t halo_stream = std::uint64_t{1} << 42;  // and twice the operation; + 1 for gradients
 
 thread_local HaloStep* current_step = nullptr;
 thread_local bool all_exact = false;
@@ -39,7 +38,7 @@ HaloDraws HaloDraws::of_next_operation(const GraphOptions& options) {
   }
   const HaloStep& step = *current_step;
   const std::uint64_t k = step.operations_->change()++;
-  const RandomKey rows{.seed = step.seed_, .stream = halo_stream + 2 * k, .step = step.number_};
+  const RandomKey rows{.seed = step.seed_, .stream = RandomStream::halo_rows + 2 * k, .step = step.number_};
   RandomKey gradients = rows;
   ++gradients.stream;
   return {.rows = rows, .gradients = gradients};

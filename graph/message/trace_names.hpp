@@ -4,30 +4,16 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/message.hpp>
 
-#include <array>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-inline const char* trace_name(HaloMode mode) {
-  return std::array{"rematerialize", "sequential", "one_shot"}[static_cast<std::size_t>(mode)];
-}
-
-inline const char* trace_name(HaloFormat format) {
-  return to_string(format);
-}
-
-inline const char* trace_name(Reduce reduce) {
-  return std::array{"sum", "mean", "max", "min"}[static_cast<std::size_t>(reduce)];
-}
-
-inline const char* trace_name(MessageTarget target) {
-  return std::array{"u", "v", "e"}[static_cast<std::size_t>(target)];
-}
-
-inline const char* trace_name(Message::Op op) {
-  return std::array{"copy", "add", "sub", "mul", "div", "dot"}[static_cast<std::size_t>(op)];
+template <class Enum>
+requires std::is_enum_v<Enum>
+const char* trace_name(Enum value) {
+  return to_string(value);
 }
 
 /// The name of the enumerator with that number; "none" for -1.

@@ -86,12 +86,11 @@ Variable typed_attention(const GraphShardManager& graph, const Variable& key_val
         return CollectiveCall("typed_attention")
             .equal(graph.options())
             .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr)
-            .equal("shape of key_value", key_value.shape())
             .equal("number of types", att.num_rows())
-            .equal("wish for the gradient of key_value", key_value.requires_grad())
-            .equal("wish for the gradient of query", query.requires_grad())
-            .equal("wish for the gradient of att", att.requires_grad())
-            .equal("wish for the gradient of msg", msg.requires_grad());
+            .operand("key_value", key_value.shape(), key_value.requires_grad())
+            .operand("query", query.shape(), query.requires_grad())
+            .operand("att", att.shape(), att.requires_grad())
+            .operand("msg", msg.shape(), msg.requires_grad());
       },
       [&]() -> Variable {
         const bool recorded = recording({&key_value, &query, &att, &msg});

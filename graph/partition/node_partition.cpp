@@ -6,6 +6,7 @@
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/random/random_stream.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/partition/node_partition.hpp>
 
@@ -14,8 +15,6 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
-
-constexpr std::uint64_t partition_stream = 0x70617274;  // random stream reserved for partitions
 
 /// The ranges of ids of the parts, and the first id in each part for a node of this rank, computed from the
 /// number of this rank's nodes in each part. The owner of a part sums these numbers over the ranks.
@@ -70,7 +69,7 @@ NodePartition NodePartition::contiguous(Index num_nodes, int parts) {
 
 NodePartition NodePartition::random(Index num_nodes, int parts, std::uint64_t seed) {
   NodePartition partition(PartitionBook::even(num_nodes, parts));
-  partition.bijection_.emplace(num_nodes, RandomKey{seed, partition_stream});
+  partition.bijection_.emplace(num_nodes, RandomKey{seed, RandomStream::partition + 0});
   return partition;
 }
 

@@ -1,6 +1,7 @@
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/random/keyed_bijection.hpp>
+#include <sar/core/random/random_stream.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
@@ -9,8 +10,6 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
-
-constexpr std::uint64_t order_stream = std::uint64_t{1} << 41;
 
 Array<Index> original_ids(const GraphShardManager& graph, std::span<const Index> seeds) {
   const GraphTopology& whole = graph.topology();
@@ -52,7 +51,8 @@ SeedBatches::SeedBatches(const Communicator& comm, std::span<const Index> keys,
 void SeedBatches::start_epoch(std::uint64_t epoch, Index first_batch) {
   require<InputError>(0 <= first_batch && first_batch <= num_batches_, "there is no batch ", first_batch,
                       ", expected ", index_range(num_batches_ + 1));
-  const std::uint64_t stream = order_stream + (options_.per_rank ? static_cast<std::uint64_t>(rank_) : 0);
+  const std::uint64_t stream =
+      RandomStream::seed_order + (options_.per_rank ? static_cast<std::uint64_t>(rank_) : 0);
   const KeyedBijection place(total_, {.seed = options_.seed, .stream = stream, .step = epoch});
   std::vector<std::pair<Index, Index>> order;
   for (Index i = 0; i < std::ssize(places_); ++i)

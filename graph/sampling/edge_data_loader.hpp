@@ -3,8 +3,8 @@
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/construct/negative_sampler.hpp>
-#include <sar/graph/construct/node_pairs.hpp>
+#include <sar/graph/pairs/negative_sampler.hpp>
+#include <sar/graph/pairs/node_pairs.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 

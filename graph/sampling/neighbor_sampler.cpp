@@ -4,6 +4,7 @@
 /// at the drawn positions and replaces positions by edges 16 rows later.
 #include <sar/core/error.hpp>
 #include <sar/core/random/random.hpp>
+#include <sar/core/random/random_stream.hpp>
 #include <sar/core/rows/row_blocks.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
@@ -32,7 +33,6 @@ struct CandidateEdges {
 
 namespace {
 
-constexpr std::uint64_t sampling_stream = std::uint64_t{1} << 40;  // plus type and layer
 constexpr int bits_of_layer = 20;
 constexpr Index grain = Index{1} << 10;  // rows or edges per task
 
@@ -432,7 +432,7 @@ std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(std::span<const Ind
         graph_, seeds, static_cast<Index>(num_layers_), [&](Index layer, const Array<Index>& dst_rows) {
           const auto l = static_cast<std::size_t>(layer);
           const std::size_t types = fan_outs_.size() / num_layers_;
-          const RandomKey key{.seed = seed_, .stream = sampling_stream + l, .step = epoch};
+          const RandomKey key{.seed = seed_, .stream = RandomStream::neighbors + l, .step = epoch};
           return LayerSampler(*candidates_, whole.dst_ids(), std::span(fan_outs_).subspan(l * types, types),
                               replace_, key, excluded_edges)
               .sample(dst_rows);

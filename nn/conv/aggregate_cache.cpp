@@ -3,29 +3,15 @@
 #include <sar/graph/message/halo_step.hpp>
 #include <sar/nn/conv/aggregate_cache.hpp>
 
-#include <tuple>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
-namespace {
-
-/// Returns whether both options give sums with the same bits.
-bool add_alike(const GraphOptions& a, const GraphOptions& b) {
-  const auto bits = [](const GraphOptions& o) {
-    return std::tuple(o.mode, o.pipeline_depth, o.max_halo_bytes, o.edge_block, o.aggregate_in_double);
-  };
-  return bits(a) == bits(b);
-}
-
-}  // namespace
-
 bool AggregateCache::is_valid(const GraphShardManager& graph,
                               std::initializer_list<const Variable*> operands) const {
   for (const Variable* x : operands)
     require<InputError>(!x->requires_grad(), layer_, " with cached got features or edge weights of shape ",
                         x->shape(), " that want a gradient, expected constants");
-  if (!value_.defined() || graph_.lock() != graph.shards() || !add_alike(options_, graph.options()))
-    return false;
+  if (!value_.defined() || graph_.lock() != graph.shards() || options_ != graph.options()) return false;
   auto kept = operands_.begin();
   for (const Variable* x : operands) {
     const Tensor& before = (kept++)->tensor;

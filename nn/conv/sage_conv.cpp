@@ -1,6 +1,6 @@
-#include <sar/graph/construct/edge_sequences.hpp>
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/nn/conv/aggregate.hpp>
+#include <sar/nn/conv/edge_sequences.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
 
 #include <utility>

@@ -8,9 +8,9 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/construct/negative_sampler.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/pairs/negative_sampler.hpp>
 #include <sar/nn/links/link_predictor.hpp>
 
 #include <compare>

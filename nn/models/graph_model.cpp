@@ -44,7 +44,11 @@ ModelFile read_metadata(const Communicator& comm, const std::string& path) {
 GraphModel::GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen)
     : description_(description.checked()) {
   const ModelDescription& d = description_;
-  if (d.type == "mesh_graph_net") {
+  const ModelType& type = model_type(d.type);
+  require<InputError>(!type.has_relations, "a GraphModel of type ", d.type,
+                      ", which reads relations, expected ",
+                      model_types_where([](const ModelType& each) { return !each.has_relations; }));
+  if (!type.is_stack()) {
     mesh_.emplace(MeshGraphNetOptions{.node_feats = d.in_feats,
                                       .edge_feats = d.edge_feats,
                                       .out_feats = d.out_feats,
@@ -57,25 +61,14 @@ GraphModel::GraphModel(const ModelDescription& description, const Communicator& 
     register_module("network", *mesh_);
     return;
   }
-  const StackType& type = *std::ranges::find(stack_types(), d.type, &StackType::name);
-  const auto make = [&](const LayerSize& size) {
-    StackConvolution convolution = make_convolution(d, size, comm, gen);
-    std::unique_ptr<Module> module = std::move(convolution.module);
-    convolutions_.push_back(std::move(convolution));
-    return module;
-  };
-  stack_.emplace(type, d, layer_sizes(d, type.attends), comm, gen, make);
+  stack_.emplace(d, comm, gen);
   for (const auto& [name, part] : stack_->parts()) register_module(name, *part);
 }
 
 Variable GraphModel::operator()(const GraphShardManager& graph, const Variable& x, const Variable& edges) {
   return graph.comm().agree([&] {
     check(graph, x, edges);
-    if (mesh_) return (*mesh_)(graph, x, edges);
-    return (*stack_)(convolutions_.size(), graph, x,
-                     [this](std::size_t layer, const GraphShardManager& on, const Variable& h) {
-                       return convolutions_[layer].apply(on, h);
-                     });
+    return mesh_ ? (*mesh_)(graph, x, edges) : (*stack_)(graph, x);
   });
 }
 

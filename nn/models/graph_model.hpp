@@ -6,7 +6,6 @@
 #include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>
 #include <sar/nn/models/model_description.hpp>
-#include <sar/nn/models/stack_convolution.hpp>
 #include <sar/nn/models/weight_names.hpp>
 #include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/module.hpp>
@@ -54,7 +53,6 @@ class GraphModel : public Module {
   void check(const GraphShardManager& graph, const Variable& x, const Variable& edges) const;
 
   ModelDescription description_;
-  std::vector<StackConvolution> convolutions_;  // the stack owns their modules
   std::optional<LayerStack> stack_;
   std::optional<MeshGraphNet> mesh_;
 };

@@ -1,50 +1,47 @@
-#include <sar/autograd/ops.hpp>
-#include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/modules/relu_dropout.hpp>
 
-#include <map>
+#include <algorithm>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Adds the parameter with that name; "" adds nothing.
-void add_parameter(const Module& module, const std::string& name, std::vector<Variable>& parameters) {
-  if (name.empty()) return;
-  const std::vector<NamedParameter> all = module.named_parameters();
-  const auto found = std::ranges::find(all, name, &NamedParameter::name);
-  require(found != all.end(), "the convolution has no parameter ", name);
-  parameters.push_back(found->parameter);
-}
-
-/// Records an operation whose backward step runs after those of all operations that the tape records from now
-/// on, and clears these gradients.
-void forget_after_backward(const std::vector<Variable>& parameters) {
-  Tape* const tape = Tape::current();
-  if (tape == nullptr || parameters.empty()) return;
-  const auto at_last = std::make_shared<Gradient>(Shape{1});
-  at_last->add(Tensor::zeros({1}));  // a record runs only if its output has a gradient
-  tape->record(at_last, [parameters](const Tensor&) {
-    for (Variable parameter : parameters) parameter.zero_grad();
-  });
+/// Returns whether the first layer may cache the aggregate of its input: no dropout precedes it, and the
+/// aggregate is not wider than the layer's output, which the backward pass needs in any case.
+bool caches_input(const ModelType& type, const ModelDescription& d, const LayerSize& first) {
+  return type.caches && !(type.drops_inputs && d.dropout > 0) && first.in <= first.out();
 }
 
 }  // namespace
 
-Activation activation_of(const std::string& name) {
-  static const std::map<std::string, Activation> all{
-      {"none", [](Variable y) { return y; }},
-      {"relu", [](Variable y) { return relu(std::move(y)); }},
-      {"leaky_relu", [](Variable y) { return leaky_relu(std::move(y)); }},
-      {"elu", [](Variable y) { return elu(std::move(y)); }},
-      {"gelu", [](Variable y) { return gelu(std::move(y)); }},
-      {"silu", [](Variable y) { return silu(std::move(y)); }},
-      {"tanh", [](Variable y) { return tanh(std::move(y)); }},
-      {"sigmoid", [](Variable y) { return sigmoid(std::move(y)); }},
-      {"softplus", [](Variable y) { return softplus(std::move(y)); }},
-  };
-  return all.at(name);
+std::vector<LayerSize> layer_sizes(const ModelDescription& d) {
+  const bool attends = model_type(d.type).attends();
+  std::vector<LayerSize> sizes;
+  for (Index i = 1; i <= d.layers; ++i) {
+    const bool last = i == d.layers;
+    LayerSize& size = sizes.emplace_back();
+    size.in = i == 1 ? d.in_feats : d.hidden;
+    if (attends) size.heads = last ? d.out_heads : d.heads;
+    size.head = last ? d.out_feats : d.hidden / size.heads;
+    size.mean = last && size.heads > 1;
+    size.residual = attends && d.residual > 0 && i >= d.residual;
+  }
+  return sizes;
+}
+
+std::string describe_layers(const ModelDescription& d) {
+  std::string text = concat(d.type, ": ", d.in_feats);
+  for (const LayerSize& size : layer_sizes(d)) {
+    text += concat(" -> ", size.out());
+    if (size.heads > 1)
+      text += size.mean ? concat(" (the mean of ", size.heads, " heads)")
+                        : concat(" (", size.heads, " heads of ", size.head, ")");
+    if (size.residual) text += " + residual";
+  }
+  if (d.gcn_norm == "weights") text += ", normalized by the sums of out- and in-edge weights";
+  if (d.gcn_norm == "in_weights") text += ", normalized by the sums of in-edge weights";
+  return text;
 }
 
 Module& LayerStack::Convolutions::push_back(std::unique_ptr<Module> convolution) {
@@ -53,20 +50,24 @@ Module& LayerStack::Convolutions::push_back(std::unique_ptr<Module> convolution)
   return *modules_.back();
 }
 
-LayerStack::LayerStack(const StackType& type, const ModelDescription& d, const std::vector<LayerSize>& sizes,
-                       const Communicator& comm, Generator& gen, const Make& make)
-    : list_(type.list),
-      is_relu_(d.activation == "relu"),
+LayerStack::LayerStack(const ModelDescription& d, const Communicator& comm, Generator& gen, bool cached)
+    : is_relu_(d.activation == "relu"),
       activation_(activation_of(d.activation)),
-      input_dropout_(type.drops_inputs ? d.dropout : 0, gen) {
+      input_dropout_(model_type(d.type).drops_inputs ? d.dropout : 0, gen) {
+  const ModelType& type = model_type(d.type);
+  list_ = type.list;
+  std::vector<LayerSize> sizes = layer_sizes(d);
+  sizes.front().cached = cached && caches_input(type, d, sizes.front());
   for (const LayerSize& size : sizes) {
-    const Module& convolution = convolutions_.push_back(make(size));
-    add_parameter(convolution, type.inner_bias, normalized_biases_);
+    StackConvolution made = type.make({d, size, comm, gen});
+    Module& convolution = convolutions_.push_back(std::move(made.module));
+    calls_.push_back(std::move(made.apply));
+    if (!type.inner_bias.empty()) convolution.freeze(type.inner_bias);
     if (convolutions_.size() == sizes.size()) break;
-    // a residual connection with a projection has the bias (gatv2: one more)
-    const bool projects = size.residual && size.in != size.out();
     if (d.norm == "batch") {
-      add_parameter(convolution, projects ? "res_fc.bias" : type.bias, normalized_biases_);
+      // a residual connection with a projection has the bias (gatv2: one more)
+      const std::string bias = size.residual && size.in != size.out() ? "res_fc.bias" : type.bias;
+      if (!bias.empty()) convolution.freeze(bias);
       batch_norms_.emplace_back(d.hidden, comm);
     }
     if (d.norm == "layer") layer_norms_.emplace_back(d.hidden);
@@ -82,17 +83,22 @@ std::vector<std::pair<std::string, Module*>> LayerStack::parts() {
           {"dropouts", &dropouts_}};
 }
 
-Variable LayerStack::operator()(std::size_t layers, const LayerGraphs& graphs, const Variable& x,
-                                const Apply& apply) {
+Variable LayerStack::operator()(const LayerGraphs& graphs, const Variable& x,
+                                std::span<const Relations> relations) {
+  return after_layer(std::ssize(calls_), graphs, x, relations);
+}
+
+Variable LayerStack::after_layer(Index layer, const LayerGraphs& graphs, const Variable& x,
+                                 std::span<const Relations> relations) {
+  static const Relations none;
   const Transaction transaction;
-  forget_after_backward(normalized_biases_);
   Variable h = input_dropout_.is_active() ? input_dropout_(x, graphs[0].src_ids()) : x;
   for (std::size_t i = 0;; ++i) {
     const GraphShardManager& graph = graphs[i];
-    h = apply(i, graph, h);
-    if (i + 1 == convolutions_.size()) return h;
+    h = calls_[i](graph, h, relations.empty() ? none : relations[std::min(i, relations.size() - 1)]);
+    if (i + 1 == calls_.size()) return h;
     h = between(i, graph, std::move(h));
-    if (i + 1 == layers) return h;
+    if (static_cast<Index>(i + 1) == layer) return h;
   }
 }
 

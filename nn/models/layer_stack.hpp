@@ -3,7 +3,7 @@
 
 #include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/nn/models/model_description.hpp>
-#include <sar/nn/models/stack_convolution.hpp>
+#include <sar/nn/models/relations.hpp>
 #include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/layer_norm.hpp>
@@ -13,15 +13,18 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns the function for the activation of a checked description, one of ModelDescription::activations().
-/// Local.
-[[nodiscard]] Activation activation_of(const std::string& name);
+/// Returns the sizes of a stack's layers, from the first to the last; no layer is cached. Local.
+[[nodiscard]] std::vector<LayerSize> layer_sizes(const ModelDescription& description);
+
+/// Returns a summary of a stack, such as "gat: 1433 -> 64 (8 heads of 8) -> 7 (the mean of 8 heads)". Local.
+[[nodiscard]] std::string describe_layers(const ModelDescription& description);
 
 /// Computes L layers with the activation f. With h = x before the first layer, for l = 0 .. L - 2:
 ///
@@ -29,8 +32,10 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 ///     y = conv_{L - 1}(h)
 ///
-/// norm is batch norm over the rows of all ranks, layer norm, or none. For types that drop inputs, x passes
-/// through a dropout first. The stack is not a module itself; the module that owns it registers its parts():
+/// norm is batch norm over the rows of all ranks, layer norm, or none. A bias that a batch norm cancels is
+/// frozen: its gradient is zero up to rounding, which Adam would scale to full steps. For types that drop
+/// inputs, x passes through a dropout first. The stack is not a module itself; the module that owns it
+/// registers its parts():
 ///
 ///     input_dropout          before the first convolution, for types that drop inputs
 ///     convs or layers        the convolutions, "0", "1", ...
@@ -38,23 +43,23 @@ namespace sar { inline namespace SAR_PRECISION {
 ///     dropouts
 class LayerStack : NonCopyable {
  public:
-  /// Creates the convolution of a layer.
-  using Make = std::function<std::unique_ptr<Module>(const LayerSize&)>;
-  /// Computes a layer, numbered from 0: x [local sources, in] -> [local destinations, out].
-  using Apply = std::function<Variable(std::size_t layer, const GraphShardManager&, const Variable& x)>;
-
-  /// Reads norm, activation, dropout and hidden of a checked description. `sizes` has at least one layer.
-  /// Local.
-  LayerStack(const StackType& type, const ModelDescription& description, const std::vector<LayerSize>& sizes,
-             const Communicator& comm, Generator& gen, const Make& make);
+  /// `description` is a checked one of a stack. With `cached`, the first layer caches the aggregate of its
+  /// input if the type has this option, no dropout precedes it and the aggregate is not wider than its
+  /// output. Throws InputError as the convolution does. Local.
+  LayerStack(const ModelDescription& description, const Communicator& comm, Generator& gen,
+             bool cached = false);
 
   /// Returns names and modules to register. The modules live as long as this object.
   [[nodiscard]] std::vector<std::pair<std::string, Module*>> parts();
 
-  /// Applies the first `layers` convolutions: x [local sources of the first graph, in] -> [local destinations
-  /// of the last of their graphs, out]. The last one of them is followed by norm, activation and dropout
-  /// unless it is the last of the stack. Errors are those of `apply`. Collective.
-  Variable operator()(std::size_t layers, const LayerGraphs& graphs, const Variable& x, const Apply& apply);
+  /// x [local sources of the first graph, in] -> [local destinations of the last graph, out]. `relations`: of
+  /// the graph, or of each message flow graph; for types with relations only. Collective.
+  Variable operator()(const LayerGraphs& graphs, const Variable& x,
+                      std::span<const Relations> relations = {});
+  /// Returns the output of layer `layer`, counted from 1, which is the input of the next convolution.
+  /// Collective.
+  Variable after_layer(Index layer, const LayerGraphs& graphs, const Variable& x,
+                       std::span<const Relations> relations = {});
 
  private:
   /// Like ModuleList, but for modules of any class.
@@ -75,12 +80,10 @@ class LayerStack : NonCopyable {
   Activation activation_;
   Dropout input_dropout_;
   Convolutions convolutions_;
+  std::vector<decltype(StackConvolution::apply)> calls_;  // of each convolution
   ModuleList<DistributedBN1D> batch_norms_;
   ModuleList<LayerNorm> layer_norms_;
   ModuleList<Dropout> dropouts_;
-  /// Biases that a batch norm cancels. Their gradients are zero up to rounding, which Adam would scale to
-  /// full steps; they therefore get no gradient.
-  std::vector<Variable> normalized_biases_;
 };
 
 }}  // namespace sar

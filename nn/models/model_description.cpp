@@ -1,3 +1,4 @@
+#include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/json_value.hpp>
 #include <sar/nn/models/model_description.hpp>
@@ -6,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -27,10 +29,33 @@ std::string alternatives(const Names& names) {
   return text;
 }
 
-/// A JSON key, the network types that read it, and the member that it sets.
+/// Returns null if there is no such type.
+const ModelType* find_type(const std::string& name) {
+  const auto& types = model_types();
+  const auto found = std::ranges::find(types, name, &ModelType::name);
+  return found == types.end() ? nullptr : &*found;
+}
+
+using NamedActivation = std::pair<std::string, Activation>;
+
+const std::vector<NamedActivation>& named_activations() {
+  static const std::vector<NamedActivation> all{
+      {"none", [](Variable y) { return y; }},
+      {"relu", [](Variable y) { return relu(std::move(y)); }},
+      {"leaky_relu", [](Variable y) { return leaky_relu(std::move(y)); }},
+      {"elu", [](Variable y) { return elu(std::move(y)); }},
+      {"gelu", [](Variable y) { return gelu(std::move(y)); }},
+      {"silu", [](Variable y) { return silu(std::move(y)); }},
+      {"tanh", [](Variable y) { return tanh(std::move(y)); }},
+      {"sigmoid", [](Variable y) { return sigmoid(std::move(y)); }},
+      {"softplus", [](Variable y) { return softplus(std::move(y)); }},
+  };
+  return all;
+}
+
+/// A JSON key and the member that it sets.
 struct Key {
   const char* name;
-  Names types;  // empty: all types
   std::function<void(ModelDescription&, const JsonValue&)> read;
   std::function<OrderedJson(const ModelDescription&)> write;
   bool is_required = false;
@@ -38,51 +63,46 @@ struct Key {
 
 /// A key of a member, whose JSON value `get` reads.
 template <class T, class Get>
-Key key(const char* name, Names types, T ModelDescription::*member, Get get, bool is_required = false) {
-  return {name, std::move(types),
-          [=](ModelDescription& d, const JsonValue& v) { d.*member = std::invoke(get, v); },
+Key key(const char* name, T ModelDescription::*member, Get get, bool is_required = false) {
+  return {name, [=](ModelDescription& d, const JsonValue& v) { d.*member = std::invoke(get, v); },
           [=](const ModelDescription& d) -> OrderedJson { return d.*member; }, is_required};
 }
 
 const std::vector<Key>& keys() {
   using D = ModelDescription;
   using J = JsonValue;
-  static const Names stacks{"sage", "gcn", "gat", "gatv2", "gin"}, attending{"gat", "gatv2"},
-      mesh{"mesh_graph_net"};
   static const std::vector<Key> all{
-      key("type", {}, &D::type, &J::text, true),
-      key("in_feats", {}, &D::in_feats, &J::integer, true),
-      key("hidden", {}, &D::hidden, &J::integer),
-      key("out_feats", {}, &D::out_feats, &J::integer, true),
-      key("layers", {}, &D::layers, &J::integer),
-      key("norm", stacks, &D::norm, &J::text),
-      key("activation", {}, &D::activation, &J::text),
-      key("dropout", stacks, &D::dropout, &J::number),
-      key("aggregator", {"sage", "gin"}, &D::aggregator, &J::text),
-      key("gcn_norm", {"gcn"}, &D::gcn_norm, &J::text),
-      key("heads", attending, &D::heads, &J::integer),
-      key("out_heads", attending, &D::out_heads, &J::integer),
-      key("attention_dropout", attending, &D::attention_dropout, &J::number),
-      key("residual", attending, &D::residual,  // a number, or a boolean as 1 or 0
+      key("type", &D::type, &J::text, true),
+      key("in_feats", &D::in_feats, &J::integer, true),
+      key("hidden", &D::hidden, &J::integer),
+      key("out_feats", &D::out_feats, &J::integer, true),
+      key("layers", &D::layers, &J::integer),
+      key("norm", &D::norm, &J::text),
+      key("activation", &D::activation, &J::text),
+      key("dropout", &D::dropout, &J::number),
+      key("aggregator", &D::aggregator, &J::text),
+      key("gcn_norm", &D::gcn_norm, &J::text),
+      key("heads", &D::heads, &J::integer),
+      key("out_heads", &D::out_heads, &J::integer),
+      key("attention_dropout", &D::attention_dropout, &J::number),
+      key("residual", &D::residual,  // a number, or a boolean as 1 or 0
           [](const J& v) { return v.is_boolean() ? Index{v.flag()} : v.integer(); }),
-      key("edge_feats", mesh, &D::edge_feats, &J::integer, true),
-      key("mlp_layers", mesh, &D::mlp_layers, &J::integer),
-      key("normalize", mesh, &D::normalize, &J::flag),
-      key("weights", {}, &D::weights, &J::text),
+      key("edge_feats", &D::edge_feats, &J::integer, true),
+      key("mlp_layers", &D::mlp_layers, &J::integer),
+      key("normalize", &D::normalize, &J::flag),
+      key("weights", &D::weights, &J::text),
   };
   return all;
 }
 
-bool reads(const Key& key, const std::string& type) {
-  return key.types.empty() || has(key.types, type);
+bool reads(const std::string& type, const std::string& key) {
+  static const Names of_all_types{"type",   "in_feats",   "hidden", "out_feats",
+                                  "layers", "activation", "weights"};
+  return has(of_all_types, key) || model_type(type).reads(key);
 }
 
-bool reads(const std::string& type, const std::string& name) {
-  return std::ranges::any_of(keys(), [&](const Key& key) { return key.name == name && reads(key, type); });
-}
-
-void require_type(const std::string& type, const std::string& where) {
-  require<InputError>(has(ModelDescription::types(), type), where, ".type is '", type, "', expected ",
+void require_type(bool is_type, const std::string& type, const std::string& where) {
+  require<InputError>(is_type, where, ".type is '", type, "', expected ",
                       alternatives(ModelDescription::types()));
 }
 
@@ -98,27 +118,48 @@ void require_known_keys(const JsonValue& file, const std::string& type) {
     if (name == version_key || reads(type, name)) continue;
     Names expected{version_key};
     for (const Key& key : keys())
-      if (reads(key, type)) expected.push_back(key.name);
+      if (reads(type, key.name)) expected.push_back(key.name);
     throw InputError(concat(file.place(), " has the key '", name, "', which a network of type ", type,
                             " has not, expected ", alternatives(expected)));
   }
 }
 
-Names aggregators(const std::string& type) {
-  return type == "gin" ? Names{"sum", "mean", "max", "min"} : Names{"mean", "gcn", "pool", "lstm"};
-}
-
 }  // namespace
 
+const ModelType& model_type(const std::string& name) {
+  const ModelType* const found = find_type(name);
+  require<InputError>(found != nullptr, "there is no model ", name);
+  return *found;
+}
+
+std::string model_types_where(const std::function<bool(const ModelType&)>& holds) {
+  Names names;
+  for (const ModelType& type : model_types())
+    if (holds(type)) names.push_back(type.name);
+  return alternatives(names);
+}
+
 const std::vector<std::string>& ModelDescription::types() {
-  static const Names names{"sage", "gcn", "gat", "gatv2", "gin", "mesh_graph_net"};
+  static const Names names = [] {
+    Names described;
+    for (const ModelType& type : model_types())
+      if (!type.has_relations) described.push_back(type.name);
+    return described;
+  }();
   return names;
 }
 
 const std::vector<std::string>& ModelDescription::activations() {
-  static const Names names{"none", "relu", "leaky_relu", "elu",     "gelu",
-                           "silu", "tanh", "sigmoid",    "softplus"};
+  static const Names names = [] {
+    Names all;
+    for (const auto& [name, function] : named_activations()) all.push_back(name);
+    return all;
+  }();
   return names;
+}
+
+Activation activation_of(const std::string& name) {
+  return std::ranges::find(named_activations(), name, &NamedActivation::first)->second;
 }
 
 const std::vector<std::string>& ModelDescription::gcn_norms() {
@@ -131,10 +172,10 @@ ModelDescription ModelDescription::from_json(const std::string& text, const std:
   require_version(file);
   ModelDescription d;
   d.type = file.at("type").text();
-  require_type(d.type, where);
+  require_type(has(types(), d.type), d.type, where);
   require_known_keys(file, d.type);
   for (const Key& key : keys())
-    if (reads(key, d.type) && (key.is_required || file.has(key.name))) key.read(d, file.at(key.name));
+    if (reads(d.type, key.name) && (key.is_required || file.has(key.name))) key.read(d, file.at(key.name));
   d = d.checked(where);
   if (d.type == "gcn" && !file.has("gcn_norm")) d.gcn_norm.clear();
   return d;
@@ -145,23 +186,23 @@ std::string ModelDescription::to_json() const {
   OrderedJson json;
   json[version_key] = version;
   for (const Key& key : keys())
-    if (reads(key, type) && (std::string(key.name) != "weights" || !weights.empty()))
+    if (reads(type, key.name) && (std::string(key.name) != "weights" || !weights.empty()))
       json[key.name] = key.write(d);
   return json.dump();
 }
 
 void add_arguments(CollectiveCall& call, const ModelDescription& description) {
   for (const Key& key : keys())
-    if (reads(key, description.type)) call.equal(key.name, key.write(description).dump());
+    if (reads(description.type, key.name)) call.equal(key.name, key.write(description).dump());
 }
 
 ModelDescription ModelDescription::checked(const std::string& where) const {
-  require_type(type, where);
+  const ModelType* const row = find_type(type);
+  require_type(row != nullptr, type, where);
   ModelDescription d = *this;
-  const bool has_heads = reads(type, "heads");
   if (d.norm.empty()) d.norm = "none";
-  if (d.activation.empty()) d.activation = has_heads ? "elu" : "relu";
-  if (d.aggregator.empty()) d.aggregator = aggregators(type)[0];
+  if (d.activation.empty()) d.activation = row->attends() ? "elu" : "relu";
+  if (d.aggregator.empty() && !row->aggregators.empty()) d.aggregator = row->aggregators[0];
   if (type == "gcn" && d.gcn_norm.empty()) d.gcn_norm = gcn_norms()[0];
   const auto number = [&](const char* key, Index value, Index low = 1, Index high = most_features) {
     require<InputError>(!reads(type, key) || (low <= value && value <= high), where, ".", key, " is ", value,
@@ -178,7 +219,7 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   number("in_feats", in_feats);
   number("hidden", hidden);
   number("out_feats", out_feats);
-  number("layers", layers, type == "mesh_graph_net" ? 0 : 1, max_layers);
+  number("layers", layers, row->is_stack() ? 1 : 0, max_layers);
   number("edge_feats", edge_feats);
   number("mlp_layers", mlp_layers, 1, max_layers);
   number("heads", heads);
@@ -188,9 +229,9 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   share("attention_dropout", attention_dropout);
   name("norm", d.norm, {"none", "batch", "layer"});
   name("activation", d.activation, activations());
-  name("aggregator", d.aggregator, aggregators(type));
+  name("aggregator", d.aggregator, row->aggregators);
   name("gcn_norm", d.gcn_norm, gcn_norms());
-  require<InputError>(!has_heads || hidden % heads == 0, where, ".hidden is ", hidden,
+  require<InputError>(!row->attends() || hidden % heads == 0, where, ".hidden is ", hidden,
                       ", expected a multiple of .heads, ", heads);
   require<InputError>(edge_feats == 0 || reads(type, "edge_feats"), where, ".edge_feats is ", edge_feats,
                       ", expected 0 for a network of type ", type, ", which reads no rows of edges");

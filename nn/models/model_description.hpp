@@ -3,7 +3,11 @@
 
 #include <sar/comm/collective_call.hpp>
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/graph/hetero/edge_type.hpp>
+#include <sar/nn/models/model_type.hpp>
+#include <sar/nn/modules/row_function.hpp>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,7 +22,7 @@ namespace sar { inline namespace SAR_PRECISION {
 struct ModelDescription {
   static constexpr Index max_layers = 10'000;
 
-  std::string type = "sage";     ///< one of types()
+  std::string type = "sage";     ///< one of types(), or a type with relations of model_types()
   Index in_feats = 0;            ///< width of the node features
   Index hidden = 64;             ///< width between layers: heads * features of a head
   Index out_feats = 0;           ///< width of the result
@@ -38,6 +42,12 @@ struct ModelDescription {
   bool normalize = false;        ///< mesh_graph_net: normalize features and results by running statistics
   std::string weights = {};      ///< in a .json file: path of the weight file, relative to the .json file
 
+  // Types with relations, for LayerStack and the programs only:
+  Index num_bases = 0;  ///< rgcn: matrices that the edge types share; 0: one for each type
+  Index num_rels = 0;   ///< rgcn: edge types
+  std::vector<std::string> node_types = {};  ///< of the graph
+  std::vector<EdgeType> edge_types = {};
+
   /// Parses a description. Throws InputError for text that is not JSON, another format version, keys that are
   /// missing, unknown or of another network type, and values that checked() rejects. The message begins with
   /// `where` and names the key, the given value and the expected one. `gcn_norm` stays empty if it is not
@@ -52,11 +62,24 @@ struct ModelDescription {
   /// width that is not a multiple of the heads.
   [[nodiscard]] ModelDescription checked(const std::string& where = "the description") const;
 
-  /// Return the valid values of `type`, `activation` and `gcn_norm`.
+  /// Return the values of `type` that have a JSON description, and the valid values of `activation` and
+  /// `gcn_norm`.
   [[nodiscard]] static const std::vector<std::string>& types();
   [[nodiscard]] static const std::vector<std::string>& activations();
   [[nodiscard]] static const std::vector<std::string>& gcn_norms();
 };
+
+/// Returns all types, in the order in which they are listed for users.
+[[nodiscard]] const std::vector<ModelType>& model_types();
+
+/// Returns the type with this name. Throws InputError if there is none.
+[[nodiscard]] const ModelType& model_type(const std::string& name);
+
+/// Returns the names of the types for which `holds` is true, as "gat, gatv2 or hgt".
+[[nodiscard]] std::string model_types_where(const std::function<bool(const ModelType&)>& holds);
+
+/// Returns the function of a valid `activation`.
+[[nodiscard]] Activation activation_of(const std::string& name);
 
 /// Key of the description in the metadata of a .safetensors file.
 inline constexpr const char* model_key = "sar.model";

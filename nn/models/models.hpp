@@ -11,12 +11,14 @@
 #include <sar/nn/models/gcn_norm.hpp>
 #include <sar/nn/models/graph_model.hpp>
 #include <sar/nn/models/label_propagation.hpp>
+#include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/painn.hpp>
 #include <sar/nn/models/painn_conv.hpp>
 #include <sar/nn/models/predictor.hpp>
 #include <sar/nn/models/propagation.hpp>
+#include <sar/nn/models/relations.hpp>
 #include <sar/nn/models/sign.hpp>
 #include <sar/nn/models/weight_file.hpp>
 #include <sar/sar.hpp>

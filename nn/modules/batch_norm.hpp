@@ -33,8 +33,7 @@ struct BatchNormOptions {
 /// rank with fewer than two rows does not update them.
 ///
 /// Normalization cancels the bias of a preceding layer. The gradient of that bias is zero up to rounding,
-/// which Adam scales to full steps. Leave such a bias out, or clear its gradient with zero_grad() before
-/// gather_grads.
+/// which Adam scales to full steps. Leave such a bias out, or freeze() it.
 ///
 /// Collective in training unless local: one all_gather in the forward pass, one all_reduce in the backward
 /// pass. A rank may have no rows.

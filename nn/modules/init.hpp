@@ -3,6 +3,7 @@
 
 #include <sar/core/memory/transaction.hpp>
 #include <sar/core/random/random.hpp>
+#include <sar/core/random/random_stream.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 #include <cstdint>
@@ -21,12 +22,10 @@ class Generator {
  public:
   explicit Generator(std::uint64_t seed) : seed_(seed) {}
   /// Returns a stream that no other module has, at step 0.
-  RandomKey next_stream() { return {seed_, first_stream + count_.change()++, 0}; }
+  RandomKey next_stream() { return {seed_, RandomStream::modules + count_.change()++, 0}; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
 
  private:
-  // Streams of modules start far above the small numbers that a program may use with the same seed.
-  static constexpr std::uint64_t first_stream = std::uint64_t{1} << 32;
   std::uint64_t seed_;
   Recoverable<std::uint64_t> count_;
 };

@@ -68,6 +68,17 @@ void Module::set_buffer(const std::string& name, const Tensor& value) {
   set_entry(named_buffers(), "buffer", name, value);
 }
 
+void Module::freeze(const std::string& name) {
+  for (const auto& [entry, parameter] : parameters_)
+    if (entry == name) {
+      *parameter = parameter->detach();
+      return;
+    }
+  for (const auto& [prefix, module] : modules_)
+    if (name.starts_with(prefix + ".")) return module->freeze(name.substr(prefix.size() + 1));
+  throw InputError(concat("the model has no parameter '", name, "'"));
+}
+
 void Module::train(bool training) {
   training_ = training;
   for (const auto& [name, module] : modules_) module->train(training);

@@ -63,6 +63,10 @@ class Module : NonCopyable {
   void set_parameter(const std::string& name, const Tensor& value);
   void set_buffer(const std::string& name, const Tensor& value);
 
+  /// Makes the parameter `name` a constant: it gets no gradient, and optimizers leave it as it is. Call it
+  /// before the parameter is used. Throws InputError if the name is unknown.
+  void freeze(const std::string& name);
+
   /// Switches this module and all its descendants to training mode (the default) or evaluation mode.
   void train(bool training = true);
   void eval() { train(false); }

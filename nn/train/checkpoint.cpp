@@ -87,18 +87,18 @@ void require_next(const std::string& directory, int epoch) {
 
 /// The complete checkpoints beside a damaged one: "; complete are ...".
 std::string others(const std::string& damaged) {
-  std::string names;
+  std::vector<std::string> complete;
   const std::string directory = fs::path(damaged).parent_path().string();
   on_files(directory, [&] {
     for (const auto& [epoch, path] : checkpoints_in(directory.empty() ? "." : directory)) try {
         std::error_code absent;
         if (fs::equivalent(path, damaged, absent)) continue;
         SafetensorsFile(path).verify_checksum();
-        names += (names.empty() ? "" : ", ") + path;
+        complete.push_back(path);
       } catch (const InputError&) {  // this one is damaged as well
       }
   });
-  return names.empty() ? "; there is no other complete checkpoint" : "; complete are: " + names;
+  return complete.empty() ? "; there is no other complete checkpoint" : "; complete are: " + joined(complete);
 }
 
 /// What the metadata of a checkpoint say.

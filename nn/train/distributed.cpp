@@ -1,5 +1,7 @@
-#include <sar/comm/distributed.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/random/mix.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/trace/trace.hpp>
 #include <sar/nn/train/distributed.hpp>
 
 #include <cstring>
@@ -24,6 +26,20 @@ std::string description(const Module& module) {
   return text;
 }
 
+/// Throws ShapeError if the ranks' parameters have different shapes. Called inside agree(). Collective.
+void require_equal_shapes(const Communicator& comm, const std::vector<Variable>& parameters) {
+  std::uint64_t digest = hash_start;
+  for (const Variable& parameter : parameters) {
+    digest = with_word(digest, static_cast<std::uint64_t>(parameter.shape().dims()));
+    for (int d = 0; d < parameter.shape().dims(); ++d)
+      digest = with_word(digest, static_cast<std::uint64_t>(parameter.shape()[d]));
+  }
+  if (comm.all_equal(static_cast<std::int64_t>(digest), "gather_grads")) return;
+  const std::string mine = joined(parameters, &Variable::shape), root = comm.broadcast(mine, 0);
+  require<ShapeError>(mine == root, "gather_grads got parameters of shapes ", mine, ", expected ", root,
+                      " as on rank 0");
+}
+
 /// Throws InputError if the ranks' models differ. Called inside agree(). Collective.
 void require_equal_models(const Communicator& comm, const Module& module) {
   const std::string mine = description(module);
@@ -44,49 +60,57 @@ void compare_params(const Communicator& comm, const Module& module) {
       for (std::size_t i = 0; i < mine.size(); ++i)
         require<InputError>(std::memcmp(&mine[i], &root.values()[i], sizeof(real)) == 0, "parameter ", name,
                             ": element ", i, " is ",
-                            std::setprecision(std::numeric_limits<real>::max_digits10), mine[i],
-                            " on rank ", comm.rank(), ", ", root.values()[i], " on rank 0");
+                            std::setprecision(std::numeric_limits<real>::max_digits10), mine[i], " on rank ",
+                            comm.rank(), ", ", root.values()[i], " on rank 0");
     }
   });
 }
 
 void gather_grads(const Communicator& comm, Module& module, bool average) {
   if (comm.debug()) compare_params(comm, module);
+  const TraceScope scope("gather_grads", TraceKind::communication);
   comm.agree([&] {
     std::vector<Variable> parameters = module.parameters();
     std::erase_if(parameters, [](const Variable& parameter) { return !parameter.requires_grad(); });
+    if (parameters.empty() || comm.size() == 1) return;
+    const CallScope compared(comm, CollectiveCall("gather_grads").equal("average", average));
+    require_equal_shapes(comm, parameters);
 
-    // Pack all gradients, followed by one value per parameter that counts the ranks with a gradient.
-    std::vector<Tensor> sums;
-    std::vector<real> has_gradient;
-    for (const Variable& parameter : parameters) {
-      Tensor gradient = parameter.gradient()->take();
-      has_gradient.push_back(gradient.defined() ? 1 : 0);
-      if (!gradient.defined()) {
-        gradient = Tensor::zeros(parameter.shape());
-      } else if (!gradient.unique()) {
-        gradient = gradient.clone();  // two parameters may share the memory of their gradient
+    // All gradients, followed by one value per parameter that counts the ranks with a gradient.
+    Index values = 0;
+    for (const Variable& parameter : parameters) values += parameter.value().size();
+    Tensor sums = Tensor::zeros({values + std::ssize(parameters)});
+    real* const has_gradient = sums.data() + values;
+    Index begin = 0;
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
+      const Index end = begin + parameters[k].value().size();
+      if (const Tensor gradient = parameters[k].gradient()->take(); gradient.defined()) {
+        sums.slice_rows(begin, end).copy_from(gradient.reshape({gradient.size()}));
+        has_gradient[k] = 1;
       }
-      sums.push_back(std::move(gradient));
+      begin = end;
     }
-    if (parameters.empty()) return;
-    sums.push_back(Tensor::from({static_cast<Index>(parameters.size())}, has_gradient));
-    gather_grads(comm, std::span<Tensor>(sums), average);
-
-    const Tensor on_some_rank = std::move(sums.back());
-    for (std::size_t k = 0; k < parameters.size(); ++k)
-      if (on_some_rank.data()[k] > 0) parameters[k].gradient()->add(std::move(sums[k]));
+    comm.all_reduce(sums.values());
+    if (average) binary(BinaryOp::div, sums, Tensor::full({1}, static_cast<real>(comm.size())), sums);
+    begin = 0;
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
+      const Index end = begin + parameters[k].value().size();
+      if (has_gradient[k] > 0)
+        parameters[k].gradient()->add(sums.slice_rows(begin, end).reshape(parameters[k].shape()).clone());
+      begin = end;
+    }
   });
 }
 
 void sync_params(const Communicator& comm, Module& module) {
+  const TraceScope scope("sync_params", TraceKind::communication);
   comm.agree([&] {
     require_equal_models(comm, module);
     std::vector<Tensor> tensors;
     for (const NamedParameter& named : module.named_parameters()) tensors.push_back(named.parameter.value());
     for (const NamedBuffer& named : module.named_buffers()) tensors.push_back(named.tensor);
     for (const Tensor& tensor : tensors) tensor.save();
-    sync_params(comm, std::span<Tensor>(tensors));
+    for (Tensor& tensor : tensors) comm.broadcast(tensor.values(), 0);
     for (const NamedCounter& named : module.named_counters()) {
       std::uint64_t value = *named.value;
       comm.broadcast(std::span(&value, 1), 0);

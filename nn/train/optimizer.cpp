@@ -29,7 +29,6 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, double lr, double w
   for (const NamedParameter& named : parameters) {
     const std::string& name = named.name;
     const Variable& parameter = named.parameter;
-    require<InputError>(parameter.requires_grad(), "the parameter '", name, "' wants no gradient");
     require<InputError>(!parameter.value().read_only(), "the parameter '", name,
                         "' is in memory that was borrowed for reading, expected memory that can be written");
     const bool decays = decay_only.empty() || std::ranges::any_of(decay_only, [&](const auto& selected) {

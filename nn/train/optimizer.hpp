@@ -48,12 +48,12 @@ class Optimizer : NonCopyable {
     Variable parameter;
     double weight_decay = 0;
     Recoverable<std::uint64_t> steps;  ///< including the current one
-    std::vector<Tensor> state;  ///< one tensor per name in state_names, of the parameter's shape
+    std::vector<Tensor> state;         ///< one tensor per name in state_names, of the parameter's shape
   };
 
   /// `decay_only` lists the parameters with weight decay: a parameter, or a module that contains it
   /// ("layers.0" for "layers.0.weight"). If it is empty, all parameters decay. Throws InputError if a name
-  /// matches nothing or a parameter does not require a gradient.
+  /// matches nothing or a parameter is in read-only memory.
   Optimizer(std::vector<NamedParameter> parameters, double lr, double weight_decay,
             const std::vector<std::string>& decay_only, std::vector<std::string> state_names);
 

@@ -3,6 +3,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file_name.hpp>
 #include <sar/core/number_text.hpp>
+#include <sar/core/random/mix.hpp>
 #include <sar/core/rows/optimizer_step.hpp>
 #include <sar/core/rows/rows.hpp>
 #include <sar/core/threads/parallel.hpp>
@@ -52,7 +53,7 @@ std::uint64_t checksum_of(const Communicator& comm, const Tensor& rows, std::spa
   for (Index i = 0; i < rows.num_rows(); ++i) {
     auto hash = static_cast<std::uint64_t>(ids[i]);
     for (Index j = 0; j < rows.row_size(); ++j) {
-      hash = (hash ^ std::bit_cast<Bits>(rows.row(i)[j])) * 0x9e3779b97f4a7c15;  // odd: one to one
+      hash = (hash ^ std::bit_cast<Bits>(rows.row(i)[j])) * golden_ratio;  // odd: one to one
       hash ^= hash >> 32;
     }
     sum += hash;

@@ -1,7 +1,5 @@
 #include "failures/argument_calls.hpp"
 
-#include <sar/comm/distributed.hpp>
-
 namespace sar::test {
 namespace {
 
@@ -118,13 +116,6 @@ void add_modules(ArgumentCalls& calls, const Communicator& comm) {
       [](Scene& s, bool average) {
         Linear linear(2, 1, s.gen);
         gather_grads(s.comm, linear, average);
-      },
-      Values<bool>{"average", false, true});
-  add(
-      calls, comm, "comm/distributed.hpp gather_grads",
-      [](Scene& s, bool average) {
-        std::vector<Tensor> grads{Tensor::zeros({3})};
-        gather_grads(s.comm, std::span<Tensor>(grads), average);
       },
       Values<bool>{"average", false, true});
 }

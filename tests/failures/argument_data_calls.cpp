@@ -8,7 +8,7 @@ namespace {
 void add_samples(ArgumentCalls& calls, const Communicator& comm) {
   using Ids = std::vector<Index>;
   add(
-      calls, comm, "graph/construct/negative_sampler.hpp NegativeSampler",
+      calls, comm, "graph/pairs/negative_sampler.hpp NegativeSampler",
       [](Scene& s, Index k, std::uint64_t seed, bool loops) {
         const NegativeSampler made(s.graph, {.k = k, .seed = seed, .exclude_self_loops = loops});
       },
@@ -16,16 +16,16 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       Values<bool>{"exclude_self_loops", false, true});
   const Values<std::uint64_t> epoch{"epoch", 0, 1};
   add(
-      calls, comm, "graph/construct/negative_sampler.hpp NegativeSampler::global_uniform",
+      calls, comm, "graph/pairs/negative_sampler.hpp NegativeSampler::global_uniform",
       [](Scene& s, std::uint64_t e) {
         (void)NegativeSampler(s.graph).global_uniform(Ids{4, 5}, e);
       },
       epoch);
   add(
-      calls, comm, "graph/construct/negative_sampler.hpp NegativeSampler::per_source",
+      calls, comm, "graph/pairs/negative_sampler.hpp NegativeSampler::per_source",
       [](Scene& s, std::uint64_t e) { (void)NegativeSampler(s.graph).per_source(Ids{1}, Ids{4}, e); }, epoch);
   add(
-      calls, comm, "graph/construct/negative_sampler.hpp NegativeSampler::replaced_end",
+      calls, comm, "graph/pairs/negative_sampler.hpp NegativeSampler::replaced_end",
       [](Scene& s, std::uint64_t e) {
         const std::vector<RelationEnds> may_be{{0, scene_nodes, 0, scene_nodes}};
         (void)NegativeSampler(s.graph).replaced_end(Ids{1}, Ids{2}, Ids{0}, Ids{4}, may_be, e);
@@ -205,17 +205,16 @@ std::map<std::string, std::string> functions_without_arguments() {
   const std::string none = "no argument must be equal but the objects";
   return {{"comm/communicator.hpp ", by_length},
           {"comm/broadcast_texts.hpp ", by_length},
-          {"comm/distributed.hpp sync_params", by_length},
           {"comm/environment.hpp default_num_threads", none},
           {"comm/files/", of_rows},
           {"comm/rows/", of_rows},
           {"comm/trace.hpp ", "each rank writes its part"},
-          {"graph/construct/edge_set.hpp ", of_rows},
-          {"graph/construct/pair_candidates.hpp ", of_rows},
+          {"graph/pairs/edge_set.hpp ", of_rows},
+          {"graph/pairs/pair_candidates.hpp ", of_rows},
           {"graph/data/labelled_nodes.hpp ", of_rows},
           {"graph/construct/hetero_block.hpp HeteroBlock", none},
           {"graph/construct/host_hetero_graph.hpp ", "tests/graph/construct/host_hetero_graph_test.cpp"},
-          {"graph/construct/node_pairs.hpp ", of_rows},
+          {"graph/pairs/node_pairs.hpp ", of_rows},
           {"graph/data/distributed_data.hpp ", of_rows},
           {"graph/data/generate/words.hpp words_source", none},
           {"graph/data/graph_source.hpp ", of_rows},

@@ -1,7 +1,6 @@
 #include "failures/scene.hpp"
 
 #include <sar/comm/broadcast_texts.hpp>
-#include <sar/comm/distributed.hpp>
 #include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/comm/trace.hpp>
 
@@ -180,24 +179,6 @@ std::vector<Call> communication_calls(const Communicator& comm, const std::strin
       });
   add_distributed_tensor(calls, comm);
   add_distributed_data(calls, comm);
-  for (const bool gradients : {false, true})
-    add_maker<double>(
-        calls, gradients ? "comm/distributed.hpp gather_grads" : "comm/distributed.hpp sync_params",
-        !gradients,
-        [=](bool wrong) {
-          auto tensors = std::make_shared<std::vector<Tensor>>();
-          tensors->push_back(scene_values({3, 2}, own));
-          tensors->push_back(scene_values({4 + (wrong ? 1 : 0)}, own));
-          return [=] {
-            if (gradients)
-              gather_grads(comm, std::span<Tensor>(*tensors));
-            else
-              sync_params(comm, std::span<Tensor>(*tensors));
-            return static_cast<double>(tensors->front().data()[1]);
-          };
-        },
-        [](double value) { return std::vector<double>{value}; });
-  calls[calls.size() - 2].compares = true;
   add_maker<bool>(
       calls, "comm/trace.hpp Trace, comm/trace.hpp Trace::write", false,
       [=](bool) {

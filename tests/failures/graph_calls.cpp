@@ -432,17 +432,17 @@ void add_pairs(std::vector<Call>& calls, const Communicator& comm) {
   const PartitionBook book = PartitionBook::even(scene_nodes, comm.size());
   const Ids src{3, 17, 0, 3}, dst{1, 2, 9, 1};
   add_maker<NodePairs>(
-      calls, "graph/construct/node_pairs.hpp NodePairs", true,
+      calls, "graph/pairs/node_pairs.hpp NodePairs", true,
       [=](bool wrong) {
         const Ids ends = wrong ? Ids{3, 17, 0, scene_nodes} : src;
         return [=] { return NodePairs(comm, book, ends, dst); };
       },
       [](const NodePairs& pairs) { return std::vector<double>{static_cast<double>(pairs.num_pairs())}; });
-  add_operation(calls, comm, "graph/construct/node_pairs.hpp NodePairs::src", [=](Scene& s) {
+  add_operation(calls, comm, "graph/pairs/node_pairs.hpp NodePairs::src", [=](Scene& s) {
     auto pairs = std::make_shared<NodePairs>(comm, book, src, dst);
     return [&s, pairs] { return pairs->src(s.x); };
   });
-  add_operation(calls, comm, "graph/construct/node_pairs.hpp NodePairs::dst", [=](Scene& s) {
+  add_operation(calls, comm, "graph/pairs/node_pairs.hpp NodePairs::dst", [=](Scene& s) {
     auto pairs = std::make_shared<NodePairs>(comm, book, src, dst);
     return [&s, pairs] { return pairs->dst(s.x); };
   });
@@ -458,7 +458,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
   using Ids = std::vector<Index>;
   const PartitionBook book = PartitionBook::even(scene_nodes, comm.size());
   add_maker<EdgeSet>(
-      calls, "graph/construct/edge_set.hpp EdgeSet", true,
+      calls, "graph/pairs/edge_set.hpp EdgeSet", true,
       [=](bool wrong) {
         auto edges = std::make_shared<EdgeList>(scene_edges(book, comm.rank()));
         if (wrong) edges->dst[0] = -1;
@@ -467,7 +467,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       [](const EdgeSet&) { return std::vector<double>{}; });
   const auto edge_set = [=] { return std::make_shared<EdgeSet>(comm, book, scene_edges(book, comm.rank())); };
   add_maker<Array<std::uint8_t>>(
-      calls, "graph/construct/edge_set.hpp EdgeSet::contains", true,
+      calls, "graph/pairs/edge_set.hpp EdgeSet::contains", true,
       [=](bool wrong) {
         return [edges = edge_set(), src = Ids{1, 2, 6}, dst = Ids{0, 0, wrong ? scene_nodes : 0}] {
           return edges->contains(src, dst);
@@ -475,7 +475,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       [](const Array<std::uint8_t>& found) { return std::vector<double>(found.begin(), found.end()); });
   add_maker<NegativeSampler>(
-      calls, "graph/construct/negative_sampler.hpp NegativeSampler", true,
+      calls, "graph/pairs/negative_sampler.hpp NegativeSampler", true,
       [=](bool wrong) {
         auto s = std::make_shared<Scene>(comm, GraphOptions{}, false);
         return [=] { return NegativeSampler(s->graph, {.k = wrong ? 0 : 2}); };
@@ -490,7 +490,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
         graph, NegativeOptions{.k = 2, .exclude_self_loops = true, .exclude_edges = edge_set()});
   };
   add_maker<NodePairList>(
-      calls, "graph/construct/negative_sampler.hpp NegativeSampler::per_source", true,
+      calls, "graph/pairs/negative_sampler.hpp NegativeSampler::per_source", true,
       [=](bool wrong) {
         return [=, negatives = sampler(), ids = Ids{4, 5}, src = wrong ? Ids{1} : Ids{1, 2}] {
           return negatives->per_source(src, ids, 3);
@@ -498,13 +498,13 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       ends);
   add_maker<NodePairList>(
-      calls, "graph/construct/negative_sampler.hpp NegativeSampler::global_uniform", false,
+      calls, "graph/pairs/negative_sampler.hpp NegativeSampler::global_uniform", false,
       [=](bool) {
         return [=, negatives = sampler(), ids = Ids{4, 5}] { return negatives->global_uniform(ids, 3); };
       },
       ends);
   add_maker<NodePairList>(
-      calls, "graph/construct/negative_sampler.hpp NegativeSampler::replaced_end", true,
+      calls, "graph/pairs/negative_sampler.hpp NegativeSampler::replaced_end", true,
       [=](bool wrong) {
         return [=, negatives = sampler(), ids = Ids{4, 5}, src = Ids{1, 2}, dst = Ids{2, 1},
                 rels = wrong ? Ids{1, 0} : Ids{0, 0},
@@ -514,7 +514,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       ends);
   add_maker<PairCandidates>(
-      calls, "graph/construct/pair_candidates.hpp candidates_of_edges", true,
+      calls, "graph/pairs/pair_candidates.hpp candidates_of_edges", true,
       [=](bool wrong) {
         Array<Index> ids(static_cast<std::size_t>(book.num_nodes(comm.rank())));
         std::iota(ids.begin(), ids.end(), book.begin(comm.rank()));

@@ -79,7 +79,8 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
   });
   add_operation(
       calls, comm,
-      "nn/models/graph_model.hpp GraphModel::operator, nn/models/layer_stack.hpp LayerStack::operator",
+      "nn/models/graph_model.hpp GraphModel::operator, nn/models/layer_stack.hpp LayerStack::operator, "
+      "nn/models/layer_stack.hpp LayerStack::after_layer",
       [=](Scene& s) {
         const ModelDescription description{
             .in_feats = in, .hidden = 3, .out_feats = out, .layers = 2, .norm = "batch", .dropout = 0.25};

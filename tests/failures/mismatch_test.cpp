@@ -68,9 +68,11 @@ TEST_CASE("calls of a communicator that do not match") {
   if (comm.size() == 1) return;
   const auto barriers = [=](int n) {
     return [=] {
-      comm.agree([&] {
-        for (int i = 0; i < n; ++i) comm.barrier();
-      }, "steps");
+      comm.agree(
+          [&] {
+            for (int i = 0; i < n; ++i) comm.barrier();
+          },
+          "steps");
     };
   };
   const auto sum = [=](std::size_t n, ReduceOp op) {
@@ -174,7 +176,7 @@ TEST_CASE("losses and metrics that do not match") {
       {"link_margin", [&] { (void)link_margin(x, x, comm); }},
       {"info_nce", [&] { (void)info_nce(x, x, comm); }},
       {"roc_auc", [&] { (void)roc_auc(x, x, comm); }},
-      {"mean_reciprocal_rank", [&] { (void)mean_reciprocal_rank(Tensor(Shape{x.num_rows()}), x, comm); }},
+      {"mean_reciprocal_rank", [&] { (void)mean_reciprocal_rank(Tensor::zeros({x.num_rows()}), x, comm); }},
       {"sum", [&] { (void)sum(x, comm); }},
       {"dot", [&] { (void)dot(x, x, comm); }}};
   for (const auto& [name, call] : all)
@@ -236,7 +238,7 @@ TEST_CASE("gradients and parameters that do not match") {
   Generator gen(0);
   Linear other_shape(3, is_last ? 4 : 2, gen);
   CHECK(thrown_by_all<ShapeError>(comm, [&] { gather_grads(comm, other_shape); }) ==
-        "gather_grads got tensors of shapes [4, 3], [4], [2], expected [2, 3], [2], [2] as on rank 0");
+        "gather_grads got parameters of shapes [4, 3], [4], expected [2, 3], [2] as on rank 0");
   CHECK(thrown_by_all<InputError>(comm, [&] { compare_params(comm, other_shape); }) ==
         "the model of rank " + last + " consists of\nweight [4, 3]\nbias [4]\nbut that of rank 0 of\n" +
             "weight [2, 3]\nbias [2]\n");

@@ -39,6 +39,7 @@ sar      | graph/topology      | not autograd                                   
 sar      | graph/message       |                                                        | graph/message/graph_shard_manager.hpp
 sar      | graph/hetero        |                                                        | graph/hetero/hetero_graph.hpp
 sar      | graph/construct     |                                                        | graph/construct/host_graph.hpp
+sar      | graph/pairs         |                                                        | graph/pairs/node_pairs.hpp
 sar      | graph/sampling      |                                                        | graph/sampling/neighbor_sampler.hpp
 sar      | nn/modules          |                                                        | nn/modules/module.hpp
 sar      | nn/conv             |                                                        | nn/conv/sage_conv.hpp

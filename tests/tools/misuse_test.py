@@ -295,7 +295,7 @@ def special_cases():
     yield "train", [*small, "--threads", "1000000000"], ["--threads", "0 to 1024"]
     yield "train", ["--nodes", "20"], ["20 nodes", "16 classes"]
     yield "train", ["--classes", "1000000000"], ["classes"]
-    yield "train", [*small, "--model", "gat", "--hidden", "30"], ["--hidden 30", "--heads 4"]
+    yield "train", [*small, "--model", "gat", "--hidden", "30"], ["--hidden: is 30", "--heads 4"]
     yield "train", ["--dataset", "labels9"], ["labels9", "label of node 3 is 1000000000", "12 nodes"]
     yield "train", ["--dataset", "nolabels"], ["no node has a label"]
     yield "generate", ["--out", "new", "--nodes", "1000000000000"], ["--nodes 1000000000000", "GB"]

@@ -4,7 +4,7 @@
 #include "support/thrown.hpp"
 
 #include "graph/data/dataset_files.hpp"
-#include "tools/train/train_models.hpp"
+#include "tools/train/node_classifier.hpp"
 
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/core/error.hpp>
@@ -29,9 +29,7 @@ struct PeerModel {
   NodeClassifier model;
 
   PeerModel(const Communicator& comm, const Case& golden, Generator gen = Generator(1))
-      : part(golden_graph(comm, golden, {})),
-        model(options_of(golden), golden.tensor("in.feat").row_size(), count(golden, "num_classes"), comm,
-              gen) {
+      : part(golden_graph(comm, golden, {})), model(description_of(golden), comm, gen) {
     model.eval();
     if (!golden.has("etype")) return;
     const auto types = golden.indices("etype");
@@ -45,16 +43,21 @@ struct PeerModel {
   static Index count(const Case& golden, const std::string& key) {
     return static_cast<Index>(golden.number(key));
   }
-  static ModelOptions options_of(const Case& golden) {
+  static ModelDescription description_of(const Case& golden) {
+    const bool batch_norm = golden.number("batch_norm") == 1;
     return {.type = golden.arg("model"),
-            .layers = static_cast<int>(golden.number("layers")),
+            .in_feats = golden.tensor("in.feat").row_size(),
             .hidden = count(golden, "hidden"),
+            .out_feats = count(golden, "num_classes"),
+            .layers = count(golden, "layers"),
+            .norm = batch_norm ? "batch" : "none",
+            .activation = batch_norm ? "relu" : "",
+            .dropout = 0.5,
             .heads = count(golden, "heads"),
             .out_heads = count(golden, "out_heads"),
-            .first_residual = static_cast<int>(golden.number("residual")),
-            .num_rels = count(golden, "num_rels"),
+            .residual = count(golden, "residual"),
             .num_bases = count(golden, "num_bases"),
-            .batch_norm = golden.number("batch_norm") == 1};
+            .num_rels = count(golden, "num_rels")};
   }
   double error(const Case& golden) {
     const Tensor whole = golden.tensor("out");

@@ -1,5 +1,4 @@
 /// What relational convolutions know of edges.
-#include <tools/train/relations.hpp>
 
 #include "graph/test_graphs.hpp"
 #include "support/reference.hpp"

@@ -274,4 +274,4 @@ expect 1 "train: nothing: " "$programs/train" --dataset nothing
 for program in train partition generate; do
   expect 1 "$program: SAR_TRACE: missing/trace: cannot write (No such file or directory)" env SAR_TRACE=missing/trace "$programs/$program"
 done
-expect 1 "train: --hidden 30 is no multiple of --heads 4" "$programs/train" --graph karate --model gat --hidden 30
+expect 2 "--hidden: is 30, expected a multiple of --heads 4" "$programs/train" --graph karate --model gat --hidden 30

@@ -120,8 +120,7 @@ Index RoleFinder::find_given(const std::string& role, const std::string& of) con
   }
   if (found >= 0) return found;
   const auto number = to_integer(of);
-  std::string names;
-  for (const EdgeColumn& column : columns_) names += concat(names.empty() ? "" : ", ", quoted(column.name));
+  const std::string names = joined(columns_, [](const EdgeColumn& column) { return quoted(column.name); });
   require<InputError>(number && *number >= 1 && *number <= num_columns(), "--columns: ", role, "=", of,
                       ": there is no such column, expected ",
                       has_names_ ? concat("one of ", names, " or ") : "", "a number from 1 to ",
@@ -251,13 +250,13 @@ std::vector<EdgeColumn> column_roles(const TableSample& sample, const SourceOpti
 
 std::string describe(const std::vector<EdgeColumn>& columns) {
   const auto of = [&](ColumnRole role) {
-    std::string text;
+    std::vector<std::string> texts;
     for (Index c = 0; c < std::ssize(columns); ++c) {
       if (columns[c].role != role) continue;
-      text += (text.empty() ? "" : ", ") + column_text(c, columns[c].name);
-      if (!columns[c].note.empty()) text += " (" + columns[c].note + ")";
+      texts.push_back(column_text(c, columns[c].name));
+      if (!columns[c].note.empty()) texts.back() += " (" + columns[c].note + ")";
     }
-    return text;
+    return joined(texts);
   };
   std::string text = "source: " + of(ColumnRole::source) + ", target: " + of(ColumnRole::target);
   const std::string weight = of(ColumnRole::weight);

@@ -116,9 +116,10 @@ void print_report(const PartitionReport& report, const ModelSize& model, const M
               integer(report.num_edges), 100 * report.cut_share(), to_string(report.method));
   if (!has_types(report))
     std::printf(
-        "predicted for a %d-layer %s of width %lld, %lld features, %lld classes: at most %.1f MB per worker, "
+        "predicted for a %lld-layer %s of width %lld, %lld features, %lld classes: at most %.1f MB per "
+        "worker, "
         "%.1f MB sent per epoch\n",
-        model.layers, model.kind.c_str(), integer(model.hidden), integer(model.features),
+        integer(model.layers), model.kind.c_str(), integer(model.hidden), integer(model.features),
         integer(model.classes), megabytes(predicted_bytes(model, report)),
         megabytes(predicted_bytes_sent(model, report)));
   std::printf("%.1f s, %.2f million edges a second, at most %.0f MB resident per rank\n", measured.seconds,

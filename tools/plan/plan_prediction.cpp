@@ -197,12 +197,13 @@ std::vector<Advice> advise(const PlanOptions& o, const Rates& rates, const Graph
     if (shape.parts[0].cut_edges > 0.8 * random.parts[0].cut_edges && ranks > 1)
       list.push_back({"the parts cut as many edges as random ones: partition with --method metis or ldg"});
   }
-  for (const HaloFormat format : {HaloFormat::bf16, HaloFormat::int8}) {
-    const bool refused = o.train.graph_options.aggregate_in_double || sizeof(real) == sizeof(double);
+  const std::vector<std::string> allowed = allowed_halo_formats(o.train.graph_options);
+  for (const auto& [name, format] : halo_formats()) {
+    const bool refused = format == HaloFormat::exact || std::ranges::find(allowed, name) == allowed.end();
     if (now.wire < now.compute || o.train.graph_options.halo_format != HaloFormat::exact || refused) continue;
     PlanOptions other = o;
     other.train.graph_options.halo_format = format;
-    list.push_back({tell(concat("--halo-format ", to_string(format)), predict(other, rates, shape))});
+    list.push_back({tell(concat("--halo-format ", name), predict(other, rates, shape))});
   }
   const bool attends = o.train.model.type == "gat";
   if (attends && ranks > 1 && o.train.graph_options.mode == HaloMode::rematerialize) {

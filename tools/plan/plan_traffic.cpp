@@ -6,14 +6,14 @@
 namespace sar::tools {
 
 ModelSize model_size(const TrainOptions& o, Index features, Index classes) {
-  const ModelOptions& m = o.model;
+  const ModelDescription& m = o.model;
   return {.kind = m.type,
           .layers = m.layers,
           .hidden = m.hidden,
           .heads = m.heads,
           .features = features,
           .classes = classes * (m.type == "gat" ? m.out_heads : 1),
-          .batch_norm = m.batch_norm,
+          .batch_norm = m.norm == "batch",
           .dropout = m.dropout};
 }
 

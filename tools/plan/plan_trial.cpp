@@ -57,11 +57,10 @@ class Trial {
         comm, {.nodes = nodes * comm.size(), .degree = degree, .classes = classes, .features = features});
     graph_ = std::make_unique<GraphShardManager>(construct_full_graph(comm, data_, o.graph_options));
     if (o.model.attention_dropout == 0) graph_->drop_edge_ids();
-    ModelOptions model = o.model;
-    model.cached = true;  // as `train` does for full-batch steps
     Generator gen(o.seed);
     input_.emplace(comm, o_, data_);
-    steps_ = std::make_unique<NodeSteps>(*graph_, data_, *input_, relations_, o_, model, gen);
+    steps_ = std::make_unique<NodeSteps>(*graph_, data_, *input_, relations_, o_, o.model,
+                                         /*cached=*/true, gen);  // as `train` does for full-batch steps
     optimizer_ = make_optimizer(o, steps_->model());
   }
 
@@ -287,8 +286,9 @@ Rates parse_rates(const std::string& text, const std::string& file) {
 }  // namespace
 
 std::string describe_model(const TrainOptions& o, Index features, Index classes) {
-  const ModelOptions& m = o.model;
-  return concat(describe(m, features, classes), m.batch_norm ? ", batch norm" : "", ", dropout ", m.dropout,
+  const ModelDescription& m = o.model;
+  return concat(describe_layers(with_widths(m, features, classes)), m.norm == "batch" ? ", batch norm" : "",
+                ", dropout ", m.dropout,
                 m.attention_dropout > 0 ? concat(", attention dropout ", m.attention_dropout) : "", ", ",
                 to_string(o.matmul_precision), o.graph_options.aggregate_in_double ? ", sums in double" : "",
                 ", ", 8 * sizeof(real), " bits");

@@ -10,7 +10,6 @@
 #include "train_gcn_norm.hpp"
 #include "train_graph.hpp"
 #include "train_log.hpp"
-#include "train_models.hpp"
 #include "train_node_steps.hpp"
 #include "train_optimizer.hpp"
 #include "train_options.hpp"
@@ -33,7 +32,7 @@ namespace {
 /// Loads the initial weights; rank 0 prints which names it recognized, and what they say about the graph.
 /// Collective.
 void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const TrainOptions& o,
-          const ModelOptions& given) {
+          const ModelDescription& given) {
   const Communicator& comm = loaded.graph.comm();
   if (const std::string checkpoint = find_checkpoint(comm, o.init_weights); !checkpoint.empty()) {
     load_model_of_checkpoint(comm, checkpoint, model);
@@ -51,19 +50,20 @@ void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const
 /// Collective.
 std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
   // otherwise the graph changes twice an epoch, or with every batch, or the features change
-  g.model.cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0) &&
-                   !g.input->has_learnable_rows() && !g.input->has_parameters();
+  const bool cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0) &&
+                      !g.input->has_learnable_rows() && !g.input->has_parameters();
   keep_gcn_norm(g.graph, g.model);
   if (o.task.type != TaskType::node)
-    return std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, g.edges, g.gen);
-  auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, g.gen);
+    return std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.edges,
+                                       g.gen);
+  auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.gen);
   steps->predict_types(g.node_types);
   return steps;
 }
 
 /// Loads the weights that the run starts with. Collective.
 void begin_weights(const TrainingGraph& loaded, WeightFile& weights, Module& model, const TrainOptions& o,
-                   const ModelOptions& given, bool resumed) {
+                   const ModelDescription& given, bool resumed) {
   const Communicator& comm = loaded.graph.comm();
   require<InputError>(o.epochs > 0 || o.predict.empty() || resumed || !o.init_weights.empty(), o.predict,
                       ": there are no weights to predict with, expected --init-weights, or --resume",

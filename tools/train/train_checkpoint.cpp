@@ -55,7 +55,7 @@ std::string describe(const SampleOptions& s, int ranks, const std::string& parti
 /// Returns all options that the results depend on, except the seed and the type of the optimizer, which every
 /// checkpoint has, and the learning rate, which may change.
 std::map<std::string, std::string> describe(const TrainOptions& o, const GraphShardManager& graph) {
-  const ModelOptions& m = o.model;
+  const ModelDescription& m = o.model;
   return {{"--task", describe(o.task)},
           {"--model", m.type},
           {"--category", o.category},
@@ -64,13 +64,13 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--hidden", concat(m.hidden)},
           {"--heads", concat(m.heads)},
           {"--out-heads", concat(m.out_heads)},
-          {"--residual", concat(m.first_residual)},
+          {"--residual", concat(m.residual)},
           {"--dropout", concat(m.dropout)},
           {"--attn-dropout", concat(m.attention_dropout)},
           {"--gcn-norm", m.gcn_norm.empty() ? ModelDescription::gcn_norms()[0] : m.gcn_norm},
           {"--num-rels", concat(m.num_rels)},
           {"--num-bases", concat(m.num_bases)},
-          {"--batch-norm", concat(m.batch_norm)},
+          {"--batch-norm", concat(m.norm == "batch")},
           {"--mfg", concat(o.mfg)},
           {"--sample", describe(o.sample, graph.comm().size(),
                                 o.found.is_partitioned() ? "given" : to_string(o.data.partition))},
@@ -242,18 +242,17 @@ std::string find_checkpoint(const Communicator& comm, const std::string& path) {
 
 void load_model_of_checkpoint(const Communicator& comm, const std::string& path, Module& model) {
   const LoadReport report = load_weights(comm, path, model, {.strict = false, .strip_prefix = "model."});
-  std::string missing;
-  for (const std::string& name : report.missing) missing += (missing.empty() ? "" : ", ") + name;
-  std::string unexpected;
+  std::vector<std::string> unexpected;
   const auto counters = model.named_counters();
   for (const std::string& name : report.unexpected)
     if (name.starts_with("model.") &&
         std::ranges::find(counters, name.substr(6), &NamedCounter::name) == counters.end())
-      unexpected += (unexpected.empty() ? "" : ", ") + name;
-  require<InputError>(
-      missing.empty() && unexpected.empty(), path, ": the checkpoint is one of another model: it has no ",
-      missing.empty() ? "tensor" : missing, unexpected.empty() ? "" : ", and has " + unexpected,
-      ", expected the options that it was made with");
+      unexpected.push_back(name);
+  require<InputError>(report.missing.empty() && unexpected.empty(), path,
+                      ": the checkpoint is one of another model: it has no ",
+                      report.missing.empty() ? "tensor" : joined(report.missing),
+                      unexpected.empty() ? "" : ", and has " + joined(unexpected),
+                      ", expected the options that it was made with");
 }
 
 }  // namespace sar::tools

@@ -69,9 +69,9 @@ std::unique_ptr<RelationPredictor> make_relation_predictor(PredictorType type, I
 
 }  // namespace
 
-EdgeModel::EdgeModel(const TrainOptions& o, const ModelOptions& network, Index in_feats, Index num_types,
+EdgeModel::EdgeModel(const TrainOptions& o, const ModelDescription& network, bool cached, Index num_types,
                      Index num_classes, const Communicator& comm, Generator& gen)
-    : network_(network, in_feats, network.hidden, comm, gen) {
+    : network_(network, comm, gen, cached) {
   register_module("network", network_);
   if (o.task.type == TaskType::edge || o.task.predictor == PredictorType::mlp) {
     const Index out = o.task.type == TaskType::edge ? num_classes : 1;
@@ -90,12 +90,12 @@ Variable EdgeModel::operator()(const Variable& src, const Variable& dst, Array<I
 }
 
 EdgeSteps::EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-                     std::span<const Relations> relations, const TrainOptions& o, const ModelOptions& network,
-                     const EdgeTask& task, Generator& gen)
+                     std::span<const Relations> relations, const TrainOptions& o,
+                     const ModelDescription& network, bool cached, const EdgeTask& task, Generator& gen)
     : Steps(graph, data, input, relations, o),
       task_(task),
-      options_(network),
-      model_(o, network, input.width(), task.num_types, task.num_classes, graph.comm(), gen) {
+      model_(o, with_widths(network, input.width(), network.hidden), cached, task.num_types, task.num_classes,
+             graph.comm(), gen) {
   if (input.has_parameters()) model_.network().add_input(input);
   describe_task();
   if (is_link())
@@ -140,7 +140,7 @@ void EdgeSteps::describe_task() {
                 : concat("mlp, ", t.labels == EdgeLabels::classes ? concat(task_.num_classes, " classes")
                                                                   : std::string("values"));
   description_ =
-      concat(describe(options_, input_.width(), options_.hidden), "; ", name_of(t.type), ": ", sizes[0],
+      concat(describe_layers(model_.network().description()), "; ", name_of(t.type), ": ", sizes[0],
              " training, ", sizes[1], " validation and ", sizes[2], " test edges, predictor ", predictor);
   const Index unlabelled = task_.train.unlabelled + task_.valid.unlabelled + task_.test.unlabelled;
   if (unlabelled > 0)
@@ -259,7 +259,7 @@ std::vector<Scores> EdgeSteps::evaluate() {
 
 /// Negatives are the same in each evaluation; `epoch` tells those of the parts apart.
 void EdgeSteps::evaluate_links(const Variable& h, const TaskEdges& part, std::uint64_t epoch,
-                               double Scores::* score, std::vector<Scores>& scores) const {
+                               double Scores::*score, std::vector<Scores>& scores) const {
   const Index edges = part.edges.size();
   if (comm_.all_reduce(edges) == 0) return;
   const bool given = comm_.all_reduce(part.negatives.size()) > 0;
@@ -308,7 +308,7 @@ void EdgeSteps::predict() {
   if (o_.predict.empty()) return;
   const bool was_training = model_.is_training();
   model_.eval();
-  const int layer = o_.predict_layer > 0 ? o_.predict_layer : o_.model.layers;
+  const Index layer = o_.predict_layer > 0 ? o_.predict_layer : o_.model.layers;
   if (is_link() || o_.predict_layer > 0)
     predict_embeddings(o_, network().after_layer(layer, graph_, input_.all(), relations_).value(), graph_,
                        data_);

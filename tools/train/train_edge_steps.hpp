@@ -16,7 +16,7 @@ namespace sar::tools {
 /// A network that computes node representations, and a predictor that maps the two ends of a pair to scores.
 class EdgeModel : public Module {
  public:
-  EdgeModel(const TrainOptions& o, const ModelOptions& network, Index in_feats, Index num_types,
+  EdgeModel(const TrainOptions& o, const ModelDescription& network, bool cached, Index num_types,
             Index num_classes, const Communicator& comm, Generator& gen);
 
   [[nodiscard]] NodeClassifier& network() { return network_; }
@@ -37,8 +37,8 @@ class EdgeSteps : public Steps {
  public:
   /// `task` must outlive this. Collective.
   EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-            std::span<const Relations> relations, const TrainOptions& o, const ModelOptions& network,
-            const EdgeTask& task, Generator& gen);
+            std::span<const Relations> relations, const TrainOptions& o, const ModelDescription& network,
+            bool cached, const EdgeTask& task, Generator& gen);
 
   [[nodiscard]] Module& model() override { return model_; }
   [[nodiscard]] std::string description() const override { return description_; }
@@ -74,7 +74,6 @@ class EdgeSteps : public Steps {
   [[nodiscard]] double score_of_labels(const Variable& h, const TaskEdges& part) const;
 
   const EdgeTask& task_;
-  ModelOptions options_;
   EdgeModel model_;
   std::string description_;
   std::optional<EdgeDataLoader> loader_;  // --sample, --mfg

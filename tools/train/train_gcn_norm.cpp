@@ -1,5 +1,5 @@
-#include "train_checkpoint.hpp"
 #include "train_gcn_norm.hpp"
+#include "train_checkpoint.hpp"
 
 #include <sar/core/files/safetensors.hpp>
 #include <sar/models.hpp>
@@ -28,7 +28,7 @@ void choose_gcn_norm(const Communicator& comm, TrainOptions& o) {
                                         : gcn_norm_of_checkpoint(comm, checkpoint);
 }
 
-void keep_gcn_norm(const GraphShardManager& graph, const ModelOptions& model) {
+void keep_gcn_norm(const GraphShardManager& graph, const ModelDescription& model) {
   if (model.type != "gcn" || !graph.edge_weight().defined()) return;
   const GraphConvNorm norm = graph_conv_norm(model.gcn_norm);
   if (norm == GraphConvNorm::weights) (void)kept_edge_weight_norm(graph, EdgeNorm::both);
@@ -36,7 +36,7 @@ void keep_gcn_norm(const GraphShardManager& graph, const ModelOptions& model) {
 }
 
 std::vector<std::string> graph_notes(const GraphShardManager& graph, const WeightFile& weights,
-                                     const ModelOptions& given, const ModelOptions& chosen) {
+                                     const ModelDescription& given, const ModelDescription& chosen) {
   std::vector<std::string> notes;
   const bool is_weighted = graph.edge_weight().defined();
   if (chosen.type == "gcn" && given.gcn_norm.empty() && !chosen.gcn_norm.empty())

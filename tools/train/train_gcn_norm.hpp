@@ -17,11 +17,11 @@ namespace sar::tools {
 void choose_gcn_norm(const Communicator& comm, TrainOptions& o);
 
 /// Normalizes the edge weights of the graph before message flow graphs are made from it. Collective.
-void keep_gcn_norm(const GraphShardManager& graph, const ModelOptions& model);
+void keep_gcn_norm(const GraphShardManager& graph, const ModelDescription& model);
 
 /// Returns lines that say which norm `chosen` has in place of the `given` options, and where the graph
 /// differs from what the layers of the weights' library would make of it. The same on every rank. Collective.
 std::vector<std::string> graph_notes(const GraphShardManager& graph, const WeightFile& weights,
-                                     const ModelOptions& given, const ModelOptions& chosen);
+                                     const ModelDescription& given, const ModelDescription& chosen);
 
 }  // namespace sar::tools

@@ -1,5 +1,6 @@
 #include "train_graph.hpp"
 
+#include "generated_relations.hpp"
 #include "train_data.hpp"
 #include "train_memory.hpp"
 
@@ -44,14 +45,12 @@ NodeData form_data(const HeteroGraph& graph, const NodeData& category, std::size
 
 /// "3 node types (author: 60, paper: 80), 2 edge types (author:writes:paper: 500, ...)"
 std::string describe_types(const HeteroGraph& graph) {
-  std::string text = concat(graph.node_types().size(), " node types (");
-  for (const std::string& type : graph.node_types())
-    text += concat(type == graph.node_types().front() ? "" : ", ", type, ": ", graph.num_nodes(type));
-  text += concat("), ", graph.edge_types().size(), " edge types (");
-  for (const EdgeType& type : graph.edge_types())
-    text += concat(type == graph.edge_types().front() ? "" : ", ", type.canonical_name(), ": ",
-                   graph[type].num_global_edges());
-  return text + ")";
+  const auto nodes = [&](const std::string& type) { return concat(type, ": ", graph.num_nodes(type)); };
+  const auto edges = [&](const EdgeType& type) {
+    return concat(type.canonical_name(), ": ", graph[type].num_global_edges());
+  };
+  return concat(graph.node_types().size(), " node types (", joined(graph.node_types(), nodes), "), ",
+                graph.edge_types().size(), " edge types (", joined(graph.edge_types(), edges), ")");
 }
 
 void require_relations(const std::string& name, const HeteroGraph& graph, const TrainOptions& o) {
@@ -160,7 +159,7 @@ TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) 
   }
   const auto type = static_cast<std::size_t>(std::ranges::find(graph.node_types(), o.category) -
                                              graph.node_types().begin());
-  ModelOptions model = o.model;
+  ModelDescription model = o.model;
   model.num_rels = std::ssize(form.edge_types);
   model.node_types = form.node_types;
   model.edge_types = form.edge_types;

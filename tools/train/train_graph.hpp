@@ -2,7 +2,6 @@
 #pragma once
 
 #include "heartbeat.hpp"
-#include "relations.hpp"
 #include "train_edges.hpp"
 #include "train_input.hpp"
 #include "train_options.hpp"
@@ -24,7 +23,7 @@ struct TrainingGraph {
   GraphShardManager graph;
   std::vector<Relations> relations;  ///< one element, or none if the model has no relations
   std::unique_ptr<NodeInput> input;
-  ModelOptions model;                           ///< including the numbers of types
+  ModelDescription model;                       ///< including the numbers of types
   Generator gen;                                ///< draws the parameters
   std::vector<PredictedNodes> node_types = {};  ///< node types whose rows --predict writes; empty: all nodes
   std::string types = {};                       ///< node and edge types, for messages

@@ -9,7 +9,7 @@
 
 namespace sar::tools {
 
-void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelOptions& m,
+void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelDescription& m,
                              const NodeData& data, Index in_feats, Index num_classes, Index num_types) {
   const Index matrices = !model_type(m.type).has_relations ? 1 : m.num_bases > 0 ? m.num_bases : m.num_rels;
   const double copies = o.epochs > 0 ? 3 : 1;  // the gradient, and at least one of the optimizer
@@ -18,7 +18,7 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
   const bool keeps_rows = o.epochs > 0 && !o.mfg && o.sample.fan_outs.empty();
   const bool has_all_rows = o.epochs == 0 || (o.eval_every > 0 && !o.sample.evaluate) || !o.predict.empty();
   double numbers = 0, rows = 0;
-  for (int i = 0; i < m.layers; ++i) {
+  for (Index i = 0; i < m.layers; ++i) {
     const auto in = static_cast<double>(i == 0 ? in_feats : m.hidden);
     const auto out =
         static_cast<double>(i + 1 == m.layers && o.task.type == TaskType::node ? num_classes : m.hidden);

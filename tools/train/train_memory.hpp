@@ -6,11 +6,12 @@
 #include "train_options.hpp"
 
 #include <sar/data.hpp>
+#include <sar/models.hpp>
 
 namespace sar::tools {
 
 /// Parameters and rows of the model `m`. Collective.
-void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelOptions& m,
+void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelDescription& m,
                              const NodeData& data, Index in_feats, Index num_classes, Index num_types);
 
 /// The negative pairs of a step, and the scores of an evaluation. Collective.

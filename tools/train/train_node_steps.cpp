@@ -6,16 +6,15 @@
 namespace sar::tools {
 
 NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-                     std::span<const Relations> relations, const TrainOptions& o, const ModelOptions& model,
-                     Generator& gen)
+                     std::span<const Relations> relations, const TrainOptions& o,
+                     const ModelDescription& model, bool cached, Generator& gen)
     : Steps(graph, data, input, relations, o),
-      options_(model),
-      model_(model, input.width(), data.num_classes, graph.comm(), gen) {
+      model_(with_widths(model, input.width(), data.num_classes), graph.comm(), gen, cached) {
   if (input.has_parameters()) model_.add_input(input);
   if (o.epochs == 0 || (!o.mfg && o.sample.fan_outs.empty())) return;
   const Array<Index> seeds = labelled_nodes(data, comm_, {data.train_mask});
   if (o.mfg) {
-    part_ = part_of(construct_mfgs(graph, seeds, o.model.layers));
+    part_ = part_of(construct_mfgs(graph, seeds, static_cast<int>(o.model.layers)));
     return;
   }
   loader_.emplace(make_sampler(graph, relations, model.edge_types, o, o.seed), seeds,
@@ -27,7 +26,7 @@ NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeI
 }
 
 std::string NodeSteps::description() const {
-  return describe(options_, input_.width(), data_.num_classes);
+  return describe_layers(model_.description());
 }
 
 NodeSteps::Part NodeSteps::part_of(std::vector<MessageFlowGraph> blocks) const {
@@ -66,7 +65,7 @@ std::vector<Scores> NodeSteps::evaluate() {
 
 Tensor NodeSteps::logits_of_samples() {
   DataLoader loader(
-      make_sampler(graph_, relations_, options_.edge_types, o_, o_.seed + 1),
+      make_sampler(graph_, relations_, model_.description().edge_types, o_, o_.seed + 1),
       labelled_nodes(data_, comm_, {data_.train_mask, data_.val_mask, data_.test_mask}),
       {.batch_size = o_.sample.batch_size, .per_rank = o_.sample.batch_per_rank, .shuffle = false});
   Tensor logits = Tensor::zeros({graph_.num_dst_nodes(), data_.num_classes});

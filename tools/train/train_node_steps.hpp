@@ -17,8 +17,8 @@ class NodeSteps : public Steps {
  public:
   /// Collective.
   NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-            std::span<const Relations> relations, const TrainOptions& o, const ModelOptions& model,
-            Generator& gen);
+            std::span<const Relations> relations, const TrainOptions& o, const ModelDescription& model,
+            bool cached, Generator& gen);
 
   [[nodiscard]] Module& model() override { return model_; }
   /// Sets the node types that predict() writes, for a typed graph.
@@ -45,7 +45,6 @@ class NodeSteps : public Steps {
   [[nodiscard]] Part part_of(std::vector<MessageFlowGraph> blocks) const;
   [[nodiscard]] Tensor logits_of_samples();
 
-  ModelOptions options_;
   NodeClassifier model_;
   std::span<const PredictedNodes> types_;
   std::optional<Part> part_;          // the batch, or with --mfg what the training nodes depend on

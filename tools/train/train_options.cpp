@@ -44,21 +44,22 @@ std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
 void add_model_options(CLI::App& app, TrainOptions& o) {
   begin_group(app, "Model");
   constexpr Index most = std::numeric_limits<int>::max();  // of factors of a width
-  ModelOptions& m = o.model;
+  ModelDescription& m = o.model;
   Choices<std::string> types;
-  for (const ModelType& type : model_types()) types.emplace_back(type.stack.name, type.stack.name);
+  for (const ModelType& type : model_types())
+    if (type.is_stack()) types.emplace_back(type.name, type.name);
   add_choice(app, "--model", m.type, types, "layers");
   add_layers_option(app, m.layers);
   add_number(app, "--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1);
   add_number(app, "--dropout", m.dropout,
              "dropout probability between layers; gcn, gat, gatv2: also of the input", 0, most_dropout);
-  app.add_flag("--batch-norm", m.batch_norm, "batch norm between layers, over the nodes of all ranks");
+  app.add_flag_callback(
+      "--batch-norm", [&m] { m.norm = "batch"; }, "batch norm between layers, over the nodes of all ranks");
   add_number(app, "--heads", m.heads, "attention: heads of all layers except the last", 1, most);
   add_number(app, "--out-heads", m.out_heads, "attention: heads of the last layer, which are averaged", 1);
   add_number(app, "--attn-dropout", m.attention_dropout, "attention: dropout probability of the coefficients",
              0, most_dropout);
-  add_number(app, "--residual", m.first_residual,
-             "gat, gatv2: first layer with a residual connection; 0: none");
+  add_number(app, "--residual", m.residual, "gat, gatv2: first layer with a residual connection; 0: none");
   Choices<std::string> norms;
   for (const std::string& norm : ModelDescription::gcn_norms()) norms.emplace_back(norm, norm);
   add_choice(app, "--gcn-norm", m.gcn_norm, norms,
@@ -168,10 +169,7 @@ void add_parallel_options(CLI::App& app, TrainOptions& o) {
   begin_group(app, "Parallel");
   add_threads_option(app, o.threads);
   add_choice(app, "--partition", o.data.partition, partition_methods(), "assignment of nodes to ranks");
-  add_choice(app, "--mode", o.graph_options.mode,
-             {{"rematerialize", HaloMode::rematerialize},
-              {"sequential", HaloMode::sequential},
-              {"one_shot", HaloMode::one_shot}},
+  add_choice(app, "--mode", o.graph_options.mode, named_values(halo_mode_names),
              "which halo rows are in memory");
   add_number(app, "--max-halo-bytes", o.graph_options.max_halo_bytes,
              "most bytes of halo rows in a stage; 0: at most a quarter of a worker's rows");
@@ -217,20 +215,24 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
     bool is_read;
     const char* with;
   };
+  for (const auto& [option, key] :
+       std::initializer_list<std::pair<const char*, std::string>>{{"--heads", "heads"},
+                                                                  {"--out-heads", "out_heads"},
+                                                                  {"--residual", "residual"},
+                                                                  {"--attn-dropout", "attention_dropout"},
+                                                                  {"--gcn-norm", "gcn_norm"},
+                                                                  {"--num-bases", "num_bases"}})
+    if (app.get_option(option)->count() > 0 && !model.reads(key))
+      throw CLI::ValidationError(
+          concat(option, ": needs --model ",
+                 model_types_where([&key = key](const ModelType& type) { return type.reads(key); })));
   for (const Use& use : std::initializer_list<Use>{
            {"--step-size", step, "--schedule step"},
            {"--patience", plateau, "--schedule plateau"},
            {"--lr-factor", step || plateau, "--schedule step or plateau"},
            {"--min-lr", schedule == ScheduleType::cosine || plateau, "--schedule cosine or plateau"},
            {"--momentum", o.optimizer == OptimizerType::sgd, "--optimizer sgd"},
-           {"--heads", model.stack.attends, "--model gat, gatv2, hetero-gat or hgt"},
-           {"--out-heads", model.stack.attends && o.model.type != "hgt", "--model gat, gatv2 or hetero-gat"},
-           {"--residual", model.stack.attends && !model.needs_types, "--model gat or gatv2"},
-           {"--attn-dropout", model.stack.attends && o.model.type != "hgt",
-            "--model gat, gatv2 or hetero-gat"},
-           {"--gcn-norm", o.model.type == "gcn", "--model gcn"},
            {"--num-rels", model.has_relations && o.category.empty(), "--model rgcn, without --category"},
-           {"--num-bases", o.model.type == "rgcn", "--model rgcn"},
            {"--split-edges", link || edge, "--task link or edge"},
            {"--exclude", (link || edge) && samples, "--sample and --task link or edge"},
            {"--predictor", link, "--task link"},
@@ -251,11 +253,18 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
       throw CLI::ValidationError(std::string(use.option) + ": needs " + use.with);
 }
 
+/// Sets the activation, ELU after a layer with heads and without batch norm, and a residual connection of no
+/// layer.
+void complete(ModelDescription& m) {
+  m.activation = model_type(m.type).attends() && m.norm != "batch" ? "elu" : "relu";
+  if (m.residual > m.layers) m.residual = 0;
+}
+
 /// Checks which options can be combined. Throws CLI::ValidationError.
 void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source) {
   const ModelType& model = model_type(o.model.type);
   if (model.needs_types && o.category.empty())
-    throw CLI::ValidationError(concat("--model: ", model.stack.name, " needs --category"));
+    throw CLI::ValidationError(concat("--model: ", model.name, " needs --category"));
   if (!o.category.empty() && o.dataset.empty())
     throw CLI::ValidationError("--category: needs a --dataset, not a generated graph");
   if (!o.category.empty() && o.data.fields.contains("weight"))
@@ -266,10 +275,9 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
                                       " has node and edge types, expected "
                                       "--category, the node type that has the labels"));
   if (!o.category.empty() && !model.has_relations)
-    throw CLI::ValidationError(
-        concat("--category: is for graphs with node and edge types, expected --model "
-               "rgcn, hgt, hetero-sage or hetero-gat, not ",
-               model.stack.name));
+    throw CLI::ValidationError(concat(
+        "--category: is for graphs with node and edge types, expected --model ",
+        model_types_where([](const ModelType& type) { return type.has_relations; }), ", not ", model.name));
   if (!o.category.empty() && o.task.type != TaskType::node)
     throw CLI::ValidationError(concat("--category: needs --task node, not ", name_of(o.task.type)));
   if (!o.sample.fan_outs.empty() && std::ssize(o.sample.fan_outs) != o.model.layers)
@@ -279,6 +287,9 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
     if (std::ssize(fan_outs) != o.model.layers)
       throw CLI::ValidationError(concat("--sample-relation: there are ", fan_outs.size(), " fan-outs of ",
                                         name, ", expected one for each of --layers ", o.model.layers));
+  if (model.attends() && o.model.hidden % o.model.heads != 0)
+    throw CLI::ValidationError(
+        concat("--hidden: is ", o.model.hidden, ", expected a multiple of --heads ", o.model.heads));
   if (o.predict_layer > o.model.layers)
     throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
                                       ", expected at most --layers ", o.model.layers));
@@ -290,11 +301,13 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
     throw CLI::ValidationError(
         "--embedding: cannot be combined with --init-weights and --save-weights, which do not store rows of "
         "nodes, expected --checkpoint and --resume");
-  if (o.graph_options.halo_format == HaloFormat::int8 && sizeof(real) == sizeof(double))
-    throw CLI::ValidationError("--halo-format: is int8 in double precision, expected exact or bf16");
-  if (o.graph_options.halo_format != HaloFormat::exact && o.graph_options.aggregate_in_double)
-    throw CLI::ValidationError(concat("--halo-format: is ", to_string(o.graph_options.halo_format),
-                                      ", expected exact with --aggregate-in-double"));
+  const std::vector<std::string> formats = allowed_halo_formats(o.graph_options);
+  const std::string format = to_string(o.graph_options.halo_format);
+  if (std::ranges::find(formats, format) == formats.end())
+    throw CLI::ValidationError(
+        concat("--halo-format: is ", format,
+               o.graph_options.aggregate_in_double ? " with --aggregate-in-double" : " in double precision",
+               ", expected ", joined(formats)));
   if (o.schedule.type == ScheduleType::plateau && o.schedule.warm_up > 0)
     throw CLI::ValidationError("--warm-up: needs --schedule none, step or cosine, not plateau");
   if ((o.schedule.type == ScheduleType::cosine || o.schedule.type == ScheduleType::plateau) &&
@@ -344,7 +357,8 @@ void add_options(CLI::App& app, TrainOptions& o) {
     for (const auto& [name, list] : o.sample.relation_lists)
       o.sample.of_relations[name] = read_fan_outs("--sample-relation", list);
     if (app.count("--layers") == 0 && !o.sample.fan_outs.empty())
-      o.model.layers = static_cast<int>(o.sample.fan_outs.size());
+      o.model.layers = std::ssize(o.sample.fan_outs);
+    complete(o.model);
     o.found = find_dataset(o.dataset);
     o.source.fields = o.data.fields;
     read_what_the_task_needs(o);

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "formats/source_options.hpp"
-#include "train_models.hpp"
 #include "train_task.hpp"
 
 #include <sar/core/threads/matmul_precision.hpp>
 #include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/data/sources/find_dataset.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/weight_names.hpp>
 
 #include <cstdint>
@@ -61,7 +61,7 @@ struct TrainOptions {
   // the model and its training
   TaskOptions task;
   std::string category;  ///< node type with the labels, in a typed graph; empty: one type
-  ModelOptions model;
+  ModelDescription model{.hidden = 256, .dropout = 0.5, .num_rels = 4};  ///< without the widths of the data
   Index embedding = 0;  ///< width of learnable rows that replace the features; 0: none
   bool mfg = false;
   SampleOptions sample;

@@ -1,8 +1,8 @@
 /// Writes the files of `train --predict`.
 #pragma once
 
+#include "node_classifier.hpp"
 #include "train_input.hpp"
-#include "train_models.hpp"
 #include "train_options.hpp"
 
 #include <sar/comm/communicator.hpp>

@@ -1,9 +1,9 @@
 /// The steps of an epoch: one step on the whole graph, or one step per mini-batch.
 #pragma once
 
+#include "node_classifier.hpp"
 #include "train_input.hpp"
 #include "train_log.hpp"
-#include "train_models.hpp"
 #include "train_options.hpp"
 
 #include <sar/config.hpp>
@@ -31,8 +31,7 @@ struct BlockData {
 /// Makes the sampler of --sample. For a typed graph, `relations` has the types of its edges, named
 /// `edge_types`. Throws InputError for fan-outs of an unknown type. Collective.
 NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const Relations> relations,
-                             std::span<const EdgeType> edge_types, const TrainOptions& o,
-                             std::uint64_t seed);
+                             std::span<const EdgeType> edge_types, const TrainOptions& o, std::uint64_t seed);
 
 /// Throws InputError if the seeds (named in the message, such as "training nodes") make no batch. Collective.
 void require_batches(const Communicator& comm, const TrainOptions& o, Index num_batches, Index seeds_of_rank,

@@ -5,6 +5,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/random/keyed_bijection.hpp>
 #include <sar/core/random/random.hpp>
+#include <sar/core/random/random_stream.hpp>
 #include <sar/graph/data/generate/sbm.hpp>
 #include <sar/graph/data/sources/load_dataset.hpp>
 
@@ -14,15 +15,6 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
-
-/// One family of draws for each purpose.
-enum Stream : std::uint64_t {
-  order_stream = 0x73626d00,
-  edge_stream,
-  centre_stream,
-  noise_stream,
-  split_stream
-};
 
 void check(const SbmOptions& sbm) {
   require<InputError>(sbm.classes >= 1, "sbm: ", sbm.classes, " classes, expected at least 1");
@@ -44,9 +36,9 @@ class SbmSource : public GraphSource {
   SbmSource(const Communicator& comm, const SbmOptions& sbm)
       : GraphSource(comm, "generated graph", "sbm"),
         sbm_((check(sbm), sbm)),
-        node_of_rank_(sbm.nodes, {sbm.seed, order_stream}),
-        split_(sbm.nodes, {sbm.seed, split_stream}),
-        edge_draws_({sbm.seed, edge_stream}),
+        node_of_rank_(sbm.nodes, {sbm.seed, RandomStream::sbm_order + 0}),
+        split_(sbm.nodes, {sbm.seed, RandomStream::sbm_split + 0}),
+        edge_draws_({sbm.seed, RandomStream::sbm_edges + 0}),
         width_(std::sqrt(static_cast<double>(sbm.nodes) + 1) - 1),
         train_end_(static_cast<Index>(std::ceil(sbm.train_share * static_cast<double>(sbm.nodes)))),
         val_end_(train_end_ + (sbm.nodes - train_end_) / 2) {
@@ -119,7 +111,7 @@ class SbmSource : public GraphSource {
 
   void write_features(std::span<const Index> nodes, real* out) const {
     const Tensor centres = class_centres();
-    const Random noise({sbm_.seed, noise_stream});
+    const Random noise({sbm_.seed, RandomStream::sbm_noise + 0});
     parallel_for_each(static_cast<Index>(nodes.size()), 256, [&](Index i) {
       const Index node = nodes[i];
       const real* centre = centres.row(label(node));
@@ -165,7 +157,7 @@ class SbmSource : public GraphSource {
   /// [classes, features]: directions drawn uniformly, of length `signal`.
   [[nodiscard]] Tensor class_centres() const {
     Tensor centres(Shape{sbm_.classes, sbm_.features});
-    const Random draws({sbm_.seed, centre_stream});
+    const Random draws({sbm_.seed, RandomStream::sbm_centres + 0});
     parallel_for_each(sbm_.classes, 16, [&](Index c) {
       const auto draw = [&](Index f) {
         return draws.normal(static_cast<std::uint64_t>(c), static_cast<std::uint64_t>(f));

@@ -4,6 +4,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/file_name.hpp>
+#include <sar/core/random/mix.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/data/parts/partition_part.hpp>
 
@@ -29,8 +30,8 @@ class Checksum {
   void add(std::span<const Index> numbers) noexcept {
     std::uint64_t state = state_;
     for (const Index number : numbers)
-      state = std::rotl(state ^ (static_cast<std::uint64_t>(number) * 0x9e3779b97f4a7c15u), 29) *
-              0xbf58476d1ce4e5b9u;
+      state =
+          std::rotl(state ^ (static_cast<std::uint64_t>(number) * golden_ratio), 29) * 0xbf58476d1ce4e5b9u;
     state_ = state;
   }
   void end_array(Index length) noexcept { add({&length, 1}); }

@@ -33,12 +33,13 @@ Kind node_kind(const DglPartition& partition) {
 
 Kind edge_kind(const DglPartition& partition) {
   Kind kind{"edge", "inner_edge", "orig_eids.dgl", "orig_edge_ids", partition.edges};
-  for (const DglPartition::EdgeType& type : partition.edge_types) {
+  for (const EdgeType& type : partition.edge_types) {
     kind.names.emplace_back();
-    if (!type.src_type.empty()) kind.names.back().push_back(type.canonical_name());
-    const bool unique = std::count_if(partition.edge_types.begin(), partition.edge_types.end(),
-                                      [&](const auto& other) { return other.name == type.name; }) == 1;
-    if (unique || type.src_type.empty()) kind.names.back().push_back(type.name);
+    if (!type.source.empty()) kind.names.back().push_back(type.canonical_name());
+    const bool unique =
+        std::count_if(partition.edge_types.begin(), partition.edge_types.end(),
+                      [&](const auto& other) { return other.relation == type.relation; }) == 1;
+    if (unique || type.source.empty()) kind.names.back().push_back(type.relation);
   }
   return kind;
 }
@@ -211,8 +212,8 @@ std::vector<DataColumns> read_features(const Kind& kind, int part, const std::st
 EdgeTypeData take_edges(const DglPartition& partition, int part, std::size_t t, const Members& edges,
                         const Members& nodes, const DglGraph::EdgeType& graph) {
   const std::string& path = partition.parts[part].graph;
-  const DglPartition::EdgeType& type = partition.edge_types[t];
-  EdgeTypeData result{type.src_type, type.name, type.dst_type, {}, 0, {}};
+  const EdgeType& type = partition.edge_types[t];
+  EdgeTypeData result{type.source, type.relation, type.destination, {}, 0, {}};
   const std::string expected = index_range(partition.nodes.size());
   const auto end_of = [&](Index node, std::string& end_type, Index edge) {
     const Index id = nodes.ids[node];
@@ -220,7 +221,7 @@ EdgeTypeData take_edges(const DglPartition& partition, int part, std::size_t t, 
     require<InputError>(range != nullptr, path, ": node ", node, " has _ID ", id, ", expected ", expected);
     const std::string& name = partition.node_types[range->type];
     if (end_type.empty()) end_type = name;
-    require<InputError>(name == end_type, path, ": edge ", edge, " of type ", type.name,
+    require<InputError>(name == end_type, path, ": edge ", edge, " of type ", type.relation,
                         " has an end of type ", name, ", expected ", end_type);
     return range->first + (id - range->begin);
   };

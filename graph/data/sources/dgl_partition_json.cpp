@@ -122,7 +122,7 @@ DglPartition::Ids read_map(const Node& map, const std::vector<std::string>& type
   return ids;
 }
 
-DglPartition::EdgeType parse_edge_type(const Node& node, const std::string& name) {
+EdgeType parse_edge_type(const Node& node, const std::string& name) {
   const auto colons = std::count(name.begin(), name.end(), ':');
   node.check(colons == 0 || colons == 2, "has the type '", name,
              "', expected a name, or source:name:destination");
@@ -171,8 +171,8 @@ DglPartition read_dgl_partition(const std::string& json_path) {
       root.has("etypes") ? names_by_number(root.at("etypes")) : std::vector<std::string>{default_edge_type};
   for (const std::string& name : edge_names) {
     partition.edge_types.push_back(parse_edge_type(root, name));
-    const DglPartition::EdgeType& type = partition.edge_types.back();
-    for (const std::string& end : {type.src_type, type.dst_type})
+    const EdgeType& type = partition.edge_types.back();
+    for (const std::string& end : {type.source, type.destination})
       root.check(
           end.empty() || std::count(partition.node_types.begin(), partition.node_types.end(), end) == 1,
           "has the edge type '", name, "' and no node type '", end, "', expected one");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sar/comm/rows/partition_book.hpp>
+#include <sar/graph/hetero/edge_type.hpp>
 
 #include <string>
 #include <vector>
@@ -27,13 +28,6 @@ struct DglPartition {
     /// Null when there is no such id.
     [[nodiscard]] const Range* find(Index id) const;
   };
-  /// The types of the ends are empty when the file has only the name of the edge type ("writes", not
-  /// "author:writes:paper"), as before DGL 1.0.
-  struct EdgeType {
-    std::string src_type, name, dst_type;
-
-    [[nodiscard]] std::string canonical_name() const { return src_type + ":" + name + ":" + dst_type; }
-  };
   /// The paths of a part's files.
   struct Part {
     std::string graph, node_data, edge_data;
@@ -42,6 +36,8 @@ struct DglPartition {
   std::string path;
   std::string name;
   std::vector<std::string> node_types;
+  /// The types of the ends are empty when the file has only the name of the edge type ("writes", not
+  /// "author:writes:paper"), as before DGL 1.0.
   std::vector<EdgeType> edge_types;
   Ids nodes, edges;
   std::vector<Part> parts;

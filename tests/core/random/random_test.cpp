@@ -1,4 +1,6 @@
+#include <sar/core/random/mix.hpp>
 #include <sar/core/random/random.hpp>
+#include <sar/core/random/random_stream.hpp>
 
 #include <doctest/doctest.h>
 
@@ -122,4 +124,11 @@ TEST_CASE("normal draws are normal: four moments, tails, independent neighbors")
   std::vector<double> squares;
   for (const double x : z) squares.push_back(x * x);
   CHECK(std::abs(correlation(squares, 1, 1, 2)) < 4);
+}
+
+TEST_CASE("mix is the finaliser of SplitMix64, and each purpose has a stream of its own") {
+  CHECK(mix(golden_ratio) == 0xe220a8397b1dcdafu);  // the first number of SplitMix64 for seed 0
+  CHECK(mix(0) == 0);
+  CHECK(RandomStream::modules + 3 == (std::uint64_t{1} << 32) + 3);
+  CHECK(RandomStream::sbm_split + 0 == 0x73626d04u);
 }

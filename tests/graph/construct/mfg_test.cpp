@@ -316,7 +316,7 @@ TEST_CASE("a one-shot block of a message flow graph gives the same sums") {
   const Tensor want = gather_rows(all, mfgs[0].dst_rows()).value();
   const Variable rows = gather_rows(x, mfgs[0].src_rows());
   CHECK(error_over_ranks(comm, mfgs[0].update_all(fn::copy_u(rows), fn::mean).value(), want) < tolerance());
-  const DistributedBlock block = mfgs[0].get_full_partition_graph();
+  const GraphShardManager block = mfgs[0].get_full_partition_graph();
   CHECK(error_over_ranks(comm, block.update_all(fn::copy_u(rows), fn::mean).value(), want) < tolerance());
 }
 

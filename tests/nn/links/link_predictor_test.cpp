@@ -8,7 +8,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/construct/node_pairs.hpp>
+#include <sar/graph/pairs/node_pairs.hpp>
 #include <sar/nn/links/link_predictor.hpp>
 #include <sar/nn/train/distributed.hpp>
 
@@ -148,8 +148,11 @@ TEST_CASE("predictors of edges with a relation: finite differences") {
   for (const RelationPredictor* predictor :
        std::initializer_list<const RelationPredictor*>{&dist_mult, &compl_ex, &l1, &l2, &rotate}) {
     const std::vector<Variable> inputs{u, v, predictor->parameters()[0]};
-    CHECK_NOTHROW(
-        gradcheck([&](const auto& in) { return (*predictor)(in[0], in[1], {0, 1, 1, 0, 1}); }, inputs));
+    CHECK_NOTHROW(gradcheck(
+        [&](const auto& in) {
+          return (*predictor)(in[0], in[1], {0, 1, 1, 0, 1});
+        },
+        inputs));
   }
 }
 

@@ -1,10 +1,14 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module_list.hpp>
+#include <sar/nn/train/optimizer.hpp>
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -97,4 +101,22 @@ TEST_CASE("zero_grad forgets every gradient") {
   CHECK(net.scale.grad().defined());
   net.zero_grad();
   for (const Variable& parameter : net.parameters()) CHECK_FALSE(parameter.grad().defined());
+}
+
+TEST_CASE("a frozen parameter gets no gradient, and optimizers leave it as it is") {
+  Generator gen(0);
+  Net net(gen);
+  net.freeze("layers.0.bias");
+  CHECK(parameter_names(net).size() == 4);
+  CHECK_FALSE(net.layers[0].bias().requires_grad());
+  CHECK_THROWS_AS(net.freeze("layers.1.bias"), InputError);
+  CHECK_THROWS_AS(net.freeze("layer"), InputError);
+  const Tensor before = net.layers[0].bias().value().clone();
+  SGD optimizer(net.named_parameters(), {.lr = 1, .weight_decay = 0.5});
+  Tape tape;
+  tape.backward(sum(net.layers[0](Tensor::full({2, 4}, 1))));
+  CHECK(net.layers[0].weight().grad().defined());
+  CHECK_FALSE(net.layers[0].bias().grad().defined());
+  optimizer.step();
+  CHECK(std::ranges::equal(net.layers[0].bias().value().values(), before.values()));
 }

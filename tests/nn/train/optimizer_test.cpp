@@ -50,7 +50,7 @@ void give(const Variable& parameter, double gradient) {
 
 TEST_CASE("optimizers: golden vectors") {
   for (const std::string name : {"optim/adam", "optim/adam_weight_decay", "optim/adamw", "optim/sgd_momentum",
-                           "optim/sgd_momentum_weight_decay"}) {
+                                 "optim/sgd_momentum_weight_decay"}) {
     CAPTURE(name);
     const Case golden(name);
     Variable parameter(golden.tensor("param.init"), true);
@@ -128,5 +128,4 @@ TEST_CASE("options that make no sense are refused") {
   CHECK_THROWS_AS(SGD({{"a", a}}, {.momentum = nan}), InputError);
   CHECK_THROWS_AS(Adam({{"a", a}}, {.beta1 = 1}), InputError);
   CHECK_THROWS_AS(AdamW({{"a", a}}, {.weight_decay = -0.1}), InputError);
-  CHECK_THROWS_AS(SGD({{"a", Variable(Tensor::zeros({1}))}}), InputError);
 }

@@ -47,8 +47,7 @@ std::string find_split(const Communicator& comm, const std::string& directory, c
     return found;
   });
   if (schemes.empty() && scheme.empty()) return "";
-  std::string names;
-  for (const std::string& name : schemes) names += (names.empty() ? "" : ", ") + name;
+  const std::string names = joined(schemes);
   require<InputError>(!scheme.empty() || schemes.size() == 1, directory, ": there are several splits (",
                       names, "), expected the name of one of them");
   const std::string chosen = scheme.empty() ? schemes[0] : scheme;

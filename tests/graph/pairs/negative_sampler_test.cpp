@@ -3,9 +3,9 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/random/random.hpp>
-#include <sar/graph/construct/edge_set.hpp>
-#include <sar/graph/construct/negative_sampler.hpp>
-#include <sar/graph/construct/pair_candidates.hpp>
+#include <sar/graph/pairs/edge_set.hpp>
+#include <sar/graph/pairs/negative_sampler.hpp>
+#include <sar/graph/pairs/pair_candidates.hpp>
 
 #include <doctest/doctest.h>
 

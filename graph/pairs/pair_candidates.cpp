@@ -1,6 +1,6 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/construct/pair_candidates.hpp>
+#include <sar/graph/pairs/pair_candidates.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -7,11 +7,10 @@
 #include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
 #include <sar/graph/message/edge_types.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <optional>
 
-namespace sar::tools {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Types of this rank's edges, in the graph's edge order, and of its nodes.
 struct Relations {
@@ -24,13 +23,7 @@ struct Relations {
   std::optional<HeteroBlock> block = {};  ///< set for a message flow graph
 };
 
-/// Returns the relations of the edges of a block, taken from the whole graph. Collective.
-Relations relations_of(const MessageFlowGraph& block, const Relations& of_graph);
+/// Returns the relations of the edges of a block, taken from the whole graph. Local.
+[[nodiscard]] Relations relations_of(const MessageFlowGraph& block, const Relations& of_graph);
 
-/// Generates edge types 0 .. num_rels - 1. For about half of the edges the type is the difference of the
-/// classes of the two ends, modulo num_rels; for the others, and for all edges if `labels` [local nodes, 1]
-/// is undefined, it is random. Types depend on labels and edge ids only, so they are the same for every
-/// number of ranks. Collective.
-Relations make_relations(const GraphShardManager& graph, Index num_rels, const Tensor& labels);
-
-}  // namespace sar::tools
+}}  // namespace sar

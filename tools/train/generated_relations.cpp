@@ -1,30 +1,11 @@
-#include "relations.hpp"
+#include "generated_relations.hpp"
 
-#include <sar/data.hpp>
 #include <sar/models.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 
 namespace sar::tools {
-
-Relations relations_of(const MessageFlowGraph& block, const Relations& of_graph) {
-  Relations relations;
-  if (of_graph.graph) {
-    relations.block.emplace(*of_graph.graph, block);
-    return relations;
-  }
-  relations.averages_types = of_graph.averages_types;
-  Array<std::uint16_t> types;
-  for (const Index e : block.edge_rows()) types.push_back(of_graph.types.numbers()[e]);
-  relations.types = EdgeTypes(std::move(types));
-  if (of_graph.norm.defined())
-    relations.norm = relations.averages_types ? relation_norm(block, relations.types) : relation_norm(block);
-  if (!of_graph.node_types.empty())
-    for (const Index v : block.src_rows()) relations.node_types.push_back(of_graph.node_types[v]);
-  return relations;
-}
 
 Relations make_relations(const GraphShardManager& graph, Index num_rels, const Tensor& labels) {
   const NoTape data_only;

@@ -4,8 +4,9 @@
 #include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/random/random.hpp>
-#include <sar/graph/construct/negative_sampler.hpp>
+#include <sar/core/random/random_stream.hpp>
 #include <sar/graph/message/agreement.hpp>
+#include <sar/graph/pairs/negative_sampler.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
@@ -17,8 +18,6 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-constexpr std::uint64_t negative_stream = 0x6e656761;  // random stream reserved for negative samples
-constexpr std::uint64_t way_stream = 0x77617973;       // the same for the way of a pair
 constexpr std::uint64_t max_draws = 100;
 
 /// Replaces the values of `slots` in `all`, which are numbers of `nodes`, by global ids.
@@ -117,7 +116,7 @@ void NegativeSampler::make_ways(const PairCandidates& candidates, const Partitio
 
 std::size_t NegativeSampler::draw_way(std::uint64_t epoch, Index edge, std::uint64_t number) const {
   if (ways_.size() == 1) return 0;
-  const Random random({options_.seed, way_stream, epoch});
+  const Random random({options_.seed, RandomStream::ways_of_pairs + 0, epoch});
   return random.uniform(static_cast<std::uint64_t>(edge), number) < first_share_ ? 0 : 1;
 }
 
@@ -142,7 +141,7 @@ Array<Index> NegativeSampler::excluded(const NodePairList& pairs, const Array<In
 NodePairList NegativeSampler::draw(const char* call, std::span<const Index> edge_ids, std::uint64_t epoch,
                                    Propose propose) const {
   comm_.require_equal(CollectiveCall(call).equal("epoch", static_cast<std::int64_t>(epoch)));
-  const Random random({options_.seed, negative_stream, epoch});
+  const Random random({options_.seed, RandomStream::negatives + 0, epoch});
   const auto k = static_cast<std::uint64_t>(options_.k);
   Array<Index> slots(edge_ids.size() * k);
   std::iota(slots.begin(), slots.end(), Index{0});

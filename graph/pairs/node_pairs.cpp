@@ -1,6 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/edge_ends.hpp>
-#include <sar/graph/construct/node_pairs.hpp>
+#include <sar/graph/pairs/node_pairs.hpp>
 
 #include <numeric>
 #include <utility>

@@ -3,7 +3,7 @@
 
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/construct/edge_set.hpp>
+#include <sar/graph/pairs/edge_set.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
-#include <sar/graph/construct/edge_sequences.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
+#include <sar/nn/conv/edge_sequences.hpp>
 
 #include <algorithm>
 #include <numeric>

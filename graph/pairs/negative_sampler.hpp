@@ -5,11 +5,11 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/random/random.hpp>
 #include <sar/core/threads/parallel.hpp>
-#include <sar/graph/construct/edge_set.hpp>
-#include <sar/graph/construct/node_pairs.hpp>
-#include <sar/graph/construct/pair_candidates.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/pairs/edge_set.hpp>
+#include <sar/graph/pairs/node_pairs.hpp>
+#include <sar/graph/pairs/pair_candidates.hpp>
 
 #include <cstdint>
 #include <memory>

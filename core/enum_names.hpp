@@ -1,0 +1,47 @@
+/// The names of an enumeration's values, said once, beside the enumeration:
+///
+///     enum class Reduce { sum, mean };
+///     inline constexpr EnumName<Reduce> reduce_names[] = {{Reduce::sum, "sum"}, {Reduce::mean, "mean"}};
+///     static_assert(are_in_order(reduce_names));
+///     constexpr const char* to_string(Reduce reduce) { return name_in(reduce_names, reduce); }
+#pragma once
+
+#include <sar/config.hpp>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+template <class Enum>
+struct EnumName {
+  Enum value;
+  const char* name;
+};
+
+/// Returns whether the rows, EnumName or others with a `value`, are those of 0, 1, ...
+template <class Row, std::size_t n>
+constexpr bool are_in_order(const Row (&rows)[n]) noexcept {
+  for (std::size_t i = 0; i < n; ++i)
+    if (static_cast<std::size_t>(rows[i].value) != i) return false;
+  return true;
+}
+
+/// Returns the name of a value; "" for a number that is none.
+template <class Enum, std::size_t n>
+constexpr const char* name_in(const EnumName<Enum> (&names)[n], Enum value) noexcept {
+  const auto i = static_cast<std::size_t>(value);
+  return i < n ? names[i].name : "";
+}
+
+/// Returns names and values of the rows, for options of programs and descriptions.
+template <class Row, std::size_t n>
+auto named_values(const Row (&rows)[n]) {
+  std::vector<std::pair<std::string, decltype(Row::value)>> all;
+  for (const Row& row : rows) all.emplace_back(row.name, row.value);
+  return all;
+}
+
+}}  // namespace sar

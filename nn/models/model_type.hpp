@@ -1,0 +1,79 @@
+/// What the library and its programs know of a type of network. model_types.cpp has a row for each type.
+#pragma once
+
+#include <sar/autograd/variable.hpp>
+#include <sar/comm/communicator.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/modules/init.hpp>
+#include <sar/nn/modules/module.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+struct ModelDescription;
+struct Relations;
+
+/// The widths of a layer: rows of `in` values -> rows of out() values.
+struct LayerSize {
+  Index in = 0;
+  Index head = 0;  ///< features per head
+  Index heads = 1;
+  bool mean = false;  ///< the result is the mean of the heads; otherwise they are side by side
+  bool residual = false;
+  bool cached = false;  ///< caches the aggregate of its input
+
+  [[nodiscard]] Index out() const noexcept { return mean ? head : heads * head; }
+};
+
+/// What a layer of a stack is made from.
+struct LayerPlan {
+  const ModelDescription& description;  ///< checked
+  LayerSize size;
+  const Communicator& comm;
+  Generator& gen;
+};
+
+/// A convolution of any class.
+struct StackConvolution {
+  std::unique_ptr<Module> module;
+  /// x [local sources, in] -> [local destinations, out]. Edge weights are used if the graph has them, except
+  /// by gatv2 and the types with relations.
+  std::function<Variable(const GraphShardManager&, const Variable& x, const Relations&)> apply;
+};
+
+/// A type of network: what a description of it may say, and the convolution that it stacks.
+struct ModelType {
+  std::string name;  ///< `type` of a description, --model of `train`
+  /// Keys of a description besides type, widths, layers and activation, and besides norm and dropout of a
+  /// stack.
+  std::vector<std::string> keys = {};
+  std::vector<std::string> aggregators = {};  ///< values of the key aggregator, the default first
+
+  /// Makes a convolution; null for a network that is no stack. Throws InputError as the convolution does.
+  /// Local.
+  StackConvolution (*make)(const LayerPlan&) = nullptr;
+  std::string list = "layers";  ///< name of the list of convolutions in weight names
+  bool drops_inputs = false;    ///< dropout before every convolution, as in the papers
+  bool caches = false;          ///< the convolution has the option `cached`
+  std::string bias = {};        ///< parameter that a convolution adds to all rows of its result; may be empty
+  std::string inner_bias = {};  ///< bias inside a convolution that an inner batch norm cancels; may be empty
+
+  bool has_relations = false;  ///< edges have types; such a network has no JSON description
+  bool needs_types = false;    ///< nodes have types, too
+  bool by_relation = false;    ///< one convolution for each relation
+
+  [[nodiscard]] bool is_stack() const noexcept { return make != nullptr; }
+  [[nodiscard]] bool attends() const { return reads("heads"); }
+  /// Returns whether the key is one of the type's own, or norm or dropout of a stack.
+  [[nodiscard]] bool reads(const std::string& key) const {
+    return (is_stack() && (key == "norm" || key == "dropout")) ||
+           std::ranges::find(keys, key) != keys.end() || (key == "aggregator" && !aggregators.empty());
+  }
+};
+
+}}  // namespace sar
