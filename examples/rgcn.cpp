@@ -15,18 +15,18 @@
 using namespace sar;
 
 /// The edge data that the convolutions need for this rank's in-edges, in the graph's edge order.
-struct Relations {
+struct TypedEdges {
   Array<Index> types;
   Tensor norm;  // 1 / in-degree of the destination: averages the messages
 };
 
 /// About half of the edges have a type that tells the distance between the classes of their ends; the types
 /// of all other edges are noise. Random draws are keyed by edge ids and do not depend on the edges' owners.
-Relations make_relations(const GraphShardManager& graph, const Tensor& labels, Index num_rels) {
+TypedEdges make_relations(const GraphShardManager& graph, const Tensor& labels, Index num_rels) {
   const NoTape data_only;
   const Tensor steps = graph.apply_edges(fn::v_sub_u(labels, labels)).value();
   const Random draws({.seed = 1});
-  Relations relations;
+  TypedEdges relations;
   for (Index e = 0; e < graph.num_edges(); ++e) {
     const auto id = static_cast<std::uint64_t>(graph.edge_ids()[e]);
     const auto noise = static_cast<Index>(draws.uniform(id, 0) * static_cast<double>(num_rels));
@@ -56,7 +56,7 @@ struct Net : Module {
     register_module("out", out);
   }
 
-  Variable operator()(const GraphShardManager& graph, const Variable& x, const Relations& relations) {
+  Variable operator()(const GraphShardManager& graph, const Variable& x, const TypedEdges& relations) {
     const Variable h = hidden(graph, x, relations.types, relations.norm);
     return out(graph, h, relations.types, relations.norm);
   }
@@ -72,7 +72,7 @@ int train(const Communicator& comm) {
   const GraphShardManager graph = construct_full_graph(comm, data);
   Tensor labels({data.features.num_rows(), 1});
   std::copy(data.labels.begin(), data.labels.end(), labels.data());
-  const Relations relations = make_relations(graph, labels, num_rels);
+  const TypedEdges relations = make_relations(graph, labels, num_rels);
 
   Generator gen(/*seed=*/0);
   Net net(data.features.row_size(), /*width=*/64, num_classes, num_rels, /*num_bases=*/8, gen);
