@@ -36,8 +36,8 @@ namespace sar::tools {
 namespace {
 
 /// Generates edge types for a model with relations; for built-in graphs they depend on the labels.
-std::vector<Relations> generate_relations(const GraphShardManager& graph, const NodeData& data,
-                                          const TrainOptions& o) {
+std::vector<GraphRelations> generate_relations(const GraphShardManager& graph, const NodeData& data,
+                                               const TrainOptions& o) {
   if (!model_type(o.model.type).has_relations) return {};
   Tensor labels;
   if (o.dataset.empty()) {
@@ -138,7 +138,7 @@ TrainingGraph load_untyped_graph(const Communicator& comm, const TrainOptions& o
   EdgeTask edges = prepare_edges(comm, o, data, std::move(edge_data));
   heartbeat.phase("building the graph and the model");
   GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
-  std::vector<Relations> relations = generate_relations(graph, data, o);
+  std::vector<GraphRelations> relations = generate_relations(graph, data, o);
   const std::array<Index, 3> unlabelled =
       o.task.type == TaskType::node
           ? warn_of_unlabelled(comm, data)

@@ -113,7 +113,7 @@ TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) 
   model.num_rels = std::ssize(form.edge_types);
   model.node_types = form.node_types;
   model.edge_types = form.edge_types;
-  std::vector<Relations> relations(1);
+  std::vector<GraphRelations> relations(1);
   relations[0].types = EdgeTypes(form.etypes);
   if (o.model.type == "rgcn") relations[0].norm = relation_norm(form.graph, relations[0].types);
   relations[0].averages_types = true;

@@ -31,7 +31,7 @@ std::vector<std::vector<Index>> fan_outs_of_types(const SampleOptions& s,
 
 }  // namespace
 
-NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const Relations> relations,
+NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const GraphRelations> relations,
                              std::span<const EdgeType> edge_types, const TrainOptions& o,
                              std::uint64_t seed) {
   const SampleOptions& s = o.sample;
@@ -52,9 +52,9 @@ void require_batches(const Communicator& comm, const TrainOptions& o, Index num_
                       o.sample.batch_per_rank ? " of each rank" : "");
 }
 
-BlockData::BlockData(std::vector<MessageFlowGraph> graphs, std::span<const Relations> of_graph)
+BlockData::BlockData(std::vector<MessageFlowGraph> graphs, std::span<const GraphRelations> of_graph)
     : blocks(std::move(graphs)) {
-  for (const Relations& all : of_graph)
+  for (const GraphRelations& all : of_graph)
     for (const MessageFlowGraph& block : blocks) relations.push_back(relations_of(block, all));
 }
 
@@ -72,8 +72,9 @@ EpochProgress EpochProgress::from_checkpoint(const std::map<std::string, std::st
     const auto value = values.is_object() && values.contains(key) ? values[key] : nlohmann::json();
     const bool has_type = std::is_integral_v<Number> ? value.is_number_integer() : value.is_number();
     const double found = has_type ? value.template get<double>() : std::numeric_limits<double>::quiet_NaN();
-    require<InputError>(found >= static_cast<double>(least) && found <= static_cast<double>(most), place, ": extra.batch has no number '",
-                        key, "' of ", least, " to ", most, ", expected a checkpoint that train has written");
+    require<InputError>(found >= static_cast<double>(least) && found <= static_cast<double>(most), place,
+                        ": extra.batch has no number '", key, "' of ", least, " to ", most,
+                        ", expected a checkpoint that train has written");
     return value.template get<Number>();
   };
   constexpr Index most = Index{1} << 53;
