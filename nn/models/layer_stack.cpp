@@ -84,13 +84,13 @@ std::vector<std::pair<std::string, Module*>> LayerStack::parts() {
 }
 
 Variable LayerStack::operator()(const LayerGraphs& graphs, const Variable& x,
-                                std::span<const Relations> relations) {
+                                std::span<const GraphRelations> relations) {
   return after_layer(std::ssize(calls_), graphs, x, relations);
 }
 
 Variable LayerStack::after_layer(Index layer, const LayerGraphs& graphs, const Variable& x,
-                                 std::span<const Relations> relations) {
-  static const Relations none;
+                                 std::span<const GraphRelations> relations) {
+  static const GraphRelations none;
   const Transaction transaction;
   Variable h = input_dropout_.is_active() ? input_dropout_(x, graphs[0].src_ids()) : x;
   for (std::size_t i = 0;; ++i) {

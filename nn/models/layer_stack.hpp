@@ -55,11 +55,11 @@ class LayerStack : NonCopyable {
   /// x [local sources of the first graph, in] -> [local destinations of the last graph, out]. `relations`: of
   /// the graph, or of each message flow graph; for types with relations only. Collective.
   Variable operator()(const LayerGraphs& graphs, const Variable& x,
-                      std::span<const Relations> relations = {});
+                      std::span<const GraphRelations> relations = {});
   /// Returns the output of layer `layer`, counted from 1, which is the input of the next convolution.
   /// Collective.
   Variable after_layer(Index layer, const LayerGraphs& graphs, const Variable& x,
-                       std::span<const Relations> relations = {});
+                       std::span<const GraphRelations> relations = {});
 
  private:
   /// Like ModuleList, but for modules of any class.

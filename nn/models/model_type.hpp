@@ -16,7 +16,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 struct ModelDescription;
-struct Relations;
+struct GraphRelations;
 
 /// The widths of a layer: rows of `in` values -> rows of out() values.
 struct LayerSize {
@@ -43,7 +43,7 @@ struct StackConvolution {
   std::unique_ptr<Module> module;
   /// x [local sources, in] -> [local destinations, out]. Edge weights are used if the graph has them, except
   /// by gatv2 and the types with relations.
-  std::function<Variable(const GraphShardManager&, const Variable& x, const Relations&)> apply;
+  std::function<Variable(const GraphShardManager&, const Variable& x, const GraphRelations&)> apply;
 };
 
 /// A type of network: what a description of it may say, and the convolution that it stacks.

@@ -27,7 +27,7 @@ using Graph = GraphShardManager;
 template <class Conv, class Call>
 StackConvolution convolution(std::unique_ptr<Conv> conv, const LayerPlan& plan, Call call) {
   const auto apply = [&c = *conv, call, mean = plan.size.mean](const Graph& graph, const Variable& x,
-                                                               const Relations& relations) {
+                                                               const GraphRelations& relations) {
     Variable y = call(c, graph, x, relations);
     if (y.shape().dims() < 3) return y;
     if (mean) return head_mean(std::move(y));
@@ -38,7 +38,7 @@ StackConvolution convolution(std::unique_ptr<Conv> conv, const LayerPlan& plan, 
 }
 
 /// Calls a convolution whose third argument is the edge weight.
-constexpr auto weighted = [](auto& conv, const Graph& graph, const Variable& x, const Relations&) {
+constexpr auto weighted = [](auto& conv, const Graph& graph, const Variable& x, const GraphRelations&) {
   return conv(graph, x, graph.edge_weight());
 };
 
@@ -82,7 +82,7 @@ StackConvolution make_gatv2(const LayerPlan& plan) {
   const auto& [d, size, comm, gen] = plan;
   const GATv2ConvOptions options{.attn_drop = d.attention_dropout, .residual = size.residual};
   return convolution(std::make_unique<GATv2Conv>(size.in, size.head, size.heads, gen, options), plan,
-                     [](GATv2Conv& conv, const Graph& graph, const Variable& x, const Relations&) {
+                     [](GATv2Conv& conv, const Graph& graph, const Variable& x, const GraphRelations&) {
                        return conv(graph, x);
                      });
 }
@@ -105,25 +105,25 @@ StackConvolution make_rgcn(const LayerPlan& plan) {
                                     .num_bases = d.num_bases};
   return convolution(
       std::make_unique<RelGraphConv>(size.in, size.out(), d.num_rels, gen, options), plan,
-      [](RelGraphConv& conv, const Graph& graph, const Variable& x, const Relations& relations) {
+      [](RelGraphConv& conv, const Graph& graph, const Variable& x, const GraphRelations& relations) {
         return conv(graph, x, relations.types, relations.norm);
       });
 }
 
 StackConvolution make_hgt(const LayerPlan& plan) {
   const auto& [d, size, comm, gen] = plan;
-  return convolution(std::make_unique<HGTConv>(size.in, size.head, size.heads, std::ssize(d.node_types),
-                                               std::ssize(d.edge_types), gen, HGTConvOptions{.dropout = 0}),
-                     plan,
-                     [](HGTConv& conv, const Graph& graph, const Variable& x, const Relations& relations) {
-                       return conv(graph, x, relations.node_types, relations.types);
-                     });
+  return convolution(
+      std::make_unique<HGTConv>(size.in, size.head, size.heads, std::ssize(d.node_types),
+                                std::ssize(d.edge_types), gen, HGTConvOptions{.dropout = 0}),
+      plan, [](HGTConv& conv, const Graph& graph, const Variable& x, const GraphRelations& relations) {
+        return conv(graph, x, relations.node_types, relations.types);
+      });
 }
 
 /// Rows of the homogeneous form to rows of each type, through the layer, and back. A type that no relation
 /// reaches has zeros afterwards.
 Variable relation_by_relation(const HeteroGraphConv& conv, const Graph&, const Variable& x,
-                              const Relations& relations) {
+                              const GraphRelations& relations) {
   if (const auto& block = relations.block) return block->join(conv(*block, block->split(x)));
   const HeteroGraph& graph = *relations.graph;
   const HomogeneousForm& form = graph.to_homogeneous();

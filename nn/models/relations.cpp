@@ -6,8 +6,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-Relations relations_of(const MessageFlowGraph& block, const Relations& of_graph) {
-  Relations relations;
+GraphRelations relations_of(const MessageFlowGraph& block, const GraphRelations& of_graph) {
+  GraphRelations relations;
   if (of_graph.graph) {
     relations.block.emplace(*of_graph.graph, block);
     return relations;

@@ -13,7 +13,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// Types of this rank's edges, in the graph's edge order, and of its nodes.
-struct Relations {
+struct GraphRelations {
   EdgeTypes types;              ///< of local edges
   Tensor norm;                  ///< [local edges, 1]: relation_norm(); rgcn only
   bool averages_types = false;  ///< norm averages over the in-edges of one type, not over all in-edges
@@ -24,6 +24,6 @@ struct Relations {
 };
 
 /// Returns the relations of the edges of a block, taken from the whole graph. Local.
-[[nodiscard]] Relations relations_of(const MessageFlowGraph& block, const Relations& of_graph);
+[[nodiscard]] GraphRelations relations_of(const MessageFlowGraph& block, const GraphRelations& of_graph);
 
 }}  // namespace sar

@@ -25,7 +25,7 @@ namespace {
 
 struct PeerModel {
   GoldenGraph part;
-  Relations relations;
+  GraphRelations relations;
   NodeClassifier model;
 
   PeerModel(const Communicator& comm, const Case& golden, Generator gen = Generator(1))

@@ -129,7 +129,7 @@ class Trial {
   double live_before_;
   NodeData data_;
   std::unique_ptr<GraphShardManager> graph_;
-  std::vector<Relations> relations_;
+  std::vector<GraphRelations> relations_;
   std::optional<NodeInput> input_;
   std::unique_ptr<NodeSteps> steps_;
   std::unique_ptr<Optimizer> optimizer_;

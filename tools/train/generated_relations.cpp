@@ -7,9 +7,9 @@
 
 namespace sar::tools {
 
-Relations make_relations(const GraphShardManager& graph, Index num_rels, const Tensor& labels) {
+GraphRelations make_relations(const GraphShardManager& graph, Index num_rels, const Tensor& labels) {
   const NoTape data_only;
-  Relations relations;
+  GraphRelations relations;
   relations.norm = relation_norm(graph);
 
   Tensor steps;  // from the class of the source to that of the destination

@@ -24,11 +24,11 @@ class NodeClassifier : public Module {
 
   // See LayerStack. Collective.
   [[nodiscard]] Variable operator()(const LayerGraphs& graphs, const Variable& x,
-                                    std::span<const Relations> relations = {}) {
+                                    std::span<const GraphRelations> relations = {}) {
     return stack_(graphs, x, relations);
   }
   [[nodiscard]] Variable after_layer(Index layer, const LayerGraphs& graphs, const Variable& x,
-                                     std::span<const Relations> relations = {}) {
+                                     std::span<const GraphRelations> relations = {}) {
     return stack_.after_layer(layer, graphs, x, relations);
   }
 

@@ -90,7 +90,7 @@ Variable EdgeModel::operator()(const Variable& src, const Variable& dst, Array<I
 }
 
 EdgeSteps::EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-                     std::span<const Relations> relations, const TrainOptions& o,
+                     std::span<const GraphRelations> relations, const TrainOptions& o,
                      const ModelDescription& network, bool cached, const EdgeTask& task, Generator& gen)
     : Steps(graph, data, input, relations, o),
       task_(task),

@@ -37,7 +37,7 @@ class EdgeSteps : public Steps {
  public:
   /// `task` must outlive this. Collective.
   EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-            std::span<const Relations> relations, const TrainOptions& o, const ModelDescription& network,
+            std::span<const GraphRelations> relations, const TrainOptions& o, const ModelDescription& network,
             bool cached, const EdgeTask& task, Generator& gen);
 
   [[nodiscard]] Module& model() override { return model_; }

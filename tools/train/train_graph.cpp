@@ -79,7 +79,7 @@ GraphData load_all_types(const Communicator& comm, const TrainOptions& o) {
 }
 
 /// Generates edge types for a model with relations; for built-in graphs they depend on the labels.
-std::vector<Relations> generate_relations(const GraphShardManager& graph, const NodeData& data,
+std::vector<GraphRelations> generate_relations(const GraphShardManager& graph, const NodeData& data,
                                           const TrainOptions& o) {
   if (!model_type(o.model.type).has_relations) return {};
   Tensor labels;
@@ -110,7 +110,7 @@ TrainingGraph load_untyped_graph(const Communicator& comm, const TrainOptions& o
   EdgeTask edges = prepare_edges(comm, o, data);
   heartbeat.phase("building the graph and the model");
   GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
-  std::vector<Relations> relations = generate_relations(graph, data, o);
+  std::vector<GraphRelations> relations = generate_relations(graph, data, o);
   const std::array<Index, 3> unlabelled =
       o.task.type == TaskType::node
           ? warn_of_unlabelled(comm, data)
@@ -163,7 +163,7 @@ TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) 
   model.num_rels = std::ssize(form.edge_types);
   model.node_types = form.node_types;
   model.edge_types = form.edge_types;
-  std::vector<Relations> relations(1);
+  std::vector<GraphRelations> relations(1);
   relations[0].types = EdgeTypes(form.etypes);
   if (o.model.type == "rgcn") relations[0].norm = relation_norm(form.graph, relations[0].types);
   relations[0].averages_types = true;

@@ -21,7 +21,7 @@ struct TrainingGraph {
   NodeData data;  ///< typed graph: of the homogeneous form, with labels of the category only
   EdgeTask edges;
   GraphShardManager graph;
-  std::vector<Relations> relations;  ///< one element, or none if the model has no relations
+  std::vector<GraphRelations> relations;  ///< one element, or none if the model has no relations
   std::unique_ptr<NodeInput> input;
   ModelDescription model;                       ///< including the numbers of types
   Generator gen;                                ///< draws the parameters

@@ -6,7 +6,7 @@
 namespace sar::tools {
 
 NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-                     std::span<const Relations> relations, const TrainOptions& o,
+                     std::span<const GraphRelations> relations, const TrainOptions& o,
                      const ModelDescription& model, bool cached, Generator& gen)
     : Steps(graph, data, input, relations, o),
       model_(with_widths(model, input.width(), data.num_classes), graph.comm(), gen, cached) {

@@ -17,7 +17,7 @@ class NodeSteps : public Steps {
  public:
   /// Collective.
   NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-            std::span<const Relations> relations, const TrainOptions& o, const ModelDescription& model,
+            std::span<const GraphRelations> relations, const TrainOptions& o, const ModelDescription& model,
             bool cached, Generator& gen);
 
   [[nodiscard]] Module& model() override { return model_; }

@@ -110,7 +110,7 @@ void predict_embeddings(const Communicator& comm, const TrainOptions& o, const T
 
 void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
                    const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-                   std::span<const Relations> relations, std::span<const PredictedNodes> types) {
+                   std::span<const GraphRelations> relations, std::span<const PredictedNodes> types) {
   if (o.predict.empty()) return;
   const bool was_training = model.is_training();
   model.eval();

@@ -32,7 +32,7 @@ void prepare_predictions(const Communicator& comm, const TrainOptions& o);
 /// within the type, and embeddings.<type>.npy has the nodes of each type. Collective.
 void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
                    const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-                   std::span<const Relations> relations, std::span<const PredictedNodes> types = {});
+                   std::span<const GraphRelations> relations, std::span<const PredictedNodes> types = {});
 
 /// Writes h [local nodes, width] as embeddings.npy float32 [nodes, width], with rows as above. Collective.
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,

@@ -31,7 +31,7 @@ std::vector<std::vector<Index>> fan_outs_of_types(const SampleOptions& s,
 
 }  // namespace
 
-NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const Relations> relations,
+NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const GraphRelations> relations,
                              std::span<const EdgeType> edge_types, const TrainOptions& o,
                              std::uint64_t seed) {
   const SampleOptions& s = o.sample;
@@ -52,9 +52,9 @@ void require_batches(const Communicator& comm, const TrainOptions& o, Index num_
                       o.sample.batch_per_rank ? " of each rank" : "");
 }
 
-BlockData::BlockData(std::vector<MessageFlowGraph> graphs, std::span<const Relations> of_graph)
+BlockData::BlockData(std::vector<MessageFlowGraph> graphs, std::span<const GraphRelations> of_graph)
     : blocks(std::move(graphs)) {
-  for (const Relations& all : of_graph)
+  for (const GraphRelations& all : of_graph)
     for (const MessageFlowGraph& block : blocks) relations.push_back(relations_of(block, all));
 }
 

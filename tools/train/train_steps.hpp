@@ -22,15 +22,15 @@ namespace sar::tools {
 /// Message flow graphs, and the relations of their edges.
 struct BlockData {
   std::vector<MessageFlowGraph> blocks;
-  std::vector<Relations> relations;
+  std::vector<GraphRelations> relations;
 
   /// `of_graph`: relations of the whole graph. Collective.
-  BlockData(std::vector<MessageFlowGraph> graphs, std::span<const Relations> of_graph);
+  BlockData(std::vector<MessageFlowGraph> graphs, std::span<const GraphRelations> of_graph);
 };
 
 /// Makes the sampler of --sample. For a typed graph, `relations` has the types of its edges, named
 /// `edge_types`. Throws InputError for fan-outs of an unknown type. Collective.
-NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const Relations> relations,
+NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const GraphRelations> relations,
                              std::span<const EdgeType> edge_types, const TrainOptions& o, std::uint64_t seed);
 
 /// Throws InputError if the seeds (named in the message, such as "training nodes") make no batch. Collective.
@@ -70,7 +70,7 @@ class Steps : NonCopyable {
  protected:
   /// `input` must outlive this, too.
   Steps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-        std::span<const Relations> relations, const TrainOptions& o)
+        std::span<const GraphRelations> relations, const TrainOptions& o)
       : graph_(graph), comm_(graph.comm()), data_(data), input_(input), relations_(relations), o_(o) {}
 
   [[nodiscard]] virtual Index num_batches() const = 0;  ///< 0: one step on the whole graph
@@ -91,7 +91,7 @@ class Steps : NonCopyable {
   const Communicator& comm_;
   const NodeData& data_;
   NodeInput& input_;
-  std::span<const Relations> relations_;
+  std::span<const GraphRelations> relations_;
   const TrainOptions& o_;
 
  private:
