@@ -26,7 +26,7 @@ class SplitBackward {
   GradientPtr gradient_;
   std::shared_ptr<BackwardPass> pass_ = std::make_shared<BackwardPass>();
   GradientPtr second_half_;  // `signal_` added to it lets the tape run the second half
-  Tensor signal_ = Tensor::zeros({1});
+  Tensor signal_ = Tensor(Shape{0});
 };
 
 }}  // namespace sar

@@ -214,6 +214,7 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"graph/data/labelled_nodes.hpp ", of_rows},
           {"graph/construct/hetero_block.hpp HeteroBlock", none},
           {"graph/construct/host_hetero_graph.hpp ", "tests/graph/construct/host_hetero_graph_test.cpp"},
+          {"graph/message/started_sum.hpp StartedSum::finish", of_rows},
           {"graph/pairs/node_pairs.hpp ", of_rows},
           {"graph/data/distributed_data.hpp ", of_rows},
           {"graph/data/generate/words.hpp words_source", none},

@@ -48,6 +48,12 @@ void add_messages(ArgumentCalls& calls, const Communicator& comm) {
       Values<Index>{"shape of the source rows", 2, 3},
       Values<bool>{"wish for the sources' gradient", true, false});
   add(
+      calls, comm, manager + "::start_update_all",
+      [](Scene& s, bool adds) {
+        (void)s.graph.start_update_all(fn::copy_u(s.x), adds ? Reduce::sum : Reduce::max).finish();
+      },
+      Values<bool>{"reduction", true, false});
+  add(
       calls, comm, manager,
       [](Scene& s, auto... options) {
         const GraphShardManager graph(s.comm, s.book, s.book, scene_edges(s.book, s.comm.rank()), true,
@@ -62,11 +68,12 @@ void add_messages(ArgumentCalls& calls, const Communicator& comm) {
       },
       Values<bool>{"message", true, false});
   add(
-      calls, comm, "graph/message/degree_factors.hpp scaled_sum",
+      calls, comm,
+      "graph/message/degree_factors.hpp scaled_sum, graph/message/degree_factors.hpp start_scaled_sum",
       [](Scene& s, bool wants) { (void)scaled_sum(s.graph, s.x, wants ? s.e : s.e.detach(), {}); },
       Values<bool>{"wish for the edges' gradient", true, false});
   add(
-      calls, comm, "graph/message/typed_sum.hpp typed_sum",
+      calls, comm, "graph/message/typed_sum.hpp typed_sum, graph/message/typed_sum.hpp start_typed_sum",
       [](Scene& s, Index types, bool weighted) {
         const Variable weight(scene_values({types, scene_width, 2}, 9));
         const EdgeTypes of(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));

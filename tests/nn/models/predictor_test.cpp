@@ -128,10 +128,11 @@ struct TwoLayers : Module {
   std::free(block);
 }
 
-extern "C" int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
-                             MPI_Comm comm) {
+// A synchronization point.
+extern "C" int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
+                              MPI_Comm comm, MPI_Request* request) {
   ++all_reduces;
-  return PMPI_Allreduce(from, to, count, type, op, comm);
+  return PMPI_Iallreduce(from, to, count, type, op, comm, request);
 }
 
 TEST_CASE("a prediction has the bits of the forward pass, in memory of the caller, with the weights of now") {
