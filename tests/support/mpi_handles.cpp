@@ -9,6 +9,7 @@
 namespace {
 
 sar::test::MpiHandles now_open;
+int synchronizations = 0;
 
 int count(const MPI_Comm& comm) {
   return comm == MPI_COMM_NULL ? 0 : 1;
@@ -43,6 +44,10 @@ namespace sar::test {
 
 MpiHandles open_mpi_handles() noexcept {
   return now_open;
+}
+
+int num_synchronizations() noexcept {
+  return synchronizations;
 }
 
 std::string describe(const MpiHandles& handles) {
@@ -122,6 +127,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
 }
 int MPI_Iallreduce(const void* in, void* out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                    MPI_Request* request) {
+  ++synchronizations;
   return started(PMPI_Iallreduce(in, out, n, type, op, comm, request));
 }
 

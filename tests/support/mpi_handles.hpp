@@ -17,6 +17,9 @@ struct MpiHandles {
 /// The open handles of this rank.
 MpiHandles open_mpi_handles() noexcept;
 
+/// How often this rank has reached a synchronization point (status.hpp), an MPI_Iallreduce.
+int num_synchronizations() noexcept;
+
 /// "2 communicators, 1 requests, 0 windows, 0 types"
 std::string describe(const MpiHandles& handles);
 

@@ -1,4 +1,5 @@
 #include "graph/test_graphs.hpp"
+#include "support/mpi_handles.hpp"
 #include "support/rows.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +22,6 @@ using namespace sar::test;
 namespace {
 
 std::size_t allocations = 0;
-int all_reduces = 0;
 
 constexpr Index num_nodes = 60, in_feats = 5, out_feats = 3, edge_feats = 2;
 
@@ -128,13 +128,6 @@ struct TwoLayers : Module {
   std::free(block);
 }
 
-// A synchronization point.
-extern "C" int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
-                              MPI_Comm comm, MPI_Request* request) {
-  ++all_reduces;
-  return PMPI_Iallreduce(from, to, count, type, op, comm, request);
-}
-
 TEST_CASE("a prediction has the bits of the forward pass, in memory of the caller, with the weights of now") {
   const Communicator comm = Communicator::world();
   for (const PartitionBook& book : row_splits(num_nodes, comm.size())) {
@@ -228,9 +221,9 @@ TEST_CASE("on several ranks, a later call synchronizes at its first exchange of 
       GraphModel model = model_of(comm, description);
       Predictor predict(model, graph);
       const auto synchronizations = [&] {
-        const int before = all_reduces;
+        const int before = num_synchronizations();
         predict(x, edges, out);
-        return all_reduces - before;
+        return num_synchronizations() - before;
       };
       const int first = synchronizations();
       for (int call = 0; call < 3; ++call) CHECK(synchronizations() == (comm.size() > 1 ? 2 : 0));
@@ -244,7 +237,7 @@ TEST_CASE("where the ranks do something else together, each exchange of rows syn
   const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
   const Tensor x = rows_of(comm, book, 1);
   Tensor out({book.num_nodes(comm.rank()), out_feats});
-  const auto check = [&](const GraphShardManager& graph, int more, auto&& together) {
+  const auto check = [&](const GraphShardManager& graph, int synchronizations, auto&& together) {
     Generator gen(3);
     TwoLayers network(gen);
     Predictor predict(
@@ -256,24 +249,24 @@ TEST_CASE("where the ranks do something else together, each exchange of rows syn
     predict(x, {}, out);
     const Tensor expected = out.clone();
     for (int call = 0; call < 3; ++call) {
-      const int before = all_reduces;
+      const int before = num_synchronizations();
       predict(x, {}, out);
-      CHECK(all_reduces - before == (comm.size() > 1 ? 3 + more : 0));
+      CHECK(num_synchronizations() - before == (comm.size() > 1 ? synchronizations : 0));
       if (graph.options().halo_format == HaloFormat::exact) CHECK(same_bits(out, expected));
     }
   };
   const GraphShardManager graph = graph_of(comm, book);
-  check(graph, 2, [&](int layer) {
+  check(graph, 4, [&](int layer) {  // at both exchanges, the all_reduce and the end
     if (layer == 1) (void)comm.all_reduce(1.0);
   });
   const Communicator other = Communicator::world();
-  check(graph, 0, [&](int layer) {  // one at the first exchange, at the end, and in the other communicator
+  check(graph, 3, [&](int layer) {  // at the first exchange, at the end, and in the other communicator
     if (layer == 1) other.agree([] {});
   });
   if (sizeof(real) == sizeof(double)) return;  // which does not travel as int8
   const GraphShardManager rounded = renamed_shard(comm, random_graph("random", num_nodes, num_nodes, 400, 1),
                                                   book, {.halo_format = HaloFormat::int8}, true);
-  check(rounded, 0, [](int) {});
+  check(rounded, 2, [](int) {});  // nothing else: at the first exchange and at the end
 }
 
 TEST_CASE("a network that makes other calls than before predicts, too") {
