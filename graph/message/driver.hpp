@@ -61,7 +61,7 @@ class Driver {
  private:
   friend class ForwardPass;
   friend class BackwardPass;
-  /// Whether rows of other ranks are neither here nor absent.
+  /// Whether halo rows have to be fetched: there are other ranks, and the rows are not in memory.
   [[nodiscard]] bool rows_travel() const { return !graph_->holds_halo() && graph().comm.size() > 1; }
 
   std::shared_ptr<const ShardedGraph> graph_;

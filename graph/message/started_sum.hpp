@@ -7,6 +7,10 @@
 ///
 /// With a tape, the backward pass runs in the reverse order: it computes and sends the gradients of halo
 /// rows, differentiates what ran in between, and then adds the gradients that have arrived.
+///
+/// If code between start and finish can fail on one rank only, put start, this code and finish into one
+/// Communicator::agree. Then all ranks throw its exception. If a call of agree() fails between them, finish()
+/// throws on all ranks.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
@@ -53,9 +57,9 @@ class StartedSum {
   /// drops it, it gives the exchange up: peers that finish the sum throw.
   ~StartedSum();
 
-  /// Adds the messages of the stages, and `base`, if it is defined: [local destinations, ...]. The result
-  /// reuses the memory of base if no other handle refers to it. Throws the same on all ranks: ShapeError if
-  /// base has another shape than the result, InputError in a second call. Collective.
+  /// Returns the sum, plus `base` if it is defined: [local destinations, ...]. The result reuses the memory
+  /// of base if no other handle refers to it. Throws the same on all ranks: ShapeError if base has another
+  /// shape than the result, InputError in a second call. Collective.
   [[nodiscard]] Variable finish(Variable base = {});
 
  private:
