@@ -1,3 +1,6 @@
+// The gradient of a broadcast operand is a sum over the broadcast dimensions. For a product,
+// sum_products_to() multiplies and adds in one pass over the gradient and the other operand, without a
+// temporary tensor. Only if both operands were broadcast, or the dividend was, a temporary has the terms.
 #include <sar/autograd/arithmetic.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/tape.hpp>

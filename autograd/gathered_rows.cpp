@@ -1,3 +1,6 @@
+// compute() copies row by row and prefetches the row 8 positions ahead. Bytes moved: each gathered row is
+// read once from the table and written to the caller's buffer, in the cache. The constructor checks all
+// ids in parallel, once.
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>

@@ -1,3 +1,10 @@
+// One forward and backward pass gives the gradients of sum(w fn), with w uniform in [-1, 1). Then two
+// evaluations for each element,
+//
+//     (f(x + h e_i) - f(x - h e_i)) / (2 h),
+//
+// or two for each direction, in which each of the n elements moves by +h or -h at random. Both slopes
+// along a direction are divided by sqrt(n), so that the tolerance means the same for inputs of any size.
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>

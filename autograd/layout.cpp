@@ -1,3 +1,6 @@
+// Copies and gathers move each element once; slices of rows and reshape() share memory. gather_rows() and
+// scatter_add_rows() are the backward passes of each other. The gradient of a part of x is added to the
+// whole gradient of x: if it is the first, all rows are set to zero before.
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>

@@ -1,3 +1,8 @@
+// linear, affine: the backward pass reads the gradient g of the result twice. matmul_tn() computes dW =
+// g^T x (or x^T g) and, in the same pass, the column sums of g, which are the gradient of the bias. Then
+// dx = g W (or g W^T) is computed, in the memory of g if the shapes are equal and nothing else needs g: a
+// thread copies the rows that it multiplies next to a buffer in the cache. Deferred x are computed again,
+// a few rows at a time.
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/products.hpp>

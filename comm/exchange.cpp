@@ -1,3 +1,10 @@
+// Loops call progress() after each block; it works at most every 20 microseconds. A rank that waits
+// advances all exchanges of the communicator in turn, because a peer may need another one first, and
+// yields its core after 100 passes in which nothing moved.
+//
+// A failure gives up the exchange: the outbox sends an empty message for the rest of each round, and what
+// arrives is discarded. drain() goes on until all own messages are complete, so that no request refers to
+// freed memory.
 #include <sar/comm/exchange.hpp>
 #include <sar/comm/status.hpp>
 #include <sar/core/error.hpp>

@@ -1,3 +1,10 @@
+// One MPI_Iallreduce (minimum) of five numbers: the rank to blame, the smallest depth of a failed rank,
+// whether all have failed, and a digest of the call with its complement, which gives the maximum. Ranks
+// whose failure is a consequence of another's come last.
+//
+// After a failure, the rank to blame broadcasts kind and text in parts of 512 bytes, and one more
+// reduction tells whether all texts are equal. If digests differ, the ranks compare the entries of their
+// calls one after another: two small collective calls for each entry until one differs.
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/status.hpp>
 

@@ -10,16 +10,16 @@
 
 #include <cstdint>
 
-/// Returns the value of a binary16 number.
 namespace sar { inline namespace SAR_PRECISION {
-/// Returns `value` rounded to binary16.
 
+/// Returns the value of a binary16 number.
 [[nodiscard]] float half_to_float(std::uint16_t half) noexcept;
-/// Returns the value of a bfloat16 number.
+/// Returns `value` rounded to binary16.
 [[nodiscard]] std::uint16_t float_to_half(double value) noexcept;
-/// Returns `value` rounded to bfloat16.
 
+/// Returns the value of a bfloat16 number.
 [[nodiscard]] float bfloat16_to_float(std::uint16_t value) noexcept;
+/// Returns `value` rounded to bfloat16.
 [[nodiscard]] std::uint16_t float_to_bfloat16(double value) noexcept;
 
 }}  // namespace sar

@@ -1,3 +1,6 @@
+// For each chunk of about 4 MiB, a route to the owners carries the row numbers there (8 bytes per row) and
+// the rows back. An owner copies the requested rows to a buffer. A row that is listed several times is
+// sent several times.
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>

@@ -12,7 +12,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// A map from ids to numbers: a hash table with open addressing. About 40 bytes per id.
+/// A map from ids to numbers: a hash table with open addressing. 32 to 64 bytes per id.
 class IdTable {
  public:
   /// Reserves room for `size` ids; the table grows as needed.

@@ -1,3 +1,7 @@
+// numbers_of_ids() is a sample sort: each rank sorts its ids, sends them to the ranks that sort_targets()
+// chooses, sorts what arrives, and returns the numbers along the same route: O(n log n) time and 16 bytes
+// sent for each of n ids. replace_ids() collects the distinct ids and fetches their table entries, 8 bytes
+// there and 8 back; then it replaces all ids in parallel.
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/comm/rows/row_route.hpp>

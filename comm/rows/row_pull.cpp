@@ -1,3 +1,7 @@
+// One all_to_all_v carries the row numbers to the owners, 8 bytes per row. Owners copy the requested rows
+// to a buffer; then all receives and all sends are posted at once. Bytes moved per row: read, packed and
+// sent by its owner; received in place if the rows of an owner are adjacent in `ids`, otherwise copied
+// once more by finish().
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/rows/row_pull.hpp>

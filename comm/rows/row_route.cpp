@@ -1,3 +1,9 @@
+// A counting sort groups the rows by target: O(rows + P) time. The constructor sends P numbers
+// (all_to_all) and makes one all_reduce.
+//
+// Rows then move in as many chunks as the busiest rank needs, about 4 MiB each. In every chunk, each pair
+// of ranks exchanges an equal share of its rows; a rank's own rows are copied directly, in parallel. Bytes
+// moved per row: packed, sent, unpacked.
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>

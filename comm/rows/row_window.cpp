@@ -1,3 +1,7 @@
+// One-sided reads (MPI-3): the window is locked for all ranks from its creation on (MPI_Win_lock_all), so
+// get() needs no help of its owner's program: one MPI_Get with a datatype of all ranges. wait() flushes
+// all reads of this rank. MPI frees windows collectively: a window that its rank leaves by an exception
+// stays in a list until all ranks have left it, or until MPI_Finalize.
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/program_end.hpp>
 #include <sar/comm/rows/row_window.hpp>

@@ -1,3 +1,7 @@
+// pull() reads rows from the memory of their owners without their help: contiguous rows in place, others
+// through buffers of together 16 MiB, one round of messages to all owners at a time. push() appends rows
+// to a list on its own rank. barrier() sends the lists to the owners by a RowRoute; these apply them in
+// the order of the ranks and, for each rank, of its calls.
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/comm/rows/row_window.hpp>

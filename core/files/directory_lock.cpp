@@ -1,3 +1,7 @@
+// Protocol: open or create the file, call flock() without waiting, then compare device and inode of the
+// open file with those that the name has now. A holder removes the file before it closes it. So a process
+// may get the lock on a file that has lost its name; it then opens the name again. Attempts are 10 ms
+// apart. Locks of this process are found in a map by device and inode of the directory.
 #include <sar/core/error.hpp>
 #include <sar/core/files/directory_lock.hpp>
 #include <sar/core/files/file.hpp>

@@ -1,3 +1,7 @@
+// TemporaryFile::commit() flushes the file, closes it, renames it and flushes the directory. A crash at
+// any time leaves the old file or the new one under the name, and at most a file TARGET.tmpPID beside it.
+// InputFile and TemporaryFile read and write at most 1 GiB per call of the system and go on after short
+// counts and EINTR.
 #include <sar/core/error.hpp>
 #include <sar/core/files/byte_order_mark.hpp>
 #include <sar/core/files/file.hpp>

@@ -1,3 +1,10 @@
+// read() divides the elements into parallel windows of 1 MiB, one pread() each: straight into `out` if the
+// elements have its type, otherwise into a buffer, from which they are converted.
+//
+// read_rows() sorts the positions by row if the rows are not sorted: O(n log n) time and 8 bytes for each
+// of n rows. Parallel blocks of rows then read windows of at most 1 MiB (or one row). A window bridges
+// gaps of up to 64 KiB between rows. In Fortran order, this is done for each column; the columns are read
+// in parallel.
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/npy.hpp>

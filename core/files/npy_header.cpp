@@ -1,3 +1,11 @@
+// The beginning of a .npy file (numpy.lib.format):
+//
+//     6 bytes         \x93NUMPY
+//     2 bytes         version: 1.0, 2.0 or 3.0
+//     2 or 4 bytes    length of the dictionary, little-endian; 2 bytes in version 1.0
+//     dictionary      a text that ends with blanks and a newline
+//
+// The parser reads the dictionary once, from left to right. Keys may come in any order.
 #include <sar/core/error.hpp>
 #include <sar/core/files/npy_header.hpp>
 

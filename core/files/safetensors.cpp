@@ -1,3 +1,9 @@
+// A file has the length of its header (8 bytes, little-endian), the header in JSON, padded with blanks to
+// a multiple of 8 bytes, and the data of all tensors one after the other.
+//
+// Values are converted in chunks of 2^16 elements. Writing converts them twice: once for the checksum,
+// which the header contains, and once for the file. So no converted copy of a tensor is ever in memory.
+// The checksum is CRC-32 with a table of 256 entries, one byte at a time.
 #include <sar/core/error.hpp>
 #include <sar/core/files/parse_json.hpp>
 #include <sar/core/files/safetensors.hpp>

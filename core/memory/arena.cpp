@@ -1,3 +1,10 @@
+// Free ranges are in two ordered trees: by address, to merge neighbors, and by size, for the best fit.
+// With n free ranges, allocate() and deallocate() take O(log n) time. Tree nodes are created in allocate()
+// only and kept as spare nodes while no range needs them, so deallocate() cannot fail.
+//
+// Addresses become accessible in steps of 2 MB from the bottom. Each range has an upper bound of its bytes
+// that have pages. If the sum exceeds its limit, allocate() releases whole huge pages, which visits O(n)
+// ranges in the worst case.
 #include <sar/core/memory/arena.hpp>
 
 #include <sys/mman.h>

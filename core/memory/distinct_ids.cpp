@@ -1,3 +1,10 @@
+// Lists of 2,048 ids or more are sorted by a radix sort with digits of 11 bits, from the lowest digit to
+// the highest one of the largest id: two reads and one write of the list per digit, and a second list of
+// the same length. Because the list doubles, the sorts of all insertions together pass over O(insertions)
+// ids per digit.
+//
+// make_numbers() divides the range of the ids into buckets of equal width, at least 8 members each on
+// average. number() looks up the bucket and does a binary search without branches in it.
 #include <sar/core/memory/distinct_ids.hpp>
 
 #include <algorithm>

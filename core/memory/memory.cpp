@@ -1,3 +1,6 @@
+// A block comes from the thread's active Workspace, from the arena (64 KiB or more) or from oneTBB. The
+// account is two atomic counters; the peak is raised by compare and exchange. Blocks that a workspace
+// keeps for reuse stay in the account.
 #include <sar/core/error.hpp>
 #include <sar/core/memory/arena.hpp>
 #include <sar/core/memory/memory.hpp>

@@ -1,3 +1,6 @@
+// Blocks of one size and source form a bin. A bin links its free blocks through their first bytes (last
+// in, first out), so a cache of any size needs no memory of its own. Bins are searched one after the
+// other: O(bins) time per allocation and release.
 #include <sar/core/memory/workspace.hpp>
 #include <sar/core/threads/in_loop.hpp>
 

@@ -1,3 +1,6 @@
+// Emulated bfloat16: the parts of b are packed once. Blocks of 48 rows of a are split into a buffer in the
+// cache and multiplied with the kernel of product.hpp. `high` adds h_a h_b, l_a h_b and h_a l_b in this
+// order and so passes over the block of the result three times, from cache. From memory, a is read once.
 #include <sar/core/isa/instruction_set.hpp>
 #include <sar/core/products/bfloat16_tiles.hpp>
 #include <sar/core/products/right_operand.hpp>

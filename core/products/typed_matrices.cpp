@@ -1,3 +1,6 @@
+// Each block of each type is a RightOperand. The constructor packs them in parallel, about 2^16 numbers
+// per task. A product with a block-diagonal matrix is one product per block, on the block's columns of x
+// and y.
 #include <sar/core/products/typed_matrices.hpp>
 #include <sar/core/threads/parallel.hpp>
 

@@ -23,7 +23,6 @@ Index rows_at_once(Index columns) {
   return std::max<Index>(1, (1 << 14) / columns);
 }
 
-/// The coefficients of all columns.
 /// Pointers to the coefficients of all columns.
 struct Columns {
   const real *center, *scale, *shift;

@@ -1,3 +1,8 @@
+// One loop over vectors of 64 bytes; the last one is padded, so that every element takes the same
+// instructions. x is read once and `out` written once.
+//
+//
+//     softplus(x) = max(x, 0) + log(1 + exp(-|x|))
 #include <sar/core/simd/vector_exp.hpp>
 #include <sar/core/simd/vector_math.hpp>
 

@@ -1,3 +1,6 @@
+// The loops are collected from the last dimension to the first. A repeated operand has stride 0; a
+// dimension is merged with the loop inside it if both operands go on with the strides of that loop.
+// offsets() decodes a line number by divisions: O(dims) per line.
 #include <sar/core/error.hpp>
 #include <sar/core/tensor/broadcast.hpp>
 

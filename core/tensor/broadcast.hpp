@@ -22,8 +22,8 @@ struct BroadcastLoops {
   std::array<Index, 4> stride_b{};
 
   /// `a` and `b` must broadcast to `common` (see broadcast()).
-  /// Returns the extent of the innermost loop.
   BroadcastLoops(const Shape& a, const Shape& b, const Shape& common);
+  /// Returns the extent of the innermost loop.
   [[nodiscard]] Index inner() const { return extent[dims - 1]; }
   /// Returns the number of innermost lines. Line i begins at element i * inner() of the result.
   [[nodiscard]] Index lines() const;

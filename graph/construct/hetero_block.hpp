@@ -30,7 +30,7 @@ class HeteroBlock : public HeteroGraph {
  public:
   /// `block` must be made from graph.to_homogeneous().graph. Throws InputError on every rank if `graph` is a
   /// block itself, or if the message flow graph has rows or edges that the graph does not have. Collective:
-  /// two all-to-all exchanges.
+  /// an all-to-all exchange of the types of halo rows, and one of a number per rank for each node type.
   HeteroBlock(const HeteroGraph& graph, const MessageFlowGraph& block);
 
   /// Returns, in ascending order, which sources of the message flow graph have this type, as indices among

@@ -1,3 +1,10 @@
+// For each node type, the ranks exchange the halo of all relations from this type once (4 bytes per halo
+// row). Each relation then builds its topology on it and tells the owners how often it uses their rows (8
+// bytes per halo row).
+//
+// The homogeneous form: for each source type, readers fetch the global ids of the halo (8 bytes per row).
+// The edges of all relations become one list with types in their ids, from which a graph is built as from
+// any list: O(E log E). The type of an edge is found again by its id, O(log types).
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>

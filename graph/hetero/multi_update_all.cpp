@@ -1,3 +1,6 @@
+// Relations that read the same variable form a group, which HeteroGraph::call() computes: O(R^2)
+// comparisons of R relations and one all_reduce of R numbers, because the groups must be the same on all
+// ranks. Groups come in the order of their first relation.
 #include <sar/core/error.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
 #include <sar/graph/message/agreement.hpp>

@@ -1,4 +1,11 @@
-/// HeteroGraph::call: relations that read the same source rows.
+// HeteroGraph::call: relations that read the same source rows. If they fetch together (fetches_together:
+// the halo fits max_halo_bytes), one exchange fetches the halo for all of them, and each relation runs on
+// a view of its graph with the halo rows among its sources. Otherwise each relation fetches for itself, in
+// stages.
+//
+// Relations that fetch together are, in mode rematerialize, recorded as operations that compute the
+// relation again in the backward pass. The first one to run fetches the shared rows again; they are freed
+// with the last. The gradients of the shared rows are summed and pushed to the owners once.
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>

@@ -6,9 +6,10 @@
 /// columns with the edges of a row as inner loop: the extrema (and their argmax) or sums of a tile stay in
 /// registers, and rows 16 edges ahead are prefetched.
 ///
-/// The backward pass over sources gathers rows of g by the transpose; the row of the source and its gradient
-/// stay in the cache. For max and min of copy_u, mark_argmax() first writes one bit per column and edge, and
-/// gather_marked() adds the columns of g whose bit is set, in registers.
+/// The backward pass over sources gathers rows of g by the transpose, or rows of z by gather_sum for sums
+/// of products of u and v; the row of the source and its gradient stay in the cache. For max and min of
+/// copy_u, mark_argmax() first writes one bit per column and edge, and gather_marked() adds the columns of
+/// g whose bit is set, in registers.
 #include <sar/core/simd/prefetch.hpp>
 #include <sar/core/simd/tiles.hpp>
 #include <sar/graph/kernels/binary.hpp>

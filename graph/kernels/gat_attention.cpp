@@ -12,7 +12,8 @@
 /// - by destination: each destination gathers the ds of its edges from the buffer; indices and buffer entries
 ///   of later rows are prefetched. Its sum stays in registers.
 ///
-/// At the end of a block, grad_el times attn is added to the gradient of the source rows.
+/// In the pass by source, a thread that has processed a range of source rows adds grad_el times attn to
+/// their gradients.
 #include <sar/core/rows/reduce.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
 #include <sar/graph/kernels/destination_slots.hpp>

@@ -1,10 +1,12 @@
 /// Linear aggregation; the head of linear.hpp has the formulas.
 ///
-/// Without weights per head and without their gradients, both passes are one gather_sum. Otherwise they
-/// iterate over batches of edges (edge_batches.hpp): weighted_sum() gathers rows of x and adds them, weighted
-/// per head, to the destination's row in registers. weighted_sum_backward() iterates over the transpose and
-/// gathers rows of g; one loop computes the dot products for dw and the weighted sums for dx, with x_u and
-/// dx_u in registers. Rows, weights and gradients of weights of the next batch are prefetched.
+/// With one head, the forward pass is one gather_sum, and so is the backward pass unless dw is required.
+/// Otherwise they iterate over batches of edges (edge_batches.hpp): weighted_sum() gathers rows of x and
+/// adds them, weighted per head, to the destination's row in registers. weighted_sum_backward() iterates
+/// over the transpose and gathers rows of g; one loop computes the dot products for dw and the weighted
+/// sums for dx, with x_u and dx_u in registers. Both prefetch the rows of the next batch, and the backward
+/// pass also its weights and their gradients. With one head and sums in double precision, a gather_sum
+/// follows for dx.
 #include <sar/graph/kernels/edge_batches.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/linear.hpp>

@@ -1,10 +1,10 @@
 /// Attention with a matrix per edge type; the head of typed_attention_kernel.hpp has the formulas.
 ///
 /// Loop order: blocks of rows in parallel; in a block, the edges grouped by type and row (edges_by_type.hpp);
-/// of each type, up to 128 pairs at a time. For these pairs: copy their rows, multiply them by the type's
+/// of each type, 16 to 128 pairs at a time. For these pairs: copy their rows, multiply them by the type's
 /// matrices, iterate over their edges in batches that gather rows of the other end (prefetched one batch
 /// ahead), multiply the sums by the matrices, and add them to the rows of the result. All rows of the pairs
-/// at hand take at most 256 KiB and stay in the cache.
+/// at hand take at most 256 KiB, unless 16 pairs take more, and stay in the cache.
 ///
 /// The pass by source runs over at most 32 fixed ranges of blocks, each with its own sums of the matrices'
 /// gradients.

@@ -1,3 +1,7 @@
+// An operation is one call of the driver with the kernel of its score. The dot product with separate
+// values sends keys and values as one row, [key | value]. Cosine attention is a dot product of source rows
+// that the kernel normalizes with destination rows that are normalized before. Gradients of attn and of
+// type terms are added in double precision, over this rank's edges.
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/autograd/unit_rows.hpp>

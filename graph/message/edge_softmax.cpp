@@ -1,3 +1,8 @@
+// Forward, in passes over the edges: the maximum per node, x - maximum, exp (in parallel blocks of the
+// edge rows), the sum per node, the product with 1 / sum. Backward: the sum of g y per node, then y (g -
+// sum). Bytes moved per element: x is read twice, y written three times and read three times; backward
+// reads y and g twice and writes once. By source, each value per node costs one push to the owners and one
+// fetch, with exact rows.
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>

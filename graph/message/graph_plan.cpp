@@ -1,3 +1,10 @@
+// A stage has, with B bytes per row and N the most source rows of a rank,
+//
+//     rows = max(N / 4, 1 MiB / B, 1), at most max(max_halo_bytes / B, 1) if that is set
+//
+// with N / 8 if rows are fetched and gradients pushed in one pass. From 8 rows on, rows is a multiple of
+// 8, and the push has 8 stages for each of these. In mode one_shot, a fetch has one stage of all rows. All
+// numbers are the same on every rank.
 #include <sar/graph/message/graph_plan.hpp>
 
 #include <algorithm>

@@ -47,8 +47,8 @@ class GraphShardManager {
   ///
   ///     out[v] = base[v] + reduce over the in-edges of v of the message
   ///
-  /// `base`, of the same shape, is optional (sum and mean only); the result reuses its memory if no other
-  /// handle refers to it. Differentiable in all operands and in base. Messages are not stored.
+  /// `base`, of the same shape, is optional; a sum or mean reuses its memory if no other handle refers to
+  /// it. Differentiable in all operands and in base. Messages are not stored.
   ///
   /// Communication: if the message reads u, the forward pass fetches the halo rows of u once. If u requires a
   /// gradient, the backward pass pushes it once. In mode rematerialize, the backward pass also fetches the

@@ -1,4 +1,5 @@
-/// Messages on frames.
+// Messages on frames: each function resolves the names of fields to Variables and calls the function for
+// Variables.
 #include <sar/core/error.hpp>
 #include <sar/graph/message/frame.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>

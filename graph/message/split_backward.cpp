@@ -1,3 +1,6 @@
+// The second half is the record of an empty tensor, made when the operation starts. The first half adds an
+// empty gradient to it if an exchange is in flight. The tape then reaches the second half after it has
+// differentiated everything recorded in between.
 #include <sar/autograd/tape.hpp>
 #include <sar/graph/message/split_backward.hpp>
 

@@ -1,4 +1,11 @@
-/// update_all and apply_edges of built-in messages.
+// update_all and apply_edges of built-in messages. MessagePass chooses the kernel: LinearKernel for sums
+// and means of copy_u and of u times one number per edge and head, and for the forward pass of sums and
+// means of edge rows; BinaryKernel for all other messages and reductions. On one rank, a sum of rows that
+// are a selection of a table (GatheredRows) reads the table.
+//
+// The kernels apply 1 / in-degree of a mean and the factors of scaled_sum(). Two cases take a pass of
+// their own: the gradient of a mean in BinaryKernel, and factors beside edge weights that want a gradient
+// (SumBetweenScales).
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>

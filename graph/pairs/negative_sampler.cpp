@@ -1,3 +1,9 @@
+// A constructor numbers the candidate nodes by their original ids: a sample sort, and 16 bytes per node to
+// the rank that stores its entry of the table.
+//
+// Drawing repeats three steps for the pairs that are left, on all ranks together: draw numbers, replace
+// them by global ids from the table (8 bytes there and 8 back per distinct number), and ask the EdgeSet
+// (17 bytes per pair). In a sparse graph, few pairs are drawn again.
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/comm/rows/row_route.hpp>

@@ -1,3 +1,7 @@
+// Sources and destinations are marked at their owners: each rank sorts its proposals and sends each
+// distinct node once, 16 bytes: O(E log E). The two sides of a bipartite graph are found as connected
+// components (sides_of): a round fetches the labels of both ends of the edges that still join two
+// components, 16 bytes there and 16 back per edge, and follows roots until nothing changes.
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/pairs/pair_candidates.hpp>

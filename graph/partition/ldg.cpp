@@ -1,7 +1,9 @@
-// Each pass reads the list of neighbors of every node of the slice once: O(E / P + parts) operations per node
-// and part in its list. A batch ends with an all_reduce of the loads (8 bytes per part and load) and with 8
-// bytes for each move and rank that has a copy of the node. Random reads: the parts of the neighbors, 4 bytes
-// each.
+// A pass reads the list of neighbors of every node of the slice once. For a node: O(neighbors) to count
+// them by part, O(parts among them) for the scores, and O(parts) if none of these has room. Random reads:
+// the parts of the neighbors, 4 bytes each.
+//
+// A batch ends with an all_reduce of the loads (16 bytes per part and load, and 8 more if a part is
+// overfilled) and with 8 bytes for each move and rank that has a copy of the node.
 
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/graph/partition/ldg.hpp>

@@ -8,11 +8,11 @@
 /// each time starting from the previous assignment (restreaming: Nishimura and Ugander, KDD 2013), until
 /// hardly any node moves.
 ///
-/// Unlike in that paper, a pass does not start with empty loads: a node is removed from its part and assigned
-/// again. Each rank streams its slice in the order of the ids and knows only its own moves until the next
-/// exchange. The ranks exchange their moves 128 times per pass, or 4 times per part if that is more. Early in
-/// the first pass they also exchange after 1, 2, 4 ... nodes, so that they do not start the same part in
-/// different places.
+/// Unlike in that paper, a pass does not start with empty loads: a node is removed from its part and
+/// assigned again. Each rank streams its slice in the order of the ids and knows only its own moves until
+/// the next exchange. The ranks exchange their moves 128 times per pass, or 4 times per part if that is
+/// more. The first batches of a pass have 1, 2, 4 ... nodes, so that the ranks do not start the same part
+/// in different places.
 ///
 /// If the ranks together overfill a part, each rank takes back its share of the surplus, last moves first: a
 /// node returns to its previous part or, in the first pass, waits for the next exchange. The capacities, 1.05

@@ -1,3 +1,6 @@
+// Each rank sorts the neighbors of its nodes and merges parallel edges: O(E / P log(degree)). PT-Scotch
+// partitions the distributed graph with one thread per rank and its deterministic option. Since it
+// balances one weight only, balance_by_ldg() then moves nodes of parts that exceed a limit.
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/partition/ldg.hpp>

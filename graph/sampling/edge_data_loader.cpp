@@ -1,3 +1,9 @@
+// For a batch: draw the negative pairs, find the excluded edges, collect the ends of all pairs at their
+// owners, sample the blocks of these nodes, and build the graphs of the pairs. An end is sent to its owner
+// (8 bytes), which answers with its number among the seeds of the batch (8 bytes).
+//
+// An edge to be excluded is sent to the owner of its destination (16 bytes), which searches the sources of
+// the destination: O(log(degree)), for a remote source also O(log(halo)).
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/edge_ends.hpp>

@@ -26,8 +26,9 @@ struct ShardTranspose {
 };
 
 struct GraphShard {
-  Index num_src_rows =
-      0;                 ///< source rows which kernels read; every row has an edge, except in the local shard
+  /// Source rows which kernels read. Every row has an edge, except in the local shard and where relations
+  /// share a halo.
+  Index num_src_rows = 0;
   Index num_dst = 0;     ///< destination rows of this rank
   Index first_edge = 0;  ///< index of this shard's first edge among this rank's edges
 
@@ -105,7 +106,7 @@ GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge
                        Index num_src_rows, bool every_row);
 
 /// Sets every_row, dst_rows and row_begin of a shard whose `num_edges` edges are sorted by their destination
-/// row, dst_of(k). Lists only the rows with edges, or all rows if `every_row` is set or if that takes less
+/// row, dst_of(k). Lists only the rows with edges, or all rows if `every_row` is set and that takes less
 /// memory.
 template <class DstOf>
 void list_rows(GraphShard& shard, Index num_edges, const DstOf& dst_of, bool every_row) {

@@ -1,3 +1,9 @@
+// A rank divides its in-edges by the owner of their source (counting sort), numbers the halo rows of each
+// owner without gaps (DistinctIds), and sorts the local and the remote edges by destination, source and
+// id, in parallel: O(E log E) time, and 24 bytes per edge besides the list.
+//
+// Then it sends each owner the rows that it reads (4 bytes per halo row), tells it with which halo number
+// they begin, and how often it uses each (8 bytes per halo row).
 #include <sar/core/error.hpp>
 #include <sar/core/memory/distinct_ids.hpp>
 #include <sar/core/memory/index_set.hpp>

@@ -1,3 +1,6 @@
+// A call costs one all_reduce of a flag and a fingerprint of the operands, which reads them once. The
+// cached value is used if it is valid on all ranks. Otherwise all ranks aggregate again, with exact halo
+// rows, and cache the result only when all of them have it.
 #include <sar/core/error.hpp>
 #include <sar/core/tensor/fingerprint.hpp>
 #include <sar/graph/message/halo_step.hpp>

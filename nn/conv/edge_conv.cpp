@@ -1,3 +1,7 @@
+// theta is applied once to each source row instead of once to each edge. What is left for the edges is a
+// maximum of rows:
+//
+//     max_u theta(x_v - x_u) + phi(x_v) = max_u(-W_theta x_u) + (W_theta + W_phi) x_v + b_theta + b_phi
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/edge_conv.hpp>
 

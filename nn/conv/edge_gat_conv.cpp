@@ -1,3 +1,6 @@
+// Order: scores from one number per node and head (apply_edges) and from the edge features, edge_softmax,
+// sums of edge features weighted by the coefficients, their product with W_edge, and the weighted sum of
+// the source rows, which is added in the memory of the product.
 #include <sar/autograd/ops.hpp>
 #include <sar/nn/conv/edge_gat_conv.hpp>
 

@@ -13,7 +13,7 @@ struct EdgeSequences {
   Array<Index> edges;      ///< local edges: first edges of all sequences, then second edges, ...
 };
 
-/// Returns the sequences. Time: O(edges log(largest degree)). Local.
+/// Returns the sequences. Time: O(edges log(largest degree) + n log(n)) for n destinations. Local.
 [[nodiscard]] EdgeSequences edge_sequences(const GraphShardManager& graph);
 
 }}  // namespace sar

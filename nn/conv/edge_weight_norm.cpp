@@ -1,3 +1,7 @@
+// A sum over the in-edges is a sum of edge rows and needs no rows of other ranks. A sum over the out-edges
+// is the backward pass of a sum of ones over in-edges: halo rows of one number are fetched, and the sums
+// pushed to the owners. The factors of both ends are then multiplied on the edges by apply_edges, which
+// fetches the factors of the sources.
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/recorded_pass.hpp>

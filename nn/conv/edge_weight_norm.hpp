@@ -12,7 +12,7 @@ struct WeightSums {
 };
 
 /// Sums positive edge weights [local edges] or [local edges, 1] at both ends. Differentiable. Collective:
-/// sends one value per halo row, and one gradient per halo row in the backward pass. Throws the same
+/// sends two values per halo row, and one gradient per halo row in the backward pass. Throws the same
 /// exception on every rank: ShapeError if shapes do not match, InputError if a weight is not positive.
 [[nodiscard]] WeightSums weight_sums(const GraphShardManager& graph, const Variable& edge_weight);
 

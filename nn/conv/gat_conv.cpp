@@ -1,3 +1,6 @@
+// The score of the destination end, [n, H], is computed before the fused operation; the kernel computes
+// that of the source end from the rows z, so only z is fetched. Without a residual, the operation adds the
+// bias itself. attention() computes the coefficients by separate operations, with memory per edge.
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/conv/gat_conv.hpp>

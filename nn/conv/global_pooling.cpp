@@ -1,3 +1,5 @@
+// Each rank reduces its own rows and one all_reduce of D numbers reduces the ranks. Attention takes three:
+// the maximum of the gates, which keeps the exponentials finite, their sum, and the weighted sum.
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>

@@ -1,3 +1,6 @@
+// sum and mean: a message is a row times the edge's matrix, computed for a chunk of edges by bmm(). max
+// and min: a message has the products x_i W_io, [in, out]; the extrema [destinations, in, out] are then
+// summed over i by a product with ones.
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/nn_conv.hpp>
 

@@ -1,3 +1,7 @@
+// One typed_sum(), which adds the source rows per destination and type before it multiplies; without layer
+// norm, the self term is computed while its rows are in flight. by_basis() sums rows per basis instead, as
+// a user-defined message of [edges of a chunk, bases, in], and multiplies the sums once. With bases, it is
+// chosen where relations x out is larger than bases x (mean destinations of a rank) and than 2^16.
 #include <sar/graph/message/typed_sum.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/rel_graph_conv.hpp>

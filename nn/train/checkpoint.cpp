@@ -1,3 +1,8 @@
+// A checkpoint is a .safetensors file of the tensors and counters `model.NAME` and `optimizer.NAME`; its
+// metadata have the version, epoch, seed, precision, kind of the optimizer and rate, and the program's
+// texts under `extra.` and the schedule's under `schedule.`. Rank 0 locks the directory, writes the file
+// under a temporary name, flushes and renames it, and only then deletes older ones. To load, rank 0
+// verifies the checksum of the whole file before it reads the values, which it sends to all ranks.
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/number_text.hpp>

@@ -1,3 +1,5 @@
+// clip_grad_norm() reads all gradients once, with sums in double precision, and writes them only if the
+// norm is too large, in their own memory where no other handle refers to it.
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/rows/reduce.hpp>

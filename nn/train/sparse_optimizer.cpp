@@ -1,3 +1,7 @@
+// A step, for each embedding: complete pushes, sum the gradients at the owners of the rows, gather these
+// rows and their state, update the copies, and put them back; a barrier makes them visible. Time and
+// memory grow with the rows that have a gradient, not with all rows. A failure before the rows are put
+// back changes nothing.
 #include <sar/comm/files/new_directory.hpp>
 #include <sar/comm/files/write_rows.hpp>
 #include <sar/core/error.hpp>

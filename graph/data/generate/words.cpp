@@ -1,3 +1,6 @@
+// Each rank reads the features of an even share of the papers in chunks and keeps the words that are not
+// 0: O(papers x width / P) time, 24 bytes per word of a paper. The edges of the two relations are copies
+// of this list.
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/data/generate/words.hpp>
