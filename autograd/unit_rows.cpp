@@ -25,7 +25,7 @@ double norm(const real* row, Index width) {
 Variable scaled_unit_rows(const Variable& x, const Variable& scale) {
   const Tensor& rows = x.value();
   const Index width = rows.row_size();
-  const Index grain = std::max<Index>((1 << 15) / width, 1);
+  const Index grain = std::max<Index>((1 << 15) / std::max<Index>(width, 1), 1);
   Tensor out(x.shape());
   const auto factor = static_cast<double>(scale.value().item());
   parallel_for_each(x.num_rows(), grain, [&](Index i) {

@@ -20,7 +20,7 @@ namespace {
 
 /// Rows per parallel block: 2^14 elements, so that operands and result stay in the L2 cache.
 Index rows_at_once(Index columns) {
-  return std::max<Index>(1, (1 << 14) / columns);
+  return std::max<Index>(1, (1 << 14) / std::max<Index>(columns, 1));
 }
 
 /// Pointers to the coefficients of all columns.

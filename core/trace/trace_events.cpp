@@ -2,6 +2,7 @@
 // record() never allocates.
 #include <sar/core/trace/trace_events.hpp>
 
+#include <chrono>
 #include <mutex>
 
 namespace sar { inline namespace SAR_PRECISION {

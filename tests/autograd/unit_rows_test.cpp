@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <sar/autograd/gradcheck.hpp>
+#include <sar/autograd/tape.hpp>
 #include <sar/autograd/unit_rows.hpp>
 
 #include "support/random_tensor.hpp"
@@ -18,4 +19,13 @@ TEST_CASE("rows become as long as the scale; zeros stay zeros") {
 TEST_CASE("gradients of rows and scale") {
   gradcheck([](const std::vector<Variable>& in) { return scaled_unit_rows(in[0], in[1]); },
             {Variable(random_tensor({5, 7}, 1), true), Variable(random_tensor({1}, 2), true)});
+}
+
+TEST_CASE("rows without columns") {
+  const Variable x(Tensor({3, 0}), true), scale(Tensor::from({1}, {2}), true);
+  Tape tape;
+  const Variable y = scaled_unit_rows(x, scale);
+  CHECK(y.shape() == Shape{3, 0});
+  tape.backward(y, Tensor({3, 0}));
+  CHECK(scale.grad().item() == 0);
 }

@@ -88,4 +88,15 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("batch norm of no columns") {
+  const BatchNormCoefficients none(0);
+  const NormActivation activation{.relu = true};
+  const Tensor x({5, 0}), grad({5, 0});
+  Tensor out({5, 0}), dx({5, 0});
+  batch_norm(x, none, activation, out);
+  batch_norm_backward_sums(x, none, activation, grad, {});
+  batch_norm_backward_x(x, none, activation, grad, {}, {}, dx);
+  CHECK(dx.shape() == Shape{5, 0});
+}
+
 }  // namespace
