@@ -1,5 +1,6 @@
 #include <sar/autograd/activations.hpp>
 #include <sar/autograd/op_support.hpp>
+#include <sar/autograd/sparse_variable.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/dropout.hpp>
@@ -117,6 +118,7 @@ Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids) {
   require<ShapeError>(row_ids.size() == x.num_rows(), "dropout: ", row_ids.size(),
                       " row ids for a tensor of shape ", x.shape());
   if (p == 0) return x;
+  if (const auto sparse = sparse_matrix(x)) return Variable(mask.apply(*sparse, row_ids.span()));
   const bool recorded = recording({&x});
   const DropoutBits bits(mask, row_ids.span(), x.value().row_size());
   Tensor input = take_value(x);

@@ -4,6 +4,7 @@
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
+#include <sar/autograd/sparse_variable.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
@@ -90,6 +91,9 @@ Variable concat_columns(std::span<const Variable> parts) {
 }
 
 Variable concat_rows(std::span<const Variable> parts) {
+  std::vector<std::shared_ptr<const SparseMatrix>> sparse;
+  for (const Variable& part : parts) sparse.push_back(sparse_matrix(part));
+  if (!sparse.empty() && std::ranges::find(sparse, nullptr) == sparse.end()) return concat_sparse(sparse);
   return concatenate(
       parts, 0,
       [](const Tensor& part, Tensor& y, Index begin, Index count) {
@@ -120,6 +124,7 @@ Variable slice_columns(Variable x, Index begin, Index end) {
 Variable slice_rows(Variable x, Index begin, Index end) {
   if (const auto gathered = gathered_rows(x); gathered && !x.requires_grad())
     return Variable(gathered->slice(begin, end));
+  if (const auto sparse = sparse_matrix(x)) return Variable(sparse->slice(begin, end));
   return record_part(x, x.value().slice_rows(begin, end), [begin, end](const Tensor& grad, Tensor& out) {
     Tensor rows = out.slice_rows(begin, end);
     binary(BinaryOp::add, rows, grad, rows);
@@ -135,6 +140,7 @@ Variable reshape(Variable x, const Shape& shape) {
 
 Variable gather_rows(Variable x, RowIds ids) {
   require<ShapeError>(x.defined(), "gather_rows of an undefined tensor");
+  if (const auto sparse = sparse_matrix(x)) return Variable(sparse->gather(ids.span()));
   Tensor y(x.shape().with_rows(ids.size()));
   gather_rows(x.value(), ids.span(), y);
   return record_part(x, std::move(y), [ids = std::move(ids)](const Tensor& grad, Tensor& out) {

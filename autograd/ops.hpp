@@ -16,4 +16,5 @@
 #include <sar/autograd/layer_norm.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/products.hpp>
+#include <sar/autograd/sparse_variable.hpp>
 #include <sar/autograd/sums.hpp>

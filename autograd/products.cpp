@@ -6,6 +6,8 @@
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/products.hpp>
+#include <sar/autograd/sparse_products.hpp>
+#include <sar/autograd/sparse_variable.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/products/matmul.hpp>
@@ -87,6 +89,7 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
     Variable row = reshape(std::move(x), {1, in});
     return reshape(linear_layer(std::move(row), std::move(weight), std::move(bias), out_in), {out});
   }
+  if (auto sparse = sparse_matrix(x)) return sparse_linear(std::move(sparse), weight, bias, out_in);
   Tensor y(with_columns(x.shape(), out));
   {
     Tensor rows = flatten(y);
@@ -118,6 +121,7 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
 Variable matmul(Variable a, Variable b) {
   require<ShapeError>(a.shape().dims() == 2 && b.shape().dims() == 2 && a.shape()[1] == b.shape()[0],
                       "matmul: operands of shapes ", a.shape(), " and ", b.shape());
+  if (auto sparse = sparse_matrix(a)) return sparse_linear(std::move(sparse), b, {}, false);
   Tensor y({a.shape()[0], b.shape()[1]});
   matmul(a.value(), b.value(), y);
   if (!recording({&a, &b})) return y;
@@ -145,6 +149,7 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
                           base.shape() == Shape{x.num_rows(), weight.shape()[0]},
                       "cannot add x of shape ", x.shape(), " times the transposed weight of shape ",
                       weight.shape(), " to a tensor of shape ", base.shape());
+  if (auto sparse = sparse_matrix(x)) return add_sparse_linear(std::move(base), std::move(sparse), weight);
   const bool recorded = recording({&base, &x, &weight});
   Tensor y = take_value(base);
   if (!y.unique()) y = y.clone();

@@ -1,4 +1,5 @@
-/// Products with matrices.
+/// Products with matrices. Of a constant left operand with sparse rows (sparse_variable.hpp), only the stored
+/// values are read and kept.
 /// ops.hpp says what holds for all operations.
 #pragma once
 

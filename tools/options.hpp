@@ -126,6 +126,9 @@ std::vector<std::string> joined_words(int argc, const char* const* argv);
 /// Adds the changes of the edges while a graph is read.
 void add_edge_options(CLI::App& app, DatasetOptions& o);
 
+/// Adds --sparse-features.
+void add_sparse_features_option(CLI::App& app, SparseFeatures& sparse);
+
 /// Adds the options that describe what a graph file does not say itself, and returns them.
 std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptions& o);
 

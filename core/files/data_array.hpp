@@ -19,6 +19,7 @@ struct DataField {
   std::string name;
   NpyType type = NpyType::float32;
   std::vector<Index> row_shape;  ///< shape of one row; empty: a single number
+  bool is_sparse = false;        ///< the rows are, or shall be, a SparseArray
 
   [[nodiscard]] Index row_size() const noexcept;  ///< elements per row
   [[nodiscard]] Index row_bytes() const noexcept { return row_size() * element_bytes(type); }

@@ -4,16 +4,20 @@
 // of a row have contiguous words.
 //
 // Bytes moved per element (float): drawing bits writes 1/8; applying bits reads 4 + 1/8 and writes 4 (each
-// word is read again for 32 rows, from cache). apply_to_relu() draws while it applies and stores no bits.
+// word is read again for 32 rows, from cache). apply_to_relu() draws while it applies and stores no bits. Of
+// sparse rows, only the words of stored values are drawn.
 #include <sar/core/error.hpp>
 #include <sar/core/rows/dropout.hpp>
+#include <sar/core/rows/row_blocks.hpp>
 #include <sar/core/simd/drawn_rows.hpp>
 #include <sar/core/simd/independent_iterations.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
+#include <utility>
 
 #include <sar/core/isa/isa_begin.hpp>
 
@@ -41,6 +45,33 @@ void draw_bits(const DropoutDraw& draw, std::span<const Index> row_ids, Index ro
                    std::uint32_t* to = bits + first;
                    for (Index j = 0; j < columns; ++j) to[j] |= words[j] < threshold ? 0u : bit;
                  });
+}
+
+/// out = value * factor for the stored values of rows [first, last): the draws of 4 * lanes values at a time.
+void drop_stored_values(const DropoutDraw& draw, const SparseMatrix& x, std::span<const Index> row_ids,
+                        Index first, Index last, real* out) {
+  constexpr Index lanes = drawn_rows::lanes, at_once = 4 * lanes;
+  std::uint64_t ids[at_once] = {}, blocks[at_once] = {};
+  std::uint32_t words[4 * at_once];
+  const std::span<const Index> offsets = x.row_offsets();
+  const std::span<const std::int32_t> columns = x.columns();
+  Index row = first;
+  for (Index k = offsets[first]; k < offsets[last]; k += at_once) {
+    const Index count = std::min(at_once, offsets[last] - k);
+    for (Index i = 0; i < count; ++i) {
+      while (offsets[row + 1] <= k + i) ++row;
+      const Index lane = i / lanes * lanes + static_cast<Index>(drawn_rows::lane_of(i % lanes));
+      ids[lane] = static_cast<std::uint64_t>(row_ids[row]);
+      blocks[lane] = static_cast<std::uint64_t>(columns[k + i]) / 4;
+    }
+    drawn_rows::Words of_ids[4], of_blocks[4];
+    std::memcpy(of_ids, ids, sizeof ids);
+    std::memcpy(of_blocks, blocks, sizeof blocks);
+    drawn_rows::philox_blocks(of_ids, of_blocks, draw.key, words);
+    for (Index i = 0; i < count; ++i)
+      out[k + i] = x.values()[k + i] *
+                   (words[4 * i + columns[k + i] % 4] < draw.threshold ? real{0} : draw.keep_scale);
+  }
 }
 
 /// to (+)= from * factors for one row.
@@ -92,6 +123,10 @@ SAR_DISPATCH(void, draw_factors,
 SAR_DISPATCH(void, draw_bits,
              (const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, std::uint32_t* bits),
              (draw, row_ids, row_size, bits));
+SAR_DISPATCH(void, drop_stored_values,
+             (const DropoutDraw& draw, const SparseMatrix& x, std::span<const Index> row_ids, Index first,
+              Index last, real* out),
+             (draw, x, row_ids, first, last, out));
 SAR_DISPATCH(void, apply_bits,
              (const std::uint32_t* words, Index row, real keep_scale, Index row_size, const real* from,
               real* to, bool accumulate),
@@ -118,6 +153,18 @@ DropoutMask::DropoutMask(const RandomKey& key, double p)
 
 void DropoutMask::factors(std::span<const Index> row_ids, Index row_size, real* factors) const {
   draw_factors(draw_, row_ids, row_size, factors);
+}
+
+std::shared_ptr<const SparseMatrix> DropoutMask::apply(const SparseMatrix& x,
+                                                       std::span<const Index> row_ids) const {
+  require<ShapeError>(std::ssize(row_ids) == x.num_rows(), "dropout of sparse rows of shape ", x.shape(),
+                      " with ", row_ids.size(), " row ids");
+  Array<real> values(x.num_stored());
+  const auto work_before = [&](Index i) { return x.row_offsets()[i] + i; };
+  for_blocks_of_work(
+      x.num_rows(), x.num_stored() + x.num_rows(), 1 << 13, work_before,
+      [&](Index first, Index last) { drop_stored_values(draw_, x, row_ids, first, last, values.data()); });
+  return x.with_values(std::move(values));
 }
 
 void DropoutMask::apply_to_relu(const Tensor& x, std::span<const Index> row_ids, Tensor& out) const {

@@ -4,10 +4,12 @@
 
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/random/random.hpp>
+#include <sar/core/tensor/sparse_matrix.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -33,6 +35,11 @@ class DropoutMask {
   /// out = relu(x) * factors in one pass. out may be x. NaN stays NaN. Throws ShapeError if the shapes differ
   /// or there is not one id per row.
   void apply_to_relu(const Tensor& x, std::span<const Index> row_ids, Tensor& out) const;
+
+  /// Returns x * factors, with the columns that x stores: a dropped value is stored as 0. The result equals
+  /// that of the dense rows. Throws ShapeError unless there is one id per row.
+  [[nodiscard]] std::shared_ptr<const SparseMatrix> apply(const SparseMatrix& x,
+                                                          std::span<const Index> row_ids) const;
 
   [[nodiscard]] real keep_scale() const noexcept { return draw_.keep_scale; }
   [[nodiscard]] const DropoutDraw& draw() const noexcept { return draw_; }

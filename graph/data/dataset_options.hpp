@@ -10,6 +10,18 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+/// Whether features are sparse rows (core/tensor/sparse_matrix.hpp): of each row, only the values that are
+/// not 0.
+enum class SparseFeatures {
+  no,
+  yes,
+  automatic,  ///< where a row has at least 64 columns, of which at most an eighth are not 0 (is_sparse_field)
+};
+
+[[nodiscard]] constexpr const char* to_string(SparseFeatures sparse) noexcept {
+  return sparse == SparseFeatures::yes ? "yes" : sparse == SparseFeatures::no ? "no" : "automatic";
+}
+
 /// The edges are transformed in the order of the first three options, and the ids of the edges do not depend
 /// on the partitioning. E is one more than the largest edge id of the source: the number of edges, unless a
 /// partition lost duplicates.
@@ -28,6 +40,9 @@ struct DatasetOptions {
   /// Whether labels and types of edges are a part of it; if false, they are neither read nor checked.
   bool edge_labels = true, edge_types = true;
   bool features = true;  ///< otherwise NodeData::features has no columns, and no file is read for them
+  /// Of NodeData: NodeData::sparse_features in place of features. Of GraphData and partition directories:
+  /// fields of nodes that are sparse (NodeTypeData::sparse).
+  SparseFeatures sparse_features = SparseFeatures::no;
   bool labels = true;    ///< otherwise NodeData has no labels and masks
   /// With add_self_loops: a node that has self loops gets none and keeps the one of largest id, with its
   /// weight, as PyG's add_remaining_self_loops.
@@ -46,6 +61,7 @@ inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
       .equal("edge_labels", options.edge_labels)
       .equal("edge_types", options.edge_types)
       .equal("features", options.features)
+      .equal("sparse_features", to_string(options.sparse_features))
       .equal("labels", options.labels);
   for (const auto& [key, field] : options.fields) call.equal("name of a field", key).equal("field", field);
 }

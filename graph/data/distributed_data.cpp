@@ -5,7 +5,12 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 DistributedTensor<> distributed_features(const Communicator& comm, const NodeData& data) {
-  return {comm, data.book, data.features};
+  return comm.agree([&]() -> DistributedTensor<> {
+    require<InputError>(data.sparse_features == nullptr, data.name,
+                        ": the features are sparse rows, expected dense ones for a distributed tensor "
+                        "(DatasetOptions::sparse_features = no)");
+    return {comm, data.book, data.features};
+  });
 }
 
 DistributedTensor<std::int64_t> distributed_labels(const Communicator& comm, const NodeData& data) {

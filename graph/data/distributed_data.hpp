@@ -14,7 +14,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Row i are the features of the node with the global id i. Collective. Throws as DistributedTensor.
+/// Row i are the features of the node with the global id i. Collective. Throws InputError, the same on every
+/// rank, for sparse features, and as DistributedTensor.
 DistributedTensor<> distributed_features(const Communicator& comm, const NodeData& data);
 /// The same of the labels, [N]; -1: unlabelled. For reading. Collective.
 DistributedTensor<std::int64_t> distributed_labels(const Communicator& comm, const NodeData& data);

@@ -19,6 +19,14 @@ Array<Index> RowsById::of(std::span<const Index> ids) const {
   return rows;
 }
 
+std::vector<DataField> fields_of(const NodeTypeData& nodes) {
+  std::vector<DataField> fields = fields_of(nodes.data);
+  for (const auto& [name, column] : nodes.sparse)
+    fields.push_back({name, column.type, column.row_shape, /*is_sparse=*/true});
+  std::ranges::sort(fields, {}, &DataField::name);
+  return fields;
+}
+
 std::size_t GraphData::place_of(const std::string& type) const {
   const auto found = std::ranges::find(node_types, type, &NodeTypeData::name);
   require<InputError>(found != node_types.end(), name, ": there is no node type ", type, ", expected one of ",
@@ -34,21 +42,23 @@ Index GraphData::num_edges() const {
 }
 
 std::string GraphData::describe() const {
-  const auto list = [](const char* begin, const auto& type, const char* end) {
+  const auto list = [](const char* begin, const auto& read, const auto& type, const char* end) {
     std::string names;
     const auto add = [&](const DataField& field) { names += (names.empty() ? begin : " ") + field.name; };
     std::ranges::for_each(type.unread, add);
-    std::ranges::for_each(fields_of(type.data), add);
+    std::ranges::for_each(read, add);
     return names.empty() ? names : names + end;
   };
   if (is_homogeneous())
-    return concat(num_nodes(), " nodes, ", num_edges(), " edges", list("; nodes: ", node_types[0], ""),
-                  list("; edges: ", edge_types[0], ""));
+    return concat(num_nodes(), " nodes, ", num_edges(), " edges",
+                  list("; nodes: ", fields_of(node_types[0]), node_types[0], ""),
+                  list("; edges: ", fields_of(edge_types[0].data), edge_types[0], ""));
   const auto of_nodes = [&](const NodeTypeData& type) {
-    return concat(type.name, " ", type.num_nodes(), " nodes", list(" (", type, ")"));
+    return concat(type.name, " ", type.num_nodes(), " nodes", list(" (", fields_of(type), type, ")"));
   };
   const auto of_edges = [&](const EdgeTypeData& type) {
-    return concat(type.canonical_name(), " ", type.num_edges, " edges", list(" (", type, ")"));
+    return concat(type.canonical_name(), " ", type.num_edges, " edges",
+                  list(" (", fields_of(type.data), type, ")"));
   };
   return concat(joined(node_types, of_nodes), edge_types.empty() ? "" : "; ", joined(edge_types, of_edges));
 }

@@ -6,6 +6,7 @@
 
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/files/data_array.hpp>
+#include <sar/core/files/sparse_array.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
@@ -29,6 +30,7 @@ struct NodeTypeData {
   DataColumns data = {};
   bool ids_are_original = true;  ///< false: no file says them, and the ids of the partition stand for them
   std::vector<DataField> unread = {};  ///< fields that the source has and `data` has not
+  SparseColumns sparse = {};           ///< fields that are sparse rows, not in `data`
 
   /// Of the whole graph.
   [[nodiscard]] Index num_nodes() const noexcept { return book.num_nodes(); }
@@ -52,6 +54,9 @@ struct EdgeTypeData {
   /// "author:writes:paper", DGL's canonical edge type in the form of its partition files.
   [[nodiscard]] std::string canonical_name() const { return src_type + ":" + name + ":" + dst_type; }
 };
+
+/// The descriptions of all fields that have been read, dense and sparse, sorted by name. Local.
+[[nodiscard]] std::vector<DataField> fields_of(const NodeTypeData& nodes);
 
 /// The rows of this rank's edges by id. Local.
 class RowsById {

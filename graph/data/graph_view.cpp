@@ -12,12 +12,6 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-DataArray slice_rows(const DataArray& column, Index begin, Index end) {
-  DataArray rows(column.type, column.row_shape, end - begin);
-  std::copy(column.row(begin), column.row(end), rows.bytes.begin());
-  return rows;
-}
-
 template <class T>
 DataArray as_column(NpyType type, std::vector<Index> row_shape, std::span<const T> values, Index num_rows) {
   DataArray column(type, std::move(row_shape), num_rows);
@@ -27,13 +21,22 @@ DataArray as_column(NpyType type, std::vector<Index> row_shape, std::span<const 
   return column;
 }
 
+bool has_field(const NodeTypeData& nodes, const std::string& field) {
+  return nodes.data.contains(field) || nodes.sparse.contains(field);
+}
+
 void read_columns_of(const Communicator& comm, const NodeTypeData& nodes, const DatasetOptions& options,
                      NodeData& data) {
-  const auto read = [&](const std::string& field, Index begin, Index end) {
-    return slice_rows(nodes.data.at(field), begin, end);
+  const auto read = [&](const std::string& field, std::span<const Index> rows) {
+    const auto sparse = nodes.sparse.find(field);
+    if (sparse != nodes.sparse.end()) return sparse->second.dense_rows(rows);
+    return nodes.data.at(field).take({rows.begin(), rows.end()});
+  };
+  const auto read_sparse = [&](const std::string& field) -> const SparseArray& {
+    return nodes.sparse.at(field);
   };
   const auto place_of = [&](const std::string& field) { return data.name + ": " + field; };
-  read_node_columns(comm, {fields_of(nodes.data), read, place_of}, options, data);
+  read_node_columns(comm, {fields_of(nodes), read, read_sparse, place_of}, options, data);
 }
 
 }  // namespace
@@ -76,9 +79,9 @@ NodeData node_data_of(const Communicator& comm, const GraphData& graph, const st
     DatasetOptions here = options;
     here.fields.clear();
     for (const auto& [what, field] : options.fields)
-      if (nodes.data.contains(field)) here.fields[what] = field;
-    here.features = options.features && (here.fields.contains("features") ||
-                                         nodes.data.contains("features") || nodes.data.contains("feat"));
+      if (has_field(nodes, field)) here.fields[what] = field;
+    here.features = options.features && (here.fields.contains("features") || has_field(nodes, "features") ||
+                                         has_field(nodes, "feat"));
     NodeData data;
     data.name = graph.is_homogeneous() ? graph.name : graph.name + ": " + type;
     data.book = nodes.book;
@@ -100,7 +103,7 @@ NodeData category_data(const Communicator& comm, const GraphData& graph, const s
       require<InputError>(
           what.starts_with("edge_") || what == "weight" ||
               std::ranges::any_of(graph.node_types,
-                                  [&](const NodeTypeData& type) { return type.data.contains(field); }),
+                                  [&](const NodeTypeData& type) { return has_field(type, field); }),
           graph.name, ": no type of nodes has data named ", field, ", expected one, which shall be the ",
           what);
     NodeData data = node_data_of(comm, graph, category, options);
@@ -131,9 +134,13 @@ GraphData to_graph_data(NodeData data) {
   nodes.book = std::move(data.book);
   nodes.original_ids = std::move(data.original_ids);
   nodes.ids_are_original = data.ids_are_original;
-  nodes.data["features"] =
-      as_column(npy_real, {data.features.row_size()}, std::span<const real>(data.features.values()), count);
+  if (data.sparse_features != nullptr)
+    nodes.sparse["features"] = to_sparse_array(*data.sparse_features);
+  else
+    nodes.data["features"] = as_column(npy_real, {data.features.row_size()},
+                                       std::span<const real>(std::as_const(data.features).values()), count);
   data.features = {};
+  data.sparse_features = nullptr;
   nodes.data["labels"] = as_column(NpyType::int64, {}, std::span<const std::int64_t>(data.labels), count);
   for (const auto& [name, mask] : {std::pair{"train_mask", &data.train_mask},
                                    {"val_mask", &data.val_mask},

@@ -25,8 +25,11 @@ HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph, c
       const Array<Index> rows = RowsById(ids[k]).of(relation.edge_ids());
       for (const auto& [name, column] : data[k]) relation.edata()[name] = column.take(rows).to_tensor();
     }
-    for (const NodeTypeData& type : graph.node_types)
+    for (const NodeTypeData& type : graph.node_types) {
       for (const auto& [name, column] : type.data) made.ndata(type.name)[name] = column.to_tensor();
+      for (const auto& [name, column] : type.sparse)
+        made.ndata(type.name)[name] = Variable(to_sparse_matrix(column));
+    }
     return made;
   });
 }

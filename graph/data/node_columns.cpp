@@ -1,7 +1,9 @@
-// Features are read in chunks of 16 MiB and converted to `real` in parallel: the raw rows exist one chunk at
-// a time. Each value is read and written once, and read again to find the first that is not finite.
+// Features are read in chunks of 16 MiB and converted to `real`, or compressed, in parallel: the raw rows
+// exist one chunk at a time. Each value is read and written once, and read again to find the first that is
+// not finite.
 
 #include <sar/graph/data/node_columns.hpp>
+#include <sar/graph/data/sparse_fields.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +11,9 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <string_view>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -63,6 +67,32 @@ void take_features(const DataArray& column, std::span<const Index> ids, const st
                             number_text(column, bad), ", expected a finite number"));
 }
 
+/// The sparse rows, whose values must be finite.
+std::shared_ptr<const SparseMatrix> to_sparse_features(SparseArray array, std::span<const Index> ids,
+                                                       const std::string& place) {
+  const Index bad = first_not_finite(array.values());
+  if (bad < array.num_stored()) {
+    const auto row = std::ranges::upper_bound(array.row_offsets, bad) - array.row_offsets.begin() - 1;
+    const DataArray one = array.dense_rows(std::vector<Index>{row});
+    throw InputError(concat(place, ": row ", ids[row], ", column ", array.columns[bad], " is ",
+                            number_text(one, array.columns[bad]), ", expected a finite number"));
+  }
+  return to_sparse_matrix(std::move(array));
+}
+
+/// x[v, :] /= sum(|x[v, :]|) for the stored values.
+std::shared_ptr<const SparseMatrix> normalized_rows(const SparseMatrix& x) {
+  Array<real> values(x.values().begin(), x.values().end());
+  parallel_for_each(x.num_rows(), 256, [&](Index v) {
+    const Index begin = x.row_offsets()[v], end = x.row_offsets()[v + 1];
+    double sum = 0;
+    for (Index k = begin; k < end; ++k) sum += std::abs(static_cast<double>(values[k]));
+    if (sum == 0) return;
+    for (Index k = begin; k < end; ++k) values[k] = static_cast<real>(values[k] / sum);
+  });
+  return x.with_values(std::move(values));
+}
+
 /// x[v, :] /= sum(|x[v, :]|); a row of zeros stays as it is.
 void normalize_rows(Tensor& x) {
   parallel_for_each(x.num_rows(), 256, [&](Index v) {
@@ -74,23 +104,49 @@ void normalize_rows(Tensor& x) {
   });
 }
 
-void read_features(const Communicator& comm, const NodeColumns& columns, const FieldNames& names,
+/// Whether the features become sparse rows. Collective.
+bool are_sparse(const Communicator& comm, const NodeColumns& columns, const DataField& field,
+                SparseFeatures sparse, const NodeData& data) {
+  return is_sparse_field(comm, sparse, field, data.num_nodes(), data.original_ids,
+                         [&](std::span<const Index> rows) { return columns.read(field.name, rows); });
+}
+
+/// The rows begin, begin + 1, ... of a chunk.
+Array<Index> consecutive(Index begin, Index end) {
+  Array<Index> rows(end - begin);
+  std::iota(rows.begin(), rows.end(), begin);
+  return rows;
+}
+
+void read_features(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                    NodeData& data) {
-  const DataField* field = find_field(columns.fields, names, "features", {"features", "feat"}, data.name);
+  const DataField* field =
+      find_field(columns.fields, options.fields, "features", {"features", "feat"}, data.name);
   require<InputError>(field != nullptr, data.name, ": the data of the nodes are ", list_names(columns.fields),
                       ", expected features (or feat) among them");
   const Index width = field->row_size();
   require<InputError>(width > 0, columns.place_of(field->name), ": a row has shape ",
                       shape_to_string(field->row_shape), ", expected at least one column");
   const auto count = static_cast<Index>(data.original_ids.size());
+  const std::string place = columns.place_of(field->name);
+  if (are_sparse(comm, columns, *field, options.sparse_features, data)) {
+    const auto read = [&](std::span<const Index> rows) { return columns.read(field->name, rows); };
+    data.sparse_features =
+        field->is_sparse
+            ? to_sparse_features(columns.read_sparse(field->name), data.original_ids, place)
+            : to_sparse_features(read_sparse(comm, *field, count, place, read), data.original_ids, place);
+    if (options.normalize_features) data.sparse_features = normalized_rows(*data.sparse_features);
+    return;
+  }
   data.features = Tensor(Shape{count, width});
   const Index chunk = std::max<Index>(1, chunk_bytes / field->row_bytes());
   const Index chunks = comm.all_reduce((count + chunk - 1) / chunk, ReduceOp::max);
   for (Index i = 0; i < chunks; ++i) {
     const Index begin = std::min(count, i * chunk);
-    const DataArray rows = columns.read(field->name, begin, std::min(count, begin + chunk));
-    take_features(rows, data.original_ids, columns.place_of(field->name), begin, data.features);
+    const DataArray rows = columns.read(field->name, consecutive(begin, std::min(count, begin + chunk)));
+    take_features(rows, data.original_ids, place, begin, data.features);
   }
+  if (options.normalize_features) normalize_rows(data.features);
 }
 
 /// OGB and pandas turn integers with missing values into floating-point numbers, where NaN means no label.
@@ -118,7 +174,7 @@ void read_labels(const Communicator& comm, const NodeColumns& columns, const Fie
     return;
   }
   const std::string place = columns.place_of(field->name);
-  data.labels = to_labels(columns.read(field->name, 0, std::ssize(ids)), ids, place);
+  data.labels = to_labels(columns.read(field->name, consecutive(0, std::ssize(ids))), ids, place);
   for (Index i = 0; i < std::ssize(ids); ++i) {
     require<InputError>(-1 <= data.labels[i] && data.labels[i] <= max_label, place, ": the label of node ",
                         ids[i], " is ", data.labels[i], ", expected a class from 0 to ", max_label,
@@ -134,7 +190,8 @@ Array<std::uint8_t> read_mask(const NodeColumns& columns, const FieldNames& name
   const auto count = static_cast<Index>(data.original_ids.size());
   const DataField* field = find_field(columns.fields, names, name, {name}, data.name);
   if (field == nullptr) return Array<std::uint8_t>(count, 0);
-  return columns.read(field->name, 0, count).to_mask(columns.place_of(field->name), data.original_ids);
+  return columns.read(field->name, consecutive(0, count))
+      .to_mask(columns.place_of(field->name), data.original_ids);
 }
 
 /// Whether a real is exactly this integer.
@@ -174,10 +231,9 @@ void read_node_columns(const Communicator& comm, const NodeColumns& columns, con
         ", expected features, labels, train_mask, val_mask, test_mask, weight, edge_labels, edge_type, "
         "edge_split, edge_train_mask, edge_val_mask or edge_test_mask");
   if (options.features)
-    read_features(comm, columns, options.fields, data);
+    read_features(comm, columns, options, data);
   else
     data.features = Tensor({std::ssize(data.original_ids), Index{0}});
-  if (options.normalize_features) normalize_rows(data.features);
   if (!options.labels) return;
   read_labels(comm, columns, options.fields, data);
   data.train_mask = read_mask(columns, options.fields, "train_mask", data);

@@ -19,11 +19,18 @@ namespace sar { inline namespace SAR_PRECISION {
 /// The fields of this rank's nodes, from any source.
 struct NodeColumns {
   std::vector<DataField> fields;
-  /// Reads rows [begin, end) of this rank's nodes. Every rank calls it equally often, so that it may be
-  /// collective.
-  FunctionRef<DataArray(const std::string& field, Index begin, Index end)> read;
+  /// Reads rows of this rank's nodes, dense rows also of a sparse field. Every rank calls it equally often,
+  /// so that it may be collective.
+  FunctionRef<DataArray(const std::string& field, std::span<const Index> rows)> read;
+  /// Returns a field that is sparse already. Local.
+  FunctionRef<const SparseArray&(const std::string& field)> read_sparse;
   FunctionRef<std::string(const std::string& field)> place_of;  ///< the beginning of messages
 };
+
+/// NodeColumns::read_sparse of fields none of which is sparse.
+inline const SparseArray& no_sparse_column(const std::string& field) {
+  throw Error(field + " is not sparse");
+}
 
 /// Sets features, labels, masks and num_classes of `data` from the fields that to_node_data() names, and
 /// normalizes the features if `options` say so. Features are read in chunks of about 16 MiB. Collective,

@@ -2,8 +2,10 @@
 /// numbers that a training reads.
 #pragma once
 
+#include <sar/autograd/variable.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/tensor/sparse_matrix.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/graph_data.hpp>
@@ -11,6 +13,7 @@
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -23,13 +26,23 @@ struct NodeData {
   EdgeList edges;             ///< in-edges of my nodes
   Index num_edges = 0;        ///< of the whole graph
   Index num_classes = 0;
-  Tensor features;             ///< [my nodes, F]
+  Tensor features;  ///< [my nodes, F]; undefined if sparse_features is set
+  /// The same as sparse rows, if DatasetOptions::sparse_features says so.
+  std::shared_ptr<const SparseMatrix> sparse_features = nullptr;
   Array<std::int64_t> labels;  ///< -1: unlabelled, left out of losses and metrics whatever the masks say
   Array<std::uint8_t> train_mask, val_mask, test_mask;
   bool ids_are_original = true;  ///< as NodeTypeData's
   EdgeData edge_data;            ///< if DatasetOptions::edge_data says so
 
   [[nodiscard]] Index num_nodes() const noexcept { return book.num_nodes(); }
+  /// F.
+  [[nodiscard]] Index num_features() const {
+    return sparse_features != nullptr ? sparse_features->num_columns() : features.row_size();
+  }
+  /// The features, dense or sparse, as the input of a network.
+  [[nodiscard]] Variable input() const {
+    return sparse_features != nullptr ? Variable(sparse_features) : Variable(features);
+  }
 };
 
 /// A homogeneous graph as NodeData without features, labels and masks: takes its ids and edges. Local.

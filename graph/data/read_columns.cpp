@@ -1,7 +1,9 @@
 #include <sar/core/half.hpp>
 #include <sar/graph/data/read_columns.hpp>
+#include <sar/graph/data/sparse_fields.hpp>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -49,6 +51,16 @@ DataArray read_edge_rows(GraphSource& source, std::size_t type, const DataField&
   return data;
 }
 
+/// The rows of the nodes with these ids. Collective.
+SparseArray read_sparse_rows(GraphSource& source, std::size_t type, const DataField& field,
+                             std::span<const Index> ids) {
+  return read_sparse(source.comm(), field, std::ssize(ids), source.place_of(field.name),
+                     [&](std::span<const Index> rows) {
+                       const auto some = rows.empty() ? ids.first(0) : ids.subspan(rows.front(), rows.size());
+                       return source.read_node_data(type, field.name, some);
+                     });
+}
+
 /// The place of the type of the source that the edges of a type come from.
 std::size_t source_type_of(const GraphSource& source, const EdgeTypeData& type) {
   const auto& types = source.types().edge_types;
@@ -67,7 +79,10 @@ void read_columns(GraphSource& source, const DatasetOptions& options, GraphData&
   for (std::size_t t = 0; t < graph.node_types.size(); ++t) {
     NodeTypeData& nodes = graph.node_types[t];
     for (const DataField& field : std::exchange(nodes.unread, {}))
-      nodes.data.emplace(field.name, source.read_node_data(t, field.name, nodes.original_ids));
+      if (field.is_sparse)
+        nodes.sparse.emplace(field.name, read_sparse_rows(source, t, field, nodes.original_ids));
+      else
+        nodes.data.emplace(field.name, source.read_node_data(t, field.name, nodes.original_ids));
   }
   for (EdgeTypeData& edges : graph.edge_types) {
     const std::size_t type = source_type_of(source, edges);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sar/autograd/ops.hpp>
+#include <sar/autograd/sparse_variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
@@ -20,11 +21,12 @@ inline Message message(Variable u, const Variable& edge_weight) {
 }
 
 /// Returns whether a layer should multiply by its weight before it aggregates. It should if the product makes
-/// rows narrower. At equal widths it should if the rows require a gradient: the gradient of the weight then
-/// needs the input rows but not the aggregate.
+/// rows narrower, and if the rows are sparse, because their aggregates are not. At equal widths it should if
+/// the rows require a gradient: the gradient of the weight then needs the input rows but not the aggregate.
 inline bool multiplies_first(const Variable& rows, Index out_feats) {
   const Index in_feats = rows.shape().row_size();
-  return in_feats > out_feats || (in_feats == out_feats && rows.requires_grad());
+  return sparse_matrix(rows) != nullptr || in_feats > out_feats ||
+         (in_feats == out_feats && rows.requires_grad());
 }
 
 /// Returns the same decision for a graph with many more sources than destinations, such as a block. There the
@@ -35,6 +37,7 @@ inline bool multiplies_first(const GraphShardManager& graph, const Variable& row
   const auto more_rows = static_cast<double>(graph.num_global_src_nodes() - graph.num_global_dst_nodes());
   const auto saved =
       static_cast<double>(graph.num_global_edges()) * static_cast<double>(in_feats - out_feats);
+  if (sparse_matrix(rows) != nullptr) return true;
   return multiplies_first(rows, out_feats) &&
          more_rows * static_cast<double>(in_feats) * static_cast<double>(out_feats) <= 20 * saved;
 }

@@ -28,12 +28,17 @@ Variable GINConv::operator()(const GraphShardManager& graph, const NodeFeatures&
     } else {
       require_block(graph, "GINConv");
     }
+    const Linear* const fc = multiplies_first(feat.src) ? apply_func_.first_linear() : nullptr;
+    const auto product = [&](const Variable& x) {
+      return fc != nullptr && x.defined() ? linear(x, fc->weight()) : x;
+    };
+    const NodeFeatures rows(product(feat.src), product(feat.dst));
     const auto self = [&] {
-      const Variable x = dst_feats(graph, feat);
+      const Variable x = dst_feats(graph, rows);
       return options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + eps_.value().item());
     };
     const auto start = [&] {
-      return graph.start_update_all(message(feat.src, edge_weight), options_.aggregator);
+      return graph.start_update_all(message(rows.src, edge_weight), options_.aggregator);
     };
     Variable y;
     if (options_.cached) {
@@ -42,8 +47,15 @@ Variable GINConv::operator()(const GraphShardManager& graph, const NodeFeatures&
       StartedSum sum = start();
       y = sum.finish(self());
     }
-    return apply_func_ ? apply_func_(std::exchange(y, {})) : y;
+    if (fc == nullptr) return apply_func_ ? apply_func_(std::exchange(y, {})) : y;
+    if (fc->bias().defined()) y = add(std::exchange(y, {}), fc->bias());
+    return apply_func_.after_linear(std::exchange(y, {}));
   });
 }
 
+/// Sums and means of products are products of sums and means.
+bool GINConv::multiplies_first(const Variable& rows) const {
+  const bool is_linear = options_.aggregator == Reduce::sum || options_.aggregator == Reduce::mean;
+  return is_linear && !options_.cached && apply_func_ && sparse_matrix(rows) != nullptr;
+}
 }}  // namespace sar

@@ -21,7 +21,9 @@ struct GINConvOptions {
 ///
 ///     y_v = f((1 + eps) x_v + aggregate_{u -> v} w_uv x_u)
 ///
-/// with optional edge weights w and an optional network f. The aggregate is 0 for a node without in-edges.
+/// with optional edge weights w and an optional network f. The aggregate is 0 for a node without in-edges. If
+/// x is sparse, the aggregate a sum or mean, and f begins with a Linear, the weight of that is applied before
+/// the aggregation.
 ///
 /// Parameters: eps [1], without learn_eps a buffer of the same name, and apply_func.*. The self term is
 /// computed while halo rows are in flight and is overwritten by the sum. Collective: one update_all; if
@@ -39,6 +41,8 @@ class GINConv : public Module {
   [[nodiscard]] bool is_cached() const noexcept { return options_.cached; }
 
  private:
+  [[nodiscard]] bool multiplies_first(const Variable& rows) const;
+
   GINConvOptions options_;
   RowFunction apply_func_;
   Variable eps_;

@@ -63,10 +63,19 @@ struct ModelType {
   std::string bias = {};        ///< parameter that a convolution adds to all rows of its result; may be empty
   std::string inner_bias = {};  ///< bias inside a convolution that an inner batch norm cancels; may be empty
 
+  /// Sparse features are multiplied before they are aggregated, except with these aggregators. Other types
+  /// make dense rows of them.
+  bool multiplies_sparse = false;
+  std::vector<std::string> dense_aggregators = {};
+
   bool has_relations = false;  ///< edges have types; such a network has no JSON description
   bool needs_types = false;    ///< nodes have types, too
   bool by_relation = false;    ///< one convolution for each relation
 
+  /// Returns whether the first layer of a network with this aggregator reads sparse features as they are.
+  [[nodiscard]] bool reads_sparse(const std::string& aggregator) const {
+    return multiplies_sparse && std::ranges::find(dense_aggregators, aggregator) == dense_aggregators.end();
+  }
   [[nodiscard]] bool is_stack() const noexcept { return make != nullptr; }
   [[nodiscard]] bool attends() const { return reads("heads"); }
   /// Returns whether the key is one of the type's own, or norm or dropout of a stack.

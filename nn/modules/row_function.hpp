@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
+#include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
 
 #include <functional>
@@ -24,15 +25,32 @@ class RowFunction {
   template <class M>
   requires(std::is_base_of_v<Module, M>&& std::is_invocable_r_v<Variable, M&, Variable>)
       RowFunction(std::shared_ptr<M> module)  // NOLINT: converts by design
-      : module_(module), call_([m = module.get()](Variable x) -> Variable { return (*m)(std::move(x)); }) {}
+      : module_(module), call_([m = module.get()](Variable x) -> Variable { return (*m)(std::move(x)); }) {
+    if constexpr (std::is_same_v<M, Linear>) {
+      first_linear_ = [m = module.get()] { return m; };
+      after_linear_ = [](Variable x) { return x; };
+    } else if constexpr (requires { module->first_linear(); }) {
+      first_linear_ = [m = module.get()] { return m->first_linear(); };
+      after_linear_ = [m = module.get()](Variable x) { return m->after_first(std::move(x)); };
+    }
+  }
 
   [[nodiscard]] explicit operator bool() const noexcept { return module_ != nullptr; }
   [[nodiscard]] Module& module() const noexcept { return *module_; }
   [[nodiscard]] Variable operator()(Variable x) const { return call_(std::move(x)); }
 
+  /// Returns the linear layer that the function begins with, if it is a Linear or a Sequential, otherwise
+  /// null. A layer whose aggregation is linear may apply its weight first, add its bias afterwards, and go on
+  /// with after_linear().
+  [[nodiscard]] const Linear* first_linear() const { return first_linear_ ? first_linear_() : nullptr; }
+  /// Returns what the function makes of the result of first_linear().
+  [[nodiscard]] Variable after_linear(Variable x) const { return after_linear_(std::move(x)); }
+
  private:
   std::shared_ptr<Module> module_;
   std::function<Variable(Variable)> call_;
+  std::function<const Linear*()> first_linear_;
+  std::function<Variable(Variable)> after_linear_;
 };
 
 /// A sequence of steps named by position, equivalent to torch.nn.Sequential:
@@ -48,6 +66,8 @@ class Sequential : public Module {
   M& emplace_back(Args&&... args) {
     auto module = std::make_shared<M>(std::forward<Args>(args)...);
     register_module(std::to_string(steps_.size()), *module);
+    if constexpr (std::is_same_v<M, Linear>)
+      if (steps_.empty()) first_linear_ = module.get();
     steps_.emplace_back(RowFunction(module));
     return *module;
   }
@@ -58,8 +78,16 @@ class Sequential : public Module {
     for (const auto& step : steps_) x = step(std::move(x));
     return x;
   }
+  /// Returns the first step if it is a Linear, otherwise null.
+  [[nodiscard]] const Linear* first_linear() const noexcept { return first_linear_; }
+  /// Applies all steps but the first.
+  [[nodiscard]] Variable after_first(Variable x) const {
+    for (std::size_t i = 1; i < steps_.size(); ++i) x = steps_[i](std::move(x));
+    return x;
+  }
 
  private:
+  const Linear* first_linear_ = nullptr;
   std::vector<std::function<Variable(Variable)>> steps_;
 };
 

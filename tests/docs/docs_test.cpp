@@ -1,6 +1,7 @@
 /// The documentation holds: its fragments compile and run, and rows travel as often as it says.
 #include "graph/data/dataset_files.hpp"
 #include "support/random_tensor.hpp"
+#include "support/reference.hpp"
 
 #include <doctest/doctest.h>
 #include <sar/graph/topology/sharded_graph.hpp>
@@ -128,6 +129,28 @@ TEST_CASE("an aggregate that is kept") {
   const std::uint64_t before = s.comm.stats().bytes_sent;
   CHECK(conv(graph, features).shape() == Shape{graph.num_nodes(), hidden});
   CHECK(s.comm.stats().bytes_sent - before < width * sizeof(real));  // less than a row
+}
+
+TEST_CASE("sparse features") {
+  const Communicator comm = Communicator::world();
+  const test::TemporaryDirectory directory(comm);
+  const std::string path = directory.path();
+  test::WholeDataset whole = test::small_graph(false);
+  whole.width = 1433;
+  whole.features.assign(whole.labels.size() * whole.width, 0);
+  whole.features[5] = 1;
+  if (comm.rank() == 0) test::write_dataset(path, whole, false);
+  comm.barrier();
+  NodeData dense = load_dataset(comm, path);
+  const GraphShardManager graph = construct_full_graph(comm, dense);
+  Generator gen(0);
+  SAGEConv conv(1433, 4, gen);
+  const std::vector<Index> row_offsets(static_cast<std::size_t>(graph.num_nodes()) + 1, 0);
+  const std::vector<std::int32_t> columns;
+  const std::vector<double> values;
+#include "sparse.inc"
+  CHECK(sparse_matrix(data.input()) != nullptr);
+  CHECK(test::relative_error(y.value(), conv(graph, dense.features).value()) < 1e-5);
 }
 
 TEST_CASE("rows of all workers") {

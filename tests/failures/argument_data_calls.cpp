@@ -178,13 +178,17 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
   add(
       calls, comm,
       "graph/data/generate/karate.hpp make_karate, graph/data/sources/load_dataset.hpp load_dataset",
-      [](Scene& s, bool reverse, bool self, bool once, bool normal, PartitionMethod by, std::uint64_t of) {
-        (void)make_karate(s.comm, {reverse, self, once, normal, by, of});
+      [](Scene& s, bool reverse, bool self, bool once, bool normal, PartitionMethod by, std::uint64_t of,
+         SparseFeatures sparse) {
+        DatasetOptions options{reverse, self, once, normal, by, of};
+        options.sparse_features = sparse;
+        (void)make_karate(s.comm, options);
       },
       Values<bool>{"add_reverse_edges", false, true}, loops, Values<bool>{"drop_duplicates", false, true},
       Values<bool>{"normalize_features", false, true},
       Values<PartitionMethod>{"partition", PartitionMethod::random, PartitionMethod::contiguous},
-      Values<std::uint64_t>{"partition_seed", 0, 1});
+      Values<std::uint64_t>{"partition_seed", 0, 1},
+      Values<SparseFeatures>{"sparse_features", SparseFeatures::no, SparseFeatures::yes});
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace sar::test {
 namespace {
 
 std::vector<double> data_numbers(const NodeData& data) {
-  std::vector<double> result = numbers(data.features);
+  std::vector<double> result = numbers(data.input().value());
   result.push_back(static_cast<double>(data.num_edges));
   return result;
 }
@@ -50,6 +50,12 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
         return [=, from = path(dataset, wrong)] {
           return load_dataset(comm, from, {.add_reverse_edges = true});
         };
+      },
+      data_numbers);
+  add_maker<NodeData>(
+      calls, "graph/data/sources/load_dataset.hpp load_dataset with sparse features", false,
+      [=](bool) {
+        return [=] { return load_dataset(comm, dataset, {.sparse_features = SparseFeatures::yes}); };
       },
       data_numbers);
   add_maker<std::unique_ptr<GraphSource>>(

@@ -1,4 +1,5 @@
 #include "failures/scene.hpp"
+#include "support/sparse.hpp"
 
 #include <filesystem>
 #include <limits>
@@ -38,6 +39,11 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
   const Index in = scene_width, out = 2, heads = 2;
   add_layer<SAGEConv>(calls, comm, "nn/conv/sage_conv.hpp SAGEConv", in, out);
   add_layer<GraphConv>(calls, comm, "nn/conv/graph_conv.hpp GraphConv", in, out);
+  add_operation(calls, comm, "nn/conv/graph_conv.hpp GraphConv with sparse features", [=](Scene& s) {
+    auto conv = std::make_shared<GraphConv>(in, out, s.gen);
+    const Variable x = sparse_of(s.x.value());
+    return [&s, conv, x] { return (*conv)(s.graph, x); };
+  });
   add_layer<EdgeConv>(calls, comm, "nn/conv/edge_conv.hpp EdgeConv", in, out);
   add_layer<TAGConv>(calls, comm, "nn/conv/multi_hop_conv.hpp TAGConv", in, out);
   add_layer<APPNPConv>(calls, comm, "nn/conv/multi_hop_conv.hpp APPNPConv", 2, 0.1);

@@ -31,6 +31,8 @@ void add_partition_options(CLI::App& app, PartitionOptions& o) {
   app.add_flag_callback(
       "--no-balance-training", [&g] { g.balance_training = false; },
       "metis, scotch, ldg: does not balance training nodes");
+  g.data.sparse_features = SparseFeatures::automatic;
+  add_sparse_features_option(app, g.data.sparse_features);
   add_threads_option(app, o.threads);
 }
 

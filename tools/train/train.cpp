@@ -49,9 +49,10 @@ void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const
 
 /// Collective.
 std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
-  // otherwise the graph changes twice an epoch, or with every batch, or the features change
+  // otherwise the graph changes twice an epoch, or with every batch, or the features change, or they are
+  // sparse and multiplied before they are aggregated
   const bool cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0) &&
-                      !g.input->has_learnable_rows() && !g.input->has_parameters();
+                      !g.input->has_learnable_rows() && !g.input->has_parameters() && !g.input->is_sparse();
   keep_gcn_norm(g.graph, g.model);
   if (o.task.type != TaskType::node)
     return std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.edges,

@@ -97,7 +97,7 @@ EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData
   EdgeTask edges;
   if (task != TaskType::node) edges = make_edge_task(comm, o, data);
   if (task == TaskType::edge && !o.predict.empty()) require_edge_ids(comm, data, edges.all.edges.id);
-  require_memory_of_model(comm, o, o.model, data, o.embedding > 0 ? o.embedding : data.features.row_size(),
+  require_memory_of_model(comm, o, o.model, data, o.embedding > 0 ? o.embedding : data.num_features(),
                           task == TaskType::node ? data.num_classes : edges.num_classes, edges.num_types);
   require_memory_of_pairs(comm, o, edges);
   return edges;
@@ -139,15 +139,19 @@ TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) 
     input.name = nodes.name;
     input.book = nodes.book;
     input.original_ids = nodes.original_ids;
-    const Tensor features = nodes.name == o.category
-                                ? category.features
-                                : node_data_of(comm, loaded, nodes.name, features_only).features;
-    if (features.defined() && features.row_size() > 0) input.features = features;
+    const auto set_features = [&](const NodeData& data) {
+      if (data.num_features() > 0) input.features = data.input();
+    };
+    if (nodes.name == o.category)
+      set_features(category);
+    else
+      set_features(node_data_of(comm, loaded, nodes.name, features_only));
     predicted.push_back({.type = nodes.name,
                          .ids = nodes.original_ids,
                          .ids_are_original = nodes.ids_are_original,
                          .is_category = nodes.name == o.category});
     nodes.data.clear();
+    nodes.sparse.clear();
   }
   for (EdgeTypeData& edges : loaded.edge_types) edges.data.clear();
   const HeteroGraph graph = construct_hetero_graph(comm, loaded, o.graph_options);

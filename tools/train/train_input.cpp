@@ -16,6 +16,12 @@ std::string without_dots(const std::string& name) {
   return text;
 }
 
+/// Dense rows are gathered where they are read; of sparse rows, the stored values are copied.
+Variable rows_of_features(const Variable& features, RowIds rows) {
+  if (sparse_matrix(features) != nullptr) return gather_rows(features, std::move(rows));
+  return deferred_gather_rows(features.value(), std::move(rows));
+}
+
 }  // namespace
 
 // The seed of learnable rows is another one than that of the model, so that both draw other numbers.
@@ -27,8 +33,8 @@ NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& 
     make_optimizer(o);
     data.features = type.rows->mine();
   }
-  type.features = data.features;
-  width_ = data.features.row_size();
+  type.features = data.input();
+  width_ = data.num_features();
 }
 
 NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, std::vector<NodeTypeInput> types,
@@ -39,14 +45,15 @@ NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, std::vecto
     return type.features.defined() || type.book.num_nodes() > 0;
   };
   const auto with_rows = std::ranges::find_if(types, has_rows);
-  const Tensor first = with_rows == types.end() ? Tensor() : with_rows->features;
+  const Variable first = with_rows == types.end() ? Variable() : with_rows->features;
   const bool alike = std::ranges::all_of(types, [&](const NodeTypeInput& type) {
     if (!has_rows(type)) return true;
-    return first.defined() && type.features.defined() && type.features.row_size() == first.row_size();
+    return first.defined() && type.features.defined() &&
+           type.features.shape() == first.shape().with_rows(type.features.num_rows());
   });
   const bool all_learnable =
       std::ranges::none_of(types, [](const NodeTypeInput& type) { return type.features.defined(); });
-  width_ = alike ? first.row_size() : all_learnable && o.embedding > 0 ? o.embedding : o.model.hidden;
+  width_ = alike ? first.shape().row_size() : all_learnable && o.embedding > 0 ? o.embedding : o.model.hidden;
   for (NodeTypeInput& each : types) {
     Type& type = types_.emplace_back(each.name, each.book.num_nodes(comm.rank()));
     type.features = has_rows(each) ? std::move(each.features) : Tensor({Index{0}, width_});
@@ -55,7 +62,7 @@ NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, std::vecto
           init::relu_gain * std::sqrt(6 / static_cast<double>(each.book.num_nodes() + width_));
       add_learnable_rows(comm, type, each.book, each.original_ids, bound);
     } else if (!alike) {
-      type.linear = std::make_unique<Linear>(type.features.row_size(), width_, gen);
+      type.linear = std::make_unique<Linear>(type.features.shape().row_size(), width_, gen);
       register_module(without_dots(type.name), *type.linear);
       has_parameters_ = true;
     }
@@ -81,6 +88,22 @@ void NodeInput::make_optimizer(const TrainOptions& o) {
     optimizer_ = std::make_unique<SparseAdam>(refs, SparseAdamOptions{.lr = o.lr});
 }
 
+std::pair<Index, Index> NodeInput::stored_values() const {
+  std::pair<Index, Index> values{0, 0};
+  for (const Type& type : types_)
+    if (const auto rows = sparse_matrix(type.features)) {
+      values.first += rows->num_stored();
+      values.second += rows->shape().size();
+    }
+  return values;
+}
+
+bool NodeInput::is_sparse() const {
+  return std::ranges::all_of(types_, [](const Type& type) {
+    return type.linear == nullptr && sparse_matrix(type.features) != nullptr;
+  });
+}
+
 Variable NodeInput::all() {
   std::vector<Variable> rows;
   for (Type& type : types_) rows.push_back(all_of(type));
@@ -89,7 +112,7 @@ Variable NodeInput::all() {
 
 Variable NodeInput::all_of(Type& type) {
   if (type.rows != nullptr) return (*type.rows)();
-  return type.linear != nullptr ? (*type.linear)(Variable(type.features)) : Variable(type.features);
+  return type.linear != nullptr ? (*type.linear)(type.features) : type.features;
 }
 
 Variable NodeInput::rows_of(Type& type, Array<Index> rows) {
@@ -97,13 +120,13 @@ Variable NodeInput::rows_of(Type& type, Array<Index> rows) {
     for (Index& row : rows) row += type.rows->book().begin(type.rows->comm().rank());
     return (*type.rows)(rows);
   }
-  Variable features = deferred_gather_rows(type.features, std::move(rows));
+  Variable features = rows_of_features(type.features, std::move(rows));
   return type.linear != nullptr ? (*type.linear)(std::move(features)) : features;
 }
 
 Variable NodeInput::of(const Array<Index>& local_rows) {
   if (types_.size() == 1 && types_.front().rows == nullptr && types_.front().linear == nullptr)
-    return deferred_gather_rows(types_.front().features, local_rows);
+    return rows_of_features(types_.front().features, local_rows);
   std::vector<Array<Index>> rows(types_.size()), places(types_.size());
   for (std::size_t i = 0; i < local_rows.size(); ++i) {
     std::size_t type = 0;

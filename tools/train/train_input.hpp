@@ -17,7 +17,7 @@ namespace sar::tools {
 /// The input of one node type on this rank. Its rows come after the rows of the types before it.
 struct NodeTypeInput {
   std::string name;
-  Tensor features;  ///< [local nodes of the type, width]; undefined: learnable rows (--embedding)
+  Variable features;  ///< [local nodes of the type, width]; undefined: learnable rows (--embedding)
   PartitionBook book;
   Array<Index> original_ids;  ///< keys of the random draws of learnable rows
 };
@@ -38,6 +38,11 @@ class NodeInput : public Module {
   /// Of a row.
   [[nodiscard]] Index width() const noexcept { return width_; }
   [[nodiscard]] bool has_parameters() const noexcept { return has_parameters_; }
+  /// Returns how many values of sparse features are stored on this rank, and how many there would be in dense
+  /// rows.
+  [[nodiscard]] std::pair<Index, Index> stored_values() const;
+  /// Returns whether all rows are sparse.
+  [[nodiscard]] bool is_sparse() const;
   [[nodiscard]] bool has_learnable_rows() const noexcept { return optimizer_ != nullptr; }
 
   /// [local nodes, width()]. Collective.
@@ -59,7 +64,7 @@ class NodeInput : public Module {
     Type(std::string of, Index rows_of_rank) : name(std::move(of)), num_rows(rows_of_rank) {}
     std::string name;
     Index num_rows;
-    Tensor features;
+    Variable features;
     std::unique_ptr<DistributedEmbedding> rows;  // in the place of features
     std::unique_ptr<Linear> linear;              // of features; null: as they are
   };

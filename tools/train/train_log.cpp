@@ -33,6 +33,17 @@ nlohmann::json number(double x) {
   return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(nullptr);
 }
 
+/// " (sparse, 1.3 % of the values are not 0)", or nothing. Collective.
+std::string describe_sparse(const Communicator& comm, const NodeInput& input) {
+  const auto [stored_here, of_here] = input.stored_values();
+  const auto stored = comm.all_reduce(static_cast<double>(stored_here));
+  const auto of = comm.all_reduce(static_cast<double>(of_here));
+  if (of == 0) return "";
+  char text[64];
+  std::snprintf(text, sizeof text, " (sparse, %.2g %% of the values are not 0)", 100 * stored / of);
+  return text;
+}
+
 /// The lines of a log up to an epoch, whole ones.
 std::string lines_until(const std::string& file, int epoch) {
   std::string kept;
@@ -129,12 +140,13 @@ void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::s
   unlabelled_ = loaded.unlabelled;
   const auto most_nodes = comm_.all_reduce(graph.num_nodes(), ReduceOp::max);
   const auto most_edges = comm_.all_reduce(graph.num_edges(), ReduceOp::max);
+  const std::string sparse = describe_sparse(comm_, *loaded.input);
   if (!speaks_) return;
   std::printf(
-      "%s: %lld nodes, %lld edges%s, %lld features%s; %d ranks x %d threads, instruction set %s, "
+      "%s: %lld nodes, %lld edges%s, %lld features%s%s; %d ranks x %d threads, instruction set %s, "
       "matmul precision %s, halo format %s, %s partition, at most %lld nodes and %lld edges a rank\n",
       printable(data.name).c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
-      graph.edge_weight().defined() ? " with weights" : "", integer(loaded.input->width()),
+      graph.edge_weight().defined() ? " with weights" : "", integer(loaded.input->width()), sparse.c_str(),
       o.task.type == TaskType::node ? concat(", ", data.num_classes, " classes").c_str() : "", comm_.size(),
       num_threads(), to_string(instruction_set()), to_string(o.matmul_precision),
       to_string(o.graph_options.halo_format),

@@ -33,6 +33,8 @@ std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
   add_edge_options(app, o.data);
   app.add_flag("--normalize-features", o.data.normalize_features,
                "divides each feature row by the sum of its absolute values");
+  o.data.sparse_features = SparseFeatures::automatic;
+  add_sparse_features_option(app, o.data.sparse_features);
   const std::vector<CLI::Option*> source = add_source_options(app, o.source);
   add_choice(app, "--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
              "generated graph, instead of --dataset")
@@ -293,6 +295,8 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
   if (o.predict_layer > o.model.layers)
     throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
                                       ", expected at most --layers ", o.model.layers));
+  if (o.embedding > 0 && o.data.sparse_features == SparseFeatures::yes)
+    throw CLI::ValidationError("--sparse-features: yes cannot be combined with --embedding");
   if (o.embedding > 0 && o.data.normalize_features)
     throw CLI::ValidationError("--normalize-features: cannot be combined with --embedding");
   if (o.embedding > 0 && o.clip_norm > 0)
@@ -336,6 +340,10 @@ void read_what_the_task_needs(TrainOptions& o) {
   o.data.edge_types = o.task.type == TaskType::link && has_relations(o.task.predictor);
   o.data.labels = !o.data.edge_data || o.dataset.empty();  // a built-in graph types edges by labels
   o.data.features = o.embedding == 0;
+  // a network that would make dense rows of them needs less memory with dense rows alone
+  if (o.data.sparse_features == SparseFeatures::automatic &&
+      !model_type(o.model.type).reads_sparse(o.model.aggregator))
+    o.data.sparse_features = SparseFeatures::no;
 }
 
 }  // namespace

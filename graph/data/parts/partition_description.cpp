@@ -16,9 +16,11 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr const char* format_name = "sar-partition";
-constexpr Index version = 1;
+constexpr const char* sparse_layout = "csr";
+/// Version 2: some fields of nodes are sparse rows.
+constexpr Index dense_version = 1, sparse_version = 2;
 
-std::vector<DataField> parse_fields(const JsonValue& list, Index num_rows) {
+std::vector<DataField> parse_fields(const JsonValue& list, Index num_rows, bool may_be_sparse) {
   std::vector<DataField> fields;
   std::set<std::string> names;
   for (const JsonValue& value : list.list()) {
@@ -30,6 +32,11 @@ std::vector<DataField> parse_fields(const JsonValue& list, Index num_rows) {
                         ", expected the name of a NumPy type such as float32");
     field.type = *type;
     field.row_shape = value.at("row_shape").counts();
+    field.is_sparse = value.has("layout");
+    if (field.is_sparse)
+      require<InputError>(may_be_sparse && value.at("layout").text() == sparse_layout, value.place(),
+                          ".layout is ", value.at("layout").text(), ", expected ",
+                          may_be_sparse ? sparse_layout : "none");
     std::vector<Index> shape = field.row_shape;
     static_cast<void>(checked_num_elements(shape, field.type, value.place()));
     shape.insert(shape.begin(), num_rows);
@@ -57,7 +64,7 @@ void parse_node_types(const JsonValue& root, PartitionDescription& description) 
     const Index num_nodes = value.at("num_nodes").count();
     require<InputError>(num_nodes == type.book.num_nodes(), value.place(), ".num_nodes is ", num_nodes,
                         ", expected ", type.book.num_nodes(), " as the last of its offsets");
-    type.unread = parse_fields(value.at("data"), num_nodes);
+    type.unread = parse_fields(value.at("data"), num_nodes, true);
   }
 }
 
@@ -86,7 +93,7 @@ void parse_edge_types(const JsonValue& root, PartitionDescription& description) 
     const Index num_edges = value.at("num_edges").count();
     require<InputError>(num_edges == type.num_edges, value.place(), ".num_edges is ", num_edges,
                         ", expected ", type.num_edges, ", the sum of edges_per_part");
-    type.unread = parse_fields(value.at("data"), num_edges);
+    type.unread = parse_fields(value.at("data"), num_edges, false);
     if (value.has("first_added_id")) type.first_added_id = value.at("first_added_id").count();
   }
 }
@@ -102,8 +109,11 @@ std::uint64_t parse_checksum(const JsonValue& value) {
 
 OrderedJson format_fields(const std::vector<DataField>& fields) {
   OrderedJson list = OrderedJson::array();
-  for (const DataField& field : fields)
-    list.push_back({{"name", field.name}, {"dtype", to_string(field.type)}, {"row_shape", field.row_shape}});
+  for (const DataField& field : fields) {
+    OrderedJson& json = list.emplace_back(
+        OrderedJson{{"name", field.name}, {"dtype", to_string(field.type)}, {"row_shape", field.row_shape}});
+    if (field.is_sparse) json["layout"] = sparse_layout;
+  }
   return list;
 }
 
@@ -121,7 +131,8 @@ PartitionDescription parse_partition_description(const std::string& text, const 
   const std::string format = root.at("format").text();
   require<InputError>(format == format_name, path, ": the format is ", format, ", expected ", format_name);
   const Index found = root.at("version").count();
-  require<InputError>(found == version, path, ": the version is ", found, ", expected ", version);
+  require<InputError>(found == dense_version || found == sparse_version, path, ": the version is ", found,
+                      ", expected ", dense_version, " or ", sparse_version);
 
   PartitionDescription description;
   description.graph.name = root.at("name").text();
@@ -149,8 +160,11 @@ PartitionDescription read_partition_description(const std::string& directory) {
 }
 
 std::string format_partition_description(const PartitionDescription& description) {
+  const bool is_sparse = std::ranges::any_of(description.graph.node_types, [](const NodeTypeData& type) {
+    return std::ranges::any_of(type.unread, &DataField::is_sparse);
+  });
   OrderedJson json{{"format", format_name},
-                   {"version", version},
+                   {"version", is_sparse ? sparse_version : dense_version},
                    {"name", description.graph.name},
                    {"num_parts", description.num_parts}};
   json["node_types"] = OrderedJson::array();
@@ -187,8 +201,7 @@ PartitionDescription describe_partition(const GraphData& graph) {
   description.graph.name = graph.name;
   for (const NodeTypeData& type : graph.node_types) {
     description.num_parts = type.book.num_parts();
-    description.graph.node_types.push_back(
-        {.name = type.name, .book = type.book, .unread = fields_of(type.data)});
+    description.graph.node_types.push_back({.name = type.name, .book = type.book, .unread = fields_of(type)});
   }
   for (const EdgeTypeData& type : graph.edge_types)
     description.graph.edge_types.push_back({.src_type = type.src_type,

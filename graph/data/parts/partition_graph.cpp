@@ -8,6 +8,7 @@
 #include <sar/graph/data/parts/partition_graph.hpp>
 #include <sar/graph/data/parts/partition_steps.hpp>
 #include <sar/graph/data/read_columns.hpp>
+#include <sar/graph/data/sparse_fields.hpp>
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/partition.hpp>
 
@@ -127,6 +128,7 @@ DividedGraph divide_graph(GraphSource& source, const PartitionGraphOptions& opti
   run_phase("read edges", source.num_edges(), [&] {
     graph = read_edges(source);
     add_edges(comm, options.data, graph);
+    choose_sparse_fields(source, options.data, graph);
   });
   report = report_of(graph, options);
   run_phase(concat("assign nodes (", to_string(options.data.partition), ")"), num_nodes,

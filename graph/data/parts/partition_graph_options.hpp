@@ -23,7 +23,8 @@ enum class NodeOrder {
 
 struct PartitionGraphOptions {
   int parts = 1;
-  /// The transforms of the edges, and how nodes are assigned to parts; other options are not used. A reversed
+  /// The transforms of the edges, how nodes are assigned to parts, and which fields are sparse; other options
+  /// are not used. A reversed
   /// edge has the data of the edge that it reverses. A self loop has "weight" and "edge_weight" 1, and all
   /// other data 0. An edge type between two types of nodes gets no self loops, and its reverse edges become
   /// another edge type: of author:writes:paper paper:rev_writes:author, with the ids and data of the edges

@@ -6,7 +6,9 @@
 #include <sar/core/files/file_name.hpp>
 #include <sar/core/random/mix.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
+#include <sar/graph/data/parts/part_files.hpp>
 #include <sar/graph/data/parts/partition_part.hpp>
+#include <sar/graph/data/parts/sparse_part.hpp>
 
 #include <algorithm>
 #include <array>
@@ -53,12 +55,6 @@ std::string edge_directory(const std::string& directory, int part, const EdgeTyp
   return part_directory(directory, part) + "/edges/" + escaped(type.src_type, type.name, type.dst_type);
 }
 
-void make_directories(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  require<InputError>(!error, path, ": cannot make the directory (", error.message(), ")");
-}
-
 /// Writes the elements at the positions `order`, in that order.
 void write_column(const std::string& path, const Array<Index>& column, const Array<Index>& order,
                   Checksum& checksum) {
@@ -73,13 +69,6 @@ void write_column(const std::string& path, const Array<Index>& column, const Arr
   }
   file.commit(/*flushed=*/false);
   checksum.end_array(shape[0]);
-}
-
-void write_ids(const std::string& path, const Array<Index>& ids) {
-  const std::array<Index, 1> shape{static_cast<Index>(ids.size())};
-  NpyWriter file(path, shape, NpyType::int64);
-  file.write(std::as_bytes(std::span<const Index>(ids)));
-  file.commit(/*flushed=*/false);
 }
 
 void write_data(const std::string& path, const DataArray& column, Index num_rows,
@@ -145,56 +134,6 @@ void write_edges(const std::string& directory, int part, const GraphData& graph,
   for (const auto& [name, column] : type.data)
     write_data(edge_file(directory, part, type, "data/" + escaped(name)), column, edges.size(), &order);
 }
-
-/// One array of several consecutive parts: its files, and how many rows each must have.
-struct PartFiles {
-  std::vector<std::string> paths;
-  std::vector<Index> rows;
-
-  /// Reads all files one after the other to `allocate(number of rows)`, after a check of all headers.
-  template <class Allocate>
-  void read(NpyType type, const std::vector<Index>& row_shape, const Allocate& allocate) const {
-    Index total = 0;
-    for (std::size_t i = 0; i < paths.size(); ++i) {
-      check(NpyFile(paths[i]), i, type, row_shape);
-      require<InputError>(!__builtin_add_overflow(total, rows[i], &total), paths[i], ": too many rows");
-    }
-    std::span<std::byte> out = allocate(total);
-    for (std::size_t i = 0; i < paths.size(); ++i) {
-      const NpyFile file(paths[i]);
-      check(file, i, type, row_shape);
-      const auto bytes = static_cast<std::size_t>(file.size() * element_bytes(type));
-      file.read_rows_raw(0, file.num_rows(), out.first(bytes));
-      out = out.subspan(bytes);
-    }
-  }
-  [[nodiscard]] Array<Index> read_ids() const {
-    Array<Index> ids;
-    read(NpyType::int64, {}, [&](Index total) {
-      ids.resize(total);
-      return std::as_writable_bytes(std::span<Index>(ids));
-    });
-    return ids;
-  }
-  [[nodiscard]] DataArray read_data(const DataField& field) const {
-    DataArray data;
-    read(field.type, field.row_shape, [&](Index total) {
-      data = DataArray(field.type, field.row_shape, total);
-      return std::span<std::byte>(data.bytes);
-    });
-    return data;
-  }
-
- private:
-  void check(const NpyFile& file, std::size_t i, NpyType type, const std::vector<Index>& row_shape) const {
-    std::vector<Index> shape{rows[i]};
-    shape.insert(shape.end(), row_shape.begin(), row_shape.end());
-    require<InputError>(file.type() == type, paths[i], ": dtype is ", to_string(file.type()), ", expected ",
-                        to_string(type), " as in partition.json");
-    require<InputError>(file.shape() == shape, paths[i], ": shape is ", shape_to_string(file.shape()),
-                        ", expected ", shape_to_string(shape), " as in partition.json");
-  }
-};
 
 /// Checks the edges [begin, end) of the list, which are those of one part.
 void check_edges(const EdgeList& edges, std::size_t begin, std::size_t end, std::span<const Index> offsets,
@@ -282,10 +221,24 @@ struct PartReader {
                           files.paths[file], ": element ", i - begin, " is ", type.original_ids[i],
                           ", expected ", expected);
     }
-    for (const DataField& field : std::exchange(type.unread, {}))
+    for (const DataField& field : std::exchange(type.unread, {})) {
+      if (field.is_sparse) {
+        read_sparse(field, type);
+        continue;
+      }
       type.data[field.name] =
           files_of([&](int part) { return node_data_file(directory, part, type.name, field.name); }, rows)
               .read_data(field);
+    }
+  }
+
+  void read_sparse(const DataField& field, NodeTypeData& type) {
+    SparseArray& all = type.sparse[field.name];
+    all.type = field.type;
+    all.row_shape = field.row_shape;
+    for (int part = first; part < last; ++part)
+      read_sparse_part(sparse_folder(directory, part, type.name, field.name), field,
+                       type.book.num_nodes(part), all);
   }
 
   void read_edges(const GraphData& graph, const std::vector<Index>& per_part, EdgeTypeData& type) {
@@ -324,6 +277,10 @@ std::string node_data_file(const std::string& directory, int part, const std::st
                            const std::string& field) {
   return node_directory(directory, part, type) + "/data/" + escaped(field) + ".npy";
 }
+std::string sparse_folder(const std::string& directory, int part, const std::string& type,
+                          const std::string& field) {
+  return node_directory(directory, part, type) + "/data/" + escaped(field);
+}
 std::string edge_file(const std::string& directory, int part, const EdgeTypeData& type,
                       const std::string& array) {
   return edge_directory(directory, part, type) + "/" + array + ".npy";
@@ -341,6 +298,8 @@ PartSummary write_part(const std::string& directory, int part, const GraphData& 
     checksum.end_array(count);
     for (const auto& [name, column] : nodes.data)
       write_data(node_data_file(directory, part, nodes.name, name), column, count);
+    for (const auto& [name, column] : nodes.sparse)
+      write_sparse_part(sparse_folder(directory, part, nodes.name, name), column, count);
   }
   PartSummary summary;
   for (const EdgeTypeData& type : graph.edge_types) {

@@ -23,6 +23,9 @@ std::string node_file(const std::string& directory, int part, const std::string&
                       const std::string& array);
 std::string node_data_file(const std::string& directory, int part, const std::string& type,
                            const std::string& field);
+/// The folder of a sparse field (sparse_part.hpp).
+std::string sparse_folder(const std::string& directory, int part, const std::string& type,
+                          const std::string& field);
 std::string edge_file(const std::string& directory, int part, const EdgeTypeData& type,
                       const std::string& array);
 

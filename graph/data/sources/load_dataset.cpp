@@ -8,6 +8,7 @@
 #include <sar/graph/data/sources/dataset_source.hpp>
 #include <sar/graph/data/sources/dgl_partition.hpp>
 #include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/sparse_fields.hpp>
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/partition.hpp>
 
@@ -115,12 +116,14 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options) {
       data.edge_data = read_edge_columns({edge_fields, read}, options, data, type.first_added_id);
       data.edge_data.lists = std::move(lists);
     }
-    const auto read = [&](const std::string& field, Index begin, Index end) {
-      return source.read_node_data(0, field,
-                                   std::span<const Index>(data.original_ids).subspan(begin, end - begin));
+    const auto read = [&](const std::string& field, std::span<const Index> rows) {
+      Array<Index> ids;
+      for (const Index row : rows) ids.push_back(data.original_ids[row]);
+      return source.read_node_data(0, field, ids);
     };
     const auto place_of_field = [&](const std::string& field) { return source.place_of(field); };
-    read_node_columns(comm, {types.node_types[0].unread, read, place_of_field}, options, data);
+    read_node_columns(comm, {types.node_types[0].unread, read, no_sparse_column, place_of_field}, options,
+                      data);
     return data;
   });
 }
@@ -154,6 +157,7 @@ GraphData load_graph(GraphSource& source, const DatasetOptions& options) {
     send_edges(comm, graph);
     drop_edges(comm, options, graph);
     if (!options.drop_duplicates) sort_edges(comm, graph);  // else they are sorted
+    choose_sparse_fields(source, options, graph);
     read_columns(source, options, graph);
     graph.description = source.description();
     return graph;

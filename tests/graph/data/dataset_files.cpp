@@ -52,7 +52,8 @@ WholeDataset gather_graph(const Communicator& comm, const NodeData& data) {
   const auto mine = static_cast<std::size_t>(num_mine);
   REQUIRE(data.book.num_parts() == comm.size());
   REQUIRE(data.original_ids.size() == mine);
-  REQUIRE(data.features.num_rows() == num_mine);
+  const Tensor rows = data.input().value();
+  REQUIRE(rows.num_rows() == num_mine);
   REQUIRE(data.labels.size() == mine);
   REQUIRE(data.train_mask.size() == mine);
   REQUIRE(data.val_mask.size() == mine);
@@ -72,8 +73,8 @@ WholeDataset gather_graph(const Communicator& comm, const NodeData& data) {
   graph.edges = comm.all_gather(std::span<const Edge>(edges));
   REQUIRE(static_cast<Index>(graph.edges.size()) == data.num_edges);
   std::sort(graph.edges.begin(), graph.edges.end());
-  graph.width = data.features.row_size();
-  const std::vector<double> features(data.features.values().begin(), data.features.values().end());
+  graph.width = data.num_features();
+  const std::vector<double> features(rows.values().begin(), rows.values().end());
   graph.features = by_original_id(comm, ids, std::span<const double>(features));
   graph.labels = by_original_id(comm, ids, std::span<const std::int64_t>(data.labels));
   graph.train_mask = by_original_id(comm, ids, std::span<const std::uint8_t>(data.train_mask));

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "support/golden_graph.hpp"
+#include "support/sparse.hpp"
 
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
@@ -64,7 +65,8 @@ struct Run {
   const Case& golden;
   GraphOptions options;
   bool wants_feat;   ///< whether node features want gradients; edge inputs always do
-  bool mfg = false;  ///< on message flow graphs that together compute all nodes
+  bool sparse_feat = false;  ///< whether node features that are matrices are sparse rows
+  bool mfg = false;          ///< on message flow graphs that together compute all nodes
 
   /// Row size of an input or output, or 0 when there is none.
   [[nodiscard]] Index width(const std::string& file) const {
@@ -78,9 +80,13 @@ struct Run {
   void check(Module& module, const std::function<Variable(const GraphShardManager&, Inputs&)>& layer) const {
     const GoldenGraph whole = golden_graph(world, golden, options);
     std::map<std::string, Variable> inputs;
-    for (const std::string& name : golden.arrays("in."))
-      inputs[name] = Variable(part_of(whole, name, golden.tensor("in." + name)),
-                              wants_feat || !name.starts_with("feat"));
+    for (const std::string& name : golden.arrays("in.")) {
+      const Tensor rows = part_of(whole, name, golden.tensor("in." + name));
+      if (sparse_feat && name.starts_with("feat") && rows.shape().dims() == 2)
+        inputs[name] = sparse_of(rows);
+      else
+        inputs[name] = Variable(rows, wants_feat || !name.starts_with("feat"));
+    }
     CHECK(module.named_parameters().size() == golden.arrays("param.").size());
     load_parameters(module, golden);
 
@@ -163,7 +169,8 @@ struct Run {
 };
 
 /// body(run) for the cases conv/<name> (or <group>/<name>), in all ways, with and without gradients of the
-/// features. Homogeneous cases run on message flow graphs too, unless the layer takes several hops at once.
+/// features, and once with sparse features. Homogeneous cases run on message flow graphs too, unless the
+/// layer takes several hops at once.
 inline void for_each_run(std::initializer_list<const char*> names,
                          const std::function<void(const Run&)>& body) {
   const Communicator world = Communicator::world();
@@ -171,17 +178,23 @@ inline void for_each_run(std::initializer_list<const char*> names,
     const Case golden(name.find('/') == std::string::npos ? "conv/" + name : name);
     const std::string layer = name.substr(0, name.find("__"));
     const bool one_hop = layer != "APPNPConv" && layer != "TAGConv" && layer != "SGConv";
-    for (const GraphOptions& options : graph_ways())
-      for (const bool wants_feat : {true, false})
-        for (const bool mfg : {false, true}) {
-          if (mfg && !(one_hop && golden.arg("graph") == "homogeneous")) continue;
-          CAPTURE(name);
-          CAPTURE(static_cast<int>(options.mode));
-          CAPTURE(options.max_halo_bytes);
-          CAPTURE(wants_feat);
-          CAPTURE(mfg);
-          body({world, golden, options, wants_feat, mfg});
-        }
+    const auto run = [&](const GraphOptions& options, bool wants_feat, bool sparse_feat) {
+      for (const bool mfg : {false, true}) {
+        if (mfg && !(one_hop && golden.arg("graph") == "homogeneous")) continue;
+        CAPTURE(name);
+        CAPTURE(static_cast<int>(options.mode));
+        CAPTURE(options.max_halo_bytes);
+        CAPTURE(wants_feat);
+        CAPTURE(sparse_feat);
+        CAPTURE(mfg);
+        body({world, golden, options, wants_feat, sparse_feat, mfg});
+      }
+    };
+    for (const GraphOptions& options : graph_ways()) {
+      run(options, true, false);
+      run(options, false, false);
+    }
+    run({}, false, true);
   }
 }
 
