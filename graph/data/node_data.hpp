@@ -7,6 +7,7 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/graph_data.hpp>
+#include <sar/graph/data/label_type.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
@@ -24,12 +25,19 @@ struct NodeData {
   Index num_edges = 0;        ///< of the whole graph
   Index num_classes = 0;
   Tensor features;             ///< [my nodes, F]
-  Array<std::int64_t> labels;  ///< -1: unlabelled, left out of losses and metrics whatever the masks say
+  /// -1: unlabelled, left out of losses and metrics whatever the masks say. With targets, 0: there is one.
+  Array<std::int64_t> labels;
+  LabelType label_type = LabelType::classes;
+  Tensor targets;  ///< labels that are no classes: [my nodes, T]; NaN: missing
   Array<std::uint8_t> train_mask, val_mask, test_mask;
   bool ids_are_original = true;  ///< as NodeTypeData's
   EdgeData edge_data;            ///< if DatasetOptions::edge_data says so
 
   [[nodiscard]] Index num_nodes() const noexcept { return book.num_nodes(); }
+  /// What a network predicts for a node: scores of the classes, or T numbers.
+  [[nodiscard]] Index num_outputs() const noexcept {
+    return targets.defined() ? targets.row_size() : num_classes;
+  }
 };
 
 /// A homogeneous graph as NodeData without features, labels and masks: takes its ids and edges. Local.
