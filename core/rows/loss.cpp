@@ -1,7 +1,8 @@
 // Cross entropy works on groups of lanes::group rows with a target: one pass for the maxima, one for the
 // sums of exponentials (from cache), then the logarithms of all sums of the group as one vector. The backward
 // pass keeps the group's exponentials in a buffer and writes out_ij = scale e_ij / sum_i, minus scale at the
-// target. The next rows are prefetched during the exponentials.
+// target. The next rows are prefetched during the exponentials. With weights of the classes, the loops over
+// the columns add their terms.
 //
 // The elementwise losses are one loop over blocks of 2^14 elements with partial sums in double precision.
 #include <sar/core/memory/memory.hpp>
@@ -144,6 +145,65 @@ void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targe
   });
 }
 
+SumAndCount weighted_cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets,
+                                       const TargetWeights& weights) {
+  const Index columns = x.row_size();
+  const auto loss_of_rows = [&](Index begin, Index end) {
+    SumAndCount part;
+    for_groups_with_target(targets, begin, end, [&](Index count, const Index* rows) {
+      double sums[group];
+      real largest[group];
+      sum_exponentials([&](Index r) { return x.row(rows[r]); }, count, columns,
+                       [&](Index r) { prefetch_row_near(x.row(rows[r]) + group * columns, columns); }, sums,
+                       largest);
+      vector_math::log_of_sums(sums, sums, count);
+      for (Index r = 0; r < count; ++r) {
+        const real* z = x.row(rows[r]);
+        const std::int32_t target = targets[rows[r]];
+        const double log_sum = static_cast<double>(largest[r]) + sums[r];
+        const auto weight = static_cast<double>(weights.of_class[target]);
+        part.sum += weights.kept * weight * (log_sum - static_cast<double>(z[target]));
+        part.sum += sum_of<double>(columns, [&](Index c) {
+          return static_cast<double>(weights.spread[c]) * (log_sum - static_cast<double>(z[c]));
+        });
+        part.count += weight;
+      }
+    });
+    return part;
+  };
+  return parallel_reduce(x.num_rows(), row_grain, SumAndCount{}, loss_of_rows, add);
+}
+
+void weighted_cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets,
+                                     const TargetWeights& weights, real scale, Tensor& out, bool accumulate) {
+  const Index columns = x.row_size();
+  double spread = 0;
+  for (const real part : weights.spread) spread += static_cast<double>(part);
+  parallel_for(x.num_rows(), row_grain, [&](Index begin, Index end) {
+    if (!accumulate)
+      for (Index i = begin; i < end; ++i)
+        if (targets[i] < 0) std::fill_n(out.data() + i * columns, columns, real{0});
+    Array<real> exponentials(group * columns);
+    for_groups_with_target(targets, begin, end, [&](Index count, const Index* rows) {
+      double sums[group];
+      real largest[group];
+      exponentials_of_rows<Keep::exponentials>([&](Index r) { return x.row(rows[r]); }, count, columns,
+                                               [](Index) {}, exponentials.data(), sums, largest);
+      for (Index r = 0; r < count; ++r) {
+        real* to = out.row(rows[r]);
+        const std::int32_t target = targets[rows[r]];
+        const double kept = weights.kept * static_cast<double>(weights.of_class[target]);
+        write_gradients(to, columns, accumulate,
+                        [e = exponentials.data() + r * columns, s = weights.spread.data(), scale,
+                         factor = static_cast<real>(scale * (kept + spread) / sums[r])](Index c) {
+                          return e[c] * factor - s[c] * scale;
+                        });
+        to[target] -= static_cast<real>(scale * kept);
+      }
+    });
+  });
+}
+
 SumAndCount bce_sum(const Tensor& x, const Tensor& target) {
   return sum_of_blocks(x.size(), [&](Index begin, Index end) {
     const auto term = [z = x.data() + begin, t = target.data() + begin](auto at) {
@@ -225,6 +285,13 @@ SAR_DISPATCH(void, cross_entropy_backward,
              (const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
               bool accumulate),
              (x, targets, scale, out, accumulate));
+SAR_DISPATCH(SumAndCount, weighted_cross_entropy_sum,
+             (const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights& weights),
+             (x, targets, weights));
+SAR_DISPATCH(void, weighted_cross_entropy_backward,
+             (const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights& weights,
+              real scale, Tensor& out, bool accumulate),
+             (x, targets, weights, scale, out, accumulate));
 SAR_DISPATCH(SumAndCount, bce_sum, (const Tensor& x, const Tensor& target), (x, target));
 SAR_DISPATCH(void, bce_backward,
              (const Tensor& x, const Tensor& target, real scale, Tensor& out, bool accumulate),

@@ -30,6 +30,27 @@ SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> tar
 void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
                             bool accumulate);
 
+/// Weights of the classes in a cross entropy. The target t of a row stands for the distribution
+///
+///     q_c = kept w_t [c = t] + spread_c
+struct TargetWeights {
+  std::span<const real> of_class;  ///< w [C]
+  std::span<const real> spread;    ///< [C]: of label smoothing
+  double kept = 1;
+};
+
+/// Returns the cross entropy of the rows with a target t_i >= 0, and as `count` the sum of their w_t:
+///
+///     sum_ic -q_ic log softmax(x_i)_c
+SumAndCount weighted_cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets,
+                                       const TargetWeights& weights);
+
+/// The gradient, 0 in rows with a negative target:
+///
+///     out_ij (+)= scale (sum_c q_ic softmax(x_i)_j - q_ij)
+void weighted_cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets,
+                                     const TargetWeights& weights, real scale, Tensor& out, bool accumulate);
+
 /// Returns the binary cross entropy of all logits x with their targets t:
 ///
 ///     sum -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x))

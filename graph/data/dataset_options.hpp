@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sar/comm/collective_call.hpp>
+#include <sar/graph/data/label_type.hpp>
 #include <sar/graph/partition/partition_method.hpp>
 
 #include <cstdint>
@@ -44,6 +45,7 @@ struct DatasetOptions {
   /// fields of nodes that are sparse (NodeTypeData::sparse).
   SparseFeatures sparse_features = SparseFeatures::no;
   bool labels = true;    ///< otherwise NodeData has no labels and masks
+  LabelType label_type = LabelType::classes;  ///< what the labels of nodes are
   /// With add_self_loops: a node that has self loops gets none and keeps the one of largest id, with its
   /// weight, as PyG's add_remaining_self_loops.
   bool remaining_self_loops = false;
@@ -62,7 +64,8 @@ inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
       .equal("edge_types", options.edge_types)
       .equal("features", options.features)
       .equal("sparse_features", to_string(options.sparse_features))
-      .equal("labels", options.labels);
+      .equal("labels", options.labels)
+      .equal("type of the labels", to_string(options.label_type));
   for (const auto& [key, field] : options.fields) call.equal("name of a field", key).equal("field", field);
 }
 }}  // namespace sar

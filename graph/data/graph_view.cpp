@@ -141,7 +141,11 @@ GraphData to_graph_data(NodeData data) {
                                        std::span<const real>(std::as_const(data.features).values()), count);
   data.features = {};
   data.sparse_features = nullptr;
-  nodes.data["labels"] = as_column(NpyType::int64, {}, std::span<const std::int64_t>(data.labels), count);
+  if (data.targets.defined())
+    nodes.data["labels"] =
+        as_column(npy_real, {data.targets.row_size()}, std::span<const real>(data.targets.values()), count);
+  else
+    nodes.data["labels"] = as_column(NpyType::int64, {}, std::span<const std::int64_t>(data.labels), count);
   for (const auto& [name, mask] : {std::pair{"train_mask", &data.train_mask},
                                    {"val_mask", &data.val_mask},
                                    {"test_mask", &data.test_mask}})

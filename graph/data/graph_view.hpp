@@ -14,7 +14,8 @@ namespace sar { inline namespace SAR_PRECISION {
 /// A homogeneous graph as NodeData, after the transforms of `options`. Nodes stay where they are:
 /// options.partition is not used. Takes the fields that options.fields name, or
 ///     features      "features" or "feat"             numbers [nodes, F...], flattened to two dimensions
-///     labels        "labels" or "label"              integers [nodes] or [nodes, 1]; or whole numbers in
+///     labels        "labels" or "label"              of options.label_type (label_columns.hpp): classes are
+///                                                    integers [nodes] or [nodes, 1], or whole numbers in
 ///                                                    floating point, NaN: unlabelled (-1); without any:
 ///                                                    all unlabelled
 ///     masks         "train_mask", "val_mask", "test_mask"   0 or 1 [nodes]; without: none

@@ -2,6 +2,7 @@
 // exist one chunk at a time. Each value is read and written once, and read again to find the first that is
 // not finite.
 
+#include <sar/graph/data/label_columns.hpp>
 #include <sar/graph/data/node_columns.hpp>
 #include <sar/graph/data/sparse_fields.hpp>
 
@@ -23,7 +24,6 @@ using FieldNames = std::map<std::string, std::string>;
 constexpr std::string_view field_names[] = {
     "features",  "labels",     "train_mask",      "val_mask",      "test_mask",      "weight",
     "edge_type", "edge_split", "edge_train_mask", "edge_val_mask", "edge_test_mask", "edge_labels"};
-constexpr std::int64_t max_label = std::numeric_limits<std::int32_t>::max() - 1;
 constexpr Index chunk_bytes = Index{1} << 24;
 
 std::string list_names(const std::vector<DataField>& fields) {
@@ -149,39 +149,19 @@ void read_features(const Communicator& comm, const NodeColumns& columns, const D
   if (options.normalize_features) normalize_rows(data.features);
 }
 
-/// OGB and pandas turn integers with missing values into floating-point numbers, where NaN means no label.
-Array<std::int64_t> to_labels(const DataArray& column, std::span<const Index> ids, const std::string& place) {
-  if (!is_floating_point(column.type)) return column.to_integers(place, ids);
-  const auto values = to_numbers<double>(column, place);
-  Array<std::int64_t> labels(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double value = values[i];
-    const bool is_class = value == std::floor(value) && std::abs(value) <= static_cast<double>(max_label);
-    require<InputError>(std::isnan(value) || is_class, place, ": the label of node ", ids[i], " is ", value,
-                        ", expected a whole number or NaN for an unlabelled node");
-    labels[i] = std::isnan(value) ? -1 : static_cast<std::int64_t>(value);
-  }
-  return labels;
-}
-
-void read_labels(const Communicator& comm, const NodeColumns& columns, const FieldNames& names,
+/// Without the field, all nodes are unlabelled.
+void read_labels(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                  NodeData& data) {
-  const auto& ids = data.original_ids;
-  const DataField* field = find_field(columns.fields, names, "labels", {"labels", "label"}, data.name);
+  const DataField* field =
+      find_field(columns.fields, options.fields, "labels", {"labels", "label"}, data.name);
   data.num_classes = 0;
   if (field == nullptr) {
-    data.labels.assign(ids.size(), -1);
+    data.label_type = options.label_type == LabelType::automatic ? LabelType::classes : options.label_type;
+    data.labels.assign(data.original_ids.size(), -1);
     return;
   }
-  const std::string place = columns.place_of(field->name);
-  data.labels = to_labels(columns.read(field->name, consecutive(0, std::ssize(ids))), ids, place);
-  for (Index i = 0; i < std::ssize(ids); ++i) {
-    require<InputError>(-1 <= data.labels[i] && data.labels[i] <= max_label, place, ": the label of node ",
-                        ids[i], " is ", data.labels[i], ", expected a class from 0 to ", max_label,
-                        " or -1 for an unlabelled node");
-    data.num_classes = std::max<Index>(data.num_classes, data.labels[i] + 1);
-  }
-  data.num_classes = comm.all_reduce(data.num_classes, ReduceOp::max);
+  take_labels(comm, columns.read(field->name, consecutive(0, std::ssize(data.original_ids))),
+              columns.place_of(field->name), options.label_type, data);
 }
 
 /// Without the field, nothing is selected.
@@ -235,7 +215,7 @@ void read_node_columns(const Communicator& comm, const NodeColumns& columns, con
   else
     data.features = Tensor({std::ssize(data.original_ids), Index{0}});
   if (!options.labels) return;
-  read_labels(comm, columns, options.fields, data);
+  read_labels(comm, columns, options, data);
   data.train_mask = read_mask(columns, options.fields, "train_mask", data);
   data.val_mask = read_mask(columns, options.fields, "val_mask", data);
   data.test_mask = read_mask(columns, options.fields, "test_mask", data);

@@ -9,6 +9,7 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/graph_data.hpp>
+#include <sar/graph/data/label_type.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
@@ -29,7 +30,10 @@ struct NodeData {
   Tensor features;  ///< [my nodes, F]; undefined if sparse_features is set
   /// The same as sparse rows, if DatasetOptions::sparse_features says so.
   std::shared_ptr<const SparseMatrix> sparse_features = nullptr;
-  Array<std::int64_t> labels;  ///< -1: unlabelled, left out of losses and metrics whatever the masks say
+  /// -1: unlabelled, left out of losses and metrics whatever the masks say. With targets, 0: there is one.
+  Array<std::int64_t> labels;
+  LabelType label_type = LabelType::classes;
+  Tensor targets;  ///< labels that are no classes: [my nodes, T]; NaN: missing
   Array<std::uint8_t> train_mask, val_mask, test_mask;
   bool ids_are_original = true;  ///< as NodeTypeData's
   EdgeData edge_data;            ///< if DatasetOptions::edge_data says so
@@ -42,6 +46,10 @@ struct NodeData {
   /// The features, dense or sparse, as the input of a network.
   [[nodiscard]] Variable input() const {
     return sparse_features != nullptr ? Variable(sparse_features) : Variable(features);
+  }
+  /// What a network predicts for a node: scores of the classes, or T numbers.
+  [[nodiscard]] Index num_outputs() const noexcept {
+    return targets.defined() ? targets.row_size() : num_classes;
   }
 };
 

@@ -1,5 +1,5 @@
 /// Metrics of how well scores separate edges (positives) from other pairs (negatives), over the scores of all
-/// ranks.
+/// ranks. ROC-AUC and average precision, which nodes have, too, are in nn/train/binary_metrics.hpp.
 ///
 /// Every function is collective and exact: it counts, and returns the same bits on every rank and for any
 /// number of ranks. A rank may have no scores. Throws InputError on every rank if no rank has a positive, or
@@ -8,15 +8,9 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/nn/train/binary_metrics.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
-
-/// Returns the area under the ROC curve: the fraction of (positive, negative) pairs in which the positive has
-/// the larger score. Ties count as 1/2.
-///
-/// Sorts the scores over the ranks: each rank sorts its own scores and sends each distinct one once. A rank
-/// receives at most about twice its share, 24 bytes per score, and P^2 samples of 8 bytes.
-double roc_auc(const Tensor& positive, const Tensor& negative, const Communicator& comm);
 
 /// Returns OGB's Hits at K: the fraction of positives whose score is above the K-th best of all negatives, or
 /// 1 if there are fewer than K negatives. Also throws InputError unless K >= 1.

@@ -52,16 +52,10 @@ std::map<int, std::string> checkpoints_in(const std::string& directory) {
   return found;
 }
 
-StateDict whole_state(const Module& model, Optimizer& optimizer) {
-  StateDict state;
-  const auto add = [&](const std::string& whose, const std::vector<NamedBuffer>& tensors,
-                       const std::vector<NamedCounter>& counters) {
-    for (const auto& [name, tensor] : tensors) state.tensors.push_back({whose + name, tensor});
-    for (const auto& [name, value] : counters) state.counters.push_back({whose + name, value});
-  };
-  add("model.", state_dict(model).tensors, model.named_counters());
-  add("optimizer.", optimizer.named_buffers(), optimizer.named_counters());
-  return state;
+void append_state(const std::string& whose, const std::vector<NamedBuffer>& tensors,
+                  const std::vector<NamedCounter>& counters, StateDict& state) {
+  for (const auto& [name, tensor] : tensors) state.tensors.push_back({whose + name, tensor});
+  for (const auto& [name, value] : counters) state.counters.push_back({whose + name, value});
 }
 
 /// Runs an action on files; what std::filesystem reports becomes an InputError about `path`.
@@ -176,6 +170,25 @@ Checkpointer::Checkpointer(const Communicator& comm, std::string directory,
 void Checkpointer::lock() const {
   comm_.agree([&] {
     if (comm_.rank() == 0 && !lock_) lock_ = lock_directory(directory_, std::chrono::seconds(1));
+  });
+}
+
+void Checkpointer::add_state(const std::string& whose, const StateDict& state) {
+  append_state(whose, state.tensors, state.counters, added_);
+}
+
+StateDict Checkpointer::whole_state(const Module& model, Optimizer& optimizer) const {
+  StateDict state;
+  append_state("model.", state_dict(model).tensors, model.named_counters(), state);
+  append_state("optimizer.", optimizer.named_buffers(), optimizer.named_counters(), state);
+  append_state("", added_.tensors, added_.counters, state);
+  return state;
+}
+
+CheckpointInfo Checkpointer::info(const std::string& path, const Optimizer& optimizer) const {
+  return comm_.agree([&] {
+    if (comm_.rank() == 0) require_complete(path);
+    return description_of(load_metadata(comm_, path), path, optimizer.kind(), options_.seed).info;
   });
 }
 

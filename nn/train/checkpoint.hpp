@@ -24,6 +24,7 @@
 #include <sar/nn/modules/module.hpp>
 #include <sar/nn/train/lr_scheduler.hpp>
 #include <sar/nn/train/optimizer.hpp>
+#include <sar/nn/train/state_dict.hpp>
 
 #include <cstdint>
 #include <map>
@@ -52,6 +53,10 @@ class Checkpointer {
   /// and says which.
   void lock() const;
 
+  /// Adds state that save() writes and load() restores, too, under names that begin with `whose`, such as the
+  /// weights of the best epoch: add_state("best.", best.weights()). Its owner must outlive this. Local.
+  void add_state(const std::string& whose, const StateDict& state);
+
   /// Writes `checkpoint-<epoch>.safetensors` under a temporary name, flushes and renames it, and deletes all
   /// but the last `keep_last` checkpoints. Throws InputError if writing fails (existing checkpoints remain),
   /// if a value is not finite, if another run uses the directory, or if it contains a checkpoint of a later
@@ -68,6 +73,9 @@ class Checkpointer {
 
   /// The path of the checkpoint with the largest epoch; empty when there is none.
   [[nodiscard]] std::string latest() const;
+
+  /// Returns what a checkpoint says of itself, without its tensors. Throws InputError as load().
+  [[nodiscard]] CheckpointInfo info(const std::string& path, const Optimizer& optimizer) const;
 
   /// Restores model and optimizer, including the learning rate, from a checkpoint of either precision. If it
   /// fails, they are unchanged. Throws InputError for a damaged file (the message lists the complete ones in
@@ -87,9 +95,12 @@ class Checkpointer {
   CheckpointInfo read(const std::string& path, Module& model, Optimizer& optimizer,
                       LRScheduler* schedule) const;
 
+  [[nodiscard]] StateDict whole_state(const Module& model, Optimizer& optimizer) const;
+
   Communicator comm_;
   std::string directory_;
   CheckpointerOptions options_;
+  StateDict added_;
   mutable DirectoryLock lock_;  // on rank 0
 };
 

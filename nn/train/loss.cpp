@@ -8,60 +8,45 @@
 #include <sar/core/rows/loss.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/train/loss.hpp>
+#include <sar/nn/train/mean_loss.hpp>
+#include <sar/nn/train/row_labels.hpp>
 
-#include <array>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Returns the sums over all ranks of what `local` returns. `call` must be the same on all ranks.
-SumAndCount sum_over_ranks(const Communicator& comm, const CollectiveCall& call,
-                           FunctionRef<SumAndCount()> local) {
-  const SumAndCount mine = local();
-  std::array<double, 2> totals{mine.sum, mine.count};
-  const CallScope compared(comm, call);
-  comm.all_reduce(std::span<double>(totals));
-  return {totals[0], totals[1]};
-}
-
 constexpr const char* num_classes = "number of classes";
 
-struct MeanLoss {
-  Tensor value;  // [1]
-  double count = 0;
+/// The weights of the classes in the types of the kernel.
+struct ClassWeights {
+  Array<real> of_class, spread;
+  double kept = 1;
+  [[nodiscard]] TargetWeights view() const { return {of_class, spread, kept}; }
 };
 
-/// Returns the mean over all ranks of the terms that `local` sums. If there are no terms, the error message
-/// is the loss's name followed by `nothing`.
-MeanLoss mean_over_ranks(const Communicator& comm, const CollectiveCall& call,
-                         FunctionRef<SumAndCount()> local, const char* nothing = " of no elements") {
-  const SumAndCount total = sum_over_ranks(comm, call, local);
-  require<InputError>(total.count > 0, call.operation(), nothing);
-  return {Tensor::full({1}, static_cast<real>(total.sum / total.count)), total.count};
-}
-
-void require_rows(const Tensor& logits, std::span<const std::int64_t> labels,
-                  std::span<const std::uint8_t> mask) {
-  require<ShapeError>(logits.shape().dims() == 2, "logits have shape ", logits.shape(),
-                      ", expected [rows, classes]");
-  require<ShapeError>(std::ssize(labels) == logits.num_rows() && mask.size() == labels.size(), "logits have ",
-                      logits.num_rows(), " rows, but there are ", labels.size(), " labels and a mask of ",
-                      mask.size());
-}
-
-/// Returns the label of each row, or -1 outside the mask and for an unlabelled row.
-Array<std::int32_t> targets_of(std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
-                               Index classes) {
-  Array<std::int32_t> targets(labels.size());
-  for (Index i = 0; i < std::ssize(labels); ++i) {
-    require<InputError>(mask[i] == 0 || (labels[i] >= -1 && labels[i] < classes), "label ", labels[i],
-                        " of row ", i, ", which is in the mask, is not one of the ", classes,
-                        " classes, and not -1 (unlabelled)");
-    targets[i] = mask[i] != 0 ? static_cast<std::int32_t>(labels[i]) : -1;
+/// Returns nothing for the plain cross entropy. Throws InputError for options out of range.
+std::optional<ClassWeights> class_weights(const CrossEntropyOptions& options, Index classes) {
+  const auto& [given, smoothing] = options;
+  require<InputError>(smoothing >= 0 && smoothing <= 1, "cross_entropy: label_smoothing is ", smoothing,
+                      ", expected a number from 0 to 1");
+  require<InputError>(given.empty() || std::ssize(given) == classes, "cross_entropy: there are ",
+                      given.size(), " class weights, expected ", classes, ", one for each class");
+  for (std::size_t c = 0; c < given.size(); ++c)
+    require<InputError>(given[c] >= 0 && std::isfinite(given[c]), "cross_entropy: the weight of class ", c,
+                        " is ", given[c], ", expected a finite number of 0 or more");
+  if (given.empty() && smoothing == 0) return std::nullopt;
+  ClassWeights weights;
+  weights.kept = 1 - smoothing;
+  for (Index c = 0; c < classes; ++c) {
+    const double weight = given.empty() ? 1 : given[c];
+    weights.of_class.push_back(static_cast<real>(weight));
+    weights.spread.push_back(static_cast<real>(weight * smoothing / static_cast<double>(classes)));
   }
-  return targets;
+  return weights;
 }
 
 /// Returns the mean over all elements of all ranks of an even function of prediction - target. sum(a, b)
@@ -94,37 +79,74 @@ Variable mean_of_differences(const char* name, const Variable& prediction, const
   });
 }
 
+Variable mean_cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
+                            std::span<const std::uint8_t> mask, const Communicator& comm,
+                            const CollectiveCall& call, const CrossEntropyOptions& options) {
+  const Tensor& x = logits.value();
+  Array<std::int32_t> targets;
+  std::optional<ClassWeights> weights;
+  MeanLoss loss = mean_over_ranks(
+      comm, call,
+      [&] {
+        require_rows(x, labels, mask);
+        targets = targets_of(labels, mask, x.row_size());
+        weights = class_weights(options, x.row_size());
+        return weights ? weighted_cross_entropy_sum(x, targets, weights->view())
+                       : cross_entropy_sum(x, targets);
+      },
+      options.class_weights.empty() ? " over an empty mask: no row of any rank is labelled"
+                                    : ": no row in the mask has a label of a class whose weight is above 0");
+  if (!recording({&logits})) return loss.value;
+  return record(std::move(loss.value), [x, targets = std::move(targets), weights = std::move(weights),
+                                        dx = logits.gradient(), count = loss.count](const Tensor& grad) {
+    dx->add([&](Tensor& out, bool accumulate) {
+      const auto scale = static_cast<real>(grad.item() / count);
+      if (weights)
+        weighted_cross_entropy_backward(x, targets, weights->view(), scale, out, accumulate);
+      else
+        cross_entropy_backward(x, targets, scale, out, accumulate);
+    });
+  });
+}
+
 }  // namespace
 
 Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
-                       std::span<const std::uint8_t> mask, const Communicator& comm) {
+                       std::span<const std::uint8_t> mask, const Communicator& comm,
+                       const CrossEntropyOptions& options) {
   return comm.agree([&] {
-    return cross_entropy(logits, labels, mask, comm,
-                         CollectiveCall("cross_entropy").equal(num_classes, logits.shape()));
+    CollectiveCall call("cross_entropy");
+    call.equal(num_classes, logits.shape()).equal("label_smoothing", options.label_smoothing);
+    call.equal("number of class weights", options.class_weights.size());
+    for (const double weight : options.class_weights) call.equal("class weight", weight);
+    return mean_cross_entropy(logits, labels, mask, comm, call, options);
   });
 }
 
 Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
                        std::span<const std::uint8_t> mask, const Communicator& comm,
                        const CollectiveCall& call) {
-  return comm.agree([&]() -> Variable {
-    const Tensor& x = logits.value();
-    Array<std::int32_t> targets;
-    MeanLoss loss = mean_over_ranks(
-        comm, call,
-        [&] {
-          require_rows(x, labels, mask);
-          targets = targets_of(labels, mask, x.row_size());
-          return cross_entropy_sum(x, targets);
-        },
-        " over an empty mask: no row of any rank is labelled");
-    if (!recording({&logits})) return loss.value;
-    return record(std::move(loss.value), [x, targets = std::move(targets), dx = logits.gradient(),
-                                          count = loss.count](const Tensor& grad) {
-      dx->add([&](Tensor& out, bool accumulate) {
-        cross_entropy_backward(x, targets, static_cast<real>(grad.item() / count), out, accumulate);
-      });
-    });
+  return comm.agree([&] { return mean_cross_entropy(logits, labels, mask, comm, call, {}); });
+}
+
+std::vector<double> balanced_class_weights(std::span<const std::int64_t> labels,
+                                           std::span<const std::uint8_t> mask, Index classes,
+                                           const Communicator& comm) {
+  return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall("balanced_class_weights").equal(num_classes, classes));
+    require<ShapeError>(mask.size() == labels.size(), "balanced_class_weights: there are ", labels.size(),
+                        " labels, but a mask of ", mask.size());
+    std::vector<double> counts(static_cast<std::size_t>(classes), 0);
+    for (const std::int32_t target : targets_of(labels, mask, classes))
+      if (target >= 0) ++counts[static_cast<std::size_t>(target)];
+    comm.all_reduce(std::span<double>(counts));
+    double rows = 0, present = 0;
+    for (const double count : counts) {
+      rows += count;
+      if (count > 0) ++present;
+    }
+    for (double& count : counts) count = count > 0 ? rows / (present * count) : 0;
+    return counts;
   });
 }
 

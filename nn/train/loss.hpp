@@ -12,8 +12,15 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+/// The options of torch's CrossEntropyLoss.
+struct CrossEntropyOptions {
+  std::span<const double> class_weights = {};  ///< [C]; empty: all 1
+  double label_smoothing = 0;
+};
 
 /// Returns the cross entropy over the M rows of all ranks with a nonzero mask and a label:
 ///
@@ -22,14 +29,33 @@ namespace sar { inline namespace SAR_PRECISION {
 /// logits [n, C], labels [n] and mask [n] for the n rows of this rank. A row with label -1 is unlabelled and
 /// left out. Labels outside the mask are ignored and may be anything. Throws ShapeError if lengths differ,
 /// InputError if a label in the mask is not in -1 .. C-1 or if M = 0.
+///
+/// With class weights w and label smoothing s, as torch's CrossEntropyLoss, where y_i is the label of row i:
+///
+///     1 / sum_i w[y_i]  sum_i ((1 - s) w[y_i] L_i[y_i] + s / C sum_c w[c] L_i[c]),   L_i = -log softmax(logits_i)
+///
+/// Also throws InputError unless there are C weights of 0 or more, one above 0 among those of the labels, and
+/// s is from 0 to 1. Options are the same on all ranks.
 Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
-                       std::span<const std::uint8_t> mask, const Communicator& comm);
+                       std::span<const std::uint8_t> mask, const Communicator& comm,
+                       const CrossEntropyOptions& options = {});
 
 /// The same as a part of another loss: `call` is compared between the ranks in place of the number of
 /// classes.
 Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
                        std::span<const std::uint8_t> mask, const Communicator& comm,
                        const CollectiveCall& call);
+
+/// Returns the class weights by which all classes count the same (scikit-learn's class_weight="balanced"):
+///
+///     w_c = M / (K n_c)
+///
+/// n_c of the M rows of all ranks with a nonzero mask and a label are of class c, and K classes have such
+/// rows. A class without rows has weight 0. Throws like cross_entropy for labels, ShapeError if lengths
+/// differ.
+std::vector<double> balanced_class_weights(std::span<const std::int64_t> labels,
+                                           std::span<const std::uint8_t> mask, Index num_classes,
+                                           const Communicator& comm);
 
 /// Returns the binary cross entropy, the mean over all elements of
 ///

@@ -119,6 +119,42 @@ TEST_CASE("a partitioned graph") {
   CHECK(trained == epochs);
 }
 
+TEST_CASE("the best epoch, losses of labels, and a metric of one's own") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const NewWorkingDirectory directory(comm);
+  const NodeData& data = s.data;
+  Generator gen(0);
+  Linear net(width, data.num_classes, gen);
+  Adam optimizer(net.named_parameters());
+  const int epochs = 40;
+  int trained = 0;
+  const auto predict = [&] {  // the labels, and from the third epoch on nothing
+    Tensor scores = Tensor::zeros({data.features.num_rows(), data.num_classes});
+    for (Index i = 0; i < scores.num_rows() && trained < 3; ++i) scores.row(i)[data.labels[i]] = 1;
+    return scores;
+  };
+  const auto train_one_epoch = [&] {
+    if (++trained == 3) Tensor(net.weight().value()).fill(0);
+  };
+  const Tensor first = net(data.features).value();
+#include "best_epoch.inc"
+  CHECK(best.epoch() == 1);
+  CHECK(trained == 21);
+  CHECK(std::ranges::equal(net(data.features).value().values(), first.values()));
+
+  const Variable logits = net(data.features), values = logits;
+  const Tensor targets = Tensor::zeros(logits.shape());
+#include "masked_losses.inc"
+  const int epoch = epochs;
+  CHECK(of_classes.value().item() > 0);
+  CHECK(of_values.value().item() > 0);
+#include "best_checkpoint.inc"
+  CHECK(checkpoints.info(checkpoints.latest(), optimizer).extra.at("best epoch") == "1");
+#include "own_metric.inc"
+  CHECK(value >= accuracy(logits.value(), data.labels, data.val_mask, comm));
+}
+
 TEST_CASE("an aggregate that is kept") {
   Setting s;
   const Index in_feats = width, hidden = 4;

@@ -29,6 +29,19 @@ void add_losses(ArgumentCalls& calls, const Communicator& comm) {
       [](Scene& s, Index width) { (void)accuracy(rows_of(s, width), labels_of(s), mask_of(s), s.comm); },
       classes);
   add(
+      calls, comm, header + "cross_entropy, with options",
+      [](Scene& s, double smoothing, std::size_t count, double weight) {
+        const std::vector<double> weights(count, weight);
+        (void)cross_entropy(rows_of(s, 3), labels_of(s), mask_of(s), s.comm,
+                            CrossEntropyOptions{.class_weights = weights, .label_smoothing = smoothing});
+      },
+      Values<double>{"label_smoothing", 0, 0.1}, Values<std::size_t>{"number of class weights", 3, 0},
+      Values<double>{"class weight", 1, 2});
+  add(
+      calls, comm, header + "balanced_class_weights",
+      [](Scene& s, Index width) { (void)balanced_class_weights(labels_of(s), mask_of(s), width, s.comm); },
+      classes);
+  add(
       calls, comm, header + "bce_with_logits",
       [](Scene& s, Index width) { (void)bce_with_logits(rows_of(s, width), rows_of(s, width), s.comm); },
       shape);
@@ -71,6 +84,63 @@ void add_losses(ArgumentCalls& calls, const Communicator& comm) {
         (void)filtered_ranks(predictor, s.graph, s.x.value(), {{0}, {1}, {1}}, known);
       },
       Values<Index>{"number of relations", 2, 3});
+}
+
+/// Metrics of classes and of columns, and losses with a mask.
+void add_masked(ArgumentCalls& calls, const Communicator& comm) {
+  const Values<Index> shape{"shape", 3, 2}, classes{"number of classes", 3, 2},
+      columns{"number of columns", 3, 2};
+  const auto add_loss = [&](const char* name, auto loss) {
+    add(
+        calls, comm, concat("nn/train/masked_loss.hpp ", name),
+        [=](Scene& s, Index width) { (void)loss(rows_of(s, width), rows_of(s, width), mask_of(s), s.comm); },
+        shape);
+  };
+  add_loss("bce_with_logits", [](const auto&... of) { return bce_with_logits(of...); });
+  add_loss("mse", [](const auto&... of) { return mse(of...); });
+  add_loss("l1", [](const auto&... of) { return l1(of...); });
+  const auto add_metric = [&](const std::string& name, auto metric, bool of_classes) {
+    add(
+        calls, comm, name,
+        [=](Scene& s, Index width) {
+          (void)metric(rows_of(s, width), Tensor::full({s.graph.num_nodes(), width}, 1), mask_of(s), s.comm);
+        },
+        columns);
+    if constexpr (requires(Scene & s) { metric(s.x.value(), labels_of(s), mask_of(s), s.comm); })
+      if (of_classes)
+        add(
+            calls, comm, name,
+            [=](Scene& s, Index width) { (void)metric(rows_of(s, width), labels_of(s), mask_of(s), s.comm); },
+            classes);
+  };
+  const std::string metrics = "nn/train/metrics.hpp ", values = "nn/train/value_metrics.hpp ";
+  const auto roc = [](const auto& x, const auto& t, const auto& m, const auto& on) {
+    return roc_auc(x, t, m, on);
+  };
+  const auto precision = [](const auto& x, const auto& t, const auto& m, const auto& on) {
+    return average_precision(x, t, m, on);
+  };
+  const auto f1 = [](const auto& x, const auto& t, const auto& m, const auto& on) {
+    return f1_score(x, t, m, F1::macro, on);
+  };
+  add_metric(metrics + "roc_auc", roc, true);
+  add_metric(metrics + "average_precision", precision, true);
+  add_metric(metrics + "f1_score", f1, true);
+  add(
+      calls, comm, metrics + "f1_score",
+      [](Scene& s, F1 average) { (void)f1_score(rows_of(s, 3), labels_of(s), mask_of(s), average, s.comm); },
+      Values<F1>{"average", F1::macro, F1::micro});
+  add_metric(values + "mean_absolute_error", mean_absolute_error, false);
+  add_metric(values + "mean_squared_error", mean_squared_error, false);
+  add_metric(values + "root_mean_squared_error", root_mean_squared_error, false);
+  add_metric(values + "r2_score", r2_score, false);
+  add(
+      calls, comm, "nn/train/row_metric.hpp metric_of_all_rows",
+      [](Scene& s, Index width) {
+        (void)metric_of_all_rows(rows_of(s, width), labels_of(s), mask_of(s), s.comm,
+                                 [](const Tensor&, std::span<const std::int64_t>) { return 1.0; });
+      },
+      classes);
 }
 
 void add_reductions(ArgumentCalls& calls, const Communicator& comm) {
@@ -264,6 +334,7 @@ void add_propagation(ArgumentCalls& calls, const Communicator& comm) {
 ArgumentCalls argument_calls(const Communicator& comm, const std::string& directory) {
   ArgumentCalls calls;
   add_losses(calls, comm);
+  add_masked(calls, comm);
   add_reductions(calls, comm);
   add_modules(calls, comm);
   add_embeddings(calls, comm);

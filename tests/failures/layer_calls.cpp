@@ -332,7 +332,11 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
       };
     });
   };
-  add_metric("nn/links/ranking.hpp roc_auc", roc_auc);
+  add_metric("nn/train/binary_metrics.hpp roc_auc",
+             [](const Tensor& p, const Tensor& q, const Communicator& on) { return roc_auc(p, q, on); });
+  add_metric(
+      "nn/train/binary_metrics.hpp average_precision",
+      [](const Tensor& p, const Tensor& q, const Communicator& on) { return average_precision(p, q, on); });
   add_metric("nn/links/ranking.hpp hits_at_k",
              [](const Tensor& p, const Tensor& q, const Communicator& on) { return hits_at_k(p, q, 3, on); });
   add_metric("nn/links/ranking.hpp mean_reciprocal_rank", mean_reciprocal_rank);
@@ -419,6 +423,63 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
             accuracy(s.x.value(), std::span(*labels).first(rows(s)), std::span(*mask).first(rows(s)), s.comm);
         return s.x * static_cast<real>(value);
       });
+    };
+  });
+  add_operation(calls, comm, "nn/train/loss.hpp balanced_class_weights", [=](Scene& s) {
+    return [=, &s] {
+      return s.comm.agree([&] {
+        const auto n = static_cast<std::size_t>(s.graph.num_nodes());
+        const std::vector<double> weights =
+            balanced_class_weights(std::span(*labels).first(n), std::span(*mask).first(rows(s)), 3, s.comm);
+        return s.x * static_cast<real>(weights[1]);
+      });
+    };
+  });
+  const auto add_row_metric = [&](const std::string& name, auto metric) {
+    add_operation(calls, comm, name, [=](Scene& s) {
+      return [=, &s] {
+        return s.comm.agree([&] {
+          Tensor targets = Tensor::zeros({s.graph.num_nodes(), scene_width});
+          for (Index i = 0; i < targets.size(); i += 2) targets.data()[i] = 1;
+          const auto of = std::span(*mask).first(static_cast<std::size_t>(s.graph.num_nodes()));
+          return s.x * static_cast<real>(metric(s.x.value(), targets, of, s.comm));
+        });
+      };
+    });
+  };
+  const std::string metrics = "nn/train/metrics.hpp ", values = "nn/train/value_metrics.hpp ";
+  add_row_metric(metrics + "roc_auc", [](const auto&... of) { return roc_auc(of...); });
+  add_row_metric(metrics + "average_precision", [](const auto&... of) { return average_precision(of...); });
+  add_row_metric(metrics + "f1_score", [](const auto& x, const auto& t, const auto& m, const auto& on) {
+    return f1_score(x, t, m, F1::macro, on);
+  });
+  add_row_metric(values + "mean_absolute_error",
+                 [](const auto&... of) { return mean_absolute_error(of...); });
+  add_row_metric(values + "mean_squared_error", [](const auto&... of) { return mean_squared_error(of...); });
+  add_row_metric(values + "root_mean_squared_error",
+                 [](const auto&... of) { return root_mean_squared_error(of...); });
+  add_row_metric(values + "r2_score", [](const auto&... of) { return r2_score(of...); });
+  add_row_metric("nn/train/row_metric.hpp metric_of_all_rows", [](const auto&... of) {
+    return metric_of_all_rows(
+        of..., [](const Tensor& x, const Tensor&) { return static_cast<double>(x.num_rows()); });
+  });
+  const auto add_masked_loss = [&](const std::string& name, auto loss) {
+    add_operation(calls, comm, "nn/train/masked_loss.hpp " + name, [=](Scene& s) {
+      const Tensor target = Tensor::full({s.graph.num_nodes(), scene_width}, 1);
+      return [=, &s] {
+        return loss(s.x, target, std::span(*mask).first(static_cast<std::size_t>(s.graph.num_nodes())),
+                    s.comm);
+      };
+    });
+  };
+  add_masked_loss("bce_with_logits", [](const auto&... of) { return bce_with_logits(of...); });
+  add_masked_loss("mse", [](const auto&... of) { return mse(of...); });
+  add_masked_loss("l1", [](const auto&... of) { return l1(of...); });
+  add_operation(calls, comm, "nn/train/loss.hpp cross_entropy, with class weights", [=](Scene& s) {
+    return [=, &s] {
+      const std::vector<double> weights{1, 2, 3};
+      return cross_entropy(s.x, std::span(*labels).first(rows(s)), std::span(*mask).first(rows(s)), s.comm,
+                           CrossEntropyOptions{.class_weights = weights, .label_smoothing = 0.1});
     };
   });
   add_operation(calls, comm, "nn/train/loss.hpp bce_with_logits", [](Scene& s) {
@@ -536,6 +597,9 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
         model.path = saver.latest();
         (void)saver.load(model.path, model.linear, model.optimizer);
       });
+  add("nn/train/checkpoint.hpp Checkpointer::info", false, [=](Model& model, const Checkpointer& saver) {
+    comm.agree([&] { (void)saver.info(saver.latest(), model.optimizer); });
+  });
   add("nn/models/weight_file.hpp WeightFile::load, nn/models/weight_file.hpp load_model_weights", true,
       [=](Model& model, const Checkpointer&) { (void)load_model_weights(comm, weights, model.linear); });
   add("nn/models/gcn_norm.hpp gcn_norm_of_weights", false,

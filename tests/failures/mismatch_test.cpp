@@ -176,6 +176,8 @@ TEST_CASE("losses and metrics that do not match") {
       {"link_margin", [&] { (void)link_margin(x, x, comm); }},
       {"info_nce", [&] { (void)info_nce(x, x, comm); }},
       {"roc_auc", [&] { (void)roc_auc(x, x, comm); }},
+      {"average_precision", [&] { (void)average_precision(x, x, comm); }},
+      {"mean_absolute_error", [&] { (void)mean_absolute_error(x, x, mask, comm); }},
       {"mean_reciprocal_rank", [&] { (void)mean_reciprocal_rank(Tensor::zeros({x.num_rows()}), x, comm); }},
       {"sum", [&] { (void)sum(x, comm); }},
       {"dot", [&] { (void)dot(x, x, comm); }}};

@@ -20,7 +20,7 @@ curve() {
   shift 2
   "$mpirun" "$mpiexec" "$number" "$programs/train" --dataset "$dataset" --layers 2 --hidden 8 --epochs 3 --dropout 0 --log log "$@" >out 2>err ||
     fail "train $dataset $* on $number ranks ends with $?: $(cat err)"
-  grep -oE '"(loss|train_acc|val_acc|test_acc)":[^,]*' log
+  grep -oE '"(loss|(train|val|test)_[a-z0-9_]*)":[^,]*' log | grep -v unlabelled
 }
 for options in "" "--sample 3,3 --batch-size 2 --sample-eval" --mfg; do
   for number in 1 "$ranks"; do
@@ -37,4 +37,38 @@ done
 # Links have no labels of nodes; what labels.npy has does not matter.
 cp "$data/features.npy" all/labels.npy
 "${run[@]}" "$programs/train" --dataset all --task link --layers 1 --hidden 4 --epochs 1 --split-edges 0.2,0.2 >out 2>err || fail "links end with $?"
-expect 1 "all/labels.npy: a row has shape (5,), expected one number" "$programs/train" --dataset all --epochs 1
+
+# Values and several labels a node: the same curve on any number of ranks, full batch and sampled; predictions of their kind.
+# targets FILE LINE OPTION...: LINE is a part of the first lines.
+targets() {
+  local file=$1 line=$2
+  shift 2
+  cp "$data/$file.npy" all/labels.npy
+  curve all 1 "$@" >expected
+  grep -q "$line" out || fail "$file: the labels are not described: $(cat out)"
+  [ "$(wc -l <expected)" -ge 12 ] || fail "$file: the log is $(cat expected)"
+  curve all "$ranks" "$@" --predict predicted >found
+  paste expected found | awk -F'[:\t]' '{ d = $2 - $4; if (d < 0) d = -d; if ($2 != $4 && !(d <= 1e-4 * ($2 < 0 ? -$2 : $2))) exit 1 }' ||
+    fail "$file: the curves on 1 and $ranks ranks: $(paste expected found)"
+}
+targets labels.values "1 value a node, loss mse" --metric rmse,mae,r2
+[ -s predicted/values.npy ] && [ ! -e predicted/logits.npy ] || fail "predictions of values: $(ls predicted)"
+targets labels.several "3 labels a node, loss bce" --metric f1-micro,f1-macro --sample 3,3 --batch-size 2
+[ -s predicted/logits.npy ] && [ -s predicted/labels.npy ] || fail "predictions of several labels: $(ls predicted)"
+targets labels.one_hot "3 classes" --loss cross-entropy --class-weights balanced --label-smoothing 0.1 --metric accuracy,f1-macro,roc-auc
+targets labels.one_hot "3 labels a node, loss bce" --loss bce --mfg --metric f1-micro
+expect 1 "and may be one class or several labels a node, expected to be told (train: --loss cross-entropy, or --loss bce)" \
+  "$programs/train" --dataset all --epochs 1
+cp "$data/labels.several.npy" all/labels.npy
+expect 1 "the labels are several labels a node, expected --metric roc-auc, average-precision, f1, f1-micro, f1-macro, not accuracy" \
+  "$programs/train" --dataset all --epochs 1 --metric accuracy
+expect 1 "expected no --class-weights, which are for classes" "$programs/train" --dataset all --epochs 1 --class-weights balanced
+cp "$data/labels.values.npy" all/labels.npy
+expect 1 "all/labels.npy: the label of node 2 is 0.25, expected 0 or 1, or NaN or -1 for a missing label" \
+  "$programs/train" --dataset all --epochs 1 --loss bce
+expect 2 "--metric: r2 is not for --task node with labels that are classes" "$programs/train" --loss cross-entropy --metric r2
+expect 2 "--metric: 'auk', expected one of accuracy, roc-auc," "$programs/train" --metric auk
+expect 2 "--metric: accuracy is not for --task link, expected roc-auc, average-precision, mrr, hits" "$programs/train" --task link --metric accuracy
+expect 2 "--class-weights: needs --loss cross-entropy" "$programs/train" --loss mse --class-weights 1,2
+expect 1 "--metric f1 is of two classes, and there are 16 classes, expected f1-micro or f1-macro" "$programs/train" --nodes 200 --metric f1
+expect 1 "karate: there are 2 classes, expected as many --class-weights, not 3" "$programs/train" --graph karate --class-weights 1,2,3

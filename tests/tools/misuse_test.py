@@ -215,10 +215,10 @@ def option_cases():
     whole = ["-1", "none", "", "1.5", "99999999999999999999999", "0x10", "1e3"]
     small = ["--graph", "karate", "--epochs", "1"]
     checkpoint = ["--checkpoint", "never"]
-    needs = {"--checkpoint-every": checkpoint, "--keep": checkpoint, "--predict-layer": ["--predict", "never"]}
+    needs = {"--checkpoint-every": checkpoint, "--keep-checkpoints": checkpoint, "--predict-layer": ["--predict", "never"]}
     for option in ["--layers", "--hidden", "--heads", "--num-rels", "--num-bases", "--eval-every", "--max-halo-bytes",
                    "--threads", "--seed", "--num-classes", "--nodes", "--classes", "--features", "--checkpoint-every",
-                   "--keep", "--predict-layer", "--out-heads", "--residual"]:
+                   "--keep-checkpoints", "--predict-layer", "--out-heads", "--residual", "--stop-after", "--runs"]:
         for value in whole:
             yield "train", [*small, *needs.get(option, []), option, value], [option, "'" + value + "'", "expected"]
     for value in whole:
@@ -229,7 +229,7 @@ def option_cases():
                    [option, "'" + value + "'", "expected"])
         for option in ["--nodes", "--classes", "--features", "--seed"]:
             yield "generate", ["--out", "new", option, value], [option, "'" + value + "'", "expected"]
-    for option in ["--dropout", "--attn-dropout", "--lr", "--momentum", "--weight-decay", "--degree", "--homophily", "--train-share"]:
+    for option in ["--dropout", "--attn-dropout", "--label-smoothing", "--lr", "--momentum", "--weight-decay", "--degree", "--homophily", "--train-share"]:
         for value in ["-1", "nan", "inf", "x", ""]:
             yield "train", [*small, option, value], [option, "'" + value + "'", "expected"]
     for option in ["--degree", "--homophily", "--train-share"]:
@@ -251,7 +251,11 @@ def option_cases():
     yield "plan", ["--graph", "karate"], ["--ranks is required"]
     for option in ["--rates", "--json"]:
         yield "plan", [*planned, option, ""], [option + ": the path is empty"]
-    for option in ["--mode", "--optimizer", "--partition", "--model", "--matmul-precision", "--halo-format"]:
+    for value in ["", "1,", "-1,2", "nan", "balance", "1;2"]:
+        yield "train", [*small, "--class-weights", value], ["--class-weights", "'" + value + "'", "expected balanced, or a number"]
+    for value in ["", "1,", "-1", "1,1", "none", "0-3"]:
+        yield "train", [*small, "--splits", value], ["--splits", "'" + value + "'", "expected all, or different numbers"]
+    for option in ["--mode", "--optimizer", "--partition", "--model", "--matmul-precision", "--halo-format", "--loss", "--keep", "--metric"]:
         for value in ["fast", "", "Sage\x1b[2J"]:
             yield "train", [*small, option, value], [option, "expected one of"]
     yield "train", ["--matmul-precision", "low"], ["--matmul-precision", "'low'", "expected one of highest, high, medium"]

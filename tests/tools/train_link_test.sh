@@ -143,7 +143,7 @@ done
 embedded=("${sampled[@]}" --embedding 8)
 on 1 "${embedded[@]}" --epochs 3 --log whole.jsonl
 grep -o '"loss":[^,]*' whole.jsonl | tr : ' ' | awk 'NR == 1 { first = $2 } { last = $2 } END { exit !(last < 0.8 * first) }' || fail "rows are not learned"
-on 2 "${embedded[@]}" --epochs 3 --log log.jsonl --checkpoint rows --checkpoint-every 1 --checkpoint-batches 2 --keep 2
+on 2 "${embedded[@]}" --epochs 3 --log log.jsonl --checkpoint rows --checkpoint-every 1 --checkpoint-batches 2 --keep-checkpoints 2
 [ "$(ls rows | grep embedding | tr '\n' ' ')" = "embedding-00000002-6 embedding-00000003-0 " ] || fail "rows of checkpoints are $(ls rows)"
 rm rows/checkpoint-00000003.safetensors
 on 3 "${embedded[@]}" --epochs 3 --log log.jsonl --checkpoint rows --resume

@@ -238,7 +238,7 @@ expect 2 "--clip-norm" "$programs/train" --clip-norm -1
 scheduled=(--graph karate --hidden 8 --epochs 12 --eval-every 0 --clip-norm 0.5)
 for schedule in "step --step-size 3 --warm-up 2" "cosine --min-lr 0.001" "plateau --patience 0 --lr-factor 0.5"; do
   rm -rf whole part
-  "${run[@]}" "$programs/train" "${scheduled[@]}" --schedule $schedule --checkpoint whole --checkpoint-every 5 --keep 9 --log whole.jsonl >out 2>err ||
+  "${run[@]}" "$programs/train" "${scheduled[@]}" --schedule $schedule --checkpoint whole --checkpoint-every 5 --keep-checkpoints 9 --log whole.jsonl >out 2>err ||
     fail "--schedule $schedule ends with $?"
   [ "$(grep -o '"lr":[^,]*' whole.jsonl | sort -u | wc -l)" -gt 1 ] || [ "${schedule%% *}" = plateau ] || fail "the rate stays: $(cat whole.jsonl)"
   mkdir part && cp whole/checkpoint-00000005.safetensors part
@@ -248,6 +248,55 @@ for schedule in "step --step-size 3 --warm-up 2" "cosine --min-lr 0.001" "platea
     sed -n 's/.*"loss":\([^,]*\),"lr":\([^,]*\),.*"loss":\([^,]*\),"lr":\([^,]*\),.*/\1 \2 \3 \4/p' >both
   awk '{ if ($1 != $3 || $2 != $4) exit 1; ++n } END { exit n != 7 }' both || fail "--schedule $schedule, resumed: $(cat both)"
 done
+
+# The best epoch: its weights are saved and predicted with, a run without progress ends, and a resumed run has the same end.
+best=(--graph sbm --nodes 300 --classes 3 --degree 5 --hidden 8 --lr 0.05 --dropout 0.3 --metric f1-macro,accuracy)
+until=(--epochs 40 --stop-after 6)
+"${run[@]}" "$programs/train" "${best[@]}" "${until[@]}" --keep best --checkpoint whole_best --checkpoint-every 3 --keep-checkpoints 99 --log whole.jsonl \
+  --save-weights best.safetensors --predict of_best >out 2>err || fail "--keep best ends with $?"
+epochs=$(grep -c '^epoch ' out) best_epoch=$(sed -n 's/.*"best_epoch":\([0-9]*\).*/\1/p' whole.jsonl)
+[ "$epochs" -eq $((best_epoch + 6)) ] && [ "$epochs" -lt 40 ] || fail "--stop-after 6: the best epoch is $best_epoch, the last $epochs"
+grep -q "$epochs epochs in .* (--stop-after 6), best validation f1_macro .* in epoch $best_epoch with" out || fail "no summary: $(tail -n 1 out)"
+"${run[@]}" "$programs/train" "${best[@]}" --epochs "$best_epoch" --save-weights last.safetensors >out 2>err ||
+  fail "a training to the best epoch ends with $?"
+cmp best.safetensors last.safetensors || fail "the weights are not those of the best epoch"
+mkdir part_best && cp whole_best/checkpoint-0000000[36].safetensors part_best
+"${run[@]}" "$programs/train" "${best[@]}" "${until[@]}" --keep best --checkpoint part_best --resume --log part.jsonl --save-weights resumed.safetensors >out 2>err ||
+  fail "--keep best, resumed, ends with $?"
+cmp best.safetensors resumed.safetensors || fail "the weights of the best epoch are others after resuming"
+summary() { tail -n 1 "$1" | grep -oE '"(epochs|best_val_f1_macro|test_f1_macro|test_acc|last_test_acc|best_epoch)":[^,]*'; }
+[ "$(summary whole.jsonl)" = "$(summary part.jsonl)" ] || fail "resumed: $(summary part.jsonl), expected $(summary whole.jsonl)"
+expect 0 "$epochs epochs in" "$programs/train" "${best[@]}" "${until[@]}" --keep best --checkpoint part_best --resume --predict again
+! grep -q '^epoch' out || fail "a run that has ended goes on: $(cat out)"
+cmp of_best/logits.npy again/logits.npy || fail "predictions of the best epoch are others after resuming"
+expect 1 "made with --keep best, expected last as in this run" "$programs/train" "${best[@]}" "${until[@]}" --checkpoint part_best --resume
+expect 2 "--keep: '3', expected last or best (--keep-checkpoints 3 keeps that many checkpoints)" "$programs/train" --keep 3
+expect 2 "--stop-after: needs validation values, expected --eval-every of 1 or more" "$programs/train" --stop-after 3 --eval-every 0
+expect 1 "the validation value of accuracy is not defined, expected validation data with labels for --keep best" \
+  "$programs/train" --graph sbm --nodes 200 --classes 2 --train-share 1 --epochs 2 --keep best
+
+# Several runs: each is the run of its seed; one that was killed goes on with the others.
+several=(--graph sbm --nodes 300 --classes 3 --degree 5 --hidden 8 --epochs 6 --seed 4)
+"${run[@]}" "$programs/train" "${several[@]}" --runs 3 --checkpoint runs --predict runs_out --save-weights runs.safetensors --log runs.jsonl >out 2>err ||
+  fail "--runs ends with $?"
+! grep -q '^epoch' out || fail "several runs print epochs"
+[ "$(grep -c '^run [123] of 3, seed-[456]: 6 epochs in .*, best validation accuracy .* in epoch' out)" -eq 3 ] || fail "not a line a run: $(cat out)"
+grep -Eq '^ +2 +5 +0 +6 ' out && grep -q '^mean ' out && grep -q '^std ' out || fail "no table: $(cat out)"
+[ "$(wc -l <runs.jsonl)" -eq 22 ] || fail "lines of the log: $(wc -l <runs.jsonl)"
+tail -n 1 runs.jsonl | grep -q '^{"runs":3,"seeds":\[4,5,6\],"splits":\[0,0,0\],.*"test_acc":{"mean":[0-9.]*,"std":[0-9.e-]*,"values":\[' ||
+  fail "the means in the log: $(tail -n 1 runs.jsonl)"
+"${run[@]}" "$programs/train" "${several[@]}" --graph sbm --log one.jsonl --predict one_out >out 2>err || fail "a run ends with $?"
+losses() { grep -oE '"loss":[^,]*' "$@"; }
+[ "$(losses <(grep '"seed":4' runs.jsonl))" = "$(losses one.jsonl)" ] || fail "the first run is not the run of its seed"
+cmp one_out/logits.npy runs_out/seed-4/logits.npy || fail "the first run has other predictions"
+[ -s runs.seed-5.safetensors ] && [ -s runs_out/seed-6/labels.npy ] || fail "files of runs: $(ls . runs_out)"
+cp runs.jsonl whole_runs.jsonl
+rm -r runs/seed-6 runs_out
+"${run[@]}" "$programs/train" "${several[@]}" --runs 3 --checkpoint runs --resume --log runs.jsonl >out 2>err || fail "--runs --resume ends with $?"
+[ "$(losses runs.jsonl)" = "$(losses whole_runs.jsonl)" ] || fail "losses after resuming: $(losses runs.jsonl)"
+values() { tail -n 1 "$1" | grep -oE '"(val|test|last_test)_acc":[^}]*'; }
+[ "$(values runs.jsonl)" = "$(values whole_runs.jsonl)" ] || fail "the means after resuming: $(values runs.jsonl)"
+expect 2 "--runs: needs validation values" "$programs/train" --runs 2 --eval-every 0
 
 for unread in "--step-size 3" "--patience 2 --schedule cosine" "--min-lr 0.1 --schedule step" "--lr-factor 0.5" "--heads 2" "--residual 1 --model gcn" \
   "--out-heads 2" "--attn-dropout 0.1" "--num-rels 2" "--num-bases 1 --model gat" "--momentum 0.5"; do

@@ -67,6 +67,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--residual", concat(m.residual)},
           {"--dropout", concat(m.dropout)},
           {"--attn-dropout", concat(m.attention_dropout)},
+          {"--keep", o.keep == KeptWeights::best ? "best" : "last"},
           {"--gcn-norm", m.gcn_norm.empty() ? ModelDescription::gcn_norms()[0] : m.gcn_norm},
           {"--num-rels", concat(m.num_rels)},
           {"--num-bases", concat(m.num_bases)},
@@ -109,9 +110,10 @@ bool is_name_of_rows(const std::string& name) {
 }  // namespace
 
 Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
-                         NodeInput& input)
+                         NodeInput& input, Progress& progress)
     : comm_(comm),
       input_(input),
+      progress_(progress),
       directory_(o.checkpoint),
       every_(o.checkpoint_every),
       epochs_(o.epochs),
@@ -123,6 +125,7 @@ Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const 
   if (o.checkpoint.empty()) return;
   checkpointer_.emplace(comm, o.checkpoint,
                         CheckpointerOptions{.keep_last = o.checkpoint_keep, .seed = o.seed});
+  checkpointer_->add_state("best.", progress.best_weights());
   if (o.epochs > 0) checkpointer_->lock();
   last_ = checkpointer_->latest();
   require<InputError>(last_.empty() || o.resume, last_,
@@ -131,18 +134,22 @@ Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const 
     std::printf("no checkpoint in %s: starting from the beginning\n", o.checkpoint.c_str());
 }
 
+void Checkpoints::require_same(const std::string& option, const CheckpointInfo& info) const {
+  const std::string& value = run_.at(option);
+  const auto found = info.extra.find(option);
+  const std::string made_with =
+      found != info.extra.end() ? found->second : defaults_.at(option);  // older than the option
+  require<InputError>(made_with == value, last_, ": made with ", option, " ", made_with, ", expected ", value,
+                      " as in this run");
+}
+
 CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRScheduler* schedule) {
   if (last_.empty()) return {};
+  require_same("--keep", checkpointer_->info(last_, optimizer));  // which tensors there are
   CheckpointInfo info = checkpointer_->load(last_, model, optimizer);
-  for (const auto& [option, value] : run_) {
-    if (option == "--schedule" && epochs_ == 0)
-      continue;  // cosine depends on --epochs, and nothing is trained
-    const auto made_with = info.extra.find(option);
-    if (made_with == info.extra.end() && value == defaults_.at(option)) continue;  // older than the option
-    require<InputError>(made_with != info.extra.end() && made_with->second == value, last_, ": made with ",
-                        option, " ", made_with != info.extra.end() ? made_with->second : defaults_.at(option),
-                        ", expected ", value, " as in this run");
-  }
+  for (const auto& [option, value] : run_)
+    if (option != "--schedule" || epochs_ > 0)  // cosine depends on --epochs
+      require_same(option, info);
   const auto extra = [&](const char* key) {
     const auto found = info.extra.find(key);
     require<InputError>(found != info.extra.end(), last_, ": the metadata have no 'extra.", key,
@@ -160,6 +167,7 @@ CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRSchedu
                       epochs_);
   if (schedule != nullptr && epochs_ > 0) checkpointer_->load(last_, model, optimizer, *schedule);
   const Index batch = EpochProgress::from_checkpoint(info.extra, last_).batch;
+  progress_.resume(info.epoch, info.extra, last_);
   if (speaks_)
     std::printf("resuming from %s, after epoch %d%s\n", last_.c_str(), info.epoch,
                 batch > 0 ? concat(" and ", batch, " batches of the next").c_str() : "");
@@ -176,16 +184,15 @@ CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRSchedu
 }
 
 void Checkpoints::epoch_done(int epoch, const Module& model, Optimizer& optimizer,
-                             const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
-  if (checkpointer_ && (epoch % every_ == 0 || epoch == epochs_))
-    save(epoch, 0, model, optimizer, schedule, std::move(progress));
+                             const LRScheduler* schedule) const {
+  if (checkpointer_ && (epoch % every_ == 0 || progress_.is_done()))
+    save(epoch, 0, model, optimizer, schedule, {});
 }
 
 void Checkpoints::batch_done(int epoch, const EpochProgress& now, const Module& model, Optimizer& optimizer,
-                             const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
+                             const LRScheduler* schedule) const {
   if (!checkpointer_ || every_batches_ == 0 || now.batch % every_batches_ != 0) return;
-  progress.merge(now.to_checkpoint());
-  save(epoch - 1, now.batch, model, optimizer, schedule, std::move(progress));
+  save(epoch - 1, now.batch, model, optimizer, schedule, now.to_checkpoint());
 }
 
 /// Deletes the learnable rows of deleted checkpoints, after a checkpoint has been written.
@@ -205,18 +212,19 @@ void Checkpoints::remove_embeddings(int epoch, const std::string& but) const {
 }
 
 void Checkpoints::save(int epoch, Index batch, const Module& model, Optimizer& optimizer,
-                       const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
-  progress.insert(run_.begin(), run_.end());
-  progress["--lr"] = concat(lr_);
+                       const LRScheduler* schedule, std::map<std::string, std::string> extra) const {
+  extra.merge(progress_.to_checkpoint());
+  extra.insert(run_.begin(), run_.end());
+  extra["--lr"] = concat(lr_);
   const std::string embedding = name_of_rows(epoch, batch);
   if (input_.has_learnable_rows()) {
     input_.save(directory_ + "/" + embedding);
-    progress["embedding"] = embedding;
+    extra["embedding"] = embedding;
   }
   if (schedule != nullptr) {
-    checkpointer_->save(epoch, model, optimizer, *schedule, progress);
+    checkpointer_->save(epoch, model, optimizer, *schedule, extra);
   } else {
-    checkpointer_->save(epoch, model, optimizer, progress);
+    checkpointer_->save(epoch, model, optimizer, extra);
   }
   if (input_.has_learnable_rows()) remove_embeddings(epoch, embedding);
 }

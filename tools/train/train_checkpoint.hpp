@@ -4,6 +4,7 @@
 
 #include "train_input.hpp"
 #include "train_options.hpp"
+#include "train_progress.hpp"
 #include "train_steps.hpp"
 
 #include <sar/nn/train/checkpoint.hpp>
@@ -17,13 +18,14 @@ namespace sar::tools {
 
 class Checkpoints {
  public:
-  /// `input` must outlive this. Throws InputError if checkpoints exist and the run does not resume from them.
+  /// `input` and `progress` must outlive this. Throws InputError if checkpoints exist and the run does not
+  /// resume from them.
   Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
-              NodeInput& input);
+              NodeInput& input, Progress& progress);
 
-  /// Loads the last checkpoint and returns its state; epoch 0 if there is none. A changed learning rate is
-  /// used and reported. Throws InputError for a checkpoint of a run with other options, or with more epochs
-  /// than this run. `schedule` may be null.
+  /// Loads the last checkpoint and returns its state; epoch 0 if there is none. The progress continues, and a
+  /// changed learning rate is used and reported. Throws InputError for a checkpoint of a run with other
+  /// options, or with more epochs than this run. `schedule` may be null.
   CheckpointInfo resume(Module& model, Optimizer& optimizer, LRScheduler* schedule);
 
   /// The file that the state was loaded from; empty: none.
@@ -31,18 +33,19 @@ class Checkpoints {
 
   /// Saves within the epoch, every checkpoint_batches batches; replaces the last checkpoint.
   void batch_done(int epoch, const EpochProgress& now, const Module& model, Optimizer& optimizer,
-                  const LRScheduler* schedule, std::map<std::string, std::string> progress) const;
-  /// Saves every checkpoint_every epochs and after the last epoch. `progress`: see Log.
-  void epoch_done(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
-                  std::map<std::string, std::string> progress) const;
+                  const LRScheduler* schedule) const;
+  /// Saves every checkpoint_every epochs and where the run ends.
+  void epoch_done(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule) const;
 
  private:
+  void require_same(const std::string& option, const CheckpointInfo& info) const;
   void save(int epoch, Index batch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
-            std::map<std::string, std::string> progress) const;
+            std::map<std::string, std::string> extra) const;
   void remove_embeddings(int epoch, const std::string& but) const;
 
   const Communicator& comm_;
   NodeInput& input_;
+  Progress& progress_;
   std::string directory_;
 
   std::optional<Checkpointer> checkpointer_;

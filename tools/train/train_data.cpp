@@ -7,9 +7,11 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -49,8 +51,35 @@ void require_plausible_labels(const Communicator& comm, const NodeData& data, co
     for (std::size_t i = 0; i < data.labels.size(); ++i)
       require<InputError>(data.labels[i] < nodes, place, ": the label of node ", data.original_ids[i], " is ",
                           data.labels[i], ", and there are ", nodes,
-                          " nodes, expected fewer classes than nodes, or --num-classes");
+                          " nodes, expected fewer classes than nodes, or --num-classes ",
+                          "(--loss mse or mae for values)");
   });
+}
+
+/// Without labels, --num-classes says how many columns there are.
+void set_num_columns(const TrainOptions& o, NodeData& data) {
+  if (!data.targets.defined() && o.num_classes > 0)
+    data.targets =
+        Tensor::full({std::ssize(data.labels), o.num_classes}, std::numeric_limits<real>::quiet_NaN());
+  require<InputError>(data.targets.defined(), data.name,
+                      ": no node has a label, expected --num-classes, the number of columns of the labels");
+  require<InputError>(o.num_classes == 0 || o.num_classes == data.targets.row_size(), data.name,
+                      ": the labels have ", data.targets.row_size(),
+                      " columns, expected --num-classes of that, not ", o.num_classes);
+}
+
+/// Collective.
+void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& data) {
+  if (o.num_classes == 0) require_plausible_labels(comm, data, o.dataset.empty() ? data.name : o.dataset);
+  require<InputError>(o.num_classes == 0 || o.num_classes >= data.num_classes, data.name,
+                      ": the labels have ", data.num_classes,
+                      " classes, expected --num-classes of at least that, not ", o.num_classes);
+  if (o.num_classes > 0) data.num_classes = o.num_classes;
+  require<InputError>(data.num_classes > 0, data.name, ": no node has a label, expected --num-classes");
+  const std::size_t weights = o.task.class_weights.size();
+  require<InputError>(weights == 0 || static_cast<Index>(weights) == data.num_classes, data.name,
+                      ": there are ", data.num_classes, " classes, expected as many --class-weights, not ",
+                      weights);
 }
 
 }  // namespace
@@ -69,7 +98,7 @@ void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData
          "orig_node_ids.npy beside the JSON (what partition_graph returns with return_mapping=True), "
          "orig_nids.dgl in each part, or the node data orig_id");
   if (!data.edge_data.ids_are_original && o.task.type == TaskType::edge)
-    warn("edges", o.task.labels == EdgeLabels::values ? "edge_values" : "edge_logits",
+    warn("edges", o.task.labels == LabelType::values ? "edge_values" : "edge_logits",
          "orig_edge_ids.npy beside the JSON, orig_eids.dgl in each part, or the edge data orig_id");
 }
 
@@ -90,12 +119,12 @@ std::array<Index, 3> warn_of_unlabelled(const Communicator& comm, const NodeData
   return unlabelled;
 }
 
-NodeData load_data(const Communicator& comm, const TrainOptions& o) {
+NodeData load_data(const Communicator& comm, TrainOptions& o) {
   NodeData data = load(comm, o);
   warn_of_ids(comm, o, data);
   if (o.task.type != TaskType::node) return data;
   if (o.epochs > 0) require_training_labels(comm, data);
-  set_num_classes(comm, o, data);
+  set_outputs(comm, o, data);
   return data;
 }
 
@@ -128,13 +157,18 @@ GraphData load_partitioned(const Communicator& comm, const TrainOptions& o, cons
   return graph;
 }
 
-void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& data) {
-  if (o.num_classes == 0) require_plausible_labels(comm, data, o.dataset.empty() ? data.name : o.dataset);
-  require<InputError>(o.num_classes == 0 || o.num_classes >= data.num_classes, data.name,
-                      ": the labels have ", data.num_classes,
-                      " classes, expected --num-classes of at least that, not ", o.num_classes);
-  if (o.num_classes > 0) data.num_classes = o.num_classes;
-  require<InputError>(data.num_classes > 0, data.name, ": no node has a label, expected --num-classes");
+void set_outputs(const Communicator& comm, TrainOptions& o, NodeData& data) {
+  comm.agree([&] { resolve_labels(o.task, data.label_type, data.name); });
+  if (data.label_type == LabelType::classes)
+    set_num_classes(comm, o, data);
+  else
+    set_num_columns(o, data);
+  const Index outputs = data.num_outputs();
+  const bool is_binary = outputs == (data.label_type == LabelType::classes ? 2 : 1);
+  require<InputError>(is_binary || std::ranges::count(o.task.metrics, Metric::f1) == 0, data.name,
+                      ": --metric f1 is of two classes, and there are ", outputs,
+                      data.label_type == LabelType::classes ? " classes" : " labels a node",
+                      ", expected f1-micro or f1-macro");
 }
 
 }  // namespace sar::tools

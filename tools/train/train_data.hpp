@@ -15,8 +15,8 @@
 namespace sar::tools {
 
 /// For the tasks link and edge with edge data. Throws InputError for data without nodes to train on, and for
-/// the task node if the number of classes is unknown. Collective.
-NodeData load_data(const Communicator& comm, const TrainOptions& o);
+/// the task node as set_outputs(). Collective.
+NodeData load_data(const Communicator& comm, TrainOptions& o);
 
 /// Opens the dataset or built-in graph; null for a partition directory. Throws InputError if the file does
 /// not exist. Collective.
@@ -36,8 +36,9 @@ void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData
 /// leave out, and prints how many they are, and one of them, on rank 0. Collective.
 std::array<Index, 3> warn_of_unlabelled(const Communicator& comm, const NodeData& data);
 
-/// Checks the labels against --num-classes and sets the number of classes. Throws InputError if it is
-/// unknown. Collective.
-void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& data);
+/// Sets the type of the labels and their loss in the options, and the number of classes or of columns in the
+/// data. Throws InputError if it is unknown or contradicts --num-classes, and for options of the loss and
+/// metrics that are not for these labels. Collective.
+void set_outputs(const Communicator& comm, TrainOptions& o, NodeData& data);
 
 }  // namespace sar::tools

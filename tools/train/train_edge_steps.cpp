@@ -137,8 +137,8 @@ void EdgeSteps::describe_task() {
   const std::string predictor =
       is_link() ? concat(name_of(t.predictor), ", loss ", name_of(t.loss), ", ", t.negatives,
                          " negatives, which join ", task_.candidates->describe())
-                : concat("mlp, ", t.labels == EdgeLabels::classes ? concat(task_.num_classes, " classes")
-                                                                  : std::string("values"));
+                : concat("mlp, ", t.labels == LabelType::classes ? concat(task_.num_classes, " classes")
+                                                                 : std::string("values"));
   description_ =
       concat(describe_layers(model_.network().description()), "; ", name_of(t.type), ": ", sizes[0],
              " training, ", sizes[1], " validation and ", sizes[2], " test edges, predictor ", predictor);
@@ -198,7 +198,7 @@ Variable EdgeSteps::loss_of(const Variable& h, const NodePairs& positive, const 
     if (o_.task.loss == LinkLoss::infonce) return info_nce(numbers, against, comm_);
     return link_bce_with_logits(numbers, against, comm_);
   }
-  if (o_.task.labels == EdgeLabels::values) {
+  if (o_.task.labels == LabelType::values) {
     Tensor target({std::ssize(positions), Index{1}});
     std::ranges::transform(positions, target.data(),
                            [&](Index i) { return static_cast<real>(train.labels[i]); });
@@ -250,9 +250,9 @@ std::vector<Scores> EdgeSteps::evaluate() {
     evaluate_links(h, task_.valid, 0, &Scores::val, scores);
     evaluate_links(h, task_.test, 1, &Scores::test, scores);
   } else {
-    scores[0] = {.train = score_of_labels(h, task_.train),
-                 .val = score_of_labels(h, task_.valid),
-                 .test = score_of_labels(h, task_.test)};
+    evaluate_labels(h, task_.train, &Scores::train, scores);
+    evaluate_labels(h, task_.valid, &Scores::val, scores);
+    evaluate_labels(h, task_.test, &Scores::test, scores);
   }
   return scores;
 }
@@ -267,16 +267,18 @@ void EdgeSteps::evaluate_links(const Variable& h, const TaskEdges& part, std::ui
   const Tensor positive = numbers_of(h, part.src(), part.dst(), part.types);
   const Tensor negative = given ? numbers_of(h, part.negatives.src, part.negatives.dst, repeat(part.types, k))
                                 : numbers_of_drawn(h, part, epoch);
-  const std::vector<std::string> names = metric_names(o_.task);
+  const std::vector<Metric> metrics = metrics_of(o_.task);
   RankMetrics ranks;
   if (known_) ranks = rank_among_all(h, part);
-  for (std::size_t i = 0; i < names.size(); ++i) {
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
     double& value = scores[i].*score;
-    if (names[i] == "auc")
+    if (metrics[i] == Metric::roc_auc)
       value = roc_auc(positive, negative, comm_);
+    else if (metrics[i] == Metric::average_precision)
+      value = average_precision(positive, negative, comm_);
     else if (known_)
-      value = names[i] == "mrr" ? ranks.mrr : ranks.hits.front();
-    else if (names[i] != "mrr")
+      value = metrics[i] == Metric::mrr ? ranks.mrr : ranks.hits.front();
+    else if (metrics[i] == Metric::hits)
       value = hits_at_k(positive, negative, o_.task.hits_k, comm_);
     else if (k > 0)
       value = mean_reciprocal_rank(positive, negative.reshape({edges, k}), comm_);
@@ -289,19 +291,24 @@ RankMetrics EdgeSteps::rank_among_all(const Variable& h, const TaskEdges& part) 
       std::vector<Index>{o_.task.hits_k}, comm_);
 }
 
-/// The accuracy, or the root of the mean squared error; NaN without edges.
-double EdgeSteps::score_of_labels(const Variable& h, const TaskEdges& part) const {
+void EdgeSteps::evaluate_labels(const Variable& h, const TaskEdges& part, double Scores::*score,
+                                std::vector<Scores>& scores) const {
   const Tensor numbers = numbers_of(h, part.src(), part.dst(), {});
-  if (o_.task.labels == EdgeLabels::classes) {
-    Array<std::int64_t> classes;
+  Array<std::int64_t> classes;
+  Labels labels;
+  labels.type = o_.task.labels;
+  if (labels.type == LabelType::classes) {
     for (const double label : part.labels) classes.push_back(static_cast<std::int64_t>(label));
-    return accuracy(numbers, classes, Array<std::uint8_t>(classes.size(), 1), comm_);
+    labels.classes = classes;
+  } else {
+    labels.targets = Tensor({std::ssize(part.labels), Index{1}});
+    std::ranges::transform(part.labels, labels.targets.data(),
+                           [](double label) { return static_cast<real>(label); });
   }
-  double sums[] = {0, static_cast<double>(part.labels.size())};
-  for (Index e = 0; e < std::ssize(part.labels); ++e)
-    sums[0] += std::pow(static_cast<double>(numbers.data()[e]) - part.labels[e], 2);
-  comm_.all_reduce(std::span<double>(sums));
-  return std::sqrt(sums[0] / sums[1]);
+  const Array<std::uint8_t> mask(part.labels.size(), 1);
+  const std::vector<Metric> metrics = metrics_of(o_.task);
+  for (std::size_t i = 0; i < metrics.size(); ++i)
+    scores[i].*score = value_of(metrics[i], numbers, labels, mask, comm_);
 }
 
 void EdgeSteps::predict() {

@@ -71,7 +71,8 @@ class EdgeSteps : public Steps {
                       std::vector<Scores>& scores) const;
   /// Returns MRR and Hits@K among all nodes. Collective.
   [[nodiscard]] RankMetrics rank_among_all(const Variable& h, const TaskEdges& part) const;
-  [[nodiscard]] double score_of_labels(const Variable& h, const TaskEdges& part) const;
+  void evaluate_labels(const Variable& h, const TaskEdges& part, double Scores::*score,
+                       std::vector<Scores>& scores) const;
 
   const EdgeTask& task_;
   EdgeModel model_;

@@ -208,7 +208,7 @@ void require_edges(const Communicator& comm, const TrainOptions& o, const NodeDa
   require<InputError>(o.epochs == 0, data.name,
                       ": the edges have no labels, expected edge data labels (or label) for ", task,
                       ", or --fields edge_labels=NAME, such as weight for the only column of an edge list");
-  require<InputError>(o.num_classes > 0 || o.task.labels == EdgeLabels::values, data.name,
+  require<InputError>(o.num_classes > 0 || o.task.labels == LabelType::values, data.name,
                       ": the edges have no labels, expected --num-classes");
 }
 
@@ -223,7 +223,7 @@ void require_parts(const Communicator& comm, const TrainOptions& o, const NodeDa
   for (const TaskEdges* part : {&task.valid, &task.test}) {
     const Index given = comm.all_reduce(part->negatives.size());
     require<InputError>(
-        o.task.metric != LinkMetric::mrr || given == 0 || part->negatives_per_edge > 0, data.name,
+        metrics_of(o.task)[0] != Metric::mrr || given == 0 || part->negatives_per_edge > 0, data.name,
         ": the negatives of the split belong to no edge, expected --metric auc or hits, not mrr");
   }
 }
@@ -246,8 +246,7 @@ EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeDat
   EdgeTask task;
   task.ids_are_original = edges.ids_are_original;
   const bool link = o.task.type == TaskType::link;
-  if (!link)
-    task.num_classes = o.task.labels == EdgeLabels::classes ? check_classes(comm, o, data, edges) : 1;
+  if (!link) task.num_classes = o.task.labels == LabelType::classes ? check_classes(comm, o, data, edges) : 1;
   task.num_types = std::max(task.num_types, check_types(comm, o, data, edges));
   if (!edges.lists.empty()) {  // perhaps of pairs that are no edges
     take_lists(comm, data, task, std::move(edges.lists));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -35,8 +36,14 @@ NodeData form_data(const HeteroGraph& graph, const NodeData& category, std::size
   data.ids_are_original = category.ids_are_original;
   data.num_edges = form.graph.num_global_edges();
   data.num_classes = category.num_classes;
+  data.label_type = category.label_type;
   const Index first = form.first_row[type], rows = form.graph.num_nodes();
   spread<std::int64_t>(category.labels, first, rows, -1, data.labels);
+  if (category.targets.defined()) {
+    const Index width = category.targets.row_size();
+    data.targets = Tensor::full({rows, width}, std::numeric_limits<real>::quiet_NaN());
+    std::ranges::copy(category.targets.values(), data.targets.data() + first * width);
+  }
   spread<std::uint8_t>(category.train_mask, first, rows, 0, data.train_mask);
   spread<std::uint8_t>(category.val_mask, first, rows, 0, data.val_mask);
   spread<std::uint8_t>(category.test_mask, first, rows, 0, data.test_mask);
@@ -61,12 +68,15 @@ void require_relations(const std::string& name, const HeteroGraph& graph, const 
                       o.category, ", whose classes --model ", o.model.type, " predicts");
 }
 
-/// Learnable rows are no parameters; only checkpoints store them.
+/// Learnable rows are no parameters; only checkpoints store them, and only those of the last epoch.
 void require_no_learnable_rows(const NodeInput& input, const TrainOptions& o) {
   if (!input.has_learnable_rows()) return;
   require<InputError>(o.init_weights.empty() && o.save_weights.empty(), o.dataset,
                       ": some node types have no features but learnable rows, which --init-weights and "
                       "--save-weights do not store, expected --checkpoint and --resume");
+  require<InputError>(
+      o.keep == KeptWeights::last, o.dataset,
+      ": some node types have no features but learnable rows, of which --keep best has no copy");
   require<InputError>(
       o.clip_norm <= 0, o.dataset,
       ": some node types have no features but learnable rows, which --clip-norm does not clip");
@@ -98,15 +108,14 @@ EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData
   if (task != TaskType::node) edges = make_edge_task(comm, o, data);
   if (task == TaskType::edge && !o.predict.empty()) require_edge_ids(comm, data, edges.all.edges.id);
   require_memory_of_model(comm, o, o.model, data, o.embedding > 0 ? o.embedding : data.num_features(),
-                          task == TaskType::node ? data.num_classes : edges.num_classes, edges.num_types);
+                          task == TaskType::node ? data.num_outputs() : edges.num_classes, edges.num_types);
   require_memory_of_pairs(comm, o, edges);
   return edges;
 }
 
 /// A dataset with one type of nodes, or a built-in graph. Collective.
-TrainingGraph load_untyped_graph(const Communicator& comm, const TrainOptions& o, Heartbeat& heartbeat) {
+TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat) {
   NodeData data = load_data(comm, o);
-  auto input = std::make_unique<NodeInput>(comm, o, data);
   EdgeTask edges = prepare_edges(comm, o, data);
   heartbeat.phase("building the graph and the model");
   GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
@@ -115,21 +124,22 @@ TrainingGraph load_untyped_graph(const Communicator& comm, const TrainOptions& o
       o.task.type == TaskType::node
           ? warn_of_unlabelled(comm, data)
           : std::array{edges.train.unlabelled, edges.valid.unlabelled, edges.test.unlabelled};
-  return {.data = std::move(data),
-          .edges = std::move(edges),
-          .graph = std::move(graph),
-          .relations = std::move(relations),
-          .input = std::move(input),
-          .model = o.model,
-          .gen = Generator(o.seed),
-          .unlabelled = unlabelled};
+  TrainingGraph loaded{.data = std::move(data),
+                       .edges = std::move(edges),
+                       .graph = std::move(graph),
+                       .relations = std::move(relations),
+                       .types_of_input = {},
+                       .model = o.model,
+                       .unlabelled = unlabelled};
+  loaded.start_run(o);
+  return loaded;
 }
 
 /// A typed graph in its homogeneous form; rgcn averages messages by edge type. Collective.
-TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) {
+TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
   GraphData loaded = load_all_types(comm, o);
   NodeData category = category_data(comm, loaded, o.category, o.data, /*for_training=*/o.epochs > 0);
-  set_num_classes(comm, o, category);
+  set_outputs(comm, o, category);
   DatasetOptions features_only = o.data;  // labels of other types need not be classes
   features_only.labels = false;
   std::vector<NodeTypeInput> inputs;
@@ -173,30 +183,37 @@ TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) 
   relations[0].averages_types = true;
   relations[0].node_types = form.ntypes();
   if (model_type(o.model.type).by_relation) relations[0].graph = graph;
-  Generator gen(o.seed);
-  auto input = std::make_unique<NodeInput>(comm, o, std::move(inputs), gen);
-  comm.agree([&] { require_no_learnable_rows(*input, o); });
   warn_of_ids(comm, o, category);
   const std::array<Index, 3> unlabelled = warn_of_unlabelled(comm, category);
-  return {.data = form_data(graph, category, type),
-          .edges = {},
-          .graph = form.graph,
-          .relations = std::move(relations),
-          .input = std::move(input),
-          .model = std::move(model),
-          .gen = gen,
-          .node_types = std::move(predicted),
-          .types = describe_types(graph),
-          .unlabelled = unlabelled};
+  TrainingGraph form_graph{.data = form_data(graph, category, type),
+                           .edges = {},
+                           .graph = form.graph,
+                           .relations = std::move(relations),
+                           .types_of_input = std::move(inputs),
+                           .model = std::move(model),
+                           .node_types = std::move(predicted),
+                           .types = describe_types(graph),
+                           .unlabelled = unlabelled};
+  form_graph.start_run(o);
+  comm.agree([&] { require_no_learnable_rows(*form_graph.input, o); });
+  return form_graph;
 }
 
 }  // namespace
 
-TrainingGraph load_training_graph(const Communicator& comm, const TrainOptions& o, Heartbeat& heartbeat) {
+void TrainingGraph::start_run(const TrainOptions& o) {
+  gen = Generator(o.seed);
+  input.reset();
+  input = types_of_input.empty() ? std::make_unique<NodeInput>(graph.comm(), o, data)
+                                 : std::make_unique<NodeInput>(graph.comm(), o, types_of_input, gen);
+}
+
+TrainingGraph load_training_graph(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat) {
   heartbeat.phase("reading the graph");
   if (o.category.empty()) return load_untyped_graph(comm, o, heartbeat);
   TrainingGraph typed = load_typed_graph(comm, o);
-  require_memory_of_model(comm, o, typed.model, typed.data, typed.input->width(), typed.data.num_classes, 1);
+  require_memory_of_model(comm, o, typed.model, typed.data, typed.input->width(), typed.data.num_outputs(),
+                          1);
   return typed;
 }
 

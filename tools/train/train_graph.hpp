@@ -22,18 +22,24 @@ struct TrainingGraph {
   EdgeTask edges;
   GraphShardManager graph;
   std::vector<GraphRelations> relations;  ///< one element, or none if the model has no relations
-  std::unique_ptr<NodeInput> input;
+  std::vector<NodeTypeInput> types_of_input;    ///< of a typed graph; otherwise the input is data.features
   ModelDescription model;                       ///< including the numbers of types
-  Generator gen;                                ///< draws the parameters
   std::vector<PredictedNodes> node_types = {};  ///< node types whose rows --predict writes; empty: all nodes
   std::string types = {};                       ///< node and edge types, for messages
   std::array<Index, 3> unlabelled =
       {};  ///< nodes, or edges, of training, validation and test without a label
+
+  // of one run
+  std::unique_ptr<NodeInput> input = {};
+  Generator gen = Generator(0);  ///< draws the parameters
+
+  /// Makes the input and the generator of the run with these options. Collective.
+  void start_run(const TrainOptions& o);
 };
 
-/// Loads the graph of a training, a typed one in its homogeneous form. Throws InputError as load_data or, for
-/// a typed graph, as load_graph and category_data, and if the model or the task does not support types.
-/// Collective.
-TrainingGraph load_training_graph(const Communicator& comm, const TrainOptions& o, Heartbeat& heartbeat);
+/// Loads the graph of a training, a typed one in its homogeneous form, and starts the run of these options,
+/// to which it adds what the labels of the nodes are. Throws InputError as load_data or, for a typed graph,
+/// as load_graph and category_data, and if the model or the task does not support types. Collective.
+TrainingGraph load_training_graph(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat);
 
 }  // namespace sar::tools

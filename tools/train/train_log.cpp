@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -28,9 +29,19 @@ double megabytes(std::uint64_t bytes) {
   return static_cast<double>(bytes) / 1e6;
 }
 
-/// JSON has no NaN.
-nlohmann::json number(double x) {
-  return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(nullptr);
+/// ", 7 classes", ", 112 labels a node, loss bce".
+std::string describe_labels(const NodeData& data, const TaskOptions& o) {
+  switch (data.label_type) {
+    case LabelType::binary:
+      return concat(", ", data.num_outputs(), " labels a node, loss ", name_of(o.label_loss));
+    case LabelType::values:
+      return concat(", ", data.num_outputs(), data.num_outputs() == 1 ? " value" : " values",
+                    " a node, loss ", name_of(o.label_loss));
+    case LabelType::classes:
+    case LabelType::automatic:
+      break;
+  }
+  return concat(", ", data.num_classes, " classes");
 }
 
 /// " (sparse, 1.3 % of the values are not 0)", or nothing. Collective.
@@ -44,19 +55,39 @@ std::string describe_sparse(const Communicator& comm, const NodeInput& input) {
   return text;
 }
 
-/// The lines of a log up to an epoch, whole ones.
-std::string lines_until(const std::string& file, int epoch) {
+/// "acc" is printed as a word.
+std::string word_of(const std::string& metric) {
+  return metric == "acc" ? "accuracy" : metric;
+}
+
+/// Whether a line of a log is one of this run. With several runs, lines say their seed and split.
+bool is_of_run(const nlohmann::json& line, const TrainOptions& o) {
+  if (!o.has_several_runs()) return true;
+  return line.contains("seed") && line["seed"] == o.seed && line.contains("split") &&
+         line["split"] == o.run.split;
+}
+
+/// Returns the whole lines of a log without those of this run after an epoch, and without the ends of runs
+/// that go on.
+std::string kept_lines(const std::string& file, const TrainOptions& o, int epoch) {
   std::string kept;
   std::istringstream in(read_text(file, "the log of the resumed run", Index{1} << 40));
   for (std::string line; std::getline(in, line) && !in.eof();) {
     const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    const bool counts = object.is_object() && object.contains("epoch") && object["epoch"].is_number_integer();
-    if (counts && object["epoch"].get<std::int64_t>() <= epoch) kept += line + "\n";
+    if (!object.is_object()) continue;
+    const bool has_epoch = object.contains("epoch") && object["epoch"].is_number_integer();
+    const bool is_early = has_epoch && object["epoch"].get<std::int64_t>() <= epoch;
+    const bool is_of_other = !is_of_run(object, o) && object.contains("seed");
+    if (is_early || is_of_other) kept += line + "\n";
   }
   return kept;
 }
 
 }  // namespace
+
+nlohmann::ordered_json json_number(double x) {
+  return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json(nullptr);
+}
 
 EpochTimer::EpochTimer(const Communicator& comm) : comm_(comm), before_(comm.stats()) {
   reset_peak_bytes();
@@ -84,60 +115,26 @@ void EpochTimer::finish(Epoch& epoch) const {
   epoch.comm_bytes = comm_.all_reduce(now.bytes_sent - before_.bytes_sent);
 }
 
-Log::Log(const Communicator& comm, const TrainOptions& o, const CheckpointInfo& start,
-         const std::string& checkpoint)
+Log::Log(const Communicator& comm, const TrainOptions& o, int epoch, bool resumed)
     : comm_(comm),
+      o_(o),
       speaks_(comm.rank() == 0),
-      epochs_(o.epochs),
-      halo_format_(o.graph_options.halo_format),
       metrics_(metric_names(o.task)),
-      smaller_is_better_(smaller_is_better(o.task)),
-      parts_{{"train", &Scores::train}, {"val", &Scores::val}, {"test", &Scores::test}},
-      best_(metrics_.size()) {
-  if (o.task.type == TaskType::link) parts_.erase(parts_.begin());
+      splits_(evaluated_splits(o.task)) {
   const std::string& file = o.log_file;
-  if (!checkpoint.empty()) restore(start.extra, checkpoint);
   comm.agree([&] {
     if (!speaks_ || file.empty()) return;
+    const bool continues = resumed || o.run.number > 0;
     std::error_code unreachable;
-    if (!checkpoint.empty() && std::filesystem::is_regular_file(file, unreachable))
-      write_text(file, lines_until(file, start.epoch));
-    file_.emplace(file, /*append=*/!checkpoint.empty());
+    if (continues && std::filesystem::is_regular_file(file, unreachable))
+      write_text(file, kept_lines(file, o, epoch));
+    file_.emplace(file, /*append=*/continues);
   });
-}
-
-std::map<std::string, std::string> Log::progress() const {
-  nlohmann::json progress{{"epoch", best_epoch_}, {"seconds", total_seconds_}, {"peak_bytes", largest_peak_}};
-  for (std::size_t i = 0; i < metrics_.size(); ++i)
-    for (const auto& [part, score] : parts_) progress[part + "_" + metrics_[i]] = number(best_[i].*score);
-  return {{"best", progress.dump()}};
-}
-
-void Log::restore(const std::map<std::string, std::string>& extra, const std::string& checkpoint) {
-  const auto found = extra.find("best");
-  const auto progress = nlohmann::json::parse(found == extra.end() ? "" : found->second, nullptr,
-                                              /*allow_exceptions=*/false);
-  const auto value = [&](const char* key, double least, double missing) {
-    const bool has = progress.is_object() && progress.contains(key);
-    if (has && progress[key].is_null()) return missing;
-    const double number = has && progress[key].is_number() ? progress[key].get<double>() : -1;
-    require<InputError>(number >= least && number <= 0x1p53, checkpoint, ": extra.best has no number '", key,
-                        "' of ", least, " or more, expected a checkpoint that train has written");
-    return number;
-  };
-  for (std::size_t i = 0; i < metrics_.size(); ++i)
-    for (const auto& [part, score] : parts_)
-      best_[i].*score = value((part + "_" + metrics_[i]).c_str(), 0, Scores().val);
-  best_epoch_ = static_cast<int>(std::min<double>(value("epoch", 0, 0), std::numeric_limits<int>::max()));
-  total_seconds_ = value("seconds", 0, 0);
-  largest_peak_ = static_cast<std::uint64_t>(value("peak_bytes", 0, 0));
 }
 
 void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::string& model) {
   const NodeData& data = loaded.data;
   const GraphShardManager& graph = loaded.graph;
-  ids_are_original_ = data.ids_are_original;
-  unlabelled_ = loaded.unlabelled;
   const auto most_nodes = comm_.all_reduce(graph.num_nodes(), ReduceOp::max);
   const auto most_edges = comm_.all_reduce(graph.num_edges(), ReduceOp::max);
   const std::string sparse = describe_sparse(comm_, *loaded.input);
@@ -147,7 +144,7 @@ void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::s
       "matmul precision %s, halo format %s, %s partition, at most %lld nodes and %lld edges a rank\n",
       printable(data.name).c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
       graph.edge_weight().defined() ? " with weights" : "", integer(loaded.input->width()), sparse.c_str(),
-      o.task.type == TaskType::node ? concat(", ", data.num_classes, " classes").c_str() : "", comm_.size(),
+      o.task.type == TaskType::node ? describe_labels(data, o.task).c_str() : "", comm_.size(),
       num_threads(), to_string(instruction_set()), to_string(o.matmul_precision),
       to_string(o.graph_options.halo_format),
       o.found.is_partitioned() ? "given" : to_string(o.data.partition), integer(most_nodes),
@@ -157,21 +154,20 @@ void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::s
   std::fflush(stdout);
 }
 
-void Log::epoch(const Epoch& e) {
-  total_seconds_ += e.seconds;
-  largest_peak_ = std::max(largest_peak_, e.peak_bytes);
-  if (is_better(e.scores)) best_ = e.scores, best_epoch_ = e.epoch;
+void Log::epoch(const Epoch& e, const RunResult& result) {
   if (!speaks_) return;
-  std::printf("epoch %4d/%d  loss %.6f", e.epoch, epochs_, e.loss);
-  print(e.scores);
-  if (e.seeds > 0) std::printf("  %lld batches, %.0f seeds/s", integer(e.batches), e.seeds_per_second);
-  std::printf("  %.3f s  peak %.1f MB  %.0f s left\n", e.seconds, megabytes(e.peak_bytes),
-              total_seconds_ / e.epoch * (epochs_ - e.epoch));
-  std::fflush(stdout);
+  if (!o_.has_several_runs()) {
+    std::printf("epoch %4d/%d  loss %.6f", e.epoch, o_.epochs, e.loss);
+    print(e.scores);
+    if (e.seeds > 0) std::printf("  %lld batches, %.0f seeds/s", integer(e.batches), e.seeds_per_second);
+    std::printf("  %.3f s  peak %.1f MB  %.0f s left\n", e.seconds, megabytes(e.peak_bytes),
+                result.seconds / e.epoch * (o_.epochs - e.epoch));
+    std::fflush(stdout);
+  }
   nlohmann::ordered_json line = {{"epoch", e.epoch}, {"loss", e.loss}, {"lr", e.lr}};
   for (std::size_t i = 0; i < metrics_.size(); ++i)
-    for (const auto& [part, score] : parts_)
-      line[part + "_" + metrics_[i]] = number(e.scores.empty() ? Scores().val : e.scores[i].*score);
+    for (const auto& [split, score] : splits_)
+      line[split + "_" + metrics_[i]] = json_number(e.scores.empty() ? Scores().val : e.scores[i].*score);
   line.update({{"seconds", e.seconds},
                {"forward_seconds", e.forward_seconds},
                {"backward_seconds", e.backward_seconds},
@@ -179,7 +175,7 @@ void Log::epoch(const Epoch& e) {
                {"comm_bytes", e.comm_bytes},
                {"peak_bytes", e.peak_bytes},
                {"instruction_set", to_string(instruction_set())},
-               {"halo_format", to_string(halo_format_)}});
+               {"halo_format", to_string(o_.graph_options.halo_format)}});
   if (e.seeds > 0) {
     line["batches"] = e.batches;
     line["seeds_per_second"] = e.seeds_per_second;
@@ -187,14 +183,9 @@ void Log::epoch(const Epoch& e) {
   write(line);
 }
 
-bool Log::is_better(const std::vector<Scores>& scores) const {
-  if (scores.empty() || std::isnan(scores[0].val)) return false;
-  return smaller_is_better_ ? !(scores[0].val >= best_[0].val) : !(scores[0].val <= best_[0].val);
-}
-
 /// "train 0.9  val 0.8  test 0.8", or with names of metrics "val auc 0.9 mrr 0.5".
 void Log::print(const std::vector<Scores>& scores) const {
-  for (const auto& [part, score] : parts_) {
+  for (const auto& [part, score] : splits_) {
     std::string text;
     for (std::size_t i = 0; i < scores.size(); ++i) {
       char digits[32];
@@ -205,47 +196,75 @@ void Log::print(const std::vector<Scores>& scores) const {
   }
 }
 
-void Log::summary(const GraphShardManager& graph) {
+std::string describe_best(const TrainOptions& o, const RunResult& result) {
+  if (result.best_epoch == 0) return "";
+  const std::string name = word_of(metric_names(o.task)[0]);
+  std::array<char, 64> best{}, test{};
+  std::snprintf(best.data(), best.size(), "%.4f", result.best[0].val);
+  std::snprintf(test.data(), test.size(), "%.4f", result.best[0].test);
+  return concat("best validation ", name, " ", best.data(), " in epoch ", result.best_epoch, " with test ",
+                name, " ", test.data());
+}
+
+void Log::summary(const TrainingGraph& loaded, const RunResult& result) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const auto rss = comm_.all_reduce(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, ReduceOp::max);
-  const auto graph_bytes = comm_.all_reduce(static_cast<std::uint64_t>(graph.index_bytes()), ReduceOp::max);
-  if (speaks_) write_summary(graph_bytes, rss);
+  const auto graph_bytes =
+      comm_.all_reduce(static_cast<std::uint64_t>(loaded.graph.index_bytes()), ReduceOp::max);
+  if (speaks_) {
+    print_summary(result, rss);
+    nlohmann::ordered_json line = {{"summary", true}, {"epochs", result.epochs}, {"seconds", result.seconds}};
+    line["best_val_" + metrics_[0]] = json_number(result.best[0].val);
+    for (std::size_t i = 0; i < metrics_.size(); ++i)
+      line["test_" + metrics_[i]] = json_number(result.best[i].test);
+    for (std::size_t i = 0; i < metrics_.size(); ++i)
+      line["last_test_" + metrics_[i]] = json_number(result.last[i].test);
+    line.update({{"best_epoch", result.best_epoch},
+                 {"peak_bytes", result.peak_bytes},
+                 {"graph_bytes", graph_bytes},
+                 {"max_rss_bytes", rss},
+                 {"ids_are_original", loaded.data.ids_are_original},
+                 {"train_unlabelled", loaded.unlabelled[0]},
+                 {"val_unlabelled", loaded.unlabelled[1]},
+                 {"test_unlabelled", loaded.unlabelled[2]}});
+    write(line);
+  }
   comm_.agree([&] { require<InputError>(failure_.empty(), "the log is incomplete: ", failure_); });
 }
 
-void Log::write_summary(std::uint64_t graph_bytes, std::uint64_t rss) {
-  const char* name = metrics_[0] == "acc" ? "accuracy" : metrics_[0].c_str();
-  std::printf("%d epochs in %.1f s", epochs_, total_seconds_);
-  if (best_epoch_ > 0)
-    std::printf(", best validation %s %.4f in epoch %d with test %s %.4f", name, best_[0].val, best_epoch_,
-                name, best_[0].test);
-  std::printf("; per worker at most %.1f MB in tensors, %.1f MB resident\n", megabytes(largest_peak_),
-              megabytes(rss));
+void Log::print_summary(const RunResult& result, std::uint64_t rss) const {
+  if (o_.has_several_runs())
+    std::printf("run %d of %d, %s: ", o_.run.number + 1, o_.run.count, name_of_run(o_).c_str());
+  std::printf("%d epochs in %.1f s", result.epochs, result.seconds);
+  if (result.epochs > 0 && result.epochs < o_.epochs) std::printf(" (--stop-after %d)", o_.stop_after);
+  const std::string best = describe_best(o_, result);
+  if (!best.empty()) std::printf(", %s", best.c_str());
+  if (!o_.has_several_runs())
+    std::printf("; per worker at most %.1f MB in tensors, %.1f MB resident", megabytes(result.peak_bytes),
+                megabytes(rss));
+  std::printf("\n");
   std::fflush(stdout);
-  nlohmann::ordered_json line = {{"summary", true}, {"epochs", epochs_}, {"seconds", total_seconds_}};
-  line["best_val_" + metrics_[0]] = number(best_[0].val);
-  for (std::size_t i = 0; i < metrics_.size(); ++i) line["test_" + metrics_[i]] = number(best_[i].test);
-  line.update({{"best_epoch", best_epoch_},
-               {"peak_bytes", largest_peak_},
-               {"graph_bytes", graph_bytes},
-               {"max_rss_bytes", rss},
-               {"ids_are_original", ids_are_original_},
-               {"train_unlabelled", unlabelled_[0]},
-               {"val_unlabelled", unlabelled_[1]},
-               {"test_unlabelled", unlabelled_[2]}});
-  write(line);
 }
 
 void Log::write(const nlohmann::ordered_json& line) {
   if (!file_) return;
+  nlohmann::ordered_json whole;
+  if (o_.has_several_runs()) whole = {{"seed", o_.seed}, {"split", o_.run.split}};
+  whole.update(line);
   try {
-    file_->add(line.dump() + "\n");
+    file_->add(whole.dump() + "\n");
   } catch (const InputError& error) {
     failure_ = error.what();
     std::fprintf(stderr, "train: %s; the training continues without the log\n", error.what());
     file_.reset();
   }
+}
+
+void write_last_line(const Communicator& comm, const std::string& file, const nlohmann::ordered_json& line) {
+  comm.agree([&] {
+    if (comm.rank() == 0 && !file.empty()) LineFile(file, /*append=*/true).add(line.dump() + "\n");
+  });
 }
 
 }  // namespace sar::tools

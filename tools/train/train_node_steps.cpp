@@ -9,8 +9,11 @@ NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeI
                      std::span<const GraphRelations> relations, const TrainOptions& o,
                      const ModelDescription& model, bool cached, Generator& gen)
     : Steps(graph, data, input, relations, o),
-      model_(with_widths(model, input.width(), data.num_classes), graph.comm(), gen, cached) {
+      model_(with_widths(model, input.width(), data.num_outputs()), graph.comm(), gen, cached),
+      class_weights_(o.task.class_weights) {
   if (input.has_parameters()) model_.add_input(input);
+  if (o.task.balanced_classes)
+    class_weights_ = balanced_class_weights(data.labels, data.train_mask, data.num_classes, comm_);
   if (o.epochs == 0 || (!o.mfg && o.sample.fan_outs.empty())) return;
   const Array<Index> seeds = labelled_nodes(data, comm_, {data.train_mask});
   if (o.mfg) {
@@ -30,8 +33,14 @@ std::string NodeSteps::description() const {
 }
 
 NodeSteps::Part NodeSteps::part_of(std::vector<MessageFlowGraph> blocks) const {
-  Part part{BlockData(std::move(blocks), relations_), {}, {}};
-  for (const Index row : part.data.blocks.back().dst_rows()) part.labels.push_back(data_.labels[row]);
+  Part part{BlockData(std::move(blocks), relations_), {}, {}, {}};
+  const Array<Index>& rows = part.data.blocks.back().dst_rows();
+  for (const Index row : rows) part.labels.push_back(data_.labels[row]);
+  if (data_.targets.defined()) {
+    part.targets = Tensor({std::ssize(rows), data_.targets.row_size()});
+    for (Index i = 0; i < std::ssize(rows); ++i)
+      std::copy_n(data_.targets.row(rows[i]), data_.targets.row_size(), part.targets.row(i));
+  }
   part.mask.assign(part.labels.size(), 1);
   return part;
 }
@@ -48,35 +57,58 @@ std::optional<Index> NodeSteps::next_batch() {
   return std::ssize(batch->seeds);
 }
 
+Variable NodeSteps::loss_of(const Variable& scores, std::span<const std::int64_t> labels,
+                            const Tensor& targets, std::span<const std::uint8_t> mask) const {
+  switch (o_.task.label_loss) {
+    case LabelLoss::bce:
+      return bce_with_logits(scores, targets, mask, comm_);
+    case LabelLoss::mse:
+      return mse(scores, targets, mask, comm_);
+    case LabelLoss::mae:
+      return l1(scores, targets, mask, comm_);
+    case LabelLoss::automatic:
+    case LabelLoss::cross_entropy:
+      break;
+  }
+  return cross_entropy(
+      scores, labels, mask, comm_,
+      CrossEntropyOptions{.class_weights = class_weights_, .label_smoothing = o_.task.label_smoothing});
+}
+
 Variable NodeSteps::loss() {
-  return part_
-             ? cross_entropy(model_(part_->data.blocks, input_of(part_->data), part_->data.relations),
-                             part_->labels, part_->mask, comm_)
-             : cross_entropy(model_(graph_, input_.all(), relations_), data_.labels, data_.train_mask, comm_);
+  return part_ ? loss_of(model_(part_->data.blocks, input_of(part_->data), part_->data.relations),
+                         part_->labels, part_->targets, part_->mask)
+               : loss_of(model_(graph_, input_.all(), relations_), data_.labels, data_.targets,
+                         data_.train_mask);
 }
 
 std::vector<Scores> NodeSteps::evaluate() {
   model_.eval();
-  const Tensor logits =
-      o_.sample.evaluate ? logits_of_samples() : model_(graph_, input_.all(), relations_).value();
-  const auto of = [&](const auto& mask) { return accuracy(logits, data_.labels, mask, comm_); };
-  return {{.train = of(data_.train_mask), .val = of(data_.val_mask), .test = of(data_.test_mask)}};
+  const Tensor predicted =
+      o_.sample.evaluate ? scores_of_samples() : model_(graph_, input_.all(), relations_).value();
+  const Labels labels{.type = data_.label_type, .classes = data_.labels, .targets = data_.targets};
+  std::vector<Scores> scores;
+  for (const Metric metric : metrics_of(o_.task)) {
+    const auto on = [&](const auto& mask) { return value_of(metric, predicted, labels, mask, comm_); };
+    scores.push_back({.train = on(data_.train_mask), .val = on(data_.val_mask), .test = on(data_.test_mask)});
+  }
+  return scores;
 }
 
-Tensor NodeSteps::logits_of_samples() {
+Tensor NodeSteps::scores_of_samples() {
   DataLoader loader(
       make_sampler(graph_, relations_, model_.description().edge_types, o_, o_.seed + 1),
       labelled_nodes(data_, comm_, {data_.train_mask, data_.val_mask, data_.test_mask}),
       {.batch_size = o_.sample.batch_size, .per_rank = o_.sample.batch_per_rank, .shuffle = false});
-  Tensor logits = Tensor::zeros({graph_.num_dst_nodes(), data_.num_classes});
+  Tensor scores = Tensor::zeros({graph_.num_dst_nodes(), data_.num_outputs()});
   while (std::optional<MiniBatch> batch = loader.next()) {
     const BlockData data(std::move(batch->blocks), relations_);
     const Tensor of_batch = model_(data.blocks, input_of(data), data.relations).value();
     const Array<Index>& rows = data.blocks.back().dst_rows();
     for (Index i = 0; i < of_batch.num_rows(); ++i)
-      std::copy_n(of_batch.row(i), of_batch.row_size(), logits.row(rows[i]));
+      std::copy_n(of_batch.row(i), of_batch.row_size(), scores.row(rows[i]));
   }
-  return logits;
+  return scores;
 }
 
 void NodeSteps::predict() {

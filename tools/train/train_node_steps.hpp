@@ -1,4 +1,4 @@
-/// Steps of node classification.
+/// Steps of predicting labels of nodes.
 #pragma once
 
 #include "train_predict.hpp"
@@ -40,12 +40,16 @@ class NodeSteps : public Steps {
   struct Part {
     BlockData data;
     Array<std::int64_t> labels;
+    Tensor targets;            // in place of classes
     Array<std::uint8_t> mask;  // all of them
   };
   [[nodiscard]] Part part_of(std::vector<MessageFlowGraph> blocks) const;
-  [[nodiscard]] Tensor logits_of_samples();
+  [[nodiscard]] Variable loss_of(const Variable& scores, std::span<const std::int64_t> labels,
+                                 const Tensor& targets, std::span<const std::uint8_t> mask) const;
+  [[nodiscard]] Tensor scores_of_samples();
 
   NodeClassifier model_;
+  std::vector<double> class_weights_;  // empty: all 1
   std::span<const PredictedNodes> types_;
   std::optional<Part> part_;          // the batch, or with --mfg what the training nodes depend on
   std::optional<DataLoader> loader_;  // --sample

@@ -105,9 +105,25 @@ void add_schedule_options(CLI::App& app, ScheduleOptions& o) {
   add_number(app, "--min-lr", o.min_lr, "cosine, plateau: smallest learning rate", 0, most_norm);
 }
 
+/// "all", or "0,3,4".
+void read_splits(const std::string& text, TrainOptions& o) {
+  o.all_splits = text == "all";
+  o.splits.clear();
+  if (o.all_splits) return;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto split = to_number<Index>(std::string_view(text).substr(begin, end - begin));
+    if (!split || *split < 0 || std::ranges::count(o.splits, *split) > 0)
+      throw CLI::ValidationError(
+          "--splits", "'" + text + "', expected all, or different numbers from 0 on, such as 0,3,4");
+    o.splits.push_back(*split);
+    begin = end + 1;
+  }
+}
+
 void add_training_options(CLI::App& app, TrainOptions& o) {
   begin_group(app, "Training");
-  add_task_option(app, o.task);
+  add_task_options(app, o.task);
   add_number(app, "--epochs", o.epochs, "passes over the training nodes or edges; 0: --predict only");
   add_number(app, "--lr", o.lr, "learning rate", 0, most_rate);
   add_choice(app, "--optimizer", o.optimizer,
@@ -118,6 +134,14 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   add_number(app, "--clip-norm", o.clip_norm, "largest norm of all gradients together; 0: any", 0, most_norm);
   add_schedule_options(app, o.schedule);
   add_number(app, "--eval-every", o.eval_every, "epochs between evaluations; 0: no evaluation");
+  add_number(app, "--stop-after", o.stop_after,
+             "ends a run after this many epochs without a better validation value; 0: never");
+  add_number(app, "--runs", o.runs,
+             "runs with the seeds --seed, --seed + 1, ...; mean and standard deviation", 1, 1 << 20);
+  app.add_option_function<std::string>(
+         "--splits", [&o](const std::string& text) { read_splits(text, o); },
+         "runs on several splits of the dataset: all, or their numbers")
+      ->option_text("all|LIST");
   add_seed_option(app, o.seed, "seed of parameters, dropout, samples, generated graph and partition");
   add_choice(app, "--matmul-precision", o.matmul_precision,
              {{"highest", MatmulPrecision::highest},
@@ -181,12 +205,29 @@ void add_parallel_options(CLI::App& app, TrainOptions& o) {
              "type of halo rows in messages");
 }
 
+void add_keep_option(CLI::App& app, KeptWeights& keep) {
+  const auto read = [&keep](const std::string& word) {
+    if (to_number<Index>(word))
+      throw CLI::ValidationError("--keep", "'" + word + "', expected last or best (--keep-checkpoints " +
+                                               word + " keeps that many checkpoints)");
+    if (word != "last" && word != "best")
+      throw CLI::ValidationError("--keep", "'" + word + "', expected one of last, best");
+    keep = word == "best" ? KeptWeights::best : KeptWeights::last;
+  };
+  app.add_option_function<std::string>(
+         "--keep", read,
+         "weights to save and predict with: of the last epoch, or of the best validation value: last, best")
+      ->type_name("NAME")
+      ->default_str("last");
+}
+
 void add_output_options(CLI::App& app, TrainOptions& o) {
   begin_group(app, "Output");
   add_path(app, "--log", o.log_file, "FILE", "log: a JSON object per epoch, then a summary");
-  add_path(app, "--save-weights", o.save_weights, "FILE", "weights after the last epoch (.safetensors)");
+  add_path(app, "--save-weights", o.save_weights, "FILE", "weights after the training (.safetensors)");
   auto* predict =
-      add_path(app, "--predict", o.predict, "DIR", "predictions after the last epoch, as .npy files");
+      add_path(app, "--predict", o.predict, "DIR", "predictions after the training, as .npy files");
+  add_keep_option(app, o.keep);
   add_number(app, "--predict-layer", o.predict_layer, "also writes the output of this layer, embeddings.npy",
              1)
       ->needs(predict);
@@ -199,8 +240,9 @@ void add_output_options(CLI::App& app, TrainOptions& o) {
              "with --sample: batches between checkpoints within an epoch; 0: none")
       ->needs(checkpoint)
       ->needs("--sample");
-  add_number(app, "--keep", o.checkpoint_keep, "number of checkpoints to keep", 1)->needs(checkpoint);
-  for (const char* output : {"--log", "--save-weights", "--predict", "--checkpoint"})
+  add_number(app, "--keep-checkpoints", o.checkpoint_keep, "number of checkpoints to keep", 1)
+      ->needs(checkpoint);
+  for (const char* output : {"--log", "--save-weights", "--predict", "--checkpoint", "--runs", "--splits"})
     app.get_option("--describe")->excludes(output);
 }
 
@@ -245,11 +287,13 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
            {"--hits-k", link, "--task link"},
            {"--filtered-ranks", link && has_relations(o.task.predictor),
             "--task link and --predictor distmult, complex, transe or rotate"},
-           {"--metric", link, "--task link"},
            {"--edge-labels", edge, "--task edge"},
            {"--sample-relation", !o.category.empty(), "--category"},
            {"--sample-eval", !link && !edge, "--task node"},
-           {"--num-classes", !link && !(edge && o.task.labels == EdgeLabels::values),
+           {"--loss", !link && !edge, "--task node"},
+           {"--class-weights", !link && !edge, "--task node"},
+           {"--label-smoothing", !link && !edge, "--task node"},
+           {"--num-classes", !link && !(edge && o.task.labels == LabelType::values),
             "--task node, or edge with classes"}})
     if (app.get_option(use.option)->count() > 0 && !use.is_read)
       throw CLI::ValidationError(std::string(use.option) + ": needs " + use.with);
@@ -262,9 +306,49 @@ void complete(ModelDescription& m) {
   if (m.residual > m.layers) m.residual = 0;
 }
 
+/// Refuses metrics that are not for the task. The labels of nodes, on which they depend, too, are read later.
+void check_metrics(const TaskOptions& o) {
+  const bool link = o.type == TaskType::link;
+  const LabelType labels = o.type == TaskType::node ? label_type(o.label_loss) : o.labels;
+  for (const Metric metric : o.metrics)
+    if (link ? !is_for_links(metric) : !is_for(metric, labels))
+      throw CLI::ValidationError(concat(
+          "--metric: ", name_of(metric), " is not for --task ", name_of(o.type),
+          labels != LabelType::automatic && !link ? concat(" with labels that are ", to_string(labels)) : "",
+          ", expected ", link ? metrics_for_links() : metrics_for(labels)));
+  const bool classes = labels == LabelType::classes || labels == LabelType::automatic;
+  if (!classes && (o.balanced_classes || !o.class_weights.empty()))
+    throw CLI::ValidationError("--class-weights: needs --loss cross-entropy");
+  if (!classes && o.label_smoothing > 0)
+    throw CLI::ValidationError("--label-smoothing: needs --loss cross-entropy");
+}
+
+/// What compares validation values needs them.
+void check_evaluation(const TrainOptions& o) {
+  const std::pair<const char*, bool> needing[] = {{"--stop-after", o.stop_after > 0},
+                                                  {"--keep best", o.keep == KeptWeights::best},
+                                                  {"--runs", o.runs > 1},
+                                                  {"--splits", o.may_have_several_runs()}};
+  for (const auto& [option, is_given] : needing) {
+    if (is_given && o.eval_every == 0)
+      throw CLI::ValidationError(
+          concat(option, ": needs validation values, expected --eval-every of 1 or more"));
+    if (is_given && o.epochs == 0 && !o.resume)
+      throw CLI::ValidationError(
+          concat(option, ": needs a training, expected --epochs of 1 or more, or --resume"));
+  }
+  if (o.keep == KeptWeights::best && o.embedding > 0)
+    throw CLI::ValidationError(
+        "--keep: best cannot be combined with --embedding, whose learnable rows have no copy");
+  if (o.seed > std::numeric_limits<std::uint64_t>::max() - static_cast<std::uint64_t>(o.runs))
+    throw CLI::ValidationError(concat("--runs: there are no ", o.runs, " seeds from --seed ", o.seed, " on"));
+}
+
 /// Checks which options can be combined. Throws CLI::ValidationError.
 void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source) {
   const ModelType& model = model_type(o.model.type);
+  check_metrics(o.task);
+  check_evaluation(o);
   if (model.needs_types && o.category.empty())
     throw CLI::ValidationError(concat("--model: ", model.name, " needs --category"));
   if (!o.category.empty() && o.dataset.empty())
@@ -344,9 +428,14 @@ void read_what_the_task_needs(TrainOptions& o) {
   if (o.data.sparse_features == SparseFeatures::automatic &&
       !model_type(o.model.type).reads_sparse(o.model.aggregator))
     o.data.sparse_features = SparseFeatures::no;
+  if (o.task.type == TaskType::node) o.data.label_type = label_type(o.task.label_loss);
 }
 
 }  // namespace
+
+std::string name_of_run(const TrainOptions& o) {
+  return concat("seed-", o.seed, o.run.of_splits ? concat("-split-", o.run.split) : "");
+}
 
 void add_options(CLI::App& app, TrainOptions& o) {
   const std::vector<CLI::Option*> source = add_data_options(app, o);
@@ -359,7 +448,7 @@ void add_options(CLI::App& app, TrainOptions& o) {
   add_output_options(app, o);
   set_common_options(app, {"--dataset", "--category", "--model", "--layers", "--hidden", "--task", "--epochs",
                            "--lr", "--sample", "--max-halo-bytes", "--threads", "--partition", "--log",
-                           "--save-weights", "--predict", "--checkpoint", "--resume"});
+                           "--save-weights", "--predict", "--checkpoint", "--resume", "--metric", "--runs"});
   app.callback([&o, &app, source] {
     refuse_unread(app, o);
     for (const auto& [name, list] : o.sample.relation_lists)

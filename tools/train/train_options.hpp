@@ -25,6 +25,7 @@ namespace sar::tools {
 enum class BuiltInGraph { karate, sbm };
 enum class OptimizerType { adam, adamw, sgd };
 enum class ScheduleType { none, step, cosine, plateau };
+enum class KeptWeights { last, best };
 
 /// The schedule of the learning rate.
 struct ScheduleOptions {
@@ -43,6 +44,13 @@ struct SampleOptions {
   Index batch_size = 1024;
   bool batch_per_rank = false, replace = false, by_weight = false, drop_last = false;
   bool evaluate = false;  ///< evaluate on sampled in-edges, too
+};
+
+/// One of the runs that a start of `train` makes, with its seed in TrainOptions::seed.
+struct RunNumber {
+  int number = 0, count = 1;
+  Index split = 0;         ///< of the dataset
+  bool of_splits = false;  ///< runs are of several splits
 };
 
 struct TrainOptions {
@@ -70,7 +78,13 @@ struct TrainOptions {
   ScheduleOptions schedule;
   double clip_norm = 0;  ///< 0: no limit
   int epochs = 100, eval_every = 1, threads = 0;
+  int stop_after = 0;  ///< epochs without a better validation value; 0: never
+  KeptWeights keep = KeptWeights::last;
   std::uint64_t seed = 0;
+  int runs = 1;               ///< with the seeds seed, seed + 1, ...
+  bool all_splits = false;    ///< runs on each split of the dataset
+  std::vector<Index> splits;  ///< on these; empty, unless all: on one
+  RunNumber run;              ///< the one that these are the options of
 
   // files and directories; empty: none
   std::string log_file;
@@ -82,7 +96,16 @@ struct TrainOptions {
   bool resume = false;
   std::string predict;    ///< directory
   int predict_layer = 0;  ///< layer whose output is also written; 0: none
+
+  [[nodiscard]] bool has_several_runs() const noexcept { return run.count > 1; }
+  /// Before the number of splits is known.
+  [[nodiscard]] bool may_have_several_runs() const noexcept {
+    return runs > 1 || all_splits || splits.size() > 1;
+  }
 };
+
+/// Returns what tells a run from the others, in names of files: "seed-3", "seed-3-split-1".
+std::string name_of_run(const TrainOptions& o);
 
 /// Adds the options. Parsing also detects the format of the dataset and checks the combination of options.
 void add_options(CLI::App& app, TrainOptions& o);

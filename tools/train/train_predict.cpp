@@ -65,6 +65,13 @@ Array<std::int64_t> classes_of(const Tensor& logits) {
   return labels;
 }
 
+/// 1 for a positive logit, otherwise 0.
+Tensor positive_labels(const Tensor& logits) {
+  Tensor labels(logits.shape());
+  std::ranges::transform(logits.values(), labels.data(), [](real x) { return x > 0 ? real{1} : real{0}; });
+  return labels;
+}
+
 }  // namespace
 
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
@@ -86,7 +93,7 @@ void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<
 void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor& numbers,
                    std::span<const Index> ids, bool ids_are_original) {
   const std::string end = ending(ids_are_original);
-  if (o.task.labels == EdgeLabels::values) {
+  if (o.task.labels == LabelType::values) {
     write_predictions(comm, o.predict + "/edge_values" + end, numbers.reshape({numbers.num_rows()}), ids);
   } else {
     write_predictions(comm, o.predict + "/edge_logits" + end, numbers, ids);
@@ -97,6 +104,22 @@ void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor
 }
 
 namespace {
+
+/// Writes values, or logits and the labels that they predict. Collective.
+void predict_labels(const Communicator& comm, const TrainOptions& o, const Tensor& scores,
+                    std::span<const Index> ids, LabelType type, const std::string& end) {
+  if (type == LabelType::values) {
+    const Index n = scores.num_rows();
+    write_predictions(comm, o.predict + "/values" + end,
+                      scores.row_size() == 1 ? scores.reshape({n}) : scores, ids);
+    return;
+  }
+  write_predictions(comm, o.predict + "/logits" + end, scores, ids);
+  if (type == LabelType::binary)
+    write_npy_rows(comm, o.predict + "/labels" + end, positive_labels(scores), ids);
+  else
+    write_npy_rows(comm, o.predict + "/labels" + end, classes_of(scores), ids);
+}
 
 /// Writes embeddings.<type>.npy of each type.
 void predict_embeddings(const Communicator& comm, const TrainOptions& o, const Tensor& h,
@@ -121,18 +144,17 @@ void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifi
     else
       predict_embeddings(comm, o, h, types);
   }
-  Tensor logits = model(graph, input.all(), relations).value();
+  Tensor scores = model(graph, input.all(), relations).value();
   const auto category = std::ranges::find_if(types, &PredictedNodes::is_category);
   const bool of_type = category != types.end();
   const Array<Index>& ids = of_type ? category->ids : graph.dst_ids();
-  const std::string end = ending(data.ids_are_original);
-  if (of_type) logits = logits.slice_rows(category->first_row, category->end_row);
-  write_predictions(comm, o.predict + "/logits" + end, logits, ids);
-  write_npy_rows(comm, o.predict + "/labels" + end, classes_of(logits), ids);
+  if (of_type) scores = scores.slice_rows(category->first_row, category->end_row);
+  predict_labels(comm, o, scores, ids, data.label_type, ending(data.ids_are_original));
   std::error_code ignored;
-  if (std::filesystem::exists(o.predict + "/logits" + ending(!data.ids_are_original), ignored))
-    remove_other_order(comm, o, data.ids_are_original, "/features.npy",
-                       {"/embeddings", "/logits", "/labels"});
+  for (const char* name : {"/logits", "/values"})
+    if (std::filesystem::exists(o.predict + name + ending(!data.ids_are_original), ignored))
+      remove_other_order(comm, o, data.ids_are_original, "/features.npy",
+                         {"/embeddings", "/logits", "/labels", "/values"});
   if (was_training) model.train();
 }
 

@@ -5,6 +5,8 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 
 namespace sar::tools {
 namespace {
@@ -40,9 +42,18 @@ const Choices<Negatives>& origins() {
   return choices;
 }
 
-const Choices<EdgeLabels>& label_types() {
-  static const Choices<EdgeLabels> types{{"classes", EdgeLabels::classes}, {"values", EdgeLabels::values}};
+const Choices<LabelType>& label_types() {
+  static const Choices<LabelType> types{{"classes", LabelType::classes}, {"values", LabelType::values}};
   return types;
+}
+
+const Choices<LabelLoss>& label_losses() {
+  static const Choices<LabelLoss> losses{{"auto", LabelLoss::automatic},
+                                         {"cross-entropy", LabelLoss::cross_entropy},
+                                         {"bce", LabelLoss::bce},
+                                         {"mse", LabelLoss::mse},
+                                         {"mae", LabelLoss::mae}};
+  return losses;
 }
 
 template <class T>
@@ -64,10 +75,54 @@ void read_shares(const std::string& text, TaskOptions& o) {
   o.has_shares = true;
 }
 
+/// "balanced", or a weight for each class: "1,2.5,0.5".
+void read_class_weights(const std::string& text, TaskOptions& o) {
+  o.balanced_classes = text == "balanced";
+  o.class_weights.clear();
+  if (o.balanced_classes) return;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto weight = to_number<double>(std::string_view(text).substr(begin, end - begin));
+    if (!weight || !(*weight >= 0) || !std::isfinite(*weight))
+      throw CLI::ValidationError("--class-weights", "'" + text +
+                                                        "', expected balanced, or a number of 0 or more for "
+                                                        "each class, such as 1,2.5,0.5");
+    o.class_weights.push_back(*weight);
+    begin = end + 1;
+  }
+}
+
+std::string describe_class_weights(const TaskOptions& o) {
+  if (o.balanced_classes) return " --class-weights balanced";
+  std::string text;
+  for (const double weight : o.class_weights)
+    text += concat(text.empty() ? " --class-weights " : ",", weight);
+  return text;
+}
+
+/// The metrics that were named, where they differ from the default.
+std::string describe_metrics(const TaskOptions& o) {
+  const std::vector<Metric> metrics = metrics_of(o);
+  if (metrics == std::vector<Metric>{default_metric(o.labels)}) return "";
+  return concat(" --metric ", joined(metrics, [](Metric metric) { return name_of(metric); }));
+}
+
 }  // namespace
 
-void add_task_option(CLI::App& app, TaskOptions& o) {
+void add_task_options(CLI::App& app, TaskOptions& o) {
   add_choice(app, "--task", o.type, task_types(), "what is predicted");
+  add_choice(app, "--loss", o.label_loss, label_losses(),
+             "node: loss; auto takes that of the labels");
+  app.add_option_function<std::string>(
+         "--class-weights", [&o](const std::string& text) { read_class_weights(text, o); },
+         "node: weights of the classes in the loss; balanced: all classes count the same")
+      ->option_text("balanced|LIST");
+  add_number(app, "--label-smoothing", o.label_smoothing, "node: share of the loss that all classes get", 0,
+             1);
+  app.add_option_function<std::string>(
+         "--metric", [&o](const std::string& text) { o.metrics = read_metrics(text); },
+         "metrics, the first of which selects the best epoch: " + all_metrics())
+      ->option_text("NAME,...");
 }
 
 void add_link_options(CLI::App& app, TaskOptions& o) {
@@ -86,9 +141,6 @@ void add_link_options(CLI::App& app, TaskOptions& o) {
              "link: negatives keep the source, or join any ends of edges");
   add_number(app, "--eval-negatives", o.eval_negatives,
              "link: negative pairs for each edge in evaluations, without given ones", 1, most_negatives);
-  add_choice(app, "--metric", o.metric,
-             {{"auc", LinkMetric::auc}, {"mrr", LinkMetric::mrr}, {"hits", LinkMetric::hits}},
-             "link: validation metric that selects the best epoch");
   add_number(app, "--hits-k", o.hits_k, "link: K of Hits@K", 1);
   app.add_flag("--filtered-ranks", o.filtered_ranks,
                "link: ranks both ends of an edge among all nodes, without other true edges");
@@ -108,28 +160,75 @@ std::string name_of(LinkLoss loss) {
   return name_in(link_losses(), loss);
 }
 
+std::string name_of(LabelLoss loss) {
+  return name_in(label_losses(), loss);
+}
+
 std::string describe(const TaskOptions& o) {
-  if (o.type == TaskType::node) return "node";
+  if (o.type == TaskType::node)
+    return concat("node", o.labels == LabelType::classes ? "" : " --loss " + name_of(o.label_loss),
+                  describe_class_weights(o),
+                  o.label_smoothing > 0 ? concat(" --label-smoothing ", o.label_smoothing) : "",
+                  describe_metrics(o));
   const std::string split =
       concat(" --split-edges ", o.valid, ',', o.test, " --exclude ", name_in(exclusions(), o.exclude));
-  if (o.type == TaskType::edge) return concat("edge --edge-labels ", name_in(label_types(), o.labels), split);
+  if (o.type == TaskType::edge)
+    return concat("edge --edge-labels ", name_in(label_types(), o.labels), split, describe_metrics(o));
   return concat("link --predictor ", name_of(o.predictor), " --link-loss ", name_of(o.loss), " --negatives ",
                 o.negatives, " --negatives-from ", name_in(origins(), o.negatives_from), " --eval-negatives ",
                 o.eval_negatives, " --metric ", metric_names(o)[0], " --hits-k ", o.hits_k,
                 o.filtered_ranks ? " --filtered-ranks" : "", split);
 }
 
-std::vector<std::string> metric_names(const TaskOptions& o) {
-  if (o.type == TaskType::link) {
-    std::vector<std::string> names{"auc", "mrr", concat("hits@", o.hits_k)};
-    std::swap(names[0], names[static_cast<std::size_t>(o.metric)]);
-    return names;
+LabelType label_type(LabelLoss loss) {
+  switch (loss) {
+    case LabelLoss::cross_entropy:
+      return LabelType::classes;
+    case LabelLoss::bce:
+      return LabelType::binary;
+    case LabelLoss::mse:
+    case LabelLoss::mae:
+      return LabelType::values;
+    case LabelLoss::automatic:
+      break;
   }
-  return {smaller_is_better(o) ? "rmse" : "acc"};
+  return LabelType::automatic;
 }
 
-bool smaller_is_better(const TaskOptions& o) {
-  return o.type == TaskType::edge && o.labels == EdgeLabels::values;
+void resolve_labels(TaskOptions& o, LabelType labels, const std::string& place) {
+  const bool classes = labels == LabelType::classes;
+  o.labels = labels;
+  if (o.label_loss == LabelLoss::automatic)
+    o.label_loss = classes                       ? LabelLoss::cross_entropy
+                   : labels == LabelType::binary ? LabelLoss::bce
+                                                 : LabelLoss::mse;
+  const std::string found = classes                       ? "classes"
+                            : labels == LabelType::binary ? "several labels a node"
+                                                          : "values";
+  for (const Metric metric : o.metrics)
+    require<InputError>(is_for(metric, labels), place, ": the labels are ", found, ", expected --metric ",
+                        metrics_for(labels), ", not ", name_of(metric),
+                        ", or another --loss if they are not");
+  const bool weighted = o.balanced_classes || !o.class_weights.empty();
+  require<InputError>(classes || !weighted, place, ": the labels are ", found,
+                      ", expected no --class-weights, which are for classes");
+  require<InputError>(classes || o.label_smoothing == 0, place, ": the labels are ", found,
+                      ", expected no --label-smoothing, which is for classes");
+}
+
+std::vector<Metric> metrics_of(const TaskOptions& o) {
+  std::vector<Metric> metrics = o.metrics;
+  if (o.type != TaskType::link) return metrics.empty() ? std::vector{default_metric(o.labels)} : metrics;
+  for (const Metric metric : {Metric::roc_auc, Metric::mrr, Metric::hits})
+    if (std::ranges::count(metrics, metric) == 0) metrics.push_back(metric);
+  return metrics;
+}
+
+std::vector<std::string> metric_names(const TaskOptions& o) {
+  std::vector<std::string> names;
+  for (const Metric metric : metrics_of(o))
+    names.push_back(metric == Metric::hits ? concat("hits@", o.hits_k) : key_of(metric));
+  return names;
 }
 
 }  // namespace sar::tools

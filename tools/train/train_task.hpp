@@ -1,6 +1,9 @@
 /// The tasks of `train`: node classification, link prediction, edge labels.
 #pragma once
 
+#include "train_metrics.hpp"
+
+#include <sar/graph/data/label_type.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
 
 #include <string>
@@ -15,11 +18,18 @@ namespace sar::tools {
 enum class TaskType { node, link, edge };
 enum class PredictorType { dot, mlp, distmult, complex, transe, rotate };
 enum class LinkLoss { bce, margin, infonce };
-enum class LinkMetric { auc, mrr, hits };
-enum class EdgeLabels { classes, values };
+enum class LabelLoss { automatic, cross_entropy, bce, mse, mae };
 
 struct TaskOptions {
   TaskType type = TaskType::node;
+  std::vector<Metric> metrics;  ///< the first selects the best epoch; empty: as the labels need
+  // nodes
+  LabelLoss label_loss = LabelLoss::automatic;
+  std::vector<double> class_weights;  ///< empty: all 1
+  bool balanced_classes = false;      ///< weights from the numbers of training nodes
+  double label_smoothing = 0;
+  // nodes and edges
+  LabelType labels = LabelType::classes;  ///< of nodes: known when they have been read
   // links and labels of edges
   double valid = 0.05, test = 0.1;               ///< fractions of the edges, if the dataset has no split
   bool has_shares = false;                       ///< whether they are given
@@ -30,14 +40,11 @@ struct TaskOptions {
   Index negatives = 1, eval_negatives = 50;  ///< per edge
   Negatives negatives_from = Negatives::global;
   Index hits_k = 50;
-  LinkMetric metric = LinkMetric::auc;  ///< metric that selects the best epoch
-  bool filtered_ranks = false;          ///< MRR and Hits@K rank both ends among all nodes
-  // labels of edges
-  EdgeLabels labels = EdgeLabels::classes;
+  bool filtered_ranks = false;  ///< MRR and Hits@K rank both ends among all nodes
 };
 
-/// Adds --task.
-void add_task_option(CLI::App& app, TaskOptions& o);
+/// Adds --task, and what is trained and measured: losses and metrics.
+void add_task_options(CLI::App& app, TaskOptions& o);
 /// Adds the options of the tasks link and edge.
 void add_link_options(CLI::App& app, TaskOptions& o);
 
@@ -45,6 +52,7 @@ void add_link_options(CLI::App& app, TaskOptions& o);
 std::string name_of(TaskType type);
 std::string name_of(PredictorType type);
 std::string name_of(LinkLoss loss);
+std::string name_of(LabelLoss loss);
 
 /// Returns whether the score of a pair depends on its relation.
 bool has_relations(PredictorType type);
@@ -52,11 +60,16 @@ bool has_relations(PredictorType type);
 /// Returns the settings that results depend on, as options: "link --predictor dot ...".
 std::string describe(const TaskOptions& o);
 
-/// Returns the metrics of the task: "acc"; "auc", "mrr", "hits@50"; "rmse". The first one selects the best
-/// epoch.
-std::vector<std::string> metric_names(const TaskOptions& o);
+/// Returns the type of labels that a loss is for; `automatic`: what the data say.
+LabelType label_type(LabelLoss loss);
 
-/// Returns whether a smaller value of the first metric is better.
-bool smaller_is_better(const TaskOptions& o);
+/// Sets type and loss of the labels of nodes that have been read. Throws InputError for metrics and options
+/// of the loss that are not for labels of this type. `place` begins the message.
+void resolve_labels(TaskOptions& o, LabelType labels, const std::string& place);
+
+/// Returns the metrics that are computed; the first one selects the best epoch.
+std::vector<Metric> metrics_of(const TaskOptions& o);
+/// Returns their names in logs: "acc"; "auc", "mrr", "hits@50"; "rmse".
+std::vector<std::string> metric_names(const TaskOptions& o);
 
 }  // namespace sar::tools

@@ -31,7 +31,7 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options = {});
 /// partition, or a directory with
 ///     edge_index.npy   [2, E]        row 0 sources, row 1 destinations
 ///     features.npy     [N, F...]     flattened to two dimensions
-///     labels.npy       [N]           -1 or NaN: unlabelled
+///     labels.npy       [N]           of options.label_type; -1 or NaN: unlabelled
 ///     train_mask.npy, val_mask.npy, test_mask.npy   [N], 0 or 1
 ///     edge_weight.npy  [E]           optional; integers must be exact as real
 /// of any type that NpyFile reads. num_classes is the largest label + 1. `options.partition` is used for what

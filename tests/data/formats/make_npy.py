@@ -52,3 +52,11 @@ unlabelled = np.isin(v, [1, 5, 11])
 save("labels.missing", np.where(unlabelled, np.nan, v % 3))
 for k, name in enumerate(("train_mask", "val_mask", "test_mask")):
     save(f"{name}.labelled", (v // 4 == k) & ~unlabelled)
+
+# Labels that are no classes: numbers with a fraction, rows of 0 and 1 (-1: missing), one-hot rows.
+save("labels.values", np.where(unlabelled, np.nan, v / 8).astype(np.float32))
+several = np.stack([v % 2, v % 3 == 0, v < 6], 1).astype(np.int8)
+several[unlabelled] = -1
+several[2, 1] = -1
+save("labels.several", several)
+save("labels.one_hot", (v[:, None] % 3 == np.arange(3)).astype(np.uint8))

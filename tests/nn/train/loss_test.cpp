@@ -7,6 +7,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/train/loss.hpp>
+#include <sar/nn/train/masked_loss.hpp>
 
 #include <doctest/doctest.h>
 
@@ -161,6 +162,110 @@ TEST_CASE("a rank without masked rows still sends a gradient of zeros: those beh
   tape.backward(cross_entropy(x, labels, mask, world));
   REQUIRE(x.grad().defined());
   CHECK(x.grad().data()[1] == doctest::Approx(first ? -1.0 / 3 : 0));
+}
+
+TEST_CASE("cross_entropy with class weights and label smoothing: torch's values") {
+  const Communicator world = Communicator::world();
+  for (const std::string name : {"cross_entropy_weights", "cross_entropy_smoothing", "cross_entropy_both"}) {
+    const Case golden("metrics/" + name);
+    const Tensor logits = golden.tensor("logits");
+    const auto labels = golden.indices("labels");
+    const auto mask = golden.mask("mask");
+    const std::vector<double> weights = golden.values("weights");
+    const CrossEntropyOptions options{.class_weights = weights,
+                                      .label_smoothing = golden.values("smoothing")[0]};
+    for (const PartitionBook& book : row_splits(logits.num_rows(), world.size())) {
+      CAPTURE(name);
+      const int rank = world.rank();
+      Variable x(my_rows(logits, book, rank), true);
+      Tape tape;
+      const Variable loss =
+          cross_entropy(x, my_part(labels, book, rank), my_part(mask, book, rank), world, options);
+      CHECK(relative_error(loss.value(), golden.values("out")) < tolerance());
+      tape.backward(loss);
+      CHECK(error_of_rows(x.grad(), golden.tensor("grad_logits"), book.begin(rank)) < tolerance());
+    }
+  }
+}
+
+TEST_CASE("weighted cross entropy and masked losses: finite differences") {
+  const Communicator self = Communicator::self();
+  const std::vector<std::int64_t> labels{0, 2, -1, 1, 2};
+  const std::vector<std::uint8_t> mask{1, 1, 1, 0, 1};
+  const std::vector<double> weights{0.5, 0, 2};
+  const Variable x(random_values({5, 3}, 2), true);
+  CHECK_NOTHROW(gradcheck(
+      [&](const auto& in) {
+        return cross_entropy(in[0], labels, mask, self,
+                             CrossEntropyOptions{.class_weights = weights, .label_smoothing = 0.3});
+      },
+      {x}));
+  Tensor target = Tensor::from({5, 3}, {0, 1, 1, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 1});
+  target.row(1)[1] = target.row(4)[0] = std::numeric_limits<real>::quiet_NaN();
+  CHECK_NOTHROW(gradcheck([&](const auto& in) { return bce_with_logits(in[0], target, mask, self); }, {x}));
+  CHECK_NOTHROW(gradcheck([&](const auto& in) { return mse(in[0], target, mask, self); }, {x}));
+  CHECK_NOTHROW(gradcheck([&](const auto& in) { return l1(in[0], target, mask, self); }, {x}));
+}
+
+TEST_CASE("masked losses are those of the labelled elements alone, whichever ranks have them") {
+  const Communicator world = Communicator::world(), self = Communicator::self();
+  const Tensor all = random_values({40, 3}, 5);
+  Tensor wanted = random_values({40, 3}, 6);
+  std::vector<std::uint8_t> mask(40);
+  std::vector<real> x, t;
+  for (Index i = 0; i < 40; ++i) {
+    mask[static_cast<std::size_t>(i)] = i % 3 != 0;
+    for (Index c = 0; c < 3; ++c) {
+      if ((i + c) % 5 == 0) wanted.row(i)[c] = std::numeric_limits<real>::quiet_NaN();
+      if (mask[static_cast<std::size_t>(i)] == 0 || std::isnan(wanted.row(i)[c])) continue;
+      x.push_back(all.row(i)[c]);
+      t.push_back(wanted.row(i)[c]);
+    }
+  }
+  Tensor chosen({std::ssize(x)}), targets({std::ssize(t)});
+  chosen.copy_from(std::span<const real>(x));
+  targets.copy_from(std::span<const real>(t));
+  for (const PartitionBook& book : row_splits(40, world.size())) {
+    const Tensor mine = my_rows(all, book, world.rank()), of = my_rows(wanted, book, world.rank());
+    const auto rows = my_part(mask, book, world.rank());
+    CHECK(mse(mine, of, rows, world).value().item() ==
+          doctest::Approx(mse(chosen, targets, self).value().item()));
+    CHECK(l1(mine, of, rows, world).value().item() ==
+          doctest::Approx(l1(chosen, targets, self).value().item()));
+    CHECK(bce_with_logits(mine, of, rows, world).value().item() ==
+          doctest::Approx(bce_with_logits(chosen, targets, self).value().item()));
+    CHECK(test::thrown_by_all<InputError>(world, [&] {
+            (void)mse(mine, of, std::vector<std::uint8_t>(rows.size(), 0), world);
+          }) == "mse over an empty mask: no element of any rank has a target");
+  }
+}
+
+TEST_CASE("class weights: what is wrong, and balanced ones") {
+  const Communicator world = Communicator::world();
+  const bool last = world.rank() == world.size() - 1;
+  const Tensor logits = Tensor::zeros({3, 2});
+  const std::vector<std::int64_t> labels{0, 1, 1};
+  const std::vector<std::uint8_t> mask{1, 1, 1};
+  const auto text = [&](const std::vector<double>& weights, double smoothing) {
+    return test::thrown_by_all<InputError>(world, [&] {
+      (void)cross_entropy(logits, labels, mask, world,
+                          CrossEntropyOptions{.class_weights = weights, .label_smoothing = smoothing});
+    });
+  };
+  CHECK(text({1}, 0) == "cross_entropy: there are 1 class weights, expected 2, one for each class");
+  CHECK(text({1, -1}, 0) ==
+        "cross_entropy: the weight of class 1 is -1, expected a finite number of 0 or more");
+  CHECK(text({}, 1.5) == "cross_entropy: label_smoothing is 1.5, expected a number from 0 to 1");
+  CHECK(text({0, 0}, 0) ==
+        "cross_entropy: no row in the mask has a label of a class whose weight is above 0");
+  if (world.size() > 1)
+    CHECK(text({1, last ? 2.0 : 1.0}, 0) ==
+          concat("cross_entropy is called with a different class weight on different ranks: ",
+                 "1 on rank 0, 2 on rank ", world.size() - 1));
+  // 2 of class 0 and 1 of class 2 on the last rank only, none of class 1
+  const std::vector<std::int64_t> of_last{0, 0, 2};
+  const std::vector<std::uint8_t> mine(3, last ? 1 : 0);
+  CHECK(balanced_class_weights(of_last, mine, 3, world) == std::vector<double>{0.75, 0, 1.5});
 }
 
 TEST_CASE("accuracy counts over all ranks") {

@@ -1,4 +1,5 @@
 #include "graph/data/dataset_files.hpp"
+#include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/npy.hpp>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -123,6 +125,58 @@ TEST_CASE("features of every type") {
     const NodeData data = load_dataset(comm, directory.path(), {.partition = PartitionMethod::random});
     CHECK(gather_graph(comm, data).features == original.features);
   }
+}
+
+TEST_CASE("labels that are no classes") {
+  const Communicator comm = Communicator::world();
+  const std::string data = SAR_TEST_DATA "/formats/npy/";
+  const auto load = [&](const std::string& labels, LabelType type) {
+    const TemporaryDirectory directory(comm);
+    namespace fs = std::filesystem;
+    if (comm.rank() == 0) {
+      for (const char* name : {"edge_index", "features", "train_mask", "val_mask", "test_mask"})
+        fs::copy_file(data + name + ".npy", concat(directory.path(), "/", name, ".npy"));
+      fs::copy_file(data + labels, directory.path() + "/labels.npy");
+    }
+    comm.barrier();
+    return load_dataset(comm, directory.path(), {.label_type = type});
+  };
+  const auto is_unlabelled = [](Index v) { return v == 1 || v == 5 || v == 11; };
+  const NodeData values = load("labels.values.npy", LabelType::automatic);
+  CHECK(values.label_type == LabelType::values);
+  CHECK(values.num_outputs() == 1);
+  const NodeData several = load("labels.several.npy", LabelType::automatic);
+  CHECK(several.label_type == LabelType::binary);
+  CHECK(several.num_outputs() == 3);
+  for (std::size_t i = 0; i < values.original_ids.size(); ++i) {
+    const Index v = values.original_ids[i], row = static_cast<Index>(i);
+    CHECK(values.labels[i] == (is_unlabelled(v) ? -1 : 0));
+    CHECK(several.labels[i] == (is_unlabelled(v) ? -1 : 0));
+    if (is_unlabelled(v)) {
+      CHECK(std::isnan(values.targets.row(row)[0]));
+      continue;
+    }
+    CHECK(values.targets.row(row)[0] == static_cast<real>(v) / 8);
+    CHECK(several.targets.row(row)[0] == v % 2);
+    CHECK(std::isnan(several.targets.row(row)[1]) == (v == 2));
+    CHECK(several.targets.row(row)[2] == (v < 6 ? 1 : 0));
+  }
+  const NodeData classes = load("labels.one_hot.npy", LabelType::classes);
+  CHECK(classes.num_classes == 3);
+  for (std::size_t i = 0; i < classes.original_ids.size(); ++i)
+    CHECK(classes.labels[i] == classes.original_ids[i] % 3);
+  CHECK(load("labels.npy", LabelType::automatic).label_type == LabelType::classes);
+  CHECK(load("labels.float32.npy", LabelType::automatic).label_type == LabelType::classes);
+  CHECK(load("labels.npy", LabelType::values).num_outputs() == 1);
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          (void)load("labels.one_hot.npy", LabelType::automatic);
+        }).find("may be one class or several labels a node, expected to be told") != std::string::npos);
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          (void)load("features.int64.npy", LabelType::automatic);
+        }).find("rows of 5 whole numbers, and not only 0 and 1, expected to be told") != std::string::npos);
+  CHECK(load("features.npy", LabelType::automatic).num_outputs() == 5);
+  CHECK_THROWS_AS(load("labels.values.npy", LabelType::binary), InputError);
+  CHECK_THROWS_AS(load("labels.values.npy", LabelType::classes), InputError);
 }
 
 TEST_CASE("NumPy's files in every order, byte order and type are the same dataset") {

@@ -1,0 +1,39 @@
+/// The mean of the terms of a loss over all ranks. For implementation files.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/rows/loss.hpp>
+#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/threads/parallel.hpp>
+
+#include <array>
+#include <span>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Returns the sums over all ranks of what `local` returns. `call` must be the same on all ranks.
+inline SumAndCount sum_over_ranks(const Communicator& comm, const CollectiveCall& call,
+                                  FunctionRef<SumAndCount()> local) {
+  const SumAndCount mine = local();
+  std::array<double, 2> totals{mine.sum, mine.count};
+  const CallScope compared(comm, call);
+  comm.all_reduce(std::span<double>(totals));
+  return {totals[0], totals[1]};
+}
+
+struct MeanLoss {
+  Tensor value;  // [1]
+  double count = 0;
+};
+
+/// Returns the mean over all ranks of the terms that `local` sums. If there are no terms, the error message
+/// is the loss's name followed by `nothing`.
+inline MeanLoss mean_over_ranks(const Communicator& comm, const CollectiveCall& call,
+                                FunctionRef<SumAndCount()> local, const char* nothing = " of no elements") {
+  const SumAndCount total = sum_over_ranks(comm, call, local);
+  require<InputError>(total.count > 0, call.operation(), nothing);
+  return {Tensor::full({1}, static_cast<real>(total.sum / total.count)), total.count};
+}
+
+}}  // namespace sar

@@ -1,0 +1,246 @@
+// ROC-AUC and average precision sort the scores of one column at a time over the ranks: O(n log n) time for
+// each column, 24 bytes a row. F1 counts true and false predictions: O(n C) time, 24 bytes for each class.
+#include <sar/nn/train/binary_metrics.hpp>
+#include <sar/nn/train/metrics.hpp>
+#include <sar/nn/train/row_labels.hpp>
+#include <sar/nn/train/score_keys.hpp>
+
+#include <algorithm>
+#include <limits>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+constexpr const char* in_classes = "number of classes";
+constexpr const char* in_columns = "number of columns";
+
+using BinaryMetric = double (*)(const ScoreKeys&, const Communicator&);
+
+/// The logarithm of the softmax of each class of a row, which has the order of the probability also near 1:
+/// z_c - max(z) - log1p(sum of the others' exp(z_j - max(z))).
+class LogSoftmaxRow {
+ public:
+  explicit LogSoftmaxRow(std::span<const real> z) : z_(z) {
+    const auto largest = std::ranges::max_element(z);
+    double others = 0;
+    for (auto other = z.begin(); other != z.end(); ++other)
+      if (other != largest) others += std::exp(static_cast<double>(*other) - static_cast<double>(*largest));
+    shift_ = static_cast<double>(*largest);
+    log_sum_ = std::log1p(others);
+  }
+  double operator[](Index c) const { return static_cast<double>(z_[c]) - shift_ - log_sum_; }
+
+ private:
+  std::span<const real> z_;
+  double shift_ = 0, log_sum_ = 0;
+};
+
+double finite_score(double score, const char* name, Index row) {
+  require<InputError>(!std::isnan(score), name, ": a logit of row ", row, " is NaN");
+  return score;
+}
+
+/// `keys(c)` returns this rank's scores of column c, one of those that have positives and negatives.
+double mean_over_columns(Index first, std::span<const std::int64_t> positives,
+                         std::span<const std::int64_t> negatives, FunctionRef<ScoreKeys(Index)> keys,
+                         BinaryMetric metric, const Communicator& comm) {
+  double sum = 0;
+  Index count = 0;
+  for (Index c = first; c < std::ssize(positives); ++c) {
+    if (positives[c] == 0 || negatives[c] == 0) continue;
+    sum += metric(keys(c), comm);
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : undefined;
+}
+
+double of_classes(const char* name, BinaryMetric metric, const Tensor& logits,
+                  std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
+                  const Communicator& comm) {
+  return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall(name).equal(in_classes, logits.shape()));
+    require_rows(logits, labels, mask);
+    const Index width = logits.row_size();
+    const Array<std::int32_t> targets = targets_of(labels, mask, width);
+    Array<std::int64_t> positives(static_cast<std::size_t>(width), 0), negatives = positives;
+    for (const std::int32_t target : targets)
+      if (target >= 0) ++positives[target];
+    comm.all_reduce(std::span<std::int64_t>(positives));
+    std::int64_t all = 0;
+    for (const std::int64_t count : positives) all += count;
+    for (Index c = 0; c < width; ++c) negatives[c] = all - positives[c];
+    Array<LogSoftmaxRow> rows;
+    for (Index i = 0; i < logits.num_rows() && width > 2; ++i)
+      rows.emplace_back(std::span(logits.row(i), static_cast<std::size_t>(width)));
+    const auto keys = [&](Index c) {
+      ScoreKeys of;
+      for (Index i = 0; i < logits.num_rows(); ++i) {
+        if (targets[i] < 0) continue;
+        const real* z = logits.row(i);
+        const double score = width > 2 ? rows[i][c] : static_cast<double>(z[1]) - static_cast<double>(z[0]);
+        (targets[i] == c ? of.positives : of.negatives).push_back(score_key(finite_score(score, name, i)));
+      }
+      return of;
+    };
+    return mean_over_columns(width == 2 ? 1 : 0, positives, negatives, keys, metric, comm);
+  });
+}
+
+/// Whether a labelled target is 1. InputError unless it is 0 or 1.
+bool is_positive(const char* name, const Tensor& targets, Index row, Index column) {
+  const real target = targets.row(row)[column];
+  require<InputError>(target == 0 || target == 1, name, ": the target of row ", row, ", column ", column,
+                      " is ", target, ", expected 0, 1 or NaN (unlabelled)");
+  return target == 1;
+}
+
+double of_columns(const char* name, BinaryMetric metric, const Tensor& scores, const Tensor& targets,
+                  std::span<const std::uint8_t> mask, const Communicator& comm) {
+  return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall(name).equal(in_columns, scores.shape()));
+    require_target_rows(name, scores, targets, mask);
+    const Index width = scores.row_size();
+    Array<std::int64_t> counts(static_cast<std::size_t>(2 * width), 0);  // positives, then negatives
+    for (Index i = 0; i < scores.num_rows(); ++i)
+      for (Index c = 0; c < width; ++c)
+        if (is_labelled(mask, targets, i, c)) ++counts[is_positive(name, targets, i, c) ? c : width + c];
+    comm.all_reduce(std::span<std::int64_t>(counts));
+    const auto keys = [&](Index c) {
+      ScoreKeys of;
+      for (Index i = 0; i < scores.num_rows(); ++i)
+        if (is_labelled(mask, targets, i, c))
+          (targets.row(i)[c] == 1 ? of.positives : of.negatives)
+              .push_back(score_key(finite_score(static_cast<double>(scores.row(i)[c]), name, i)));
+      return of;
+    };
+    const std::span<const std::int64_t> all(counts);
+    return mean_over_columns(0, all.first(static_cast<std::size_t>(width)),
+                             all.subspan(static_cast<std::size_t>(width)), keys, metric, comm);
+  });
+}
+
+/// Numbers of true positives, false positives and false negatives of each class or column.
+class Outcomes {
+ public:
+  explicit Outcomes(Index width) : width_(width), counts_(static_cast<std::size_t>(3 * width), 0) {}
+  void true_positive(Index c) { ++counts_[c]; }
+  void false_positive(Index c) { ++counts_[width_ + c]; }
+  void false_negative(Index c) { ++counts_[2 * width_ + c]; }
+  void add_ranks(const Communicator& comm) { comm.all_reduce(std::span<std::int64_t>(counts_)); }
+
+  [[nodiscard]] double f1(Index c) const {
+    return f1_of(counts_[c], counts_[width_ + c] + counts_[2 * width_ + c]);
+  }
+  [[nodiscard]] bool occurs(Index c) const {
+    return counts_[c] + counts_[width_ + c] + counts_[2 * width_ + c] > 0;
+  }
+  [[nodiscard]] double micro() const {
+    std::int64_t correct = 0, wrong = 0;
+    for (Index c = 0; c < width_; ++c) correct += counts_[c];
+    for (Index c = width_; c < 3 * width_; ++c) wrong += counts_[c];
+    return f1_of(correct, wrong);
+  }
+
+ private:
+  static double f1_of(std::int64_t correct, std::int64_t wrong) {
+    const double all = 2 * static_cast<double>(correct) + static_cast<double>(wrong);
+    return all == 0 ? 0 : 2 * static_cast<double>(correct) / all;
+  }
+  Index width_;
+  Array<std::int64_t> counts_;
+};
+
+/// The class of the largest logit, -1 for a row with a NaN.
+Index predicted_class(std::span<const real> z) {
+  if (std::ranges::any_of(z, [](real value) { return std::isnan(value); })) return -1;
+  return std::ranges::max_element(z) - z.begin();
+}
+
+}  // namespace
+
+double roc_auc(const Tensor& logits, std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
+               const Communicator& comm) {
+  return of_classes("roc_auc of classes", roc_auc, logits, labels, mask, comm);
+}
+double roc_auc(const Tensor& scores, const Tensor& targets, std::span<const std::uint8_t> mask,
+               const Communicator& comm) {
+  return of_columns("roc_auc of columns", roc_auc, scores, targets, mask, comm);
+}
+
+double average_precision(const Tensor& logits, std::span<const std::int64_t> labels,
+                         std::span<const std::uint8_t> mask, const Communicator& comm) {
+  return of_classes("average_precision of classes", average_precision, logits, labels, mask, comm);
+}
+double average_precision(const Tensor& scores, const Tensor& targets, std::span<const std::uint8_t> mask,
+                         const Communicator& comm) {
+  return of_columns("average_precision of columns", average_precision, scores, targets, mask, comm);
+}
+
+double f1_score(const Tensor& logits, std::span<const std::int64_t> labels,
+                std::span<const std::uint8_t> mask, F1 average, const Communicator& comm) {
+  return comm.agree([&] {
+    CollectiveCall call("f1_score of classes");
+    const CallScope compared(comm, call.equal(in_classes, logits.shape()).equal("average", average));
+    require_rows(logits, labels, mask);
+    const Index width = logits.row_size();
+    require<InputError>(average != F1::binary || width == 2, "f1_score of class 1: there are ", width,
+                        " classes, expected two, or the mean of all classes");
+    const Array<std::int32_t> targets = targets_of(labels, mask, width);
+    Outcomes outcomes(width);
+    for (Index i = 0; i < logits.num_rows(); ++i) {
+      if (targets[i] < 0) continue;
+      const Index predicted = predicted_class({logits.row(i), static_cast<std::size_t>(width)});
+      if (predicted == targets[i]) {
+        outcomes.true_positive(predicted);
+        continue;
+      }
+      outcomes.false_negative(targets[i]);
+      if (predicted >= 0) outcomes.false_positive(predicted);
+    }
+    outcomes.add_ranks(comm);
+    double sum = 0;
+    Index count = 0;
+    for (Index c = 0; c < width; ++c)
+      if (outcomes.occurs(c)) sum += outcomes.f1(c), ++count;
+    if (count == 0) return undefined;
+    if (average == F1::binary) return outcomes.f1(1);
+    return average == F1::micro ? outcomes.micro() : sum / static_cast<double>(count);
+  });
+}
+
+double f1_score(const Tensor& scores, const Tensor& targets, std::span<const std::uint8_t> mask, F1 average,
+                const Communicator& comm) {
+  constexpr const char* name = "f1_score of columns";
+  return comm.agree([&] {
+    CollectiveCall call(name);
+    const CallScope compared(comm, call.equal(in_columns, scores.shape()).equal("average", average));
+    require_target_rows(name, scores, targets, mask);
+    const Index width = scores.row_size();
+    require<InputError>(average != F1::binary || width == 1, name, ": there are ", width,
+                        ", expected one for F1::binary");
+    Outcomes outcomes(width);
+    Array<std::int64_t> labelled(static_cast<std::size_t>(width), 0);
+    for (Index i = 0; i < scores.num_rows(); ++i)
+      for (Index c = 0; c < width; ++c) {
+        if (!is_labelled(mask, targets, i, c)) continue;
+        ++labelled[c];
+        const bool predicted = scores.row(i)[c] > 0;
+        if (is_positive(name, targets, i, c)) {
+          predicted ? outcomes.true_positive(c) : outcomes.false_negative(c);
+        } else if (predicted) {
+          outcomes.false_positive(c);
+        }
+      }
+    outcomes.add_ranks(comm);
+    comm.all_reduce(std::span<std::int64_t>(labelled));
+    double sum = 0;
+    Index count = 0;
+    for (Index c = 0; c < width; ++c)
+      if (labelled[c] > 0) sum += outcomes.f1(c), ++count;
+    if (count == 0) return undefined;
+    return average == F1::micro ? outcomes.micro() : sum / static_cast<double>(count);
+  });
+}
+
+}}  // namespace sar

@@ -1,0 +1,52 @@
+/// Which rows losses and metrics count: those in the mask that have a label. For implementation files.
+#pragma once
+
+#include <sar/core/error.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/tensor/tensor.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Throws ShapeError unless there are a label and an element of the mask for each row of logits [n, C].
+inline void require_rows(const Tensor& logits, std::span<const std::int64_t> labels,
+                         std::span<const std::uint8_t> mask) {
+  require<ShapeError>(logits.shape().dims() == 2, "logits have shape ", logits.shape(),
+                      ", expected [rows, classes]");
+  require<ShapeError>(std::ssize(labels) == logits.num_rows() && mask.size() == labels.size(), "logits have ",
+                      logits.num_rows(), " rows, but there are ", labels.size(), " labels and a mask of ",
+                      mask.size());
+}
+
+/// Returns the label of each row, or -1 outside the mask and for an unlabelled row.
+inline Array<std::int32_t> targets_of(std::span<const std::int64_t> labels,
+                                      std::span<const std::uint8_t> mask, Index classes) {
+  Array<std::int32_t> targets(labels.size());
+  for (Index i = 0; i < std::ssize(labels); ++i) {
+    require<InputError>(mask[i] == 0 || (labels[i] >= -1 && labels[i] < classes), "label ", labels[i],
+                        " of row ", i, ", which is in the mask, is not one of the ", classes,
+                        " classes, and not -1 (unlabelled)");
+    targets[i] = mask[i] != 0 ? static_cast<std::int32_t>(labels[i]) : -1;
+  }
+  return targets;
+}
+
+/// Throws ShapeError unless scores and targets have the same shape [n, T] and the mask has n elements.
+inline void require_target_rows(const char* name, const Tensor& scores, const Tensor& targets,
+                                std::span<const std::uint8_t> mask) {
+  require<ShapeError>(scores.shape().dims() == 2 && scores.shape() == targets.shape(), name,
+                      ": predictions have shape ", scores.shape(), ", targets ", targets.shape(),
+                      ", expected the same shape [rows, columns]");
+  require<ShapeError>(std::ssize(mask) == scores.num_rows(), name, ": predictions have ", scores.num_rows(),
+                      " rows and the mask ", mask.size());
+}
+
+/// Returns whether an element counts: its row is in the mask, and its target is not NaN.
+inline bool is_labelled(std::span<const std::uint8_t> mask, const Tensor& targets, Index row, Index column) {
+  return mask[row] != 0 && !std::isnan(targets.row(row)[column]);
+}
+
+}}  // namespace sar

@@ -1,0 +1,148 @@
+#include "train_run.hpp"
+
+#include "program.hpp"
+#include "train_checkpoint.hpp"
+#include "train_edge_steps.hpp"
+#include "train_gcn_norm.hpp"
+#include "train_log.hpp"
+#include "train_node_steps.hpp"
+#include "train_optimizer.hpp"
+#include "train_predict.hpp"
+
+#include <sar/core/files/file.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sar::tools {
+namespace {
+
+/// Loads the initial weights; rank 0 prints which names it recognized, and what they say about the graph.
+/// Collective.
+void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const TrainOptions& o,
+          const ModelDescription& given) {
+  const Communicator& comm = loaded.graph.comm();
+  if (const std::string checkpoint = find_checkpoint(comm, o.init_weights); !checkpoint.empty()) {
+    load_model_of_checkpoint(comm, checkpoint, model);
+    if (comm.rank() == 0) std::cout << printable("initial weights: the model of " + checkpoint) << std::endl;
+    return;
+  }
+  std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
+  const std::vector<std::string> notes = graph_notes(loaded.graph, weights, given, o.model);
+  lines.insert(lines.end(), notes.begin(), notes.end());
+  if (comm.rank() != 0) return;
+  for (const std::string& line : lines)
+    std::cout << printable(concat(o.init_weights, ": ", line)) << std::endl;
+}
+
+/// Collective.
+std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
+  // otherwise the graph changes twice an epoch, or with every batch, or the features change, or they are
+  // sparse and multiplied before they are aggregated
+  const bool cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0) &&
+                      !g.input->has_learnable_rows() && !g.input->has_parameters() && !g.input->is_sparse();
+  keep_gcn_norm(g.graph, g.model);
+  if (o.task.type != TaskType::node)
+    return std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.edges,
+                                       g.gen);
+  auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.gen);
+  steps->predict_types(g.node_types);
+  return steps;
+}
+
+/// Loads the weights that the run starts with. Collective.
+void begin_weights(const TrainingGraph& loaded, WeightFile& weights, Module& model, const TrainOptions& o,
+                   const ModelDescription& given, bool resumed) {
+  const Communicator& comm = loaded.graph.comm();
+  require<InputError>(o.epochs > 0 || o.predict.empty() || resumed || !o.init_weights.empty(), o.predict,
+                      ": there are no weights to predict with, expected --init-weights, or --resume",
+                      " and a checkpoint, with --epochs 0");
+  if (!o.init_weights.empty() && !resumed) load(loaded, weights, model, o, given);
+  if (!o.init_weights.empty() && resumed && !o.save_weights.empty() &&
+      find_checkpoint(comm, o.init_weights).empty())
+    weights.recognise(comm, o.init_weights, o.weight_names);
+}
+
+/// Returns the description of the network, if it is the whole model.
+std::map<std::string, std::string> metadata_of_weights(const Module& model) {
+  const auto* network = dynamic_cast<const NodeClassifier*>(&model);
+  return network != nullptr ? network->metadata() : std::map<std::string, std::string>();
+}
+
+/// Trains one epoch and evaluates it. Collective.
+Epoch train_epoch(Steps& steps, const TrainOptions& o, int epoch, EpochProgress from, Optimizer& optimizer,
+                  LRScheduler* schedule, const Communicator& comm, Heartbeat& heartbeat,
+                  FunctionRef<void(const EpochProgress&)> batch_done) {
+  const std::string name =
+      concat(o.has_several_runs() ? name_of_run(o) + ", " : "", "epoch ", epoch, "/", o.epochs);
+  heartbeat.phase(name);
+  EpochTimer timer(comm);
+  Epoch result{.epoch = epoch};
+  result.lr = optimizer.lr();
+  steps.epoch(optimizer, result, timer, from, [&](const EpochProgress& now, Index batches) {
+    heartbeat.phase(concat(name, ", batch ", now.batch, "/", batches, ", loss ",
+                           now.loss_sum / static_cast<double>(std::max<Index>(now.seeds, 1))));
+    if (now.batch < batches) batch_done(now);
+  });
+  if (is_evaluated(o, epoch)) {
+    const HaloStep halo_step(o.seed, 0);
+    result.scores = steps.evaluate();
+  }
+  if (schedule != nullptr) schedule->step(result.loss);
+  timer.finish(result);
+  return result;
+}
+
+}  // namespace
+
+void check_outputs(const Communicator& comm, const TrainOptions& o) {
+  comm.agree([&] {
+    if (comm.rank() == 0 && !o.save_weights.empty()) check_writable(o.save_weights);
+  });
+  prepare_predictions(comm, o);
+}
+
+RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDescription& given,
+                    Heartbeat& heartbeat) {
+  const Communicator& comm = loaded.graph.comm();
+  const std::unique_ptr<Steps> steps = make_steps(loaded, o);
+  Module& model = steps->model();
+  const auto optimizer = make_optimizer(o, model);
+  const auto schedule = make_schedule(o, *optimizer);
+  Progress progress(o, model);
+  Checkpoints checkpoints(comm, o, loaded.graph, *loaded.input, progress);
+  const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
+  const bool resumed = !checkpoints.resumed_from().empty();
+  WeightFile weights(model);
+  const std::map<std::string, std::string> metadata = metadata_of_weights(model);
+  begin_weights(loaded, weights, model, o, given, resumed);
+  Log log(comm, o, start.epoch, resumed);
+  if (o.run.number == 0) log.start(loaded, o, steps->description());
+  EpochProgress from = EpochProgress::from_checkpoint(start.extra, checkpoints.resumed_from());
+
+  for (int epoch = start.epoch + 1; !progress.is_done(); ++epoch) {
+    const Epoch result = train_epoch(*steps, o, epoch, std::exchange(from, {}), *optimizer, schedule.get(),
+                                     comm, heartbeat, [&](const EpochProgress& now) {
+                                       checkpoints.batch_done(epoch, now, model, *optimizer, schedule.get());
+                                     });
+    progress.add(result);
+    log.epoch(result, progress.result());
+    checkpoints.epoch_done(epoch, model, *optimizer, schedule.get());
+  }
+  heartbeat.phase("writing the results");
+  progress.restore_best_weights();
+  if (!o.save_weights.empty()) weights.save(comm, o.save_weights, metadata);
+  const HaloStep halo_step(o.seed, 0);
+  steps->predict();
+  log.summary(loaded, progress.result());
+  return progress.result();
+}
+
+}  // namespace sar::tools
