@@ -1,10 +1,10 @@
-// sparse_matmul: a row of the result is a sum of rows of b, in the order of the stored columns. Up to four
+// sparse_matmul: a row of the result is a sum of rows of b, in the order of the stored columns. Up to eight
 // vectors of its columns stay in registers; rows of b are prefetched some stored values ahead.
 //
 // sparse_matmul_tn: a part of the rows of x adds to its own sum [k, m], row after row, and the parts are
-// added in order, in double precision. Where there are few parts, tasks take ranges of columns of x, which a
-// binary search finds in each row. A sum has the same terms in the same order for any ranges. Ranges of about
-// equal work come from a sample of the stored columns.
+// added in order, in double precision. Where there are few parts, tasks take ranges of columns of x, which
+// each finds in each row. A sum has the same terms in the same order for any ranges, so their number may
+// depend on that of the threads. Ranges of about equal work come from a sample of the stored columns.
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/products/sparse_product.hpp>
@@ -17,9 +17,33 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include <sar/core/isa/isa_begin.hpp>
+
+namespace {
+
+/// visit(constant width, j): columns j .. j + width - 1, for all of m columns, up to eight vectors at a time.
+template <class Visit>
+void for_wide_columns(Index m, const Visit& visit) {
+  constexpr Index widest = 8 * lanes::vector_lanes;
+  Index j = 0;
+  for (; m - j >= widest; j += widest) visit(std::integral_constant<Index, widest>(), j);
+  lanes::for_columns(m - j, [&](auto width, Index at) { visit(width, j + at); });
+}
+
+/// Returns the first of sorted columns that is not below `bound`. In a short list, all are compared, several
+/// at once, which takes less time than the wrong predictions of a search.
+const std::int32_t* first_not_below(const std::int32_t* from, const std::int32_t* to, std::int32_t bound) {
+  constexpr Index most_compared = 64;
+  if (to - from > most_compared) return std::lower_bound(from, to, bound);
+  std::int32_t below = 0;
+  for (const std::int32_t* column = from; column < to; ++column) below += *column < bound ? 1 : 0;
+  return from + below;
+}
+
+}  // namespace
 
 /// out[i] = start[i] + sum over the stored columns c of row i of value b[c], for rows [first, last), where
 /// row i of `start` is at start + i * stride; null: 0.
@@ -34,7 +58,7 @@ void sum_sparse_rows(const SparseMatrix& x, Index first, Index last, const Tenso
   const Index end = offsets[last];
   for (Index i = first; i < last; ++i) {
     const real* const before = start == nullptr ? nullptr : start + i * stride;
-    lanes::for_columns(m, [&](auto width, Index j) {
+    for_wide_columns(m, [&](auto width, Index j) {
       using Tile = lanes::Tile<1, decltype(width)::value>;
       Tile sum = before == nullptr ? Tile{} : Tile::from(before + j);
       for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
@@ -57,11 +81,11 @@ void add_outer_products(const SparseMatrix& x, Index first, Index last, std::int
   for (Index i = first; i < last; ++i) {
     const std::int32_t *from = columns + offsets[i], *to = columns + offsets[i + 1];
     if (!all) {
-      from = std::lower_bound(from, to, begin);
-      to = std::lower_bound(from, to, end);
+      from = first_not_below(from, to, begin);
+      to = first_not_below(from, to, end);
     }
     if (from == to) continue;
-    lanes::for_columns(m, [&](auto width, Index j) {
+    for_wide_columns(m, [&](auto width, Index j) {
       using Tile = lanes::Tile<1, decltype(width)::value>;
       const Tile row = Tile::from(g.row(i) + j);
       for (const std::int32_t* column = from; column < to; ++column) {
@@ -126,7 +150,8 @@ SparseSumPlan plan_sum(const SparseMatrix& x, Index m) {
   SparseSumPlan plan{.part_rows = std::max<Index>((n + parts - 1) / parts, 1), .parts = parts, .ranges = {0}};
   // fewer values of a row in a range than this, and the searches take longer than the sums
   const Index by_search = std::max<Index>(stored / (4 * std::max<Index>(n, 1)), 1);
-  const Index ranges = std::min(std::max<Index>(tasks / parts, 1), by_search);
+  const Index by_threads = num_threads() == 1 ? 1 : 2 * num_threads();
+  const Index ranges = std::min({std::max<Index>(tasks / parts, 1), by_search, by_threads});
   Array<std::int32_t> sample;
   for (Index i = 0, count = std::min(stored, max_sample); ranges > 1 && i < count; ++i)
     sample.push_back(x.columns()[i * stored / count]);

@@ -48,29 +48,37 @@ void draw_bits(const DropoutDraw& draw, std::span<const Index> row_ids, Index ro
 }
 
 /// out = value * factor for the stored values of rows [first, last): the draws of 4 * lanes values at a time.
+/// Value i of them is drawn in lane i % lanes of vector i / lanes; its words come where that lane's block
+/// does.
 void drop_stored_values(const DropoutDraw& draw, const SparseMatrix& x, std::span<const Index> row_ids,
                         Index first, Index last, real* out) {
   constexpr Index lanes = drawn_rows::lanes, at_once = 4 * lanes;
+  Index place[at_once];  // of the block of value i
+  for (Index i = 0; i < at_once; ++i)
+    place[i / lanes * lanes + static_cast<Index>(drawn_rows::lane_of(i % lanes))] = i;
+  const real factors[] = {draw.keep_scale, 0};  // a table, because a branch would be taken at random
+  const Index* const offsets = x.row_offsets().data();
+  const std::int32_t* const columns = x.columns().data();
+  const real* const values = x.values().data();
   std::uint64_t ids[at_once] = {}, blocks[at_once] = {};
   std::uint32_t words[4 * at_once];
-  const std::span<const Index> offsets = x.row_offsets();
-  const std::span<const std::int32_t> columns = x.columns();
   Index row = first;
   for (Index k = offsets[first]; k < offsets[last]; k += at_once) {
     const Index count = std::min(at_once, offsets[last] - k);
-    for (Index i = 0; i < count; ++i) {
+    for (Index i = 0; i < count;) {
       while (offsets[row + 1] <= k + i) ++row;
-      const Index lane = i / lanes * lanes + static_cast<Index>(drawn_rows::lane_of(i % lanes));
-      ids[lane] = static_cast<std::uint64_t>(row_ids[row]);
-      blocks[lane] = static_cast<std::uint64_t>(columns[k + i]) / 4;
+      const auto id = static_cast<std::uint64_t>(row_ids[row]);
+      for (const Index end = std::min(count, offsets[row + 1] - k); i < end; ++i) ids[i] = id;
     }
+    for (Index i = 0; i < count; ++i) blocks[i] = static_cast<std::uint32_t>(columns[k + i]) / 4;
     drawn_rows::Words of_ids[4], of_blocks[4];
     std::memcpy(of_ids, ids, sizeof ids);
     std::memcpy(of_blocks, blocks, sizeof blocks);
     drawn_rows::philox_blocks(of_ids, of_blocks, draw.key, words);
-    for (Index i = 0; i < count; ++i)
-      out[k + i] = x.values()[k + i] *
-                   (words[4 * i + columns[k + i] % 4] < draw.threshold ? real{0} : draw.keep_scale);
+    for (Index i = 0; i < count; ++i) {
+      const bool dropped = words[4 * place[i] + columns[k + i] % 4] < draw.threshold;
+      out[k + i] = values[k + i] * factors[dropped ? 1 : 0];
+    }
   }
 }
 
@@ -108,10 +116,19 @@ void apply_draws_to_relu(const DropoutDraw& draw, std::span<const Index> row_ids
 
 /// to (+)= scale * grad where y > 0
 void pass_positive(const real* y, real scale, Index n, const real* grad, real* to, bool accumulate) {
+  // the product is computed for all elements: then the choice is no branch
   if (accumulate) {
-    for (Index i = 0; i < n; ++i) to[i] += y[i] > 0 ? scale * grad[i] : real{0};
+    SAR_INDEPENDENT_ITERATIONS
+    for (Index i = 0; i < n; ++i) {
+      const real scaled = scale * grad[i];
+      to[i] += y[i] > 0 ? scaled : real{0};
+    }
   } else {
-    for (Index i = 0; i < n; ++i) to[i] = y[i] > 0 ? scale * grad[i] : real{0};
+    SAR_INDEPENDENT_ITERATIONS
+    for (Index i = 0; i < n; ++i) {
+      const real scaled = scale * grad[i];
+      to[i] = y[i] > 0 ? scaled : real{0};
+    }
   }
 }
 

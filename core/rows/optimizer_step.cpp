@@ -2,6 +2,7 @@
 // Bytes moved per element (float): SGD reads 8 and writes 4 (12 and 8 with momentum), Adam reads 16 and
 // writes 12, Adagrad reads 12 and writes 8.
 #include <sar/core/rows/optimizer_step.hpp>
+#include <sar/core/simd/independent_iterations.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <cmath>
@@ -11,6 +12,17 @@
 namespace {
 
 constexpr Index grain = 1 << 14;
+
+/// A step of n elements. Coefficients are copied, so that they stay in registers.
+void adam_block(Index n, const real* gradient, const AdamCoefficients c, real* p, real* m, real* v) {
+  SAR_INDEPENDENT_ITERATIONS
+  for (Index i = 0; i < n; ++i) {
+    const real g = gradient[i] + c.decay * p[i];
+    m[i] = c.beta1 * m[i] + c.rest1 * g;
+    v[i] = c.beta2 * v[i] + c.rest2 * g * g;
+    p[i] = c.keep * p[i] - c.rate * m[i] / (std::sqrt(v[i]) / c.root_of_correction + c.eps);
+  }
+}
 
 }  // namespace
 
@@ -30,16 +42,9 @@ void sgd_step(Tensor& parameter, const Tensor& gradient, Tensor& buffer, real ra
 
 void adam_step(Tensor& parameter, const Tensor& gradient, Tensor& first, Tensor& second,
                const AdamCoefficients& c) {
-  real* p = parameter.data();
-  real* m = first.data();
-  real* v = second.data();
   parallel_for(gradient.size(), grain, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      const real g = gradient.data()[i] + c.decay * p[i];
-      m[i] = c.beta1 * m[i] + c.rest1 * g;
-      v[i] = c.beta2 * v[i] + c.rest2 * g * g;
-      p[i] = c.keep * p[i] - c.rate * m[i] / (std::sqrt(v[i]) / c.root_of_correction + c.eps);
-    }
+    adam_block(end - begin, gradient.data() + begin, c, parameter.data() + begin, first.data() + begin,
+               second.data() + begin);
   });
 }
 

@@ -66,6 +66,18 @@ for model in sage gcn gat "gat --attn-dropout 0.3" "gatv2 --attn-dropout 0.3" rg
     fail "$model: loss and comm_bytes without and with --mfg: $(cat both)"
 done
 
+# Sparse features give the losses of dense ones, also from a partition directory.
+for model in gcn gin; do
+  for sparse in no yes; do
+    "${run[@]}" "$programs/train" --graph karate --layers 2 --hidden 8 --epochs 4 --dropout 0.5 --model $model --eval-every 0 \
+      --sparse-features $sparse --log log-$sparse.jsonl >out-$sparse 2>err || fail "--sparse-features $sparse ends with $?"
+  done
+  grep -q "34 features (sparse, 2.9 % of the values are not 0)" out-yes || fail "the first lines do not say that features are sparse"
+  grep -q "34 features," out-no || fail "the first lines say that dense features are sparse"
+  paste log-no.jsonl log-yes.jsonl | sed -n 's/.*"loss":\([^,]*\),.*"loss":\([^,]*\),.*/\1 \2/p' |
+    awk '{ if (($1 - $2) ^ 2 > 1e-8 * $1 ^ 2) exit 1; ++n } END { exit n != 4 }' || fail "$model: losses with --sparse-features yes"
+done
+
 # Mini-batches: the losses of one rank on any number, with batch norm and dropout; and a run that goes on within an epoch.
 sampled=("$programs/train" --graph sbm --nodes 600 --classes 4 --degree 8 --sample 4,3 --batch-size 50 --hidden 16 --epochs 3 --dropout 0.3
   --batch-norm --partition random)
