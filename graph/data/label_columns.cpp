@@ -27,10 +27,6 @@ struct LabelField {
     return std::span<const double>(values).subspan(static_cast<std::size_t>(i * width()),
                                                    static_cast<std::size_t>(width()));
   }
-  [[nodiscard]] std::string name_of(Index i, Index c) const {
-    const std::string node = concat(place, ": the label of node ", ids[i]);
-    return width() > 1 ? concat(node, ", column ", c) : node;
-  }
 };
 
 bool is_missing(double value) {
@@ -84,20 +80,24 @@ LabelType detect_type(const Communicator& comm, const LabelField& field, Index n
 
 /// OGB and pandas turn integers with missing values into floating-point numbers, where NaN means no label.
 Array<std::int64_t> single_classes(const LabelField& field) {
+  const auto refuse = [&](Index i, const auto& value, const std::string& expected) {
+    throw InputError(
+        concat(field.place, ": the label of node ", field.ids[i], " is ", value, ", expected ", expected));
+  };
   Array<std::int64_t> labels;
   if (!is_floating_point(field.column.type)) {
     labels = field.column.to_integers(field.place, field.ids);
   } else {
     for (Index i = 0; i < field.column.num_rows; ++i) {
       const double value = field.values[i];
-      require<InputError>(std::isnan(value) || is_whole(value), field.name_of(i, 0), " is ", value,
-                          ", expected a whole number or NaN for an unlabelled node");
+      if (!std::isnan(value) && !is_whole(value))
+        refuse(i, value, "a whole number or NaN for an unlabelled node");
       labels.push_back(std::isnan(value) ? -1 : static_cast<std::int64_t>(value));
     }
   }
   for (Index i = 0; i < std::ssize(labels); ++i)
-    require<InputError>(-1 <= labels[i] && labels[i] <= max_label, field.name_of(i, 0), " is ", labels[i],
-                        ", expected a class from 0 to ", max_label, " or -1 for an unlabelled node");
+    if (labels[i] < -1 || labels[i] > max_label)
+      refuse(i, labels[i], concat("a class from 0 to ", max_label, " or -1 for an unlabelled node"));
   return labels;
 }
 
@@ -133,10 +133,11 @@ void take_targets(const LabelField& field, NodeData& data) {
       const double value = field.row(i)[c];
       const bool missing = binary ? is_missing(value) : std::isnan(value);
       const real target = missing ? std::numeric_limits<real>::quiet_NaN() : static_cast<real>(value);
-      require<InputError>(missing || (binary ? value == 0 || value == 1 : std::isfinite(target)),
-                          field.name_of(i, c), " is ", value,
-                          binary ? ", expected 0 or 1, or NaN or -1 for a missing label"
-                                 : ", expected a finite number, or NaN for a missing label");
+      if (!missing && !(binary ? value == 0 || value == 1 : std::isfinite(target)))
+        throw InputError(concat(field.place, ": the label of node ", field.ids[i],
+                                field.width() > 1 ? concat(", column ", c) : "", " is ", value,
+                                binary ? ", expected 0 or 1, or NaN or -1 for a missing label"
+                                       : ", expected a finite number, or NaN for a missing label"));
       data.targets.row(i)[c] = target;
       if (!missing) data.labels[i] = 0;
     }

@@ -8,6 +8,7 @@
 #include <sar/nn/train/score_keys.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -18,8 +19,8 @@ struct ScoreRun {
   std::int64_t positives, negatives;
 };
 
+/// Joins the runs of equal keys, which are next to each other.
 void join_equal(Array<ScoreRun>& runs) {
-  std::sort(runs.begin(), runs.end(), [](const ScoreRun& a, const ScoreRun& b) { return a.key < b.key; });
   Index count = 0;
   for (const ScoreRun& run : runs) {
     if (count > 0 && runs[count - 1].key == run.key) {
@@ -32,6 +33,23 @@ void join_equal(Array<ScoreRun>& runs) {
   runs.resize(static_cast<std::size_t>(count));
 }
 
+/// Returns this rank's runs, sorted: the sorted positives and negatives, merged.
+Array<ScoreRun> runs_of(ScoreKeys scores) {
+  std::ranges::sort(scores.positives);
+  std::ranges::sort(scores.negatives);
+  Array<ScoreRun> runs;
+  runs.reserve(scores.positives.size() + scores.negatives.size());
+  auto negative = scores.negatives.begin();
+  for (const ScoreKey key : scores.positives) {
+    for (; negative != scores.negatives.end() && *negative < key; ++negative)
+      runs.push_back({*negative, 0, 1});
+    runs.push_back({key, 1, 0});
+  }
+  for (; negative != scores.negatives.end(); ++negative) runs.push_back({*negative, 0, 1});
+  join_equal(runs);
+  return runs;
+}
+
 /// This rank's part of the sorted runs; parts ascend with the rank.
 struct SortedScores {
   Array<ScoreRun> runs;
@@ -40,15 +58,16 @@ struct SortedScores {
 };
 
 SortedScores sort_scores(const ScoreKeys& scores, const Communicator& comm, const CollectiveCall& call) {
-  Array<ScoreRun> runs;
-  for (const ScoreKey key : scores.positives) runs.push_back({key, 1, 0});
-  for (const ScoreKey key : scores.negatives) runs.push_back({key, 0, 1});
   SortedScores sorted;
   sorted.total = count_scores(std::ssize(scores.positives), std::ssize(scores.negatives), comm, call);
-  join_equal(runs);
-  const auto targets = sort_targets(comm, std::ssize(runs), [&](Index i) { return runs[i].key; });
-  sorted.runs = RowRoute(comm, targets).forward(std::span<const ScoreRun>(runs));
-  join_equal(sorted.runs);
+  sorted.runs = runs_of(scores);
+  if (comm.size() > 1) {
+    const Array<ScoreRun> mine = std::move(sorted.runs);
+    const auto targets = sort_targets(comm, std::ssize(mine), [&](Index i) { return mine[i].key; });
+    sorted.runs = RowRoute(comm, targets).forward(std::span<const ScoreRun>(mine));
+    std::ranges::sort(sorted.runs, {}, &ScoreRun::key);
+    join_equal(sorted.runs);
+  }
   ScoreCounts mine;
   for (const ScoreRun& run : sorted.runs) {
     mine.positives += run.positives;

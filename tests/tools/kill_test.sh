@@ -22,7 +22,7 @@ fail() {
 
 epochs=$((40 + 25 * kills))
 options=(--graph sbm --nodes 300 --classes 3 --degree 5 --features 16 --hidden 128 --batch-norm --dropout 0.3 --lr 0.002 --weight-decay 5e-4
-  --threads 1 --epochs "$epochs")
+  --threads 1 --keep best --epochs "$epochs")
 "$mpirun_sh" "$mpiexec" 1 "$train" "${options[@]}" --log whole.jsonl >out 2>&1 || fail "the training that nobody kills"
 
 # each rank leaves its process number

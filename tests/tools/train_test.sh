@@ -297,7 +297,7 @@ grep -Eq '^ +2 +5 +0 +6 ' out && grep -q '^mean ' out && grep -q '^std ' out || 
 [ "$(wc -l <runs.jsonl)" -eq 22 ] || fail "lines of the log: $(wc -l <runs.jsonl)"
 tail -n 1 runs.jsonl | grep -q '^{"runs":3,"seeds":\[4,5,6\],"splits":\[0,0,0\],.*"test_acc":{"mean":[0-9.]*,"std":[0-9.e-]*,"values":\[' ||
   fail "the means in the log: $(tail -n 1 runs.jsonl)"
-"${run[@]}" "$programs/train" "${several[@]}" --graph sbm --log one.jsonl --predict one_out >out 2>err || fail "a run ends with $?"
+"${run[@]}" "$programs/train" "${several[@]}" --log one.jsonl --predict one_out >out 2>err || fail "a run ends with $?"
 losses() { grep -oE '"loss":[^,]*' "$@"; }
 [ "$(losses <(grep '"seed":4' runs.jsonl))" = "$(losses one.jsonl)" ] || fail "the first run is not the run of its seed"
 cmp one_out/logits.npy runs_out/seed-4/logits.npy || fail "the first run has other predictions"
