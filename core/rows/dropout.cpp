@@ -11,12 +11,14 @@
 #include <sar/core/rows/row_blocks.hpp>
 #include <sar/core/simd/drawn_rows.hpp>
 #include <sar/core/simd/independent_iterations.hpp>
+#include <sar/core/simd/lanes.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include <sar/core/isa/isa_begin.hpp>
@@ -114,21 +116,20 @@ void apply_draws_to_relu(const DropoutDraw& draw, std::span<const Index> row_ids
                  });
 }
 
-/// to (+)= scale * grad where y > 0
+/// to (+)= scale * grad where y > 0. Vectors are chosen from explicitly: the compiler makes a branch of the
+/// choice, which is taken at random.
 void pass_positive(const real* y, real scale, Index n, const real* grad, real* to, bool accumulate) {
-  // the product is computed for all elements: then the choice is no branch
-  if (accumulate) {
-    SAR_INDEPENDENT_ITERATIONS
-    for (Index i = 0; i < n; ++i) {
-      const real scaled = scale * grad[i];
-      to[i] += y[i] > 0 ? scaled : real{0};
-    }
-  } else {
-    SAR_INDEPENDENT_ITERATIONS
-    for (Index i = 0; i < n; ++i) {
-      const real scaled = scale * grad[i];
-      to[i] = y[i] > 0 ? scaled : real{0};
-    }
+  constexpr Index width = lanes::vector_lanes;
+  const auto positive = [&](auto count, Index i) {
+    using Vector = lanes::Vector<decltype(count)::value>;
+    const Vector passed = lanes::load<count>(y + i) > 0 ? scale * lanes::load<count>(grad + i) : Vector{};
+    lanes::store<count>(to + i, accumulate ? lanes::load<count>(to + i) + passed : passed);
+  };
+  Index i = 0;
+  for (; i + width <= n; i += width) positive(std::integral_constant<Index, width>(), i);
+  for (; i < n; ++i) {
+    const real passed = y[i] > 0 ? scale * grad[i] : real{0};
+    to[i] = accumulate ? to[i] + passed : passed;
   }
 }
 

@@ -58,4 +58,5 @@ bool GINConv::multiplies_first(const Variable& rows) const {
   const bool is_linear = options_.aggregator == Reduce::sum || options_.aggregator == Reduce::mean;
   return is_linear && !options_.cached && apply_func_ && sparse_matrix(rows) != nullptr;
 }
+
 }}  // namespace sar
