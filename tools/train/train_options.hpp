@@ -84,6 +84,9 @@ struct TrainOptions {
   int predict_layer = 0;  ///< layer whose output is also written; 0: none
 };
 
+/// Returns the activation of a network without --activation: ELU after attention without a norm, else ReLU.
+std::string default_activation(const ModelDescription& model);
+
 /// Adds the options. Parsing also detects the format of the dataset and checks the combination of options.
 void add_options(CLI::App& app, TrainOptions& o);
 
