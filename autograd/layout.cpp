@@ -122,6 +122,7 @@ Variable slice_columns(Variable x, Index begin, Index end) {
 }
 
 Variable slice_rows(Variable x, Index begin, Index end) {
+  if (x.defined() && begin == 0 && end == x.num_rows()) return x;
   if (const auto gathered = gathered_rows(x); gathered && !x.requires_grad())
     return Variable(gathered->slice(begin, end));
   if (const auto sparse = sparse_matrix(x)) return Variable(sparse->slice(begin, end));

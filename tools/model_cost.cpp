@@ -16,9 +16,9 @@ struct Cost {
   LayerTraffic (*traffic)(const ModelSize&, int layer);
 };
 
-/// Width of the gradient at the input of the last layer.
+/// Width of the gradient at the output of the last hidden layer.
 Index last_gradient(const ModelSize& m) {
-  return m.layers > 1 ? m.hidden : 0;
+  return m.hidden_layers() > 0 ? m.hidden : 0;
 }
 
 /// Tensors between the convolutions: the input of a batch norm, or the input and the result of the ReLU.
@@ -26,19 +26,25 @@ Index kept_between(const ModelSize& m) {
   return m.batch_norm ? 1 : 2;
 }
 
+/// The output of a linear layer before the convolutions.
+Index kept_before(const ModelSize& m) {
+  return m.pre_linear ? m.hidden : 0;
+}
+
 /// The features and, where the first layer aggregates them before it multiplies, their aggregate.
 Index sage_features(const ModelSize& m) {
-  return m.features + (m.features <= m.width(1) ? m.features : 0);
+  return m.features + (m.aggregates_features() ? m.features : 0);
 }
 
 Index sage_kept(const ModelSize& m) {
-  return sage_features(m) + kept_between(m) * m.hidden * (m.layers - 1) + last_gradient(m) + 2 * m.classes;
+  return sage_features(m) + kept_before(m) + kept_between(m) * m.hidden * m.hidden_layers() +
+         last_gradient(m) + 2 * m.classes;
 }
 
 /// The projection and the result of the last hidden layer, and what the layers before keep.
 Index linear_fetching(const ModelSize& m) {
-  if (m.layers < 3) return 0;
-  return sage_features(m) + (kept_between(m) * (m.layers - 2) + 2) * m.hidden;
+  if (m.hidden_layers() < 2) return 0;
+  return sage_features(m) + kept_before(m) + (kept_between(m) * (m.hidden_layers() - 1) + 2) * m.hidden;
 }
 
 Index gat_fetching(const ModelSize&) {
@@ -46,29 +52,30 @@ Index gat_fetching(const ModelSize&) {
 }
 
 Index gcn_kept(const ModelSize& m) {
-  return 2 * m.features + kept_between(m) * m.hidden * (m.layers - 1) +
+  return 2 * m.features + kept_before(m) + kept_between(m) * m.hidden * m.hidden_layers() +
          std::max(last_gradient(m) + m.classes, 2 * m.classes);
 }
 
 Index gat_kept(const ModelSize& m) {
-  return 2 * m.features + ((m.batch_norm ? 2 : 4) * m.hidden + 3 * m.heads) * (m.layers - 1) +
+  return 2 * m.features + kept_before(m) +
+         ((m.batch_norm ? 2 : 4) * m.hidden + 3 * m.heads) * m.hidden_layers() +
          std::max(last_gradient(m) + m.classes, (m.layers > 1 ? 3 : 4) * m.classes);
 }
 
 LayerTraffic linear_traffic(const ModelSize& m, int layer) {
   const Index in = m.width(layer), out = m.width(layer + 1);
-  if (layer == 0 && in <= out) return {in, 1, 0};
+  if (layer == 0 && m.aggregates_features()) return {in, 1, 0};
   return {std::min(in, out), 1, 1};
 }
 
 /// Features whose aggregate the first layer keeps do not travel again.
 LayerTraffic sage_traffic(const ModelSize& m, int layer) {
-  return layer == 0 && m.features <= m.width(1) ? LayerTraffic{} : linear_traffic(m, layer);
+  return layer == 0 && m.aggregates_features() ? LayerTraffic{} : linear_traffic(m, layer);
 }
 
 /// As sage where nothing drops the features.
 LayerTraffic gcn_traffic(const ModelSize& m, int layer) {
-  return m.dropout > 0 ? linear_traffic(m, layer) : sage_traffic(m, layer);
+  return m.drops_input ? linear_traffic(m, layer) : sage_traffic(m, layer);
 }
 
 LayerTraffic gat_traffic(const ModelSize& m, int layer) {
@@ -106,6 +113,8 @@ double predicted_bytes(const ModelSize& m, const PartSize& part, int parts) {
   const Cost& of = cost(m);
   Index parameters = 0;
   for (int i = 0; i < m.layers; ++i) parameters += m.width(i) * m.width(i + 1) * of.weights;
+  if (m.pre_linear) parameters += m.features * m.hidden;
+  if (m.has_head) parameters += m.hidden * m.classes;
 
   const auto nodes = static_cast<double>(part.nodes);
   const auto halo = parts > 1 ? static_cast<double>(part.halo_nodes) : 0;

@@ -7,18 +7,26 @@
 
 namespace sar::tools {
 
-/// A model of `train`, with dropout, in mode rematerialize.
+/// A model of `train`, with dropout, in mode rematerialize. A residual connection changes none of these
+/// numbers: it reads rows that the convolution reads, too.
 struct ModelSize {
   std::string kind = "sage";  ///< sage, gcn or gat
   Index layers = 3;
   Index hidden = 256, heads = 4;
   Index features = 0, classes = 0;  ///< columns of the input and of the output
   bool batch_norm = false;
-  double dropout = 0.5;
+  bool drops_input = true;  ///< not sage
+  bool pre_linear = false;  ///< a linear layer before the convolutions
+  bool has_head = false;    ///< a linear layer after them
 
+  /// Returns the number of hidden layers with norm, activation and dropout.
+  [[nodiscard]] Index hidden_layers() const { return layers - (has_head ? 0 : 1); }
+  /// Returns the width of the rows that convolution `layer`, counted from 0, reads.
   [[nodiscard]] Index width(int layer) const {
-    return layer == 0 ? features : layer == layers ? classes : hidden;
+    return layer == 0 && !pre_linear ? features : layer == layers && !has_head ? classes : hidden;
   }
+  /// Returns whether the first convolution aggregates the features before it multiplies them.
+  [[nodiscard]] bool aggregates_features() const { return !pre_linear && features <= width(1); }
 };
 
 /// How often rows of one width are sent in a training step, per halo node of a layer.

@@ -34,9 +34,10 @@ Index chunk_rows(Index columns) {
   return std::max(chunk_numbers / std::max<Index>(columns, 1) / block_unit, Index{1}) * block_unit;
 }
 
-/// Returns the rows per parallel block: about 2^25 operations, counting an element moved as 16 operations.
+/// Returns the rows per parallel block: about 2^22 operations, counting an element moved as 16 operations. So
+/// few that threads get nearly equal shares of some thousand rows, and many beside the start of a task.
 Index rows_per_task(Index k, Index m) {
-  constexpr Index block_operations = Index{1} << 25;
+  constexpr Index block_operations = Index{1} << 22;
   const Index rows = block_operations / (2 * k * m + 16 * (k + m) + 1);
   return std::clamp<Index>(rows / block_unit * block_unit, block_unit, 1 << 15);
 }

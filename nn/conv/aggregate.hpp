@@ -43,7 +43,12 @@ inline bool multiplies_first(const GraphShardManager& graph, const Variable& row
 }
 
 inline Variable first_rows(const Variable& x, Index rows) {
-  return x.num_rows() == rows ? x : slice_rows(x, 0, rows);
+  return slice_rows(x, 0, rows);
+}
+
+/// Returns a + b of two parameters, either of which may be undefined.
+inline Variable sum_of(const Variable& a, const Variable& b) {
+  return !a.defined() ? b : !b.defined() ? a : add(a, b);
 }
 
 /// Returns a column [n] with f(degree) of each of the n degrees.

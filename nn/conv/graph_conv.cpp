@@ -36,12 +36,17 @@ bool are_own_weights(const GraphShardManager& graph, const Variable& weight) {
   return graph.comm().all_reduce(here ? 1 : 0, ReduceOp::min) == 1;
 }
 
-/// Returns the sum over in-edges, with weights that are normalized by their sums. Collective.
-Variable normalized_sum(const GraphShardManager& graph, Variable rows, const Variable& weight,
-                        EdgeNorm norm) {
-  const Variable normalized = are_own_weights(graph, weight) ? kept_edge_weight_norm(graph, norm)
-                                                             : edge_weight_norm(graph, weight, norm);
-  return graph.update_all(fn::u_mul_e(std::move(rows), normalized), fn::sum);
+/// Starts the sum over in-edges, with weights that are normalized by their sums if the norm is by weights.
+/// Collective.
+StartedSum start_sum(const GraphShardManager& graph, Variable rows, const Variable& weight,
+                     GraphConvNorm norm) {
+  const bool by_weights = norm == GraphConvNorm::weights || norm == GraphConvNorm::in_weights;
+  if (!by_weights || !weight.defined())
+    return start_scaled_sum(graph, std::move(rows), weight, factors_of(norm));
+  const EdgeNorm by = norm == GraphConvNorm::weights ? EdgeNorm::both : EdgeNorm::in_weights;
+  const Variable normalized =
+      are_own_weights(graph, weight) ? kept_edge_weight_norm(graph, by) : edge_weight_norm(graph, weight, by);
+  return graph.start_update_all(fn::u_mul_e(std::move(rows), normalized), fn::sum);
 }
 
 }  // namespace
@@ -58,23 +63,25 @@ GraphConv::GraphConv(Index in_feats, Index out_feats, Generator& gen, const Grap
 }
 
 Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& feat,
-                               const Variable& edge_weight) const {
+                               const Variable& edge_weight, const Linear* residual) const {
   return graph.comm().agree([&] {
     require_rows(feat, graph.num_src_nodes(), in_feats_, "GraphConv, features");
-    const bool multiply_first =
-        weight_.defined() && !options_.cached && multiplies_first(graph, feat, weight_.shape()[1]);
-    const GraphConvNorm norm = options_.norm;
-    Variable h = cache_(graph, {&feat, &edge_weight}, [&] {
-      Variable rows = multiply_first ? affine(feat, weight_, {}) : feat;
-      const bool by_weights = norm == GraphConvNorm::weights || norm == GraphConvNorm::in_weights;
-      if (!by_weights || !edge_weight.defined())
-        return scaled_sum(graph, std::move(rows), edge_weight, factors_of(norm));
-      return normalized_sum(graph, std::move(rows), edge_weight,
-                            norm == GraphConvNorm::weights ? EdgeNorm::both : EdgeNorm::in_weights);
-    });
-    if (weight_.defined() && !multiply_first) return affine(std::move(h), weight_, bias_);
-    return bias_.defined() ? add(std::move(h), bias_) : h;
+    if (residual != nullptr) require_block(graph, "GraphConv with a residual connection");
+    const auto dst = [&] { return first_rows(feat, graph.num_dst_nodes()); };
+    if (weight_.defined() && !options_.cached && multiplies_first(graph, feat, weight_.shape()[1])) {
+      StartedSum sum = start_sum(graph, affine(feat, weight_, {}), edge_weight, options_.norm);
+      if (residual != nullptr)  // computed while halo rows are in flight
+        return sum.finish(linear(dst(), residual->weight(), sum_of(residual->bias(), bias_)));
+      Variable y = sum.finish();
+      return bias_.defined() ? add(std::move(y), bias_) : y;
+    }
+    Variable y = cache_(graph, {&feat, &edge_weight},
+                        [&] { return start_sum(graph, feat, edge_weight, options_.norm).finish(); });
+    if (weight_.defined())
+      y = affine(std::move(y), weight_, bias_);
+    else if (bias_.defined())
+      y = add(std::move(y), bias_);
+    return residual == nullptr ? y : residual->add_to(std::move(y), dst());
   });
 }
-
 }}  // namespace sar

@@ -4,6 +4,7 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/conv/aggregate_cache.hpp>
 #include <sar/nn/modules/init.hpp>
+#include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -46,11 +47,13 @@ class GraphConv : public Module {
   /// Throws InputError unless the widths are positive, and equal if there is no weight.
   GraphConv(Index in_feats, Index out_feats, Generator& gen, const GraphConvOptions& options = {});
 
-  /// feat [local sources, in] -> [local destinations, out]; edge_weight [local edges] is optional. The graph
-  /// may be bipartite. Throws ShapeError if shapes do not match and, if cached, InputError for features or
+  /// feat [local sources, in] -> [local destinations, out]; edge_weight [local edges] is optional. `residual`
+  /// from in to out features, unless null, is a residual connection: residual(x_v) is added to y_v, without
+  /// memory of its own. The graph may be bipartite; with a residual connection the destinations must be the
+  /// first sources. Throws ShapeError if shapes do not match and, if cached, InputError for features or
   /// edge weights that require a gradient or whose values have changed since the previous call.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
-                                    const Variable& edge_weight = {}) const;
+                                    const Variable& edge_weight = {}, const Linear* residual = nullptr) const;
 
   /// Source rows are read by one update_all (see HeteroGraphConv).
   static constexpr bool reads_rows_once = true;

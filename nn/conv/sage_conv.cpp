@@ -47,14 +47,20 @@ SAGEConv::SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen,
 }
 
 Variable SAGEConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
-                              const Variable& edge_weight) {
+                              const Variable& edge_weight, const Linear* residual) {
   return graph.comm().agree([&] {
     require_feats(graph, feat, in_feats_, "SAGEConv");
     const Variable src = feat_drop_(feat.src, graph.src_ids());
     const Variable dst = feat.pair() ? feat_drop_(feat.dst, graph.dst_ids()) : Variable();
-    if (options_.aggregator == SAGEAggregator::gcn) return gcn(graph, src, dst, edge_weight);
+    const auto dst_rows = [&] { return dst.defined() ? dst : first_rows(src, graph.num_dst_nodes()); };
+    if (options_.aggregator == SAGEAggregator::gcn) {
+      Variable y = gcn(graph, src, dst, edge_weight);
+      return residual == nullptr ? y : residual->add_to(std::move(y), dst_rows());
+    }
     const auto self = [&] {
-      return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes()));
+      if (residual == nullptr) return (*fc_self_)(dst_rows());
+      return linear(dst_rows(), fc_self_->weight() + residual->weight(),
+                    sum_of(fc_self_->bias(), residual->bias()));
     };
     // The self term is computed while halo rows are in flight.
     if (options_.aggregator == SAGEAggregator::mean && multiplies_first(graph, src)) {

@@ -59,11 +59,13 @@ class SAGEConv : public Module {
   SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options = {});
 
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]} ->
-  /// [local destinations, out]. edge_weight [local edges] is optional. Throws the same exception on every
-  /// rank: ShapeError if shapes do not match and, if cached, InputError for features or edge weights that
-  /// require a gradient or whose values have changed since the previous call.
+  /// [local destinations, out]. edge_weight [local edges] is optional. `residual` from in_dst to out
+  /// features, unless null, is a residual connection: residual(x_v) is added to y_v; where there is a W_self,
+  /// x_v is multiplied by the sum of both weights. Throws the same exception on every rank: ShapeError if
+  /// shapes do not match and, if cached, InputError for features or edge weights that require a gradient or
+  /// whose values have changed since the previous call.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
-                                    const Variable& edge_weight = {});
+                                    const Variable& edge_weight = {}, const Linear* residual = nullptr);
   [[nodiscard]] bool is_cached() const noexcept { return options_.cached; }
 
  private:

@@ -1,3 +1,7 @@
+// Memory of a training step, for each node: what the convolutions keep, and h_l or, if a batch norm, ReLU and
+// dropout made it, what they normalize. A linear residual connection and the final linear layer keep nothing
+// else; an identity and jk `max` need h_l itself.
+#include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/modules/relu_dropout.hpp>
@@ -7,110 +11,118 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Returns whether the first layer may cache the aggregate of its input: no dropout precedes it, and the
-/// aggregate is not wider than the layer's output, which the backward pass needs in any case.
+/// Returns whether the first layer may cache the aggregate of its input: it is constant, and the aggregate is
+/// not wider than the layer's output, which the backward pass needs in any case.
 bool caches_input(const ModelType& type, const ModelDescription& d, const LayerSize& first) {
-  return type.caches && !(type.drops_inputs && d.dropout > 0) && first.in <= first.out();
+  return type.caches && *d.input_dropout == 0 && !d.pre_linear && first.in <= first.out();
 }
 
 }  // namespace
 
-std::vector<LayerSize> layer_sizes(const ModelDescription& d) {
-  const bool attends = model_type(d.type).attends();
-  std::vector<LayerSize> sizes;
-  for (Index i = 1; i <= d.layers; ++i) {
-    const bool last = i == d.layers;
-    LayerSize& size = sizes.emplace_back();
-    size.in = i == 1 ? d.in_feats : d.hidden;
-    if (attends) size.heads = last ? d.out_heads : d.heads;
-    size.head = last ? d.out_feats : d.hidden / size.heads;
-    size.mean = last && size.heads > 1;
-    size.residual = attends && d.residual > 0 && i >= d.residual;
-  }
-  return sizes;
-}
-
-std::string describe_layers(const ModelDescription& d) {
-  std::string text = concat(d.type, ": ", d.in_feats);
-  for (const LayerSize& size : layer_sizes(d)) {
-    text += concat(" -> ", size.out());
-    if (size.heads > 1)
-      text += size.mean ? concat(" (the mean of ", size.heads, " heads)")
-                        : concat(" (", size.heads, " heads of ", size.head, ")");
-    if (size.residual) text += " + residual";
-  }
-  if (d.gcn_norm == "weights") text += ", normalized by the sums of out- and in-edge weights";
-  if (d.gcn_norm == "in_weights") text += ", normalized by the sums of in-edge weights";
-  return text;
-}
-
-Module& LayerStack::Convolutions::push_back(std::unique_ptr<Module> convolution) {
-  register_module(std::to_string(modules_.size()), *convolution);
-  modules_.push_back(std::move(convolution));
+Module& LayerStack::LayerModules::put(std::size_t layer, std::unique_ptr<Module> module) {
+  register_module(std::to_string(layer), *module);
+  modules_.push_back(std::move(module));
   return *modules_.back();
 }
 
 LayerStack::LayerStack(const ModelDescription& d, const Communicator& comm, Generator& gen, bool cached)
-    : is_relu_(d.activation == "relu"),
+    : list_(model_type(d.type).list),
+      is_relu_(d.activation == "relu"),
       activation_(activation_of(d.activation)),
-      input_dropout_(model_type(d.type).drops_inputs ? d.dropout : 0, gen) {
-  const ModelType& type = model_type(d.type);
-  list_ = type.list;
-  std::vector<LayerSize> sizes = layer_sizes(d);
-  sizes.front().cached = cached && caches_input(type, d, sizes.front());
-  for (const LayerSize& size : sizes) {
-    StackConvolution made = type.make({d, size, comm, gen});
-    Module& convolution = convolutions_.push_back(std::move(made.module));
-    calls_.push_back(std::move(made.apply));
-    if (!type.inner_bias.empty()) convolution.freeze(type.inner_bias);
-    if (convolutions_.size() == sizes.size()) break;
-    if (d.norm == "batch") {
-      // a residual connection with a projection has the bias (gatv2: one more)
-      const std::string bias = size.residual && size.in != size.out() ? "res_fc.bias" : type.bias;
-      if (!bias.empty()) convolution.freeze(bias);
-      batch_norms_.emplace_back(d.hidden, comm);
-    }
-    if (d.norm == "layer") layer_norms_.emplace_back(d.hidden);
-    dropouts_.emplace_back(d.dropout, gen);
+      input_dropout_(*d.input_dropout, gen) {
+  if (d.pre_linear) {
+    lin_in_.emplace(d.in_feats, d.hidden, gen);
+    lin_in_dropout_.emplace(d.dropout, gen);
   }
+  std::vector<LayerSize> sizes = layer_sizes(d);
+  sizes.front().cached = cached && caches_input(model_type(d.type), d, sizes.front());
+  for (const LayerSize& size : sizes) add_layer(d, size, comm, gen);
+  if (has_head(d)) head_.emplace(d.jk, d.layers, d.hidden, d.out_feats, gen);
+}
+
+void LayerStack::add_layer(const ModelDescription& d, const LayerSize& size, const Communicator& comm,
+                           Generator& gen) {
+  const ModelType& type = model_type(d.type);
+  const std::size_t l = layers_.size();
+  StackConvolution made = type.make({d, size, comm, gen});
+  Module& convolution = convolutions_.put(l, std::move(made.module));
+  Layer& layer = layers_.emplace_back();
+  layer.convolution = std::move(made.apply);
+  layer.is_identity = size.residual == LayerResidual::identity;
+  if (size.residual == LayerResidual::linear)
+    layer.linear =
+        static_cast<const Linear*>(&linears_.put(l, std::make_unique<Linear>(size.in, size.out(), gen)));
+  if (!type.inner_bias.empty()) convolution.freeze(type.inner_bias);
+  if (std::ssize(layers_) == d.layers && !has_head(d)) return;
+  if (d.norm == "batch") {
+    // a residual connection of the convolution has the bias if it has a projection (gatv2: one more)
+    const bool projects = size.residual == LayerResidual::own && size.in != size.out();
+    const std::string bias = projects ? "res_fc.bias" : type.bias;
+    if (!bias.empty()) convolution.freeze(bias);
+    if (layer.linear != nullptr) linears_.freeze(concat(l, ".bias"));
+    batch_norms_.emplace_back(d.hidden, comm);
+  }
+  if (d.norm == "layer") layer_norms_.emplace_back(d.hidden);
+  dropouts_.emplace_back(d.dropout, gen);
 }
 
 std::vector<std::pair<std::string, Module*>> LayerStack::parts() {
-  return {{"input_dropout", &input_dropout_},
-          {list_, &convolutions_},
-          {"bns", &batch_norms_},
-          {"norms", &layer_norms_},
-          {"dropouts", &dropouts_}};
+  std::vector<std::pair<std::string, Module*>> parts{{"input_dropout", &input_dropout_}};
+  if (lin_in_) parts.insert(parts.end(), {{"lin_in", &*lin_in_}, {"lin_in_dropout", &*lin_in_dropout_}});
+  parts.emplace_back(list_, &convolutions_);
+  if (!linears_.empty()) parts.emplace_back("lins", &linears_);
+  parts.insert(parts.end(), {{"bns", &batch_norms_}, {"norms", &layer_norms_}, {"dropouts", &dropouts_}});
+  if (head_) parts.emplace_back("lin", &*head_);
+  return parts;
 }
 
 Variable LayerStack::operator()(const LayerGraphs& graphs, const Variable& x,
                                 std::span<const GraphRelations> relations) {
-  return after_layer(std::ssize(calls_), graphs, x, relations);
+  const Transaction transaction;
+  Variable h = input(graphs[0], x), of_layers;
+  const Index rows = graphs[layers_.size() - 1].num_dst_nodes();
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    h = output(l, graphs, std::move(h), relations);
+    if (head_)
+      of_layers = head_->add_layer(std::move(of_layers), static_cast<Index>(l), slice_rows(h, 0, rows));
+  }
+  return head_ ? head_->result(std::move(of_layers)) : h;
 }
 
 Variable LayerStack::after_layer(Index layer, const LayerGraphs& graphs, const Variable& x,
                                  std::span<const GraphRelations> relations) {
-  static const GraphRelations none;
   const Transaction transaction;
-  Variable h = input_dropout_.is_active() ? input_dropout_(x, graphs[0].src_ids()) : x;
-  for (std::size_t i = 0;; ++i) {
-    const GraphShardManager& graph = graphs[i];
-    h = calls_[i](graph, h, relations.empty() ? none : relations[std::min(i, relations.size() - 1)]);
-    if (i + 1 == calls_.size()) return h;
-    h = between(i, graph, std::move(h));
-    if (static_cast<Index>(i + 1) == layer) return h;
-  }
+  Variable h = input(graphs[0], x);
+  for (std::size_t l = 0; l < layers_.size() && static_cast<Index>(l) < layer; ++l)
+    h = output(l, graphs, std::move(h), relations);
+  return h;
+}
+
+Variable LayerStack::input(const GraphShardManager& graph, const Variable& x) {
+  Variable h = input_dropout_.is_active() ? input_dropout_(x, graph.src_ids()) : x;
+  return lin_in_ ? (*lin_in_dropout_)((*lin_in_)(h), graph.src_ids()) : h;
+}
+
+Variable LayerStack::output(std::size_t l, const LayerGraphs& graphs, Variable h,
+                            std::span<const GraphRelations> relations) {
+  static const GraphRelations none;
+  const GraphShardManager& graph = graphs[l];
+  const Layer& layer = layers_[l];
+  Variable y = layer.convolution(
+      graph, h, relations.empty() ? none : relations[std::min(l, relations.size() - 1)], layer.linear);
+  if (layer.is_identity) y = std::move(y) + slice_rows(h, 0, graph.num_dst_nodes());
+  h = {};
+  return l < dropouts_.size() ? activate(l, graph, std::move(y)) : y;
 }
 
 /// Applies ReLU and dropout as one operation, fused with the batch norm if there is one.
-Variable LayerStack::between(std::size_t layer, const GraphShardManager& graph, Variable y) {
-  Dropout& dropout = dropouts_[layer];
+Variable LayerStack::activate(std::size_t l, const GraphShardManager& graph, Variable y) {
+  Dropout& dropout = dropouts_[l];
   if (is_relu_ && !batch_norms_.empty())
-    return batch_norm_relu_dropout(std::move(y), batch_norms_[layer], dropout, graph.dst_ids());
-  if (!batch_norms_.empty()) y = batch_norms_[layer](std::move(y));
-  if (!layer_norms_.empty()) y = layer_norms_[layer](y);
+    return batch_norm_relu_dropout(std::move(y), batch_norms_[l], dropout, graph.dst_ids());
+  if (!batch_norms_.empty()) y = batch_norms_[l](std::move(y));
+  if (!layer_norms_.empty()) y = layer_norms_[l](y);
   if (is_relu_) return relu_dropout(std::move(y), dropout, graph.dst_ids());
   return dropout(activation_(std::move(y)), graph.dst_ids());
 }
-
 }}  // namespace sar

@@ -1,18 +1,22 @@
-/// A stack of convolutions of any class, with normalization, activation and dropout between them.
+/// A stack of convolutions of any class, with residual connections, normalization, activation and dropout
+/// between them, and linear layers before and after them.
 #pragma once
 
 #include <sar/graph/construct/message_flow_graph.hpp>
+#include <sar/nn/models/jumping_knowledge.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/relations.hpp>
 #include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/layer_norm.hpp>
+#include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
 #include <sar/nn/modules/module_list.hpp>
 #include <sar/nn/modules/row_function.hpp>
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,32 +24,39 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns the sizes of a stack's layers, from the first to the last; no layer is cached. Local.
-[[nodiscard]] std::vector<LayerSize> layer_sizes(const ModelDescription& description);
-
-/// Returns a summary of a stack, such as "gat: 1433 -> 64 (8 heads of 8) -> 7 (the mean of 8 heads)". Local.
-[[nodiscard]] std::string describe_layers(const ModelDescription& description);
-
-/// Computes L layers with the activation f. With h = x before the first layer, for l = 0 .. L - 2:
+/// Computes L layers with the activation f, from the input x:
 ///
-///     h = dropout(f(norm(conv_l(h))))
+///     h_0 = dropout(x)                                          with input_dropout
 ///
-///     y = conv_{L - 1}(h)
+///     h_0 = dropout(lin_in(h_0))                                with pre_linear
 ///
-/// norm is batch norm over the rows of all ranks, layer norm, or none. A bias that a batch norm cancels is
-/// frozen: its gradient is zero up to rounding, which Adam would scale to full steps. For types that drop
-/// inputs, x passes through a dropout first. The stack is not a module itself; the module that owns it
-/// registers its parts():
+///     h_l = dropout(f(norm(conv_l(h_{l-1}) + r_l(h_{l-1}))))    l = 1 .. L, without jk to L - 1
 ///
-///     input_dropout          before the first convolution, for types that drop inputs
+///     y   = conv_L(h_{L-1}) + r_L(h_{L-1})                      without jk
+///
+///     y   = lin(last, sum, maximum or concatenation of h_1 .. h_L)    with jk; see JumpingKnowledge
+///
+/// r_l is 0, the identity, or a linear layer lins_l with a bias; a convolution with a residual connection of
+/// its own computes that instead if `residual` is a number. On message flow graphs, r_l and jk read the rows
+/// of the destinations. norm is batch norm over the rows of all ranks, layer norm, or none. Without jk, the
+/// last layer has neither norm nor activation nor dropout. Heads are side by side in h_l, and averaged in y.
+///
+/// A bias that a batch norm cancels is frozen: that of the convolution and that of lins_l. Its gradient is
+/// zero up to rounding, which Adam would scale to full steps. The stack is not a module itself; the module
+/// that owns it registers its parts():
+///
+///     input_dropout          before everything else
+///     lin_in, lin_in_dropout with pre_linear
 ///     convs or layers        the convolutions, "0", "1", ...
+///     lins                   the linear layers r_l, with the number of their convolution
 ///     bns, norms             batch norms, layer norms
 ///     dropouts
+///     lin                    with jk
 class LayerStack : NonCopyable {
  public:
-  /// `description` is a checked one of a stack. With `cached`, the first layer caches the aggregate of its
-  /// input if the type has this option, no dropout precedes it and the aggregate is not wider than its
-  /// output. Throws InputError as the convolution does. Local.
+  /// `description` is a checked one of a stack. With `cached`, the first convolution caches the aggregate of
+  /// its input if the type has this option, neither a dropout nor a linear layer precedes it and the
+  /// aggregate is not wider than its output. Throws InputError as the convolution does. Local.
   LayerStack(const ModelDescription& description, const Communicator& comm, Generator& gen,
              bool cached = false);
 
@@ -56,34 +67,48 @@ class LayerStack : NonCopyable {
   /// the graph, or of each message flow graph; for types with relations only. Collective.
   Variable operator()(const LayerGraphs& graphs, const Variable& x,
                       std::span<const GraphRelations> relations = {});
-  /// Returns the output of layer `layer`, counted from 1, which is the input of the next convolution.
-  /// Collective.
+  /// Returns the output of layer `layer`, counted from 1: h_l, or y for the last one without jk. Collective.
   Variable after_layer(Index layer, const LayerGraphs& graphs, const Variable& x,
                        std::span<const GraphRelations> relations = {});
 
  private:
-  /// Like ModuleList, but for modules of any class.
-  class Convolutions : public Module {
+  /// Like ModuleList, but for modules of any class, named by the layers that they belong to.
+  class LayerModules : public Module {
    public:
-    Module& push_back(std::unique_ptr<Module> convolution);
-    [[nodiscard]] std::size_t size() const { return modules_.size(); }
+    Module& put(std::size_t layer, std::unique_ptr<Module> module);
+    [[nodiscard]] bool empty() const { return modules_.empty(); }
 
    private:
     std::vector<std::unique_ptr<Module>> modules_;
   };
+  struct Layer {
+    decltype(StackConvolution::apply) convolution;
+    bool is_identity = false;        ///< r_l
+    const Linear* linear = nullptr;  ///< r_l
+  };
 
-  /// Applies norm, activation and dropout after convolution `layer`.
-  [[nodiscard]] Variable between(std::size_t layer, const GraphShardManager& graph, Variable y);
+  void add_layer(const ModelDescription& description, const LayerSize& size, const Communicator& comm,
+                 Generator& gen);
+  /// Returns h_0.
+  [[nodiscard]] Variable input(const GraphShardManager& graph, const Variable& x);
+  /// Returns the output of layer `l`, counted from 0, for the output h of the one before it. Collective.
+  [[nodiscard]] Variable output(std::size_t l, const LayerGraphs& graphs, Variable h,
+                                std::span<const GraphRelations> relations);
+  /// Applies norm, activation and dropout to the sum of a convolution and its residual connection.
+  [[nodiscard]] Variable activate(std::size_t l, const GraphShardManager& graph, Variable y);
 
   std::string list_;
   bool is_relu_;
   Activation activation_;
   Dropout input_dropout_;
-  Convolutions convolutions_;
-  std::vector<decltype(StackConvolution::apply)> calls_;  // of each convolution
+  std::optional<Linear> lin_in_;
+  std::optional<Dropout> lin_in_dropout_;
+  LayerModules convolutions_, linears_;
+  std::vector<Layer> layers_;
   ModuleList<DistributedBN1D> batch_norms_;
   ModuleList<LayerNorm> layer_norms_;
   ModuleList<Dropout> dropouts_;
+  std::optional<JumpingKnowledge> head_;
 };
 
 }}  // namespace sar

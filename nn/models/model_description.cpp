@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <utility>
 
@@ -68,6 +69,47 @@ Key key(const char* name, T ModelDescription::*member, Get get, bool is_required
           [=](const ModelDescription& d) -> OrderedJson { return d.*member; }, is_required};
 }
 
+/// Returns the whole number that a text is, or nothing.
+std::optional<Index> whole_number(const std::string& text) {
+  Index number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// A name, or the number of the first layer with a residual connection; true is 1.
+Key residual_key() {
+  return {"residual",
+          [](ModelDescription& d, const JsonValue& v) {
+            if (v.is_boolean())
+              d.residual = v.flag() ? "1" : "none";
+            else
+              d.residual = v.json().is_string() ? v.text() : std::to_string(v.integer());
+          },
+          [](const ModelDescription& d) -> OrderedJson {
+            if (const std::optional<Index> first = whole_number(d.residual)) return *first;
+            return d.residual;
+          }};
+}
+
+/// A number for all layers but the last, or a list with one for each.
+Key heads_key() {
+  return {"heads",
+          [](ModelDescription& d, const JsonValue& v) {
+            if (!v.json().is_array()) {
+              d.heads = v.integer();
+              return;
+            }
+            for (const JsonValue& each : v.list()) d.heads_of_layers.push_back(each.integer());
+            require<InputError>(!d.heads_of_layers.empty(), v.place(),
+                                " has no number, expected one for each layer");
+          },
+          [](const ModelDescription& d) -> OrderedJson {
+            if (!d.heads_of_layers.empty()) return d.heads_of_layers;
+            return d.heads;
+          }};
+}
+
 const std::vector<Key>& keys() {
   using D = ModelDescription;
   using J = JsonValue;
@@ -80,13 +122,16 @@ const std::vector<Key>& keys() {
       key("norm", &D::norm, &J::text),
       key("activation", &D::activation, &J::text),
       key("dropout", &D::dropout, &J::number),
+      {"input_dropout", [](D& d, const J& v) { d.input_dropout = v.number(); },
+       [](const D& d) -> OrderedJson { return d.input_dropout.value_or(-1); }},
       key("aggregator", &D::aggregator, &J::text),
       key("gcn_norm", &D::gcn_norm, &J::text),
-      key("heads", &D::heads, &J::integer),
+      heads_key(),
       key("out_heads", &D::out_heads, &J::integer),
       key("attention_dropout", &D::attention_dropout, &J::number),
-      key("residual", &D::residual,  // a number, or a boolean as 1 or 0
-          [](const J& v) { return v.is_boolean() ? Index{v.flag()} : v.integer(); }),
+      residual_key(),
+      key("jk", &D::jk, &J::text),
+      key("pre_linear", &D::pre_linear, &J::flag),
       key("edge_feats", &D::edge_feats, &J::integer, true),
       key("mlp_layers", &D::mlp_layers, &J::integer),
       key("normalize", &D::normalize, &J::flag),
@@ -149,6 +194,20 @@ const std::vector<std::string>& ModelDescription::types() {
   return names;
 }
 
+const std::vector<std::string>& ModelDescription::norms() {
+  static const Names names{"none", "batch", "layer"};
+  return names;
+}
+
+const std::vector<std::string>& ModelDescription::jks() {
+  static const Names names{"none", "last", "sum", "max", "cat"};
+  return names;
+}
+
+Index ModelDescription::first_residual() const {
+  return whole_number(residual).value_or(0);
+}
+
 const std::vector<std::string>& ModelDescription::activations() {
   static const Names names = [] {
     Names all;
@@ -176,6 +235,9 @@ ModelDescription ModelDescription::from_json(const std::string& text, const std:
   require_known_keys(file, d.type);
   for (const Key& key : keys())
     if (reads(d.type, key.name) && (key.is_required || file.has(key.name))) key.read(d, file.at(key.name));
+  require<InputError>(
+      d.heads_of_layers.empty() || !file.has("out_heads"), where,
+      ".out_heads is beside a list of heads, expected the list alone, whose last number says it");
   d = d.checked(where);
   if (d.type == "gcn" && !file.has("gcn_norm")) d.gcn_norm.clear();
   return d;
@@ -185,9 +247,12 @@ std::string ModelDescription::to_json() const {
   const ModelDescription d = checked();
   OrderedJson json;
   json[version_key] = version;
-  for (const Key& key : keys())
-    if (reads(type, key.name) && (std::string(key.name) != "weights" || !weights.empty()))
-      json[key.name] = key.write(d);
+  for (const Key& key : keys()) {
+    const std::string name = key.name;
+    const bool is_said =
+        (name == "weights" && weights.empty()) || (name == "out_heads" && !heads_of_layers.empty());
+    if (reads(type, name) && !is_said) json[name] = key.write(d);
+  }
   return json.dump();
 }
 
@@ -200,10 +265,13 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   const ModelType* const row = find_type(type);
   require_type(row != nullptr, type, where);
   ModelDescription d = *this;
-  if (d.norm.empty()) d.norm = "none";
+  for (std::string* const text : {&d.norm, &d.residual, &d.jk})
+    if (text->empty()) *text = "none";
+  if (d.residual == "0") d.residual = "none";
   if (d.activation.empty()) d.activation = row->attends() ? "elu" : "relu";
   if (d.aggregator.empty() && !row->aggregators.empty()) d.aggregator = row->aggregators[0];
   if (type == "gcn" && d.gcn_norm.empty()) d.gcn_norm = gcn_norms()[0];
+  if (!d.input_dropout) d.input_dropout = row->drops_inputs && !has_head(d) && !pre_linear ? dropout : 0;
   const auto number = [&](const char* key, Index value, Index low = 1, Index high = most_features) {
     require<InputError>(!reads(type, key) || (low <= value && value <= high), where, ".", key, " is ", value,
                         ", expected a whole number from ", low, " to ", high);
@@ -224,15 +292,23 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   number("mlp_layers", mlp_layers, 1, max_layers);
   number("heads", heads);
   number("out_heads", out_heads);
-  number("residual", residual, 0, layers);
+  for (const Index each : heads_of_layers) number("heads", each);
   share("dropout", dropout);
+  share("input_dropout", *d.input_dropout);
   share("attention_dropout", attention_dropout);
-  name("norm", d.norm, {"none", "batch", "layer"});
+  name("norm", d.norm, norms());
+  name("jk", d.jk, jks());
+  const std::optional<Index> first = whole_number(d.residual);
+  require<InputError>(
+      has({"none", "identity", "linear"}, d.residual) || (first && 1 <= *first && *first <= layers), where,
+      ".residual is '", d.residual,
+      "', expected none, identity, linear or the first layer with a residual connection, 1 to ", layers);
   name("activation", d.activation, activations());
   name("aggregator", d.aggregator, row->aggregators);
   name("gcn_norm", d.gcn_norm, gcn_norms());
-  require<InputError>(!row->attends() || hidden % heads == 0, where, ".hidden is ", hidden,
-                      ", expected a multiple of .heads, ", heads);
+  require<InputError>(row->is_stack() || (d.residual == "none" && d.jk == "none" && !pre_linear), where,
+                      " has .residual, .jk or .pre_linear, expected none for a network of type ", type);
+  if (row->is_stack()) check_layer_sizes(d, where);
   require<InputError>(edge_feats == 0 || reads(type, "edge_feats"), where, ".edge_feats is ", edge_feats,
                       ", expected 0 for a network of type ", type, ", which reads no rows of edges");
   return d;

@@ -8,6 +8,7 @@
 #include <sar/nn/modules/row_function.hpp>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 ///     {"sar_model": 1, "type": "sage", "in_feats": 8, "hidden": 64, "out_feats": 3, "layers": 3}
 ///
-/// An empty `norm`, `activation`, `aggregator` or `gcn_norm` means the default of the type.
+/// An empty `norm`, `activation`, `residual`, `jk`, `aggregator` or `gcn_norm` means the default of the type.
+/// A stack computes the formula of LayerStack.
 struct ModelDescription {
   static constexpr Index max_layers = 10'000;
 
@@ -29,14 +31,23 @@ struct ModelDescription {
   Index layers = 3;              ///< convolutions
   std::string norm = {};         ///< stacks: none (default), batch, layer
   std::string activation = {};   ///< one of activations(); default: elu for types with heads, relu otherwise
-  double dropout = 0;            ///< after the activation; gcn, gat, gatv2: also of the input
+  double dropout = 0;            ///< after the activation
+  /// stacks: dropout of the input; default: `dropout` for gcn, gat and gatv2 without jk and pre_linear, 0
+  /// otherwise
+  std::optional<double> input_dropout = {};
   std::string aggregator = {};   ///< sage: mean (default), gcn, pool, lstm; gin: sum, mean, max, min
   std::string gcn_norm = {};     ///< gcn: degrees (default), weights, in_weights; see GraphConvNorm
-  Index heads = 4;               ///< gat, gatv2: heads of each layer but the last
+  Index heads = 4;               ///< gat, gatv2: heads of each layer but the last; with jk also of the last
   Index out_heads = 1;           ///< gat, gatv2: heads of the last layer; the result is their mean
-  double attention_dropout = 0;  ///< gat, gatv2: dropout of the attention coefficients
-  Index residual = 0;            ///< gat, gatv2: first layer with a residual connection, counted from 1; 0:
-                                 ///< none
+  std::vector<Index> heads_of_layers = {};  ///< the same as a list, in JSON "heads": [8, 8, 1]; empty: heads
+                                            ///< and out_heads
+  double attention_dropout = 0;             ///< gat, gatv2: dropout of the attention coefficients
+  /// stacks: residual connection of each layer: none (default), identity, linear; or the number of the first
+  /// layer with one, counted from 1, which is an identity where the widths are equal and linear elsewhere
+  std::string residual = {};
+  std::string jk = {};           ///< stacks: what a final linear layer reads: none (default: there is no such
+                                 ///< layer), last, sum, max, cat; see JumpingKnowledge
+  bool pre_linear = false;       ///< stacks: a linear layer before the first convolution, in_feats -> hidden
   Index edge_feats = 0;          ///< mesh_graph_net: width of the edge features; 0 for other types
   Index mlp_layers = 2;          ///< mesh_graph_net: hidden layers of each of its networks
   bool normalize = false;        ///< mesh_graph_net: normalize features and results by running statistics
@@ -57,15 +68,20 @@ struct ModelDescription {
   /// Returns all keys that the type reads, as JSON on one line. Throws as checked().
   [[nodiscard]] std::string to_json() const;
   /// Returns the description with defaults in place of empty strings. Throws InputError, as from_json(), for
-  /// an unknown type, norm, activation, aggregator or gcn_norm, for widths and numbers of heads outside 1 to
-  /// 2^24, for a number of layers outside 1 to max_layers, for a dropout outside [0, 1), and for a hidden
-  /// width that is not a multiple of the heads.
+  /// an unknown type, norm, activation, residual, jk, aggregator or gcn_norm, for widths and numbers of heads
+  /// outside 1 to 2^24, for a number of layers outside 1 to max_layers, for a dropout outside [0, 1), and as
+  /// check_layer_sizes().
   [[nodiscard]] ModelDescription checked(const std::string& where = "the description") const;
 
-  /// Return the values of `type` that have a JSON description, and the valid values of `activation` and
-  /// `gcn_norm`.
+  /// Returns the first layer with a residual connection if `residual` is a number, otherwise 0.
+  [[nodiscard]] Index first_residual() const;
+
+  /// Return the values of `type` that have a JSON description, and the valid values of `norm`, `activation`,
+  /// `jk` and `gcn_norm`.
   [[nodiscard]] static const std::vector<std::string>& types();
+  [[nodiscard]] static const std::vector<std::string>& norms();
   [[nodiscard]] static const std::vector<std::string>& activations();
+  [[nodiscard]] static const std::vector<std::string>& jks();
   [[nodiscard]] static const std::vector<std::string>& gcn_norms();
 };
 
@@ -80,6 +96,21 @@ struct ModelDescription {
 
 /// Returns the function of a valid `activation`.
 [[nodiscard]] Activation activation_of(const std::string& name);
+
+/// Returns whether a linear layer follows the convolutions. Local.
+[[nodiscard]] bool has_head(const ModelDescription& description);
+
+/// Returns the sizes of a stack's convolutions, from the first to the last; no layer is cached. Local.
+[[nodiscard]] std::vector<LayerSize> layer_sizes(const ModelDescription& description);
+
+/// Throws InputError, beginning with `where`, unless the heads and residual connections of a stack fit its
+/// widths: a hidden width that is a multiple of the heads of each layer whose heads are side by side, as many
+/// heads as layers in a list, no heads that would be averaged where a linear layer follows, equal widths of a
+/// layer with an identity. Local.
+void check_layer_sizes(const ModelDescription& description, const std::string& where);
+
+/// Returns a summary of a stack, such as "gat: 1433 -> 64 (8 heads of 8) -> 7 (the mean of 8 heads)". Local.
+[[nodiscard]] std::string describe_layers(const ModelDescription& description);
 
 /// Key of the description in the metadata of a .safetensors file.
 inline constexpr const char* model_key = "sar.model";

@@ -5,6 +5,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/modules/init.hpp>
+#include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
 
 #include <algorithm>
@@ -18,13 +19,21 @@ namespace sar { inline namespace SAR_PRECISION {
 struct ModelDescription;
 struct GraphRelations;
 
+/// The residual connection of a layer, which is added to the result of its convolution.
+enum class LayerResidual {
+  none,
+  identity,  ///< the layer's input
+  linear,    ///< a linear layer of the layer's input
+  own        ///< that of the convolution: its input where the widths are equal, else a linear layer of it
+};
+
 /// The widths of a layer: rows of `in` values -> rows of out() values.
 struct LayerSize {
   Index in = 0;
   Index head = 0;  ///< features per head
   Index heads = 1;
   bool mean = false;  ///< the result is the mean of the heads; otherwise they are side by side
-  bool residual = false;
+  LayerResidual residual = LayerResidual::none;
   bool cached = false;  ///< caches the aggregate of its input
 
   [[nodiscard]] Index out() const noexcept { return mean ? head : heads * head; }
@@ -41,16 +50,17 @@ struct LayerPlan {
 /// A convolution of any class.
 struct StackConvolution {
   std::unique_ptr<Module> module;
-  /// x [local sources, in] -> [local destinations, out]. Edge weights are used if the graph has them, except
-  /// by gatv2 and the types with relations.
-  std::function<Variable(const GraphShardManager&, const Variable& x, const GraphRelations&)> apply;
+  /// x [local sources, in] -> [local destinations, out], plus `residual` of the destinations' rows unless it
+  /// is null. Edge weights are used if the graph has them, except by gatv2 and the types with relations.
+  std::function<Variable(const GraphShardManager&, const Variable& x, const GraphRelations&,
+                         const Linear* residual)>
+      apply;
 };
 
 /// A type of network: what a description of it may say, and the convolution that it stacks.
 struct ModelType {
   std::string name;  ///< `type` of a description, --model of `train`
-  /// Keys of a description besides type, widths, layers and activation, and besides norm and dropout of a
-  /// stack.
+  /// Keys of a description besides type, widths, layers and activation, and besides stack_keys() of a stack.
   std::vector<std::string> keys = {};
   std::vector<std::string> aggregators = {};  ///< values of the key aggregator, the default first
 
@@ -58,8 +68,9 @@ struct ModelType {
   /// Local.
   StackConvolution (*make)(const LayerPlan&) = nullptr;
   std::string list = "layers";  ///< name of the list of convolutions in weight names
-  bool drops_inputs = false;    ///< dropout before every convolution, as in the papers
+  bool drops_inputs = false;    ///< dropout of the input by default, as in the papers
   bool caches = false;          ///< the convolution has the option `cached`
+  bool own_residual = false;    ///< the convolution has the option `residual`
   std::string bias = {};        ///< parameter that a convolution adds to all rows of its result; may be empty
   std::string inner_bias = {};  ///< bias inside a convolution that an inner batch norm cancels; may be empty
 
@@ -78,9 +89,15 @@ struct ModelType {
   }
   [[nodiscard]] bool is_stack() const noexcept { return make != nullptr; }
   [[nodiscard]] bool attends() const { return reads("heads"); }
-  /// Returns whether the key is one of the type's own, or norm or dropout of a stack.
+  /// Returns the keys that every stack reads.
+  [[nodiscard]] static const std::vector<std::string>& stack_keys() {
+    static const std::vector<std::string> keys{"norm",     "dropout", "input_dropout",
+                                               "residual", "jk",      "pre_linear"};
+    return keys;
+  }
+  /// Returns whether the key is one of the type's own, or one of stack_keys() of a stack.
   [[nodiscard]] bool reads(const std::string& key) const {
-    return (is_stack() && (key == "norm" || key == "dropout")) ||
+    return (is_stack() && std::ranges::find(stack_keys(), key) != stack_keys().end()) ||
            std::ranges::find(keys, key) != keys.end() || (key == "aggregator" && !aggregators.empty());
   }
 };

@@ -27,12 +27,25 @@ using Graph = GraphShardManager;
 template <class Conv, class Call>
 StackConvolution convolution(std::unique_ptr<Conv> conv, const LayerPlan& plan, Call call) {
   const auto apply = [&c = *conv, call, mean = plan.size.mean](const Graph& graph, const Variable& x,
-                                                               const GraphRelations& relations) {
+                                                               const GraphRelations& relations,
+                                                               const Linear* residual) {
     Variable y = call(c, graph, x, relations);
-    if (y.shape().dims() < 3) return y;
-    if (mean) return head_mean(std::move(y));
-    const Shape side_by_side{y.num_rows(), y.shape().row_size()};
-    return reshape(std::move(y), side_by_side);
+    if (y.shape().dims() == 3 && mean) y = head_mean(std::move(y));
+    if (y.shape().dims() == 3) {
+      const Shape side_by_side{y.num_rows(), y.shape().row_size()};
+      y = reshape(std::move(y), side_by_side);
+    }
+    return residual == nullptr ? y : residual->add_to(std::move(y), slice_rows(x, 0, graph.num_dst_nodes()));
+  };
+  return {std::move(conv), apply};
+}
+
+/// Wraps a convolution with the arguments edge weight and residual connection.
+template <class Conv>
+StackConvolution residual_convolution(std::unique_ptr<Conv> conv) {
+  const auto apply = [&c = *conv](const Graph& graph, const Variable& x, const GraphRelations&,
+                                  const Linear* residual) {
+    return c(graph, x, graph.edge_weight(), residual);
   };
   return {std::move(conv), apply};
 }
@@ -63,24 +76,26 @@ StackConvolution make_sage(const LayerPlan& plan) {
   const auto& [d, size, comm, gen] = plan;
   const SAGEConvOptions options{.aggregator = value_of(sage_aggregators, d.aggregator),
                                 .cached = size.cached};
-  return convolution(std::make_unique<SAGEConv>(size.in, size.out(), gen, options), plan, weighted);
+  return residual_convolution(std::make_unique<SAGEConv>(size.in, size.out(), gen, options));
 }
 
 StackConvolution make_gcn(const LayerPlan& plan) {
   const auto& [d, size, comm, gen] = plan;
   const GraphConvOptions options{.norm = graph_conv_norm(d.gcn_norm), .cached = size.cached};
-  return convolution(std::make_unique<GraphConv>(size.in, size.out(), gen, options), plan, weighted);
+  return residual_convolution(std::make_unique<GraphConv>(size.in, size.out(), gen, options));
 }
 
 StackConvolution make_gat(const LayerPlan& plan) {
   const auto& [d, size, comm, gen] = plan;
-  const GATConvOptions options{.attn_drop = d.attention_dropout, .residual = size.residual};
+  const GATConvOptions options{.attn_drop = d.attention_dropout,
+                               .residual = size.residual == LayerResidual::own};
   return convolution(std::make_unique<GATConv>(size.in, size.head, size.heads, gen, options), plan, weighted);
 }
 
 StackConvolution make_gatv2(const LayerPlan& plan) {
   const auto& [d, size, comm, gen] = plan;
-  const GATv2ConvOptions options{.attn_drop = d.attention_dropout, .residual = size.residual};
+  const GATv2ConvOptions options{.attn_drop = d.attention_dropout,
+                                 .residual = size.residual == LayerResidual::own};
   return convolution(std::make_unique<GATv2Conv>(size.in, size.head, size.heads, gen, options), plan,
                      [](GATv2Conv& conv, const Graph& graph, const Variable& x, const GraphRelations&) {
                        return conv(graph, x);
@@ -181,15 +196,17 @@ const std::vector<ModelType>& model_types() {
        .bias = "bias",
        .multiplies_sparse = true},
       {.name = "gat",
-       .keys = {"heads", "out_heads", "attention_dropout", "residual"},
+       .keys = {"heads", "out_heads", "attention_dropout"},
        .make = make_gat,
        .drops_inputs = true,
+       .own_residual = true,
        .bias = "bias",
        .multiplies_sparse = true},
       {.name = "gatv2",
-       .keys = {"heads", "out_heads", "attention_dropout", "residual"},
+       .keys = {"heads", "out_heads", "attention_dropout"},
        .make = make_gatv2,
        .drops_inputs = true,
+       .own_residual = true,
        .multiplies_sparse = true},
       {.name = "gin",
        .aggregators = names_of(reduce_names),

@@ -72,6 +72,10 @@ WeightMatch broadcast(const Communicator& comm, const WeightMatch& match) {
                                std::to_string(link.size), link.saved});
   texts = broadcast_texts(comm, std::move(texts));
   WeightMatch all{.links = {}, .missing = broadcast_texts(comm, match.missing)};
+  std::vector<std::string> zeros;
+  for (const ZeroBias& zero : match.zeros) zeros.insert(zeros.end(), {zero.name, zero.other});
+  zeros = broadcast_texts(comm, std::move(zeros));
+  for (std::size_t i = 0; i < zeros.size(); i += 2) all.zeros.push_back({zeros[i], zeros[i + 1]});
   for (std::size_t i = 0; i < texts.size(); i += 5)
     all.links.push_back({.file = texts[i],
                          .model = texts[i + 1],
@@ -92,6 +96,16 @@ WeightFile::WeightFile(const Module& model) : model_(state_dict(model)) {
 
 Tensor WeightFile::tensor(const std::string& model_name) const {
   return std::ranges::find(model_.tensors, model_name, &NamedBuffer::name)->tensor;
+}
+
+Tensor WeightFile::with_other_bias(const std::string& model_name) const {
+  const Tensor value = tensor(model_name);
+  const auto zero = std::ranges::find(zeros_, model_name, &ZeroBias::other);
+  if (zero == zeros_.end()) return value;
+  Tensor sum = value.clone();
+  const Tensor other = tensor(zero->name);
+  for (Index i = 0; i < sum.size(); ++i) sum.data()[i] += other.data()[i];
+  return sum;
 }
 
 const NamedCounter* WeightFile::counter(const std::string& model_name) const {
@@ -119,15 +133,18 @@ StateDict WeightFile::to_read() const {
 }
 
 StateDict WeightFile::to_write() const {
-  if (!missing_.empty()) return model_;
+  const bool lacks_both = std::ranges::any_of(zeros_, [&](const ZeroBias& zero) {
+    return std::ranges::find(zeros_, zero.other, &ZeroBias::name) != zeros_.end();
+  });
+  if (!missing_.empty() || lacks_both) return model_;
   StateDict state;
   for (const WeightLink& link : links_) {
     if (const NamedCounter* const of_model = counter(link.model))
       state.counters.push_back({link.saved, of_model->value});
     else if (link.layout == WeightLayout::same)
-      state.tensors.push_back({link.saved, tensor(link.model)});
+      state.tensors.push_back({link.saved, with_other_bias(link.model)});
     else
-      state.tensors.push_back({link.saved, to_file(tensor(link.model), link.layout, link.size)});
+      state.tensors.push_back({link.saved, to_file(with_other_bias(link.model), link.layout, link.size)});
   }
   return state;
 }
@@ -140,6 +157,7 @@ void WeightFile::recognise(const Communicator& comm, const std::string& path, co
     match = broadcast(comm, match);
     links_ = std::move(match.links);
     missing_ = std::move(match.missing);
+    zeros_ = std::move(match.zeros);
   });
 }
 
@@ -176,6 +194,9 @@ std::vector<std::string> WeightFile::lines() const {
         lines.back() = link.file + " is added to " + link.model + " and subtracted from " +
                        of_destinations(link.model) + ", the same for every node that has an in-edge";
     }
+  for (const ZeroBias& zero : zeros_)
+    lines.push_back(zero.name + " is not in the file and becomes 0, because " + zero.other +
+                    " is added to the same rows");
   for (const std::string& name : missing_)
     lines.push_back(name + " is not in the file and keeps its initial value");
   return lines;
@@ -191,6 +212,11 @@ std::vector<std::string> WeightFile::load(const Communicator& comm, const std::s
       for (const WeightLink& link : links_)
         if (added == (link.layout == WeightLayout::added) && counter(link.model) == nullptr)
           take(link, std::ranges::find(state.tensors, link.file, &NamedBuffer::name)->tensor);
+    for (const ZeroBias& zero : zeros_) {
+      Tensor value = tensor(zero.name);
+      value.save();
+      value.copy_from(Tensor::zeros(value.shape()));
+    }
     return lines();
   });
 }

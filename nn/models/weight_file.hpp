@@ -41,6 +41,8 @@ class WeightFile {
   [[nodiscard]] StateDict to_read() const;
   [[nodiscard]] StateDict to_write() const;
   [[nodiscard]] Tensor tensor(const std::string& model_name) const;
+  /// Returns the values for a file without the other bias that is added to the same rows.
+  [[nodiscard]] Tensor with_other_bias(const std::string& model_name) const;
   /// Returns a counter of the model, or null.
   [[nodiscard]] const NamedCounter* counter(const std::string& model_name) const;
   void take(const WeightLink& link, const Tensor& value) const;
@@ -49,6 +51,7 @@ class WeightFile {
   StateDict model_;
   std::vector<WeightLink> links_;
   std::vector<std::string> missing_;
+  std::vector<ZeroBias> zeros_;
 };
 
 /// Loads the weights of a network from a file with the network's own names or those of PyTorch Geometric, DGL

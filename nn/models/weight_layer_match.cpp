@@ -129,6 +129,10 @@ class LayerMatcher {
   }
 
   bool may_be_missing(const NamedShape& tensor) {
+    if (!tensor.other_bias.empty()) {
+      match_.zeros.push_back(&tensor);
+      return true;
+    }
     if (!tensor.name.ends_with("num_batches_tracked")) return false;
     match_.missing.push_back(tensor.name);
     return true;

@@ -26,6 +26,7 @@ struct LayerMatch {
   std::vector<WeightLink> links;
   std::vector<const NamedShape*> file, model;  ///< without a partner
   std::vector<std::string> missing;            ///< counters of the model that the file may lack
+  std::vector<const NamedShape*> zeros;        ///< biases of the model that the file may lack, beside another
   std::string difference;  ///< two tensors of the file that should be equal, for messages; may be empty
 
   [[nodiscard]] bool is_complete() const { return file.empty() && model.empty(); }

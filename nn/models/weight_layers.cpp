@@ -77,6 +77,16 @@ WeightLayer layer_of(const std::string& name) {
   return {.prefix = prefix, .stem = prefix};
 }
 
+/// Names a linear layer called lin, whose tensors look like a part of a layer without a name.
+void name_linear(WeightLayer& layer) {
+  const auto weight = layer.leaves.find("lin.weight"), bias = layer.leaves.find("lin.bias");
+  if (layer.leaves.size() != 2 || weight == layer.leaves.end() || bias == layer.leaves.end()) return;
+  layer.leaves = {{"weight", weight->second}, {"bias", bias->second}};
+  layer.prefix += layer.prefix.empty() ? "lin" : ".lin";
+  layer.stem = layer.prefix;
+  layer.number = -1;
+}
+
 /// Gives the parts of relations the names that WeightLayer describes.
 void name_relations(WeightLayer& layer) {
   std::map<std::string, std::set<std::vector<std::string>>> keys;  // by the name of the relation
@@ -110,8 +120,39 @@ std::vector<WeightLayer> layers_of(const std::vector<NamedShape>& tensors) {
     layers[place->second].leaves[tensor.name.substr(layer.prefix.empty() ? 0 : layer.prefix.size() + 1)] =
         &tensor;
   }
-  for (WeightLayer& layer : layers) name_relations(layer);
+  for (WeightLayer& layer : layers) {
+    name_relations(layer);
+    name_linear(layer);
+  }
   return layers;
 }
 
+void split_residuals(std::vector<WeightLayer>& layers) {
+  std::vector<WeightLayer> linears;
+  for (WeightLayer& layer : layers)
+    for (const std::string part : {"res.", "res_fc."}) {
+      if (!layer.leaves.contains(part + "weight") || layer.number < 0) continue;
+      WeightLayer& linear = linears.emplace_back(WeightLayer{
+          .prefix = "lins." + std::to_string(layer.number), .stem = "lins", .number = layer.number});
+      for (const std::string leaf : {"weight", "bias"})
+        if (const auto taken = layer.leaves.extract(part + leaf)) linear.leaves[leaf] = taken.mapped();
+    }
+  layers.insert(layers.end(), linears.begin(), linears.end());
+}
+
+void mark_added_biases(std::vector<NamedShape>& model) {
+  for (NamedShape& linear : model) {
+    const std::size_t at = linear.name.rfind("lins."), end = linear.name.rfind(".bias");
+    if (at == std::string::npos || end == std::string::npos || (at > 0 && linear.name[at - 1] != '.'))
+      continue;
+    const std::string before = linear.name.substr(0, at), number = linear.name.substr(at + 5, end - at - 5);
+    for (const std::string list : {"layers.", "convs."})
+      for (const std::string bias : {".bias", ".fc_self.bias", ".apply_func.3.bias", ".h_bias"}) {
+        const auto other = std::ranges::find(model, before + list + number + bias, &NamedShape::name);
+        if (other == model.end() || other->shape != linear.shape) continue;
+        linear.other_bias = other->name;
+        other->other_bias = linear.name;
+      }
+  }
+}
 }}  // namespace sar

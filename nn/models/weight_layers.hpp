@@ -13,6 +13,8 @@ namespace sar { inline namespace SAR_PRECISION {
 struct NamedShape {
   std::string name;
   std::vector<Index> shape;  ///< [] and [1] are the same
+  /// Of the model: the other bias that is added to the same rows, if a file may have only one of both.
+  std::string other_bias = {};
 };
 
 /// The tensors of a layer.
@@ -26,6 +28,8 @@ struct WeightLayer {
   /// layer has several of that name.
   std::map<std::string, const NamedShape*> leaves = {};
 
+  /// Returns "convs" for the stem "encoder.convs".
+  [[nodiscard]] std::string list() const { return stem.substr(stem.rfind('.') + 1); }
   [[nodiscard]] bool is_norm() const {
     return leaves.contains("running_mean") || leaves.contains("module.running_mean");
   }
@@ -34,7 +38,15 @@ struct WeightLayer {
 /// Groups tensors into layers, in the order of their first tensors. The prefix of a layer ends with the first
 /// component that is a number or ends with one, before a part that the libraries name ("lin_l"), or else
 /// before the last component. Relations may have the names of DGL's HeteroGraphConv, of PyG's HeteroConv and
-/// of its to_hetero(). The layers refer to `tensors`.
+/// of its to_hetero(). A layer that is nothing but lin.weight and lin.bias is a linear layer called `lin`.
+/// The layers refer to `tensors`.
 [[nodiscard]] std::vector<WeightLayer> layers_of(const std::vector<NamedShape>& tensors);
 
+/// Makes layers lins.N of the residual connections inside layers N of attention: res.weight of PyG,
+/// res_fc.weight and res_fc.bias of DGL. Local.
+void split_residuals(std::vector<WeightLayer>& layers);
+
+/// Names the other bias of each residual connection, lins.N.bias, and of its convolution, where both have the
+/// same shape: a file may have only one of them, because their sum counts. Local.
+void mark_added_biases(std::vector<NamedShape>& model);
 }}  // namespace sar

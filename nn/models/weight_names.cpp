@@ -114,11 +114,16 @@ class Matcher {
       : file_(std::move(file)), originals_(originals), place_(place), same_values_(same_values) {
     std::ranges::stable_sort(file_, {},
                              [](const WeightLayer& each) { return std::pair(each.stem, each.number); });
-    std::vector<const WeightLayer*> left;
+    std::vector<const WeightLayer*> unnamed, left;
     for (const WeightLayer& layer : model) {  // layers that the caller named first
       const auto same = std::ranges::find(file_, layer.prefix, &WeightLayer::prefix);
-      if (same == file_.end() || !same->is_renamed || !take(same, layer)) left.push_back(&layer);
+      if (same == file_.end() || !same->is_renamed || !take(same, layer)) unnamed.push_back(&layer);
     }
+    const bool has_linears = std::ranges::any_of(model, [](const WeightLayer& layer) {
+      return layer.list() == "lins" || layer.list() == "lin" || layer.list() == "lin_in";
+    });
+    for (const WeightLayer* layer : unnamed)  // a linear layer may have the shapes of a convolution
+      if (!has_linears || !take_spelled(*layer)) left.push_back(layer);
     for (const WeightLayer* layer : left) {
       const auto found = find(*layer);
       if (found == file_.end() || !take(found, *layer)) model_.push_back(layer);
@@ -129,6 +134,7 @@ class Matcher {
 
   std::vector<WeightLink> links;
   std::vector<std::string> missing;
+  std::vector<const NamedShape*> zeros;
   std::vector<WeightLink> partial;       ///< of layers that do not fit, for messages
   std::vector<std::string> differences;  ///< of tensors that should be equal, for messages
 
@@ -140,9 +146,24 @@ class Matcher {
     if (!match.is_complete()) return false;
     links.insert(links.end(), match.links.begin(), match.links.end());
     missing.insert(missing.end(), match.missing.begin(), match.missing.end());
+    zeros.insert(zeros.end(), match.zeros.begin(), match.zeros.end());
     taken_.push_back(*from);
     file_.erase(from);
     return true;
+  }
+
+  /// Takes the first layer of the file that fits and is called as the layer, or by another name for it.
+  bool take_spelled(const WeightLayer& layer) {
+    const auto take_of = [&](const std::string& list) {
+      const auto found = std::ranges::find_if(file_, [&](const WeightLayer& each) {
+        return each.list() == list && (each.number < 0) == (layer.number < 0) && !each.is_renamed &&
+               match_layer(each, layer, same_values_).is_complete();
+      });
+      return found != file_.end() && take(found, layer);
+    };
+    return take_of(layer.list()) || std::ranges::any_of(layer_spellings(), [&](const LayerSpelling& each) {
+             return each.to == layer.list() && take_of(each.from);
+           });
   }
 
   /// Returns the first layer of the file that fits.
@@ -246,6 +267,7 @@ std::string outline(const std::vector<NamedShape>& tensors, const std::set<std::
 void require_partners(const KnownNames& known, const std::vector<NamedShape>& model, const Matcher& matcher,
                       const std::map<std::string, std::string>& originals, const std::string& place) {
   std::set<std::string> of_file, of_model(matcher.missing.begin(), matcher.missing.end());
+  for (const NamedShape* zero : matcher.zeros) of_model.insert(zero->name);
   for (const auto* links : {&matcher.links, &matcher.partial})
     for (const WeightLink& link : *links) {
       of_file.insert(link.file);
@@ -281,8 +303,9 @@ bool is_dropped(const std::string& name, const WeightNames& names) {
 
 WeightMatch match_weights(const std::vector<NamedShape>& file, const std::vector<NamedShape>& model,
                           const WeightNames& names, const std::string& place, SameValues same_values) {
-  const std::vector<NamedShape> wanted =
+  std::vector<NamedShape> wanted =
       without(model, names.missing, place + ": no name of the model", "leave at its initial value");
+  mark_added_biases(wanted);
   KnownNames known = changed(file, names, place);
   std::map<std::string, std::string> originals = known.originals_by_name(place);
   WeightMatch match;
@@ -296,14 +319,16 @@ WeightMatch match_weights(const std::vector<NamedShape>& file, const std::vector
     strip_wrappers(known);
     originals = known.originals_by_name(place);
     std::vector<WeightLayer> layers = layers_of(known.tensors);
+    const std::vector<WeightLayer> of_model = layers_of(wanted);
+    if (std::ranges::find(of_model, "lins", &WeightLayer::list) != of_model.end()) split_residuals(layers);
     mark_renamed(layers, names);
     const auto same = [&](const std::string& a, const std::string& b) {
       return same_values(originals.at(a), originals.at(b));
     };
-    const std::vector<WeightLayer> of_model = layers_of(wanted);
     Matcher matcher(std::move(layers), of_model, originals, place, same);
     require_partners(known, wanted, matcher, originals, place);
     match = {std::move(matcher.links), std::move(matcher.missing)};
+    for (const NamedShape* zero : matcher.zeros) match.zeros.push_back({zero->name, zero->other_bias});
   }
   for (const NamedShape& each : model)
     if (std::ranges::find(wanted, each.name, &NamedShape::name) == wanted.end())

@@ -23,9 +23,16 @@ struct WeightNames {
 /// Returns whether the caller ignores a name of the file. Local.
 [[nodiscard]] bool is_dropped(const std::string& name, const WeightNames& names);
 
+/// A bias of the model that the file lacks: it becomes 0. `other` is added to the same rows; a file under the
+/// names of this one gets the sum of both.
+struct ZeroBias {
+  std::string name, other;
+};
+
 struct WeightMatch {
   std::vector<WeightLink> links;
   std::vector<std::string> missing;  ///< names of the model that keep their initial values
+  std::vector<ZeroBias> zeros = {};
 };
 
 /// Finds a partner for every tensor of the file and of the model, in three steps:
@@ -36,10 +43,13 @@ struct WeightMatch {
 ///   from names that names.rename changed, and tensors with the same beginning ("conv1", "convs.0") form a
 ///   layer.
 /// - Each layer of the model, in order, takes the first remaining layer of the file that has its shapes under
-///   the names of the model, of PyTorch Geometric or of DGL. What a file has twice, with equal values, is
-///   taken once: a tensor that the model has once, or a layer that is also an attribute of another module.
+///   the names of the model, of PyTorch Geometric or of DGL; in a model with linear layers beside its
+///   convolutions, one that is called so or as layer_spellings() say, else any. What a file has twice, with
+///   equal values, is taken once: a tensor that the model has once, or a layer that is also an attribute of
+///   another module.
 ///
-/// A counter num_batches_tracked may be missing. Throws InputError, beginning with `place`, if another tensor
+/// A counter num_batches_tracked may be missing, and one of two biases that are added to the same rows
+/// (mark_added_biases). Throws InputError, beginning with `place`, if another tensor
 /// has no partner, if layers with different beginnings have the same shapes, so that their order is
 /// ambiguous, or if a pattern or a `from` matches no name. same_values() gets names of `file`. Local.
 WeightMatch match_weights(const std::vector<NamedShape>& file, const std::vector<NamedShape>& model,

@@ -55,6 +55,31 @@ const std::vector<WeightSpelling>& weight_spellings() {
   return all;
 }
 
+const std::vector<LayerSpelling>& layer_spellings() {
+  static const std::vector<LayerSpelling> all{
+      // networks of arXiv 2406.08993, for medium and large graphs
+      {"local_convs", "layers"},
+      {"local_convs", "convs"},
+      {"pred_local", "lin"},
+      {"pred_linear", "lin"},
+      {"node_encoder", "lin_in"},
+      {"lns", "norms"},
+      // examples of PyG and DGL
+      {"convs", "layers"},
+      {"conv", "layers"},
+      {"conv", "convs"},
+      {"norms", "bns"},
+      {"linear", "lins"},
+      {"linears", "lins"},
+      {"lin", "lins"},
+      {"input_linear", "lin_in"},
+      {"output_linear", "lin"},
+      {"head", "lin"},
+      {"classifier", "lin"},
+  };
+  return all;
+}
+
 const std::vector<SharedSpelling>& shared_spellings() {
   static const std::vector<SharedSpelling> all{
       // GATConv with one matrix for both ends: PyG 2.0 to 2.3, PyG 1.6 and 1.7, DGL's names of two types

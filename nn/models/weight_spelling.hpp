@@ -23,6 +23,11 @@ struct WeightSpelling {
   WeightLayout layout = WeightLayout::same;
 };
 
+/// The name of a layer, or of a list of numbered layers, in other programs and in the model.
+struct LayerSpelling {
+  std::string from, to;
+};
+
 /// A tensor that the library has once for both ends of an edge, in files under one name or under two. Of two,
 /// `from` is then an equal copy of the tensor that is taken for `to`; a single one, `from`, is also taken for
 /// `to`, unless the file has another tensor of that end with other values.
@@ -34,6 +39,9 @@ struct SharedSpelling {
 
 /// Returns the names that are recognized; the first one that fits is taken.
 [[nodiscard]] const std::vector<WeightSpelling>& weight_spellings();
+
+/// Returns the names of layers that are taken before others of the same shapes.
+[[nodiscard]] const std::vector<LayerSpelling>& layer_spellings();
 
 /// Returns the names of shared tensors, for what weight_spellings() does not match.
 [[nodiscard]] const std::vector<SharedSpelling>& shared_spellings();

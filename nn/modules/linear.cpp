@@ -1,5 +1,8 @@
+#include <sar/autograd/arithmetic.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/modules/linear.hpp>
+
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -13,4 +16,8 @@ Linear::Linear(Index in_features, Index out_features, Generator& gen, bool bias)
   if (bias) make("bias", bias_, {out_features});
 }
 
+Variable Linear::add_to(Variable base, const Variable& x) const {
+  Variable y = add_linear(std::move(base), x, weight_);
+  return bias_.defined() ? add(std::move(y), bias_) : y;
+}
 }}  // namespace sar

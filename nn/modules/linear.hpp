@@ -19,6 +19,10 @@ class Linear : public Module {
   /// Throws ShapeError if x has another width.
   [[nodiscard]] Variable operator()(const Variable& x) const { return linear(x, weight_, bias_); }
 
+  /// Returns base + y for base [n, out_features]; in the memory of `base` if no other handle refers to it.
+  /// Throws ShapeError if shapes do not match.
+  [[nodiscard]] Variable add_to(Variable base, const Variable& x) const;
+
   [[nodiscard]] const Variable& weight() const noexcept { return weight_; }
   [[nodiscard]] const Variable& bias() const noexcept { return bias_; }  ///< undefined without a bias
 

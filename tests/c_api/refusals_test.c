@@ -291,6 +291,11 @@ static void refuses_models(const setting* s) {
   REFUSES(sar_model_create(s->comm, NULL, 1, &model), SAR_ERROR_INPUT, "'description' is null");
   REFUSES(sar_model_create(s->comm, sage, 1, NULL), SAR_ERROR_INPUT, "is null");
   REFUSES(sar_model_create(s->comm, "{\"sar_model\": 99}", 1, &model), SAR_ERROR_INPUT, "is 99, expected 1");
+  REFUSES(sar_model_create(s->comm,
+                           "{\"sar_model\": 1, \"type\": \"gcn\", \"in_feats\": 2, \"out_feats\": 3, "
+                           "\"residual\": \"identity\"}",
+                           1, &model),
+          SAR_ERROR_INPUT, "residual is 'identity', but layer 1 makes rows of 64 values from rows of 2");
   REFUSES(sar_model_create(s->comm, "{\"sar_model\": 1, \"type\": \"x\"}", 1, &model), SAR_ERROR_INPUT,
           "'x'");
   REFUSES_HANDLES(sar_model_load, sar_comm, s->freed_comm, "x", &model);

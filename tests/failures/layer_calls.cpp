@@ -88,8 +88,15 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
       "nn/models/graph_model.hpp GraphModel::operator, nn/models/layer_stack.hpp LayerStack::operator, "
       "nn/models/layer_stack.hpp LayerStack::after_layer",
       [=](Scene& s) {
-        const ModelDescription description{
-            .in_feats = in, .hidden = 3, .out_feats = out, .layers = 2, .norm = "batch", .dropout = 0.25};
+        const ModelDescription description{.in_feats = in,
+                                           .hidden = 3,
+                                           .out_feats = out,
+                                           .layers = 2,
+                                           .norm = "batch",
+                                           .dropout = 0.25,
+                                           .residual = "linear",
+                                           .jk = "cat",
+                                           .pre_linear = true};
         auto model = std::make_shared<GraphModel>(description, s.comm, s.gen);
         return [&s, model] { return (*model)(s.graph, s.x); };
       });

@@ -218,9 +218,15 @@ def option_cases():
     needs = {"--checkpoint-every": checkpoint, "--keep-checkpoints": checkpoint, "--predict-layer": ["--predict", "never"]}
     for option in ["--layers", "--hidden", "--heads", "--num-rels", "--num-bases", "--eval-every", "--max-halo-bytes",
                    "--threads", "--seed", "--num-classes", "--nodes", "--classes", "--features", "--checkpoint-every",
-                   "--keep-checkpoints", "--predict-layer", "--out-heads", "--residual", "--stop-after", "--runs"]:
+                   "--keep-checkpoints", "--predict-layer", "--out-heads", "--stop-after", "--runs"]:
         for value in whole:
             yield "train", [*small, *needs.get(option, []), option, value], [option, "'" + value + "'", "expected"]
+    for value in [*set(whole) - {"none"}, "4", "both"]:
+        yield "train", [*small, "--residual", value], ["--residual", "'" + value + "'", "expected"]
+    for value in ["8,8", "8,0,1", "8;8;1", "8,8,", "1,1,1,1"]:
+        yield "train", [*small, "--model", "gat", "--heads", value], ["--heads", "expected"]
+    for option in ["--norm", "--jk", "--activation"]:
+        yield "train", [*small, option, "some"], [option, "'some'", "expected"]
     for value in whole:
         yield "train", ["--graph", "karate", "--epochs", value], ["--epochs", "'" + value + "'", "expected"]
         yield "partition", ["data", "--method", "random", "--out", "new", "--parts", value], ["--parts", "'" + value + "'", "expected"]
@@ -229,7 +235,7 @@ def option_cases():
                    [option, "'" + value + "'", "expected"])
         for option in ["--nodes", "--classes", "--features", "--seed"]:
             yield "generate", ["--out", "new", option, value], [option, "'" + value + "'", "expected"]
-    for option in ["--dropout", "--attn-dropout", "--label-smoothing", "--lr", "--momentum", "--weight-decay", "--degree", "--homophily", "--train-share"]:
+    for option in ["--dropout", "--input-dropout", "--attn-dropout", "--label-smoothing", "--lr", "--momentum", "--weight-decay", "--degree", "--homophily", "--train-share"]:
         for value in ["-1", "nan", "inf", "x", ""]:
             yield "train", [*small, option, value], [option, "'" + value + "'", "expected"]
     for option in ["--degree", "--homophily", "--train-share"]:

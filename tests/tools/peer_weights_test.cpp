@@ -55,7 +55,7 @@ struct PeerModel {
             .dropout = 0.5,
             .heads = count(golden, "heads"),
             .out_heads = count(golden, "out_heads"),
-            .residual = count(golden, "residual"),
+            .residual = golden.arg("residual"),
             .num_bases = count(golden, "num_bases"),
             .num_rels = count(golden, "num_rels")};
   }

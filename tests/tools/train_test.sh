@@ -56,7 +56,7 @@ END
 done
 
 # With --mfg, a step computes less and gives the same losses.
-for model in sage gcn gat "gat --attn-dropout 0.3" "gatv2 --attn-dropout 0.3" rgcn "rgcn --num-bases 3"; do
+for model in "sage --residual linear --jk cat --pre-linear" gcn gat "gat --attn-dropout 0.3" "gatv2 --attn-dropout 0.3" rgcn "rgcn --num-bases 3"; do
   for mfg in "" --mfg; do
     "${run[@]}" "$programs/train" --graph sbm --nodes 2000 --classes 4 --degree 6 --train-share 0.01 --layers 2 --hidden 32 --epochs 8 \
       --dropout 0.3 --model $model --partition random --eval-every 0 --log log$mfg.jsonl $mfg >out 2>err || fail "--mfg ends with $?"
@@ -193,6 +193,24 @@ attention=(--graph karate --model gat --layers 3 --heads 3 --out-heads 2 --epoch
 grep -Fqx "gat: 34 -> 24 (3 heads of 8) -> 24 (3 heads of 8) + residual -> 2 (the mean of 2 heads) + residual" out || fail "the model is not described"
 expect 1 "made with --residual 2, expected 3 as in this run" "$programs/train" "${attention[@]}" --hidden 24 --residual 3 --checkpoint gat --resume
 
+# Residual connections, norms, linear layers before and after, heads of each layer: described, resumed, refused.
+layered=(--graph karate --model gat --hidden 24 --epochs 2 --heads 3,8,2 --residual linear --jk sum --pre-linear --norm layer)
+expect 0 "gat: 34 -> 24 (linear) -> 24 (3 heads of 8) + linear -> 24 (8 heads of 3) + linear -> 24 (2 heads of 12) + linear -> 2 (linear of the sum of all layers), layer norm" \
+  "$programs/train" "${layered[@]}" --checkpoint layered
+expect 0 "resuming from layered/checkpoint-00000002.safetensors" "$programs/train" "${layered[@]}" --checkpoint layered --resume
+expect 1 "made with --jk sum, expected max as in this run" "$programs/train" "${layered[@]/sum/max}" --checkpoint layered --resume
+expect 1 "the model.residual is 'identity', but layer 1 makes rows of 8 values from rows of 34, expected equal widths, or 'linear'" \
+  "$programs/train" --graph karate --hidden 8 --residual identity --post-linear
+expect 2 "--residual: 'conv', expected none, identity, linear or the first layer with a residual connection, 1 to --layers 3" \
+  "$programs/train" --graph karate --residual conv
+expect 2 "--residual: '4', expected none" "$programs/train" --graph karate --residual 4
+expect 2 "--heads: there are 2 numbers, expected one for each of --layers 3" "$programs/train" --graph karate --model gat --heads 8,1
+expect 2 "--heads: '8,,1', expected a whole number from 1 on, or one for each layer" "$programs/train" --graph karate --model gat --heads 8,,1
+expect 2 "--hidden: is 64, expected a multiple of --heads 6" "$programs/train" --graph karate --model gat --hidden 64 --heads 8,6,1
+expect 2 "--out-heads: cannot be combined with a list of --heads" "$programs/train" --graph karate --model gat --heads 8,8,1 --out-heads 2
+expect 2 "--out-heads: cannot be combined with --jk sum" "$programs/train" --graph karate --model gat --out-heads 2 --jk sum
+expect 2 "--norm excludes --batch-norm" "$programs/train" --graph karate --norm layer --batch-norm
+
 # Weights of DGL and PyG: what was taken for what; saved with the names that they came with.
 peer=$data/peer
 karate=(--graph karate --features 5 --epochs 0 --predict peer)
@@ -310,7 +328,7 @@ values() { tail -n 1 "$1" | grep -oE '"(val|test|last_test)_acc":[^}]*'; }
 [ "$(values runs.jsonl)" = "$(values whole_runs.jsonl)" ] || fail "the means after resuming: $(values runs.jsonl)"
 expect 2 "--runs: needs validation values" "$programs/train" --runs 2 --eval-every 0
 
-for unread in "--step-size 3" "--patience 2 --schedule cosine" "--min-lr 0.1 --schedule step" "--lr-factor 0.5" "--heads 2" "--residual 1 --model gcn" \
+for unread in "--step-size 3" "--patience 2 --schedule cosine" "--min-lr 0.1 --schedule step" "--lr-factor 0.5" "--heads 2" \
   "--out-heads 2" "--attn-dropout 0.1" "--num-rels 2" "--num-bases 1 --model gat" "--momentum 0.5"; do
   expect 2 "${unread%% *}: needs --" "$programs/train" --graph karate --epochs 1 $unread
 done

@@ -36,12 +36,12 @@ while read -r dataset options; do
     same log1.jsonl "log$number.jsonl" "$dataset $options on 1 and on $number ranks"
   done
 done <<'END'
-papers --model rgcn --num-bases 2 --batch-norm
+papers --model rgcn --num-bases 2 --batch-norm --residual linear --jk cat
 words --model rgcn --mfg --max-halo-bytes 512
-words --model hgt --heads 2 --sample 3,2 --batch-size 30
+words --model hgt --heads 2,4 --sample 3,2 --batch-size 30 --residual identity --pre-linear --post-linear
 papers --model hetero-sage --max-halo-bytes 256
 words --model hetero-gat --heads 2
-papers --model hetero-sage --mfg
+papers --model hetero-sage --mfg --residual 2 --jk max --norm layer
 words --model hetero-gat --heads 2 --sample 3,2 --batch-size 30 --sample-eval
 papers --model rgcn --sample 2,-1 --sample-relation cites=1,3 --batch-size 40
 END

@@ -45,6 +45,8 @@ void add_model_options(CLI::App& app, ModelSize& m) {
   add_number(app, "--features", m.features, "width of the features; 0: as in the graph");
   add_number(app, "--classes", m.classes, "number of classes; 0: largest label + 1");
   app.add_flag("--batch-norm", m.batch_norm, "batch norm between layers");
+  app.add_flag("--pre-linear", m.pre_linear, "a linear layer before the convolutions");
+  app.add_flag("--post-linear", m.has_head, "a linear layer after the convolutions");
 }
 
 }  // namespace

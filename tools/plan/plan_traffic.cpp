@@ -1,20 +1,27 @@
 #include "plan_traffic.hpp"
 
+#include <sar/models.hpp>
+
 #include <algorithm>
 #include <cstdint>
 
 namespace sar::tools {
 
 ModelSize model_size(const TrainOptions& o, Index features, Index classes) {
-  const ModelDescription& m = o.model;
+  ModelDescription described = o.model;
+  described.in_feats = features;
+  described.out_feats = classes;
+  const ModelDescription m = described.checked("the model");
   return {.kind = m.type,
           .layers = m.layers,
           .hidden = m.hidden,
           .heads = m.heads,
           .features = features,
-          .classes = classes * (m.type == "gat" ? m.out_heads : 1),
+          .classes = classes * (m.type == "gat" && !has_head(m) ? layer_sizes(m).back().heads : 1),
           .batch_norm = m.norm == "batch",
-          .dropout = m.dropout};
+          .drops_input = *m.input_dropout > 0,
+          .pre_linear = m.pre_linear,
+          .has_head = has_head(m)};
 }
 
 StageRows stages_of(const TrainOptions& o, const Place& at, double row_bytes, bool fetch_and_push) {

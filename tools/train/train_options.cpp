@@ -19,6 +19,31 @@ namespace {
 
 constexpr double most_rate = 1e6, most_norm = 1e30, most_dropout = 0.999;
 
+/// Reads whole numbers from `least` on, separated by commas.
+std::vector<Index> read_list(const std::string& option, const std::string& text, Index least,
+                             const char* expected) {
+  std::vector<Index> numbers;
+  for (std::string_view rest = text; numbers.empty() || !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const auto number = to_number<Index>(rest.substr(0, comma));
+    if (!number || *number < least || comma + 1 == rest.size())
+      throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+    numbers.push_back(*number);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return numbers;
+}
+
+/// Sets the heads from "8", or from "8,8,1".
+void set_heads(ModelDescription& m, const std::string& text) {
+  std::vector<Index> heads =
+      read_list("--heads", text, 1, "a whole number from 1 on, or one for each layer, such as 8,8,1");
+  if (heads.size() == 1)
+    m.heads = heads[0];
+  else
+    m.heads_of_layers = std::move(heads);
+}
+
 /// Returns the options that only files in formats of others need.
 std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
   begin_group(app, "Data");
@@ -43,6 +68,13 @@ std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
   return source;
 }
 
+/// Returns names as the choices of an option.
+Choices<std::string> named(const std::vector<std::string>& names) {
+  Choices<std::string> choices;
+  for (const std::string& name : names) choices.emplace_back(name, name);
+  return choices;
+}
+
 void add_model_options(CLI::App& app, TrainOptions& o) {
   begin_group(app, "Model");
   constexpr Index most = std::numeric_limits<int>::max();  // of factors of a width
@@ -53,18 +85,37 @@ void add_model_options(CLI::App& app, TrainOptions& o) {
   add_choice(app, "--model", m.type, types, "layers");
   add_layers_option(app, m.layers);
   add_number(app, "--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1);
-  add_number(app, "--dropout", m.dropout,
-             "dropout probability between layers; gcn, gat, gatv2: also of the input", 0, most_dropout);
+  add_number(app, "--dropout", m.dropout, "dropout probability between layers", 0, most_dropout);
+  app.add_option_function<std::string>(
+         "--input-dropout", [&m](const std::string& text) { m.input_dropout = to_number<double>(text); },
+         "dropout of the input; default: --dropout for gcn, gat, gatv2 without linear layers")
+      ->transform(number_from<double>(0, most_dropout))
+      ->type_name("X");
+  m.norm = m.jk = m.residual = "none";
+  add_choice(app, "--norm", m.norm, named(ModelDescription::norms()), "normalization between layers");
   app.add_flag_callback(
-      "--batch-norm", [&m] { m.norm = "batch"; }, "batch norm between layers, over the nodes of all ranks");
-  add_number(app, "--heads", m.heads, "attention: heads of all layers except the last", 1, most);
+         "--batch-norm", [&m] { m.norm = "batch"; }, "--norm batch, over the nodes of all ranks")
+      ->excludes("--norm");
+  add_choice(app, "--activation", m.activation, named(ModelDescription::activations()), "activation");
+  const auto read_heads = [&m](const std::string& text) { set_heads(m, text); };
+  app.add_option_function<std::string>("--heads", read_heads,
+                                       "attention: heads of all layers but the last, or a list: 8,8,1")
+      ->option_text("LIST")
+      ->default_str(concat(m.heads));
   add_number(app, "--out-heads", m.out_heads, "attention: heads of the last layer, which are averaged", 1);
   add_number(app, "--attn-dropout", m.attention_dropout, "attention: dropout probability of the coefficients",
              0, most_dropout);
-  add_number(app, "--residual", m.residual, "gat, gatv2: first layer with a residual connection; 0: none");
-  Choices<std::string> norms;
-  for (const std::string& norm : ModelDescription::gcn_norms()) norms.emplace_back(norm, norm);
-  add_choice(app, "--gcn-norm", m.gcn_norm, norms,
+  app.add_option("--residual", m.residual,
+                 "residual connection: none, identity, linear, or the first layer with one")
+      ->option_text("NAME")
+      ->default_str("none");
+  add_choice(app, "--jk", m.jk, named(ModelDescription::jks()),
+             "final linear layer, of the outputs of layers");
+  app.add_flag_callback(
+         "--post-linear", [&m] { m.jk = "last"; }, "a linear layer after the convolutions: --jk last")
+      ->excludes("--jk");
+  app.add_flag("--pre-linear", m.pre_linear, "a linear layer before the first convolution");
+  add_choice(app, "--gcn-norm", m.gcn_norm, named(ModelDescription::gcn_norms()),
              "gcn: normalization; default: as --init-weights, or degrees");
   add_number(app, "--num-bases", m.num_bases,
              "rgcn: matrices that the edge types share; 0: one for each type");
@@ -152,17 +203,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
 
 /// "15,10,5"
 std::vector<Index> read_fan_outs(const std::string& option, const std::string& text) {
-  std::vector<Index> fan_outs;
-  for (std::string_view rest = text; fan_outs.empty() || !rest.empty();) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const auto fan_out = to_number<Index>(rest.substr(0, comma));
-    if (!fan_out || *fan_out < -1 || comma + 1 == rest.size())
-      throw CLI::ValidationError(
-          option, "'" + text + "', expected a fan-out for each layer, such as 15,10,5; -1 is all in-edges");
-    fan_outs.push_back(*fan_out);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-  }
-  return fan_outs;
+  return read_list(option, text, -1, "a fan-out for each layer, such as 15,10,5; -1 is all in-edges");
 }
 
 void add_sample_options(CLI::App& app, TrainOptions& options) {
@@ -262,7 +303,6 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
   for (const auto& [option, key] :
        std::initializer_list<std::pair<const char*, std::string>>{{"--heads", "heads"},
                                                                   {"--out-heads", "out_heads"},
-                                                                  {"--residual", "residual"},
                                                                   {"--attn-dropout", "attention_dropout"},
                                                                   {"--gcn-norm", "gcn_norm"},
                                                                   {"--num-bases", "num_bases"}})
@@ -299,11 +339,32 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
       throw CLI::ValidationError(std::string(use.option) + ": needs " + use.with);
 }
 
-/// Sets the activation, ELU after a layer with heads and without batch norm, and a residual connection of no
-/// layer.
-void complete(ModelDescription& m) {
-  m.activation = model_type(m.type).attends() && m.norm != "batch" ? "elu" : "relu";
-  if (m.residual > m.layers) m.residual = 0;
+/// Checks the options of the network's layers. Throws CLI::ValidationError.
+void check_network(const CLI::App& app, const ModelDescription& m) {
+  const auto refuse = [](bool wrong, const std::string& what) {
+    if (wrong) throw CLI::ValidationError(what);
+  };
+  const bool is_number = m.first_residual() > 0, has_jk = m.jk != "none";
+  refuse(m.residual != "none" && m.residual != "identity" && m.residual != "linear" && m.residual != "0" &&
+             !(is_number && m.first_residual() <= m.layers),
+         concat("--residual: '", m.residual,
+                "', expected none, identity, linear or the first layer with a "
+                "residual connection, 1 to --layers ",
+                m.layers));
+  if (!model_type(m.type).attends()) return;
+  const auto& list = m.heads_of_layers;
+  refuse(
+      !list.empty() && std::ssize(list) != m.layers,
+      concat("--heads: there are ", list.size(), " numbers, expected one for each of --layers ", m.layers));
+  refuse(app.count("--out-heads") > 0 && !list.empty(),
+         "--out-heads: cannot be combined with a list of --heads, whose last number says it");
+  refuse(app.count("--out-heads") > 0 && has_jk, concat("--out-heads: cannot be combined with --jk ", m.jk,
+                                                        ", with which the last layer has --heads"));
+  std::vector<Index> side_by_side = list.empty() ? std::vector<Index>{m.heads} : list;
+  if (!list.empty() && !has_jk) side_by_side.pop_back();
+  for (const Index heads : side_by_side)
+    refuse(m.hidden % heads != 0,
+           concat("--hidden: is ", m.hidden, ", expected a multiple of --heads ", heads));
 }
 
 /// Refuses metrics that are not for the task. The labels of nodes, on which they depend, too, are read later.
@@ -373,9 +434,7 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
     if (std::ssize(fan_outs) != o.model.layers)
       throw CLI::ValidationError(concat("--sample-relation: there are ", fan_outs.size(), " fan-outs of ",
                                         name, ", expected one for each of --layers ", o.model.layers));
-  if (model.attends() && o.model.hidden % o.model.heads != 0)
-    throw CLI::ValidationError(
-        concat("--hidden: is ", o.model.hidden, ", expected a multiple of --heads ", o.model.heads));
+  check_network(app, o.model);
   if (o.predict_layer > o.model.layers)
     throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
                                       ", expected at most --layers ", o.model.layers));
@@ -437,6 +496,10 @@ std::string name_of_run(const TrainOptions& o) {
   return concat("seed-", o.seed, o.run.of_splits ? concat("-split-", o.run.split) : "");
 }
 
+std::string default_activation(const ModelDescription& m) {
+  return model_type(m.type).attends() && (m.norm.empty() || m.norm == "none") ? "elu" : "relu";
+}
+
 void add_options(CLI::App& app, TrainOptions& o) {
   const std::vector<CLI::Option*> source = add_data_options(app, o);
   add_model_options(app, o);
@@ -455,7 +518,7 @@ void add_options(CLI::App& app, TrainOptions& o) {
       o.sample.of_relations[name] = read_fan_outs("--sample-relation", list);
     if (app.count("--layers") == 0 && !o.sample.fan_outs.empty())
       o.model.layers = std::ssize(o.sample.fan_outs);
-    complete(o.model);
+    if (o.model.activation.empty()) o.model.activation = default_activation(o.model);
     o.found = find_dataset(o.dataset);
     o.source.fields = o.data.fields;
     read_what_the_task_needs(o);

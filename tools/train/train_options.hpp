@@ -106,6 +106,8 @@ struct TrainOptions {
 
 /// Returns what tells a run from the others, in names of files: "seed-3", "seed-3-split-1".
 std::string name_of_run(const TrainOptions& o);
+/// Returns the activation of a network without --activation: ELU after attention without a norm, else ReLU.
+std::string default_activation(const ModelDescription& model);
 
 /// Adds the options. Parsing also detects the format of the dataset and checks the combination of options.
 void add_options(CLI::App& app, TrainOptions& o);

@@ -7,12 +7,15 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/nn/models/graph_model.hpp>
+#include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/loss.hpp>
 #include <sar/nn/train/optimizer.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -23,6 +26,30 @@ using namespace sar::test;
 namespace {
 
 constexpr Index in_feats = 5, out_feats = 3, edge_feats = 2;
+
+/// A network with residual connections, and linear layers before and after, of each type.
+std::vector<ModelDescription> layered() {
+  const auto make = [](const std::string& type, const std::string& norm, const std::string& residual,
+                       const std::string& jk, bool pre_linear) {
+    return ModelDescription{.type = type,
+                            .in_feats = in_feats,
+                            .hidden = 8,
+                            .out_feats = out_feats,
+                            .norm = norm,
+                            .dropout = 0.25,
+                            .residual = residual,
+                            .jk = jk,
+                            .pre_linear = pre_linear};
+  };
+  std::vector<ModelDescription> all{make("sage", "batch", "linear", "last", false),
+                                    make("gcn", "batch", "linear", "cat", false),
+                                    make("gcn", "layer", "2", "", true),
+                                    make("gat", "layer", "identity", "max", true),
+                                    make("gatv2", "batch", "linear", "sum", true),
+                                    make("gin", "none", "linear", "", false)};
+  all[3].heads_of_layers = {2, 8, 4};
+  return all;
+}
 
 /// One of each type, and of each norm, activation and aggregator.
 std::vector<ModelDescription> descriptions() {
@@ -41,7 +68,7 @@ std::vector<ModelDescription> descriptions() {
                      .out_feats = out_feats,
                      .norm = norm,
                      .dropout = 0.25,
-                     .residual = type == "gat" ? 2 : 0});
+                     .residual = type == "gat" ? "2" : ""});
   for (const std::string& activation : ModelDescription::activations())
     all.push_back({.type = "gcn",
                    .in_feats = in_feats,
@@ -62,8 +89,9 @@ std::vector<ModelDescription> descriptions() {
                  .heads = 2,
                  .out_heads = 3,
                  .attention_dropout = 0.25,
-                 .residual = 1});
+                 .residual = "1"});
   all.push_back({.in_feats = in_feats, .out_feats = out_feats, .layers = 1});
+  for (const ModelDescription& each : layered()) all.push_back(each);
   return all;
 }
 
@@ -143,6 +171,107 @@ TEST_CASE("networks of every type learn, the same on any number of ranks, an emp
       CHECK(largest_difference(all_rows(comm, part.result(model).value()), rows) < accepted * 10);
     }
   }
+}
+
+TEST_CASE("gradients with residual connections, linear layers and norms are those of finite differences") {
+  if (sizeof(real) == 4) return;  // too few digits for three layers with norms
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm, PartitionBook::even(Problem::num_nodes, comm.size()));
+  for (ModelDescription description : layered()) {
+    if (description.type == "gin") continue;  // ReLU inside
+    CAPTURE(description.type);
+    description.activation = "silu";
+    description.dropout = 0;
+    GraphModel model = model_of(description, comm);
+    std::vector<Variable> inputs{Variable(problem.x.clone(), true)};
+    for (const Variable& parameter : model.parameters())
+      if (parameter.requires_grad()) inputs.push_back(parameter);
+    const auto result = [&](const std::vector<Variable>& in) { return model(problem.graph, in[0]); };
+    CHECK_NOTHROW(gradcheck(result, inputs, {.directions = 3, .sum_over_ranks = [&](double value) {
+                                               return comm.all_reduce(value, ReduceOp::sum);
+                                             }}));
+  }
+}
+
+TEST_CASE(
+    "message flow graphs give the results of the whole graph, with residual connections and all layers") {
+  const Communicator comm = Communicator::world();
+  const PartitionBook book = PartitionBook::even(Problem::num_nodes, comm.size());
+  const Problem problem(comm, book);
+  Array<Index> seeds;
+  for (Index v = 0; v < problem.graph.num_nodes(); v += 5) seeds.push_back(book.begin(comm.rank()) + v);
+  for (const ModelDescription& description : layered()) {
+    CAPTURE(description.to_json());
+    Generator gen(3);
+    LayerStack stack(description.checked(), comm, gen);
+    for (const auto& [name, part] : stack.parts()) part->eval();
+    const Tensor whole = stack(problem.graph, problem.x).value();
+    const std::vector<MessageFlowGraph> blocks = construct_mfgs(problem.graph, seeds, 3);
+    const Array<Index>& sources = blocks.front().src_rows();
+    const Tensor rows = stack(blocks, gather_rows(problem.x, Array<Index>(sources))).value();
+    const Array<Index>& results = blocks.back().dst_rows();
+    REQUIRE(rows.num_rows() == std::ssize(results));
+    double largest = 0;
+    for (Index i = 0; i < rows.num_rows(); ++i)
+      for (Index j = 0; j < out_feats; ++j)
+        largest = std::max(largest, static_cast<double>(std::abs(rows.row(i)[j] - whole.row(results[i])[j])));
+    CHECK(largest < (sizeof(real) == 8 ? 1e-12 : 1e-4));
+  }
+}
+
+TEST_CASE("jumping knowledge reads what the layers give") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm, PartitionBook::even(Problem::num_nodes, comm.size()));
+  for (const std::string jk : {"last", "sum", "max", "cat"}) {
+    CAPTURE(jk);
+    Generator gen(3);
+    LayerStack stack(
+        ModelDescription{
+            .in_feats = in_feats, .hidden = 8, .out_feats = out_feats, .residual = "linear", .jk = jk}
+            .checked(),
+        comm, gen);
+    std::vector<Variable> h;
+    for (Index layer = 1; layer <= 3; ++layer)
+      h.push_back(stack.after_layer(layer, problem.graph, problem.x));
+    Variable lin_weight, lin_bias;
+    for (const auto& [name, part] : stack.parts())
+      if (name == "lin") lin_weight = part->parameters()[0], lin_bias = part->parameters()[1];
+    REQUIRE(lin_weight.defined());
+    Variable read = h[2];
+    if (jk == "sum") read = h[0] + h[1] + h[2];
+    if (jk == "cat") read = concat_columns({h[0], h[1], h[2]});
+    if (jk == "max") {
+      read = Variable(h[2].value().clone());
+      for (const Variable& each : h)
+        for (Index i = 0; i < read.value().size(); ++i)
+          read.value().data()[i] = std::max(read.value().data()[i], each.value().data()[i]);
+    }
+    const Variable expected = linear(read, lin_weight, lin_bias), found = stack(problem.graph, problem.x);
+    for (Index i = 0; i < found.value().size(); ++i)
+      CHECK(std::abs(found.value().data()[i] - expected.value().data()[i]) <
+            (sizeof(real) == 8 ? 1e-13 : 1e-5));
+  }
+}
+
+TEST_CASE("a batch norm freezes the biases of convolutions and residual connections that it cancels") {
+  const Communicator comm = Communicator::self();
+  const auto frozen = [&](ModelDescription description) {
+    description.in_feats = in_feats;
+    description.out_feats = out_feats;
+    description.layers = 2;
+    GraphModel model = model_of(description, comm);
+    std::string names;
+    for (const auto& [name, parameter] : model.named_parameters())
+      if (!parameter.requires_grad()) names += name + " ";
+    return names;
+  };
+  CHECK(frozen({.type = "gcn", .norm = "batch"}) == "layers.0.bias ");
+  CHECK(frozen({.type = "gcn", .norm = "batch", .residual = "linear"}) == "layers.0.bias lins.0.bias ");
+  CHECK(frozen({.type = "sage", .norm = "batch", .residual = "linear", .jk = "last"}) ==
+        "convs.0.fc_self.bias convs.1.fc_self.bias lins.0.bias lins.1.bias ");
+  CHECK(frozen({.type = "gatv2", .norm = "batch", .residual = "linear"}) == "lins.0.bias ");
+  CHECK(frozen({.type = "gat", .norm = "batch", .residual = "1"}) == "layers.0.res_fc.bias ");
+  CHECK(frozen({.type = "gcn", .norm = "layer", .residual = "linear"}).empty());
 }
 
 TEST_CASE("gradients of the input and of the parameters are those of finite differences") {

@@ -251,3 +251,66 @@ TEST_CASE("relations as DGL, PyG's HeteroConv and to_hetero() name them") {
               ".lin_l.weight");
   }
 }
+
+TEST_CASE("linear layers beside convolutions of the same shapes, by their names") {
+  const auto linear = [](const std::string& name) {
+    return named(name + ".", {{"weight", {3, 3}}, {"bias", {3}}});
+  };
+  const auto gcn = [](const std::string& name) {
+    return named(name + ".", {{"lin.weight", {3, 3}}, {"bias", {3}}});
+  };
+  const Tensors model = together({linear("lin_in"), linear("layers.0"), linear("layers.1"), linear("lins.0"),
+                                  linear("lins.1"), linear("lin")});
+  const auto layers = [](const WeightMatch& found) {  // of the weights
+    std::string text;
+    for (const WeightLink& link : found.links)
+      if (link.model.ends_with(".weight") && link.file != link.model)
+        text += link.model.substr(0, link.model.size() - 7) + "=" + link.file + " ";
+    return text;
+  };
+  CHECK(layers(match(together({linear("lin_in"), gcn("local_convs.0"), gcn("local_convs.1"), linear("lins.0"),
+                               linear("lins.1"), linear("pred_local")}),
+                     model)) ==
+        "layers.0=local_convs.0.lin.weight layers.1=local_convs.1.lin.weight lin=pred_local.weight ");
+  CHECK(layers(match(together({linear("head"), gcn("conv1"), gcn("conv2"), linear("lin1"), linear("lin2"),
+                               linear("input_linear")}),
+                     model)) ==
+        "lin_in=input_linear.weight layers.0=conv1.lin.weight layers.1=conv2.lin.weight lins.0=lin1.weight "
+        "lins.1=lin2.weight lin=head.weight ");
+  CHECK(layers(match(together({linear("node_encoder"), linear("convs.0"), linear("convs.1"),
+                               linear("linear.0"), linear("linear.1"), linear("pred_linear")}),
+                     model)) ==
+        "lin_in=node_encoder.weight layers.0=convs.0.weight layers.1=convs.1.weight lins.0=linear.0.weight "
+        "lins.1=linear.1.weight lin=pred_linear.weight ");
+  CHECK(error(together({linear("a"), linear("layers.0"), linear("layers.1"), linear("lins.0"),
+                        linear("lins.1"), linear("b")}),
+              model)
+            .starts_with("file: 'lin_in' of the model could be 'a' or 'b' of the file"));
+}
+
+TEST_CASE("one bias for a convolution and its residual connection, and residual connections of attention") {
+  const auto layer = [](const std::string& name, bool bias) {
+    Tensors tensors = named(name + ".", {{"weight", {3, 3}}});
+    if (bias) tensors.push_back({name + ".bias", {3}});
+    return tensors;
+  };
+  const Tensors model = together({layer("layers.0", true), layer("lins.0", true)});
+  const auto zeros = [&](bool of_layer, bool of_linear) {
+    std::string text;
+    for (const ZeroBias& zero :
+         match(together({layer("layers.0", of_layer), layer("lins.0", of_linear)}), model).zeros)
+      text += zero.name + " beside " + zero.other + " ";
+    return text;
+  };
+  CHECK(zeros(true, true).empty());
+  CHECK(zeros(false, true) == "layers.0.bias beside lins.0.bias ");
+  CHECK(zeros(true, false) == "lins.0.bias beside layers.0.bias ");
+  CHECK(error(together({layer("layers.0", true), layer("lins.0", true), layer("extra", true)}), model) ==
+        "file: the model has no place for 'extra.weight' [3, 3], 'extra.bias' [3] of the file" + cure);
+
+  const Tensors attends = together({gat, named("lins.0.", {{"weight", {6, 4}}, {"bias", {6}}})});
+  const Tensors pyg =
+      named("convs.0.", together({attention, {{"lin.weight", {6, 4}}, {"res.weight", {6, 4}}}}));
+  CHECK(links(match(pyg, attends)).find("lins.0.weight=convs.0.res.weight") != std::string::npos);
+  CHECK(match(pyg, attends).zeros.size() == 1);
+}
