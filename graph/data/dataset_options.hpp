@@ -32,6 +32,7 @@ struct DatasetOptions {
   /// With add_self_loops: a node that has self loops gets none and keeps the one of largest id, with its
   /// weight, as PyG's add_remaining_self_loops.
   bool remaining_self_loops = false;
+  Index split = 0;  ///< of several splits, the one whose masks NodeData has
 };
 
 inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
@@ -46,7 +47,8 @@ inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
       .equal("edge_labels", options.edge_labels)
       .equal("edge_types", options.edge_types)
       .equal("features", options.features)
-      .equal("labels", options.labels);
+      .equal("labels", options.labels)
+      .equal("split", options.split);
   for (const auto& [key, field] : options.fields) call.equal("name of a field", key).equal("field", field);
 }
 }}  // namespace sar

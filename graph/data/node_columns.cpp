@@ -2,8 +2,10 @@
 // a time. Each value is read and written once, and read again to find the first that is not finite.
 
 #include <sar/graph/data/node_columns.hpp>
+#include <sar/graph/data/node_splits.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -93,8 +95,28 @@ void read_features(const Communicator& comm, const NodeColumns& columns, const F
   }
 }
 
+/// The place of the 1 in each row; -1 for a row of zeros or NaN.
+Array<std::int64_t> to_classes(const DataArray& one_hot, std::span<const Index> ids,
+                               const std::string& place) {
+  const Index width = one_hot.row_size();
+  Array<std::int64_t> classes(one_hot.num_rows);
+  std::vector<double> row(static_cast<std::size_t>(width));
+  for (Index i = 0; i < one_hot.num_rows; ++i) {
+    convert_elements(one_hot.type, one_hot.row(i), width, row.data());
+    const auto ones = std::ranges::count(row, 1.0);
+    const auto none = std::ranges::count_if(row, [](double x) { return x == 0 || std::isnan(x); });
+    require<InputError>(
+        ones <= 1 && ones + none == width, place, ": a row has shape ", shape_to_string(one_hot.row_shape),
+        ", expected one number, or 1 for the class of the ", "node and 0 for all others; node ", ids[i],
+        " has ", ones, " ones and ", width - ones - none, " other numbers");
+    classes[i] = ones == 0 ? -1 : std::ranges::find(row, 1.0) - row.begin();
+  }
+  return classes;
+}
+
 /// OGB and pandas turn integers with missing values into floating-point numbers, where NaN means no label.
 Array<std::int64_t> to_labels(const DataArray& column, std::span<const Index> ids, const std::string& place) {
+  if (column.row_size() > 1) return to_classes(column, ids, place);
   if (!is_floating_point(column.type)) return column.to_integers(place, ids);
   const auto values = to_numbers<double>(column, place);
   Array<std::int64_t> labels(values.size());
@@ -118,6 +140,7 @@ void read_labels(const Communicator& comm, const NodeColumns& columns, const Fie
     return;
   }
   const std::string place = columns.place_of(field->name);
+  if (field->row_size() > 1) data.num_classes = field->row_size();  // one-hot
   data.labels = to_labels(columns.read(field->name, 0, std::ssize(ids)), ids, place);
   for (Index i = 0; i < std::ssize(ids); ++i) {
     require<InputError>(-1 <= data.labels[i] && data.labels[i] <= max_label, place, ": the label of node ",
@@ -128,13 +151,23 @@ void read_labels(const Communicator& comm, const NodeColumns& columns, const Fie
   data.num_classes = comm.all_reduce(data.num_classes, ReduceOp::max);
 }
 
-/// Without the field, nothing is selected.
-Array<std::uint8_t> read_mask(const NodeColumns& columns, const FieldNames& names, const char* name,
-                              const NodeData& data) {
+/// The masks of all splits. Without the field of a mask, nothing is selected.
+void read_masks(const NodeColumns& columns, const DatasetOptions& options, NodeData& data) {
   const auto count = static_cast<Index>(data.original_ids.size());
-  const DataField* field = find_field(columns.fields, names, name, {name}, data.name);
-  if (field == nullptr) return Array<std::uint8_t>(count, 0);
-  return columns.read(field->name, 0, count).to_mask(columns.place_of(field->name), data.original_ids);
+  std::array<DataArray, 3> masks;
+  std::array<std::string, 3> places;
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    const char* const name = std::array{"train_mask", "val_mask", "test_mask"}[i];
+    const DataField* field = find_field(columns.fields, options.fields, name, {name}, data.name);
+    if (field == nullptr) {
+      masks[i] = DataArray(NpyType::boolean, {}, count);
+      std::ranges::fill(masks[i].bytes, std::byte{0});
+      continue;
+    }
+    places[i] = columns.place_of(field->name);
+    masks[i] = columns.read(field->name, 0, count);
+  }
+  set_splits(data, masks, options.split, places);
 }
 
 /// Whether a real is exactly this integer.
@@ -180,9 +213,7 @@ void read_node_columns(const Communicator& comm, const NodeColumns& columns, con
   if (options.normalize_features) normalize_rows(data.features);
   if (!options.labels) return;
   read_labels(comm, columns, options.fields, data);
-  data.train_mask = read_mask(columns, options.fields, "train_mask", data);
-  data.val_mask = read_mask(columns, options.fields, "val_mask", data);
-  data.test_mask = read_mask(columns, options.fields, "test_mask", data);
+  read_masks(columns, options, data);
 }
 
 std::string weight_field(const std::vector<DataField>& edge_fields, const DatasetOptions& options,
