@@ -36,6 +36,11 @@ void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData
 /// leave out, and prints how many they are, and one of them, on rank 0. Collective.
 std::array<Index, 3> warn_of_unlabelled(const Communicator& comm, const NodeData& data);
 
+/// Draws the split of --split-nodes, or says which of several splits is used; then requires that there is
+/// one, of a training, whose masks it compares. Prints on rank 0. Throws InputError as draw_split, and for
+/// data without training nodes. Collective.
+void prepare_split(const Communicator& comm, const TrainOptions& o, NodeData& data);
+
 /// Checks the labels against --num-classes and sets the number of classes. Throws InputError if it is
 /// unknown. Collective.
 void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& data);
