@@ -3,6 +3,7 @@
 #include <sar/nn/models/model_description.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -77,6 +78,36 @@ void read_columns(const std::vector<std::string>& texts, std::multimap<std::stri
         throw CLI::ValidationError("--columns", role + " is given twice");
       columns.emplace(role, pair.substr(sign + 1));
     }
+}
+
+/// "key=new_id,labels=mature,features=days,views": an item without a role has the role before it.
+void read_node_columns(const std::vector<std::string>& texts,
+                       std::multimap<std::string, std::string>& columns) {
+  static const std::vector<std::string> roles{"key",        "labels",   "features",  "one-hot",
+                                              "train_mask", "val_mask", "test_mask", "split"};
+  const auto refuse = [](const std::string& item, const std::string& expected) {
+    throw CLI::ValidationError("--node-columns", "'" + item + "', expected " + expected);
+  };
+  for (const std::string& text : texts) {
+    std::string role;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      std::string item = text.substr(begin, end - begin);
+      begin = end + 1;
+      const std::size_t sign = std::min(item.find('='), item.size());
+      const std::string before = item.substr(0, sign) == "label" ? "labels" : item.substr(0, sign);
+      const auto known =
+          std::ranges::find_if(roles, [&](const std::string& name) { return is_name(before, name); });
+      if (known != roles.end() && sign < item.size()) {
+        role = *known;
+        item.erase(0, sign + 1);
+      }
+      if (role.empty() || item.empty()) refuse(item, "ROLE=COLUMN with a role of " + joined(roles));
+      const bool may_repeat = role == "features" || role == "one-hot";
+      if (!may_repeat && columns.contains(role)) refuse(item, "one column for " + role);
+      columns.emplace(role, item);
+    }
+  }
 }
 
 /// Returns the least number of characters to insert, delete or replace that makes `a` into `b` (Levenshtein).
@@ -217,7 +248,25 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
                                            {"names", formats::NodeIds::names}};
   return {
       add_pairs(app, "--node-data", o.node_data, "NAME=FILE.npy",
-                "edge list, Matrix Market: data with a row for each node (features, labels, train_mask)"),
+                "graph file: data with a row for each node (features, labels, train_mask)"),
+      add_path(app, "--node-table", o.node_table, "FILE",
+               "graph file: table (.csv, .tsv) with a row for each node and a column of node ids"),
+      app.add_option_function<std::vector<std::string>>(
+             "--node-columns",
+             [&o](const std::vector<std::string>& texts) { read_node_columns(texts, o.node_columns); },
+             "--node-table: key=id,labels=y,features=a,b,one-hot=c; also train_mask, val_mask, test_mask, "
+             "split")
+          ->allow_extra_args(false)
+          ->needs("--node-table")
+          ->option_text("ROLE=COLUMN,..."),
+      add_path(app, "--node-features", o.node_features, "FILE.json",
+               "graph file: lists of features, {\"node\": [number, ...]}"),
+      add_choice(app, "--feature-lists", o.feature_lists,
+                 {{"auto", formats::FeatureLists::automatic},
+                  {"values", formats::FeatureLists::values},
+                  {"indices", formats::FeatureLists::indices}},
+                 "--node-features: what the lists are")
+          ->needs("--node-features"),
       add_path(app, "--node-keys", o.node_keys, "FILE",
                "edge list: ids of the nodes in the order of the rows of --node-data"),
       add_choice(app, "--node-ids", o.node_ids, node_ids, "edge list: what node ids are"),
@@ -235,9 +284,19 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
           ->default_str("auto"),
       app.add_flag("--ignore-columns", o.ignore_data, "edge list: ignores columns after the two nodes"),
       app.add_option("--split", o.split,
-                     "OGB folder: name of a folder in split/; needed if there are several")
-          ->type_name("NAME"),
+                     "number of one of several splits; OGB folder: name of a folder in split/ [0]")
+          ->type_name("N"),
   };
+}
+
+Index split_number(const std::string& path, const formats::SourceOptions& o) {
+  std::error_code error;
+  const bool is_ogb = std::filesystem::is_directory(path + "/raw", error) || path.ends_with(".zip");
+  if (o.split.empty() || is_ogb) return 0;
+  const std::optional<Index> number = to_number<Index>(o.split);
+  if (!number || *number < 0)
+    throw CLI::ValidationError("--split", "'" + o.split + "', expected the number of a split, from 0 on");
+  return *number;
 }
 
 CLI::Option* add_path(CLI::App& app, const std::string& option, std::string& path, const std::string& form,

@@ -132,6 +132,10 @@ void add_sparse_features_option(CLI::App& app, SparseFeatures& sparse);
 /// Adds the options that describe what a graph file does not say itself, and returns them.
 std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptions& o);
 
+/// The number of the split that --split names; 0 where it is not given, or names a folder of an OGB dataset.
+/// Throws CLI::ValidationError for other words if the data are no such dataset.
+Index split_number(const std::string& path, const formats::SourceOptions& o);
+
 /// Adds --seed.
 void add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help);
 

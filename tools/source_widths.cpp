@@ -34,8 +34,8 @@ Widths complete_widths(Widths widths, GraphSource& source, const std::map<std::s
   if (!source.types().is_homogeneous()) return widths;
   for (const DataField& field : source.types().node_types[0].unread) {
     if (widths.features == 0 && is(field, "features", "feat")) widths.features = field.row_size();
-    if (widths.classes == 0 && is(field, "labels", "label") && field.row_size() == 1)
-      widths.classes = count_classes(source, field.name);
+    if (widths.classes == 0 && is(field, "labels", "label"))
+      widths.classes = field.row_size() == 1 ? count_classes(source, field.name) : field.row_size();
   }
   return widths;
 }

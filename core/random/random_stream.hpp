@@ -19,6 +19,7 @@ enum class RandomStream : std::uint64_t {
   sbm_noise,
   sbm_split,
   edge_split = 0x73706c69,
+  node_split = 0x73706c6e,
   ways_of_pairs = 0x77617973,
   negatives = 0x6e656761,
   modules = std::uint64_t{1} << 32,     ///< plus the number of parameters and dropouts before: Generator

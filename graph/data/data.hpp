@@ -5,6 +5,7 @@
 #pragma once
 
 #include <sar/graph/data/distributed_data.hpp>
+#include <sar/graph/data/draw_split.hpp>
 #include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/edge_split.hpp>
 #include <sar/graph/data/generate/generators.hpp>
@@ -14,6 +15,7 @@
 #include <sar/graph/data/hetero_graphs.hpp>
 #include <sar/graph/data/labelled_nodes.hpp>
 #include <sar/graph/data/node_data.hpp>
+#include <sar/graph/data/node_splits.hpp>
 #include <sar/graph/data/parts/partition_directory.hpp>
 #include <sar/graph/data/parts/partition_graph.hpp>
 #include <sar/graph/data/parts/partition_graph_options.hpp>

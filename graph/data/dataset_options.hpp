@@ -49,6 +49,7 @@ struct DatasetOptions {
   /// With add_self_loops: a node that has self loops gets none and keeps the one of largest id, with its
   /// weight, as PyG's add_remaining_self_loops.
   bool remaining_self_loops = false;
+  Index split = 0;  ///< of several splits, the one whose masks NodeData has
 };
 
 inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
@@ -65,7 +66,8 @@ inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
       .equal("features", options.features)
       .equal("sparse_features", to_string(options.sparse_features))
       .equal("labels", options.labels)
-      .equal("type of the labels", to_string(options.label_type));
+      .equal("type of the labels", to_string(options.label_type))
+      .equal("split", options.split);
   for (const auto& [key, field] : options.fields) call.equal("name of a field", key).equal("field", field);
 }
 }}  // namespace sar

@@ -18,7 +18,8 @@ namespace sar { inline namespace SAR_PRECISION {
 ///                                                    integers [nodes] or [nodes, 1], or whole numbers in
 ///                                                    floating point, NaN: unlabelled (-1); without any:
 ///                                                    all unlabelled
-///     masks         "train_mask", "val_mask", "test_mask"   0 or 1 [nodes]; without: none
+///     masks         "train_mask", "val_mask", "test_mask"   0 or 1 [nodes], or [nodes, S] of S splits, of
+///                                                    which options.split counts; without: none
 ///     edge weights  "weight" or "edge_weight"        numbers [edges]; optional
 /// Collective. Throws InputError, the same on every rank, when there are several types, no features, for
 /// values that are not finite and labels below -1.

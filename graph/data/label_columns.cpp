@@ -41,6 +41,7 @@ struct Possible {
   bool classes = true;  ///< whole numbers from -1
   bool binary = true;   ///< 0, 1 or missing
   bool one_hot = true;  ///< labelled rows are one 1 and zeros
+  bool one_or_none = true;  ///< the same, or zeros alone
 };
 
 Possible possible_types(const LabelField& field) {
@@ -55,23 +56,27 @@ Possible possible_types(const LabelField& field) {
       missing += is_missing(value) ? 1 : 0;
     }
     is.one_hot = is.one_hot && (missing == field.width() || (missing == 0 && ones == 1));
+    is.one_or_none = is.one_or_none && (missing == field.width() || (missing == 0 && ones <= 1));
   }
   is.one_hot = is.one_hot && is.binary;
+  is.one_or_none = is.one_or_none && is.binary;
   return is;
 }
 
 /// The type that the labels of all ranks tell. Collective.
 LabelType detect_type(const Communicator& comm, const LabelField& field, Index num_nodes) {
   const Possible mine = possible_types(field);
-  std::array<Index, 3> could_be{mine.classes ? 1 : 0, mine.binary ? 1 : 0, mine.one_hot ? 1 : 0};
+  std::array<Index, 4> could_be{mine.classes ? 1 : 0, mine.binary ? 1 : 0, mine.one_hot ? 1 : 0,
+                                mine.one_or_none ? 1 : 0};
   comm.all_reduce(std::span<Index>(could_be), ReduceOp::min);
   const bool floating = is_floating_point(field.column.type);
   if (field.width() == 1) return floating && could_be[0] == 0 ? LabelType::values : LabelType::classes;
   const std::string rows = concat(field.place, ": the labels are rows of ", field.width());
+  if (could_be[2] == 1) return LabelType::classes;
   require<InputError>(
-      could_be[2] == 0 || num_nodes == 0, rows,
-      " numbers, each with one 1 and zeros, and may be one class or several labels a node, expected to be ",
-      "told (train: --loss cross-entropy, or --loss bce)");
+      could_be[3] == 0 || num_nodes == 0, rows,
+      " numbers, each with one 1 or none and zeros, and may be one class or several labels a node, expected ",
+      "to be told (train: --loss cross-entropy, or --loss bce)");
   if (could_be[1] == 1) return LabelType::binary;
   require<InputError>(floating, rows, " whole numbers, and not only 0 and 1, expected to be told ",
                       "what they are (train: --loss mse or mae for values)");
@@ -107,7 +112,8 @@ Array<std::int64_t> one_hot_classes(const LabelField& field) {
     const std::span<const double> row = field.row(i);
     const auto one = std::ranges::find(row, 1.0);
     const auto others = std::ranges::count_if(row, [](double value) { return value != 0; });
-    const bool missing = std::ranges::all_of(row, is_missing);
+    const bool missing = std::ranges::all_of(row, is_missing) ||
+                         std::ranges::all_of(row, [](double value) { return value == 0; });
     require<InputError>(missing || (one != row.end() && others == 1), field.place, ": a row has shape ",
                         shape_to_string(field.column.row_shape),
                         ", expected one number, or one 1 and zeros, which node ", field.ids[i],

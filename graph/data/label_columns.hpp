@@ -12,13 +12,15 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// Sets the labels of `data` from a column with a row for each node of this rank:
 ///
-///     classes   one number, or a row of one 1 and zeros (one-hot): a class from 0; -1 or NaN: unlabelled
+///     classes   one number, or a row of one 1 and zeros (one-hot): a class from 0; -1 or NaN, or a row of
+///               zeros: unlabelled
 ///     binary    [n] or [n, T] of 0 and 1; -1 or NaN: missing
 ///     values    [n] or [n, T] of finite numbers; NaN: missing
 ///
-/// `automatic` takes one whole number for a class and one number with a fraction for a value, rows of 0 and 1
-/// for binary, and rows of other floating-point numbers for values. What these rules do not tell (rows that
-/// may be one-hot, rows of whole numbers) is an InputError. Collective, inside agree(); InputError, which
+/// `automatic` takes one whole number and rows that are one-hot for a class, one number with a fraction for a
+/// value, other rows of 0 and 1 for binary, and rows of other floating-point numbers for values. What these
+/// rules do not tell (rows of which some are one-hot and the others zeros, rows of whole numbers) is an
+/// InputError. Collective, inside agree(); InputError, which
 /// begins with `place`, for labels of another type.
 void take_labels(const Communicator& comm, DataArray column, const std::string& place, LabelType type,
                  NodeData& data);

@@ -4,9 +4,11 @@
 
 #include <sar/graph/data/label_columns.hpp>
 #include <sar/graph/data/node_columns.hpp>
+#include <sar/graph/data/node_splits.hpp>
 #include <sar/graph/data/sparse_fields.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -164,14 +166,23 @@ void read_labels(const Communicator& comm, const NodeColumns& columns, const Dat
               columns.place_of(field->name), options.label_type, data);
 }
 
-/// Without the field, nothing is selected.
-Array<std::uint8_t> read_mask(const NodeColumns& columns, const FieldNames& names, const char* name,
-                              const NodeData& data) {
+/// The masks of all splits. Without the field of a mask, nothing is selected.
+void read_masks(const NodeColumns& columns, const DatasetOptions& options, NodeData& data) {
   const auto count = static_cast<Index>(data.original_ids.size());
-  const DataField* field = find_field(columns.fields, names, name, {name}, data.name);
-  if (field == nullptr) return Array<std::uint8_t>(count, 0);
-  return columns.read(field->name, consecutive(0, count))
-      .to_mask(columns.place_of(field->name), data.original_ids);
+  std::array<DataArray, 3> masks;
+  std::array<std::string, 3> places;
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    const char* const name = std::array{"train_mask", "val_mask", "test_mask"}[i];
+    const DataField* field = find_field(columns.fields, options.fields, name, {name}, data.name);
+    if (field == nullptr) {
+      masks[i] = DataArray(NpyType::boolean, {}, count);
+      std::ranges::fill(masks[i].bytes, std::byte{0});
+      continue;
+    }
+    places[i] = columns.place_of(field->name);
+    masks[i] = columns.read(field->name, consecutive(0, count));
+  }
+  set_splits(data, masks, options.split, places);
 }
 
 /// Whether a real is exactly this integer.
@@ -216,9 +227,7 @@ void read_node_columns(const Communicator& comm, const NodeColumns& columns, con
     data.features = Tensor({std::ssize(data.original_ids), Index{0}});
   if (!options.labels) return;
   read_labels(comm, columns, options, data);
-  data.train_mask = read_mask(columns, options.fields, "train_mask", data);
-  data.val_mask = read_mask(columns, options.fields, "val_mask", data);
-  data.test_mask = read_mask(columns, options.fields, "test_mask", data);
+  read_masks(columns, options, data);
 }
 
 std::string weight_field(const std::vector<DataField>& edge_fields, const DatasetOptions& options,

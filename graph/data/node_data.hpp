@@ -13,11 +13,24 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+/// The masks of all splits of a dataset (choose_split). With one split, NodeData has its masks, and there are
+/// no others here.
+struct NodeSplits {
+  struct Mask {
+    Index columns = 1;         ///< 1: the same in all splits
+    Array<std::uint8_t> rows;  ///< [my nodes, columns]
+  };
+  Index count = 1;
+  Index chosen = 0;                ///< the split that NodeData's masks are of
+  std::array<Mask, 3> masks = {};  ///< of training, validation and test
+};
 
 /// Rows belong to the nodes book.begin(p) .. book.end(p) of rank p, in that order.
 struct NodeData {
@@ -36,6 +49,7 @@ struct NodeData {
   Tensor targets;  ///< labels that are no classes: [my nodes, T]; NaN: missing
   Array<std::uint8_t> train_mask, val_mask, test_mask;
   bool ids_are_original = true;  ///< as NodeTypeData's
+  NodeSplits splits;             ///< how many there are; of several, the masks of all (choose_split)
   EdgeData edge_data;            ///< if DatasetOptions::edge_data says so
 
   [[nodiscard]] Index num_nodes() const noexcept { return book.num_nodes(); }

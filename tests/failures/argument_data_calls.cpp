@@ -98,6 +98,21 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
       },
       Values<double>{"valid", 0.1, 0.2}, Values<double>{"test", 0.1, 0.2},
       Values<std::uint64_t>{"seed", 0, 1});
+  const auto share = [](double of) { return SplitPart{.share = of}; };
+  add(
+      calls, comm, "graph/data/draw_split.hpp draw_split",
+      [=](Scene& s, double train, double valid, double test, std::uint64_t seed) {
+        NodeData data;
+        data.book = s.book;
+        for (Index v = s.book.begin(s.comm.rank()); v < s.book.end(s.comm.rank()); ++v) {
+          data.original_ids.push_back(v);
+          data.labels.push_back(0);
+        }
+        data.num_classes = 1;
+        draw_split(s.comm, data, {share(train), share(valid), share(test), seed});
+      },
+      Values<double>{"train", 0.3, 0.4}, Values<double>{"valid", 0.1, 0.2}, Values<double>{"test", 0.1, 0.2},
+      Values<std::uint64_t>{"seed", 0, 1});
   const Values<PartitionMethod> method{"method", PartitionMethod::ldg, PartitionMethod::random};
   const Values<std::uint64_t> seed{"seed", 0, 1};
   add(

@@ -548,6 +548,25 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
         return [=] { return split_edges(comm, *data, {.test = wrong ? 2 : 0.5}); };
       },
       [](const EdgeSplit& split) { return std::vector<double>(split.test.id.begin(), split.test.id.end()); });
+  add_maker<Array<std::uint8_t>>(
+      calls, "graph/data/draw_split.hpp draw_split", true,
+      [=](bool wrong) {
+        auto data = std::make_shared<NodeData>();
+        data->book = book;
+        data->num_classes = 2;
+        for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v) {
+          data->original_ids.push_back(v);
+          data->labels.push_back(v % 2);
+        }
+        return [=] {
+          draw_split(comm, *data,
+                     {.train = {.share = wrong ? 2 : 0.5, .per_class = true},
+                      .valid = {.count = 0},
+                      .test = {.count = SplitPart::rest}});
+          return std::move(data->train_mask);
+        };
+      },
+      [](const Array<std::uint8_t>& mask) { return std::vector<double>(mask.begin(), mask.end()); });
 }
 
 /// Mini-batches.

@@ -1,6 +1,6 @@
 #include "fuzz.hpp"
 
-#include <formats/inflate.hpp>
+#include <formats/packed/text_file.hpp>
 
 using namespace sar;
 

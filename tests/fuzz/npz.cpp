@@ -1,6 +1,6 @@
 #include "fuzz.hpp"
 
-#include <formats/ogb/npz.hpp>
+#include <formats/packed/npz.hpp>
 #include <sar/core/files/npy.hpp>
 
 #include <algorithm>

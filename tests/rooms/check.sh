@@ -54,7 +54,10 @@ models   | nn/links            |                                                
 models   | nn/models           |                                                        | nn/models/models.hpp
 c        | bindings/c          | mpi                                                    | bindings/c/handle_table.hpp
 fortran  | bindings/fortran    |                                                        | bindings/fortran/sar.f90
+programs | tools/formats/packed | not autograd  not nn                                  | tools/formats/packed/zip_file.hpp
 programs | tools/formats       | not autograd  not nn                                   | tools/formats/open_source.hpp
+programs | tools/formats/arrays | not autograd  not nn                                  | tools/formats/arrays/npz_arrays.hpp
+programs | tools/formats/tables | not autograd  not nn                                  | tools/formats/tables/node_join.hpp
 programs | tools/formats/ogb   | not autograd  not nn                                   | tools/formats/ogb/ogb_source.hpp
 programs | tools               | public  mpi                                            | tools/program.hpp
 programs | tools/train         | public  mpi                                            | tools/train/train.cpp

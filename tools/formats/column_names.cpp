@@ -160,6 +160,12 @@ bool same_name(std::string_view a, std::string_view b) {
   return a == b || (!plain(a).empty() && plain(a) == plain(b));
 }
 
+bool is_key_name(std::string_view name) {
+  constexpr std::array<const char*, 6> names{"id", "node", "node_id", "key", "node_key", "name"};
+  return std::ranges::any_of(names, [&](const char* known) { return same_name(name, known); }) ||
+         name.ends_with("_id") || name.ends_with("Id") || name.ends_with("ID");
+}
+
 bool is_row_number_name(std::string_view name) {
   constexpr std::array<std::string_view, 14> names{"",         "id",   "index",     "idx",    "edgeid",
                                                    "eid",      "edge", "rowid",     "rownum", "rownumber",

@@ -33,6 +33,9 @@ bool same_name(std::string_view a, std::string_view b);
 /// "", "Unnamed: 0", "EdgeId", "id", "index": numbers of the rows, as pandas and other programs write them.
 bool is_row_number_name(std::string_view name);
 
+/// Whether a column is called as the ids of nodes: id, node, key, name, x_id.
+bool is_key_name(std::string_view name);
+
 /// The columns that are called source and target (source and target, src and dst, from and to, user and item,
 /// ...), with "_id", "node" and the like before or behind; -1: none is. Throws InputError where names do not
 /// decide.

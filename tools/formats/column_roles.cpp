@@ -18,7 +18,7 @@ constexpr const char* cure =
 
 /// "column 2 'to'"
 std::string column_text(Index column, std::string_view name) {
-  return concat("column ", column + 1, name.empty() ? "" : concat(" ", quoted(name)));
+  return concat("column ", column + 1, name.empty() ? "" : concat(" ", formats::quoted(name)));
 }
 
 /// Finds the roles of the columns of one table.
@@ -120,7 +120,8 @@ Index RoleFinder::find_given(const std::string& role, const std::string& of) con
   }
   if (found >= 0) return found;
   const auto number = to_integer(of);
-  const std::string names = joined(columns_, [](const EdgeColumn& column) { return quoted(column.name); });
+  const std::string names =
+      joined(columns_, [](const EdgeColumn& column) { return formats::quoted(column.name); });
   require<InputError>(number && *number >= 1 && *number <= num_columns(), "--columns: ", role, "=", of,
                       ": there is no such column, expected ",
                       has_names_ ? concat("one of ", names, " or ") : "", "a number from 1 to ",
@@ -207,8 +208,9 @@ void RoleFinder::find_usual_names(bool edge_labels) {
       const auto other = std::ranges::find(columns_, role, &EdgeColumn::role);
       require<InputError>(other == columns_.end() || role == ColumnRole::features, "columns ",
                           1 + (other - columns_.begin()), " and ", c + 1, " are called ",
-                          other == columns_.end() ? "" : quoted(other->name), " and ", quoted(column.name),
-                          ", expected only one of them, or --columns ", field_of(role), "=", column.name);
+                          other == columns_.end() ? "" : formats::quoted(other->name), " and ",
+                          formats::quoted(column.name), ", expected only one of them, or --columns ",
+                          field_of(role), "=", column.name);
       give(c, role, field_of(role));
     }
   }
@@ -230,7 +232,7 @@ void RoleFinder::find_unnamed_data() {
     } else if (has_names_) {
       column.note = "texts";
     } else {
-      throw InputError(concat("column ", c + 1, " is ", quoted(sample_.rows.front()[c]),
+      throw InputError(concat("column ", c + 1, " is ", formats::quoted(sample_.rows.front()[c]),
                               ", expected a number; if it is no data, --columns source=1,target=2 or "
                               "--ignore-columns"));
     }

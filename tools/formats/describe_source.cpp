@@ -95,8 +95,9 @@ std::string describe_values(const Communicator& comm, const std::string& of, con
   for_each_row(comm, field, num_rows, read,
                [&](std::span<const double> row, Index number) { counts.add_row(row, number); });
   counts.add_ranks(comm);
-  return concat(of, ": ", field.name, field.row_shape.empty() ? "" : " " + shape_to_string(field.row_shape),
-                ": ", counts.describe(field.type));
+  return concat(of, ": ", field.name,
+                field.row_shape.empty() ? "" : concat(" ", shape_to_string(field.row_shape)), ": ",
+                counts.describe(field.type));
 }
 
 /// Describes the fields of one type of nodes.

@@ -1,6 +1,6 @@
 #include "edge_chunks.hpp"
 
-#include "sliced_rows.hpp"
+#include "formats/packed/sliced_rows.hpp"
 
 #include <algorithm>
 #include <numeric>

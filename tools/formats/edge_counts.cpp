@@ -4,6 +4,7 @@
 #include "edge_counts.hpp"
 
 #include <sar/comm/rows/row_route.hpp>
+#include <sar/core/random/mix.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -17,6 +18,12 @@ struct CountedEdge {
   bool is_opposite;  ///< it goes from `most` to `least`
 };
 
+std::uint64_t hash_of_pair(Index least, Index most) {
+  return (static_cast<std::uint64_t>(least) * 0x9E3779B97F4A7C15 +
+          static_cast<std::uint64_t>(most) * 0xC2B2AE3D27D4EB4F) >>
+         33;
+}
+
 /// Sends edges to ranks by a hash of their ends, so that equal and opposite ones meet. Collective.
 Array<CountedEdge> bring_together(const Communicator& comm, const EdgeList& mine, bool one_type) {
   std::vector<CountedEdge> edges;
@@ -28,9 +35,8 @@ Array<CountedEdge> bring_together(const Communicator& comm, const EdgeList& mine
       const bool swap = one_type && mine.dst[e] < mine.src[e];
       const Index least = swap ? mine.dst[e] : mine.src[e], most = swap ? mine.src[e] : mine.dst[e];
       edges.push_back({least, most, swap});
-      const std::uint64_t hash = static_cast<std::uint64_t>(least) * 0x9E3779B97F4A7C15 +
-                                 static_cast<std::uint64_t>(most) * 0xC2B2AE3D27D4EB4F;
-      targets.push_back(static_cast<std::int32_t>((hash >> 33) % static_cast<std::uint64_t>(comm.size())));
+      const std::uint64_t hash = hash_of_pair(least, most) % static_cast<std::uint64_t>(comm.size());
+      targets.push_back(static_cast<std::int32_t>(hash));
     }
   });
   return RowRoute(comm, targets).forward(std::span<const CountedEdge>(edges));
@@ -57,6 +63,20 @@ EdgeCounts count_edges(const Communicator& comm, const EdgeList& mine, bool one_
   for (Index* count : {&counts.duplicates, &counts.self_loops, &counts.opposites})
     *count = comm.all_reduce(*count, ReduceOp::sum);
   return counts;
+}
+
+EdgeList sample_of_pairs(EdgeChunks& chunks, Index one_in) {
+  EdgeList sample;
+  for (const EdgeChunk& chunk : chunks.chunks())
+    for (std::size_t e = 0; e < chunk.src.size(); ++e) {
+      const auto [least, most] = std::minmax(chunk.src[e], chunk.dst[e]);
+      // other bits than those that say the rank
+      if (mix(hash_of_pair(least, most)) % static_cast<std::uint64_t>(one_in) != 0) continue;
+      sample.src.push_back(chunk.src[e]);
+      sample.dst.push_back(chunk.dst[e]);
+      sample.id.push_back(chunk.first_id + static_cast<Index>(e));
+    }
+  return sample;
 }
 
 NodesWithEdges::NodesWithEdges(const Communicator& comm, Index num_nodes)

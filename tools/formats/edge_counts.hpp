@@ -1,6 +1,8 @@
 /// Counts of duplicates, self loops and nodes without edges. No rank holds the whole graph.
 #pragma once
 
+#include "edge_chunks.hpp"
+
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/graph/shard/edge_list.hpp>
@@ -20,6 +22,10 @@ struct EdgeCounts {
 /// Counts the edges of all ranks, of which each has `mine`. Ends of two types have no self loops and no
 /// opposites. Collective.
 EdgeCounts count_edges(const Communicator& comm, const EdgeList& mine, bool one_type);
+
+/// One in `one_in` of the pairs of nodes, by a hash of the two, and this rank's edges between them in either
+/// direction. Local.
+EdgeList sample_of_pairs(EdgeChunks& chunks, Index one_in);
 
 /// Which nodes of a type have out-edges and in-edges. Each rank knows its even share of the nodes.
 class NodesWithEdges {

@@ -100,9 +100,9 @@ void EdgeListFile::read_integers() {
 
 void EdgeListFile::begin_names() {
   keys = std::make_unique<NodeKeys>(comm_);
-  if (options_.node_keys.empty()) return;
-  num_given_keys_ = read_node_keys(
-      comm_, options_.node_keys, options_, [&](std::span<const std::string_view> ids, Index first) {
+  if (key_file().empty()) return;
+  num_given_keys_ =
+      read_node_keys(comm_, key_file(), options_, [&](std::span<const std::string_view> ids, Index first) {
         std::vector<Digits::Buffer> digits(ids.size());
         std::vector<std::string_view> words(ids.begin(), ids.end());
         for (std::size_t i = 0; i < ids.size(); ++i)
@@ -154,11 +154,11 @@ void EdgeListFile::replace_handles() {
   keys->number(num_given_keys_ + 2 * num_edges);
   if (num_given_keys_ > 0) {
     const Index distinct = keys->count_before(num_given_keys_);
-    require<InputError>(distinct == num_given_keys_, options_.node_keys, ": there are ", num_given_keys_,
+    require<InputError>(distinct == num_given_keys_, key_file(), ": there are ", num_given_keys_,
                         " ids, and ", distinct, " of them are different, expected each id once");
     const std::string unknown = keys->size() > num_given_keys_ ? keys->word(num_given_keys_) : "";
-    require<InputError>(keys->size() == num_given_keys_, path_, ": node ", quoted(unknown), " and ",
-                        keys->size() - num_given_keys_ - 1, " others have no row in ", options_.node_keys,
+    require<InputError>(keys->size() == num_given_keys_, path_, ": node ", formats::quoted(unknown), " and ",
+                        keys->size() - num_given_keys_ - 1, " others have no row in ", key_file(),
                         ", expected all nodes there");
   }
   std::vector<EdgeChunk>& list = chunks.chunks();
@@ -241,7 +241,7 @@ void EdgeListFile::add_notes() {
                                   ? ", so that node 0 has no edges; --node-ids from-1 counts from 1"
                                   : ""));
   } else if (num_given_keys_ > 0) {
-    notes_.push_back(concat("node ids: in the order of ", options_.node_keys));
+    notes_.push_back(concat("node ids: in the order of ", key_file()));
   } else if (keys != nullptr && largest_ >= 0) {
     notes_.push_back(
         concat("node ids: ", keys->size(), " integers from ", smallest_, " to ", largest_,

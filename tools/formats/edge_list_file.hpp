@@ -26,6 +26,9 @@ class EdgeListFile {
   /// The smallest node; -1: there is none, or nodes are names.
   [[nodiscard]] Index smallest() const noexcept { return keys == nullptr ? smallest_ : -1; }
 
+  /// Whether the names of the nodes are integers, also where `keys` number them.
+  [[nodiscard]] bool names_are_integers() const noexcept { return largest_ >= 0; }
+
   Index num_edges = 0;
   EdgeChunks chunks;
   FieldTable fields;               ///< of the edges
@@ -35,7 +38,11 @@ class EdgeListFile {
   void read_integers();
   void read_names();
   void name_integers();
-  /// The numbers of the words that have been seen; the words of SourceOptions::node_keys come first.
+  /// The file whose ids come first: SourceOptions::node_keys, or the table of the nodes; empty: none.
+  [[nodiscard]] const std::string& key_file() const {
+    return options_.node_keys.empty() ? options_.node_table : options_.node_keys;
+  }
+  /// The numbers of the words that have been seen; the words of key_file() come first.
   void begin_names();
   void replace_handles();
   void require_edge_in_first_line();

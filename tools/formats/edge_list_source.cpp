@@ -52,7 +52,9 @@ EdgeListSource::EdgeListSource(const Communicator& comm_of_source, const std::st
 void EdgeListSource::add_node_data(const SourceOptions& options) {
   const bool typed = !options.relations.empty();
   require<InputError>(
-      keys_ == nullptr || !options.node_keys.empty() || options.node_data.empty(), path_,
+      keys_ == nullptr || !options.node_keys.empty() || !options.node_table.empty() ||
+          options.node_data.empty(),
+      path_,
       ": the nodes are names or integers with gaps, numbered by first appearance, which does not say "
       "the row of a node in --node-data, expected --node-keys FILE with the ids in the order of the "
       "rows, or --node-ids dense, if ids are numbers of rows");
@@ -91,6 +93,8 @@ void EdgeListSource::read_edges_of(EdgeTypeData type, const std::string& path, c
   edges_.back() = std::move(file.fields);
   keys_ = std::move(file.keys);
   smallest_node_ = file.smallest();
+  names_are_integers_ = file.names_are_integers();
+  first_id_ = options.node_ids == NodeIds::from_one ? 1 : 0;
   for (const std::string& note : file.notes())
     notes_.push_back(note.starts_with("WARNING: ") ? concat("WARNING: ", path, ": ", note.substr(9))
                                                    : concat(path, ": ", note));

@@ -26,7 +26,9 @@ class EdgeListSource : public FileSource {
   /// rank.
   EdgeListSource(const Communicator& comm, const std::string& path, const SourceOptions& options);
 
-  [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
+  [[nodiscard]] NodeNames node_names() const override {
+    return {keys_.get(), names_are_integers_, first_id_};
+  }
   /// Writes line i = name of node i, if the nodes have names. Collective.
   void write_node_keys(const std::string& directory) const override;
 
@@ -36,8 +38,8 @@ class EdgeListSource : public FileSource {
   void add_node_data(const SourceOptions& options);
 
   std::unique_ptr<NodeKeys> keys_;
-  Index smallest_node_ = -1;
-  std::vector<std::string> notes_;
+  Index smallest_node_ = -1, first_id_ = 0;
+  bool names_are_integers_ = false;
 };
 
 }  // namespace sar::formats

@@ -1,5 +1,7 @@
 #include "file_source.hpp"
 
+#include "edge_counts.hpp"
+
 #include <sar/core/error.hpp>
 
 #include <algorithm>
@@ -10,7 +12,7 @@ namespace {
 
 std::string name_of(const std::string& path) {
   std::string name = last_part_of(path);
-  for (const char* extension : {".gz", ".mtx", ".csv", ".tsv", ".txt"})
+  for (const char* extension : {".gz", ".mtx", ".csv", ".tsv", ".txt", ".npz", ".zip"})
     if (name.ends_with(extension) && name != extension) name.erase(name.rfind('.'));
   return name;
 }
@@ -64,6 +66,33 @@ void FileSource::add_node_file(std::size_t t, const std::string& field, const st
   type.book = slices_of(rows);
   DataField known = field_of(field, *file);
   nodes_[t].add(std::move(known), std::make_unique<NpyFieldData>(std::move(file)), path);
+}
+
+void FileSource::add_node_fields(Index num_nodes, FieldTable fields, const std::string& note) {
+  types_.node_types.at(0).book = slices_of(num_nodes);
+  for (DataField& field : fields.fields) {
+    const std::string name = field.name;
+    require<InputError>(!nodes_[0].data.contains(name), fields.places.at(name), ": node data ", name,
+                        " are in ", place_of(name), ", too, expected them once");
+    nodes_[0].add(std::move(field), std::move(fields.data.at(name)), fields.places.at(name));
+  }
+  notes_.push_back(note);
+  list_fields();
+}
+
+/// Counts in a sample of the pairs of nodes if there are many edges.
+void FileSource::note_directions() {
+  constexpr Index most = Index{1} << 20;
+  if (!types_.is_homogeneous() || num_edges() == 0) return;
+  EdgeList sample;
+  comm().agree([&] { sample = sample_of_pairs(chunks_[0], std::max<Index>(1, num_edges() / most)); });
+  const EdgeCounts counts = count_edges(comm(), sample, true);
+  const Index edges = comm().all_reduce(sample.size()) - counts.self_loops;
+  if (edges == 0 || counts.opposites * 20 > edges) return;
+  notes_.push_back(concat(path_, ": ", counts.opposites == 0 ? "no edge has" : "hardly any edge has",
+                          " its reverse in the file, and messages go from source to destination only; "
+                          "--add-reverse-edges adds the "
+                          "others, as for a graph without directions"));
 }
 
 void FileSource::require_plausible_size(const std::string& place) const {

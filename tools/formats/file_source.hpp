@@ -4,6 +4,7 @@
 
 #include "edge_chunks.hpp"
 #include "field_data.hpp"
+#include "node_keys.hpp"
 
 #include <sar/graph/data/graph_source.hpp>
 
@@ -21,6 +22,25 @@ class FileSource : public GraphSource {
   [[nodiscard]] DataArray read_edge_data(std::size_t type, const std::string& field,
                                          std::span<const Index> edges) override;
   [[nodiscard]] std::string place_of(const std::string& field) const override;
+  [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
+
+  /// How the nodes of a graph of one type are named. Node v is first_id + v, or has a word of `keys`, which
+  /// has the digits of such a number if names are integers.
+  struct NodeNames {
+    const NodeKeys* keys = nullptr;
+    bool are_integers = true;
+    Index first_id = 0;
+  };
+  [[nodiscard]] virtual NodeNames node_names() const { return {}; }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] bool has_node_fields() const { return !nodes_.at(0).fields.empty(); }
+
+  /// Adds data of the nodes of a graph of one type, which are `num_nodes` from now on, and a note. Throws
+  /// InputError for a field that is there already. Local.
+  void add_node_fields(Index num_nodes, FieldTable fields, const std::string& note);
+  /// Adds a note where hardly any edge of a graph of one type has its reverse. Edges must not have been read.
+  /// Collective.
+  void note_directions();
 
  protected:
   /// `kind` begins the description: "edge list". The name is the path's last part without extensions. There
@@ -43,6 +63,7 @@ class FileSource : public GraphSource {
   std::string path_;
   std::vector<EdgeChunks> chunks_;         // by type
   std::vector<FieldTable> nodes_, edges_;  // by type
+  std::vector<std::string> notes_;
 };
 
 }  // namespace sar::formats

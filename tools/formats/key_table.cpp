@@ -32,12 +32,21 @@ std::string_view KeyTable::word(Index number) const noexcept {
   return {letters_.data() + begin, static_cast<std::size_t>(ends_[number] - begin)};
 }
 
-Index KeyTable::insert(std::string_view word_to_find) {
-  if (2 * (ends_.size() + 1) > slots_.size()) grow();
+std::size_t KeyTable::slot_of(std::string_view word_to_find) const noexcept {
   const std::size_t mask = slots_.size() - 1;
   std::size_t slot = hash_of(word_to_find) & mask;
-  for (; slots_[slot] >= 0; slot = (slot + 1) & mask)
-    if (word(slots_[slot]) == word_to_find) return slots_[slot];
+  while (slots_[slot] >= 0 && word(slots_[slot]) != word_to_find) slot = (slot + 1) & mask;
+  return slot;
+}
+
+Index KeyTable::find(std::string_view word_to_find) const noexcept {
+  return slots_[slot_of(word_to_find)];
+}
+
+Index KeyTable::insert(std::string_view word_to_find) {
+  if (2 * (ends_.size() + 1) > slots_.size()) grow();
+  const std::size_t slot = slot_of(word_to_find);
+  if (slots_[slot] >= 0) return slots_[slot];
   slots_[slot] = size();
   letters_.insert(letters_.end(), word_to_find.begin(), word_to_find.end());
   ends_.push_back(static_cast<Index>(letters_.size()));

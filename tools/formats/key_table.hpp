@@ -18,10 +18,14 @@ class KeyTable {
   KeyTable();
   /// The number of a word. A new word gets the next number.
   Index insert(std::string_view word);
+  /// The number of a word; -1: it is none of them.
+  [[nodiscard]] Index find(std::string_view word) const noexcept;
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(ends_.size()); }
   [[nodiscard]] std::string_view word(Index number) const noexcept;
 
  private:
+  /// The slot of a word, or the free one that it gets.
+  [[nodiscard]] std::size_t slot_of(std::string_view word) const noexcept;
   void grow();
 
   Array<char> letters_;  // of all words

@@ -90,7 +90,7 @@ class PackedBlocks {
     carried_.clear();
     while (!finished_) {
       const std::size_t old_size = text.size();
-      require_line_length(file_.file().path(), static_cast<Index>(old_size - begin));
+      require_line_length(file_.path(), static_cast<Index>(old_size - begin));
       text.resize(old_size + static_cast<std::size_t>(block_));
       const Index got = file_.read(text.data() + old_size, block_);
       text.resize(old_size + static_cast<std::size_t>(got));

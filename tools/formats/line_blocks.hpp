@@ -1,7 +1,7 @@
 /// A text file read by all workers together, in blocks of whole lines.
 #pragma once
 
-#include "inflate.hpp"
+#include "formats/packed/text_file.hpp"
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/threads/parallel.hpp>

@@ -7,8 +7,6 @@
 
 #include <sar/core/error.hpp>
 
-#include <algorithm>
-#include <array>
 #include <vector>
 
 namespace sar::formats {
@@ -23,13 +21,8 @@ struct KeyFormat {
   TextPosition begin;
 };
 
-bool is_id_name(std::string_view name) {
-  constexpr std::array<const char*, 6> names{"id", "node", "node_id", "key", "node_key", "name"};
-  return std::ranges::any_of(names, [&](const char* known) { return same_name(name, known); }) ||
-         name.ends_with("_id") || name.ends_with("Id") || name.ends_with("ID");
-}
-
-KeyFormat guess_key_format(const std::string& path, std::string_view text) {
+/// `column`: the name of the column, or its number from 1; empty: the first that is called as a key.
+KeyFormat guess_key_format(const std::string& path, std::string_view text, const std::string& column) {
   KeyFormat format;
   const FirstLines first = first_lines(text);
   if (first.lines.empty()) return format;
@@ -38,7 +31,8 @@ KeyFormat guess_key_format(const std::string& path, std::string_view text) {
     format.is_table = format.is_table || path.ends_with(end);
   const auto fields = fields_of(first.lines.front().text, format.separator);
   for (std::size_t c = 0; c < fields.size(); ++c)
-    if (is_id_name(unquoted(fields[c])))
+    if (column.empty() ? is_key_name(unquoted(fields[c]))
+                       : unquoted(fields[c]) == column || to_integer(column) == static_cast<Index>(c) + 1)
       return {true, format.separator, static_cast<Index>(c), first.begin(true)};
   return format;
 }
@@ -60,7 +54,9 @@ Index read_node_keys(const Communicator& comm, const std::string& path, const So
   KeyFormat format;
   comm.agree([&] {
     try {
-      format = guess_key_format(path, beginning);
+      const auto named = options.node_columns.find("key");
+      const bool is_table = path == options.node_table && named != options.node_columns.end();
+      format = guess_key_format(path, beginning, is_table ? named->second : "");
     } catch (const LineError& error) {
       throw InputError(concat(path, ": line ", error.line() + 1, ": ", error.what()));
     }

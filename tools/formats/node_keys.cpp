@@ -46,7 +46,9 @@ Delivery deliver(const Communicator& comm, const std::vector<Parcel>& parcels, c
 
 }  // namespace
 
-std::vector<Index> NodeKeys::handles(std::span<const std::string_view> words, Index first_position) {
+template <class Answer>
+std::vector<Index> NodeKeys::ask_owners(std::span<const std::string_view> words, Index first_position,
+                                        const Answer& answer) const {
   const auto ranks = static_cast<std::uint64_t>(comm_.size());
   KeyTable distinct;
   std::vector<Index> which(words.size());  // of the distinct words
@@ -75,21 +77,35 @@ std::vector<Index> NodeKeys::handles(std::span<const std::string_view> words, In
   }
   const Delivery got = deliver(comm_, parcels, letters, counts);
 
-  std::vector<Index> entries;
+  std::vector<Index> numbers;
   const char* letter = got.letters.data();
   for (const Parcel& parcel : got.parcels.values) {
-    const Index entry = table_.insert({letter, static_cast<std::size_t>(parcel.length)});
+    numbers.push_back(
+        answer(std::string_view(letter, static_cast<std::size_t>(parcel.length)), parcel.position));
     letter += parcel.length;
-    if (entry == static_cast<Index>(first_positions_.size())) first_positions_.push_back(parcel.position);
-    Index& first = first_positions_[entry];
-    first = std::min(first, parcel.position);
-    entries.push_back(entry * comm_.size() + comm_.rank());
   }
-  const auto answers = comm_.all_to_all_v(std::span<const Index>(entries), got.parcels.counts).values;
-  std::vector<Index> handle_of(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) handle_of[order[i]] = answers[i];
-  for (Index& word : which) word = handle_of[word];
+  const auto answers = comm_.all_to_all_v(std::span<const Index>(numbers), got.parcels.counts).values;
+  std::vector<Index> number_of(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) number_of[order[i]] = answers[i];
+  for (Index& word : which) word = number_of[word];
   return which;
+}
+
+std::vector<Index> NodeKeys::handles(std::span<const std::string_view> words, Index first_position) {
+  return ask_owners(words, first_position, [&](std::string_view word, Index position) {
+    const Index entry = table_.insert(word);
+    if (entry == static_cast<Index>(first_positions_.size())) first_positions_.push_back(position);
+    Index& first = first_positions_[entry];
+    first = std::min(first, position);
+    return entry * comm_.size() + comm_.rank();
+  });
+}
+
+std::vector<Index> NodeKeys::find(std::span<const std::string_view> words) const {
+  return ask_owners(words, 0, [&](std::string_view word, Index) {
+    const Index entry = table_.find(word);
+    return entry < 0 ? entry : numbers_[entry];
+  });
 }
 
 /// Each rank has a range of the positions and counts those at which a new word appears.

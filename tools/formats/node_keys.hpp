@@ -31,6 +31,9 @@ class NodeKeys {
   /// Replaces handles by numbers. Collective.
   void final_numbers(std::span<Index> handles) const;
 
+  /// The numbers of words, -1 for those that have not been seen; after number(). Collective.
+  [[nodiscard]] std::vector<Index> find(std::span<const std::string_view> words) const;
+
   /// How many words have their first position before `position`. Collective.
   [[nodiscard]] Index count_before(Index position) const;
   /// The word with this number, on all ranks. Collective.
@@ -41,6 +44,12 @@ class NodeKeys {
   void write(const std::string& path) const;
 
  private:
+  /// Asks the owner of each word for a number. At the owner, `answer` gets the word and the first position
+  /// that it has on a rank. Collective.
+  template <class Answer>
+  [[nodiscard]] std::vector<Index> ask_owners(std::span<const std::string_view> words, Index first_position,
+                                              const Answer& answer) const;
+
   Communicator comm_;
   KeyTable table_;
   Array<Index> first_positions_;  // of my words

@@ -1,9 +1,12 @@
 #include "open_source.hpp"
 
 #include "edge_list_source.hpp"
+#include "formats/arrays/npz_source.hpp"
 #include "formats/ogb/ogb_source.hpp"
-#include "inflate.hpp"
+#include "formats/packed/zip_file.hpp"
+#include "formats/tables/node_tables.hpp"
 #include "matrix_market_source.hpp"
+#include "other_formats.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
@@ -15,6 +18,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <span>
 #include <system_error>
 
@@ -46,6 +50,29 @@ bool is_matrix_market(const std::string& path) {
   return banner == "%%matrixmarket";
 }
 
+bool is_zip(const std::string& path) {
+  return !is_directory(path) && begins_as_zip(read_beginning(path, 4));
+}
+bool is_npz(const std::string& path) {
+  return is_zip(path) && !NpzFile(path).members().empty();
+}
+
+/// The folder in a zip archive that has raw/, as OGB's have: "arxiv.zip/arxiv". Throws InputError unless
+/// there is one.
+std::string ogb_folder_in(const std::string& path) {
+  std::set<std::string> folders;
+  const ZipFile archive(path, "a zip archive");
+  for (const ZipMember& member : archive.members()) {
+    const std::string name = "/" + member.name;
+    const std::size_t raw = name.find("/raw/");
+    if (raw != std::string::npos && !name.starts_with("/__MACOSX")) folders.insert(name.substr(0, raw));
+  }
+  require<InputError>(folders.size() == 1, path, ": the zip archive has ",
+                      folders.empty() ? "no folder raw/" : "several folders with raw/: " + joined(folders),
+                      " and no .npy files, expected an OGB dataset as it is downloaded, or NumPy's arrays");
+  return path + *folders.begin();
+}
+
 /// Throws InputError for a path that is no graph which open_source reads, and says why. Local.
 void require_readable(const FoundDataset& found) {
   const std::string& path = found.path;
@@ -60,9 +87,21 @@ void require_readable(const FoundDataset& found) {
         ": the directory has no edge_index.npy, no hetero.json, no raw/ and no JSON file of a partition, "
         "expected a dataset directory, an OGB folder, or to train from, a partition");
   }
-  if (path.ends_with(".json")) static_cast<void>(read_dgl_partition(path));  // says what is wrong
+  if (!path.ends_with(".json")) return;
+  try {
+    static_cast<void>(read_dgl_partition(path));  // says what is wrong
+  } catch (const InputError& error) {
+    throw InputError(
+        concat(error.what(), " (lists of features of nodes: --node-features, beside a graph file)"));
+  }
 }
 
+std::unique_ptr<GraphSource> open_ogb_archive(const Communicator& comm, const std::string& path,
+                                              const SourceOptions& options) {
+  std::string folder;
+  comm.agree([&] { folder = ogb_folder_in(path); });
+  return std::make_unique<OgbSource>(comm, folder, options);
+}
 std::unique_ptr<GraphSource> open_dataset(const Communicator& comm, const std::string& path,
                                           const SourceOptions& options) {
   return std::make_unique<DatasetSource>(comm, path, options.fields);
@@ -82,6 +121,8 @@ struct Format {
 const Format formats[] = {
     {[](const FoundDataset& found) { return found.kind != DatasetKind::unknown; }, true, open_dataset},
     {[](const FoundDataset& found) { return is_directory(found.path); }, true, open_as<OgbSource>},
+    {[](const FoundDataset& found) { return is_npz(found.path); }, false, open_as<NpzSource>},
+    {[](const FoundDataset& found) { return is_zip(found.path); }, true, open_ogb_archive},
     {[](const FoundDataset& found) { return is_matrix_market(found.path); }, false,
      open_as<MatrixMarketSource>},
     {[](const FoundDataset&) { return true; }, false, open_as<EdgeListSource>},
@@ -99,6 +140,18 @@ void refuse_edge_list_options(const std::string& path, const SourceOptions& opti
   refuse("--node-ids from-1", options.node_ids == NodeIds::from_one);
 }
 
+/// What is the same for all graph files of one type. Collective.
+void complete(GraphSource& source, const SourceOptions& options) {
+  const bool has_tables = !options.node_table.empty() || !options.node_features.empty();
+  auto* file = dynamic_cast<FileSource*>(&source);
+  require<InputError>(
+      !has_tables || file != nullptr, source.name(),
+      ": the directory has node data of its own, expected no --node-table or --node-features");
+  if (file == nullptr) return;
+  if (has_tables) add_node_tables(*file, options);
+  file->note_directions();
+}
+
 }  // namespace
 
 std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
@@ -111,19 +164,27 @@ std::unique_ptr<GraphSource> open_source(const Communicator& comm, const FoundDa
   const std::string& path = found.path;
   if (!options.relations.empty()) {
     require<InputError>(path.empty(), path, ": is given beside --edges, expected one of them");
+    require<InputError>(options.node_table.empty() && options.node_features.empty(),
+                        "--node-table and --node-features are for one edge list, expected none with --edges");
     return std::make_unique<EdgeListSource>(comm, path, options);
   }
   std::ptrdiff_t format = 0;
   comm.agree([&] {
     if (comm.rank() != 0) return;
     require_readable(found);
+    if (!is_directory(path)) refuse_binary_formats(path);
     format = std::ranges::find_if(formats, [&](const Format& each) { return each.is(found); }) - formats;
   });
   comm.broadcast(std::span(&format, 1), 0);
   require<InputError>(!formats[format].has_node_data || options.node_data.empty(), path,
                       ": the directory has node data of its own, expected no other files of them");
+  require<InputError>(
+      !formats[format].has_node_data || (options.node_table.empty() && options.node_features.empty()), path,
+      ": has node data of its own, expected no --node-table and no --node-features");
   if (format + 1 < std::ssize(formats)) refuse_edge_list_options(path, options);
-  return formats[format].open(comm, path, options);
+  std::unique_ptr<GraphSource> source = formats[format].open(comm, path, options);
+  complete(*source, options);
+  return source;
 }
 
 }  // namespace sar::formats

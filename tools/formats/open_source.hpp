@@ -19,6 +19,8 @@ namespace sar::formats {
 ///     a directory with edge_index.npy          dataset directory
 ///     a directory with hetero.json             dataset directory with types
 ///     a directory with raw/                    OGB node property folder, homogeneous or with types
+///     a zip archive with .npy files            NumPy's archive (.npz)
+///     a zip archive with raw/                  OGB folder as it was downloaded
 ///     a file that begins with %%MatrixMarket   Matrix Market, plain or gzip; so is one called .mtx
 ///     any other text                           edge list, plain or gzip
 ///     empty, with SourceOptions::relations     several edge lists, one for each type of edges

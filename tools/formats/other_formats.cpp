@@ -1,11 +1,15 @@
 #include "other_formats.hpp"
 
+#include "formats/packed/text_file.hpp"
+#include "formats/packed/zip_file.hpp"
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
+#include <string>
 
 namespace sar::formats {
 namespace {
@@ -50,7 +54,52 @@ std::string format_of(const std::string& path, std::string_view text, const Firs
   return "";
 }
 
+bool has_extension(const std::string& path, std::initializer_list<const char*> extensions) {
+  const std::string name = lower_case(path.substr(path.size() - std::min<std::size_t>(path.size(), 20)));
+  return std::ranges::any_of(extensions, [&](const char* extension) { return name.ends_with(extension); });
+}
+
+/// torch.save writes a zip archive with data.pkl.
+bool is_pickle(const std::string& path, const std::string& begin) {
+  if (begins_as_zip(begin)) {
+    const ZipFile archive(path, "a zip archive");
+    return std::ranges::any_of(archive.members(),
+                               [](const ZipMember& member) { return member.name.ends_with("data.pkl"); });
+  }
+  const bool by_bytes = begin.size() > 1 && begin[0] == '\x80' && begin[1] >= 2 && begin[1] <= 5;
+  return by_bytes || has_extension(path, {".pkl", ".pickle", ".pt", ".pth"});
+}
+
+void refuse_pickle(const std::string& path) {
+  const bool is_torch = has_extension(path, {".pt", ".pth"});
+  throw InputError(
+      concat(path, ": a pickle of Python can run any program and is not read; export it in Python: ",
+             is_torch ? concat("import numpy, torch; data = torch.load('", path, "', weights_only=False)")
+                      : concat("import numpy, pickle; data = pickle.load(open('", path, "', 'rb'))"),
+             "; numpy.savez('graph.npz', x=data.x, edge_index=data.edge_index, y=data.y, "
+             "train_mask=data.train_mask, val_mask=data.val_mask, test_mask=data.test_mask), and give "
+             "graph.npz"));
+}
+
 }  // namespace
+
+void refuse_binary_formats(const std::string& path) {
+  const std::string begin = read_beginning(path, 8);
+  if (is_pickle(path, begin)) refuse_pickle(path);
+  require<InputError>(
+      !begin.starts_with("PAR1"), path,
+      ": Parquet is not read, expected a text; in Python: import pandas; pandas.read_parquet('", path,
+      "').to_csv('graph.csv', index=False)");
+  require<InputError>(!begin.starts_with("\x93NUMPY"), path,
+                      ": is one array, expected a graph: the directory of the arrays with an edge_index.npy, "
+                      "or in Python: numpy.savez('graph.npz', edges=numpy.load('",
+                      path, "'))");
+  const bool is_matlab = begin.starts_with("MATLAB 5"), is_hdf5 = begin.starts_with("\x89HDF");
+  require<InputError>(
+      !is_matlab && !is_hdf5, path, ": ", is_matlab ? "a file of MATLAB" : "HDF5",
+      " is not read, expected a .npz file, as numpy.savez('graph.npz', edge_index=..., x=..., "
+      "y=...) writes it in Python");
+}
 
 void refuse_other_formats(const std::string& path, std::string_view text, const FirstLines& first) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return;

@@ -1,4 +1,4 @@
-/// Texts that look like edge lists and are none. Local.
+/// Files of other programs, which are not read. Local.
 #pragma once
 
 #include "first_lines.hpp"
@@ -11,5 +11,9 @@ namespace sar::formats {
 /// Throws InputError, beginning with `path`, for the text formats of other programs: JSON, GraphML and GEXF,
 /// GML, DOT, Pajek, DIMACS, LGL.
 void refuse_other_formats(const std::string& path, std::string_view text, const FirstLines& first);
+
+/// Throws InputError, beginning with `path`, for binary files that hold graphs, by their names or first
+/// bytes: pickles of Python and torch, Parquet, HDF5, MATLAB, one .npy file; it says how to convert them.
+void refuse_binary_formats(const std::string& path);
 
 }  // namespace sar::formats

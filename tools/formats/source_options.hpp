@@ -16,6 +16,13 @@ enum class NodeIds {
   names,      ///< any words: numbered 0, 1, ... in the order of first appearance
 };
 
+/// What the lists of numbers of SourceOptions::node_features are.
+enum class FeatureLists {
+  automatic,  ///< what the lists show, if they do
+  values,     ///< a value for each feature
+  indices,    ///< of the features that a node has
+};
+
 struct SourceOptions {
   // dataset directories and edge lists
   /// Which file or column is what: {"edge_labels", "stars"}, as DatasetOptions::fields; it keeps this name.
@@ -33,10 +40,17 @@ struct SourceOptions {
   std::map<std::string, std::string> relations;
   /// A file with the ids of the nodes, a row each (read_node_keys): the node of row i has the number i.
   std::string node_keys;
-  // edge lists and Matrix Market
+  // graph files of one type of nodes: edge lists, Matrix Market, NumPy's archives
   std::map<std::string, std::string> node_data;  ///< name -> .npy file with one row for each node
-  // OGB folders
-  std::string split;  ///< the folder in split/; empty: the only one
+  std::string node_table;                        ///< a text with a row for each node (read_node_table)
+  /// Role -> column of node_table, by its name or its number from 1. Roles: key, labels, features, one-hot,
+  /// train_mask, val_mask, test_mask, split; features and one-hot may be repeated. Column "*": all others.
+  std::multimap<std::string, std::string> node_columns;
+  std::string node_features;  ///< JSON with a list of features for each node (read_json_features)
+  FeatureLists feature_lists = FeatureLists::automatic;
+  /// OGB folders: the name of the folder in split/; empty: the only one. Other formats: the number of a
+  /// split, which DatasetOptions::split chooses.
+  std::string split;
   // all of them
   Index block_bytes = Index{1} << 22;  ///< of text, that a rank reads at a time
 };

@@ -38,6 +38,12 @@ std::string describe(const std::map<std::string, std::string>& pairs) {
   return text.empty() ? "none" : text;
 }
 
+std::string describe(const std::optional<DrawSplitOptions>& split) {
+  if (!split) return "none";
+  return concat(split->train.text(), ',', split->valid.text(), ',', split->test.text(), " --split-seed ",
+                split->seed);
+}
+
 /// Returns the settings of sampling. With --batch-per-rank, batches also depend on the ranks and the
 /// partition.
 std::string describe(const SampleOptions& s, int ranks, const std::string& partition) {
@@ -87,6 +93,8 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--momentum", concat(o.momentum)},
           {"--weight-decay", concat(o.weight_decay)},
           {"--fields", describe(o.data.fields)},
+          {"--split", concat(o.data.split, o.source.split)},
+          {"--split-nodes", describe(o.draw_split)},
           {"--normalize-features", concat(o.data.normalize_features)},
           {"edge weights", concat(graph.edge_weight().defined())},
           {"a number of nodes of", concat(graph.num_global_nodes())},

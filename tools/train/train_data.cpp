@@ -26,8 +26,24 @@ void tell_dataset(const Communicator& comm, const TrainOptions& o, const std::st
   if (comm.rank() == 0) std::cout << printable(concat(o.dataset, ": ", found)) << std::endl;
 }
 
+/// Says which options give the features that a graph file lacks. Collective.
+void require_features(const TrainOptions& o, const GraphSource& source) {
+  const std::vector<NodeTypeData>& types = source.types().node_types;
+  if (!o.data.features || o.dataset.empty() || types.size() != 1 || o.data.fields.contains("features"))
+    return;
+  const bool there = std::ranges::any_of(types[0].unread, [](const DataField& field) {
+    return field.name == "features" || field.name == "feat";
+  });
+  require<InputError>(
+      there, source.name(), ": the data of the nodes are ",
+      types[0].unread.empty() ? "none" : joined(types[0].unread, &DataField::name),
+      ", expected features (or feat) among them, or --node-table, --node-features, --node-data "
+      "features=FILE.npy, or --embedding for learnable rows");
+}
+
 NodeData load(const Communicator& comm, const TrainOptions& o) {
   if (const std::unique_ptr<GraphSource> source = open_unpartitioned(comm, o)) {
+    require_features(o, *source);
     if (!o.predict.empty()) source->write_node_keys(o.predict);
     return load_dataset(*source, o.data);
   }
@@ -119,11 +135,62 @@ std::array<Index, 3> warn_of_unlabelled(const Communicator& comm, const NodeData
   return unlabelled;
 }
 
+/// Prints how many nodes two masks have in common. Collective.
+void warn_of_overlaps(const Communicator& comm, const NodeData& data) {
+  struct Pair {
+    const char* names;
+    const Array<std::uint8_t>*first, *second;
+  };
+  for (const auto& [names, first, second] :
+       {Pair{"train_mask and val_mask", &data.train_mask, &data.val_mask},
+        Pair{"train_mask and test_mask", &data.train_mask, &data.test_mask},
+        Pair{"val_mask and test_mask", &data.val_mask, &data.test_mask}}) {
+    constexpr Index none = std::numeric_limits<Index>::max();
+    Index common = 0, least = none;
+    for (std::size_t v = 0; v < first->size(); ++v)
+      if ((*first)[v] != 0 && (*second)[v] != 0) {
+        ++common;
+        least = std::min(least, data.original_ids[v]);
+      }
+    common = comm.all_reduce(common);
+    least = comm.all_reduce(least, ReduceOp::min);
+    if (common > 0 && comm.rank() == 0)
+      std::cout << printable(concat("WARNING: ", data.name, ": ", common, " nodes are in ", names,
+                                    ", such as node ", least))
+                << std::endl;
+  }
+}
+
+void prepare_split(const Communicator& comm, const TrainOptions& o, NodeData& data) {
+  const Index splits = data.splits.count;
+  if (o.draw_split)
+    draw_split(comm, data, *o.draw_split);
+  else if (o.run.split != data.splits.chosen)
+    comm.agree([&] { choose_split(data, o.run.split); });
+  const Index counts[] = {count_mask(data, comm, data.train_mask).nodes,
+                          count_mask(data, comm, data.val_mask).nodes,
+                          count_mask(data, comm, data.test_mask).nodes};
+  if (comm.rank() == 0 && (o.draw_split || splits > 1)) {
+    const std::string which = o.draw_split ? concat("split drawn with seed ", o.draw_split->seed, ": ")
+                                           : concat("split ", data.splits.chosen, " of ", splits,
+                                                    " (--split 0 to ", splits - 1, "): ");
+    std::cout << printable(concat(data.name, ": ", which, counts[0], " training, ", counts[1],
+                                  " validation and ", counts[2], " test nodes"))
+              << std::endl;
+  }
+  if (o.epochs == 0) return;
+  require<InputError>(counts[0] > 0 || o.draw_split, o.dataset.empty() ? data.name : o.dataset,
+                      ": there is no split: no node is a training node, expected train_mask, val_mask and "
+                      "test_mask, or --split-nodes 0.6,0.2,0.2 (or 20/class,500,1000), which draws one");
+  require_training_labels(comm, data);
+  warn_of_overlaps(comm, data);
+}
+
 NodeData load_data(const Communicator& comm, TrainOptions& o) {
   NodeData data = load(comm, o);
   warn_of_ids(comm, o, data);
   if (o.task.type != TaskType::node) return data;
-  if (o.epochs > 0) require_training_labels(comm, data);
+  prepare_split(comm, o, data);
   set_outputs(comm, o, data);
   return data;
 }

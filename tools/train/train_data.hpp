@@ -36,6 +36,11 @@ void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData
 /// leave out, and prints how many they are, and one of them, on rank 0. Collective.
 std::array<Index, 3> warn_of_unlabelled(const Communicator& comm, const NodeData& data);
 
+/// Draws the split of --split-nodes, or chooses the run's among several and says which one it is; then
+/// requires that there is one, of a training, whose masks it compares. Prints on rank 0. Throws InputError as
+/// draw_split, and for data without training nodes. Collective.
+void prepare_split(const Communicator& comm, const TrainOptions& o, NodeData& data);
+
 /// Sets the type of the labels and their loss in the options, and the number of classes or of columns in the
 /// data. Throws InputError if it is unknown or contradicts --num-classes, and for options of the loss and
 /// metrics that are not for these labels. Collective.

@@ -138,7 +138,8 @@ TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Hear
 /// A typed graph in its homogeneous form; rgcn averages messages by edge type. Collective.
 TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
   GraphData loaded = load_all_types(comm, o);
-  NodeData category = category_data(comm, loaded, o.category, o.data, /*for_training=*/o.epochs > 0);
+  NodeData category = category_data(comm, loaded, o.category, o.data, /*for_training=*/false);
+  prepare_split(comm, o, category);
   set_outputs(comm, o, category);
   DatasetOptions features_only = o.data;  // labels of other types need not be classes
   features_only.labels = false;

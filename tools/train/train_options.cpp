@@ -44,6 +44,41 @@ void set_heads(ModelDescription& m, const std::string& text) {
     m.heads_of_layers = std::move(heads);
 }
 
+/// "0.6,0.2,0.2", "20/class,500,1000"
+DrawSplitOptions read_split(const std::string& text) {
+  DrawSplitOptions split;
+  std::string_view rest = text;
+  SplitPart* const parts[] = {&split.train, &split.valid, &split.test};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    try {
+      *parts[i] = parse_split_part(std::string(rest.substr(0, comma)));
+    } catch (const InputError& error) {
+      throw CLI::ValidationError("--split-nodes", error.what());
+    }
+    if ((comma == rest.size()) != (i == 2))
+      throw CLI::ValidationError("--split-nodes",
+                                 "'" + text +
+                                     "', expected three parts, TRAINING,VALIDATION,TEST, such as 0.6,0.2,0.2 "
+                                     "or 20/class,500,1000");
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return split;
+}
+
+void add_split_options(CLI::App& app, TrainOptions& o) {
+  auto* split = app.add_option_function<std::string>(
+                       "--split-nodes", [&o](const std::string& text) { o.draw_split = read_split(text); },
+                       "draws the split: shares, or numbers, of nodes or for each class: 0.6,0.2,0.2 or "
+                       "20/class,500,1000 or 20/class,30/class,rest")
+                    ->option_text("T,V,T");
+  app.add_option_function<std::uint64_t>(
+         "--split-seed", [&o](std::uint64_t seed) { o.split_seed = seed; },
+         "--split-nodes: seed of all runs; without it, the seed of each run")
+      ->option_text("N")
+      ->needs(split);
+}
+
 /// Returns the options that only files in formats of others need.
 std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
   begin_group(app, "Data");
@@ -61,6 +96,7 @@ std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
   o.data.sparse_features = SparseFeatures::automatic;
   add_sparse_features_option(app, o.data.sparse_features);
   const std::vector<CLI::Option*> source = add_source_options(app, o.source);
+  add_split_options(app, o);
   add_choice(app, "--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
              "generated graph, instead of --dataset")
       ->excludes(dataset);
@@ -192,7 +228,8 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option_function<std::string>(
          "--splits", [&o](const std::string& text) { read_splits(text, o); },
          "runs on several splits of the dataset: all, or their numbers")
-      ->option_text("all|LIST");
+      ->option_text("all|LIST")
+      ->excludes("--split", "--split-nodes");
   add_seed_option(app, o.seed, "seed of parameters, dropout, samples, generated graph and partition");
   add_choice(app, "--matmul-precision", o.matmul_precision,
              {{"highest", MatmulPrecision::highest},
@@ -330,6 +367,7 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
            {"--edge-labels", edge, "--task edge"},
            {"--sample-relation", !o.category.empty(), "--category"},
            {"--sample-eval", !link && !edge, "--task node"},
+           {"--split-nodes", !link && !edge, "--task node"},
            {"--loss", !link && !edge, "--task node"},
            {"--class-weights", !link && !edge, "--task node"},
            {"--label-smoothing", !link && !edge, "--task node"},
@@ -468,10 +506,11 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
   if (app.count("--fields") > 0 && o.dataset.empty())
     throw CLI::ValidationError("--fields: needs a --dataset, not a generated graph");
   for (const CLI::Option* option : source)
-    if (option->count() > 0 && (o.dataset.empty() || o.found.kind != DatasetKind::unknown))
+    if (option->count() > 0 &&
+        (o.dataset.empty() || (o.found.kind != DatasetKind::unknown && option->get_name() != "--split")))
       throw CLI::ValidationError(
           option->get_name() +
-          ": needs a --dataset that is an edge list, a Matrix Market file or an OGB folder, not " +
+          ": needs a --dataset that is an edge list, another graph file or an OGB folder, not " +
           (o.dataset.empty() ? "a generated graph" : o.dataset));
   if (o.found.is_partitioned() && app.count("--partition") > 0)
     throw CLI::ValidationError("--partition: " + o.dataset + " is already partitioned");
@@ -509,9 +548,10 @@ void add_options(CLI::App& app, TrainOptions& o) {
   add_link_options(app, o.task);
   add_parallel_options(app, o);
   add_output_options(app, o);
-  set_common_options(app, {"--dataset", "--category", "--model", "--layers", "--hidden", "--task", "--epochs",
-                           "--lr", "--sample", "--max-halo-bytes", "--threads", "--partition", "--log",
-                           "--save-weights", "--predict", "--checkpoint", "--resume", "--metric", "--runs"});
+  set_common_options(app, {"--dataset", "--split", "--split-nodes", "--category", "--model", "--layers",
+                           "--hidden", "--task", "--epochs", "--lr", "--sample", "--max-halo-bytes",
+                           "--threads", "--partition", "--log", "--save-weights", "--predict", "--checkpoint",
+                           "--resume", "--metric", "--runs"});
   app.callback([&o, &app, source] {
     refuse_unread(app, o);
     for (const auto& [name, list] : o.sample.relation_lists)
@@ -521,10 +561,13 @@ void add_options(CLI::App& app, TrainOptions& o) {
     if (o.model.activation.empty()) o.model.activation = default_activation(o.model);
     o.found = find_dataset(o.dataset);
     o.source.fields = o.data.fields;
+    o.data.split = split_number(o.dataset, o.source);
     read_what_the_task_needs(o);
     check(app, o, source);
     o.sbm.seed = o.seed;
     o.data.partition_seed = o.seed;
+    o.run.split = o.data.split;
+    if (o.draw_split) o.draw_split->seed = o.split_seed.value_or(o.seed);
   });
 }
 

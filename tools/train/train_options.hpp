@@ -5,6 +5,7 @@
 #include "train_task.hpp"
 
 #include <sar/core/threads/matmul_precision.hpp>
+#include <sar/graph/data/draw_split.hpp>
 #include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/data/sources/find_dataset.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
@@ -13,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +65,8 @@ struct TrainOptions {
   BuiltInGraph graph = BuiltInGraph::sbm;
   SbmOptions sbm;
   DatasetOptions data;
+  std::optional<std::uint64_t> split_seed;
+  std::optional<DrawSplitOptions> draw_split;  ///< in place of the dataset's masks
   GraphOptions graph_options;
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
 

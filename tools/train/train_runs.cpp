@@ -104,7 +104,8 @@ std::vector<Index> splits_of_runs(const TrainOptions& o, Index count, const std:
                           " for --splits, expected 0 to ", count - 1);
     return o.splits;
   }
-  std::vector<Index> splits(o.all_splits ? static_cast<std::size_t>(count) : 1);
+  if (!o.all_splits) return {o.run.split};
+  std::vector<Index> splits(static_cast<std::size_t>(count));
   std::iota(splits.begin(), splits.end(), Index{0});
   return splits;
 }
@@ -116,6 +117,7 @@ std::vector<TrainOptions> options_of_runs(const TrainOptions& o, const std::vect
     for (int i = 0; i < o.runs; ++i) {
       TrainOptions& run = runs.emplace_back(o);
       run.seed += static_cast<std::uint64_t>(i);
+      if (run.draw_split && !run.split_seed) run.draw_split->seed = run.seed;
       run.run = {.number = static_cast<int>(runs.size()) - 1,
                  .count = count,
                  .split = split,

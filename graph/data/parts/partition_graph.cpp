@@ -4,6 +4,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/graph_steps.hpp>
+#include <sar/graph/data/node_splits.hpp>
 #include <sar/graph/data/parts/partition_directory.hpp>
 #include <sar/graph/data/parts/partition_graph.hpp>
 #include <sar/graph/data/parts/partition_steps.hpp>
@@ -21,8 +22,8 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// One 0 or 1 for each node of this rank's slice of the homogeneous form; empty when no type has a
-/// "train_mask". Collective.
-Array<std::uint8_t> read_train_mask(GraphSource& source, std::span<const Index> first) {
+/// "train_mask". Of several splits, `split` counts. Collective.
+Array<std::uint8_t> read_train_mask(GraphSource& source, std::span<const Index> first, Index split) {
   const PartitionBook slices = PartitionBook::even(first.back(), source.comm().size());
   const Index begin = slices.begin(source.comm().rank()), end = slices.end(source.comm().rank());
   const std::vector<NodeTypeData>& types = source.types().node_types;
@@ -35,7 +36,8 @@ Array<std::uint8_t> read_train_mask(GraphSource& source, std::span<const Index> 
     std::iota(nodes.begin(), nodes.end(), here - first[t]);
     const DataArray rows = source.read_node_data(t, "train_mask", nodes);
     source.comm().agree([&] {
-      const Array<std::uint8_t> of_type = rows.to_mask(
+      const Array<std::uint8_t> of_type = mask_of_split(
+          rows, split,
           concat(source.name(), ": ", types.size() == 1 ? "" : types[t].name + " ", "train_mask"));
       mask.resize(end - begin, 0);
       std::ranges::copy(of_type, mask.begin() + (here - begin));
@@ -81,7 +83,7 @@ PartitionReport report_of(const GraphData& graph, const PartitionGraphOptions& o
 std::vector<NodePartition> divide(GraphSource& source, const GraphData& graph,
                                   const PartitionGraphOptions& options, PartitionReport& report) {
   const std::vector<Index> first = first_of_types(graph);
-  const Array<std::uint8_t> train_mask = read_train_mask(source, first);
+  const Array<std::uint8_t> train_mask = read_train_mask(source, first, options.data.split);
   AssignmentOptions how{
       .parts = options.parts, .seed = options.data.partition_seed, .balance_edges = options.balance_edges};
   if (graph.node_types.size() > 1) how.first_of_type = first;

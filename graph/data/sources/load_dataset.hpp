@@ -32,7 +32,7 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options = {});
 ///     edge_index.npy   [2, E]        row 0 sources, row 1 destinations
 ///     features.npy     [N, F...]     flattened to two dimensions
 ///     labels.npy       [N]           of options.label_type; -1 or NaN: unlabelled
-///     train_mask.npy, val_mask.npy, test_mask.npy   [N], 0 or 1
+///     train_mask.npy, val_mask.npy, test_mask.npy   [N], or [N, S] of S splits: 0 or 1
 ///     edge_weight.npy  [E]           optional; integers must be exact as real
 /// of any type that NpyFile reads. num_classes is the largest label + 1. `options.partition` is used for what
 /// is not partitioned yet. A rank needs memory for about its share of nodes and edges (more with METIS, see

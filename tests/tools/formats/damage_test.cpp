@@ -2,8 +2,8 @@
 /// says to programmers.
 #include "support/damage.hpp"
 
-#include <formats/ogb/npz.hpp>
 #include <formats/open_source.hpp>
+#include <formats/packed/npz.hpp>
 #include <sar/core/files/npy.hpp>
 #include <sar/core/files/safetensors.hpp>
 #include <sar/graph/data/parts/partition_description.hpp>
@@ -37,6 +37,10 @@ struct Reader {
 
 std::string seed(const std::string& path) {
   return read_bytes(std::string(SAR_TEST_DATA) + "/../fuzz/corpus/" + path);
+}
+
+std::string published(const std::string& file) {
+  return read_bytes(std::string(SAR_TEST_DATA) + "/formats/published/" + file);
 }
 
 void read_source(const std::string& path) {
@@ -95,6 +99,9 @@ std::vector<Reader> readers() {
        file(read_source),
        false,
        true},
+      {"platonov.npz", published("platonov.npz"), {}, file(read_source), false, true},
+      {"shchur.npz", published("shchur.npz"), {}, file(read_source), false, true},
+      {"ogb.zip", published("ogb.zip"), {}, file(read_source), false, true},
       {"stored.npz", seed("npz/stored.npz"), {}, file(read_npz)},
       {"deflated.npz", seed("npz/deflated.npz"), {}, file(read_npz)}};
   // each file of two directories in turn

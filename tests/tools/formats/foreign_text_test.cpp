@@ -80,7 +80,9 @@ TEST_CASE("the notes say which columns were read, and the range of the weights")
             file +
                 "source: column 2 'source', target: column 3 'target', weight: column 4 'weight', ignored: "
                 "column 1 (row numbers); separator: comma; header: line 1",
-            file + "node ids: integers from 0 to 7", file + "weight of the edges: from 0.5 to 4"});
+            file + "node ids: integers from 0 to 7", file + "weight of the edges: from 0.5 to 4",
+            file + "no edge has its reverse in the file, and messages go from source to destination only; "
+                   "--add-reverse-edges adds the others, as for a graph without directions"});
 }
 
 TEST_CASE("other formats are refused by their names") {

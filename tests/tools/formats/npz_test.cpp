@@ -2,8 +2,8 @@
 
 #include "support/thrown.hpp"
 
-#include <formats/ogb/npz.hpp>
 #include <formats/open_source.hpp>
+#include <formats/packed/npz.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/graph/data/sources/load_dataset.hpp>

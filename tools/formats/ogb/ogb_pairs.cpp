@@ -1,6 +1,7 @@
 /// The splits of OGB's folders of link prediction: lists of pairs of nodes.
-#include "formats/sliced_rows.hpp"
-#include "npz_rows.hpp"
+#include "formats/packed/npz_rows.hpp"
+#include "formats/packed/sliced_rows.hpp"
+#include "formats/packed/zip_file.hpp"
 #include "ogb_source.hpp"
 
 #include <sar/core/error.hpp>
@@ -23,7 +24,9 @@ Array<Index> column_of(const DataArray& rows, Index column) {
 
 /// `file`: "train.csv.gz" -> there or not, packed or not.
 std::string csv_of(const std::string& path) {
-  return is_there(path + ".csv.gz") ? path + ".csv.gz" : is_there(path + ".csv") ? path + ".csv" : "";
+  return is_there_or_packed(path + ".csv.gz") ? path + ".csv.gz"
+         : is_there_or_packed(path + ".csv")  ? path + ".csv"
+                                              : "";
 }
 
 }  // namespace
@@ -34,7 +37,7 @@ std::vector<std::string> OgbSource::find_pair_lists() const {
     for (const char* list : {"/train", "/valid", "/test"})
       for (const char* form :
            {".npz", "/edge.csv.gz", "/edge.csv", "/source_node.csv.gz", "/source_node.csv", ".pt"})
-        if (is_there(pair_lists_ + list + form) && csv_of(pair_lists_ + list).empty())
+        if (is_there_or_packed(pair_lists_ + list + form) && csv_of(pair_lists_ + list).empty())
           found.push_back(pair_lists_ + list + form);
     return found;
   });
@@ -92,11 +95,12 @@ ListedPairs OgbSource::read_pairs(const std::string& list) {
 std::optional<DataArray> OgbSource::read_pair_array(const std::string& list, const std::string& name,
                                                     Index columns) {
   const auto files = shared_list(comm(), [&] {
-    const std::string path = is_there(list + ".npz") ? list + ".npz" : csv_of(list + "/" + name);
-    require<InputError>(is_there(list + ".npz") || !is_there(list + ".pt") || is_there(list), list,
-                        ".pt: is a file of torch, expected ", list,
-                        ".npz, as Python writes it: numpy.savez(\"train.npz\", **torch.load(\"train.pt\", "
-                        "weights_only=False)) and so on");
+    const std::string path = is_there_or_packed(list + ".npz") ? list + ".npz" : csv_of(list + "/" + name);
+    require<InputError>(
+        is_there_or_packed(list + ".npz") || !is_there_or_packed(list + ".pt") || is_there_or_packed(list),
+        list, ".pt: is a file of torch, expected ", list,
+        ".npz, as Python writes it: numpy.savez(\"train.npz\", **torch.load(\"train.pt\", "
+        "weights_only=False)) and so on");
     return path.empty() ? std::vector<std::string>() : std::vector<std::string>{path};
   });
   if (files.empty()) return std::nullopt;

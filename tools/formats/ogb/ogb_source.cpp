@@ -1,5 +1,7 @@
 #include "ogb_source.hpp"
 
+#include "formats/packed/zip_file.hpp"
+
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 
@@ -27,7 +29,7 @@ OgbSource::OgbSource(const Communicator& comm_of_source, const std::string& path
   }
   add_nodes();
   add_edges();
-  if (any_rank_sees(is_there, path_ + "/raw/data.npz"))
+  if (any_rank_sees(is_there_or_packed, path_ + "/raw/data.npz"))
     read_binary_graph();
   else
     read_text_graph();

@@ -5,8 +5,8 @@
 
 #include "formats/csv_table.hpp"
 #include "formats/file_source.hpp"
+#include "formats/packed/npz.hpp"
 #include "formats/source_options.hpp"
-#include "npz.hpp"
 #include "ogb_text.hpp"
 
 #include <sar/core/threads/parallel.hpp>

@@ -1,7 +1,8 @@
 #include "ogb_text.hpp"
 
 #include "formats/csv_table.hpp"
-#include "formats/sliced_rows.hpp"
+#include "formats/packed/sliced_rows.hpp"
+#include "formats/packed/zip_file.hpp"
 #include "formats/text.hpp"
 
 #include <sar/core/error.hpp>
@@ -11,7 +12,6 @@
 #include <concepts>
 #include <filesystem>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 namespace sar::formats {
@@ -40,10 +40,8 @@ std::string without_extension(const std::string& path) {
 std::string find_split(const Communicator& comm, const std::string& directory, const std::string& scheme) {
   const auto schemes = shared_list(comm, [&] {
     std::vector<std::string> found;
-    std::error_code unreachable;
-    for (const auto& entry : fs::directory_iterator(directory, unreachable))
-      if (entry.is_directory(unreachable)) found.push_back(entry.path().filename().string());
-    std::sort(found.begin(), found.end());
+    for (const std::string& name : names_in_folder(directory))
+      if (is_folder(directory + "/" + name)) found.push_back(name);
     return found;
   });
   if (schemes.empty() && scheme.empty()) return "";
@@ -60,7 +58,7 @@ std::string OgbText::find_file(const std::string& name, bool required) const {
   const std::string path = folder_ + "/" + name + ".csv";
   const auto found = shared_list(comm_, [&] {
     for (const std::string& candidate : {path + ".gz", path})
-      if (is_there(candidate)) return std::vector<std::string>{candidate};
+      if (is_there_or_packed(candidate)) return std::vector<std::string>{candidate};
     require<InputError>(!required, path, ".gz: there is no such file, expected an OGB folder");
     return std::vector<std::string>();
   });
@@ -70,13 +68,9 @@ std::string OgbText::find_file(const std::string& name, bool required) const {
 std::vector<std::string> OgbText::other_files(const std::string& beginning) const {
   return shared_list(comm_, [&] {
     std::vector<std::string> found;
-    std::error_code unreachable;
-    for (const auto& entry : fs::directory_iterator(folder_, unreachable)) {
-      const std::string file = entry.path().filename().string();
+    for (const std::string& file : names_in_folder(folder_))
       if (file.starts_with(beginning) && (file.ends_with(".csv.gz") || file.ends_with(".csv")))
-        found.push_back(entry.path().string());
-    }
-    std::sort(found.begin(), found.end());
+        found.push_back(folder_ + "/" + file);
     return found;
   });
 }
@@ -200,9 +194,9 @@ void OgbText::read_masks(FieldTable& to, const PartitionBook& slices) const {
     const std::string path = concat(folder_, "/", file, ".csv");
     const auto found = shared_list(comm_, [&] {
       require<InputError>(
-          is_there(path + ".gz") || is_there(path), path,
+          is_there_or_packed(path + ".gz") || is_there_or_packed(path), path,
           ".gz: there is no such file, expected the numbers of nodes, or lists of pairs (train.npz)");
-      return std::vector<std::string>{is_there(path + ".gz") ? path + ".gz" : path};
+      return std::vector<std::string>{is_there_or_packed(path + ".gz") ? path + ".gz" : path};
     });
     DataArray mine;
     comm_.agree([&] {

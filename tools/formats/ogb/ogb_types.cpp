@@ -1,4 +1,5 @@
 /// OGB's folders of graphs with several types.
+#include "formats/packed/zip_file.hpp"
 #include "formats/text.hpp"
 #include "ogb_source.hpp"
 
@@ -61,7 +62,7 @@ std::vector<std::pair<std::string, std::string>> named_values(const OgbText& tex
 bool is_ogb_hetero(const std::string& path) {
   for (const char* part : {"/raw/triplet-type-list.csv.gz", "/raw/triplet-type-list.csv", "/raw/relations",
                            "/raw/num-node-dict.csv.gz", "/raw/num-node-dict.csv", "/raw/edge_index_dict.npz"})
-    if (is_there(path + part)) return true;
+    if (is_there_or_packed(path + part)) return true;
   return false;
 }
 
@@ -70,10 +71,8 @@ void OgbSource::read_types(const std::string& scheme) {
   read_edge_types();
   const std::vector<std::string> folders = shared_list(comm(), [&] {
     std::vector<std::string> found;
-    std::error_code unreachable;
-    for (const std::string& file : names_in(path_ + "/raw", unreachable))
+    for (const std::string& file : names_in_folder(path_ + "/raw"))
       if (file.starts_with("node_")) found.push_back(file);
-    std::ranges::sort(found);
     return found;
   });
   const std::string split = find_split(comm(), path_ + "/split", scheme);

@@ -101,7 +101,10 @@ TEST_CASE("types and dimensions") {
   for (const std::vector<Index>& shape : {std::vector<Index>{37, 0}, {}})
     CHECK(message("features.npy", shape, NpyType::float32) ==
           "shape is " + shape_to_string(shape) + ", expected (number of nodes, number of features)");
-  CHECK(message("labels.npy", {37, 2}, NpyType::int64) == "a row has shape (2,), expected one number");
+  CHECK(message("labels.npy", {37, 2}, NpyType::int64) ==
+        "a row has shape (2,), expected one number, or 1 for the class of the node and 0 for all others; "
+        "node 0 "
+        "has 2 ones and 0 other numbers");
   CHECK(message("labels.npy", {36}, NpyType::int64) ==
         "length is 36, expected 37, one for each row of " + data.path() + "/features.npy");
   CHECK(message("labels.npy", {}, NpyType::int64) ==

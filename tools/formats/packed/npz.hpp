@@ -1,36 +1,24 @@
-/// NumPy's .npz files: zip archives of .npy files, stored or deflated, zip64 or not. Everything here is local
-/// and throws InputError.
+/// NumPy's .npz files: zip archives of .npy files. Everything here is local and throws InputError.
 #pragma once
 
-#include "formats/inflate.hpp"
+#include "zip_file.hpp"
 
-#include <sar/core/files/file.hpp>
 #include <sar/core/files/npy_header.hpp>
 
 #include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 namespace sar::formats {
 
-struct NpzMember {
-  std::string name;  ///< of the array: without .npy
-  bool packed = false;
-  Index begin = 0;         ///< in the archive
-  Index packed_bytes = 0;  ///< there
-  Index bytes = 0;         ///< unpacked
-  std::uint32_t crc = 0;
-};
+using NpzMember = ZipMember;  ///< its name is that of the array: without .npy
 
-/// The list of the arrays in an archive. All sizes are checked against the file's.
+/// The list of the arrays in an archive.
 class NpzFile {
  public:
   explicit NpzFile(const std::string& path);
-  [[nodiscard]] const std::string& path() const noexcept { return file_.path(); }
-  [[nodiscard]] const InputFile& file() const noexcept { return file_; }
+  [[nodiscard]] const std::string& path() const noexcept { return zip_.path(); }
+  [[nodiscard]] const ZipFile& zip() const noexcept { return zip_; }
   [[nodiscard]] const std::vector<NpzMember>& members() const noexcept { return members_; }
   /// nullptr: there is none of this name.
   [[nodiscard]] const NpzMember* find(const std::string& name) const;
@@ -38,14 +26,11 @@ class NpzFile {
   [[nodiscard]] std::string place_of(const NpzMember& member) const { return path() + ": " + member.name; }
 
  private:
-  void read_directory(Index begin, Index bytes, Index count);
-
-  InputFile file_;
+  ZipFile zip_;
   std::vector<NpzMember> members_;
-  std::map<std::string, std::size_t> by_name_;
 };
 
-/// A deflated array, read from front to back.
+/// An array, read from front to back.
 class PackedArray {
  public:
   PackedArray(const NpzFile& archive, const NpzMember& member);
@@ -58,11 +43,9 @@ class PackedArray {
   void unpack(void* out, Index bytes);
 
   std::string place_;
-  Inflater inflater_;
+  MemberBytes bytes_;
   NpyHeader header_;
   Index left_;  // bytes
-  std::uint32_t sum_ = 0;
-  std::uint32_t expected_sum_;
 };
 
 }  // namespace sar::formats

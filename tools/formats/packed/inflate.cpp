@@ -1,7 +1,6 @@
 #include "inflate.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/files/byte_order_mark.hpp>
 
 #include <zlib.h>
 
@@ -25,22 +24,18 @@ struct Inflater::Stream {
   z_stream z{};
 };
 
-Inflater::Inflater(const InputFile& file, std::string what, Index begin, Index bytes, Format format)
-    : file_(file),
+Inflater::Inflater(std::unique_ptr<ByteSource> packed, std::string what, Format format)
+    : packed_(std::move(packed)),
       what_(std::move(what)),
-      next_(begin),
-      end_(begin + bytes),
       format_(format),
-      input_(static_cast<std::size_t>(std::clamp<Index>(bytes, 1, input_bytes))),
+      input_(static_cast<std::size_t>(input_bytes)),
       stream_(std::make_unique<Stream>(format == Format::gzip ? 15 + 16 : -15)) {}
 
 Inflater::~Inflater() = default;
 
 void Inflater::refill() {
-  const Index count = std::min(end_ - next_, static_cast<Index>(input_.size()));
+  const Index count = packed_->read(reinterpret_cast<char*>(input_.data()), std::ssize(input_));
   if (count == 0) return;
-  file_.read(next_, input_.data(), count);
-  next_ += count;
   stream_->z.next_in = input_.data();
   stream_->z.avail_in = static_cast<uInt>(count);
 }
@@ -88,53 +83,6 @@ Index Inflater::read(char* out, Index bytes) {
                         ": the packed data end in the middle, expected a complete file");
   }
   return done;
-}
-
-TextFile::TextFile(const std::string& path) : file_(path, "a text file, plain or packed by gzip") {
-  std::string first(static_cast<std::size_t>(std::min(file_.size(), max_byte_order_mark)), ' ');
-  file_.read(0, first.data(), std::ssize(first));
-  const bool gzip = first.starts_with("\x1f\x8b");
-  require<InputError>(gzip || !path.ends_with(".gz"), path,
-                      ": the file does not begin as gzip does, expected gzip data by its name");
-  if (gzip)
-    inflater_ = std::make_unique<Inflater>(file_, path, 0, file_.size(), Inflater::Format::gzip);
-  else
-    begin_ = next_ = byte_order_mark(first, path);
-}
-
-Index TextFile::max_text_bytes() const noexcept {
-  Index bytes = file_.size();
-  if (packed() && __builtin_mul_overflow(bytes, max_inflation, &bytes)) bytes = INT64_MAX;
-  return bytes;
-}
-
-/// Unpacks the first bytes and drops a mark.
-void TextFile::read_beginning() {
-  is_new_ = false;
-  beginning_.resize(max_byte_order_mark);
-  beginning_.resize(static_cast<std::size_t>(inflater_->read(beginning_.data(), max_byte_order_mark)));
-  beginning_.erase(0, static_cast<std::size_t>(byte_order_mark(beginning_, file_.path())));
-}
-
-Index TextFile::read(char* out, Index bytes) {
-  if (packed()) {
-    if (is_new_) read_beginning();
-    const Index looked_at = std::min(bytes, Index{std::ssize(beginning_)});
-    std::copy_n(beginning_.data(), looked_at, out);
-    beginning_.erase(0, static_cast<std::size_t>(looked_at));
-    return looked_at + inflater_->read(out + looked_at, bytes - looked_at);
-  }
-  const Index count = std::min(bytes, file_.size() - next_);
-  file_.read(next_, out, count);
-  next_ += count;
-  return count;
-}
-
-std::string read_beginning(const std::string& path, Index bytes) {
-  TextFile file(path);
-  std::string text(static_cast<std::size_t>(std::min(bytes, file.max_text_bytes())), ' ');
-  text.resize(static_cast<std::size_t>(file.read(text.data(), static_cast<Index>(text.size()))));
-  return text;
 }
 
 }  // namespace sar::formats

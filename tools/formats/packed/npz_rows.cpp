@@ -1,6 +1,6 @@
 #include "npz_rows.hpp"
 
-#include "formats/sliced_rows.hpp"
+#include "sliced_rows.hpp"
 
 #include <sar/core/error.hpp>
 
@@ -26,18 +26,24 @@ std::unique_ptr<const NpzFile> open_npz(const Communicator& comm, const std::str
   return archive;
 }
 
-NpzArray::NpzArray(const Communicator& comm, const NpzFile& archive, const NpzMember& member) : comm_(comm) {
+NpzArray::NpzArray(const Communicator& comm, const NpzFile& archive, const NpzMember& member, bool transposed)
+    : comm_(comm) {
+  const bool stored = !member.packed && !transposed;
   comm.agree([&] {
-    if (!member.packed) {
+    if (stored) {
       stored_ = std::make_unique<const NpyFile>(archive.path(),
                                                 NpySection{member.name, member.begin, member.bytes});
       header_ = {stored_->type(), stored_->shape(), stored_->fortran_order()};
     } else if (comm_.rank() == 0) {
       packed_.emplace(archive, member);
       header_ = packed_->header();
+      if (transposed) {
+        std::ranges::reverse(header_.shape);
+        header_.fortran_order = !header_.fortran_order;
+      }
     }
   });
-  if (!member.packed) return;
+  if (stored) return;
   struct {
     NpyType type;
     bool fortran_order;
@@ -53,8 +59,8 @@ NpzArray::NpzArray(const Communicator& comm, const NpzFile& archive, const NpzMe
 DataArray NpzArray::read_rows(const PartitionBook& book) {
   DataArray mine, column;
   comm_.agree([&] {
-    mine = DataArray(header_.type, {header_.shape.begin() + 1, header_.shape.end()},
-                     book.num_nodes(comm_.rank()));
+    const auto behind_first = header_.shape.begin() + (header_.shape.empty() ? 0 : 1);  // a number: one row
+    mine = DataArray(header_.type, {behind_first, header_.shape.end()}, book.num_nodes(comm_.rank()));
     if (stored_)
       stored_->read_rows_raw(book.begin(comm_.rank()), book.end(comm_.rank()), mine.bytes);
     else if (header_.fortran_order)

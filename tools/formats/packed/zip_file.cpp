@@ -1,13 +1,17 @@
-#include "npz.hpp"
+#include "zip_file.hpp"
+
+#include "inflate.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/files/npy_elements.hpp>
 
 #include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
 
 namespace sar::formats {
 namespace {
@@ -55,9 +59,22 @@ bool read_zip64_field(const unsigned char* at, const unsigned char* end, std::ui
   return bytes != none32 && packed_bytes != none32 && begin != none32;
 }
 
+/// A member of an archive under its own path, as a folder's name: "arxiv/raw" is "arxiv/raw/".
+std::string as_folder(const std::string& member) {
+  return member.empty() || member.ends_with('/') ? member : member + "/";
+}
+
+std::unique_ptr<ByteSource> unpacked_member(const ZipFile& archive, const ZipMember& member,
+                                            const std::string& place) {
+  auto bytes = std::make_unique<FileBytes>(archive.file(), member.begin, member.packed_bytes);
+  if (!member.packed) return bytes;
+  return std::make_unique<Inflater>(std::move(bytes), place, Inflater::Format::raw);
+}
+
 }  // namespace
 
-NpzFile::NpzFile(const std::string& path) : file_(path, "a .npz file") {
+ZipFile::ZipFile(const std::string& path, std::string expected)
+    : file_(path, expected), expected_(std::move(expected)) {
   const Index size = file_.size();
   const Index tail_bytes = std::min(size, end_bytes + 0xffff);
   std::vector<unsigned char> tail(static_cast<std::size_t>(tail_bytes));
@@ -66,7 +83,7 @@ NpzFile::NpzFile(const std::string& path) : file_(path, "a .npz file") {
   while (end >= 0 && (std::memcmp(tail.data() + end, "PK\5\6", 4) != 0 ||
                       static_cast<Index>(number<2>(tail.data() + end + 20)) != tail_bytes - end - end_bytes))
     --end;
-  require<InputError>(end >= 0, path, ": the file does not end as a zip archive does, expected a .npz file");
+  require<InputError>(end >= 0, path, ": the file does not end as a zip archive does, expected ", expected_);
   std::uint64_t count = number<2>(tail.data() + end + 10);
   std::uint64_t bytes = number<4>(tail.data() + end + 12);
   std::uint64_t begin = number<4>(tail.data() + end + 16);
@@ -77,9 +94,9 @@ NpzFile::NpzFile(const std::string& path) : file_(path, "a .npz file") {
     const std::uint64_t end64 = number<8>(record + 8);
     const bool found = std::memcmp(record, "PK\6\7", 4) == 0 && inside(end64, end64_bytes, size);
     if (found) file_.read(static_cast<Index>(end64), record, end64_bytes);
-    require<InputError>(
-        found && std::memcmp(record, "PK\6\6", 4) == 0, path,
-        ": the end of the archive tells of zip64 records that are not there, expected a .npz file");
+    require<InputError>(found && std::memcmp(record, "PK\6\6", 4) == 0, path,
+                        ": the end of the archive tells of zip64 records that are not there, expected ",
+                        expected_);
     count = number<8>(record + 32);
     bytes = number<8>(record + 40);
     begin = number<8>(record + 48);
@@ -90,7 +107,7 @@ NpzFile::NpzFile(const std::string& path) : file_(path, "a .npz file") {
   read_directory(static_cast<Index>(begin), static_cast<Index>(bytes), static_cast<Index>(count));
 }
 
-void NpzFile::read_directory(Index begin, Index bytes, Index count) {
+void ZipFile::read_directory(Index begin, Index bytes, Index count) {
   std::vector<unsigned char> directory(static_cast<std::size_t>(bytes));
   file_.read(begin, directory.data(), bytes);
   const unsigned char* at = directory.data();
@@ -111,7 +128,7 @@ void NpzFile::read_directory(Index begin, Index bytes, Index count) {
     const auto comment_bytes = static_cast<std::ptrdiff_t>(number<2>(at + 32));
     expect(end - at - entry_bytes >= name_bytes + extra_bytes + comment_bytes,
            "is longer than its list, expected ", count, " members");
-    NpzMember member;
+    ZipMember member;
     member.crc = static_cast<std::uint32_t>(number<4>(at + 16));
     const unsigned char* name = at + entry_bytes;
     member.name.assign(name, name + name_bytes);
@@ -137,56 +154,90 @@ void NpzFile::read_directory(Index begin, Index bytes, Index count) {
            plain_bytes, " bytes made of ", packed_bytes, ", expected ",
            member.packed ? "at most 1032 times as many" : "as many");
     member.bytes = static_cast<Index>(plain_bytes);
-    if (!member.name.ends_with(".npy")) continue;
-    member.name.resize(member.name.size() - 4);
     expect(by_name_.emplace(member.name, members_.size()).second, "is named ", member.name,
            " as another one, expected different names");
     members_.push_back(std::move(member));
   }
 }
 
-const NpzMember* NpzFile::find(const std::string& name) const {
+const ZipMember* ZipFile::find(const std::string& name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : &members_[found->second];
 }
 
-PackedArray::PackedArray(const NpzFile& archive, const NpzMember& member)
-    : place_(archive.place_of(member)),
-      inflater_(archive.file(), place_, member.begin, member.packed_bytes, Inflater::Format::raw),
+MemberBytes::MemberBytes(const ZipFile& archive, const ZipMember& member, std::string place)
+    : place_(std::move(place)),
+      source_(unpacked_member(archive, member, place_)),
       left_(member.bytes),
-      expected_sum_(member.crc) {
-  unsigned char head[12] = {};
-  const Index head_bytes = std::min<Index>(left_, 10);
-  unpack(head, head_bytes);
-  if (head_bytes == 10 && head[6] > 1 && left_ >= 2) unpack(head + 10, 2);
-  const NpyPreamble preamble = parse_npy_preamble(head, member.bytes, place_);
-  std::string text(static_cast<std::size_t>(preamble.data_begin - preamble.text_begin), ' ');
-  unpack(text.data(), static_cast<Index>(text.size()));
-  header_ = parse_npy_header(text, place_);
-  const Index bytes = checked_num_elements(header_.shape, header_.type, place_) * element_bytes(header_.type);
-  require<InputError>(bytes == left_, place_, ": the file has ", left_, " bytes of data, expected ", bytes,
-                      " for shape ", shape_to_string(header_.shape), " of ", to_string(header_.type));
-}
+      expected_sum_(member.crc) {}
 
-void PackedArray::read(std::byte* out, Index bytes) {
-  require<ShapeError>(bytes <= left_, place_, ": cannot read ", bytes, " bytes of ", left_);
-  unpack(out, bytes);
-  if (header_.big_endian) swap_bytes(header_.type, {out, static_cast<std::size_t>(bytes)});
-  if (left_ > 0) return;
+Index MemberBytes::read(char* out, Index bytes) {
+  const Index wanted = std::min(bytes, left_);
+  const Index got = source_->read(out, wanted);
+  require<InputError>(got == wanted, place_, ": the packed data end ", left_ - got,
+                      " bytes early, expected a complete file");
+  for (Index done = 0; done < got; done += Index{1} << 30)
+    sum_ = static_cast<std::uint32_t>(crc32(sum_, reinterpret_cast<const unsigned char*>(out) + done,
+                                            static_cast<uInt>(std::min(got - done, Index{1} << 30))));
+  left_ -= got;
+  if (left_ > 0 || bytes == 0) return got;
   char more = 0;
-  require<InputError>(inflater_.read(&more, 1) == 0, place_, ": there are more bytes than the archive says");
+  require<InputError>(source_->read(&more, 1) == 0, place_, ": there are more bytes than the archive says");
   require<InputError>(sum_ == expected_sum_, place_, ": the sum of the bytes is ", sum_, ", expected ",
                       expected_sum_);
+  return got;
 }
 
-void PackedArray::unpack(void* out, Index bytes) {
-  const Index got = inflater_.read(static_cast<char*>(out), bytes);
-  require<InputError>(got == bytes, place_, ": the packed data end ", left_ - got,
-                      " bytes early, expected a complete array");
-  for (Index done = 0; done < bytes; done += Index{1} << 30)
-    sum_ = static_cast<std::uint32_t>(crc32(sum_, static_cast<const unsigned char*>(out) + done,
-                                            static_cast<uInt>(std::min(bytes - done, Index{1} << 30))));
-  left_ -= bytes;
+std::string beginning_of(const ZipFile& archive, const ZipMember& member, const std::string& place,
+                         Index bytes) {
+  std::string text(static_cast<std::size_t>(std::min(bytes, member.bytes)), ' ');
+  const Index got = unpacked_member(archive, member, place)->read(text.data(), std::ssize(text));
+  text.resize(static_cast<std::size_t>(got));
+  return text;
+}
+
+std::optional<ArchivePath> path_in_archive(const std::string& path) {
+  std::error_code unreachable;
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (std::filesystem::is_directory(part, unreachable)) continue;
+    if (!std::filesystem::is_regular_file(part, unreachable)) return std::nullopt;
+    const std::size_t begin = path.find_first_not_of('/', slash);
+    if (begin == std::string::npos) return std::nullopt;
+    return ArchivePath{part, path.substr(begin)};
+  }
+  return std::nullopt;
+}
+
+bool is_there_or_packed(const std::string& path) {
+  const std::optional<ArchivePath> packed = path_in_archive(path);
+  if (!packed) return is_there(path);
+  const ZipFile archive(packed->archive, "a zip archive");
+  return std::ranges::any_of(archive.members(), [&](const ZipMember& member) {
+    return member.name == packed->member || member.name.starts_with(as_folder(packed->member));
+  });
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code unreachable;
+  return path_in_archive(path) ? !names_in_folder(path).empty()
+                               : std::filesystem::is_directory(path, unreachable);
+}
+
+std::vector<std::string> names_in_folder(const std::string& path) {
+  const std::optional<ArchivePath> packed = path_in_archive(path);
+  std::set<std::string> names;
+  if (packed) {
+    const std::string folder = as_folder(packed->member);
+    const ZipFile archive(packed->archive, "a zip archive");
+    for (const ZipMember& member : archive.members())
+      if (member.name.starts_with(folder) && member.name.size() > folder.size())
+        names.insert(member.name.substr(folder.size(), member.name.find('/', folder.size()) - folder.size()));
+  } else {
+    std::error_code unreachable;
+    for (const std::string& name : names_in(path, unreachable)) names.insert(name);
+  }
+  return {names.begin(), names.end()};
 }
 
 }  // namespace sar::formats

@@ -1,0 +1,196 @@
+// A keyed bijection gives each node its place in a random order. The first n nodes of a group (all, or those
+// of a class) are those before a place that bisection finds: O(N / P log N) time to sort, and log2(N) sums
+// over the ranks of a number for each group.
+
+#include <sar/core/error.hpp>
+#include <sar/core/random/keyed_bijection.hpp>
+#include <sar/core/random/random_stream.hpp>
+#include <sar/graph/data/draw_split.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// A node of this rank that has a label.
+struct Candidate {
+  Index place;  ///< in the random order of all nodes
+  Index row;
+};
+
+/// The candidates of each group, in their order.
+using Groups = std::vector<std::vector<Candidate>>;
+
+constexpr const char* part_names[] = {"training", "validation", "test"};
+
+template <class T>
+std::optional<T> number_in(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// How many nodes of a group of `size` a part gets; `before` is the share of the parts before it.
+Index wanted(const SplitPart& part, double before, Index size) {
+  if (part.count >= 0) return part.count;
+  const auto all = static_cast<double>(size);
+  return std::llround((before + part.share) * all) - std::llround(before * all);
+}
+
+class SplitDraw {
+ public:
+  SplitDraw(const Communicator& comm, const NodeData& data, std::uint64_t seed)
+      : comm_(comm), data_(data), parts_(data.labels.size(), -1) {
+    const Index largest = data.original_ids.empty() ? Index{-1} : std::ranges::max(data.original_ids);
+    end_ = comm.all_reduce(largest, ReduceOp::max) + 1;
+    const KeyedBijection order(end_, {seed, RandomStream::node_split + 0, 0});
+    for (Index row = 0; row < std::ssize(data.labels); ++row)
+      if (data.labels[row] >= 0) all_.push_back({order(data.original_ids[row]), row});
+    std::ranges::sort(all_, {}, &Candidate::place);
+  }
+
+  /// The nodes with a label, of all ranks. Collective.
+  [[nodiscard]] Index num_candidates() const { return comm_.all_reduce(std::ssize(all_)); }
+  /// Gives the part its nodes. Collective.
+  void take(int part, const SplitPart& how, double before) {
+    const Groups groups = group(how.per_class);
+    std::vector<Index> sizes = count(groups, [](const Candidate&) { return true; });
+    std::vector<Index> left = count(groups, [&](const Candidate& node) { return parts_[node.row] < 0; });
+    std::vector<Index> numbers;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      numbers.push_back(how.count == SplitPart::rest ? left[g] : wanted(how, before, sizes[g]));
+      require<InputError>(numbers[g] <= left[g], data_.name, ": the ", part_names[part], " nodes shall be ",
+                          how.text(), how.per_class ? concat(", and class ", g, " has ") : ", and there are ",
+                          left[g], " nodes with a label", part > 0 ? " left" : "", ", expected at least ",
+                          numbers[g]);
+    }
+    const std::vector<Index> ends = find_ends(groups, numbers);
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      for (const Candidate& node : groups[g])
+        if (parts_[node.row] < 0 && node.place < ends[g]) parts_[node.row] = part;
+  }
+  [[nodiscard]] Array<std::uint8_t> mask(int part) const {
+    Array<std::uint8_t> mask(parts_.size());
+    std::ranges::transform(parts_, mask.begin(), [&](int of) { return of == part ? 1 : 0; });
+    return mask;
+  }
+
+ private:
+  [[nodiscard]] Groups group(bool per_class) const {
+    if (!per_class) return {all_};
+    Groups groups(static_cast<std::size_t>(data_.num_classes));
+    for (const Candidate& node : all_) groups[data_.labels[node.row]].push_back(node);
+    return groups;
+  }
+  /// The nodes of each group, of all ranks, for which `is` holds. Collective.
+  template <class Is>
+  [[nodiscard]] std::vector<Index> count(const Groups& groups, const Is& is) const {
+    std::vector<Index> counts;
+    for (const auto& nodes : groups) counts.push_back(std::ranges::count_if(nodes, is));
+    comm_.all_reduce(std::span<Index>(counts));
+    return counts;
+  }
+  /// For each group the smallest place before which so many nodes without a part stand. Collective.
+  [[nodiscard]] std::vector<Index> find_ends(const Groups& groups, const std::vector<Index>& numbers) const {
+    std::vector<std::vector<Index>> places;
+    for (const auto& nodes : groups) {
+      std::vector<Index>& of_group = places.emplace_back();
+      for (const Candidate& node : nodes)
+        if (parts_[node.row] < 0) of_group.push_back(node.place);
+    }
+    std::vector<Index> low(groups.size(), 0), high(groups.size(), end_), counts(groups.size());
+    for (Index width = end_; width > 0; width /= 2) {
+      for (std::size_t g = 0; g < groups.size(); ++g)
+        counts[g] = std::ranges::lower_bound(places[g], (low[g] + high[g]) / 2) - places[g].begin();
+      comm_.all_reduce(std::span<Index>(counts));
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        if (low[g] == high[g]) continue;
+        const Index middle = (low[g] + high[g]) / 2;
+        (counts[g] >= numbers[g] ? high[g] : low[g]) = counts[g] >= numbers[g] ? middle : middle + 1;
+      }
+    }
+    return low;
+  }
+
+  const Communicator& comm_;
+  const NodeData& data_;
+  Index end_ = 0;               // behind all places
+  std::vector<Candidate> all_;  // by place
+  std::vector<int> parts_;      // of my nodes; -1: none
+};
+
+void require_shares(const DrawSplitOptions& options) {
+  for (const bool per_class : {false, true}) {
+    double sum = 0;
+    for (const SplitPart* part : {&options.train, &options.valid, &options.test}) {
+      if (part->count >= 0 || part->per_class != per_class) continue;
+      require<InputError>(0 <= part->share && part->share <= 1, "draw_split: a share is ", part->share,
+                          ", expected 0 to 1");
+      sum += part->share;
+    }
+    require<InputError>(sum <= 1 + 1e-9, "draw_split: the shares are ", sum, " together, expected at most 1");
+  }
+}
+
+}  // namespace
+
+std::string SplitPart::text() const {
+  if (count == rest) return "rest";
+  return concat(count >= 0 ? concat(count) : concat(share), per_class ? "/class" : "");
+}
+
+SplitPart parse_split_part(const std::string& text) {
+  SplitPart part;
+  std::string_view number = text;
+  constexpr std::string_view behind = "/class";
+  part.per_class = number.ends_with(behind);
+  if (part.per_class) number.remove_suffix(behind.size());
+  const auto count = number_in<Index>(number);
+  const auto share = number_in<double>(number);
+  const bool is_share = share && *share >= 0 && *share <= 1 && (!count || *count == 0);
+  if (number == "rest" && !part.per_class)
+    part.count = SplitPart::rest;
+  else if (is_share)
+    part.share = *share;
+  else if (count && *count >= 0 && *count < SplitPart::rest)
+    part.count = *count;
+  else
+    throw InputError(concat("'", text, "', expected a share as 0.6, a number of nodes as 500, a number for ",
+                            "each class as 20/class, or rest"));
+  return part;
+}
+
+void draw_split(const Communicator& comm, NodeData& data, const DrawSplitOptions& options) {
+  std::array<Array<std::uint8_t>, 3> masks = comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall("draw_split").equal(options));
+    require_shares(options);
+    const Index nodes = data.book.num_nodes();
+    require<InputError>(data.num_classes <= nodes, data.name, ": there are ", data.num_classes,
+                        " classes and ", nodes, " nodes, expected no more classes than nodes");
+    SplitDraw draw(comm, data, options.seed);
+    require<InputError>(draw.num_candidates() > 0, data.name,
+                        ": no node has a label, expected labels for a split of the nodes");
+    double before[] = {0, 0};  // shares of all nodes, and of each class
+    const SplitPart* const parts[] = {&options.train, &options.valid, &options.test};
+    for (int i = 0; i < 3; ++i) {
+      draw.take(i, *parts[i], before[parts[i]->per_class ? 1 : 0]);
+      if (parts[i]->count < 0) before[parts[i]->per_class ? 1 : 0] += parts[i]->share;
+    }
+    return std::array{draw.mask(0), draw.mask(1), draw.mask(2)};
+  });
+  data.splits = {};
+  data.train_mask = std::move(masks[0]);
+  data.val_mask = std::move(masks[1]);
+  data.test_mask = std::move(masks[2]);
+}
+
+}}  // namespace sar

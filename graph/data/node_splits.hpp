@@ -1,0 +1,43 @@
+/// Datasets with several splits: masks [nodes, splits], of which one split at a time is trained on.
+///
+///     for (Index k = 0; k < data.splits.count; ++k) {
+///       choose_split(data, k);                        // sets train_mask, val_mask and test_mask
+///       ...
+///     }
+#pragma once
+
+#include <sar/core/files/data_array.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/graph/data/dataset_options.hpp>
+#include <sar/graph/data/graph_data.hpp>
+#include <sar/graph/data/graph_source.hpp>
+#include <sar/graph/data/node_data.hpp>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Returns how many splits the masks of these nodes have; 0: there are no masks. `names` as
+/// DatasetOptions::fields. Local.
+Index num_splits(const NodeTypeData& nodes, const std::map<std::string, std::string>& names = {});
+/// The same of the nodes of a source of one type. Local.
+Index num_splits(const GraphSource& source, const DatasetOptions& options = {});
+
+/// Makes the masks of a split those of the data. Throws InputError for a split that there is not. Local.
+void choose_split(NodeData& data, Index split);
+
+/// Sets the masks of the data, of training, validation and test, which have rows of one number for all splits
+/// or of one for each; then chooses the split. `places` begin messages. Throws InputError for numbers other
+/// than 0 and 1, for different numbers of splits, and for a split that there is not. Local.
+void set_splits(NodeData& data, const std::array<DataArray, 3>& masks, Index split,
+                const std::array<std::string, 3>& places);
+
+/// Returns one split of a mask: 0 or 1 for each row. Throws as set_splits. Local.
+Array<std::uint8_t> mask_of_split(const DataArray& mask, Index split, const std::string& place,
+                                  std::span<const Index> ids = {});
+
+}}  // namespace sar

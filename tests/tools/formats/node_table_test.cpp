@@ -1,0 +1,214 @@
+#include "source_file.hpp"
+#include "zip_bytes.hpp"
+
+#include <sar/graph/data/sources/load_dataset.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace sar;
+using namespace sar::formats;
+using sar::test::SourceFile;
+using sar::test::WholeSource;
+
+namespace {
+
+const std::string edge_text = "from,to\n0,1\n1,2\n2,3\n3,4\n4,0\n";
+const std::string table_text =
+    "id,days,mature,views,language,part,new_id\n"
+    "70,5,True,10,DE,train,3\n"
+    "71,2.5,False,20,\"EN\",val,0\n"
+    "72,-1,TRUE,30,,test,4\n"
+    "73,0,false,40,DE,train,1\n"
+    "74,7,true,1e2,FR,train,2\n";
+
+/// An edge list with a table, lists of features, or both beside it.
+class Tables {
+ public:
+  Tables(const Communicator& comm, const std::string& table, const std::string& lists = "",
+         const std::string& edges = edge_text)
+      : comm_(comm),
+        edges_(comm, "edges.csv", edges),
+        table_(comm, "nodes.csv", table),
+        lists_(comm, "x.json", lists) {
+    if (!table.empty()) options.node_table = table_.path();
+    if (!lists.empty()) options.node_features = lists_.path();
+  }
+  [[nodiscard]] WholeSource read() const { return edges_.read(options); }
+  [[nodiscard]] std::string error() const {
+    std::string text = test::thrown_by_all<InputError>(
+        comm_, [&] { static_cast<void>(open_source(comm_, edges_.path(), options)); });
+    for (const SourceFile* file : {&edges_, &table_, &lists_}) {
+      const std::string name = file->path().substr(file->path().rfind('/') + 1);
+      for (std::size_t at = text.find(file->path()); at != std::string::npos; at = text.find(file->path()))
+        text.replace(at, file->path().size(), name);
+    }
+    return text;
+  }
+  void columns(const std::vector<std::pair<const std::string, std::string>>& roles) {
+    options.node_columns = {roles.begin(), roles.end()};
+  }
+
+  SourceOptions options;
+
+ private:
+  Communicator comm_;
+  SourceFile edges_, table_, lists_;
+};
+
+std::string table_error(const Communicator& comm, const std::string& text) {
+  Tables tables(comm, text);
+  tables.columns({{"key", "new_id"}, {"labels", "mature"}, {"features", "days"}});
+  return tables.error();
+}
+std::string list_error(const Communicator& comm, const std::string& text,
+                       FeatureLists lists = FeatureLists::automatic) {
+  Tables tables(comm, "", text);
+  tables.options.feature_lists = lists;
+  return tables.error();
+}
+
+}  // namespace
+
+TEST_CASE("rows of a table go to the nodes that their keys name, for every size of block") {
+  const Communicator comm = Communicator::world();
+  for (const Index block : {7, 50, 1 << 20}) {
+    Tables tables(comm, table_text);
+    tables.options.block_bytes = block;
+    tables.columns({{"key", "new_id"},
+                    {"labels", "mature"},
+                    {"features", "days"},
+                    {"features", "views"},
+                    {"one-hot", "language"},
+                    {"split", "part"}});
+    const WholeSource whole = tables.read();
+    CHECK(whole.num_nodes == 5);
+    CHECK(whole.node_data.at("labels") == std::vector<double>{0, 0, 1, 1, 1});
+    CHECK(whole.node_data.at("features") == std::vector<double>{2.5, 20, 0,   1,  0, 0, 40, 1,  0,
+                                                                0,   7,  100, 0,  0, 1, 5,  10, 1,
+                                                                0,   0,  -1,  30, 0, 0, 0});
+    CHECK(whole.node_data.at("train_mask") == std::vector<double>{0, 1, 1, 1, 0});
+    CHECK(whole.node_data.at("val_mask") == std::vector<double>{1, 0, 0, 0, 0});
+    CHECK(whole.node_data.at("test_mask") == std::vector<double>{0, 0, 0, 0, 1});
+  }
+}
+
+TEST_CASE("labels that are names are numbered in their order, and a table may have nodes without edges") {
+  const Communicator comm = Communicator::world();
+  Tables tables(comm, "key,label,x\n5,cat,1\n4,dog,2\n3,,3\n2,ant,4\n1,cat,5\n0,dog,6\n");
+  tables.columns({{"features", "*"}});
+  const WholeSource whole = tables.read();
+  CHECK(whole.num_nodes == 6);
+  CHECK(whole.node_data.at("features") == std::vector<double>{6, 5, 4, 3, 2, 1});
+  const std::vector<double>& labels = whole.node_data.at("labels");
+  CHECK(std::isnan(labels[3]));
+  CHECK(labels[0] == 2);
+  CHECK(labels[1] == 1);
+  CHECK(labels[2] == 0);
+}
+
+TEST_CASE("nodes with names are numbered in the order of the table") {
+  const Communicator comm = Communicator::world();
+  Tables tables(comm, "name,y\ncarl,1\nann,2\nbob,0\ndora,1\n", "", "ann bob\nbob carl\n");
+  const WholeSource whole = tables.read();
+  CHECK(whole.num_nodes == 4);
+  CHECK(whole.edges == std::vector<std::pair<Index, Index>>{{1, 2}, {2, 0}});
+  CHECK(whole.node_data.at("labels") == std::vector<double>{1, 2, 0, 1});
+  Tables missing(comm, "name,y\ncarl,1\nann,2\n", "", "ann bob\nbob carl\n");
+  CHECK(missing.error() ==
+        "edges.csv: node 'bob' and 0 others have no row in nodes.csv, expected all nodes there");
+  Tables sparse(comm, "id,y\n900,1\n7,2\n31,0\n", "", "7 900\n900 31\n");
+  const WholeSource gaps = sparse.read();
+  CHECK(gaps.edges == std::vector<std::pair<Index, Index>>{{1, 0}, {0, 2}});
+  CHECK(gaps.node_data.at("labels") == std::vector<double>{1, 2, 0});
+}
+
+TEST_CASE("lists of features in JSON: indices of those that are set, or values") {
+  const Communicator comm = Communicator::world();
+  const std::string sets = R"({"3": [2, 0, 2], "0": [], "1": [1], "4": [3, 1], "2": [0]})";
+  const std::string values = R"({"3": [2, 0.5], "0": [1, 2], "1": [1, 1], "4": [3, 1], "2": [0, -1]})";
+  CHECK(Tables(comm, "", sets).read().node_data.at("features") ==
+        std::vector<double>{0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1});
+  CHECK(Tables(comm, "", values).read().node_data.at("features") ==
+        std::vector<double>{1, 2, 1, 1, 0, -1, 2, 0.5, 3, 1});
+  const std::string either = R"({"3": [2, 1], "0": [1, 2], "1": [1, 0], "4": [3, 1], "2": [0, 1]})";
+  CHECK(list_error(comm, either) ==
+        "x.json: the lists have 2 whole numbers each, which may be values, or indices of features that are "
+        "set, "
+        "expected --feature-lists values or indices");
+  Tables told(comm, "", either);
+  told.options.feature_lists = FeatureLists::values;
+  CHECK(told.read().node_data.at("features") == std::vector<double>{1, 2, 1, 0, 0, 1, 2, 1, 3, 1});
+  told.options.feature_lists = FeatureLists::indices;
+  CHECK(told.read().node_data.at("features").size() == 20);
+}
+
+TEST_CASE("each wrong key and field of a table is one sentence with its line") {
+  const Communicator comm = Communicator::world();
+  const auto replaced = [](const std::string& from, const std::string& to) {
+    std::string text = table_text;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  CHECK(table_error(comm, replaced("train,1\n", "train,9\n")) ==
+        "nodes.csv: line 5: the key '9' is no node of edges.csv, which has 5 nodes, and there are 5 rows, "
+        "expected keys of 5 nodes without a gap");
+  CHECK(table_error(comm, replaced("train,1\n", "train,x\n")) ==
+        "nodes.csv: line 5: the key 'x' is no node of edges.csv, expected the name of one");
+  CHECK(table_error(comm, replaced("train,1\n", "train,0\n")) ==
+        "nodes.csv: line 5: the key '0' is there twice, expected each node once");
+  CHECK(table_error(comm, replaced("73,0,false,40,DE,train,1\n", "")) ==
+        "nodes.csv: node '1' of edges.csv has no row, expected one for each of 5 nodes");
+  CHECK(table_error(comm, replaced("train,1\n", "train,\n")) ==
+        "nodes.csv: line 5: the key is empty, expected a node");
+  CHECK(table_error(comm, replaced("73,0,", "73,none,")) ==
+        "nodes.csv: line 5: column 'days' is 'none', expected a finite number, or true or false; "
+        "--node-columns "
+        "one-hot=days takes names");
+  CHECK(table_error(comm, replaced("73,0,", "73,nan,")).find("nodes.csv: line 5: column 'days' is 'nan'") ==
+        0);
+  CHECK(table_error(comm, replaced("73,0,", "73,0,0,")) ==
+        "nodes.csv: line 5: there are 8 fields in '73,0,0,false,40,DE,train,1', expected 7 as in the header");
+  CHECK(table_error(comm, "1,2,3\n4,5,6\n") ==
+        "nodes.csv: line 1: the first line is '1,2,3', expected a header with the names of the columns");
+  CHECK(table_error(comm, "{\"0\": [1, 2]}\n") ==
+        "nodes.csv: line 1: the text is JSON, expected a table; --node-features reads lists of features in "
+        "JSON");
+  CHECK(table_error(comm, "a,b\n1,2\n") ==
+        "nodes.csv: line 1: there is no column 'new_id', expected one of a, b");
+  CHECK(Tables(comm, table_text).error() ==
+        "nodes.csv: line 1: the columns are id, days, mature, views, language, part, new_id, which does not "
+        "say "
+        "the one that has the nodes, expected --node-columns key=COLUMN");
+  Tables parts(comm, replaced("train,1\n", "tests,1\n"));
+  parts.columns({{"key", "new_id"}, {"split", "part"}});
+  CHECK(parts.error() == "nodes.csv: line 5: column 'part' is 'tests', expected train, val or test");
+  Tables twice(comm, table_text, R"({"0": [1], "1": [1, 2], "2": [], "3": [], "4": []})");
+  twice.columns({{"key", "new_id"}, {"features", "days"}});
+  CHECK(twice.error() == "x.json: node data features are in nodes.csv, too, expected them once");
+}
+
+TEST_CASE("each wrong list of features is one sentence") {
+  const Communicator comm = Communicator::world();
+  CHECK(list_error(comm, "[1, 2]") == "x.json: there is a list, expected {\"node\": [number, ...], ...}");
+  CHECK(list_error(comm, "{\"0\": 1}") ==
+        "x.json: node '0': there is 1, expected {\"node\": [number, ...], ...}");
+  CHECK(list_error(comm, "{\"0\": [\"a\"]}") ==
+        "x.json: node '0': there is 'a', expected {\"node\": [number, ...], ...}");
+  CHECK(list_error(comm, "{\"0\": [1, 2").find("x.json: the file is no JSON at its byte ") == 0);
+  CHECK(list_error(comm, "{}") == "x.json: there are no nodes, expected {\"node\": [number, ...], ...}");
+  CHECK(list_error(comm, R"({"0": [1, -2], "1": []})") ==
+        "x.json: node '0': an index of a feature is -2, expected a whole number from 0 to 16777215");
+  CHECK(list_error(comm, R"({"0": [1.5, 2], "1": [1]})") ==
+        "x.json: node '1' has 1 values, expected 2 as node '0' (--feature-lists indices: lists name the "
+        "features "
+        "that are set)");
+  CHECK(list_error(comm, R"({"0": [1], "1": [1, 2], "2": [], "3": [], "x": []})") ==
+        "x.json: the key 'x' is no node of edges.csv, expected the name of one");
+  CHECK(list_error(comm, R"({"0": [1], "1": [1, 2], "2": [], "3": []})") ==
+        "x.json: node '4' of edges.csv has no row, expected one for each of 5 nodes");
+  CHECK(list_error(comm, R"({"0": [1], "1": [1, 2], "2": [], "3": [], "4": [], "2": [7]})") ==
+        "x.json: the key '2' is there twice, expected each node once");
+}

@@ -1,0 +1,57 @@
+/// What the arrays of an archive mean, by the names that published datasets give them. Local.
+#pragma once
+
+#include "csr_matrix.hpp"
+#include "formats/packed/npz.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sar::formats {
+
+/// An array, or the arrays of a sparse matrix; neither: there is none.
+struct NamedArray {
+  const NpzMember* array = nullptr;
+  CsrArrays sparse = {};
+
+  [[nodiscard]] bool is_there() const noexcept { return array != nullptr || is_sparse(); }
+  /// Also where arrays of the matrix are missing: reading it says which.
+  [[nodiscard]] bool is_sparse() const noexcept {
+    return sparse.indptr != nullptr ||
+           (sparse.indices != nullptr && (sparse.data != nullptr || sparse.shape != nullptr));
+  }
+};
+
+/// The arrays of an archive by their roles. A name counts whatever its capitals, and with a dot or hyphen in
+/// the place of an underscore.
+///
+///     features      node_features, features, feats, x, attr_matrix, attr, ...
+///     labels        node_labels, labels, label, y, target, ...
+///     edges         edges, edge_index, edge_list; as a matrix: adj, adj_matrix, adjacency
+///     weight        edge_weight, weights
+///     edge_features edge_attr, edge_features
+///     train_mask, val_mask, test_mask   the same or with an s; valid_mask, validation_mask
+///     num_nodes
+///
+/// A matrix is four arrays NAME_data, NAME_indices, NAME_indptr, NAME_shape.
+class ArrayRoles {
+ public:
+  /// `fields` as DatasetOptions::fields: the names that the user gives roles. Throws InputError for a role
+  /// that several arrays have, and for a name that no array has.
+  ArrayRoles(const NpzFile& archive, const std::map<std::string, std::string>& fields);
+
+  /// The arrays of a role, which may be none.
+  [[nodiscard]] const NamedArray& of(const std::string& role) const { return by_role_.at(role); }
+  /// The arrays that have no role, in the order of the archive.
+  [[nodiscard]] std::vector<std::string> others() const;
+
+ private:
+  [[nodiscard]] NamedArray find(const std::string& name) const;
+  void require_one(const std::string& role, const std::vector<std::string>& found) const;
+
+  const NpzFile& archive_;
+  std::map<std::string, NamedArray> by_role_;
+};
+
+}  // namespace sar::formats

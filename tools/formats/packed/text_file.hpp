@@ -1,0 +1,49 @@
+/// A text file, plain or packed by gzip, also in a zip archive, read from front to back.
+#pragma once
+
+#include "inflate.hpp"
+#include "zip_file.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace sar::formats {
+
+/// The first two bytes tell whether gzip has packed the text. A byte order mark is no part of it. Everything
+/// here is local and throws InputError.
+class TextFile {
+ public:
+  /// Throws when the file cannot be opened, or is called .gz and is not. Throws for a text that is not UTF-8
+  /// by its mark, here or, if it is packed, in read().
+  explicit TextFile(const std::string& path);
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  /// Whether it can be read from front to back only: it is packed, or in an archive.
+  [[nodiscard]] bool packed() const noexcept { return unpacked_ != nullptr; }
+  /// The file, or the archive that it is in.
+  [[nodiscard]] const InputFile& file() const noexcept { return archive_ ? archive_->file() : *file_; }
+  /// Where the text of a plain file begins in it.
+  [[nodiscard]] Index begin() const noexcept { return begin_; }
+  /// The most bytes that the text can have.
+  [[nodiscard]] Index max_text_bytes() const noexcept { return max_text_bytes_; }
+
+  /// Reads up to `bytes` more bytes; fewer only at the end.
+  Index read(char* out, Index bytes);
+
+ private:
+  void read_beginning();
+
+  std::string path_;
+  std::optional<ZipFile> archive_;
+  std::optional<InputFile> file_;
+  Index begin_ = 0, next_ = 0;  // in a plain file
+  Index max_text_bytes_ = 0;
+  std::unique_ptr<ByteSource> unpacked_;
+  std::string beginning_;  // of a packed text, looked at for a mark and not read yet
+  bool is_new_ = true;
+};
+
+/// The first `bytes` bytes of the text; fewer when there are not so many.
+std::string read_beginning(const std::string& path, Index bytes);
+
+}  // namespace sar::formats

@@ -1,0 +1,232 @@
+// Rank 0 parses the text into one list of numbers, sorts the rows by nodes, and sends each rank its slice: 8
+// bytes a number on rank 0, 16 on the others' share.
+
+#include "json_features.hpp"
+
+#include "formats/arrays/sparse_field.hpp"
+#include "formats/packed/text_file.hpp"
+#include "formats/text.hpp"
+#include "node_join.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+namespace sar::formats {
+namespace {
+
+constexpr Index most_features = Index{1} << 24;
+
+/// The lists of rank 0, one behind the other.
+struct FeatureRows {
+  std::vector<std::string> keys;
+  std::vector<Index> ends;
+  std::vector<double> numbers;
+  bool has_fractions = false;
+
+  [[nodiscard]] Index begin(Index row) const {
+    return row == 0 ? 0 : ends[static_cast<std::size_t>(row) - 1];
+  }
+  [[nodiscard]] Index length(Index row) const { return ends[static_cast<std::size_t>(row)] - begin(row); }
+};
+
+/// Takes an object of lists of numbers, and nothing else.
+class ListReader final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  ListReader(const std::string& path, FeatureRows& rows) : path_(path), rows_(rows) {}
+
+  bool null() override { refuse("null"); }
+  bool boolean(bool value) override { return add(value ? 1 : 0); }
+  bool number_integer(number_integer_t value) override { return add(static_cast<double>(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return add(static_cast<double>(value)); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override {
+    rows_.has_fractions = true;
+    return add(value);
+  }
+  bool string(string_t& value) override { refuse(formats::quoted(value)); }
+  bool binary(binary_t& /*value*/) override { return false; }  // never: JSON text has no binary values
+  bool start_object(std::size_t /*size*/) override {
+    if (depth_ > 0) refuse("an object");
+    depth_ = 1;
+    return true;
+  }
+  bool key(string_t& name) override {
+    rows_.keys.push_back(name);
+    return true;
+  }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t /*size*/) override {
+    if (depth_ != 1) refuse("a list");
+    depth_ = 2;
+    return true;
+  }
+  bool end_array() override {
+    depth_ = 1;
+    rows_.ends.push_back(std::ssize(rows_.numbers));
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::json::exception& /*error*/) override {
+    throw InputError(concat(path_, ": the file is no JSON at its byte ", position, ", expected ", form));
+  }
+
+ private:
+  static constexpr const char* form = "{\"node\": [number, ...], ...}";
+  [[noreturn]] void refuse(const std::string& found) const {
+    throw InputError(concat(path_,
+                            rows_.keys.empty() ? "" : concat(": node ", formats::quoted(rows_.keys.back())),
+                            ": there is ", found, ", expected ", form));
+  }
+  bool add(double value) {
+    if (depth_ != 2) refuse(exact_text(value));
+    rows_.numbers.push_back(value);
+    return true;
+  }
+
+  const std::string& path_;
+  FeatureRows& rows_;
+  int depth_ = 0;
+};
+
+std::string read_all(const std::string& path) {
+  TextFile file(path);
+  std::string text;
+  constexpr Index piece = Index{1} << 22;
+  for (Index got = piece; got == piece;) {
+    const std::size_t old_size = text.size();
+    text.resize(old_size + static_cast<std::size_t>(piece));
+    got = file.read(text.data() + old_size, piece);
+    text.resize(old_size + static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+FeatureRows parse_feature_rows(const std::string& path) {
+  FeatureRows rows;
+  ListReader reader(path, rows);
+  nlohmann::json::sax_parse(read_all(path), &reader);
+  require<InputError>(!rows.keys.empty(), path,
+                      ": there are no nodes, expected {\"node\": [number, ...], ...}");
+  return rows;
+}
+
+/// Whether the lists are of indices. Throws InputError where nobody can know.
+bool are_indices(const std::string& path, const FeatureRows& rows, FeatureLists lists) {
+  Index unequal = -1;
+  for (Index row = 1; row < std::ssize(rows.ends) && unequal < 0; ++row)
+    if (rows.length(row) != rows.length(0)) unequal = row;
+  if (lists == FeatureLists::automatic) {
+    require<InputError>(unequal >= 0 || rows.has_fractions, path, ": the lists have ", rows.length(0),
+                        " whole numbers each, which may be values, or indices of features that are set, "
+                        "expected --feature-lists values or indices");
+    lists = rows.has_fractions ? FeatureLists::values : FeatureLists::indices;
+  }
+  if (lists == FeatureLists::indices) return true;
+  if (unequal < 0) return false;
+  throw InputError(concat(path, ": node ", formats::quoted(rows.keys[static_cast<std::size_t>(unequal)]),
+                          " has ", rows.length(unequal), " values, expected ", rows.length(0), " as node ",
+                          formats::quoted(rows.keys[0]),
+                          " (--feature-lists indices: lists name the features that are set)"));
+}
+
+/// The number of features. Throws InputError for numbers that are no indices.
+Index count_features(const std::string& path, const FeatureRows& rows, bool indices) {
+  double largest = static_cast<double>(rows.length(0)) - 1;
+  if (indices) {
+    largest = -1;
+    for (Index row = 0; row < std::ssize(rows.ends); ++row)
+      for (Index i = rows.begin(row); i < rows.ends[static_cast<std::size_t>(row)]; ++i) {
+        const double index = rows.numbers[i];
+        require<InputError>(
+            index == std::floor(index) && 0 <= index && index < static_cast<double>(most_features), path,
+            ": node ", formats::quoted(rows.keys[row]), ": an index of a feature is ", exact_text(index),
+            ", expected a whole number from 0 to ", most_features - 1);
+        largest = std::max(largest, index);
+      }
+  }
+  require<InputError>(largest >= 0, path, ": there are no features, expected at least one");
+  return static_cast<Index>(largest) + 1;
+}
+
+/// Sends each rank the rows of its nodes. Rank 0 has them all. Collective.
+CsrMatrix send_matrix(const Communicator& comm, const NodeJoin& join, const FeatureRows& rows, bool indices,
+                      Index num_columns) {
+  std::vector<Index> order(join.nodes().size()), lengths, columns;
+  std::vector<Index> row_counts(static_cast<std::size_t>(comm.size()), 0), entry_counts = row_counts;
+  std::vector<double> values;
+  comm.agree([&] {
+    std::iota(order.begin(), order.end(), Index{0});
+    std::ranges::sort(order, {}, [&](Index row) { return join.nodes()[row]; });
+    for (const Index row : order) {
+      std::vector<double> numbers(rows.numbers.begin() + rows.begin(row),
+                                  rows.numbers.begin() + rows.ends[static_cast<std::size_t>(row)]);
+      if (indices) {  // a set
+        std::ranges::sort(numbers);
+        numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+      }
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        columns.push_back(indices ? static_cast<Index>(numbers[i]) : static_cast<Index>(i));
+        values.push_back(indices ? 1 : numbers[i]);
+      }
+      lengths.push_back(std::ssize(numbers));
+      const int owner = join.slices().owner(join.nodes()[row]);
+      ++row_counts[owner];
+      entry_counts[owner] += std::ssize(numbers);
+    }
+  });
+  CsrMatrix matrix{.num_rows = join.slices().num_nodes(), .num_columns = num_columns, .rows = join.slices()};
+  const auto my_lengths = comm.all_to_all_v(std::span<const Index>(lengths), row_counts).values;
+  const auto my_columns = comm.all_to_all_v(std::span<const Index>(columns), entry_counts).values;
+  const auto my_values = comm.all_to_all_v(std::span<const double>(values), entry_counts).values;
+  comm.agree([&] {
+    matrix.offsets.push_back(0);
+    for (const Index length : my_lengths) matrix.offsets.push_back(matrix.offsets.back() + length);
+    matrix.columns.assign(my_columns.begin(), my_columns.end());
+    matrix.values = DataArray(NpyType::float64, {}, std::ssize(my_values));
+    const auto bytes = std::as_bytes(std::span(my_values));
+    std::ranges::copy(bytes, matrix.values.bytes.begin());
+  });
+  matrix.entries = gather_book(comm, std::ssize(matrix.columns));
+  return matrix;
+}
+
+}  // namespace
+
+NodeTable read_json_features(const FileSource& source, const SourceOptions& options) {
+  const Communicator& comm = source.comm();
+  const std::string& path = options.node_features;
+  FeatureRows rows;
+  struct {
+    bool indices = false;
+    Index num_columns = 0;
+  } known;
+  comm.agree([&] {
+    if (comm.rank() != 0) return;
+    rows = parse_feature_rows(path);
+    known.indices = are_indices(path, rows, options.feature_lists);
+    known.num_columns = count_features(path, rows, known.indices);
+  });
+  comm.broadcast(std::span(&known, 1), 0);
+  NodeJoin join(source, path);
+  const std::vector<std::string_view> keys(rows.keys.begin(), rows.keys.end());
+  join.add(keys, {});
+  join.finish();
+  CsrMatrix matrix = send_matrix(comm, join, rows, known.indices, known.num_columns);
+  NodeTable table{.num_nodes = matrix.num_rows};
+  table.note = known.indices
+                   ? concat(path, ": features: indices of those that are set, of ", known.num_columns)
+                   : concat(path, ": features: lists of ", known.num_columns, " values");
+  comm.agree([&] {
+    table.fields.add({"features", NpyType::float64, {known.num_columns}},
+                     std::make_unique<SparseFieldData>(std::move(matrix)), path);
+  });
+  return table;
+}
+
+}  // namespace sar::formats

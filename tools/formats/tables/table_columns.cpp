@@ -1,0 +1,226 @@
+#include "table_columns.hpp"
+
+#include "formats/column_names.hpp"
+#include "formats/first_lines.hpp"
+#include "formats/text.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace sar::formats {
+namespace {
+
+struct RoleOfTable {
+  const char* name;
+  TableRole role;
+  std::vector<const char*> usual;  ///< names of columns that have it where the user names none
+};
+const std::vector<RoleOfTable>& table_roles() {
+  static const std::vector<RoleOfTable> roles{
+      {"key", TableRole::key, {}},
+      {"labels", TableRole::labels, {"label", "labels", "class", "target", "y"}},
+      {"features", TableRole::features, {}},
+      {"one-hot", TableRole::one_hot, {}},
+      {"train_mask", TableRole::train_mask, {"train_mask"}},
+      {"val_mask", TableRole::val_mask, {"val_mask", "valid_mask"}},
+      {"test_mask", TableRole::test_mask, {"test_mask"}},
+      {"split", TableRole::split, {"split"}}};
+  return roles;
+}
+
+std::string list_of_names(const std::vector<TableColumn>& columns) {
+  return joined(columns, &TableColumn::name);
+}
+
+/// The column of a name, or of a number from 1.
+std::size_t find_table_column(const std::vector<TableColumn>& columns, const std::string& name, Index line) {
+  const auto named = std::ranges::find(columns, name, &TableColumn::name);
+  if (named != columns.end()) return static_cast<std::size_t>(named - columns.begin());
+  const auto number = to_integer(name);
+  if (!number || *number < 1 || *number > std::ssize(columns))
+    throw LineError(line, concat("there is no column ", formats::quoted(name), ", expected one of ",
+                                 list_of_names(columns)));
+  return static_cast<std::size_t>(*number - 1);
+}
+
+void set_role(TableColumn& column, TableRole role, Index line) {
+  if (column.role != TableRole::ignored && column.role != role)
+    throw LineError(line, concat("the column ", formats::quoted(column.name),
+                                 " has two roles in --node-columns, expected one"));
+  column.role = role;
+}
+
+/// The roles that the user names; "*" is all columns without a role.
+void set_named_roles(const SourceOptions& options, Index line, std::vector<TableColumn>& columns) {
+  for (const auto& [name, role, usual] : table_roles()) {
+    const auto [begin, end] = options.node_columns.equal_range(name);
+    for (auto given = begin; given != end; ++given)
+      if (given->second != "*")
+        set_role(columns[find_table_column(columns, given->second, line)], role, line);
+  }
+}
+void set_usual_roles(const SourceOptions& options, Index line, std::vector<TableColumn>& columns) {
+  for (const auto& [name, role, usual] : table_roles()) {
+    if (options.node_columns.contains(name)) continue;
+    std::vector<TableColumn*> found;
+    for (TableColumn& column : columns)
+      if (column.role == TableRole::ignored &&
+          std::ranges::any_of(usual, [&](const char* known) { return same_name(column.name, known); }))
+        found.push_back(&column);
+    if (found.size() > 1)
+      throw LineError(line,
+                      concat("the columns ", joined(found, [](const TableColumn* c) { return c->name; }),
+                             " may be the ", name, ", expected --node-columns ", name, "=COLUMN"));
+    if (found.size() == 1) found[0]->role = role;
+  }
+}
+void set_other_roles(const SourceOptions& options, std::vector<TableColumn>& columns) {
+  for (const auto& [name, role, usual] : table_roles()) {
+    const auto [begin, end] = options.node_columns.equal_range(name);
+    if (std::none_of(begin, end, [](const auto& given) { return given.second == "*"; })) continue;
+    for (TableColumn& column : columns)
+      if (column.role == TableRole::ignored) column.role = role;
+  }
+}
+
+/// The only column that is called as a key.
+void set_usual_key(Index line, std::vector<TableColumn>& columns) {
+  std::vector<TableColumn*> found;
+  for (TableColumn& column : columns)
+    if (column.role == TableRole::ignored && is_key_name(column.name)) found.push_back(&column);
+  if (found.size() != 1)
+    throw LineError(line,
+                    concat("the columns are ", list_of_names(columns), ", which does not say the one that ",
+                           "has the nodes, expected --node-columns key=COLUMN"));
+  found[0]->role = TableRole::key;
+}
+
+[[noreturn]] void refuse_field(const TableColumn& column, std::string_view field, Index line,
+                               const std::string& expected) {
+  throw LineError(line, concat("column ", formats::quoted(column.name), " is ", formats::quoted(field),
+                               ", expected ", expected));
+}
+
+double label_of(const TableColumn& column, std::string_view field, Index line) {
+  if (is_missing_field(field)) return std::numeric_limits<double>::quiet_NaN();
+  if (!column.categories.empty())
+    return static_cast<double>(std::ranges::lower_bound(column.categories, field) -
+                               column.categories.begin());
+  const auto value = number_or_flag(field);
+  if (!value || !std::isfinite(*value)) refuse_field(column, field, line, "a label");
+  return *value;
+}
+
+}  // namespace
+
+Index NodeTableFormat::width() const noexcept {
+  Index width = 0;
+  for (const TableColumn& column : columns) width += column.width();
+  return width;
+}
+
+std::string NodeTableFormat::describe() const {
+  std::string text;
+  const auto add = [&](const char* name, TableRole role) {
+    std::string list;
+    for (const TableColumn& column : columns) {
+      if (column.role != role) continue;
+      list += (list.empty() ? " " : ", ") + column.name;
+      if (column.categories.empty()) continue;
+      constexpr std::size_t most = 10;
+      std::vector<std::string> shown(
+          column.categories.begin(),
+          column.categories.begin() + static_cast<std::ptrdiff_t>(std::min(most, column.categories.size())));
+      list += concat(" (", column.categories.size(), ": ", joined(shown),
+                     column.categories.size() > most ? ", ...)" : ")");
+    }
+    if (!list.empty()) text += concat(text.empty() ? "" : "; ", name, ":", list);
+  };
+  for (const auto& [name, role, usual] : table_roles()) add(name, role);
+  add("ignored", TableRole::ignored);
+  return text;
+}
+
+NodeTableFormat table_format(std::string_view text, const SourceOptions& options) {
+  const FirstLines first = first_lines(text);
+  if (first.lines.empty()) throw LineError(0, "there are no lines, expected a table with a header");
+  const std::string_view begin = trimmed(first.lines.front().text);
+  if (begin.starts_with('{') || begin.starts_with('['))
+    throw LineError(0, "the text is JSON, expected a table; --node-features reads lists of features in JSON");
+  NodeTableFormat format{.separator = guess_separator(first.lines), .begin = first.begin(true)};
+  const FirstLines::Line& header = first.lines.front();
+  bool is_header = false;
+  for (const std::string_view field : fields_of(header.text, format.separator)) {
+    format.columns.push_back({.name = std::string(unquoted(field))});
+    is_header = is_header || (!number_or_flag(unquoted(field)) && !field.empty());
+  }
+  if (!is_header)
+    throw LineError(header.number, concat("the first line is ", formats::quoted(header.text),
+                                          ", expected a header with the names of the columns"));
+  set_named_roles(options, header.number, format.columns);
+  if (!options.node_columns.contains("key")) set_usual_key(header.number, format.columns);
+  set_usual_roles(options, header.number, format.columns);
+  set_other_roles(options, format.columns);
+  if (std::ranges::count(format.columns, TableRole::key, &TableColumn::role) != 1 ||
+      std::ranges::count(format.columns, TableRole::labels, &TableColumn::role) > 1)
+    throw LineError(header.number, "several columns are the key or the labels, expected one of each");
+  return format;
+}
+
+bool is_missing_field(std::string_view field) noexcept {
+  for (const char* text : {"", "nan", "NaN", "NA", "null", "None"})
+    if (field == text) return true;
+  return false;
+}
+
+std::optional<double> number_or_flag(std::string_view field) noexcept {
+  if (same_name(field, "true")) return 1;
+  if (same_name(field, "false")) return 0;
+  return to_number(field);
+}
+
+void append_numbers(const TableColumn& column, std::string_view text, Index line,
+                    std::vector<double>& numbers) {
+  const std::string_view field = unquoted(text);
+  switch (column.role) {
+    case TableRole::ignored:
+    case TableRole::key:
+      return;
+    case TableRole::labels:
+      return numbers.push_back(label_of(column, field, line));
+    case TableRole::one_hot: {
+      const std::size_t begin = numbers.size();
+      numbers.resize(begin + column.categories.size(), 0);
+      const auto found = std::ranges::lower_bound(column.categories, field);
+      if (!is_missing_field(field)) numbers[begin + (found - column.categories.begin())] = 1;
+      return;
+    }
+    case TableRole::split: {
+      const auto part = is_missing_field(field) ? std::numeric_limits<double>::quiet_NaN() : to_part(field);
+      if (!part) refuse_field(column, field, line, "train, val or test");
+      return numbers.push_back(*part);
+    }
+    case TableRole::features: {
+      const auto value = number_or_flag(field);
+      if (!value || !std::isfinite(*value))
+        refuse_field(
+            column, field, line,
+            "a finite number, or true or false; --node-columns one-hot=" + column.name + " takes names");
+      return numbers.push_back(*value);
+    }
+    case TableRole::train_mask:
+    case TableRole::val_mask:
+    case TableRole::test_mask: {
+      const auto value = number_or_flag(field);
+      if (!value || (*value != 0 && *value != 1))
+        refuse_field(column, field, line, "0 or 1, or true or false");
+      return numbers.push_back(*value);
+    }
+  }
+}
+
+}  // namespace sar::formats
