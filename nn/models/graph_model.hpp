@@ -17,20 +17,14 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// The network of a ModelDescription. With the activation f, each layer but the last computes
+/// The network of a ModelDescription. sage, gcn, gat, gatv2 and gin are a LayerStack, which says the formula,
+/// of SAGEConv, GraphConv, GATConv, GATv2Conv, or GINConv with a learned eps and the network Linear, batch
+/// norm, ReLU, Linear. Edge weights are used if the graph has them, except by gatv2. mesh_graph_net is a
+/// MeshGraphNet with `layers` blocks.
 ///
-///     sage, gin:         y = dropout(f(norm(conv(x))))
-///
-///     gcn, gat, gatv2:   the same, with dropout of the input before the first layer
-///
-/// and the last one y = conv(x). conv is SAGEConv, GraphConv, GATConv, GATv2Conv, or GINConv with a learned
-/// eps and the network Linear, batch norm, ReLU, Linear. Heads are put side by side; the heads of the last
-/// layer are averaged. Edge weights are used if the graph has them, except by gatv2.
-///
-/// mesh_graph_net is a MeshGraphNet with `layers` blocks.
-///
-/// Parameters: convs.i.* for sage, layers.i.* for the other stacks, bns.i.* of batch norms, norms.i.* of
-/// layer norms; network.* for mesh_graph_net.
+/// Parameters: convs.i.* for sage, layers.i.* for the other stacks; lins.i.* of linear residual connections,
+/// bns.i.* of batch norms, norms.i.* of layer norms, lin_in.* and lin.* of the linear layers before and
+/// after; network.* for mesh_graph_net.
 class GraphModel : public Module {
  public:
   /// Throws InputError as ModelDescription::checked(). Local.

@@ -76,7 +76,8 @@ void check_layer_sizes(const ModelDescription& d, const std::string& where) {
     ++layer;
     require<InputError>(size.residual != LayerResidual::identity || size.in == size.out(), where,
                         ".residual is 'identity', but layer ", layer, " makes rows of ", size.out(),
-                        " values from rows of ", size.in, ", expected equal widths, or 'linear'");
+                        " values from rows of ", size.in,
+                        ", expected 'linear', or equal widths, which pre_linear and jk give");
   }
 }
 

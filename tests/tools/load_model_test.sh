@@ -17,10 +17,9 @@ check "${trained[@]}" --model sage --layers 1
 check "${trained[@]}" --model gcn --layers 2 --dropout 0.3
 check "${trained[@]}" --model gat --layers 3 --heads 2 --out-heads 3 --residual 2
 check "${trained[@]}" --model gat --layers 2 --heads 4 --batch-norm
-check "${trained[@]}" --model gatv2 --layers 2 --heads 2 --attn-dropout 0.2
 check "${trained[@]}" --model gin --layers 2 --batch-norm
 check "${trained[@]}" --model gcn --layers 3 --norm layer --residual linear --jk sum --pre-linear
-check "${trained[@]}" --model gatv2 --layers 2 --heads 2,4 --residual 2 --jk max --norm batch --dropout 0.2
+check "${trained[@]}" --model gatv2 --layers 2 --heads 2,4 --attn-dropout 0.2 --residual 2 --jk max --norm batch --dropout 0.2
 
 # The names of another program, with the description in the metadata, and beside it.
 check --model gcn --layers 2 --hidden 6 --epochs 0 --init-weights "$data/peer/gcn_pyg.safetensors"

@@ -199,7 +199,7 @@ expect 0 "gat: 34 -> 24 (linear) -> 24 (3 heads of 8) + linear -> 24 (8 heads of
   "$programs/train" "${layered[@]}" --checkpoint layered
 expect 0 "resuming from layered/checkpoint-00000002.safetensors" "$programs/train" "${layered[@]}" --checkpoint layered --resume
 expect 1 "made with --jk sum, expected max as in this run" "$programs/train" "${layered[@]/sum/max}" --checkpoint layered --resume
-expect 1 "the model.residual is 'identity', but layer 1 makes rows of 8 values from rows of 34, expected equal widths, or 'linear'" \
+expect 1 "the model.residual is 'identity', but layer 1 makes rows of 8 values from rows of 34, expected 'linear', or equal widths, which pre_linear and jk give" \
   "$programs/train" --graph karate --hidden 8 --residual identity --post-linear
 expect 2 "--residual: 'conv', expected none, identity, linear or the first layer with a residual connection, 1 to --layers 3" \
   "$programs/train" --graph karate --residual conv

@@ -111,16 +111,8 @@ Choices<std::string> named(const std::vector<std::string>& names) {
   return choices;
 }
 
-void add_model_options(CLI::App& app, TrainOptions& o) {
-  begin_group(app, "Model");
-  constexpr Index most = std::numeric_limits<int>::max();  // of factors of a width
-  ModelDescription& m = o.model;
-  Choices<std::string> types;
-  for (const ModelType& type : model_types())
-    if (type.is_stack()) types.emplace_back(type.name, type.name);
-  add_choice(app, "--model", m.type, types, "layers");
-  add_layers_option(app, m.layers);
-  add_number(app, "--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1);
+/// Options of what is between, before and after the convolutions, and of attention.
+void add_layer_options(CLI::App& app, ModelDescription& m) {
   add_number(app, "--dropout", m.dropout, "dropout probability between layers", 0, most_dropout);
   app.add_option_function<std::string>(
          "--input-dropout", [&m](const std::string& text) { m.input_dropout = to_number<double>(text); },
@@ -151,6 +143,19 @@ void add_model_options(CLI::App& app, TrainOptions& o) {
          "--post-linear", [&m] { m.jk = "last"; }, "a linear layer after the convolutions: --jk last")
       ->excludes("--jk");
   app.add_flag("--pre-linear", m.pre_linear, "a linear layer before the first convolution");
+}
+
+void add_model_options(CLI::App& app, TrainOptions& o) {
+  begin_group(app, "Model");
+  constexpr Index most = std::numeric_limits<int>::max();  // of factors of a width
+  ModelDescription& m = o.model;
+  Choices<std::string> types;
+  for (const ModelType& type : model_types())
+    if (type.is_stack()) types.emplace_back(type.name, type.name);
+  add_choice(app, "--model", m.type, types, "layers");
+  add_layers_option(app, m.layers);
+  add_number(app, "--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1);
+  add_layer_options(app, m);
   add_choice(app, "--gcn-norm", m.gcn_norm, named(ModelDescription::gcn_norms()),
              "gcn: normalization; default: as --init-weights, or degrees");
   add_number(app, "--num-bases", m.num_bases,

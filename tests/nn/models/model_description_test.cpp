@@ -136,11 +136,11 @@ TEST_CASE("residual connections, heads of each layer, and linear layers before a
 
 TEST_CASE("layers that do not fit each other are refused") {
   CHECK(error_of(text_of("gcn", R"(, "residual": "identity")")) ==
-        "x.json.residual is 'identity', but layer 1 makes rows of 64 values from rows of 8, expected equal "
-        "widths, or 'linear'");
+        "x.json.residual is 'identity', but layer 1 makes rows of 64 values from rows of 8, expected "
+        "'linear', or equal widths, which pre_linear and jk give");
   CHECK(error_of(text_of("gcn", R"(, "residual": "identity", "pre_linear": true)")) ==
-        "x.json.residual is 'identity', but layer 3 makes rows of 3 values from rows of 64, expected equal "
-        "widths, or 'linear'");
+        "x.json.residual is 'identity', but layer 3 makes rows of 3 values from rows of 64, expected "
+        "'linear', or equal widths, which pre_linear and jk give");
   CHECK(error_of(text_of("gcn", R"(, "residual": "conv")")) ==
         "x.json.residual is 'conv', expected none, identity, linear or the first layer with a residual "
         "connection, 1 to 3");
