@@ -435,10 +435,10 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
   add_operation(calls, comm, "nn/train/loss.hpp balanced_class_weights", [=](Scene& s) {
     return [=, &s] {
       return s.comm.agree([&] {
-        const auto n = static_cast<std::size_t>(s.graph.num_nodes());
-        const std::vector<double> weights =
-            balanced_class_weights(std::span(*labels).first(n), std::span(*mask).first(rows(s)), 3, s.comm);
-        return s.x * static_cast<real>(weights[1]);
+        const auto of = std::span(*labels).first(rows(s) - (s.wrong ? 1 : 0));
+        const std::vector<double> balanced =
+            balanced_class_weights(of, std::span(*mask).first(rows(s)), 3, s.comm);
+        return s.x * static_cast<real>(balanced[1]);
       });
     };
   });
@@ -482,11 +482,11 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
   add_masked_loss("bce_with_logits", [](const auto&... of) { return bce_with_logits(of...); });
   add_masked_loss("mse", [](const auto&... of) { return mse(of...); });
   add_masked_loss("l1", [](const auto&... of) { return l1(of...); });
+  const auto weights = std::make_shared<std::vector<double>>(std::vector<double>{1, 2, 3});
   add_operation(calls, comm, "nn/train/loss.hpp cross_entropy, with class weights", [=](Scene& s) {
     return [=, &s] {
-      const std::vector<double> weights{1, 2, 3};
       return cross_entropy(s.x, std::span(*labels).first(rows(s)), std::span(*mask).first(rows(s)), s.comm,
-                           CrossEntropyOptions{.class_weights = weights, .label_smoothing = 0.1});
+                           CrossEntropyOptions{.class_weights = *weights, .label_smoothing = 0.1});
     };
   });
   add_operation(calls, comm, "nn/train/loss.hpp bce_with_logits", [](Scene& s) {

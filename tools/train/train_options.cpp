@@ -299,7 +299,7 @@ void add_keep_option(CLI::App& app, KeptWeights& keep) {
   };
   app.add_option_function<std::string>(
          "--keep", read,
-         "weights to save and predict with: of the last epoch, or of the best validation value: last, best")
+         "weights to save and predict with, of the last or the best epoch: last, best")
       ->type_name("NAME")
       ->default_str("last");
 }

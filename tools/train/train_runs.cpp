@@ -2,8 +2,12 @@
 
 #include "train_log.hpp"
 
+#include <sar/core/error.hpp>
+
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
