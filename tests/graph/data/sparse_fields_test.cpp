@@ -49,7 +49,7 @@ struct Files {
   [[nodiscard]] std::string data() const { return directory.path(); }
   [[nodiscard]] std::string parts() const { return directory.path() + "/parts"; }
   [[nodiscard]] std::string array(int part, const std::string& name) const {
-    return node_data_file(parts(), part, default_node_type, "features/" + name);
+    return concat(sparse_folder(parts(), part, default_node_type, "features"), "/", name, ".npy");
   }
   void partition(SparseFeatures sparse) const {
     PartitionGraphOptions options{.parts = 4};

@@ -343,7 +343,7 @@ TEST_CASE("descriptions that contradict themselves") {
   CHECK(data.description("\"format\"", "\"format").find("expected the JSON of a partition directory") !=
         std::string::npos);
   CHECK(data.description("sar-partition", "other") == "the format is other, expected sar-partition");
-  CHECK(data.description("\"version\": 1", "\"version\": 2") == "the version is 2, expected 1");
+  CHECK(data.description("\"version\": 1", "\"version\": 3") == "the version is 3, expected 1 or 2");
   CHECK(data.description("\"version\"", "\"v\"") == "the description has no version, expected one");
   CHECK(data.description("\"num_parts\": 4", "\"num_parts\": 0") == "num_parts is 0, expected at least 1");
   CHECK(data.description("\"num_parts\": 4", "\"num_parts\": -4") ==
