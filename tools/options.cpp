@@ -254,8 +254,7 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
       app.add_option_function<std::vector<std::string>>(
              "--node-columns",
              [&o](const std::vector<std::string>& texts) { read_node_columns(texts, o.node_columns); },
-             "--node-table: key=id,labels=y,features=a,b,one-hot=c; also train_mask, val_mask, test_mask, "
-             "split")
+             "--node-table: key=id,labels=y,features=a,b,one-hot=c; masks, split")
           ->allow_extra_args(false)
           ->needs("--node-table")
           ->option_text("ROLE=COLUMN,..."),

@@ -13,7 +13,7 @@ void add_graph_options(CLI::App& app, PartitionOptions& o) {
   add_pairs(app, "--edges", o.source.relations, "SOURCE:RELATION:DESTINATION=FILE",
             "typed graph: an edge list for each edge type, instead of INPUT");
   add_pairs(app, "--fields", o.source.fields, "NAME=FIELD",
-            "names of features, labels, masks, weights in INPUT: features=x labels=y; they keep these names");
+            "other names of features, labels, masks, weights: features=x labels=y");
   add_edge_options(app, o.graph.data);
   add_source_options(app, o.source);
 }
@@ -23,10 +23,7 @@ void add_partition_options(CLI::App& app, PartitionOptions& o) {
   PartitionGraphOptions& g = o.graph;
   g.data.partition = PartitionMethod::automatic;
   add_number(app, "--parts", g.parts, "number of parts", 1)->required();
-  add_choice(
-      app, "--method", g.data.partition, partition_methods(),
-      "assignment of nodes to parts, by default the fewest cut edges that fit: metis, or scotch from 100 "
-      "million edges on");
+  add_choice(app, "--method", g.data.partition, partition_methods(), "assignment of nodes to parts");
   add_choice(app, "--order", g.order, {{"clusters", NodeOrder::clusters}, {"original", NodeOrder::original}},
              "order of the nodes in a part");
   add_seed_option(app, g.data.partition_seed, "random, metis, scotch: seed");
@@ -65,6 +62,10 @@ void add_options(CLI::App& app, PartitionOptions& o) {
   add_path(app, "--report", o.report, "FILE", "the report as JSON");
   set_common_options(app, {"--add-reverse-edges", "--add-self-loops", "--parts", "--method", "--threads",
                            "--model", "--layers", "--hidden", "--out", "--report"});
+  app.footer(
+      "--method auto takes metis for up to 100 million edges, because it cuts the fewest, and scotch beyond, "
+      "because\n"
+      "it needs no rank that holds the whole graph.");
   app.callback([&o] {
     if (o.input.empty() && o.source.relations.empty()) throw CLI::RequiredError("INPUT");
     o.graph.data.split = split_number(o.input, o.source);

@@ -69,8 +69,7 @@ DrawSplitOptions read_split(const std::string& text) {
 void add_split_options(CLI::App& app, TrainOptions& o) {
   auto* split = app.add_option_function<std::string>(
                        "--split-nodes", [&o](const std::string& text) { o.draw_split = read_split(text); },
-                       "draws the split: shares, or numbers, of nodes or for each class: 0.6,0.2,0.2 or "
-                       "20/class,500,1000 or 20/class,30/class,rest")
+                       "draws the split, in shares or numbers: 0.6,0.2,0.2 or 20/class,500,rest")
                     ->option_text("T,V,T");
   app.add_option_function<std::uint64_t>(
          "--split-seed", [&o](std::uint64_t seed) { o.split_seed = seed; },

@@ -252,6 +252,54 @@ TEST_CASE("what scipy.sparse.save_npz writes is a graph without node data") {
   CHECK(error_of(comm, without(coo, "row")).find("has no array row") != std::string::npos);
 }
 
+TEST_CASE("OGB's archive is read as it was downloaded, and has node data of its own") {
+  const Communicator comm = Communicator::world();
+  const std::map<std::string, std::string> members{{"small/", ""},
+                                                   {"__MACOSX/small/raw/._edge.csv.gz", "no gzip"},
+                                                   {"small/raw/num-node-list.csv.gz", test::gzip("3\n")},
+                                                   {"small/raw/num-edge-list.csv.gz", test::gzip("2\n")},
+                                                   {"small/raw/edge.csv.gz", test::gzip("0,1\n1,2\n")},
+                                                   {"small/raw/node-feat.csv", "1,2\n3,4\n5,6\n"},
+                                                   {"small/split/time/train.csv.gz", test::gzip("0\n")},
+                                                   {"small/split/time/valid.csv.gz", test::gzip("1\n")},
+                                                   {"small/split/time/test.csv.gz", test::gzip("2\n")}};
+  for (const bool deflated : {false, true}) {
+    const SourceFile file(comm, "small.zip", test::zip(members, deflated));
+    const WholeSource whole = file.read();
+    CHECK(whole.edges == std::vector<std::pair<Index, Index>>{{0, 1}, {1, 2}});
+    CHECK(whole.node_data.at("features") == Numbers{1, 2, 3, 4, 5, 6});
+    CHECK(whole.node_data.at("val_mask") == Numbers{0, 1, 0});
+    SourceOptions table;
+    table.node_table = "nodes.csv";
+    CHECK(file.error(table) == ": has node data of its own, expected no --node-table and no --node-features");
+  }
+  std::map<std::string, std::string> wrong = members;
+  wrong["small/raw/edge.csv.gz"] = test::gzip("0,1\n1,7\n");
+  CHECK(SourceFile(comm, "small.zip", test::zip(wrong, true)).error() ==
+        "/small/raw/edge.csv.gz: line 2: column 2 is '7', expected 0 to 2");
+  wrong["other/raw/edge.csv.gz"] = "";
+  CHECK(SourceFile(comm, "small.zip", test::zip(wrong, true)).error().find("several folders with raw/") !=
+        std::string::npos);
+}
+
+TEST_CASE("pickles and files of other programs are refused with what converts them") {
+  const Communicator comm = Communicator::world();
+  const auto error = [&](const std::string& name, const std::string& bytes) {
+    return SourceFile(comm, name, bytes).error();
+  };
+  const std::string pickle =
+      ": a pickle of Python can run any program and is not read; export it in Python: ";
+  CHECK(error("g.pkl", std::string("\x80\2}q\0.", 6))
+            .find(pickle + "import numpy, pickle; data = pickle.load") == 0);
+  CHECK(error("g", std::string("\x80\4}q\0.", 6)).find(pickle) == 0);
+  CHECK(error("g.pt", test::zip({{"g/data.pkl", "x"}, {"g/version", "3"}}, false))
+            .find(pickle + "import numpy, torch; data = torch.load") == 0);
+  CHECK(error("g.parquet", "PAR1....").find("pandas.read_parquet") != std::string::npos);
+  CHECK(error("g.npy", npy(NpyType::int64, {1}, Numbers{1})).find(": is one array, expected a graph") == 0);
+  CHECK(error("g.mat", "MATLAB 5.0 MAT-file").find(": a file of MATLAB is not read") == 0);
+  CHECK(error("g.h5", "\x89HDF\r\n").find(": HDF5 is not read") == 0);
+}
+
 TEST_CASE("each missing, doubled and wrongly shaped array is one sentence") {
   const Communicator comm = Communicator::world();
   const Arrays good = platonov();
