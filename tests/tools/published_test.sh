@@ -27,7 +27,6 @@ curve 1 --dataset "$data/platonov.npz" --split 1 >split1
 ! cmp -s split0 split1 || fail "both splits are the same"
 curve "$ranks" --dataset "$data/platonov.npz" --split 1 >found && same split1
 curve "$ranks" --dataset "$data/pyg.npz" >found && same split0
-curve 1 --dataset "$data/ogb.zip" >found && same split0
 
 drawn=(--split-nodes 5/class,10,10 --split-seed 7)
 curve 1 --dataset "$data/platonov.npz" "${drawn[@]}" >drawn
@@ -42,5 +41,4 @@ net=("${net[@]/--add-reverse-edges/--aggregate-in-double}")
 curve 2 --dataset parts --split 1 >found && same split1
 
 expect 1 "platonov: there are 2 splits, expected split 0 to 1, not 2" "$programs/train" "${net[@]}" --dataset "$data/platonov.npz" --split 2
-expect 2 "--split: 'one', expected the number of a split, from 0 on" "$programs/train" "${net[@]}" --dataset "$data/platonov.npz" --split one
 expect 1 "or --split-nodes 0.6,0.2,0.2" "$programs/train" "${net[@]}" --dataset "$data/shchur.npz"
