@@ -159,8 +159,8 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
   add(
       calls, comm, "graph/data/generate/sbm.hpp make_sbm",
       [](Scene& s, Index nodes, double degree, Index classes, Index width, double homophily, std::uint64_t of,
-         double signal, double share) {
-        (void)make_sbm(s.comm, {nodes, degree, classes, width, homophily, of, signal, share});
+         double signal, double training) {
+        (void)make_sbm(s.comm, {nodes, degree, classes, width, homophily, of, signal, training});
       },
       Values<Index>{"nodes", 24, 25}, Values<double>{"degree", 3, 4}, Values<Index>{"classes", 2, 3},
       Values<Index>{"features", 3, 4}, Values<double>{"homophily", 0.7, 0.6}, seed,
