@@ -183,7 +183,7 @@ void add_edge_options(CLI::App& app, DatasetOptions& o) {
 void add_sparse_features_option(CLI::App& app, SparseFeatures& sparse) {
   add_choice(app, "--sparse-features", sparse,
              {{"auto", SparseFeatures::automatic}, {"yes", SparseFeatures::yes}, {"no", SparseFeatures::no}},
-             "keeps only values that are not 0; auto: if at most 1 in 8 is not, of 64 columns or more");
+             "keeps only values that are not 0; auto: if they are few");
 }
 
 std::vector<std::string> joined_words(int argc, const char* const* argv) {

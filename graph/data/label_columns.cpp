@@ -110,15 +110,16 @@ Array<std::int64_t> one_hot_classes(const LabelField& field) {
   Array<std::int64_t> labels;
   for (Index i = 0; i < field.column.num_rows; ++i) {
     const std::span<const double> row = field.row(i);
-    const auto one = std::ranges::find(row, 1.0);
-    const auto others = std::ranges::count_if(row, [](double value) { return value != 0; });
+    const auto ones = std::ranges::count(row, 1.0);
+    const auto others = field.width() - ones - std::ranges::count(row, 0.0);
     const bool missing = std::ranges::all_of(row, is_missing) ||
                          std::ranges::all_of(row, [](double value) { return value == 0; });
-    require<InputError>(missing || (one != row.end() && others == 1), field.place, ": a row has shape ",
-                        shape_to_string(field.column.row_shape),
-                        ", expected one number, or one 1 and zeros, which node ", field.ids[i],
-                        " does not have");
-    labels.push_back(missing ? -1 : one - row.begin());
+    require<InputError>(
+        missing || (ones == 1 && others == 0), field.place, ": a row has shape ",
+        shape_to_string(field.column.row_shape),
+        ", expected one number, or 1 for the class of the node and 0 for all others; node ", field.ids[i],
+        " has ", ones, " ones and ", others, " other numbers");
+    labels.push_back(missing ? -1 : std::ranges::find(row, 1.0) - row.begin());
   }
   return labels;
 }
