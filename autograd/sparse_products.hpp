@@ -8,13 +8,13 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns x W^T + b for weight [out, in] (`out_in`), or x W + b for weight [in, out]; the bias may be
-/// undefined. Keeps the stored values of x. The caller has checked the shapes. Local.
+/// Local. Returns x W^T + b for weight [out, in] (`out_in`), or x W + b for weight [in, out]; the bias may
+/// be undefined. Keeps the stored values of x. The caller has checked the shapes.
 Variable sparse_linear(std::shared_ptr<const SparseMatrix> x, const Variable& weight, const Variable& bias,
                        bool out_in);
 
-/// Returns base + x W^T for weight [out, in]; in the memory of `base` if no other handle refers to it. Keeps
-/// the stored values of x. The caller has checked the shapes. Local.
+/// Local. Returns base + x W^T for weight [out, in]; in the memory of `base` if no other handle refers to
+/// it. Keeps the stored values of x. The caller has checked the shapes.
 Variable add_sparse_linear(Variable base, std::shared_ptr<const SparseMatrix> x, const Variable& weight);
 
 }}  // namespace sar

@@ -15,16 +15,17 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns a constant [n, num_columns] from its rows in compressed form (CSR, as SciPy's indptr, indices and
-/// data): row i has values[k] in column columns[k] for k = row_offsets[i] .. row_offsets[i + 1] - 1, and 0
-/// elsewhere. The numbers are copied, offsets and columns of 32 or 64 bits, values of either precision.
+/// Local. Returns a constant [n, num_columns] from its rows in compressed form (CSR, as SciPy's indptr,
+/// indices and data): row i has values[k] in column columns[k] for k = row_offsets[i] .. row_offsets[i + 1]
+/// - 1, and 0 elsewhere. The numbers are copied, offsets and columns of 32 or 64 bits, values of either
+/// precision.
 ///
 ///     const Variable x = sparse_variable(1433, row_offsets, columns, values);
 ///     const Variable y = conv(graph, x);
 ///
-/// linear(), affine(), matmul(), add_linear(), dropout(), gather_rows(), slice_rows() and concat_rows() read
-/// the stored values; any other operation makes the dense rows, once, and reads these. Throws ShapeError and
-/// InputError as SparseMatrix. Local.
+/// linear(), affine(), matmul(), add_linear(), dropout(), gather_rows(), slice_rows() and concat_rows()
+/// read the stored values; any other operation makes the dense rows, once, and reads these. Throws
+/// ShapeError and InputError as SparseMatrix.
 template <std::ranges::contiguous_range Offsets, std::ranges::contiguous_range Columns,
           std::ranges::contiguous_range Values>
 requires(
@@ -36,7 +37,7 @@ requires(
 /// Returns the sparse rows of `x`; null if it has none. For authors of operations.
 [[nodiscard]] std::shared_ptr<const SparseMatrix> sparse_matrix(const Variable& x);
 
-/// Concatenates sparse rows of one width. Throws ShapeError for other widths. Local.
+/// Local. Concatenates sparse rows of one width. Throws ShapeError for other widths.
 [[nodiscard]] Variable concat_sparse(std::span<const std::shared_ptr<const SparseMatrix>> parts);
 
 template <std::ranges::contiguous_range Offsets, std::ranges::contiguous_range Columns,

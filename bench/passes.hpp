@@ -18,9 +18,10 @@ struct Operation {
   std::function<Variable()> run;
 };
 
-/// Prints NAME_forward, NAME_backward and NAME (both) of each operation: milliseconds of the slowest rank,
-/// the fastest of `repetitions`, and as the ratio the time divided by that of the first operation in the same
-/// pass. `operands` are the leaves that receive gradients; `gradient` is that of each result. Collective.
+/// Collective. Prints NAME_forward, NAME_backward and NAME (both) of each operation: milliseconds of the
+/// slowest rank, the fastest of `repetitions`, and as the ratio the time divided by that of the first
+/// operation in the same pass. `operands` are the leaves that receive gradients; `gradient` is that of each
+/// result.
 void compare_passes(const Communicator& comm, const std::vector<Operation>& operations,
                     std::vector<Variable> operands, const Tensor& gradient, int repetitions);
 

@@ -10,7 +10,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns the texts of rank 0; the other ranks may pass a list of any length. Collective.
+/// Collective. Returns the texts of rank 0; the other ranks may pass a list of any length.
 inline std::vector<std::string> broadcast_texts(const Communicator& comm, std::vector<std::string> texts) {
   return comm.agree([&] {
     std::uint64_t count = texts.size();

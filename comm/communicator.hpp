@@ -63,9 +63,9 @@ class Communicator {
   [[nodiscard]] int size() const noexcept;         ///< local
   [[nodiscard]] MPI_Comm handle() const noexcept;  ///< the duplicate, for comm/ only; local
 
-  /// Returns the maximum size of a message in bytes, 1 GiB by default. Local.
+  /// Local. Returns the maximum size of a message in bytes, 1 GiB by default.
   [[nodiscard]] std::size_t max_collective_size() const noexcept;
-  /// Sets the maximum size of a message; call it with the same value on every rank. Local.
+  /// Local. Sets the maximum size of a message; call it with the same value on every rank.
   void set_max_collective_size(std::size_t bytes) const;
 
   /// Returns when all ranks have called it.
@@ -191,22 +191,22 @@ class Communicator {
   /// does not begin with a collective call, needs an explicit one. For comm/ only.
   void synchronize(const char* call) const;
 
-  /// Returns whether SAR_DEBUG is set in the environment of any rank: it enables costly checks. Local.
+  /// Local. Returns whether SAR_DEBUG is set in the environment of any rank: it enables costly checks.
   [[nodiscard]] bool debug() const noexcept;
   [[nodiscard]] CommStats stats() const noexcept;  ///< totals since the first handle was made; local
-  /// Returns whether messages from `rank` go through shared memory. Local.
+  /// Local. Returns whether messages from `rank` go through shared memory.
   [[nodiscard]] bool on_same_node(int rank) const;
   void add_to_stats(const CommStats& more) const noexcept;  ///< for comm/ only; local
-  /// Returns a tag for one exchange of messages, so that exchanges in flight at the same time do not receive
-  /// each other's messages. All ranks must call it in the same order; they get the same tags. For comm/ only.
-  /// Local.
+  /// Local. Returns a tag for one exchange of messages, so that exchanges in flight at the same time do not
+  /// receive each other's messages. All ranks must call it in the same order; they get the same tags. For
+  /// comm/ only.
   [[nodiscard]] int new_tag() const noexcept;
-  /// Returns the exchanges in flight. A rank that waits for one of them advances all of them. For comm/ only.
-  /// Local.
+  /// Local. Returns the exchanges in flight. A rank that waits for one of them advances all of them. For
+  /// comm/ only.
   [[nodiscard]] std::vector<PendingExchange*>& exchanges() const noexcept;
   /// Returns steady_nanoseconds() at the end of a barrier, the same for all ranks of a node. For comm/ only.
   [[nodiscard]] std::int64_t common_time() const;
-  /// Returns in how many nested bodies of agree() this rank is. For comm/ only. Local.
+  /// Local. Returns in how many nested bodies of agree() this rank is. For comm/ only.
   [[nodiscard]] int agree_depth() const noexcept;
 
  private:
@@ -231,9 +231,9 @@ class Communicator {
                         std::span<const Index> in_counts, std::size_t element_bytes) const;
 };
 
-/// While it lives, each synchronization point of `comm` compares a call. Throws there on all ranks:
-/// CommunicationError if the operations differ, InputError if arguments differ: "<operation> is called with a
-/// different <what> on different ranks: ...". Scopes nest; outer calls are compared first. Local.
+/// Local. While it lives, each synchronization point of `comm` compares a call. Throws there on all ranks:
+/// CommunicationError if the operations differ, InputError if arguments differ: "<operation> is called with
+/// a different <what> on different ranks: ...". Scopes nest; outer calls are compared first.
 class CallScope : NonCopyable {
  public:
   CallScope(const Communicator& comm, CollectiveCall call) noexcept;

@@ -24,9 +24,9 @@ class Environment : NonCopyable {
   int exceptions_ = 0;  // uncaught exceptions at construction
 };
 
-/// Returns the number of threads with which the ranks of a node share its cores: the number of processors
-/// that this rank is bound to, divided by the number of ranks of the node bound to the same processors; at
-/// least 1. Collective.
+/// Collective. Returns the number of threads with which the ranks of a node share its cores: the number of
+/// processors that this rank is bound to, divided by the number of ranks of the node bound to the same
+/// processors; at least 1.
 int default_num_threads(const Communicator& comm);
 
 }}  // namespace sar

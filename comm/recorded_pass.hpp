@@ -38,11 +38,11 @@ class RecordedPass final : public RunningPass {
  public:
   explicit RecordedPass(const Communicator& comm) : comm_(comm) {}
 
-  /// Runs body(whether the pass is replayed) in agree(). In another RecordedPass it neither records nor
-  /// replays. Collective.
+  /// Collective. Runs body(whether the pass is replayed) in agree(). In another RecordedPass it neither
+  /// records nor replays.
   void run(FunctionRef<void(bool)> body, const char* caller);
 
-  /// Returns the pass that is running on this communicator, or null. Local.
+  /// Local. Returns the pass that is running on this communicator, or null.
   [[nodiscard]] static RecordedPass* of(const Communicator& comm) noexcept {
     return static_cast<RecordedPass*>(current(comm));
   }

@@ -51,10 +51,10 @@ struct GroupStatus {
   bool all_equal = true;          ///< all ranks have the same value; only valid if none has failed
 };
 
-/// Exchanges the status of all ranks: one small all_reduce if no rank has failed and all arrive with the same
-/// call, depth, arguments and value. The `depth` of a failed rank is at least 1. If calls differ, the status
-/// is a failure that names two of them. `meanwhile` is called again and again while this rank waits for
-/// others. Collective.
+/// Collective. Exchanges the status of all ranks: one small all_reduce if no rank has failed and all arrive
+/// with the same call, depth, arguments and value. The `depth` of a failed rank is at least 1. If calls
+/// differ, the status is a failure that names two of them. `meanwhile` is called again and again while this
+/// rank waits for others.
 GroupStatus exchange_status(
     MPI_Comm comm, const Failure& mine, int depth, const CommCall& call, std::int64_t value = 0,
     FunctionRef<void()> meanwhile = [] {});

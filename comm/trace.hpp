@@ -26,15 +26,15 @@ namespace sar { inline namespace SAR_PRECISION {
 /// A trace from construction to write(), or to destruction.
 class Trace : NonCopyable {
  public:
-  /// Starts a trace. Throws InputError, the same on every rank, if `path` is not writable or a trace runs
-  /// already. Collective.
+  /// Collective. Starts a trace. Throws InputError, the same on every rank, if `path` is not writable or a
+  /// trace runs already.
   Trace(const Communicator& comm, std::string path);
   /// If write() was not called, writes the trace and ignores errors. It waits some seconds for missing ranks,
   /// then writes the events of the others. A rank that does not reach rank 0 writes `path`.rankN.
   ~Trace();
 
-  /// Ends the trace; rank 0 writes it to `path`, which appears when it is complete. Throws InputError, the
-  /// same on every rank, if that fails. Collective.
+  /// Collective. Ends the trace; rank 0 writes it to `path`, which appears when it is complete. Throws
+  /// InputError, the same on every rank, if that fails.
   void write();
 
  private:
@@ -43,8 +43,8 @@ class Trace : NonCopyable {
   bool running_ = false;
 };
 
-/// Returns whether this process failed to write the file of SAR_TRACE when the last handle of its
-/// communicator was destroyed. Local.
+/// Local. Returns whether this process failed to write the file of SAR_TRACE when the last handle of its
+/// communicator was destroyed.
 [[nodiscard]] bool environment_trace_is_lost() noexcept;
 
 }}  // namespace sar

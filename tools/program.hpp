@@ -19,12 +19,12 @@ namespace sar::tools {
 /// these cases rank 0 prints why, and no rank waits for one that has failed. MPI is initialized.
 int run(CLI::App& app, int argc, char** argv, FunctionRef<void(const Communicator&)> body);
 
-/// Throws InputError, the same on every rank, when a rank's machine has less memory than `bytes`, a lower
-/// bound of what that rank is going to need. `what` begins the message: "the model of --layers 3 ...".
-/// Collective.
+/// Collective. Throws InputError, the same on every rank, when a rank's machine has less memory than
+/// `bytes`, a lower bound of what that rank is going to need. `what` begins the message: "the model of
+/// --layers 3 ...".
 void require_memory(const Communicator& comm, double bytes, const std::string& what);
 
-/// Rank 0 prints a line that says what was found, then the notes of the source. Local.
+/// Local. Rank 0 prints a line that says what was found, then the notes of the source.
 void print_notes(const GraphSource& source, const std::string& found);
 
 }  // namespace sar::tools

@@ -12,8 +12,8 @@ struct Widths {
   Index features = 0, classes = 0;  ///< 0: the graph does not say
 };
 
-/// The width of the field features (or feat), and the largest number in labels (or label) + 1. Widths that
-/// are given stay. `names` as DatasetOptions::fields. Collective.
+/// Collective. The width of the field features (or feat), and the largest number in labels (or label) + 1.
+/// Widths that are given stay. `names` as DatasetOptions::fields.
 Widths complete_widths(Widths given, GraphSource& source,
                        const std::map<std::string, std::string>& names = {});
 

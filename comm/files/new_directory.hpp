@@ -11,13 +11,13 @@ namespace sar { inline namespace SAR_PRECISION {
 /// ranks must see the same file system. Throws InputError, the same on every rank, on errors.
 class NewDirectory : NonCopyable {
  public:
-  /// Throws InputError if `path` exists already. Collective.
+  /// Collective. Throws InputError if `path` exists already.
   NewDirectory(const Communicator& comm, const std::string& path);
   ~NewDirectory();
 
   /// Returns the temporary path to write to.
   [[nodiscard]] const std::string& path() const noexcept { return temporary_; }
-  /// Waits for all ranks, then renames the directory. Collective.
+  /// Collective. Waits for all ranks, then renames the directory.
   void commit();
 
  private:

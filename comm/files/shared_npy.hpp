@@ -18,15 +18,15 @@ namespace sar { inline namespace SAR_PRECISION {
 /// InputError on errors.
 class SharedNpyFile : NonCopyable {
  public:
-  /// Creates the file. Throws InputError, the same on every rank. Collective.
+  /// Collective. Creates the file. Throws InputError, the same on every rank.
   SharedNpyFile(const Communicator& comm, const std::string& path, std::span<const Index> shape,
                 NpyType type);
   ~SharedNpyFile();
 
-  /// Writes elements starting at number `first`, in the representation of the file. Local.
+  /// Local. Writes elements starting at number `first`, in the representation of the file.
   void write(Index first, std::span<const std::byte> bytes);
-  /// Waits for all ranks, flushes the file to disk and renames it. Throws InputError, the same on every rank.
-  /// Collective.
+  /// Collective. Waits for all ranks, flushes the file to disk and renames it. Throws InputError, the same
+  /// on every rank.
   void commit();
 
  private:

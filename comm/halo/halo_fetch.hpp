@@ -32,8 +32,8 @@ class HaloFetch : NonCopyable {
   /// Completes all requests. If the exchange is not finished, gives up all exchanges of the communicator in
   /// flight: the calls of peers throw CommunicationError.
   ~HaloFetch();
-  /// Synchronizes (unless all ranks are known to arrive), then posts the first messages, also those of
-  /// `push`. What fails after the synchronization is thrown by the next call that waits. Collective.
+  /// Collective. Synchronizes (unless all ranks are known to arrive), then posts the first messages, also
+  /// those of `push`. What fails after the synchronization is thrown by the next call that waits.
   void start(HaloPush* push = nullptr);
 
   /// Waits for the next stage of plan.halo, starts a later one, and returns the rows; empty after the last
@@ -52,7 +52,7 @@ class HaloFetch : NonCopyable {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Fetches all halo rows of `owned` at once: [halo rows, ...]. Collective.
+/// Collective. Fetches all halo rows of `owned` at once: [halo rows, ...].
 [[nodiscard]] Tensor fetch_halo(const Communicator& comm, const Tensor& owned, HaloRounds rounds);
 
 }}  // namespace sar

@@ -32,7 +32,7 @@ struct HaloRound {
   Index halo = 0;                 ///< a number that this rank gives to no other halo
 };
 
-/// Computes `first`, `reader_first` and `halo` of all rounds. Collective.
+/// Collective. Computes `first`, `reader_first` and `halo` of all rounds.
 void number_halo_rows(const Communicator& comm, std::vector<HaloRound>& rounds);
 
 /// The rounds of a halo, which graphs and plans share.

@@ -10,13 +10,13 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Writes the rows `rows` of the array to `out`, in the order of the list (repetitions allowed). Rank
-/// book.owner(i) stores row i as row i - book.begin(rank) of `mine`. Each rank requests about 4 MiB of rows
-/// at a time. Throws InputError, the same on every rank, if a row does not exist. Collective.
+/// Collective. Writes the rows `rows` of the array to `out`, in the order of the list (repetitions
+/// allowed). Rank book.owner(i) stores row i as row i - book.begin(rank) of `mine`. Each rank requests
+/// about 4 MiB of rows at a time. Throws InputError, the same on every rank, if a row does not exist.
 void fetch_row_bytes(const Communicator& comm, const PartitionBook& book, const std::byte* mine,
                      Index row_bytes, std::span<const Index> rows, std::byte* out);
 
-/// Returns one trivially copyable value per listed row. Collective.
+/// Collective. Returns one trivially copyable value per listed row.
 template <class T>
 Array<T> fetch_values(const Communicator& comm, const PartitionBook& book, std::span<const T> mine,
                       std::span<const Index> rows) {

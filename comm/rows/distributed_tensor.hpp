@@ -77,7 +77,7 @@ class DistributedTensor {
   // number of ranks than the communicator or not the same on all ranks, or if row shapes differ between
   // ranks; ShapeError if the number of own rows is not the book's, and for rows of 2^31 bytes or more.
 
-  /// A tensor of zeros; shape[0] is the number of rows of all ranks. Collective.
+  /// Collective. A tensor of zeros; shape[0] is the number of rows of all ranks.
   DistributedTensor(const Communicator& comm, const PartitionBook& book, const Shape& shape)
       : DistributedTensor(
             comm,
@@ -89,19 +89,19 @@ class DistributedTensor {
               return zeros(shape.with_rows(book.num_nodes(comm.rank())));
             },
             book) {}
-  /// A tensor of this rank's rows, [rows of this rank, ...], whose memory it shares: an array borrowed with
-  /// Tensor::borrow must outlive the tensor. Collective.
+  /// Collective. A tensor of this rank's rows, [rows of this rank, ...], whose memory it shares: an array
+  /// borrowed with Tensor::borrow must outlive the tensor.
   DistributedTensor(const Communicator& comm, const PartitionBook& book,
                     Tensor mine) requires std::same_as<T, real>
       : DistributedTensor(
             comm, [&] { return own(std::move(mine)); }, book) {}
-  /// The same for other types; `shape` is [rows of this rank, ...]. Collective.
+  /// Collective. The same for other types; `shape` is [rows of this rank, ...].
   DistributedTensor(const Communicator& comm, const PartitionBook& book, Array<T> mine,
                     const Shape& shape) requires(!std::same_as<T, real>)
       : DistributedTensor(
             comm, [&] { return own(std::move(mine), shape); }, book) {}
-  /// Returns a tensor on a host array of this rank's rows, which must outlive the tensor; `shape` is [rows of
-  /// this rank, ...]. Read-only if U is const. Collective.
+  /// Collective. Returns a tensor on a host array of this rank's rows, which must outlive the tensor;
+  /// `shape` is [rows of this rank, ...]. Read-only if U is const.
   ///
   /// If the tensor is made in a body of Communicator::agree, the array must outlive agree(): a rank that
   /// fails in the body does not wait there for other ranks that may still read.
@@ -136,11 +136,11 @@ class DistributedTensor {
     });
     return rows;
   }
-  /// The same for all ranks together. Collective.
+  /// Collective. The same for all ranks together.
   [[nodiscard]] RowsOf<T> pull_all(std::span<const Index> ids) const { return start_pull(ids).finish(); }
-  /// The first half of pull_all(): requests the rows and sends the rows that others requested, with their
-  /// current values. finish() of the result waits for them. Meanwhile, buffers for these rows are held.
-  /// Collective.
+  /// Collective. The first half of pull_all(): requests the rows and sends the rows that others requested,
+  /// with their current values. finish() of the result waits for them. Meanwhile, buffers for these rows
+  /// are held.
   [[nodiscard]] PendingRows<T> start_pull(std::span<const Index> ids) const {
     PendingRows<T> pending;
     pending.pull_ = stored_->start_pull(ids, [&] {
@@ -150,7 +150,8 @@ class DistributedTensor {
     return pending;
   }
 
-  /// Replaces row ids[i] by row i of `rows` at the next barrier(); until then, this rank keeps a copy. Local.
+  /// Local. Replaces row ids[i] by row i of `rows` at the next barrier(); until then, this rank keeps a
+  /// copy.
   ///
   /// A barrier() applies pushes and additions in the order of the ranks, and within a rank in the order of
   /// its calls and of their ids. So if several ranks push one id, the last push of the highest rank remains;
@@ -162,25 +163,25 @@ class DistributedTensor {
   void push(std::span<const Index> ids, const Tensor& rows) const requires std::same_as<T, real> {
     push(ids, rows.values());
   }
-  /// Adds row i of `rows` to row ids[i] at the next barrier(), in the order described at push(). Local.
+  /// Local. Adds row i of `rows` to row ids[i] at the next barrier(), in the order described at push().
   void push_add(std::span<const Index> ids, std::span<const T> rows) const {
     stored_->push(ids, reinterpret_cast<const std::byte*>(rows.data()), std::ssize(rows), true);
   }
   void push_add(std::span<const Index> ids, const Tensor& rows) const requires std::same_as<T, real> {
     push_add(ids, rows.values());
   }
-  /// Makes all pushed rows, and values that owners wrote to mine_to_write(), visible to all ranks. If it
-  /// throws, rows are unchanged and pushed rows are discarded. Needs buffers for the rows that arrive.
-  /// Collective.
+  /// Collective. Makes all pushed rows, and values that owners wrote to mine_to_write(), visible to all
+  /// ranks. If it throws, rows are unchanged and pushed rows are discarded. Needs buffers for the rows that
+  /// arrive.
   void barrier() const { stored_->barrier(); }
 
-  /// Returns this rank's rows. Local.
+  /// Local. Returns this rank's rows.
   [[nodiscard]] std::span<const T> mine() const {
     const OwnRows& rows = stored_->mine();
     return {reinterpret_cast<const T*>(rows.data), static_cast<std::size_t>(rows.shape.size())};
   }
-  /// Returns this rank's rows for writing, which is allowed between a collective call and barrier(), while no
-  /// rank pulls. Throws InputError if they were borrowed as const. Local.
+  /// Local. Returns this rank's rows for writing, which is allowed between a collective call and barrier(),
+  /// while no rank pulls. Throws InputError if they were borrowed as const.
   [[nodiscard]] std::span<T> mine_to_write() const {
     const OwnRows& rows = stored_->mine();
     stored_->require_writable("mine_to_write");

@@ -39,12 +39,12 @@ class IdTable {
 /// A distributed map from ids to global ids: a hash of the id chooses the rank that stores its entry.
 class NodeDirectory {
  public:
-  /// `ids` are the ids of this rank's nodes, whose global ids are book.begin(rank), book.begin(rank) + 1,
-  /// ...; `what` names them in messages. Throws InputError, the same on every rank, if an id occurs twice.
-  /// Collective.
+  /// Collective. `ids` are the ids of this rank's nodes, whose global ids are book.begin(rank),
+  /// book.begin(rank) + 1, ...; `what` names them in messages. Throws InputError, the same on every rank,
+  /// if an id occurs twice.
   NodeDirectory(const Communicator& comm, const PartitionBook& book, std::span<const Index> ids,
                 const char* what = "node");
-  /// Returns the global ids, and -1 for an id that no rank has. Collective.
+  /// Collective. Returns the global ids, and -1 for an id that no rank has.
   [[nodiscard]] Array<Index> find(std::span<const Index> ids) const;
 
  private:

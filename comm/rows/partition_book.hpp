@@ -45,7 +45,7 @@ std::vector<Index> offsets_of_sizes(const List& list, const Size& size = {}) {
   return offsets;
 }
 
-/// Returns the book of ids that are numbered rank by rank, of which each rank has `size`. Collective.
+/// Collective. Returns the book of ids that are numbered rank by rank, of which each rank has `size`.
 PartitionBook gather_book(const Communicator& comm, Index size);
 
 }}  // namespace sar

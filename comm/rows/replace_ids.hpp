@@ -9,14 +9,14 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns the position of each id among the sorted ids of all ranks. Equal ids are ordered by rank, then by
-/// their position in a rank's list. Each rank may have up to 2^31 - 1 ids. A rank sorts at most about twice
-/// the mean number of ids, whatever their values. Memory: about 40 bytes per id. Collective.
+/// Collective. Returns the position of each id among the sorted ids of all ranks. Equal ids are ordered by
+/// rank, then by their position in a rank's list. Each rank may have up to 2^31 - 1 ids. A rank sorts at
+/// most about twice the mean number of ids, whatever their values. Memory: about 40 bytes per id.
 Array<Index> numbers_of_ids(const Communicator& comm, std::span<const Index> ids);
 
-/// Replaces each id by table[id]. Rank slices.owner(i) stores table[i] as element i - slices.begin(rank) of
-/// `mine`. All ids must exist. Each rank requests every distinct id once. Memory: at most about 32 bytes per
-/// distinct id, plus some MB. Collective.
+/// Collective. Replaces each id by table[id]. Rank slices.owner(i) stores table[i] as element i -
+/// slices.begin(rank) of `mine`. All ids must exist. Each rank requests every distinct id once. Memory: at
+/// most about 32 bytes per distinct id, plus some MB.
 void replace_ids(const Communicator& comm, const PartitionBook& slices, std::span<const Index> mine,
                  std::span<Index> ids);
 

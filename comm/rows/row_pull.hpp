@@ -18,16 +18,16 @@ namespace sar { inline namespace SAR_PRECISION {
 /// on the others: it may make any collective call, and fail, before finish().
 class RowPull : NonCopyable {
  public:
-  /// Copies rows ids[0], ids[1], ... with their current values to `out`; row ids[i] is row ids[i] -
-  /// book.begin(p) of `mine` on its owner p. `out` must outlive this object and is written until finish().
-  /// Buffers: the rows that other ranks requested of this rank, and received rows that are not adjacent in
-  /// `ids`. Collective.
+  /// Collective. Copies rows ids[0], ids[1], ... with their current values to `out`; row ids[i] is row
+  /// ids[i] - book.begin(p) of `mine` on its owner p. `out` must outlive this object and is written until
+  /// finish(). Buffers: the rows that other ranks requested of this rank, and received rows that are not
+  /// adjacent in `ids`.
   RowPull(const Communicator& comm, const PartitionBook& book, const std::byte* mine, Index row_bytes,
           std::span<const Index> ids, std::byte* out);
   /// Waits for the messages unless finish() did.
   ~RowPull();
 
-  /// Waits for the rows and copies them to `out`. Local.
+  /// Local. Waits for the rows and copies them to `out`.
   void finish();
 
  private:

@@ -23,14 +23,14 @@ namespace sar { inline namespace SAR_PRECISION {
 /// nothing per row if the targets are sorted.
 class RowRoute {
  public:
-  /// `targets` are ranks. Throws InputError, the same on every rank, for 2^31 rows or more. Collective.
+  /// Collective. `targets` are ranks. Throws InputError, the same on every rank, for 2^31 rows or more.
   RowRoute(const Communicator& comm, std::span<const std::int32_t> targets);
 
   [[nodiscard]] Index num_rows() const noexcept { return out_begin_.back(); }
   [[nodiscard]] Index num_arrived() const noexcept { return in_begin_.back(); }
 
-  /// Sends one trivially copyable value per row to the row's target. Returns the values that arrive.
-  /// Collective.
+  /// Collective. Sends one trivially copyable value per row to the row's target. Returns the values that
+  /// arrive.
   template <class T>
   [[nodiscard]] Array<T> forward(std::span<const T> rows) const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -42,8 +42,8 @@ class RowRoute {
     });
     return arrived;
   }
-  /// Sends one value per arrived row back to the row's source. Returns the values in the order of the rows.
-  /// Collective.
+  /// Collective. Sends one value per arrived row back to the row's source. Returns the values in the order
+  /// of the rows.
   template <class T>
   [[nodiscard]] Array<T> back(std::span<const T> arrived) const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -56,12 +56,11 @@ class RowRoute {
     return rows;
   }
 
-  /// The same for rows of row_bytes bytes, the same on every rank. Collective.
+  /// Collective. The same for rows of row_bytes bytes, the same on every rank.
   void forward(const std::byte* rows, Index row_bytes, std::byte* arrived) const {
     comm_.agree([&] { move_forward(rows, row_bytes, arrived); });
   }
-  /// Sends one row per arrived row back to its source.
-  /// Collective.
+  /// Collective. Sends one row per arrived row back to its source.
   void back(const std::byte* arrived, Index row_bytes, std::byte* rows) const {
     comm_.agree([&] { move_back(arrived, row_bytes, rows); });
   }

@@ -22,7 +22,7 @@ struct RowRange {
 /// An MPI window over `bytes` bytes of each rank, open for reading during its whole lifetime.
 class RowWindow : NonCopyable {
  public:
-  /// `memory` keeps the bytes alive; if it is null, the bytes must outlive the window. Collective.
+  /// Collective. `memory` keeps the bytes alive; if it is null, the bytes must outlive the window.
   RowWindow(const Communicator& comm, const std::byte* mine, Index bytes, std::shared_ptr<const void> memory);
   /// Waits for the other ranks, which may still read. If that is impossible, because this rank is leaving by
   /// an exception or the ranks make different calls, the window and `memory` are kept until the next

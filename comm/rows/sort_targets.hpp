@@ -14,11 +14,11 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Divides the keys of all ranks into ranges that ascend with the rank, one per rank. Returns the rank of
-/// each key. This rank has n keys; key(i), i = 0, ..., n - 1, are in ascending order. If keys are distinct, a
-/// rank gets at most about twice the mean number, whatever their values; equal keys get the same rank.
-/// Memory: P^2 samples of the keys (regular sampling; H. Shi, J. Schaeffer: "Parallel sorting by regular
-/// sampling", 1992). Collective.
+/// Collective. Divides the keys of all ranks into ranges that ascend with the rank, one per rank. Returns
+/// the rank of each key. This rank has n keys; key(i), i = 0, ..., n - 1, are in ascending order. If keys
+/// are distinct, a rank gets at most about twice the mean number, whatever their values; equal keys get the
+/// same rank. Memory: P^2 samples of the keys (regular sampling; H. Shi, J. Schaeffer: "Parallel sorting by
+/// regular sampling", 1992).
 template <class KeyOf>
 [[nodiscard]] std::vector<std::int32_t> sort_targets(const Communicator& comm, Index n, const KeyOf& key) {
   using Key = std::decay_t<std::invoke_result_t<KeyOf, Index>>;

@@ -31,7 +31,7 @@ struct OwnRows {
 /// The rows of a distributed tensor.
 class StoredRows : NonCopyable {
  public:
-  /// Throws as DistributedTensor. Collective.
+  /// Collective. Throws as DistributedTensor.
   StoredRows(const Communicator& comm, const PartitionBook& book, const OwnRows& mine);
   ~StoredRows();
 
@@ -39,14 +39,14 @@ class StoredRows : NonCopyable {
   void pull(std::span<const Index> ids, FunctionRef<std::byte*()> make_out);
   void push(std::span<const Index> ids, const std::byte* rows, Index num_elements, bool add);
   void barrier();
-  /// `make_out` allocates the memory for the rows. Collective.
+  /// Collective. `make_out` allocates the memory for the rows.
   std::unique_ptr<RowPull> start_pull(std::span<const Index> ids, FunctionRef<std::byte*()> make_out);
 
   [[nodiscard]] const Communicator& comm() const noexcept { return comm_; }
   [[nodiscard]] const PartitionBook& book() const noexcept { return book_; }
   [[nodiscard]] const OwnRows& mine() const noexcept { return mine_; }
   void require_writable(const char* call) const;
-  /// Throws InputError unless the book has as many ranks as the communicator. Local.
+  /// Local. Throws InputError unless the book has as many ranks as the communicator.
   static void require_ranks(const Communicator& comm, const PartitionBook& book);
 
  private:

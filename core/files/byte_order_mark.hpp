@@ -1,4 +1,5 @@
-/// The byte order mark at the beginning of a text, which editors and spreadsheets write ("CSV UTF-8"). Local.
+/// Local. The byte order mark at the beginning of a text, which editors and spreadsheets write ("CSV
+/// UTF-8").
 #pragma once
 
 #include <sar/config.hpp>

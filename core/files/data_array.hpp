@@ -26,7 +26,7 @@ struct DataField {
   bool operator==(const DataField&) const = default;
 };
 
-/// Returns the description of the field that `file` contains, with one row per node or edge. Local.
+/// Local. Returns the description of the field that `file` contains, with one row per node or edge.
 DataField field_of(const std::string& name, const NpyFile& file);
 
 /// The data of a field: one row per node or edge, in C order.
@@ -61,10 +61,10 @@ struct DataArray {
 /// Fields by name: "features", "labels", "train_mask", ...
 using DataColumns = std::map<std::string, DataArray>;
 
-/// Returns the descriptions of the fields, sorted by name. Local.
+/// Local. Returns the descriptions of the fields, sorted by name.
 std::vector<DataField> fields_of(const DataColumns& columns);
 
-/// Reads the listed rows of a file, in the order of the list. Throws InputError as NpyFile. Local.
+/// Local. Reads the listed rows of a file, in the order of the list. Throws InputError as NpyFile.
 DataArray read_rows(const NpyFile& file, std::span<const Index> rows);
 
 }}  // namespace sar

@@ -27,26 +27,26 @@ struct SparseArray {
   [[nodiscard]] Index num_stored() const noexcept { return std::ssize(columns); }
   [[nodiscard]] Index row_size() const noexcept { return DataField{"", type, row_shape}.row_size(); }
 
-  /// Appends dense rows of the same type and width, compressed. `rows_to_come` is how many rows will follow;
-  /// memory for them is reserved at once, as if they were alike. Local. Throws InputError, beginning with
+  /// Local. Appends dense rows of the same type and width, compressed. `rows_to_come` is how many rows will
+  /// follow; memory for them is reserved at once, as if they were alike. Throws InputError, beginning with
   /// `place`, for more than 2^31 - 1 columns.
   void append(const DataArray& rows, Index rows_to_come, const std::string& place);
-  /// Returns the listed rows as dense rows, in the order of the list. Local.
+  /// Local. Returns the listed rows as dense rows, in the order of the list.
   [[nodiscard]] DataArray dense_rows(std::span<const Index> rows) const;
-  /// Returns the stored values converted to `real`. Local.
+  /// Local. Returns the stored values converted to `real`.
   [[nodiscard]] Array<real> values() const;
 };
 
 /// Sparse fields by name.
 using SparseColumns = std::map<std::string, SparseArray>;
 
-/// Returns how many elements are not 0; NaN is not. Local.
+/// Local. Returns how many elements are not 0; NaN is not.
 [[nodiscard]] Index count_stored(const DataArray& rows);
 
-/// Returns the rows [num_rows(), row_size()] as numbers. Local. Throws InputError as SparseMatrix.
+/// Local. Returns the rows [num_rows(), row_size()] as numbers. Throws InputError as SparseMatrix.
 [[nodiscard]] std::shared_ptr<const SparseMatrix> to_sparse_matrix(SparseArray array);
 
-/// Returns sparse rows as a field of type npy_real. Local.
+/// Local. Returns sparse rows as a field of type npy_real.
 [[nodiscard]] SparseArray to_sparse_array(const SparseMatrix& rows);
 
 }}  // namespace sar

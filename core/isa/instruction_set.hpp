@@ -28,12 +28,12 @@ enum class InstructionSet {
   amx         ///< "amx": x86_64_v4 or native, plus products with AMX tiles of bfloat16
 };
 
-/// Returns the instruction set of this process, chosen at the first call: the best one that the processor
-/// supports, or the lower one named by the environment variable SAR_INSTRUCTION_SET. Throws InputError if the
-/// variable has an unknown or unavailable value. Local.
+/// Local. Returns the instruction set of this process, chosen at the first call: the best one that the
+/// processor supports, or the lower one named by the environment variable SAR_INSTRUCTION_SET. Throws
+/// InputError if the variable has an unknown or unavailable value.
 [[nodiscard]] InstructionSet instruction_set();
 
-/// Lowers instruction_set() to `set` if `set` is lower. Called by Communicator's constructor. Local.
+/// Local. Lowers instruction_set() to `set` if `set` is lower. Called by Communicator's constructor.
 void lower_instruction_set(InstructionSet set);
 
 /// Returns whether kernels may use AMX-BF16: instruction_set() is `amx`.

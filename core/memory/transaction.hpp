@@ -16,9 +16,9 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// A scope of changes. If an exception leaves the scope, its destructor restores what was saved in it.
-/// Otherwise the enclosing transaction of the thread, if any, takes over what it has not saved itself. A
-/// transaction keeps one copy of each state that changes in it. Local.
+/// Local. A scope of changes. If an exception leaves the scope, its destructor restores what was saved in
+/// it. Otherwise the enclosing transaction of the thread, if any, takes over what it has not saved itself.
+/// A transaction keeps one copy of each state that changes in it.
 class Transaction : NonCopyable {
  public:
   /// What a failure in an inner transaction means for this one.

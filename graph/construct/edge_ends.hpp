@@ -37,8 +37,8 @@ struct EndColumn {
   const char* goes;  ///< "comes from" or "goes to", for error messages
 };
 
-/// Writes the global ids of ends that belong to the same set of nodes. Throws InputError on every rank for an
-/// end that no rank gives, and for an index outside the local numbering. Collective.
+/// Collective. Writes the global ids of ends that belong to the same set of nodes. Throws InputError on
+/// every rank for an end that no rank gives, and for an index outside the local numbering.
 template <class Nodes, class Id>
 void find_ends(const Communicator& comm, const HostNodes<Nodes>& nodes, const HostEdges<Id>& edges,
                std::span<const EndColumn<Id>> columns);

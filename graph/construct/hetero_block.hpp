@@ -36,12 +36,12 @@ class HeteroBlock : public HeteroGraph {
   /// Returns, in ascending order, which sources of the message flow graph have this type, as indices among
   /// these sources. Throws InputError for an unknown type.
   [[nodiscard]] const Array<Index>& sources(const std::string& type) const;
-  /// Returns the rows of each type from rows of the message flow graph's sources. Copies. Differentiable.
-  /// Throws ShapeError if the number of rows does not match. Local.
+  /// Local. Returns the rows of each type from rows of the message flow graph's sources. Copies.
+  /// Differentiable. Throws ShapeError if the number of rows does not match.
   [[nodiscard]] Rows split(const Variable& sources) const;
-  /// Returns the rows of the message flow graph's destinations from rows of each type, all of equal width. A
-  /// missing type counts as zeros. Copies. Differentiable. Throws InputError for an unknown type and if there
-  /// are no rows at all, ShapeError if numbers of rows do not match. Local.
+  /// Local. Returns the rows of the message flow graph's destinations from rows of each type, all of equal
+  /// width. A missing type counts as zeros. Copies. Differentiable. Throws InputError for an unknown type
+  /// and if there are no rows at all, ShapeError if numbers of rows do not match.
   [[nodiscard]] Variable join(const Rows& destinations) const;
 
  private:

@@ -34,22 +34,23 @@ struct HostGraphOptions {
 /// share everything.
 class HostGraph : public GraphShardManager {
  public:
-  /// `nodes`: the host ids of the nodes that this rank owns, in any order. Any ids are allowed, and a rank
-  /// may have none. Throws the same exception on every rank, which names the values and the rank:
-  /// InputError for a node that is given twice, an edge with an end that no rank gives, edge ids that are
-  /// negative or not unique, weights on some ranks only, no nodes at all or options that differ between
-  /// ranks; ShapeError for arrays of different lengths. Collective.
+  /// Collective. `nodes`: the host ids of the nodes that this rank owns, in any order. Any ids are allowed,
+  /// and a rank may have none. Throws the same exception on every rank, which names the values and the
+  /// rank: InputError for a node that is given twice, an edge with an end that no rank gives, edge ids that
+  /// are negative or not unique, weights on some ranks only, no nodes at all or options that differ between
+  /// ranks; ShapeError for arrays of different lengths.
   HostGraph(const Communicator& comm, std::span<const std::int64_t> nodes, const GlobalEdges& edges,
             const HostGraphOptions& options = {});
-  /// The same for a host with its own numbering on each rank. Also throws InputError for an index that is
-  /// neither a node of the rank nor a ghost, and for a ghost that no rank owns. Collective.
+  /// Collective. The same for a host with its own numbering on each rank. Also throws InputError for an
+  /// index that is neither a node of the rank nor a ghost, and for a ghost that no rank owns.
   HostGraph(const Communicator& comm, const LocalToGlobal& nodes, const LocalEdges& edges,
             const HostGraphOptions& options = {});
 
-  /// Makes a bipartite graph: edges.src are sources, edges.dst destinations. Row i of a source tensor is the
-  /// i-th source that this rank gave, and row i of a result is its i-th destination. Layers take features of
-  /// both ends, for example SAGEConv and GATConv a pair {sources, destinations}. Errors as above; also throws
-  /// InputError if there is no source or no destination on any rank, and for add_reverse_edges. Collective.
+  /// Collective. Makes a bipartite graph: edges.src are sources, edges.dst destinations. Row i of a source
+  /// tensor is the i-th source that this rank gave, and row i of a result is its i-th destination. Layers
+  /// take features of both ends, for example SAGEConv and GATConv a pair {sources, destinations}. Errors as
+  /// above; also throws InputError if there is no source or no destination on any rank, and for
+  /// add_reverse_edges.
   HostGraph(const Communicator& comm, const GlobalEnds& nodes, const GlobalEdges& edges,
             const HostGraphOptions& options = {});
   HostGraph(const Communicator& comm, const LocalEnds& nodes, const LocalEdges& edges,
@@ -63,15 +64,15 @@ class HostGraph : public GraphShardManager {
   /// Returns the number of edges that this rank gave.
   [[nodiscard]] Index num_given_edges() const noexcept;
 
-  /// Returns a row for each in-edge of this rank's nodes, [num_edges(), ...], from a row for each edge that
-  /// this rank gave, [given edges, ...]. Rows are sent to the owners of the destinations. With
-  /// add_reverse_edges, a reverse edge gets the row of the original edge, or the corresponding row of
-  /// `reverse_rows` (for example, a vector along an edge changes its sign). Collective. Throws the same
-  /// exception on every rank: ShapeError if the number of rows does not match, InputError if the shape of a
-  /// row differs between ranks, including ranks without edges.
+  /// Collective. Returns a row for each in-edge of this rank's nodes, [num_edges(), ...], from a row for
+  /// each edge that this rank gave, [given edges, ...]. Rows are sent to the owners of the destinations.
+  /// With add_reverse_edges, a reverse edge gets the row of the original edge, or the corresponding row of
+  /// `reverse_rows` (for example, a vector along an edge changes its sign). Throws the same exception on
+  /// every rank: ShapeError if the number of rows does not match, InputError if the shape of a row differs
+  /// between ranks, including ranks without edges.
   [[nodiscard]] Tensor to_graph_order(const Tensor& rows, const Tensor& reverse_rows = {}) const;
-  /// Returns the inverse: [given edges, ...] from [num_edges(), ...]. With `reverse`, returns the rows of the
-  /// reverse edges. Collective. Throws as to_graph_order, and InputError for `reverse` without
+  /// Collective. Returns the inverse: [given edges, ...] from [num_edges(), ...]. With `reverse`, returns
+  /// the rows of the reverse edges. Throws as to_graph_order, and InputError for `reverse` without
   /// add_reverse_edges.
   [[nodiscard]] Tensor to_host_order(const Tensor& rows, bool reverse = false) const;
 

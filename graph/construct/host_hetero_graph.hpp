@@ -48,16 +48,16 @@ using LocalEdgeType = HostEdgeType<std::int32_t>;
 ///                            {{"solid", "bends", "fluid"}, interface_edges}});
 class HostHeteroGraph : public HeteroGraph {
  public:
-  /// Each edge is given by one rank, whichever. Types are the same on every rank, in the same order. Throws
-  /// on every rank what HeteroGraph and HostGraph throw, with a message that begins with the edge type, and
-  /// InputError for add_reverse_edges between two types. Collective.
+  /// Collective. Each edge is given by one rank, whichever. Types are the same on every rank, in the same
+  /// order. Throws on every rank what HeteroGraph and HostGraph throw, with a message that begins with the
+  /// edge type, and InputError for add_reverse_edges between two types.
   HostHeteroGraph(const Communicator& comm, const std::vector<GlobalNodeType>& nodes,
                   const std::vector<GlobalEdgeType>& edges, const GraphOptions& options = {});
-  /// The same for a host with its own numbering of each node type on each rank. Collective.
+  /// Collective. The same for a host with its own numbering of each node type on each rank.
   HostHeteroGraph(const Communicator& comm, const std::vector<LocalNodeType>& nodes,
                   const std::vector<LocalEdgeType>& edges, const GraphOptions& options = {});
 
-  /// As in HostGraph, for the edges of a type. Collective.
+  /// Collective. As in HostGraph, for the edges of a type.
   [[nodiscard]] Tensor to_graph_order(const EdgeType& type, const Tensor& rows,
                                       const Tensor& reverse_rows = {}) const;
   [[nodiscard]] Tensor to_host_order(const EdgeType& type, const Tensor& rows, bool reverse = false) const;

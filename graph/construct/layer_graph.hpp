@@ -23,8 +23,9 @@ struct LayerGraph {
   Array<Index> edge_rows;  ///< edges of the layer as edge rows of the whole graph
 };
 
-/// Seeds, which are global ids, as rows of this rank. Collective. Throws InputError, the same on every rank,
-/// naming a seed that is no node, a node of another rank or given twice, and unless the graph is homogeneous.
+/// Collective. Seeds, which are global ids, as rows of this rank. Throws InputError, the same on every
+/// rank, naming a seed that is no node, a node of another rank or given twice, and unless the graph is
+/// homogeneous.
 Array<Index> rows_of_seeds(const GraphTopology& graph, std::span<const Index> seeds);
 
 /// Returns the layer that computes the distinct rows `dst_rows` of the whole graph from the edges in `kept`.

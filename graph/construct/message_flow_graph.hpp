@@ -66,9 +66,9 @@ class LayerGraphs {
 [[nodiscard]] std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph,
                                                            std::span<const Index> seeds, int num_layers);
 
-/// Returns the message flow graphs of `num_layers` layers, the first layer first: the last one computes the
-/// seeds, and each other one the sources of the next. keep(layer, rows) returns the in-edges that a layer
-/// uses; layers count from 0. For samplers. Throws as construct_mfgs. Collective.
+/// Collective. Returns the message flow graphs of `num_layers` layers, the first layer first: the last one
+/// computes the seeds, and each other one the sources of the next. keep(layer, rows) returns the in-edges
+/// that a layer uses; layers count from 0. For samplers. Throws as construct_mfgs.
 std::vector<MessageFlowGraph> make_layers(const GraphShardManager& graph, std::span<const Index> seeds,
                                           Index num_layers,
                                           const std::function<KeptEdges(Index, const Array<Index>&)>& keep);

@@ -14,13 +14,13 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Row i are the features of the node with the global id i. Collective. Throws InputError, the same on every
-/// rank, for sparse features, and as DistributedTensor.
+/// Collective. Row i are the features of the node with the global id i. Throws InputError, the same on
+/// every rank, for sparse features, and as DistributedTensor.
 DistributedTensor<> distributed_features(const Communicator& comm, const NodeData& data);
-/// The same of the labels, [N]; -1: unlabelled. For reading. Collective.
+/// Collective. The same of the labels, [N]; -1: unlabelled. For reading.
 DistributedTensor<std::int64_t> distributed_labels(const Communicator& comm, const NodeData& data);
 
-/// Whether rows of a file's type are rows of T: masks are uint8. Local.
+/// Local. Whether rows of a file's type are rows of T: masks are uint8.
 template <RowNumber T>
 constexpr bool is_type_of(NpyType type) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -34,10 +34,10 @@ constexpr bool is_type_of(NpyType type) {
   }
 }
 
-/// The field `name`. Local. Throws InputError when there is none.
+/// Local. The field `name`. Throws InputError when there is none.
 const DataArray& require_field(const DataColumns& columns, const std::string& name);
 
-/// A field with rows for what `book` says, for reading. Collective. Throws InputError, the same on every
+/// Collective. A field with rows for what `book` says, for reading. Throws InputError, the same on every
 /// rank, where the field has another type of numbers than T, and as DistributedTensor.
 template <RowNumber T>
 DistributedTensor<T> distributed_field(const Communicator& comm, const PartitionBook& book,
@@ -54,15 +54,15 @@ DistributedTensor<T> distributed_field(const Communicator& comm, const Partition
     return DistributedTensor<T>::borrow(comm, book, rows, Shape(shape));
   });
 }
-/// The field `name` of the nodes of a type. Collective. Throws InputError, too, when there is none.
+/// Collective. The field `name` of the nodes of a type. Throws InputError, too, when there is none.
 template <RowNumber T>
 DistributedTensor<T> distributed_field(const Communicator& comm, const NodeTypeData& nodes,
                                        const std::string& name) {
   return comm.agree(
       [&] { return distributed_field<T>(comm, nodes.book, name, require_field(nodes.data, name)); });
 }
-/// The field `name` of the edges of a type: row edge_book(comm, edges of this rank).begin(rank) + i is that
-/// of edge i of this rank. Collective. Throws InputError, too, when there is none.
+/// Collective. The field `name` of the edges of a type: row edge_book(comm, edges of this rank).begin(rank)
+/// + i is that of edge i of this rank. Throws InputError, too, when there is none.
 template <RowNumber T>
 DistributedTensor<T> distributed_field(const Communicator& comm, const EdgeTypeData& edges,
                                        const std::string& name) {

@@ -39,16 +39,16 @@ inline void add_arguments(CollectiveCall& call, const DrawSplitOptions& options)
       .equal("seed", options.seed);
 }
 
-/// Reads a part from its text(). Throws InputError. Local.
+/// Local. Reads a part from its text(). Throws InputError.
 SplitPart parse_split_part(const std::string& text);
 
-/// Draws train_mask, val_mask and test_mask at random among the nodes that have a label, in place of the
-/// masks of the data. A node's original id and the seed say where it stands in a random order of all nodes; a
-/// part takes the first ones that are left. So the split is the same for every number of ranks and every
-/// partition, and the sizes are exact: a share is rounded to whole nodes, so that 0.6, 0.2 and 0.2 leave no
-/// node over. If NodeData::ids_are_original is false, the ids of the partition are used, and the split
-/// depends on the partition. Throws InputError, the same on every rank, for shares that are no shares or more
-/// than 1 together, and when too few nodes are left for a part. Collective.
+/// Collective. Draws train_mask, val_mask and test_mask at random among the nodes that have a label, in
+/// place of the masks of the data. A node's original id and the seed say where it stands in a random order
+/// of all nodes; a part takes the first ones that are left. So the split is the same for every number of
+/// ranks and every partition, and the sizes are exact: a share is rounded to whole nodes, so that 0.6, 0.2
+/// and 0.2 leave no node over. If NodeData::ids_are_original is false, the ids of the partition are used,
+/// and the split depends on the partition. Throws InputError, the same on every rank, for shares that are
+/// no shares or more than 1 together, and when too few nodes are left for a part.
 void draw_split(const Communicator& comm, NodeData& data, const DrawSplitOptions& options = {});
 
 }}  // namespace sar

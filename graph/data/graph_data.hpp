@@ -55,10 +55,10 @@ struct EdgeTypeData {
   [[nodiscard]] std::string canonical_name() const { return src_type + ":" + name + ":" + dst_type; }
 };
 
-/// The descriptions of all fields that have been read, dense and sparse, sorted by name. Local.
+/// Local. The descriptions of all fields that have been read, dense and sparse, sorted by name.
 [[nodiscard]] std::vector<DataField> fields_of(const NodeTypeData& nodes);
 
-/// The rows of this rank's edges by id. Local.
+/// Local. The rows of this rank's edges by id.
 class RowsById {
  public:
   explicit RowsById(Array<Index> ids);
@@ -93,10 +93,10 @@ struct GraphData {
   [[nodiscard]] std::string describe() const;
 };
 
-/// Throws InputError unless there is one type of nodes and one of edges. Local.
+/// Local. Throws InputError unless there is one type of nodes and one of edges.
 void require_one_type(const std::string& name, std::size_t node_types, std::size_t edge_types);
 
-/// Throws InputError for a graph without nodes or with fewer nodes than ranks. Local.
+/// Local. Throws InputError for a graph without nodes or with fewer nodes than ranks.
 void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks);
 
 }}  // namespace sar

@@ -21,15 +21,15 @@ class GraphSource : NonCopyable {
  public:
   virtual ~GraphSource() = default;
 
-  /// The name for messages and for a partition: "cora". Local.
+  /// Local. The name for messages and for a partition: "cora".
   [[nodiscard]] const std::string& name() const noexcept { return types_.name; }
-  /// What was found, in a few words: "OGB folder ogbn-arxiv: 169343 nodes, ...". Local.
+  /// Local. What was found, in a few words: "OGB folder ogbn-arxiv: 169343 nodes, ...".
   [[nodiscard]] virtual std::string description() const { return kind_ + name() + ": " + types_.describe(); }
-  /// What was understood of a file that does not say it itself, such as the meaning of its columns: a line
-  /// each, for people. Doubts begin with "WARNING: ". Local.
+  /// Local. What was understood of a file that does not say it itself, such as the meaning of its columns:
+  /// a line each, for people. Doubts begin with "WARNING: ".
   [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
-  /// The types of the whole graph, with their sizes and fields, known once the source is open. Books are even
-  /// slices of the nodes. (A source may have to read its edges for that, and may keep them.) Local.
+  /// Local. The types of the whole graph, with their sizes and fields, known once the source is open. Books
+  /// are even slices of the nodes. (A source may have to read its edges for that, and may keep them.)
   [[nodiscard]] const GraphData& types() const noexcept { return types_; }
   [[nodiscard]] Index num_nodes() const { return types_.num_nodes(); }
   [[nodiscard]] Index num_edges() const { return types_.num_edges(); }
@@ -47,14 +47,14 @@ class GraphSource : NonCopyable {
   /// The lists of pairs of a split for link prediction: of training, validation and test, in original ids; or
   /// none. Called once.
   [[nodiscard]] virtual std::vector<ListedPairs> read_listed_pairs() { return {}; }
-  /// Whether there are some. Local.
+  /// Local. Whether there are some.
   [[nodiscard]] virtual bool has_listed_pairs() const { return false; }
 
   /// When nodes have names: writes them to directory/node_keys.txt, the name of node v in line v, counted
   /// from 0. The directory exists.
   virtual void write_node_keys(const std::string& /*directory*/) const {}
 
-  /// The beginning of a message about a field: its file, if it has one of its own. Local.
+  /// Local. The beginning of a message about a field: its file, if it has one of its own.
   [[nodiscard]] virtual std::string place_of(const std::string& field) const { return name() + ": " + field; }
 
   [[nodiscard]] const Communicator& comm() const noexcept { return comm_; }
@@ -65,13 +65,13 @@ class GraphSource : NonCopyable {
       : comm_(std::move(comm)), kind_(kind.empty() ? "" : kind + " ") {
     types_.name = std::move(name);
   }
-  /// The book of a type of so many nodes. Local.
+  /// Local. The book of a type of so many nodes.
   [[nodiscard]] PartitionBook slices_of(Index num_nodes) const {
     return PartitionBook::even(num_nodes, comm_.size());
   }
 
-  /// Throws InputError, beginning with `place`, if a type without data has implausibly many nodes, before
-  /// memory is allocated for them. Local.
+  /// Local. Throws InputError, beginning with `place`, if a type without data has implausibly many nodes,
+  /// before memory is allocated for them.
   void require_plausible_sizes(const std::string& place) const;
 
   GraphData types_;  ///< the types are set by the constructors of derived classes
@@ -81,7 +81,7 @@ class GraphSource : NonCopyable {
   std::string kind_;
 };
 
-/// The name of a graph in a directory or file: the last part of its path. Local.
+/// Local. The name of a graph in a directory or file: the last part of its path.
 std::string last_part_of(const std::string& path);
 
 }}  // namespace sar

@@ -21,8 +21,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// This rank's share of the edges of each type of the source, without data. Ids are original ids;
-/// original_ids is empty. An edge is on any rank. Collective.
+/// Collective. This rank's share of the edges of each type of the source, without data. Ids are original
+/// ids; original_ids is empty. An edge is on any rank.
 GraphData read_edges(GraphSource& source);
 
 /// Adds reverse edges and self loops, numbered after all others; new edges are on the rank of the old edge or
@@ -30,26 +30,26 @@ GraphData read_edges(GraphSource& source);
 /// type rev_NAME with the same ids. Collective; throws InputError when there is a type of this name.
 void add_edges(const Communicator& comm, const DatasetOptions& options, GraphData& graph);
 
-/// Replaces original ids by global ids; the parts of a rank are PartitionBook::even(parts, ranks). Returns
-/// the books of the parts, by node type. Collective.
+/// Collective. Replaces original ids by global ids; the parts of a rank are PartitionBook::even(parts,
+/// ranks). Returns the books of the parts, by node type.
 std::vector<PartitionBook> number_nodes(const Communicator& comm, std::vector<NodePartition> partitions,
                                         GraphData& graph);
 
-/// Sends the edges, with their weights if there are any, to the owners of their destinations. Collective.
+/// Collective. Sends the edges, with their weights if there are any, to the owners of their destinations.
 void send_edges(const Communicator& comm, GraphData& graph);
 
-/// Drops what remaining_self_loops and drop_duplicates do not keep, and counts the edges. Each rank has all
-/// in-edges of its nodes. Collective.
+/// Collective. Drops what remaining_self_loops and drop_duplicates do not keep, and counts the edges. Each
+/// rank has all in-edges of its nodes.
 void drop_edges(const Communicator& comm, const DatasetOptions& options, GraphData& graph);
 
-/// Sorts the edges by destination, source and id. Local.
+/// Local. Sorts the edges by destination, source and id.
 void sort_edges(const Communicator& comm, GraphData& graph);
 
-/// The first number of each type of nodes in the homogeneous form, and the number of all nodes. Local.
+/// Local. The first number of each type of nodes in the homogeneous form, and the number of all nodes.
 std::vector<Index> first_of_types(const GraphData& graph);
 
-/// The ends of the edges of all types in the homogeneous form: the graph's own edges if it has one type,
-/// otherwise `all`, which is filled. Local.
+/// Local. The ends of the edges of all types in the homogeneous form: the graph's own edges if it has one
+/// type, otherwise `all`, which is filled.
 const EdgeList& homogeneous_edges(const GraphData& graph, EdgeList& all);
 
 }}  // namespace sar

@@ -25,20 +25,20 @@ namespace sar { inline namespace SAR_PRECISION {
 /// values that are not finite and labels below -1.
 NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options = {});
 
-/// The reverse: the fields "features", "labels", the three masks, and "weight" of the edges if there are
-/// weights. Local.
+/// Local. The reverse: the fields "features", "labels", the three masks, and "weight" of the edges if there
+/// are weights.
 GraphData to_graph_data(NodeData data);
 
-/// Features, labels and masks of this rank's nodes of one type, from the fields that to_node_data names; a
-/// type without features gets features of no columns. A field that options.fields names is used where it is
-/// one of this type. There are no edges. Collective. Throws InputError, the
-/// same on every rank, for an unknown type and values as to_node_data.
+/// Collective. Features, labels and masks of this rank's nodes of one type, from the fields that
+/// to_node_data names; a type without features gets features of no columns. A field that options.fields
+/// names is used where it is one of this type. There are no edges. Throws InputError, the same on every
+/// rank, for an unknown type and values as to_node_data.
 NodeData node_data_of(const Communicator& comm, const GraphData& graph, const std::string& type,
                       const DatasetOptions& options = {});
 
-/// The node_data_of the category: the type of nodes that is trained on. Collective. Throws InputError, the
-/// same on every rank, when no type has a field that options.fields names, when another type has the masks or
-/// labels, and `for_training` when no training node has a label.
+/// Collective. The node_data_of the category: the type of nodes that is trained on. Throws InputError, the
+/// same on every rank, when no type has a field that options.fields names, when another type has the masks
+/// or labels, and `for_training` when no training node has a label.
 NodeData category_data(const Communicator& comm, const GraphData& graph, const std::string& category,
                        const DatasetOptions& options = {}, bool for_training = true);
 

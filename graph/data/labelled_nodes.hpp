@@ -11,8 +11,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns the global ids of this rank's nodes that one of the masks has and that have a label: seeds of
-/// mini-batches. Local.
+/// Local. Returns the global ids of this rank's nodes that one of the masks has and that have a label:
+/// seeds of mini-batches.
 Array<Index> labelled_nodes(const NodeData& data, const Communicator& comm,
                             std::initializer_list<std::span<const std::uint8_t>> masks);
 
@@ -23,10 +23,10 @@ struct MaskCounts {
   Index first_unlabelled = -1;  ///< the smallest original id of them; -1: there are none
 };
 
-/// Throws ShapeError, the same on every rank, for a mask of another length than the labels. Collective.
+/// Collective. Throws ShapeError, the same on every rank, for a mask of another length than the labels.
 MaskCounts count_mask(const NodeData& data, const Communicator& comm, std::span<const std::uint8_t> mask);
 
-/// Throws InputError, the same on every rank, when no training node of any rank has a label. Collective.
+/// Collective. Throws InputError, the same on every rank, when no training node of any rank has a label.
 /// The messages begin with `place`, by default with the name of the data.
 void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place = {});
 

@@ -22,7 +22,7 @@ struct NodeColumns {
   /// Reads rows of this rank's nodes, dense rows also of a sparse field. Every rank calls it equally often,
   /// so that it may be collective.
   FunctionRef<DataArray(const std::string& field, std::span<const Index> rows)> read;
-  /// Returns a field that is sparse already. Local.
+  /// Local. Returns a field that is sparse already.
   FunctionRef<const SparseArray&(const std::string& field)> read_sparse;
   FunctionRef<std::string(const std::string& field)> place_of;  ///< the beginning of messages
 };
@@ -38,20 +38,20 @@ inline const SparseArray& no_sparse_column(const std::string& field) {
 void read_node_columns(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                        NodeData& data);
 
-/// Returns the field to use for `key`: the field names[key], or else the first existing field among the
-/// default names, or nullptr if there is none. Throws InputError, beginning with `place`, if names[key] does
-/// not exist. Local.
+/// Local. Returns the field to use for `key`: the field names[key], or else the first existing field among
+/// the default names, or nullptr if there is none. Throws InputError, beginning with `place`, if names[key]
+/// does not exist.
 const DataField* find_field(const std::vector<DataField>& fields,
                             const std::map<std::string, std::string>& names, const std::string& key,
                             std::initializer_list<const char*> usual, const std::string& place);
 
-/// The name of the field of edge weights; empty when there is none. A field that `options` name as labels,
-/// type or split of the edges is none, unless they name it as the weight, too. Throws InputError, beginning
-/// with `place`, when `options` name one that does not exist. Local.
+/// Local. The name of the field of edge weights; empty when there is none. A field that `options` name as
+/// labels, type or split of the edges is none, unless they name it as the weight, too. Throws InputError,
+/// beginning with `place`, when `options` name one that does not exist.
 std::string weight_field(const std::vector<DataField>& edge_fields, const DatasetOptions& options,
                          const std::string& place);
 
-/// The one number of each row. Throws InputError, beginning with `place`, for rows of other shapes. Local.
+/// Local. The one number of each row. Throws InputError, beginning with `place`, for rows of other shapes.
 template <class T>
 Array<T> to_numbers(const DataArray& column, const std::string& place) {
   require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
@@ -61,7 +61,7 @@ Array<T> to_numbers(const DataArray& column, const std::string& place) {
   return values;
 }
 
-/// Edge weights, which must be finite numbers, and exact where they are integers. `ids` names the edges in
-/// messages. Local.
+/// Local. Edge weights, which must be finite numbers, and exact where they are integers. `ids` names the
+/// edges in messages.
 Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place);
 }}  // namespace sar

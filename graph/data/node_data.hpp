@@ -67,10 +67,10 @@ struct NodeData {
   }
 };
 
-/// A homogeneous graph as NodeData without features, labels and masks: takes its ids and edges. Local.
+/// Local. A homogeneous graph as NodeData without features, labels and masks: takes its ids and edges.
 NodeData without_columns(GraphData& graph);
 
-/// The graph of a loaded or generated dataset. Takes data.edges, which is empty afterwards. Collective.
+/// Collective. The graph of a loaded or generated dataset. Takes data.edges, which is empty afterwards.
 GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
                                        const GraphOptions& options = {});
 

@@ -21,22 +21,22 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns how many splits the masks of these nodes have; 0: there are no masks. `names` as
-/// DatasetOptions::fields. Local.
+/// Local. Returns how many splits the masks of these nodes have; 0: there are no masks. `names` as
+/// DatasetOptions::fields.
 Index num_splits(const NodeTypeData& nodes, const std::map<std::string, std::string>& names = {});
-/// The same of the nodes of a source of one type. Local.
+/// Local. The same of the nodes of a source of one type.
 Index num_splits(const GraphSource& source, const DatasetOptions& options = {});
 
-/// Makes the masks of a split those of the data. Throws InputError for a split that there is not. Local.
+/// Local. Makes the masks of a split those of the data. Throws InputError for a split that there is not.
 void choose_split(NodeData& data, Index split);
 
-/// Sets the masks of the data, of training, validation and test, which have rows of one number for all splits
-/// or of one for each; then chooses the split. `places` begin messages. Throws InputError for numbers other
-/// than 0 and 1, for different numbers of splits, and for a split that there is not. Local.
+/// Local. Sets the masks of the data, of training, validation and test, which have rows of one number for
+/// all splits or of one for each; then chooses the split. `places` begin messages. Throws InputError for
+/// numbers other than 0 and 1, for different numbers of splits, and for a split that there is not.
 void set_splits(NodeData& data, const std::array<DataArray, 3>& masks, Index split,
                 const std::array<std::string, 3>& places);
 
-/// Returns one split of a mask: 0 or 1 for each row. Throws as set_splits. Local.
+/// Local. Returns one split of a mask: 0 or 1 for each row. Throws as set_splits.
 Array<std::uint8_t> mask_of_split(const DataArray& mask, Index split, const std::string& place,
                                   std::span<const Index> ids = {});
 

@@ -7,9 +7,9 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Reads all fields of this rank's nodes and edges; those that choose_sparse_fields() marked as sparse rows.
-/// Reversed edges have the data of the edges that they reverse, and self loops those that
-/// PartitionGraphOptions names. Collective.
+/// Collective. Reads all fields of this rank's nodes and edges; those that choose_sparse_fields() marked as
+/// sparse rows. Reversed edges have the data of the edges that they reverse, and self loops those that
+/// PartitionGraphOptions names.
 void read_columns(GraphSource& source, const DatasetOptions& options, GraphData& graph);
 
 }}  // namespace sar

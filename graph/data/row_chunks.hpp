@@ -10,9 +10,9 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Calls take(rows, first) for the rows first, first + 1, ... of this rank's even share of `num_rows`, in
-/// chunks of about 16 MiB of the field. Every rank makes equally many calls, some of them without rows, so
-/// that take() may communicate. Local.
+/// Local. Calls take(rows, first) for the rows first, first + 1, ... of this rank's even share of
+/// `num_rows`, in chunks of about 16 MiB of the field. Every rank makes equally many calls, some of them
+/// without rows, so that take() may communicate.
 template <class Take>
 void for_each_chunk(const Communicator& comm, const DataField& field, Index num_rows, const Take& take) {
   const PartitionBook shares = PartitionBook::even(num_rows, comm.size());

@@ -17,19 +17,19 @@ namespace sar { inline namespace SAR_PRECISION {
 /// often, so that it may be collective.
 using ReadRows = FunctionRef<DataArray(std::span<const Index> rows)>;
 
-/// Returns whether a field with one row for each node becomes sparse: `automatic` if a row has at least 64
-/// columns and at most an eighth of the values are not 0, in the rows of at most 4,096 nodes at even
-/// distances of ids. So the answer is the same for every number of ranks. `ids`: the ids of this rank's
-/// nodes, from 0 to num_nodes - 1. The field is not sparse yet. Collective.
+/// Collective. Returns whether a field with one row for each node becomes sparse: `automatic` if a row has
+/// at least 64 columns and at most an eighth of the values are not 0, in the rows of at most 4,096 nodes at
+/// even distances of ids. So the answer is the same for every number of ranks. `ids`: the ids of this
+/// rank's nodes, from 0 to num_nodes - 1. The field is not sparse yet.
 [[nodiscard]] bool is_sparse_field(const Communicator& comm, SparseFeatures sparse, const DataField& field,
                                    Index num_nodes, std::span<const Index> ids, ReadRows read);
 
-/// Reads all `count` rows of this rank in chunks of about 16 MiB and compresses each. `place` begins
-/// messages. Collective. Throws InputError as SparseArray.
+/// Collective. Reads all `count` rows of this rank in chunks of about 16 MiB and compresses each. `place`
+/// begins messages. Throws InputError as SparseArray.
 [[nodiscard]] SparseArray read_sparse(const Communicator& comm, const DataField& field, Index count,
                                       const std::string& place, ReadRows read);
 
-/// Marks the unread fields of `graph` that become sparse by the options (DataField::is_sparse). Collective.
+/// Collective. Marks the unread fields of `graph` that become sparse by the options (DataField::is_sparse).
 void choose_sparse_fields(GraphSource& source, const DatasetOptions& options, GraphData& graph);
 
 }}  // namespace sar

@@ -18,7 +18,7 @@ enum class CrossReduce {
   stack,  ///< [nodes, R, ...]
 };
 
-/// Reduces the results of R relations one at a time; only stack keeps all of them. Local.
+/// Local. Reduces the results of R relations one at a time; only stack keeps all of them.
 class CrossReducer {
  public:
   CrossReducer(CrossReduce op, std::size_t num_relations) : op_(op), num_relations_(num_relations) {}

@@ -19,11 +19,11 @@ struct EdgeType {
   [[nodiscard]] std::string canonical_name() const { return source + ":" + relation + ":" + destination; }
 };
 
-/// Returns the position in `types` of the type with this canonical name, or with this relation name if it is
-/// unique. Throws InputError that lists the available types. Local.
+/// Local. Returns the position in `types` of the type with this canonical name, or with this relation name
+/// if it is unique. Throws InputError that lists the available types.
 std::size_t find_edge_type(std::span<const EdgeType> types, std::string_view name);
 
-/// Returns the position of a node type. Throws InputError that lists the available types. Local.
+/// Local. Returns the position of a node type. Throws InputError that lists the available types.
 std::size_t find_node_type(std::span<const std::string> types, const std::string& type);
 
 /// Returns the quoted names for an error message: "'author', 'paper'".

@@ -45,10 +45,10 @@ class HeteroGraph {
     EdgeList edges;
   };
 
-  /// The types are the same on every rank, in the same order. Throws InputError on every rank if there are no
-  /// node types, if types are repeated, unnamed or different between ranks, if an end of a relation is not a
-  /// node type, if a book has another number of parts than ranks, and as GraphShardManager, with the edge
-  /// type at the start of the message. Collective.
+  /// Collective. The types are the same on every rank, in the same order. Throws InputError on every rank
+  /// if there are no node types, if types are repeated, unnamed or different between ranks, if an end of a
+  /// relation is not a node type, if a book has another number of parts than ranks, and as
+  /// GraphShardManager, with the edge type at the start of the message.
   HeteroGraph(const Communicator& comm, std::vector<NodeTypeSpec> nodes, std::vector<EdgeTypeSpec> edges,
               const GraphOptions& options = {});
 
@@ -57,7 +57,7 @@ class HeteroGraph {
   [[nodiscard]] const std::vector<std::string>& node_types() const noexcept;
   [[nodiscard]] const std::vector<EdgeType>& edge_types() const noexcept;
 
-  /// Returns the graph of an edge type. Throws InputError that lists the available types. Local.
+  /// Local. Returns the graph of an edge type. Throws InputError that lists the available types.
   [[nodiscard]] const GraphShardManager& operator[](const EdgeType& type) const;
   /// The same by canonical name, "author:writes:paper", or by relation name if it is unique.
   [[nodiscard]] const GraphShardManager& operator[](const std::string& type) const;
@@ -92,9 +92,9 @@ class HeteroGraph {
     NamedMessage message;
     NamedReduce reduce;
   };
-  /// Computes, for each node type that one of these relations reaches, the cross reduction over their results
-  /// in the order of edge_types(), as in DGL. Differentiable in all operands. Relations that read the same
-  /// source variable fetch its halo rows together, once, and send its gradients once.
+  /// Collective. Computes, for each node type that one of these relations reaches, the cross reduction over
+  /// their results in the order of edge_types(), as in DGL. Differentiable in all operands. Relations that
+  /// read the same source variable fetch its halo rows together, once, and send its gradients once.
   ///
   /// In mode rematerialize, the backward pass fetches the rows again where a gradient depends on their
   /// values, and recomputes one relation at a time, so that memory does not grow with the number of
@@ -102,7 +102,7 @@ class HeteroGraph {
   /// fetch one after the other, in stages.
   ///
   /// Throws as update_all, InputError for an unknown edge type, ShapeError if relations into one node type
-  /// have results of different shapes. Collective.
+  /// have results of different shapes.
   [[nodiscard]] Rows multi_update_all(const std::map<EdgeType, MessageReduce>& messages,
                                       CrossReduce cross_reduce) const;
   /// The same with frames: reads fields of ndata and edata and writes the field reduce.out of the
@@ -122,10 +122,10 @@ class HeteroGraph {
     /// again.
     bool keeps_rows = true;
   };
-  /// For implementing operations: runs calls of relations whose sources are all of one type, with rows x
-  /// [local sources, ...], and passes each result to `take`. Halo rows of x are fetched as in
+  /// Collective. For implementing operations: runs calls of relations whose sources are all of one type,
+  /// with rows x [local sources, ...], and passes each result to `take`. Halo rows of x are fetched as in
   /// multi_update_all. Throws InputError if sources are of several types or calls differ between ranks,
-  /// ShapeError unless x has one row per local source. Collective.
+  /// ShapeError unless x has one row per local source.
   void call(const Variable& x, std::span<const RelationCall> calls,
             FunctionRef<void(std::size_t call, Variable result)> take) const;
 
@@ -141,8 +141,8 @@ class HeteroGraph {
     PartitionBook src_book, dst_book;
     std::shared_ptr<const Array<Index>> ids;  ///< original ids within the type of this rank's sources
   };
-  /// For implementing blocks: `relations` are the graphs of the edge types; relations from the same node type
-  /// share their halo. Collective.
+  /// Collective. For implementing blocks: `relations` are the graphs of the edge types; relations from the
+  /// same node type share their halo.
   HeteroGraph(const Communicator& comm, std::vector<BlockNodes> nodes, std::vector<EdgeType> edge_types,
               const std::vector<std::shared_ptr<const ShardedGraph>>& relations, const GraphOptions& options);
 

@@ -32,12 +32,12 @@ struct HomogeneousForm {
   /// [edge types + 1]: the id of an edge of type t is first_edge_id[t] plus its id within the type.
   std::vector<Index> first_edge_id;
 
-  /// Concatenates the rows of all types, [local nodes of the type, ...] with equal widths, in the order of
-  /// types. Differentiable; keeps nothing. Throws InputError for a missing or unknown node type, ShapeError
-  /// if numbers of rows do not match. Local.
+  /// Local. Concatenates the rows of all types, [local nodes of the type, ...] with equal widths, in the
+  /// order of types. Differentiable; keeps nothing. Throws InputError for a missing or unknown node type,
+  /// ShapeError if numbers of rows do not match.
   [[nodiscard]] Variable concat(const std::map<std::string, Variable>& rows) const;
-  /// Returns the rows of one type as a view of `rows`. Differentiable. Throws InputError for an unknown type,
-  /// ShapeError unless `rows` has one row per local node. Local.
+  /// Local. Returns the rows of one type as a view of `rows`. Differentiable. Throws InputError for an
+  /// unknown type, ShapeError unless `rows` has one row per local node.
   [[nodiscard]] Variable rows_of(const Variable& rows, const std::string& node_type) const;
   /// Returns the node type of each local row, as an index.
   [[nodiscard]] Array<Index> ntypes() const;

@@ -20,8 +20,8 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Everything in the options of a graph.
 void add_arguments(CollectiveCall& call, const GraphOptions& options);
 
-/// Runs body() in Communicator::agree and returns its result, after comparing the CollectiveCall that
-/// describe() returns between all ranks. Exceptions of both are thrown on all ranks. Collective.
+/// Collective. Runs body() in Communicator::agree and returns its result, after comparing the
+/// CollectiveCall that describe() returns between all ranks. Exceptions of both are thrown on all ranks.
 template <class Describe, class Body>
 auto collective(const Communicator& comm, const Describe& describe, const Body& body,
                 const char* caller = __builtin_FUNCTION()) {

@@ -30,23 +30,24 @@ struct SumFactors {
   std::optional<DegreeFactor> dst;          ///< of in-degrees
 };
 
-/// out[v] = base[v] + c_v sum over the in-edges (u, v) of  w_uv c_u x_u: [local destinations, ...]
+/// Collective. out[v] = base[v] + c_v sum over the in-edges (u, v) of  w_uv c_u x_u: [local destinations,
+/// ...]
 ///
 /// for x [local sources, ...] and optional edge weights w [local edges]; the base is optional, too.
-/// Differentiable in x, w and base. Communication and errors as GraphShardManager::update_all; the first call
-/// with a factor of the sources fetches one number per halo row. If w requires a gradient or has more than
-/// one number per edge, the factors are applied in separate passes. Collective.
+/// Differentiable in x, w and base. Communication and errors as GraphShardManager::update_all; the first
+/// call with a factor of the sources fetches one number per halo row. If w requires a gradient or has more
+/// than one number per edge, the factors are applied in separate passes.
 [[nodiscard]] Variable scaled_sum(const GraphShardManager& graph, Variable x, const Variable& edge_weight,
                                   const SumFactors& factors, Variable base = {});
-/// Starts the same; finish(base) computes. Collective.
+/// Collective. Starts the same; finish(base) computes.
 [[nodiscard]] StartedSum start_scaled_sum(const GraphShardManager& graph, Variable x,
                                           const Variable& edge_weight, const SumFactors& factors);
 
-/// Returns the factor of each local row, [local sources] or [local destinations]. Cached by the graph if it
-/// has at least as many edges as rows, and otherwise computed in each call to save memory. Local.
+/// Local. Returns the factor of each local row, [local sources] or [local destinations]. Cached by the
+/// graph if it has at least as many edges as rows, and otherwise computed in each call to save memory.
 [[nodiscard]] Tensor degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor);
 
-/// The same for the halo rows: [halo rows]. Collective.
+/// Collective. The same for the halo rows: [halo rows].
 [[nodiscard]] Tensor halo_degree_factors(const GraphShardManager& graph, NodeDegree degree,
                                          DegreeFactor factor);
 

@@ -47,14 +47,14 @@ class Driver {
 
   [[nodiscard]] const GraphTopology& graph() const noexcept { return *graph_->topology; }
 
-  /// Both halves of a ForwardPass. Collective.
+  /// Collective. Both halves of a ForwardPass.
   void forward(const Tensor& src, ShardKernel& kernel) const;
-  /// Both halves of a BackwardPass. Collective.
+  /// Collective. Both halves of a BackwardPass.
   void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
                 const GradientPtr& gradient) const;
-  /// The same with a tensor of shape `src_shape` for the gradient; null if no rank requires it. It is added
-  /// to if `accumulate` and overwritten otherwise. `op` combines the gradients of one source; an op other
-  /// than sum needs `accumulate`. Collective.
+  /// Collective. The same with a tensor of shape `src_shape` for the gradient; null if no rank requires it.
+  /// It is added to if `accumulate` and overwritten otherwise. `op` combines the gradients of one source;
+  /// an op other than sum needs `accumulate`.
   void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                 bool accumulate, ReduceOp op = ReduceOp::sum) const;
 
@@ -72,14 +72,14 @@ class Driver {
 
 class ForwardPass : NonCopyable {
  public:
-  /// Starts to fetch the halo rows of `src` [local sources, ...]. If src is undefined on all ranks, no rows
-  /// are exchanged, and each shard is one stage without rows. Collective.
+  /// Collective. Starts to fetch the halo rows of `src` [local sources, ...]. If src is undefined on all
+  /// ranks, no rows are exchanged, and each shard is one stage without rows.
   ForwardPass(const Driver& driver, const Tensor& src);
-  /// Calls kernel.accumulate() for all stages. Collective.
+  /// Collective. Calls kernel.accumulate() for all stages.
   void finish(ShardKernel& kernel);
-  /// Takes part in the exchange without computing. Collective.
+  /// Collective. Takes part in the exchange without computing.
   void discard();
-  /// Whether rows are fetched. Local.
+  /// Local. Whether rows are fetched.
   [[nodiscard]] bool in_flight() const noexcept { return rows_->in_flight(); }
 
  private:
@@ -90,17 +90,17 @@ class ForwardPass : NonCopyable {
 
 class BackwardPass : NonCopyable {
  public:
-  /// Calls kernel.backward() for all stages and sends the gradients of halo rows. `src`: as in the forward
-  /// pass, if the kernel needs its values. `src_shape`: the shape of src. Adds this rank's gradients of its
-  /// own sources to `gradient` (null: not required). Collective.
+  /// Collective. Calls kernel.backward() for all stages and sends the gradients of halo rows. `src`: as in
+  /// the forward pass, if the kernel needs its values. `src_shape`: the shape of src. Adds this rank's
+  /// gradients of its own sources to `gradient` (null: not required).
   void start(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
              const GradientPtr& gradient);
-  /// Adds the gradients from other ranks to the same `gradient`, to which others may have added meanwhile.
-  /// Collective.
+  /// Collective. Adds the gradients from other ranks to the same `gradient`, to which others may have added
+  /// meanwhile.
   void finish(const GradientPtr& gradient);
-  /// Whether start() has begun an exchange. Local.
+  /// Local. Whether start() has begun an exchange.
   [[nodiscard]] bool in_flight() const noexcept { return in_flight_; }
-  /// Gives the exchange up because of the exception being handled, which finish() throws. Local.
+  /// Local. Gives the exchange up because of the exception being handled, which finish() throws.
   void fail() noexcept;
 
  private:

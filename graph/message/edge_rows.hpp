@@ -7,11 +7,12 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// The part of data given per edge id that belongs to this rank's edges: [local edges, ...] in edge order, as
-/// GraphShardManager::local_edge_rows, but no rank has the rows of all edges. Rank p has those of the ids
-/// that `ids` gives it as `mine`, [ids.num_nodes(p), ...]. A rank asks for about 4 MiB of rows at a time.
-/// Collective. Throws ShapeError when `mine` has not the rows that `ids` says or the ranks' rows differ in
-/// width, and InputError when an edge id has no row or the graph has dropped its ids; the same on every rank.
+/// Collective. The part of data given per edge id that belongs to this rank's edges: [local edges, ...] in
+/// edge order, as GraphShardManager::local_edge_rows, but no rank has the rows of all edges. Rank p has
+/// those of the ids that `ids` gives it as `mine`, [ids.num_nodes(p), ...]. A rank asks for about 4 MiB of
+/// rows at a time. Throws ShapeError when `mine` has not the rows that `ids` says or the ranks' rows differ
+/// in width, and InputError when an edge id has no row or the graph has dropped its ids; the same on every
+/// rank.
 Tensor fetch_edge_rows(const GraphShardManager& graph, const PartitionBook& ids, const Tensor& mine);
 
 }}  // namespace sar

@@ -29,9 +29,9 @@ class EdgeTypes {
 
   [[nodiscard]] Index size() const noexcept { return types_ == nullptr ? ids_.size() : std::ssize(*types_); }
 
-  /// For authors of operations: numbers() of these can be used. Throws ShapeError unless there is a type for
-  /// each of `num_edges`, InputError for one that is not in [0, num_types): "RelGraphConv got the edge type
-  /// 7, there are 6". Local.
+  /// Local. For authors of operations: numbers() of these can be used. Throws ShapeError unless there is a
+  /// type for each of `num_edges`, InputError for one that is not in [0, num_types): "RelGraphConv got the
+  /// edge type 7, there are 6".
   [[nodiscard]] EdgeTypes checked(Index num_edges, Index num_types, const char* operation) const;
   /// Of types that are not a list of Index.
   [[nodiscard]] const Array<std::uint16_t>& numbers() const noexcept { return *types_; }

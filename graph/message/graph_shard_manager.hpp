@@ -35,32 +35,33 @@ struct ShardedGraph;
 /// A cheap handle to an immutable graph and its frames. Copies share both; the options belong to the handle.
 class GraphShardManager {
  public:
-  /// `edges`: the in-edges of the destinations of this rank, in any order; parallel edges are allowed. For a
-  /// homogeneous graph, pass the same book twice. If `is_block`, the destinations of a rank are the first of
-  /// its sources, as in DGL's blocks and in every homogeneous graph. `src_ids`, `dst_ids`: original ids of
-  /// this rank's nodes, which key random draws; empty: the global ids. Throws InputError on every rank if an
-  /// end of an edge does not exist or a destination belongs to another rank. Collective.
+  /// Collective. `edges`: the in-edges of the destinations of this rank, in any order; parallel edges are
+  /// allowed. For a homogeneous graph, pass the same book twice. If `is_block`, the destinations of a rank
+  /// are the first of its sources, as in DGL's blocks and in every homogeneous graph. `src_ids`, `dst_ids`:
+  /// original ids of this rank's nodes, which key random draws; empty: the global ids. Throws InputError on
+  /// every rank if an end of an edge does not exist or a destination belongs to another rank.
   GraphShardManager(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
                     EdgeList edges, bool is_block, const GraphOptions& options = {},
                     Array<Index> src_ids = {}, Array<Index> dst_ids = {});
-  /// Computes a message per edge and reduces the messages at each destination: [local destinations, ...]
+  /// Collective. Computes a message per edge and reduces the messages at each destination: [local
+  /// destinations, ...]
   ///
   ///     out[v] = base[v] + reduce over the in-edges of v of the message
   ///
   /// `base`, of the same shape, is optional; a sum or mean reuses its memory if no other handle refers to
   /// it. Differentiable in all operands and in base. Messages are not stored.
   ///
-  /// Communication: if the message reads u, the forward pass fetches the halo rows of u once. If u requires a
-  /// gradient, the backward pass pushes it once. In mode rematerialize, the backward pass also fetches the
-  /// rows again if a gradient depends on the values of u. Collective.
+  /// Communication: if the message reads u, the forward pass fetches the halo rows of u once. If u requires
+  /// a gradient, the backward pass pushes it once. In mode rematerialize, the backward pass also fetches
+  /// the rows again if a gradient depends on the values of u.
   ///
   /// Throws the same exception on every rank, before rows are sent: ShapeError if the number of rows does not
   /// match the graph or operands do not broadcast, InputError if message, widths, required gradients or
   /// options differ between ranks.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, Variable base = {}) const;
-  /// Starts the same and returns while the halo rows are in flight: finish() of the result computes. What
-  /// runs in between, such as the self term of a layer, overlaps with communication, forward and backward.
-  /// Collective.
+  /// Collective. Starts the same and returns while the halo rows are in flight: finish() of the result
+  /// computes. What runs in between, such as the self term of a layer, overlaps with communication, forward
+  /// and backward.
   [[nodiscard]] StartedSum start_update_all(const Message& message, Reduce reduce) const;
   /// The same with a user-defined message: any differentiable function of a chunk of at most
   /// options().edge_block edges. Memory does not depend on the number of edges. Captured variables, such as
@@ -76,8 +77,8 @@ class GraphShardManager {
   /// The same with a user-defined message; writes the field reduce.out of dstdata.
   void update_all(const MessageFunction& message, const NamedReduce& reduce) const;
 
-  /// The message of every in-edge of this rank's destinations: [local edges, ...], in edge order.
-  /// Communication, errors and gradients as update_all. Collective.
+  /// Collective. The message of every in-edge of this rank's destinations: [local edges, ...], in edge
+  /// order. Communication, errors and gradients as update_all.
   [[nodiscard]] Variable apply_edges(const Message& message) const;
   [[nodiscard]] Variable apply_edges(const MessageFunction& message) const;
   /// Writes the field message.message of edata.
@@ -93,9 +94,9 @@ class GraphShardManager {
   [[nodiscard]] Frame& ndata() const;
   /// While it lives, changes of the frames are undone at its end: auto scope = graph.local_scope();
   [[nodiscard]] LocalScope local_scope() const;
-  /// The part of data given per edge id, [edges of the whole graph, ...] on every rank, that belongs to this
-  /// rank's edges: [local edges, ...] in edge order. Collective. Throws ShapeError, the same on every rank,
-  /// when an edge id has no row.
+  /// Collective. The part of data given per edge id, [edges of the whole graph, ...] on every rank, that
+  /// belongs to this rank's edges: [local edges, ...] in edge order. Throws ShapeError, the same on every
+  /// rank, when an edge id has no row.
   [[nodiscard]] Tensor local_edge_rows(const Tensor& by_edge_id) const;
 
   [[nodiscard]] const Communicator& comm() const noexcept;
@@ -140,7 +141,7 @@ class GraphShardManager {
   /// EdgeList::weight in edge order [local edges]; undefined when no rank's edges have weights.
   [[nodiscard]] const Tensor& edge_weight() const noexcept;
 
-  /// Returns a handle in mode one_shot: all halo rows are fetched in one stage. Local.
+  /// Local. Returns a handle in mode one_shot: all halo rows are fetched in one stage.
   [[nodiscard]] GraphShardManager get_full_partition_graph() const;
 
   /// For authors of operations: the graph behind this handle, for driver.hpp.

@@ -13,10 +13,10 @@ class HeldRows {
  public:
   HeldRows(const GraphShardManager& graph, const Variable& x);
 
-  /// The rows, by one fetch; the same ones in each call. Collective.
+  /// Collective. The rows, by one fetch; the same ones in each call.
   [[nodiscard]] Tensor fetch() const;
-  /// Adds the gradient of such rows to that of x: those of halo rows go to their owners by one push.
-  /// Collective.
+  /// Collective. Adds the gradient of such rows to that of x: those of halo rows go to their owners by one
+  /// push.
   void push(const Tensor& gradient) const;
 
  private:
@@ -25,8 +25,8 @@ class HeldRows {
   GradientPtr gradient_;
 };
 
-/// Whether a gradient of the message depends on the values of its source rows, which a record then keeps.
-/// Local.
+/// Local. Whether a gradient of the message depends on the values of its source rows, which a record then
+/// keeps.
 [[nodiscard]] bool keeps_source_rows(const Message& message);
 
 }}  // namespace sar

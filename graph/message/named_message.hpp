@@ -5,7 +5,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// The message with the fields as operands. Throws InputError for fields that do not exist. Local.
+/// Local. The message with the fields as operands. Throws InputError for fields that do not exist.
 Message resolve(const GraphShardManager& graph, const NamedMessage& named);
 
 }}  // namespace sar

@@ -17,8 +17,8 @@ class SplitBackward {
   /// Records the second half. `gradient`: of the source rows; null if it is not required.
   SplitBackward(const Communicator& comm, GradientPtr gradient);
 
-  /// The first half, in the record of the result: `start` calls BackwardPass::start(). Failures of both
-  /// halves are thrown on all ranks. Collective.
+  /// Collective. The first half, in the record of the result: `start` calls BackwardPass::start(). Failures
+  /// of both halves are thrown on all ranks.
   void run(FunctionRef<void(BackwardPass& pass)> start) const;
 
  private:

@@ -38,7 +38,7 @@ class StartedSum {
     /// Whether an exchange of rows has begun.
     [[nodiscard]] virtual bool in_flight() const = 0;
   };
-  /// Compares `call()` between all ranks, then makes the operation. Collective.
+  /// Collective. Compares `call()` between all ranks, then makes the operation.
   template <class Call, class Make>
   StartedSum(const Communicator& comm, const Call& call, const Make& make,
              const char* caller = __builtin_FUNCTION())
@@ -57,9 +57,9 @@ class StartedSum {
   /// drops it, it gives the exchange up: peers that finish the sum throw.
   ~StartedSum();
 
-  /// Returns the sum, plus `base` if it is defined: [local destinations, ...]. The result reuses the memory
-  /// of base if no other handle refers to it. Throws the same on all ranks: ShapeError if base has another
-  /// shape than the result, InputError in a second call. Collective.
+  /// Collective. Returns the sum, plus `base` if it is defined: [local destinations, ...]. The result
+  /// reuses the memory of base if no other handle refers to it. Throws the same on all ranks: ShapeError if
+  /// base has another shape than the result, InputError in a second call.
   [[nodiscard]] Variable finish(Variable base = {});
 
  private:

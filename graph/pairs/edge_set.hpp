@@ -16,9 +16,9 @@ namespace sar { inline namespace SAR_PRECISION {
 /// A rank stores the ends of the edges into its nodes, 16 bytes per edge. Copies share nothing.
 class EdgeSet {
  public:
-  /// `edges`: the in-edges of this rank's destinations, in any order; `dst_book`: the owners of the
-  /// destinations. Collective. Throws the same exception on every rank: InputError for a destination that the
-  /// rank does not own or a book with another number of ranks, ShapeError if lengths differ.
+  /// Collective. `edges`: the in-edges of this rank's destinations, in any order; `dst_book`: the owners of
+  /// the destinations. Throws the same exception on every rank: InputError for a destination that the rank
+  /// does not own or a book with another number of ranks, ShapeError if lengths differ.
   EdgeSet(const Communicator& comm, const PartitionBook& dst_book, const EdgeList& edges);
 
   /// Returns, for each pair of global ids, 1 if it is an edge and 0 otherwise. Pairs may repeat. Collective:

@@ -36,8 +36,8 @@ struct RelationEnds {
   Index src_begin, src_end, dst_begin, dst_end;
 };
 
-/// Returns the candidates of each edge type of a graph, in its homogeneous form: all nodes of the types at
-/// its ends. Local.
+/// Local. Returns the candidates of each edge type of a graph, in its homogeneous form: all nodes of the
+/// types at its ends.
 [[nodiscard]] std::vector<RelationEnds> relation_ends(const HeteroGraph& graph);
 /// The same for given types; the nodes of type t are first[t], ..., first[t + 1] - 1.
 [[nodiscard]] std::vector<RelationEnds> relation_ends(std::span<const std::string> node_types,
@@ -54,29 +54,28 @@ struct RelationEnds {
 /// ready for NodePairs. A node may be drawn repeatedly and, without exclude_edges, an edge may be drawn.
 class NegativeSampler {
  public:
-  /// Original ids may be any ids from 0 on, distinct among the sources and among the destinations. Options
-  /// are the same on every rank. Throws InputError on every rank for k below 1, for a duplicate original id
-  /// and for candidates of another graph. Collective.
+  /// Collective. Original ids may be any ids from 0 on, distinct among the sources and among the
+  /// destinations. Options are the same on every rank. Throws InputError on every rank for k below 1, for a
+  /// duplicate original id and for candidates of another graph.
   explicit NegativeSampler(const GraphShardManager& graph, const NegativeOptions& options = {});
 
-  /// Pairs each edge's source with k destinations drawn uniformly from all (DGL's PerSourceUniform), or from
-  /// the candidates; if the candidates go two ways, from those of the way that has the source. `src`: global
-  /// ids of the edges' sources; `edge_ids`: original ids of the edges. Any rank may pass any edges.
-  /// Throws the same exception on every rank: ShapeError if lengths differ, InputError if 100 draws for a
-  /// pair are excluded. Collective.
+  /// Collective. Pairs each edge's source with k destinations drawn uniformly from all (DGL's
+  /// PerSourceUniform), or from the candidates; if the candidates go two ways, from those of the way that
+  /// has the source. `src`: global ids of the edges' sources; `edge_ids`: original ids of the edges. Any
+  /// rank may pass any edges. Throws the same exception on every rank: ShapeError if lengths differ,
+  /// InputError if 100 draws for a pair are excluded.
   [[nodiscard]] NodePairList per_source(std::span<const Index> src, std::span<const Index> edge_ids,
                                         std::uint64_t epoch) const;
-  /// Draws both ends uniformly from all nodes (DGL's GlobalUniform, which also excludes self loops and edges
-  /// of the graph), or from the candidates; if they go two ways, each as often as edges do. Throws as
-  /// per_source. Collective.
+  /// Collective. Draws both ends uniformly from all nodes (DGL's GlobalUniform, which also excludes self
+  /// loops and edges of the graph), or from the candidates; if they go two ways, each as often as edges do.
+  /// Throws as per_source.
   [[nodiscard]] NodePairList global_uniform(std::span<const Index> edge_ids, std::uint64_t epoch) const;
-  /// Corrupts edges of several relations in one graph, such as the homogeneous form of a HeteroGraph. Each
-  /// pair is the edge with its source or its destination replaced, either with probability 1/2, by a node
-  /// drawn uniformly from the candidates of this end of the edge's relation. `rels`: the relation of each
-  /// edge, an index into `ends`, which are the same on every rank. Self loops and edges are excluded as the
-  /// options say; edges of any relation are excluded. Throws as
-  /// per_source, and InputError for an invalid
-  /// relation, ends that are not nodes, and with the option `candidates`. Collective.
+  /// Collective. Corrupts edges of several relations in one graph, such as the homogeneous form of a
+  /// HeteroGraph. Each pair is the edge with its source or its destination replaced, either with
+  /// probability 1/2, by a node drawn uniformly from the candidates of this end of the edge's relation.
+  /// `rels`: the relation of each edge, an index into `ends`, which are the same on every rank. Self loops
+  /// and edges are excluded as the options say; edges of any relation are excluded. Throws as per_source,
+  /// and InputError for an invalid relation, ends that are not nodes, and with the option `candidates`.
   [[nodiscard]] NodePairList replaced_end(std::span<const Index> src, std::span<const Index> dst,
                                           std::span<const Index> rels, std::span<const Index> edge_ids,
                                           std::span<const RelationEnds> ends, std::uint64_t epoch) const;
@@ -110,7 +109,7 @@ class NegativeSampler {
                                   Propose propose) const;
   void require_ends(std::span<const RelationEnds> ends) const;
   [[nodiscard]] std::size_t draw_way(std::uint64_t epoch, Index edge, std::uint64_t number) const;
-  /// Returns the pairs of `slots` that must be drawn again. Collective.
+  /// Collective. Returns the pairs of `slots` that must be drawn again.
   [[nodiscard]] Array<Index> excluded(const NodePairList& pairs, const Array<Index>& slots) const;
 
   Communicator comm_;

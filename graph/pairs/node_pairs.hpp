@@ -29,11 +29,11 @@ struct NodePairList {
 /// rank that reads it, and its gradient is sent back once, in the stages of `options`.
 class NodePairs {
  public:
-  /// `book`: the owners of the nodes; src and dst are global ids. Throws the same exception on every rank:
-  /// ShapeError if lengths differ, InputError for a node that does not exist. Collective.
+  /// Collective. `book`: the owners of the nodes; src and dst are global ids. Throws the same exception on
+  /// every rank: ShapeError if lengths differ, InputError for a node that does not exist.
   NodePairs(const Communicator& comm, const PartitionBook& book, std::span<const Index> src,
             std::span<const Index> dst, const GraphOptions& options = {});
-  /// The same for sources and destinations from two sets of nodes. Collective.
+  /// Collective. The same for sources and destinations from two sets of nodes.
   NodePairs(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
             std::span<const Index> src, std::span<const Index> dst, const GraphOptions& options = {});
 
@@ -43,7 +43,7 @@ class NodePairs {
   /// Returns the rows h[src[i]] of h [local nodes, ...]: [pairs, ...]. Differentiable. Throws ShapeError on
   /// every rank if the number of rows of h does not match. Collective, also in the backward pass.
   [[nodiscard]] Variable src(const Variable& h) const { return src_.update_all(fn::copy_u(h), fn::sum); }
-  /// Returns the rows of the other end. Collective.
+  /// Collective. Returns the rows of the other end.
   [[nodiscard]] Variable dst(const Variable& h) const { return dst_.update_all(fn::copy_u(h), fn::sum); }
 
  private:

@@ -29,14 +29,14 @@ struct PairCandidates {
   /// Every edge joins two sides: no cycle has an odd length, or no node is both a source and a destination.
   bool is_bipartite = false;
 
-  /// "200 sources and 300 destinations, a bipartite graph". Local.
+  /// Local. "200 sources and 300 destinations, a bipartite graph".
   [[nodiscard]] std::string describe() const;
 };
 
-/// The candidates of these edges; self loops do not count. In a bipartite graph of several components, the
-/// node of the smallest original id of each component is on the first side. Each edge is on one rank, on any.
-/// `original_ids` are those of the rank's nodes, below 2^62. Collective. Throws the same exception on every
-/// rank: ShapeError if lengths differ, InputError for an end that is not a node.
+/// Collective. The candidates of these edges; self loops do not count. In a bipartite graph of several
+/// components, the node of the smallest original id of each component is on the first side. Each edge is on
+/// one rank, on any. `original_ids` are those of the rank's nodes, below 2^62. Throws the same exception on
+/// every rank: ShapeError if lengths differ, InputError for an end that is not a node.
 PairCandidates candidates_of_edges(const Communicator& comm, const PartitionBook& book,
                                    const Array<Index>& original_ids, std::span<const Index> src,
                                    std::span<const Index> dst);

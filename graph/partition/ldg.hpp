@@ -34,14 +34,14 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns the part of each node of this rank's slice, as in assign_nodes; parts may be empty.
-/// Single-threaded. The result depends on the number of ranks. Memory: NeighborLists and 4 bytes for each of
-/// its values. Throws InputError for 2^32 nodes or more. Collective.
+/// Collective. Returns the part of each node of this rank's slice, as in assign_nodes; parts may be empty.
+/// Single-threaded. The result depends on the number of ranks. Memory: NeighborLists and 4 bytes for each
+/// of its values. Throws InputError for 2^32 nodes or more.
 Array<std::int32_t> ldg_assignment(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                                    const AssignmentOptions& options);
 
-/// Rebalances an assignment: nodes of parts above their capacities move as in ldg_assignment, in at most
-/// options.passes passes; all other nodes keep their part. Collective.
+/// Collective. Rebalances an assignment: nodes of parts above their capacities move as in ldg_assignment,
+/// in at most options.passes passes; all other nodes keep their part.
 Array<std::int32_t> balance_by_ldg(const Communicator& comm, Index num_nodes, NeighborLists lists,
                                    const AssignmentOptions& options, std::span<const std::int32_t> part_of);
 

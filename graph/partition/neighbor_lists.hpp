@@ -41,10 +41,10 @@ struct NeighborLists {
   }
 };
 
-/// Builds the lists; `edges` is this rank's share in original ids. The edges are sent twice, in chunks: once
-/// to count and once to fill the lists. Memory: 4 bytes per neighbor, about 20 per node of the slice, 8 per
-/// copy and 4 per remote id; while the lists are built, at most about 32 more per remote id. Throws
-/// InputError on every rank for 2^32 nodes or more. Collective.
+/// Collective. Builds the lists; `edges` is this rank's share in original ids. The edges are sent twice, in
+/// chunks: once to count and once to fill the lists. Memory: 4 bytes per neighbor, about 20 per node of the
+/// slice, 8 per copy and 4 per remote id; while the lists are built, at most about 32 more per remote id.
+/// Throws InputError on every rank for 2^32 nodes or more.
 NeighborLists gather_neighbors(const Communicator& comm, Index num_nodes, const EdgeList& edges);
 
 }}  // namespace sar

@@ -32,14 +32,14 @@ class NodePartition {
                                        int parts);
 
   [[nodiscard]] const PartitionBook& book() const noexcept { return book_; }
-  /// Returns the global id of a node. Throws InputError for a node outside this rank's slice of an explicit
-  /// assignment. Local.
+  /// Local. Returns the global id of a node. Throws InputError for a node outside this rank's slice of an
+  /// explicit assignment.
   [[nodiscard]] Index to_partitioned(Index original) const;
-  /// Replaces original ids by global ids. For an explicit assignment, a rank looks up each distinct node once
-  /// (replace_ids). Collective.
+  /// Collective. Replaces original ids by global ids. For an explicit assignment, a rank looks up each
+  /// distinct node once (replace_ids).
   void to_partitioned(std::span<Index> nodes) const;
-  /// Returns the original ids of the nodes of a part, in the order of their global ids. Throws InputError for
-  /// a part of another rank of an explicit assignment. Local.
+  /// Local. Returns the original ids of the nodes of a part, in the order of their global ids. Throws
+  /// InputError for a part of another rank of an explicit assignment.
   [[nodiscard]] Array<Index> original_ids(int part) const;
 
  private:

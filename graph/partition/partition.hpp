@@ -15,15 +15,15 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Partitions a graph over the ranks of `comm`. `edges` is this rank's share of the edges in original ids;
-/// only metis, ldg and scotch read them, to reduce cut edges and to balance nodes and in-edges. The result is
-/// the same partition on every rank. Throws InputError for metis and scotch if the library was built without
-/// it or if the graph is too large for its indices. Collective.
+/// Collective. Partitions a graph over the ranks of `comm`. `edges` is this rank's share of the edges in
+/// original ids; only metis, ldg and scotch read them, to reduce cut edges and to balance nodes and
+/// in-edges. The result is the same partition on every rank. Throws InputError for metis and scotch if the
+/// library was built without it or if the graph is too large for its indices.
 NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                               PartitionMethod method, std::uint64_t seed);
 
-/// The partition of each node type, from the part of each node of this rank's slice of the homogeneous form,
-/// in which the nodes of type t are first_of_type[t] to first_of_type[t + 1] - 1. Collective.
+/// Collective. The partition of each node type, from the part of each node of this rank's slice of the
+/// homogeneous form, in which the nodes of type t are first_of_type[t] to first_of_type[t + 1] - 1.
 std::vector<NodePartition> partition_of_types(const Communicator& comm, std::span<const Index> first_of_type,
                                               Array<std::int32_t> part_of, int parts);
 

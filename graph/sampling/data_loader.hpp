@@ -35,8 +35,8 @@ struct DataLoaderOptions {
 /// `per_rank`), and an epoch needs no communication.
 class SeedBatches {
  public:
-  /// `keys`: the original id of each seed of this rank. Throws InputError on every rank for a batch size
-  /// below 1, negative ids and options that differ between ranks. Collective.
+  /// Collective. `keys`: the original id of each seed of this rank. Throws InputError on every rank for a
+  /// batch size below 1, negative ids and options that differ between ranks.
   SeedBatches(const Communicator& comm, std::span<const Index> keys, const DataLoaderOptions& options);
 
   [[nodiscard]] Index num_batches() const noexcept { return num_batches_; }  ///< the same on every rank
@@ -45,9 +45,9 @@ class SeedBatches {
   void start_epoch(std::uint64_t epoch, Index first_batch = 0);
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_.get().number; }
   [[nodiscard]] Index number() const noexcept { return number_; }  ///< index of the current batch
-  /// Returns the positions in `keys` of this rank's seeds of the current batch, in the order of the epoch;
-  /// nothing after the last batch. Throws InputError on every rank if the ranks are in different epochs or
-  /// batches; the message names `call` as the function that was called. Collective.
+  /// Collective. Returns the positions in `keys` of this rank's seeds of the current batch, in the order of
+  /// the epoch; nothing after the last batch. Throws InputError on every rank if the ranks are in different
+  /// epochs or batches; the message names `call` as the function that was called.
   [[nodiscard]] std::optional<std::vector<Index>> at_hand(const Communicator& comm, const char* call) const;
   void advance() { ++number_.change(); }  ///< Moves to the next batch.
 
@@ -89,16 +89,16 @@ struct MiniBatch {
 /// memory at a time.
 class DataLoader {
  public:
-  /// `seeds`: distinct global ids of nodes of this rank, in any order; a rank may give none. Throws
-  /// InputError on every rank as NeighborSampler::sample_blocks and SeedBatches do. Collective.
+  /// Collective. `seeds`: distinct global ids of nodes of this rank, in any order; a rank may give none.
+  /// Throws InputError on every rank as NeighborSampler::sample_blocks and SeedBatches do.
   DataLoader(NeighborSampler sampler, std::span<const Index> seeds, const DataLoaderOptions& options = {});
 
   [[nodiscard]] Index num_batches() const noexcept { return batches_.num_batches(); }  ///< per epoch
   [[nodiscard]] Index num_seeds() const noexcept { return batches_.num_seeds(); }      ///< of all ranks
   /// Starts an epoch at the batch `first_batch`. Throws InputError if that batch does not exist.
   void start_epoch(std::uint64_t epoch, Index first_batch = 0) { batches_.start_epoch(epoch, first_batch); }
-  /// Returns the next batch, or nothing after the last one. Throws InputError on every rank if epochs or
-  /// batches of the ranks differ. Collective.
+  /// Collective. Returns the next batch, or nothing after the last one. Throws InputError on every rank if
+  /// epochs or batches of the ranks differ.
   [[nodiscard]] std::optional<MiniBatch> next();
 
  private:

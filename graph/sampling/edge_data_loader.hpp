@@ -61,17 +61,17 @@ struct EdgeMiniBatch {
 
 class EdgeDataLoader {
  public:
-  /// `edges`: the edges of this rank, in any order; each edge on one rank, and a rank may give none. They
-  /// need not be edges of the sampler's graph. Throws the same exception on every rank: ShapeError for
-  /// columns of different lengths, InputError for an end that is not a node, and as SeedBatches and
-  /// NegativeSampler. Collective.
+  /// Collective. `edges`: the edges of this rank, in any order; each edge on one rank, and a rank may give
+  /// none. They need not be edges of the sampler's graph. Throws the same exception on every rank:
+  /// ShapeError for columns of different lengths, InputError for an end that is not a node, and as
+  /// SeedBatches and NegativeSampler.
   EdgeDataLoader(NeighborSampler sampler, SeedEdges edges, const EdgeDataLoaderOptions& options = {});
 
   [[nodiscard]] Index num_batches() const noexcept { return batches_.num_batches(); }  ///< per epoch
   [[nodiscard]] Index num_edges() const noexcept { return batches_.num_seeds(); }      ///< of all ranks
   /// Starts an epoch at the batch `first_batch`. Throws InputError if that batch does not exist.
   void start_epoch(std::uint64_t epoch, Index first_batch = 0) { batches_.start_epoch(epoch, first_batch); }
-  /// Returns the next batch, or nothing after the last one. Collective.
+  /// Collective. Returns the next batch, or nothing after the last one.
   [[nodiscard]] std::optional<EdgeMiniBatch> next();
 
  private:

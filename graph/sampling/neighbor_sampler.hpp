@@ -43,17 +43,17 @@ struct CandidateEdges;
 /// therefore also the same for every number of ranks.
 class NeighborSampler {
  public:
-  /// `fan_outs`: one per layer, the first layer first. Memory: 4 bytes per in-edge of this rank (8 or 12 with
-  /// prob). Throws InputError on every rank for an empty list, a fan-out below -1, fan-outs or options that
-  /// differ between ranks, a graph that is not homogeneous, and for probabilities that are negative, not
-  /// finite, all 0, or not one per local edge. Collective.
+  /// Collective. `fan_outs`: one per layer, the first layer first. Memory: 4 bytes per in-edge of this rank
+  /// (8 or 12 with prob). Throws InputError on every rank for an empty list, a fan-out below -1, fan-outs
+  /// or options that differ between ranks, a graph that is not homogeneous, and for probabilities that are
+  /// negative, not finite, all 0, or not one per local edge.
   NeighborSampler(const GraphShardManager& graph, std::vector<Index> fan_outs,
                   const NeighborSamplerOptions& options = {});
-  /// `fan_outs`: per layer, one per edge type; `etypes`: the types of the local edges. Equivalent to DGL's
-  /// sampler with one dict per layer, on the homogeneous form of a graph with several edge types. Memory: 2
-  /// more bytes per in-edge. Throws as the other constructor, InputError if the layers have no fan-outs or
-  /// different numbers of them and for types without a fan-out, ShapeError unless there is one type per local
-  /// edge. Collective.
+  /// Collective. `fan_outs`: per layer, one per edge type; `etypes`: the types of the local edges.
+  /// Equivalent to DGL's sampler with one dict per layer, on the homogeneous form of a graph with several
+  /// edge types. Memory: 2 more bytes per in-edge. Throws as the other constructor, InputError if the
+  /// layers have no fan-outs or different numbers of them and for types without a fan-out, ShapeError
+  /// unless there is one type per local edge.
   NeighborSampler(const GraphShardManager& graph, std::vector<std::vector<Index>> fan_outs,
                   const EdgeTypes& etypes, const NeighborSamplerOptions& options = {});
 

@@ -29,8 +29,8 @@ struct SharedHalo {
   std::shared_ptr<const std::vector<HaloRound>> rounds;
 };
 
-/// The halo of the graphs with these edges, whose sources are nodes of `src_book`. Memory: at most about 32
-/// bytes for each row of the halo. Collective.
+/// Collective. The halo of the graphs with these edges, whose sources are nodes of `src_book`. Memory: at
+/// most about 32 bytes for each row of the halo.
 SharedHalo share_halo(const Communicator& comm, const PartitionBook& src_book,
                       std::span<const EdgeList* const> edges);
 
@@ -77,7 +77,7 @@ struct GraphTopology : NonCopyable {
   [[nodiscard]] const Array<Index>& src_ids() const { return *shared_src_ids; }
   [[nodiscard]] const Array<Index>& dst_ids() const { return *shared_dst_ids; }
   [[nodiscard]] const std::vector<HaloRound>& rounds() const { return *shared_rounds; }
-  /// A value for each local source, then those of the halo rows. Collective.
+  /// Collective. A value for each local source, then those of the halo rows.
   [[nodiscard]] Array<Index> with_halo(std::span<const Index> of_sources) const;
   /// Whether sources and destinations are the same nodes, and all of them.
   [[nodiscard]] bool is_homogeneous() const { return is_block && src_book == dst_book && !is_layer; }
@@ -129,7 +129,7 @@ struct GraphTopology : NonCopyable {
   void check_books() const;
   /// The shards, from the edges; returns the rows of each owner that this rank reads.
   std::vector<Array<local_index>> make_shards(EdgeList edges, bool weighted, const SharedHalo* halo);
-  /// used_by_others. Collective.
+  /// Collective. used_by_others.
   void count_uses();
 
   mutable std::optional<Array<Index>> edge_ids_;

@@ -23,8 +23,8 @@ struct ShardedGraph {
 
   explicit ShardedGraph(std::shared_ptr<const GraphTopology> edges, KnownDegrees known = {})
       : topology(std::move(edges)), degrees(topology, std::move(known)) {}
-  /// The view of `graph` whose source rows are the local ones and then the halo rows. `ids`: of these rows.
-  /// Degrees of halo rows that no edge reads are 0. Collective.
+  /// Collective. The view of `graph` whose source rows are the local ones and then the halo rows. `ids`: of
+  /// these rows. Degrees of halo rows that no edge reads are 0.
   static std::shared_ptr<const ShardedGraph> holding_halo(std::shared_ptr<const ShardedGraph> graph,
                                                           SharedIds ids);
 

@@ -29,9 +29,9 @@ inline bool multiplies_first(const Variable& rows, Index out_feats) {
          (in_feats == out_feats && rows.requires_grad());
 }
 
-/// Returns the same decision for a graph with many more sources than destinations, such as a block. There the
-/// product is applied to every source row, which may cost more than narrower rows save. The cost model counts
-/// one gathered value as about 20 multiplications. The result is the same on every rank. Local.
+/// Local. Returns the same decision for a graph with many more sources than destinations, such as a block.
+/// There the product is applied to every source row, which may cost more than narrower rows save. The cost
+/// model counts one gathered value as about 20 multiplications. The result is the same on every rank.
 inline bool multiplies_first(const GraphShardManager& graph, const Variable& rows, Index out_feats) {
   const Index in_feats = rows.shape().row_size();
   const auto more_rows = static_cast<double>(graph.num_global_src_nodes() - graph.num_global_dst_nodes());

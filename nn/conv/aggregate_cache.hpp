@@ -11,13 +11,14 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Caches the aggregate of constant rows between calls. It implements the option `cached` of SAGEConv,
-/// GraphConv, GINConv and the multi-hop convolutions, for layers whose aggregate does not depend on dropout
-/// or parameters. The result is exact: rows are fetched and aggregated as without the cache, but only once.
+/// Collective. Caches the aggregate of constant rows between calls. It implements the option `cached` of
+/// SAGEConv, GraphConv, GINConv and the multi-hop convolutions, for layers whose aggregate does not depend
+/// on dropout or parameters. The result is exact: rows are fetched and aggregated as without the cache, but
+/// only once.
 ///
-/// A different graph, different graph options or a different tensor on any rank invalidates the cache on all
-/// ranks. Rows that require a gradient are rejected. Rows that were overwritten in place are rejected too; a
-/// fingerprint of the values detects them. Collective.
+/// A different graph, different graph options or a different tensor on any rank invalidates the cache on
+/// all ranks. Rows that require a gradient are rejected. Rows that were overwritten in place are rejected
+/// too; a fingerprint of the values detects them.
 class AggregateCache {
  public:
   /// `layer` is the layer's name in error messages.

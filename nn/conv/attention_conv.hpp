@@ -28,8 +28,8 @@ class AttentionConv : public Module {
     Variable src, dst;
     bool shared;
   };
-  /// Returns the features at both ends, after feature dropout if `drops`. Throws ShapeError if the features
-  /// (or edge features, if the layer has edge_width > 0) do not match the graph or the layer. Local.
+  /// Local. Returns the features at both ends, after feature dropout if `drops`. Throws ShapeError if the
+  /// features (or edge features, if the layer has edge_width > 0) do not match the graph or the layer.
   [[nodiscard]] Ends ends(const GraphShardManager& graph, const NodeFeatures& feat, bool drops = true,
                           const Variable& edge_feats = {}, Index edge_width = 0);
   /// Reshape between heads side by side, [n, H D], and separate heads, [n, H, D]. Both are views of the same
@@ -86,12 +86,12 @@ class AttentionConv : public Module {
 /// Returns y[i, h] = W_h^T x[i, h]: x [n, H, D] -> [n, H, F].
 [[nodiscard]] Variable head_linear_transposed(const Variable& x, const Variable& weight);
 
-/// Returns weighted sums of edge rows for each destination and head:
+/// Collective. Returns weighted sums of edge rows for each destination and head:
 ///
 ///     y[v, h] = sum over the in-edges e of v of coefficients[e, h] x[e]
 ///
-/// coefficients [local edges, H, 1], x [local edges, F] -> [local destinations, H, F]. Processes the edges in
-/// chunks; no halo rows are exchanged. Collective.
+/// coefficients [local edges, H, 1], x [local edges, F] -> [local destinations, H, F]. Processes the edges
+/// in chunks; no halo rows are exchanged.
 [[nodiscard]] Variable weighted_edge_sums(const GraphShardManager& graph, const Variable& coefficients,
                                           const Variable& x);
 

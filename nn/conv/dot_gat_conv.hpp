@@ -22,8 +22,8 @@ class DotGatConv : public AttentionConv {
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]} ->
   /// [local destinations, H, D]. Throws ShapeError on every rank if shapes do not match.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat);
-  /// Returns the coefficients alpha [local edges, H, 1] in edge order. Memory: several values per edge and
-  /// head. Collective.
+  /// Collective. Returns the coefficients alpha [local edges, H, 1] in edge order. Memory: several values
+  /// per edge and head.
   [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat);
 
  private:

@@ -14,8 +14,8 @@ struct EdgeGATConvOptions {
   bool bias = true;
 };
 
-/// Equivalent to dgl.nn.EdgeGATConv, but a node without in-edges is allowed. With H heads of D features, f =
-/// W_edge e and z = W x, where a layer with two input widths has one W for each end:
+/// Collective. Equivalent to dgl.nn.EdgeGATConv, but a node without in-edges is allowed. With H heads of D
+/// features, f = W_edge e and z = W x, where a layer with two input widths has one W for each end:
 ///
 ///     y[v, h] = sum_{e: u -> v} alpha_e[h] (z_u[h] + f_e[h]) + W_res x_v + bias[h]
 ///
@@ -26,7 +26,7 @@ struct EdgeGATConvOptions {
 /// fc_edge.weight [H D, edge_feats]; res_fc.weight [H D, in_dst]; bias [H D]. Initialized as in GATConv.
 ///
 /// f is never materialized: W_edge is applied to the sums of coefficients times e. Memory besides the
-/// operands: several values per edge and head, and H edge_feats values per destination. Collective.
+/// operands: several values per edge and head, and H edge_feats values per destination.
 class EdgeGATConv : public AttentionConv {
  public:
   /// Throws InputError unless widths and num_heads are positive and 0 <= dropout < 1.
@@ -38,7 +38,7 @@ class EdgeGATConv : public AttentionConv {
   /// every rank if shapes do not match.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                                     const Variable& edge_feats);
-  /// Returns the coefficients alpha [local edges, H, 1] in edge order, without dropout. Collective.
+  /// Collective. Returns the coefficients alpha [local edges, H, 1] in edge order, without dropout.
   [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat,
                                    const Variable& edge_feats);
 

@@ -13,7 +13,7 @@ struct EdgeSequences {
   Array<Index> edges;      ///< local edges: first edges of all sequences, then second edges, ...
 };
 
-/// Returns the sequences. Time: O(edges log(largest degree) + n log(n)) for n destinations. Local.
+/// Local. Returns the sequences. Time: O(edges log(largest degree) + n log(n)) for n destinations.
 [[nodiscard]] EdgeSequences edge_sequences(const GraphShardManager& graph);
 
 }}  // namespace sar

@@ -25,7 +25,8 @@ enum class EdgeNorm {
   in_weights,  ///< divide by the roots of the in-weight sums of both ends
 };
 
-/// Returns normalized edge weights, right and both as dgl.nn.EdgeWeightNorm, in_weights as PyG's gcn_norm:
+/// Collective. Returns normalized edge weights, right and both as dgl.nn.EdgeWeightNorm, in_weights as
+/// PyG's gcn_norm:
 ///
 ///     right:       w_uv / sum_{u'} w_u'v
 ///
@@ -33,16 +34,16 @@ enum class EdgeNorm {
 ///
 ///     in_weights:  w_uv / sqrt(sum_{t} w_tu sum_{u'} w_u'v), and 0 where a sum is 0
 ///
-/// The result has the shape of edge_weight; arguments and errors are those of weight_sums. With in_weights, a
-/// weight may be 0 or negative as long as no sum is negative, and sources and destinations must be the same
-/// nodes; otherwise an InputError. Differentiable. Collective.
+/// The result has the shape of edge_weight; arguments and errors are those of weight_sums. With in_weights,
+/// a weight may be 0 or negative as long as no sum is negative, and sources and destinations must be the
+/// same nodes; otherwise an InputError. Differentiable.
 [[nodiscard]] Variable edge_weight_norm(const GraphShardManager& graph, const Variable& edge_weight,
                                         EdgeNorm norm = EdgeNorm::both);
 
-/// Returns edge_weight_norm() of graph.edge_weight(), which must be defined. The graph keeps the result:
-/// later calls, also on other handles of it, do not compute it again. Message flow graphs and sampled blocks
-/// made afterwards have the values of the whole graph; on those made before, this is an InputError.
-/// Collective.
+/// Collective. Returns edge_weight_norm() of graph.edge_weight(), which must be defined. The graph keeps
+/// the result: later calls, also on other handles of it, do not compute it again. Message flow graphs and
+/// sampled blocks made afterwards have the values of the whole graph; on those made before, this is an
+/// InputError.
 [[nodiscard]] Tensor kept_edge_weight_norm(const GraphShardManager& graph, EdgeNorm norm);
 
 }}  // namespace sar

@@ -39,8 +39,8 @@ class GATConv : public AttentionConv {
   /// shapes do not match.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                                     const Variable& edge_weight = {});
-  /// Returns the coefficients w alpha [local edges, H, 1] in edge order, without dropout. Memory: several
-  /// values per edge and head. Collective.
+  /// Collective. Returns the coefficients w alpha [local edges, H, 1] in edge order, without dropout.
+  /// Memory: several values per edge and head.
   [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat,
                                    const Variable& edge_weight = {});
 
@@ -80,8 +80,8 @@ class GATv2Conv : public AttentionConv {
 
   /// Shapes and errors as in GATConv.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat);
-  /// Returns the coefficients alpha [local edges, H, 1] in edge order, without dropout. Memory: several
-  /// values per edge and head. Collective.
+  /// Collective. Returns the coefficients alpha [local edges, H, 1] in edge order, without dropout. Memory:
+  /// several values per edge and head.
   [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat);
 
  private:

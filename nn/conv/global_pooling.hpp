@@ -13,45 +13,45 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Sum of the rows:
+/// Collective. Sum of the rows:
 ///
 ///     y_j = sum_i x_ij
 ///
-/// Throws ShapeError unless feat is [local nodes, D]. Collective.
+/// Throws ShapeError unless feat is [local nodes, D].
 class SumPooling : public Module {
  public:
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
 };
 
-/// Mean of the rows of all N nodes of all ranks:
+/// Collective. Mean of the rows of all N nodes of all ranks:
 ///
 ///     y_j = sum_i x_ij / N
 ///
-/// Errors as above. Collective.
+/// Errors as above.
 class AvgPooling : public Module {
  public:
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
 };
 
-/// Maximum of the rows:
+/// Collective. Maximum of the rows:
 ///
 ///     y_j = max_i x_ij
 ///
 /// The gradient goes to the first node with the maximum on the lowest rank that has one. NaN counts as the
-/// maximum. Errors as above. Collective.
+/// maximum. Errors as above.
 class MaxPooling : public Module {
  public:
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
 };
 
-/// Attention over the nodes of all ranks, Li et al., arXiv 1511.05493:
+/// Collective. Attention over the nodes of all ranks, Li et al., arXiv 1511.05493:
 ///
 ///     a_i = exp(gate(x_i)) / sum_k exp(gate(x_k))
 ///
 ///     y = sum_i a_i f(x_i)
 ///
 /// Parameters: those of the two networks, under "gate_nn" and "feat_nn". Errors as above, and ShapeError if
-/// gate_nn does not return [local nodes, 1]. Collective.
+/// gate_nn does not return [local nodes, 1].
 class GlobalAttentionPooling : public Module {
  public:
   /// gate_nn maps each row to one value; feat_nn is f, by default the identity. Throws InputError without a
@@ -59,7 +59,7 @@ class GlobalAttentionPooling : public Module {
   explicit GlobalAttentionPooling(RowFunction gate_nn, RowFunction feat_nn = {});
 
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
-  /// Returns the coefficients a, [local nodes, 1] (DGL's get_attention). Collective.
+  /// Collective. Returns the coefficients a, [local nodes, 1] (DGL's get_attention).
   [[nodiscard]] Variable attention(const GraphShardManager& graph, const Variable& feat) const;
 
  private:

@@ -47,8 +47,8 @@ class SimpleHGNConv : public AttentionConv {
   /// type.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& x,
                                     const EdgeTypes& etypes, const Variable& previous = {});
-  /// Returns the coefficients alpha [local edges, H, 1] in edge order, without dropout. Memory: several
-  /// values per edge and head. Collective.
+  /// Collective. Returns the coefficients alpha [local edges, H, 1] in edge order, without dropout. Memory:
+  /// several values per edge and head.
   [[nodiscard]] Variable attention(const GraphShardManager& graph, const Variable& x, const EdgeTypes& etypes,
                                    const Variable& previous = {});
 

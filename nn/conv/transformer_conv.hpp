@@ -14,9 +14,9 @@ struct TransformerConvOptions {
   bool root_weight = true;  ///< whether there is a skip connection; required by `beta`
 };
 
-/// Shi et al., arXiv 2009.03509; equivalent to torch_geometric.nn.TransformerConv. With H heads of D
-/// features, k, q, v = lin_key(x), lin_query(x), lin_value(x) and f = lin_edge(e), which is 0 without edge
-/// features:
+/// Collective. Shi et al., arXiv 2009.03509; equivalent to torch_geometric.nn.TransformerConv. With H heads
+/// of D features, k, q, v = lin_key(x), lin_query(x), lin_value(x) and f = lin_edge(e), which is 0 without
+/// edge features:
 ///
 ///     a[v, h] = sum_{e: u -> v} alpha_e[h] (v_u[h] + f_e[h])
 ///
@@ -39,7 +39,7 @@ struct TransformerConvOptions {
 ///     <q_v, f_e> = <lin_edge^T q_v, e>
 ///
 /// and lin_edge is applied to the sums of coefficients times e. Memory besides the operands is then several
-/// values per edge and head, and H edge_dim values per destination. Collective.
+/// values per edge and head, and H edge_dim values per destination.
 class TransformerConv : public AttentionConv {
  public:
   /// Throws InputError unless widths and num_heads are positive, edge_dim >= 0 and 0 <= dropout < 1.
@@ -51,7 +51,7 @@ class TransformerConv : public AttentionConv {
   /// Throws ShapeError on every rank if shapes do not match.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                                     const Variable& edge_feats = {});
-  /// Returns the coefficients alpha [local edges, H, 1] in edge order, without dropout. Collective.
+  /// Collective. Returns the coefficients alpha [local edges, H, 1] in edge order, without dropout.
   [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat,
                                    const Variable& edge_feats = {});
 

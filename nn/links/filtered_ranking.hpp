@@ -35,7 +35,7 @@ struct RelationEdges {
 /// the owner of the source stores them by destination. Memory: 48 bytes per edge in total.
 class KnownEdges {
  public:
-  /// Indexes edges between nodes of `graph`, which is homogeneous. Duplicate edges are allowed. Collective.
+  /// Collective. Indexes edges between nodes of `graph`, which is homogeneous. Duplicate edges are allowed.
   /// Throws the same exception on every rank: ShapeError if lengths differ, InputError for an end that does
   /// not exist.
   KnownEdges(const GraphShardManager& graph, const RelationEdges& edges);
@@ -45,8 +45,8 @@ class KnownEdges {
     Index node, rel, other;  ///< `other` is on this rank
     auto operator<=>(const Edge&) const = default;
   };
-  /// Returns the known edges, in ascending order, whose end `wanted` is on this rank and whose other end is
-  /// `node`. Local.
+  /// Local. Returns the known edges, in ascending order, whose end `wanted` is on this rank and whose other
+  /// end is `node`.
   [[nodiscard]] std::span<const Edge> ends(EdgeEnd wanted, Index node, Index rel) const;
 
  private:
@@ -64,8 +64,8 @@ struct FilteredRanks {
   Array<double> of_destinations, of_sources;
 };
 
-/// Returns the filtered ranks of the ends of each edge. For an edge (u, r, v), v is ranked by the score s_uwr
-/// among the nodes w for which no edge (u, r, w) is known; u is ranked in the same way:
+/// Collective. Returns the filtered ranks of the ends of each edge. For an edge (u, r, v), v is ranked by
+/// the score s_uwr among the nodes w for which no edge (u, r, w) is known; u is ranked in the same way:
 ///
 ///     rank = 1 + number of nodes with a larger score + 1/2 number of other nodes with an equal one
 ///
@@ -76,8 +76,8 @@ struct FilteredRanks {
 /// A query is the row of `width` values computed from a node and a relation. It is sent to all ranks, and
 /// each rank scores its own rows, 64 at a time. The total work is edges x nodes x width operations,
 /// distributed as the nodes are. No array of pairs is allocated; a rank holds about 4 MiB of queries at a
-/// time. Collective. Throws the same exception on every rank: ShapeError if shapes do not match, InputError
-/// for an end or a relation that does not exist and for a NaN score.
+/// time. Throws the same exception on every rank: ShapeError if shapes do not match, InputError for an end
+/// or a relation that does not exist and for a NaN score.
 [[nodiscard]] FilteredRanks filtered_ranks(const RelationPredictor& predictor, const GraphShardManager& graph,
                                            const Tensor& h, const RelationEdges& edges,
                                            const KnownEdges& known, std::span<const RelationRows> rows = {});

@@ -83,8 +83,8 @@ class RelationPredictor : public Module {
   /// h [local nodes, D], or a pair for both ends, and the relation of each local edge -> [local edges, 1].
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& h, RowIds rels) const;
 
-  /// Returns queries [n, D] for the end `wanted` from the rows h [n, D] of the given ends. Throws as above.
-  /// Local.
+  /// Local. Returns queries [n, D] for the end `wanted` from the rows h [n, D] of the given ends. Throws as
+  /// above.
   [[nodiscard]] Variable query(EdgeEnd wanted, const Variable& h, RowIds rels) const;
   /// How queries are compared with node rows.
   [[nodiscard]] RowComparison comparison() const noexcept { return comparison_; }

@@ -9,14 +9,14 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns the norm that a description calls degrees (both), weights or in_weights; empty: degrees. Throws
-/// InputError for another name. Local.
+/// Local. Returns the norm that a description calls degrees (both), weights or in_weights; empty: degrees.
+/// Throws InputError for another name.
 [[nodiscard]] GraphConvNorm graph_conv_norm(const std::string& gcn_norm);
 
-/// Returns the gcn_norm of the network whose weights a file has: the one in its description, if it has one,
-/// or in_weights if a tensor has the name of the weight in PyG's GCNConv, lin.weight; otherwise empty, since
-/// DGL's GraphConv and the GCNConv of PyG 1.x have the same names. Rank 0 reads the file. Throws InputError
-/// on every rank for an unreadable or damaged file. Collective.
+/// Collective. Returns the gcn_norm of the network whose weights a file has: the one in its description, if
+/// it has one, or in_weights if a tensor has the name of the weight in PyG's GCNConv, lin.weight; otherwise
+/// empty, since DGL's GraphConv and the GCNConv of PyG 1.x have the same names. Rank 0 reads the file.
+/// Throws InputError on every rank for an unreadable or damaged file.
 [[nodiscard]] std::string gcn_norm_of_weights(const Communicator& comm, const std::string& path,
                                               const WeightNames& names = {});
 
@@ -26,8 +26,8 @@ struct SelfLoopCounts {
   Index several = 0;  ///< with more than one
 };
 
-/// Counts self loops, of which PyG's GCNConv and attention layers want one at each node. The graph has the
-/// same sources and destinations. Collective.
+/// Collective. Counts self loops, of which PyG's GCNConv and attention layers want one at each node. The
+/// graph has the same sources and destinations.
 [[nodiscard]] SelfLoopCounts count_self_loops(const GraphShardManager& graph);
 
 }}  // namespace sar

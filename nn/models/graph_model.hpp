@@ -27,12 +27,12 @@ namespace sar { inline namespace SAR_PRECISION {
 /// after; network.* for mesh_graph_net.
 class GraphModel : public Module {
  public:
-  /// Throws InputError as ModelDescription::checked(). Local.
+  /// Local. Throws InputError as ModelDescription::checked().
   GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen);
 
-  /// x [local sources, in_feats] -> [local destinations, out_feats]. edges: [num_edges of the graph,
-  /// edge_feats] in the graph's edge order, or {} if edge_feats is 0. Throws ShapeError on every rank if
-  /// shapes do not match. Collective.
+  /// Collective. x [local sources, in_feats] -> [local destinations, out_feats]. edges: [num_edges of the
+  /// graph, edge_feats] in the graph's edge order, or {} if edge_feats is 0. Throws ShapeError on every
+  /// rank if shapes do not match.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& x,
                                     const Variable& edges = {});
 
@@ -51,17 +51,17 @@ class GraphModel : public Module {
   std::optional<MeshGraphNet> mesh_;
 };
 
-/// Loads a network and its weights and sets it to evaluation mode. The file is a .safetensors file with a
-/// description in its metadata, or a .json description whose key "weights" names the weight file. Weights may
-/// have the names of other programs, as in load_model_weights(); a gcn whose description does not say its
-/// gcn_norm gets gcn_norm_of_weights(). Rank 0 reads the files. Throws InputError on
-/// every rank for an unreadable or damaged file, for a file without a description, and as
-/// ModelDescription::from_json() and load_model_weights() do. Collective.
+/// Collective. Loads a network and its weights and sets it to evaluation mode. The file is a .safetensors
+/// file with a description in its metadata, or a .json description whose key "weights" names the weight
+/// file. Weights may have the names of other programs, as in load_model_weights(); a gcn whose description
+/// does not say its gcn_norm gets gcn_norm_of_weights(). Rank 0 reads the files. Throws InputError on every
+/// rank for an unreadable or damaged file, for a file without a description, and as
+/// ModelDescription::from_json() and load_model_weights() do.
 [[nodiscard]] std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path,
                                                      const WeightNames& names = {});
 
-/// Writes the weights and the description of `model` to a .safetensors file. Errors as in save_weights().
-/// Collective.
+/// Collective. Writes the weights and the description of `model` to a .safetensors file. Errors as in
+/// save_weights().
 void save_model(const Communicator& comm, const std::string& path, const GraphModel& model);
 
 }}  // namespace sar

@@ -28,11 +28,11 @@ class JumpingKnowledge : public Linear {
   /// `mode` is one of the four names. Throws InputError unless the widths are positive.
   JumpingKnowledge(const std::string& mode, Index layers, Index hidden, Index out_feats, Generator& gen);
 
-  /// Adds the output h [n, hidden] of the next layer, counted from 0, to `so_far`, which is undefined before
-  /// the first one, and returns both together. Local.
+  /// Local. Adds the output h [n, hidden] of the next layer, counted from 0, to `so_far`, which is
+  /// undefined before the first one, and returns both together.
   [[nodiscard]] Variable add_layer(Variable so_far, Index layer, const Variable& h) const;
 
-  /// Returns y [n, out] of the outputs of all layers. Local.
+  /// Local. Returns y [n, out] of the outputs of all layers.
   [[nodiscard]] Variable result(Variable so_far) const;
 
  private:

@@ -54,20 +54,21 @@ namespace sar { inline namespace SAR_PRECISION {
 ///     lin                    with jk
 class LayerStack : NonCopyable {
  public:
-  /// `description` is a checked one of a stack. With `cached`, the first convolution caches the aggregate of
-  /// its input if the type has this option, neither a dropout nor a linear layer precedes it and the
-  /// aggregate is not wider than its output. Throws InputError as the convolution does. Local.
+  /// Local. `description` is a checked one of a stack. With `cached`, the first convolution caches the
+  /// aggregate of its input if the type has this option, neither a dropout nor a linear layer precedes it
+  /// and the aggregate is not wider than its output. Throws InputError as the convolution does.
   LayerStack(const ModelDescription& description, const Communicator& comm, Generator& gen,
              bool cached = false);
 
   /// Returns names and modules to register. The modules live as long as this object.
   [[nodiscard]] std::vector<std::pair<std::string, Module*>> parts();
 
-  /// x [local sources of the first graph, in] -> [local destinations of the last graph, out]. `relations`: of
-  /// the graph, or of each message flow graph; for types with relations only. Collective.
+  /// Collective. x [local sources of the first graph, in] -> [local destinations of the last graph, out].
+  /// `relations`: of the graph, or of each message flow graph; for types with relations only.
   Variable operator()(const LayerGraphs& graphs, const Variable& x,
                       std::span<const GraphRelations> relations = {});
-  /// Returns the output of layer `layer`, counted from 1: h_l, or y for the last one without jk. Collective.
+  /// Collective. Returns the output of layer `layer`, counted from 1: h_l, or y for the last one without
+  /// jk.
   Variable after_layer(Index layer, const LayerGraphs& graphs, const Variable& x,
                        std::span<const GraphRelations> relations = {});
 
@@ -91,7 +92,7 @@ class LayerStack : NonCopyable {
                  Generator& gen);
   /// Returns h_0.
   [[nodiscard]] Variable input(const GraphShardManager& graph, const Variable& x);
-  /// Returns the output of layer `l`, counted from 0, for the output h of the one before it. Collective.
+  /// Collective. Returns the output of layer `l`, counted from 0, for the output h of the one before it.
   [[nodiscard]] Variable output(std::size_t l, const LayerGraphs& graphs, Variable h,
                                 std::span<const GraphRelations> relations);
   /// Applies norm, activation and dropout to the sum of a convolution and its residual connection.

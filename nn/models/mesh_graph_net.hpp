@@ -86,18 +86,18 @@ class MeshGraphNet : public Module {
   /// nodes, out_feats]. Throws ShapeError on every rank if shapes do not match.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& x,
                                     const Variable& edge_feats) const;
-  /// Returns the result before output_normalizer.inverse(), for a loss against normalized_target(). Without
-  /// `normalize`, the same as operator(). Errors as above. Collective.
+  /// Collective. Returns the result before output_normalizer.inverse(), for a loss against
+  /// normalized_target(). Without `normalize`, the same as operator(). Errors as above.
   [[nodiscard]] Variable normalized(const GraphShardManager& graph, const Variable& x,
                                     const Variable& edge_feats) const;
-  /// Converts targets [n, out_feats] to the units of normalized(). Throws ShapeError for another width.
-  /// Local.
+  /// Local. Converts targets [n, out_feats] to the units of normalized(). Throws ShapeError for another
+  /// width.
   [[nodiscard]] Variable normalized_target(const Variable& target) const;
 
-  /// Adds the rows of all ranks to the statistics of features and results: x [n, node_feats], edge_feats [m,
-  /// edge_feats], target [k, out_feats]; a rank may have none. Throws the same exception on every rank:
-  /// InputError without `normalize` and for values that are not finite, ShapeError for other widths.
-  /// Collective.
+  /// Collective. Adds the rows of all ranks to the statistics of features and results: x [n, node_feats],
+  /// edge_feats [m, edge_feats], target [k, out_feats]; a rank may have none. Throws the same exception on
+  /// every rank: InputError without `normalize` and for values that are not finite, ShapeError for other
+  /// widths.
   void update_statistics(const Tensor& x, const Tensor& edge_feats, const Tensor& target);
 
   [[nodiscard]] const MeshGraphNetOptions& options() const noexcept { return options_; }

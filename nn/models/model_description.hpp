@@ -97,19 +97,20 @@ struct ModelDescription {
 /// Returns the function of a valid `activation`.
 [[nodiscard]] Activation activation_of(const std::string& name);
 
-/// Returns whether a linear layer follows the convolutions. Local.
+/// Local. Returns whether a linear layer follows the convolutions.
 [[nodiscard]] bool has_head(const ModelDescription& description);
 
-/// Returns the sizes of a stack's convolutions, from the first to the last; no layer is cached. Local.
+/// Local. Returns the sizes of a stack's convolutions, from the first to the last; no layer is cached.
 [[nodiscard]] std::vector<LayerSize> layer_sizes(const ModelDescription& description);
 
-/// Throws InputError, beginning with `where`, unless the heads and residual connections of a stack fit its
-/// widths: a hidden width that is a multiple of the heads of each layer whose heads are side by side, as many
-/// heads as layers in a list, no heads that would be averaged where a linear layer follows, equal widths of a
-/// layer with an identity. Local.
+/// Local. Throws InputError, beginning with `where`, unless the heads and residual connections of a stack
+/// fit its widths: a hidden width that is a multiple of the heads of each layer whose heads are side by
+/// side, as many heads as layers in a list, no heads that would be averaged where a linear layer follows,
+/// equal widths of a layer with an identity.
 void check_layer_sizes(const ModelDescription& description, const std::string& where);
 
-/// Returns a summary of a stack, such as "gat: 1433 -> 64 (8 heads of 8) -> 7 (the mean of 8 heads)". Local.
+/// Local. Returns a summary of a stack, such as "gat: 1433 -> 64 (8 heads of 8) -> 7 (the mean of 8
+/// heads)".
 [[nodiscard]] std::string describe_layers(const ModelDescription& description);
 
 /// Key of the description in the metadata of a .safetensors file.

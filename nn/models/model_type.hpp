@@ -64,8 +64,8 @@ struct ModelType {
   std::vector<std::string> keys = {};
   std::vector<std::string> aggregators = {};  ///< values of the key aggregator, the default first
 
-  /// Makes a convolution; null for a network that is no stack. Throws InputError as the convolution does.
-  /// Local.
+  /// Local. Makes a convolution; null for a network that is no stack. Throws InputError as the convolution
+  /// does.
   StackConvolution (*make)(const LayerPlan&) = nullptr;
   std::string list = "layers";  ///< name of the list of convolutions in weight names
   bool drops_inputs = false;    ///< dropout of the input by default, as in the papers

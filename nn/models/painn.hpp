@@ -53,12 +53,12 @@ class PaiNN : public Module {
   /// species or a graph whose sources are not its destinations. Collective: one update_all per convolution.
   [[nodiscard]] Variable atomic_energies(const GraphShardManager& graph, const RowIds& species,
                                          const Variable& positions, const Variable& shifts = {}) const;
-  /// Returns E [1], a loss in the sense of nn/modules/reductions.hpp. Its gradient with respect to the
-  /// positions is minus the forces. Errors as above. Collective.
+  /// Collective. Returns E [1], a loss in the sense of nn/modules/reductions.hpp. Its gradient with respect
+  /// to the positions is minus the forces. Errors as above.
   [[nodiscard]] Variable energy(const GraphShardManager& graph, const RowIds& species,
                                 const Variable& positions, const Variable& shifts = {}) const;
-  /// Returns energy and forces; the caller needs no tape. Gradients of parameters stay unchanged. Errors as
-  /// above. Collective.
+  /// Collective. Returns energy and forces; the caller needs no tape. Gradients of parameters stay
+  /// unchanged. Errors as above.
   [[nodiscard]] EnergyAndForces energy_and_forces(const GraphShardManager& graph, const RowIds& species,
                                                   const Tensor& positions, const Tensor& shifts = {}) const;
 

@@ -37,23 +37,24 @@ class Predictor {
     Index edge_feats = 0;  ///< of the rows of edges; 0: the network reads none
   };
 
-  /// `model` must outlive the predictor, which keeps a handle of `graph` with its options. Collective.
+  /// Collective. `model` must outlive the predictor, which keeps a handle of `graph` with its options.
   Predictor(GraphModel& model, const GraphShardManager& graph);
-  /// Of any network whose layers are in `module`. Throws InputError for an empty function and unless the
-  /// widths are positive (edge_feats: not negative), the same on every rank. Collective.
+  /// Collective. Of any network whose layers are in `module`. Throws InputError for an empty function and
+  /// unless the widths are positive (edge_feats: not negative), the same on every rank.
   Predictor(Module& module, Network network, const Widths& widths, const GraphShardManager& graph);
   ~Predictor();
   Predictor(Predictor&&) noexcept;
   Predictor& operator=(Predictor&&) noexcept;
 
-  /// x [local sources, in_feats], edges [local edges, edge_feats] or {} -> out [local destinations,
-  /// out_feats], memory of the caller (Tensor::borrow) that is not part of x or edges. In evaluation mode; a
-  /// module in training mode is again so as a whole afterwards. Throws ShapeError for other shapes and for a
-  /// network whose result has another one, InputError for an `out` that was borrowed for reading, the same on
-  /// every rank. Then `out` may have been written; the predictor can be used afterwards. Collective.
+  /// Collective. x [local sources, in_feats], edges [local edges, edge_feats] or {} -> out [local
+  /// destinations, out_feats], memory of the caller (Tensor::borrow) that is not part of x or edges. In
+  /// evaluation mode; a module in training mode is again so as a whole afterwards. Throws ShapeError for
+  /// other shapes and for a network whose result has another one, InputError for an `out` that was borrowed
+  /// for reading, the same on every rank. Then `out` may have been written; the predictor can be used
+  /// afterwards.
   void operator()(const Tensor& x, const Tensor& edges, Tensor& out);
 
-  /// Blocks of memory that the last call took anew on this thread. Local.
+  /// Local. Blocks of memory that the last call took anew on this thread.
   [[nodiscard]] std::size_t allocations() const noexcept;
 
  private:

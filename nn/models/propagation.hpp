@@ -16,7 +16,7 @@ enum class HopNorm {
 /// if sources and destinations of the graph are not the same nodes.
 [[nodiscard]] Variable propagate(const GraphShardManager& graph, const Variable& x,
                                  HopNorm norm = HopNorm::symmetric);
-/// Throws ShapeError as propagate(). Local.
+/// Local. Throws ShapeError as propagate().
 void require_can_propagate(const GraphShardManager& graph, const Variable& x);
 
 }}  // namespace sar

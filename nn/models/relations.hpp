@@ -23,7 +23,7 @@ struct GraphRelations {
   std::optional<HeteroBlock> block = {};  ///< set for a message flow graph
 };
 
-/// Returns the relations of the edges of a block, taken from the whole graph. Local.
+/// Local. Returns the relations of the edges of a block, taken from the whole graph.
 [[nodiscard]] GraphRelations relations_of(const MessageFlowGraph& block, const GraphRelations& of_graph);
 
 }}  // namespace sar

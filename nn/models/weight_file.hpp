@@ -16,24 +16,26 @@ namespace sar { inline namespace SAR_PRECISION {
 /// examples.
 class WeightFile {
  public:
-  /// Until a file is loaded or recognized, names and layouts are those of the model. Local.
+  /// Local. Until a file is loaded or recognized, names and layouts are those of the model.
   explicit WeightFile(const Module& model);
 
-  /// Loads a file as load_weights() does, after match_weights(). Returns one line for each tensor whose name
-  /// differs from the model's, saying what it was matched with, and for each that keeps its initial value.
-  /// Throws InputError on every rank as these two functions do; the model then stays unchanged. Collective.
+  /// Collective. Loads a file as load_weights() does, after match_weights(). Returns one line for each
+  /// tensor whose name differs from the model's, saying what it was matched with, and for each that keeps
+  /// its initial value. Throws InputError on every rank as these two functions do; the model then stays
+  /// unchanged.
   std::vector<std::string> load(const Communicator& comm, const std::string& path, const WeightNames& names);
 
-  /// Reads the names of a file, but not its values, so that save() uses them. Errors are those of load().
-  /// Collective.
+  /// Collective. Reads the names of a file, but not its values, so that save() uses them. Errors are those
+  /// of load().
   void recognise(const Communicator& comm, const std::string& path, const WeightNames& names);
 
-  /// Returns whether the file has the names of layers of PyG that add self loops: GCNConv, GATConv,
-  /// GATv2Conv. Local.
+  /// Local. Returns whether the file has the names of layers of PyG that add self loops: GCNConv, GATConv,
+  /// GATv2Conv.
   [[nodiscard]] bool adds_self_loops() const;
 
-  /// Writes a file in the names and layouts of the file that was loaded or recognized, or in those of the
-  /// model if the file had nothing for some tensors. `metadata` and errors as in save_weights(). Collective.
+  /// Collective. Writes a file in the names and layouts of the file that was loaded or recognized, or in
+  /// those of the model if the file had nothing for some tensors. `metadata` and errors as in
+  /// save_weights().
   void save(const Communicator& comm, const std::string& path,
             std::map<std::string, std::string> metadata = {}) const;
 
@@ -54,10 +56,10 @@ class WeightFile {
   std::vector<ZeroBias> zeros_;
 };
 
-/// Loads the weights of a network from a file with the network's own names or those of PyTorch Geometric, DGL
-/// or older releases of DGL, after the changes in `names`. Returns the same lines as WeightFile::load().
-/// Throws InputError on every rank as match_weights() and load_weights() do; the network then stays
-/// unchanged. Collective.
+/// Collective. Loads the weights of a network from a file with the network's own names or those of PyTorch
+/// Geometric, DGL or older releases of DGL, after the changes in `names`. Returns the same lines as
+/// WeightFile::load(). Throws InputError on every rank as match_weights() and load_weights() do; the
+/// network then stays unchanged.
 std::vector<std::string> load_model_weights(const Communicator& comm, const std::string& path, Module& module,
                                             const WeightNames& names = {});
 

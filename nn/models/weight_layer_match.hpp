@@ -32,7 +32,7 @@ struct LayerMatch {
   [[nodiscard]] bool is_complete() const { return file.empty() && model.empty(); }
 };
 
-/// Links the tensors by the names of the model, weight_spellings() and shared_spellings(). Local.
+/// Local. Links the tensors by the names of the model, weight_spellings() and shared_spellings().
 [[nodiscard]] LayerMatch match_layer(const WeightLayer& file, const WeightLayer& model,
                                      SameValues same_values);
 

@@ -42,11 +42,11 @@ struct WeightLayer {
 /// The layers refer to `tensors`.
 [[nodiscard]] std::vector<WeightLayer> layers_of(const std::vector<NamedShape>& tensors);
 
-/// Makes layers lins.N of the residual connections inside layers N of attention: res.weight of PyG,
-/// res_fc.weight and res_fc.bias of DGL. Local.
+/// Local. Makes layers lins.N of the residual connections inside layers N of attention: res.weight of PyG,
+/// res_fc.weight and res_fc.bias of DGL.
 void split_residuals(std::vector<WeightLayer>& layers);
 
-/// Names the other bias of each residual connection, lins.N.bias, and of its convolution, where both have the
-/// same shape: a file may have only one of them, because their sum counts. Local.
+/// Local. Names the other bias of each residual connection, lins.N.bias, and of its convolution, where both
+/// have the same shape: a file may have only one of them, because their sum counts.
 void mark_added_biases(std::vector<NamedShape>& model);
 }}  // namespace sar

@@ -20,7 +20,7 @@ struct WeightNames {
   std::vector<std::string> missing = {};  ///< patterns of names in the model to leave at their initial values
 };
 
-/// Returns whether the caller ignores a name of the file. Local.
+/// Local. Returns whether the caller ignores a name of the file.
 [[nodiscard]] bool is_dropped(const std::string& name, const WeightNames& names);
 
 /// A bias of the model that the file lacks: it becomes 0. `other` is added to the same rows; a file under the
@@ -35,7 +35,7 @@ struct WeightMatch {
   std::vector<ZeroBias> zeros = {};
 };
 
-/// Finds a partner for every tensor of the file and of the model, in three steps:
+/// Local. Finds a partner for every tensor of the file and of the model, in three steps:
 ///
 /// - If the names, after applying `names`, are those of the model, they are used as they are.
 /// - Otherwise `_orig_mod.` and a prefix common to all names (module., model., net., gnn.) are removed,
@@ -49,9 +49,9 @@ struct WeightMatch {
 ///   another module.
 ///
 /// A counter num_batches_tracked may be missing, and one of two biases that are added to the same rows
-/// (mark_added_biases). Throws InputError, beginning with `place`, if another tensor
-/// has no partner, if layers with different beginnings have the same shapes, so that their order is
-/// ambiguous, or if a pattern or a `from` matches no name. same_values() gets names of `file`. Local.
+/// (mark_added_biases). Throws InputError, beginning with `place`, if another tensor has no partner, if
+/// layers with different beginnings have the same shapes, so that their order is ambiguous, or if a pattern
+/// or a `from` matches no name. same_values() gets names of `file`.
 WeightMatch match_weights(const std::vector<NamedShape>& file, const std::vector<NamedShape>& model,
                           const WeightNames& names, const std::string& place, SameValues same_values);
 

@@ -32,25 +32,25 @@ struct SparseRows {
 /// (sparse_optimizer.hpp) updates these rows at their owners.
 class DistributedEmbedding : NonCopyable {
  public:
-  /// Creates rows that are uniform in [-bound, bound]. original_ids[i] is the original id of row i of this
-  /// rank; it keys the random draws, so that values do not depend on the number of ranks or the partition.
-  /// `name` appears in file names and error messages. Throws as DistributedTensor, and ShapeError if the
-  /// number of original ids is not that of the book. Collective.
+  /// Collective. Creates rows that are uniform in [-bound, bound]. original_ids[i] is the original id of
+  /// row i of this rank; it keys the random draws, so that values do not depend on the number of ranks or
+  /// the partition. `name` appears in file names and error messages. Throws as DistributedTensor, and
+  /// ShapeError if the number of original ids is not that of the book.
   DistributedEmbedding(std::string name, const Communicator& comm, const PartitionBook& book,
                        std::span<const Index> original_ids, Index width, Generator& gen, double bound = 1);
 
-  /// Returns rows by global id: row i of the result, [ids.size(), width], is row ids[i]. Ids may repeat, and
-  /// a rank may pass none. While a tape records, the ids and the gradient of the result are kept until
-  /// zero_grad(). Collective.
+  /// Collective. Returns rows by global id: row i of the result, [ids.size(), width], is row ids[i]. Ids
+  /// may repeat, and a rank may pass none. While a tape records, the ids and the gradient of the result are
+  /// kept until zero_grad().
   [[nodiscard]] Variable operator()(std::span<const Index> ids);
-  /// Returns all rows of this rank in their order, [rows of this rank, width], without a copy, for training
-  /// on the whole graph. Gradients as with ids. Local.
+  /// Local. Returns all rows of this rank in their order, [rows of this rank, width], without a copy, for
+  /// training on the whole graph. Gradients as with ids.
   [[nodiscard]] Variable operator()();
-  /// Returns the gradients of this rank's rows, summed over all ranks and all calls since zero_grad().
-  /// Contains the rows that have a gradient, by global id. Contributions to one row are added in the order of
-  /// ranks, calls and ids. Collective.
+  /// Collective. Returns the gradients of this rank's rows, summed over all ranks and all calls since
+  /// zero_grad(). Contains the rows that have a gradient, by global id. Contributions to one row are added
+  /// in the order of ranks, calls and ids.
   [[nodiscard]] SparseRows gradient() const;
-  /// Clears the gradients. Local.
+  /// Local. Clears the gradients.
   void zero_grad() { uses_ = std::vector<Use>(); }
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -60,8 +60,8 @@ class DistributedEmbedding : NonCopyable {
   [[nodiscard]] Index width() const { return rows_.row_size(); }
   /// The values.
   [[nodiscard]] const DistributedTensor<>& rows() const noexcept { return rows_; }
-  /// Returns this rank's rows, [rows of this rank, width], as a view. Writing to it follows the rules of
-  /// DistributedTensor::mine_to_write(). Local.
+  /// Local. Returns this rank's rows, [rows of this rank, width], as a view. Writing to it follows the
+  /// rules of DistributedTensor::mine_to_write().
   [[nodiscard]] Tensor mine() const { return mine_; }
 
  private:

@@ -22,8 +22,8 @@ class HeteroLinear : public Module {
   HeteroLinear(const std::map<std::string, Index>& in_sizes, Index out_size, Generator& gen,
                bool bias = true);
 
-  /// x: rows of some of the types, [n_t, in_t] -> [n_t, out] for the same types. Throws InputError for an
-  /// unknown type, ShapeError if a width does not match. Local.
+  /// Local. x: rows of some of the types, [n_t, in_t] -> [n_t, out] for the same types. Throws InputError
+  /// for an unknown type, ShapeError if a width does not match.
   [[nodiscard]] Rows operator()(const Rows& x) const;
 
  private:

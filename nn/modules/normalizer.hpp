@@ -28,14 +28,14 @@ class Normalizer : public Module {
   /// Throws InputError unless num_features > 0.
   Normalizer(Index num_features, const Communicator& comm);
 
-  /// Adds the rows x [n, num_features] of all ranks; a rank may have none. Throws ShapeError if the width
-  /// does not match and InputError for a value that is not finite, and then changes nothing. Collective.
+  /// Collective. Adds the rows x [n, num_features] of all ranks; a rank may have none. Throws ShapeError if
+  /// the width does not match and InputError for a value that is not finite, and then changes nothing.
   void update(const Tensor& x);
 
-  /// Returns the normalized rows of x [n, num_features]. The backward pass keeps num_features values. Throws
-  /// ShapeError if the width does not match. Local.
+  /// Local. Returns the normalized rows of x [n, num_features]. The backward pass keeps num_features
+  /// values. Throws ShapeError if the width does not match.
   [[nodiscard]] Variable operator()(Variable x) const;
-  /// Returns the inverse: inverse((*this)(x)) is x up to rounding. Local.
+  /// Local. Returns the inverse: inverse((*this)(x)) is x up to rounding.
   [[nodiscard]] Variable inverse(Variable x) const;
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }  ///< number of rows; local

@@ -6,9 +6,9 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns the moments of the rows of all ranks, merged in rank order, with the same bits on every rank. Each
-/// rank merges its share of the columns and sends the result to the other ranks, so that a rank holds 4
-/// values per column and one per rank. Collective.
+/// Collective. Returns the moments of the rows of all ranks, merged in rank order, with the same bits on
+/// every rank. Each rank merges its share of the columns and sends the result to the other ranks, so that a
+/// rank holds 4 values per column and one per rank.
 ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mine);
 
 }}  // namespace sar

@@ -7,12 +7,13 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns dropout(relu(x), row_ids), computed as one operation. The backward pass keeps only the result y:
+/// Local. Returns dropout(relu(x), row_ids), computed as one operation. The backward pass keeps only the
+/// result y:
 ///
 ///     dx = dy / (1 - p) where y > 0, and 0 elsewhere
 ///
 /// Values, gradients and random draws are those of the two separate operations; `row_ids` as in Dropout.
-/// Throws ShapeError if the numbers of rows and ids differ. Local.
+/// Throws ShapeError if the numbers of rows and ids differ.
 [[nodiscard]] Variable relu_dropout(Variable x, Dropout& dropout, const RowIds& row_ids);
 
 }}  // namespace sar

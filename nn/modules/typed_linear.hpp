@@ -32,9 +32,9 @@ class TypedLinear : public Module {
   TypedLinear(Index in_size, Index out_size, Index num_types, Generator& gen,
               const TypedLinearOptions& options = {});
 
-  /// Multiplies each row of x [n, in] by the matrix of its type -> [n, out]. Rows sorted by type are
+  /// Local. Multiplies each row of x [n, in] by the matrix of its type -> [n, out]. Rows sorted by type are
   /// multiplied in place, without a copy. Throws ShapeError if the width or the number of types does not
-  /// match, or for an invalid type. Local.
+  /// match, or for an invalid type.
   [[nodiscard]] Variable operator()(Variable x, std::span<const Index> types) const;
 
   /// Returns the matrices in the form that gather_mm takes: [types, in, out], or for bdd the diagonal blocks,

@@ -53,8 +53,9 @@ class Checkpointer {
   /// and says which.
   void lock() const;
 
-  /// Adds state that save() writes and load() restores, too, under names that begin with `whose`, such as the
-  /// weights of the best epoch: add_state("best.", best.weights()). Its owner must outlive this. Local.
+  /// Local. Adds state that save() writes and load() restores, too, under names that begin with `whose`,
+  /// such as the weights of the best epoch: add_state("best.", best.weights()). Its owner must outlive
+  /// this.
   void add_state(const std::string& whose, const StateDict& state);
 
   /// Writes `checkpoint-<epoch>.safetensors` under a temporary name, flushes and renames it, and deletes all

@@ -14,9 +14,9 @@ namespace sar { inline namespace SAR_PRECISION {
 /// gradients.
 void gather_grads(const Communicator& comm, Module& module, bool average = false);
 
-/// Copies parameters, buffers and counters of rank 0 to every rank. Only needed if the ranks did not
-/// initialize them from the same seed or checkpoint. Throws InputError on every rank if names or shapes of
-/// the modules differ. Collective.
+/// Collective. Copies parameters, buffers and counters of rank 0 to every rank. Only needed if the ranks
+/// did not initialize them from the same seed or checkpoint. Throws InputError on every rank if names or
+/// shapes of the modules differ.
 void sync_params(const Communicator& comm, Module& module);
 
 /// Throws InputError on every rank if a parameter does not have the same bits on all ranks, for example after

@@ -30,20 +30,20 @@ class HeteroEmbedding {
  public:
   using Rows = std::map<std::string, Variable>;  ///< keyed by type
 
-  /// Creates a row for each node of these types, uniform in [-bound, bound]. The random draws are keyed by
-  /// the original id within the type, so that they do not depend on the number of ranks or the partition.
-  /// Throws InputError on every rank for an unknown type or a width below 1. Collective.
+  /// Collective. Creates a row for each node of these types, uniform in [-bound, bound]. The random draws
+  /// are keyed by the original id within the type, so that they do not depend on the number of ranks or the
+  /// partition. Throws InputError on every rank for an unknown type or a width below 1.
   HeteroEmbedding(const HeteroGraph& graph, const std::vector<std::string>& types, Index width,
                   Generator& gen, double bound = 1);
 
-  /// Returns the rows of this rank's nodes, [local nodes of the type, width] for each type. Local.
+  /// Local. Returns the rows of this rank's nodes, [local nodes of the type, width] for each type.
   [[nodiscard]] Rows operator()();
-  /// Returns rows by global id within the type: row i of a type's result, [ids.size(), width], is row ids[i].
-  /// Ids may belong to any rank; the types must be the same on every rank. Throws InputError on every rank
-  /// for a type without rows here. Collective.
+  /// Collective. Returns rows by global id within the type: row i of a type's result, [ids.size(), width],
+  /// is row ids[i]. Ids may belong to any rank; the types must be the same on every rank. Throws InputError
+  /// on every rank for a type without rows here.
   [[nodiscard]] Rows operator()(const std::map<std::string, std::span<const Index>>& ids);
 
-  /// Throws InputError for a type without rows here. Local.
+  /// Local. Throws InputError for a type without rows here.
   [[nodiscard]] DistributedEmbedding& operator[](const std::string& type);
   /// Returns the embeddings for a sparse optimizer, in the order of the types' names.
   [[nodiscard]] EmbeddingRefs refs();

@@ -37,7 +37,7 @@ struct ScoreCounts {
   std::int64_t positives = 0, negatives = 0;
 };
 
-/// Throws InputError unless there are positives and negatives. Collective.
+/// Collective. Throws InputError unless there are positives and negatives.
 inline ScoreCounts count_scores(Index positives, Index negatives, const Communicator& comm,
                                 const CollectiveCall& call) {
   const char* metric = call.operation();

@@ -21,11 +21,11 @@ class SparseOptimizer : NonCopyable {
  public:
   virtual ~SparseOptimizer() = default;
 
-  /// Sums the gradients of all ranks and updates the rows that have one. All ranks see the new rows
-  /// afterwards. A step counts for every row, also without a gradient. If it fails, the embedding concerned
-  /// stays unchanged. Collective.
+  /// Collective. Sums the gradients of all ranks and updates the rows that have one. All ranks see the new
+  /// rows afterwards. A step counts for every row, also without a gradient. If it fails, the embedding
+  /// concerned stays unchanged.
   void step();
-  /// Clears the gradients of the embeddings. Local.
+  /// Local. Clears the gradients of the embeddings.
   void zero_grad();
 
   /// "SparseSGD", "SparseAdagrad", "SparseAdam"
@@ -33,14 +33,14 @@ class SparseOptimizer : NonCopyable {
   [[nodiscard]] double lr() const noexcept { return lr_; }
   void set_lr(double lr) { lr_ = lr; }
 
-  /// Writes a new directory. It contains the rows and the state of each embedding, for example
-  /// `<name>.rows.npy` and `<name>.exp_avg.npy`, each [N, width] in the order of the original ids 0 .. N - 1,
-  /// and in `state.safetensors` the numbers of steps and the learning rate. The directory gets its name when
-  /// it is complete. Throws InputError on every rank if `path` exists or if writing fails. Collective.
+  /// Collective. Writes a new directory. It contains the rows and the state of each embedding, for example
+  /// `<name>.rows.npy` and `<name>.exp_avg.npy`, each [N, width] in the order of the original ids 0 .. N -
+  /// 1, and in `state.safetensors` the numbers of steps and the learning rate. The directory gets its name
+  /// when it is complete. Throws InputError on every rank if `path` exists or if writing fails.
   void save(const std::string& path) const;
-  /// Restores the embeddings and the optimizer from the files of save(), on any number of ranks and in either
-  /// precision. If it fails, they stay unchanged. Throws InputError on every rank if the optimizer or the
-  /// embeddings differ, or if files are damaged or missing. Collective.
+  /// Collective. Restores the embeddings and the optimizer from the files of save(), on any number of ranks
+  /// and in either precision. If it fails, they stay unchanged. Throws InputError on every rank if the
+  /// optimizer or the embeddings differ, or if files are damaged or missing.
   void load(const std::string& path);
 
  protected:

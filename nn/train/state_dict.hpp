@@ -36,31 +36,32 @@ struct LoadReport {
   std::vector<std::string> unexpected;  ///< names of the file that are not in the model
 };
 
-/// Fills `state` from a .safetensors file of any floating-point type. Rank 0 reads the file and sends the
-/// values to the other ranks, which need no access to it. Everything is checked before the first write: if it
-/// fails, it fails on all ranks and `state` is unchanged. Throws InputError for unmatched names (if strict),
-/// shapes that differ ([] and [1] are the same), values that are not finite, and a damaged file. Collective.
+/// Collective. Fills `state` from a .safetensors file of any floating-point type. Rank 0 reads the file and
+/// sends the values to the other ranks, which need no access to it. Everything is checked before the first
+/// write: if it fails, it fails on all ranks and `state` is unchanged. Throws InputError for unmatched
+/// names (if strict), shapes that differ ([] and [1] are the same), values that are not finite, and a
+/// damaged file.
 LoadReport load_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
                            const LoadOptions& options = {});
 
-/// Writes `state` (see write_safetensors). Also throws InputError for a counter of 2^63 or more. Local.
+/// Local. Writes `state` (see write_safetensors). Also throws InputError for a counter of 2^63 or more.
 void write_state_dict(const std::string& path, const StateDict& state, SafetensorsType type,
                       const std::map<std::string, std::string>& metadata = {});
 
-/// Writes the `state` of rank 0 as write_state_dict() does. Errors are thrown on all ranks. Collective.
+/// Collective. Writes the `state` of rank 0 as write_state_dict() does. Errors are thrown on all ranks.
 void save_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
                      SafetensorsType type, const std::map<std::string, std::string>& metadata = {});
 
-/// Load and save the weights of a model, its state_dict(), without loss unless `type` is narrower. `metadata`
-/// is text that the program stores beside the weights; the keys "format", "crc32" and "header_crc32" are
-/// reserved and throw InputError. Errors as above. Collective.
+/// Collective. Load and save the weights of a model, its state_dict(), without loss unless `type` is
+/// narrower. `metadata` is text that the program stores beside the weights; the keys "format", "crc32" and
+/// "header_crc32" are reserved and throw InputError. Errors as above.
 LoadReport load_weights(const Communicator& comm, const std::string& path, Module& module,
                         const LoadOptions& options = {});
 void save_weights(const Communicator& comm, const std::string& path, const Module& module,
                   SafetensorsType type = real_type, const std::map<std::string, std::string>& metadata = {});
 
-/// Returns the metadata of save_weights(), or of any other .safetensors file, on every rank; rank 0 reads the
-/// file. Throws InputError for a damaged or missing file. Collective.
+/// Collective. Returns the metadata of save_weights(), or of any other .safetensors file, on every rank;
+/// rank 0 reads the file. Throws InputError for a damaged or missing file.
 [[nodiscard]] std::map<std::string, std::string> load_metadata(const Communicator& comm,
                                                                const std::string& path);
 

@@ -1,4 +1,4 @@
-/// The names that people give the columns of a table of edges. Local.
+/// Local. The names that people give the columns of a table of edges.
 #pragma once
 
 #include <sar/config.hpp>

@@ -1,5 +1,5 @@
-/// What the columns of a table of edges mean: by the options, by the names of a header, or else by their
-/// places. Local.
+/// Local. What the columns of a table of edges mean: by the options, by the names of a header, or else by
+/// their places.
 #pragma once
 
 #include "column_names.hpp"

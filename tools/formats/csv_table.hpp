@@ -1,4 +1,4 @@
-/// Tables of numbers with commas between them, as OGB has them: from bytes to numbers. Local.
+/// Local. Tables of numbers with commas between them, as OGB has them: from bytes to numbers.
 #pragma once
 
 #include "line_blocks.hpp"

@@ -9,9 +9,9 @@
 
 namespace sar::formats {
 
-/// Returns a line for the nodes (edges) of each type and for each of their fields: duplicates, self loops,
-/// nodes without edges, least and largest values, NaN, unlabelled nodes, also those in masks. `names` as
-/// DatasetOptions::fields. Reads everything. Collective.
+/// Collective. Returns a line for the nodes (edges) of each type and for each of their fields: duplicates,
+/// self loops, nodes without edges, least and largest values, NaN, unlabelled nodes, also those in masks.
+/// `names` as DatasetOptions::fields. Reads everything.
 std::vector<std::string> describe_source(GraphSource& source,
                                          const std::map<std::string, std::string>& names = {});
 

@@ -26,10 +26,10 @@ class EdgeChunks {
   void add(Index first_id, std::span<const Index> src, std::span<const Index> dst,
            std::span<const double> data = {});
   [[nodiscard]] std::vector<EdgeChunk>& chunks() noexcept { return chunks_; }
-  /// Makes one list and frees the chunks meanwhile. Local.
+  /// Local. Makes one list and frees the chunks meanwhile.
   [[nodiscard]] EdgeList take_edges();
-  /// The `width` numbers of each edge; each rank gets those of its slice of the edges. The chunks lose them.
-  /// Collective.
+  /// Collective. The `width` numbers of each edge; each rank gets those of its slice of the edges. The
+  /// chunks lose them.
   [[nodiscard]] DataArray take_data(const Communicator& comm, const PartitionBook& slices, Index width);
 
  private:

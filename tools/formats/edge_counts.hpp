@@ -19,22 +19,22 @@ struct EdgeCounts {
   Index opposites = 0;  ///< edges u -> v of which there is v -> u, without self loops
 };
 
-/// Counts the edges of all ranks, of which each has `mine`. Ends of two types have no self loops and no
-/// opposites. Collective.
+/// Collective. Counts the edges of all ranks, of which each has `mine`. Ends of two types have no self
+/// loops and no opposites.
 EdgeCounts count_edges(const Communicator& comm, const EdgeList& mine, bool one_type);
 
-/// One in `one_in` of the pairs of nodes, by a hash of the two, and this rank's edges between them in either
-/// direction. Local.
+/// Local. One in `one_in` of the pairs of nodes, by a hash of the two, and this rank's edges between them
+/// in either direction.
 EdgeList sample_of_pairs(EdgeChunks& chunks, Index one_in);
 
 /// Which nodes of a type have out-edges and in-edges. Each rank knows its even share of the nodes.
 class NodesWithEdges {
  public:
   NodesWithEdges(const Communicator& comm, Index num_nodes);
-  /// Notes the sources (destinations) of edges of this rank. Collective.
+  /// Collective. Notes the sources (destinations) of edges of this rank.
   void add_sources(std::span<const Index> nodes) { add(nodes, has_out_edge); }
   void add_destinations(std::span<const Index> nodes) { add(nodes, has_in_edge); }
-  /// Nodes of all ranks. Collective.
+  /// Collective. Nodes of all ranks.
   [[nodiscard]] Index count_without_edges() const { return count_without(has_out_edge | has_in_edge); }
   [[nodiscard]] Index count_without_in_edges() const { return count_without(has_in_edge); }
 

@@ -1,4 +1,4 @@
-/// Edge lists, which are texts with one edge a line: from bytes to edges. Local.
+/// Local. Edge lists, which are texts with one edge a line: from bytes to edges.
 #pragma once
 
 #include "edge_list_format.hpp"

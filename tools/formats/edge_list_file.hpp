@@ -21,7 +21,7 @@ class EdgeListFile {
   /// Reads everything. Collective; throws InputError, the same on every rank.
   EdgeListFile(const Communicator& comm, const std::string& path, const SourceOptions& options);
 
-  /// What was understood and what may be meant in another way, a line each, for people. Local.
+  /// Local. What was understood and what may be meant in another way, a line each, for people.
   [[nodiscard]] std::vector<std::string> notes() const { return notes_; }
   /// The smallest node; -1: there is none, or nodes are names.
   [[nodiscard]] Index smallest() const noexcept { return keys == nullptr ? smallest_ : -1; }

@@ -1,4 +1,4 @@
-/// How an edge list is to be read, from its first lines. Local.
+/// Local. How an edge list is to be read, from its first lines.
 #pragma once
 
 #include "column_roles.hpp"
@@ -25,7 +25,8 @@ struct EdgeListFormat {
 
   /// Of the columns, those that become edge data.
   [[nodiscard]] Index num_data() const noexcept;
-  /// "source: column 1 'from', target: column 2 'to', weight: none; separator: comma; header: line 1". Local.
+  /// Local. "source: column 1 'from', target: column 2 'to', weight: none; separator: comma; header: line
+  /// 1".
   [[nodiscard]] std::string describe() const;
 };
 

@@ -29,7 +29,7 @@ class EdgeListSource : public FileSource {
   [[nodiscard]] NodeNames node_names() const override {
     return {keys_.get(), names_are_integers_, first_id_};
   }
-  /// Writes line i = name of node i, if the nodes have names. Collective.
+  /// Collective. Writes line i = name of node i, if the nodes have names.
   void write_node_keys(const std::string& directory) const override;
 
  private:

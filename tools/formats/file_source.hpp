@@ -35,11 +35,11 @@ class FileSource : public GraphSource {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] bool has_node_fields() const { return !nodes_.at(0).fields.empty(); }
 
-  /// Adds data of the nodes of a graph of one type, which are `num_nodes` from now on, and a note. Throws
-  /// InputError for a field that is there already. Local.
+  /// Local. Adds data of the nodes of a graph of one type, which are `num_nodes` from now on, and a note.
+  /// Throws InputError for a field that is there already.
   void add_node_fields(Index num_nodes, FieldTable fields, const std::string& note);
-  /// Adds a note where hardly any edge of a graph of one type has its reverse. Edges must not have been read.
-  /// Collective.
+  /// Collective. Adds a note where hardly any edge of a graph of one type has its reverse. Edges must not
+  /// have been read.
   void note_directions();
 
  protected:
@@ -50,14 +50,14 @@ class FileSource : public GraphSource {
   /// Local.
   void add_nodes(const std::string& name = default_node_type, Index num_nodes = 0);
   void add_edges(EdgeTypeData type = {});
-  /// Data of the nodes of a type in a .npy file. If there may be `more` nodes than are known, they are as
-  /// many as the first file has rows. `hint` ends the message about a wrong number of rows. Local.
+  /// Local. Data of the nodes of a type in a .npy file. If there may be `more` nodes than are known, they
+  /// are as many as the first file has rows. `hint` ends the message about a wrong number of rows.
   void add_node_file(std::size_t type, const std::string& field, const std::string& path, bool more = false,
                      const std::string& hint = "");
-  /// Throws InputError, beginning with `place`, if a homogeneous graph has no nodes, or implausibly many for
-  /// its edges. Local.
+  /// Local. Throws InputError, beginning with `place`, if a homogeneous graph has no nodes, or implausibly
+  /// many for its edges.
   void require_plausible_size(const std::string& place) const;
-  /// Lists the fields in types(): the end of each constructor. Local.
+  /// Local. Lists the fields in types(): the end of each constructor.
   void list_fields();
 
   std::string path_;

@@ -1,4 +1,4 @@
-/// The words that a rank has seen, each with a number. Local.
+/// Local. The words that a rank has seen, each with a number.
 #pragma once
 
 #include <sar/config.hpp>

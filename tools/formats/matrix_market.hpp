@@ -1,4 +1,4 @@
-/// Matrix Market files, which are sparse matrices as text: from bytes to edges. Local.
+/// Local. Matrix Market files, which are sparse matrices as text: from bytes to edges.
 #pragma once
 
 #include "line_blocks.hpp"

@@ -20,23 +20,23 @@ class NodeKeys {
  public:
   explicit NodeKeys(const Communicator& comm) : comm_(comm) {}
 
-  /// A handle for each word, for final_numbers(). Word i has the position first_position + i among all words;
-  /// the first position of a word decides its number. Collective.
+  /// Collective. A handle for each word, for final_numbers(). Word i has the position first_position + i
+  /// among all words; the first position of a word decides its number.
   [[nodiscard]] std::vector<Index> handles(std::span<const std::string_view> words, Index first_position);
 
-  /// Numbers the words; called once, after the last of them. `num_positions` counts those of all ranks.
-  /// Collective.
+  /// Collective. Numbers the words; called once, after the last of them. `num_positions` counts those of
+  /// all ranks.
   void number(Index num_positions);
   [[nodiscard]] Index size() const noexcept { return owners_.num_nodes(); }  ///< words of all ranks
-  /// Replaces handles by numbers. Collective.
+  /// Collective. Replaces handles by numbers.
   void final_numbers(std::span<Index> handles) const;
 
-  /// The numbers of words, -1 for those that have not been seen; after number(). Collective.
+  /// Collective. The numbers of words, -1 for those that have not been seen; after number().
   [[nodiscard]] std::vector<Index> find(std::span<const std::string_view> words) const;
 
-  /// How many words have their first position before `position`. Collective.
+  /// Collective. How many words have their first position before `position`.
   [[nodiscard]] Index count_before(Index position) const;
-  /// The word with this number, on all ranks. Collective.
+  /// Collective. The word with this number, on all ranks.
   [[nodiscard]] std::string word(Index number) const;
 
   /// Writes the words, a line each, in the order of their numbers. Collective; throws InputError, the same on
@@ -44,8 +44,8 @@ class NodeKeys {
   void write(const std::string& path) const;
 
  private:
-  /// Asks the owner of each word for a number. At the owner, `answer` gets the word and the first position
-  /// that it has on a rank. Collective.
+  /// Collective. Asks the owner of each word for a number. At the owner, `answer` gets the word and the
+  /// first position that it has on a rank.
   template <class Answer>
   [[nodiscard]] std::vector<Index> ask_owners(std::span<const std::string_view> words, Index first_position,
                                               const Answer& answer) const;

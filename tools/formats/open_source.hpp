@@ -28,7 +28,7 @@ namespace sar::formats {
 /// what is none of these, is damaged, or does not go with the options.
 std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
                                          const SourceOptions& options = {});
-/// The same of what was found at the path; rank 0 decides. Collective.
+/// Collective. The same of what was found at the path; rank 0 decides.
 std::unique_ptr<GraphSource> open_source(const Communicator& comm, const FoundDataset& found,
                                          const SourceOptions& options);
 

@@ -1,4 +1,4 @@
-/// Files of other programs, which are not read. Local.
+/// Local. Files of other programs, which are not read.
 #pragma once
 
 #include "first_lines.hpp"

@@ -26,9 +26,9 @@ struct GraphShape {
   std::string source = {};            ///< says where the sizes come from, for the report
 };
 
-/// Returns the sizes of the graph of the options, with one part per worker. Collective. Throws InputError,
-/// the same on every rank, for more workers than nodes, for a partition that contradicts the options, and for
-/// what open_source refuses.
+/// Collective. Returns the sizes of the graph of the options, with one part per worker. Throws InputError,
+/// the same on every rank, for more workers than nodes, for a partition that contradicts the options, and
+/// for what open_source refuses.
 GraphShape shape_of(const Communicator& comm, const PlanOptions& o);
 
 /// Returns the same graph in `ranks` parts of equal size, with a cut extrapolated from `shape`.

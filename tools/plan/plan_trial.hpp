@@ -46,17 +46,17 @@ struct Rates {
 /// Returns one line with the model and everything else that the rates depend on.
 std::string describe_model(const TrainOptions& o, Index features, Index classes);
 
-/// Measures the rates by trainings on at most `nodes` nodes of in-degree `degree`: each rank alone (about two
-/// seconds), then all ranks together, with the same parts, with the same parts in small stages, and with very
-/// small parts. The additional time of the joint trainings is the cost of the exchange. On one rank the
-/// exchange is estimated as three copies of each received byte and one copy of each byte that a stage adds
-/// to. Collective.
+/// Collective. Measures the rates by trainings on at most `nodes` nodes of in-degree `degree`: each rank
+/// alone (about two seconds), then all ranks together, with the same parts, with the same parts in small
+/// stages, and with very small parts. The additional time of the joint trainings is the cost of the
+/// exchange. On one rank the exchange is estimated as three copies of each received byte and one copy of
+/// each byte that a stage adds to.
 Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index features, Index classes,
                     double nodes, double degree);
 
-/// Reads the rates from `file`; if there is no such file, measures the rates and writes them there. An empty
-/// name means: measure. All ranks get the rates of rank 0. Collective. Throws InputError, the same on every
-/// rank, if the file has no rates or rates of another model, or cannot be written.
+/// Collective. Reads the rates from `file`; if there is no such file, measures the rates and writes them
+/// there. An empty name means: measure. All ranks get the rates of rank 0. Throws InputError, the same on
+/// every rank, if the file has no rates or rates of another model, or cannot be written.
 Rates read_or_measure(const Communicator& comm, const std::string& file, const TrainOptions& o,
                       Index features, Index classes, double nodes, double degree);
 

@@ -15,7 +15,7 @@ ModelDescription with_widths(ModelDescription description, Index in_feats, Index
 /// A LayerStack as a module.
 class NodeClassifier : public Module {
  public:
-  /// Throws InputError as ModelDescription::checked() does. `cached`: see LayerStack. Local.
+  /// Local. Throws InputError as ModelDescription::checked() does. `cached`: see LayerStack.
   NodeClassifier(const ModelDescription& description, const Communicator& comm, Generator& gen,
                  bool cached = false);
 

@@ -57,12 +57,12 @@ class Checkpoints {
   std::string last_;
 };
 
-/// Returns `path` if it is a checkpoint, the latest one if it is a directory, and nothing for other files of
-/// weights. Throws InputError for a directory without a checkpoint. Collective.
+/// Collective. Returns `path` if it is a checkpoint, the latest one if it is a directory, and nothing for
+/// other files of weights. Throws InputError for a directory without a checkpoint.
 std::string find_checkpoint(const Communicator& comm, const std::string& path);
 
-/// Loads the model of a checkpoint: parameters and buffers. Throws InputError, the same on every rank, for
-/// the checkpoint of another model. Collective.
+/// Collective. Loads the model of a checkpoint: parameters and buffers. Throws InputError, the same on
+/// every rank, for the checkpoint of another model.
 void load_model_of_checkpoint(const Communicator& comm, const std::string& path, Module& model);
 
 }  // namespace sar::tools

@@ -35,7 +35,7 @@ class EdgeModel : public Module {
 
 class EdgeSteps : public Steps {
  public:
-  /// `task` must outlive this. Collective.
+  /// Collective. `task` must outlive this.
   EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
             std::span<const GraphRelations> relations, const TrainOptions& o, const ModelDescription& network,
             bool cached, const EdgeTask& task, Generator& gen);
@@ -60,16 +60,17 @@ class EdgeSteps : public Steps {
   void describe_task();
   [[nodiscard]] Variable loss_of(const Variable& h, const NodePairs& positive, const NodePairs* negative,
                                  std::span<const Index> positions) const;
-  /// Returns the scores of pairs of any nodes, computed in batches of limited size. Collective.
+  /// Collective. Returns the scores of pairs of any nodes, computed in batches of limited size.
   [[nodiscard]] Tensor numbers_of(const Variable& h, std::span<const Index> src, std::span<const Index> dst,
                                   std::span<const Index> types) const;
   [[nodiscard]] NodePairList draw(const NegativeSampler& sampler, std::span<const Index> src,
                                   std::span<const Index> ids, std::uint64_t epoch) const;
-  /// Returns the scores of k sampled negatives per edge of `part`, drawn and computed in batches. Collective.
+  /// Collective. Returns the scores of k sampled negatives per edge of `part`, drawn and computed in
+  /// batches.
   [[nodiscard]] Tensor numbers_of_drawn(const Variable& h, const TaskEdges& part, std::uint64_t epoch) const;
   void evaluate_links(const Variable& h, const TaskEdges& part, std::uint64_t epoch, double Scores::*score,
                       std::vector<Scores>& scores) const;
-  /// Returns MRR and Hits@K among all nodes. Collective.
+  /// Collective. Returns MRR and Hits@K among all nodes.
   [[nodiscard]] RankMetrics rank_among_all(const Variable& h, const TaskEdges& part) const;
   void evaluate_labels(const Variable& h, const TaskEdges& part, double Scores::*score,
                        std::vector<Scores>& scores) const;

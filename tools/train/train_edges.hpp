@@ -36,10 +36,10 @@ struct EdgeTask {
   std::shared_ptr<const PairCandidates> candidates;
 };
 
-/// Splits data.edge_data, which is empty afterwards, by the dataset's split, or by --split-edges if it has
-/// none. For links it removes validation and test edges, in both directions, from data.edges and from the
-/// training edges, unless the dataset lists pairs. Throws InputError, the same on every rank, if there are no
-/// edges, no labels or no training edges. Collective.
+/// Collective. Splits data.edge_data, which is empty afterwards, by the dataset's split, or by
+/// --split-edges if it has none. For links it removes validation and test edges, in both directions, from
+/// data.edges and from the training edges, unless the dataset lists pairs. Throws InputError, the same on
+/// every rank, if there are no edges, no labels or no training edges.
 EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeData& data);
 
 }  // namespace sar::tools

@@ -12,15 +12,15 @@
 
 namespace sar::tools {
 
-/// Sets the norm of a GCN by the names of --init-weights, unless --gcn-norm says it. Throws InputError as
-/// gcn_norm_of_weights(). Collective.
+/// Collective. Sets the norm of a GCN by the names of --init-weights, unless --gcn-norm says it. Throws
+/// InputError as gcn_norm_of_weights().
 void choose_gcn_norm(const Communicator& comm, TrainOptions& o);
 
-/// Normalizes the edge weights of the graph before message flow graphs are made from it. Collective.
+/// Collective. Normalizes the edge weights of the graph before message flow graphs are made from it.
 void keep_gcn_norm(const GraphShardManager& graph, const ModelDescription& model);
 
-/// Returns lines that say which norm `chosen` has in place of the `given` options, and where the graph
-/// differs from what the layers of the weights' library would make of it. The same on every rank. Collective.
+/// Collective. Returns lines that say which norm `chosen` has in place of the `given` options, and where
+/// the graph differs from what the layers of the weights' library would make of it. The same on every rank.
 std::vector<std::string> graph_notes(const GraphShardManager& graph, const WeightFile& weights,
                                      const ModelDescription& given, const ModelDescription& chosen);
 

@@ -33,13 +33,13 @@ struct TrainingGraph {
   std::unique_ptr<NodeInput> input = {};
   Generator gen = Generator(0);  ///< draws the parameters
 
-  /// Makes the input and the generator of the run with these options. Collective.
+  /// Collective. Makes the input and the generator of the run with these options.
   void start_run(const TrainOptions& o);
 };
 
-/// Loads the graph of a training, a typed one in its homogeneous form, and starts the run of these options,
-/// to which it adds what the labels of the nodes are. Throws InputError as load_data or, for a typed graph,
-/// as load_graph and category_data, and if the model or the task does not support types. Collective.
+/// Collective. Loads the graph of a training, a typed one in its homogeneous form, and starts the run of
+/// these options, to which it adds what the labels of the nodes are. Throws InputError as load_data or, for
+/// a typed graph, as load_graph and category_data, and if the model or the task does not support types.
 TrainingGraph load_training_graph(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat);
 
 }  // namespace sar::tools

@@ -29,7 +29,8 @@ struct NodeTypeInput {
 /// parameters; step() updates them.
 class NodeInput : public Module {
  public:
-  /// The input of a homogeneous graph. With --embedding, data.features become the learnable rows. Collective.
+  /// Collective. The input of a homogeneous graph. With --embedding, data.features become the learnable
+  /// rows.
   NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& data);
   /// Collective.
   NodeInput(const Communicator& comm, const TrainOptions& o, std::vector<NodeTypeInput> types,
@@ -45,16 +46,16 @@ class NodeInput : public Module {
   [[nodiscard]] bool is_sparse() const;
   [[nodiscard]] bool has_learnable_rows() const noexcept { return optimizer_ != nullptr; }
 
-  /// [local nodes, width()]. Collective.
+  /// Collective. [local nodes, width()].
   [[nodiscard]] Variable all();
-  /// Returns some local rows [rows, width()]; `rows` must not change until the backward pass has finished.
-  /// Collective.
+  /// Collective. Returns some local rows [rows, width()]; `rows` must not change until the backward pass
+  /// has finished.
   [[nodiscard]] Variable of(const Array<Index>& local_rows);
 
-  /// Updates the learnable rows that have gradients and clears the gradients. Collective.
+  /// Collective. Updates the learnable rows that have gradients and clears the gradients.
   void step(double lr);
-  /// Writes a directory with the learnable rows and their optimizer state; replaces an existing one.
-  /// Collective.
+  /// Collective. Writes a directory with the learnable rows and their optimizer state; replaces an existing
+  /// one.
   void save(const std::string& path) const;
   /// Collective. Throws InputError as SparseOptimizer::load.
   void load(const std::string& path) { optimizer_->load(path); }

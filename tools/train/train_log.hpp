@@ -77,8 +77,8 @@ class Log {
 /// "best validation accuracy 0.8120 in epoch 57 with test accuracy 0.8230"; empty without a best epoch.
 std::string describe_best(const TrainOptions& o, const RunResult& result);
 
-/// Adds a line to the log of all runs, on rank 0. Throws InputError, the same on every rank, if it cannot be
-/// written. Collective.
+/// Collective. Adds a line to the log of all runs, on rank 0. Throws InputError, the same on every rank, if
+/// it cannot be written.
 void write_last_line(const Communicator& comm, const std::string& file, const nlohmann::ordered_json& line);
 
 /// JSON has no NaN.

@@ -10,11 +10,11 @@
 
 namespace sar::tools {
 
-/// Parameters and rows of the model `m`. Collective.
+/// Collective. Parameters and rows of the model `m`.
 void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelDescription& m,
                              const NodeData& data, Index in_feats, Index num_classes, Index num_types);
 
-/// The negative pairs of a step, and the scores of an evaluation. Collective.
+/// Collective. The negative pairs of a step, and the scores of an evaluation.
 void require_memory_of_pairs(const Communicator& comm, const TrainOptions& o, const EdgeTask& edges);
 
 }  // namespace sar::tools

@@ -53,8 +53,8 @@ struct Labels {
   Tensor targets;
 };
 
-/// Returns the metric of scores [n, C or T] on the rows of a mask; NaN if none has a label. The metric is one
-/// for this type of labels. Collective.
+/// Collective. Returns the metric of scores [n, C or T] on the rows of a mask; NaN if none has a label. The
+/// metric is one for this type of labels.
 double value_of(Metric metric, const Tensor& scores, const Labels& labels, std::span<const std::uint8_t> mask,
                 const Communicator& comm);
 

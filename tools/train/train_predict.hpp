@@ -22,31 +22,31 @@ struct PredictedNodes {
   bool is_category = false;  ///< the type with labels
 };
 
-/// Creates the directory before the training, so that a failure appears early. Collective.
+/// Collective. Creates the directory before the training, so that a failure appears early.
 void prepare_predictions(const Communicator& comm, const TrainOptions& o);
 
-/// Writes logits.npy float32 [nodes, classes], labels.npy int64 [nodes] (the class with the largest logit),
-/// and embeddings.npy float32 [nodes, width of the layer]; row v belongs to original node v. With several
-/// labels a node, labels.npy is float32 [nodes, T] of 0 and 1 (a positive logit); of values there is
-/// values.npy float32 [nodes], or [nodes, T], instead of both. If the dataset has no original ids, row v
-/// belongs to node v of the partition, and the files are named logits.partition_order.npy and so on. With
-/// `types`, logits and labels are for the category, row = id within the type, and embeddings.<type>.npy has
-/// the nodes of each type. Collective.
+/// Collective. Writes logits.npy float32 [nodes, classes], labels.npy int64 [nodes] (the class with the
+/// largest logit), and embeddings.npy float32 [nodes, width of the layer]; row v belongs to original node
+/// v. With several labels a node, labels.npy is float32 [nodes, T] of 0 and 1 (a positive logit); of values
+/// there is values.npy float32 [nodes], or [nodes, T], instead of both. If the dataset has no original ids,
+/// row v belongs to node v of the partition, and the files are named logits.partition_order.npy and so on.
+/// With `types`, logits and labels are for the category, row = id within the type, and
+/// embeddings.<type>.npy has the nodes of each type.
 void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
                    const GraphShardManager& graph, const NodeData& data, NodeInput& input,
                    std::span<const GraphRelations> relations, std::span<const PredictedNodes> types = {});
 
-/// Writes h [local nodes, width] as embeddings.npy float32 [nodes, width], with rows as above. Collective.
+/// Collective. Writes h [local nodes, width] as embeddings.npy float32 [nodes, width], with rows as above.
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
                         const NodeData& data);
 
-/// Throws InputError, the same on every rank, unless ids are 0 .. edges - 1, the rows of the files.
-/// Collective.
+/// Collective. Throws InputError, the same on every rank, unless ids are 0 .. edges - 1, the rows of the
+/// files.
 void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<const Index> ids);
 
-/// Writes edge_logits.npy float32 [edges, classes] and edge_labels.npy int64 [edges], or edge_values.npy
-/// float32 [edges]; row e belongs to edge e of the dataset. `numbers` [n, classes or 1] belong to the edges
-/// `ids`. Without ids in the dataset, files are named as for nodes. Collective.
+/// Collective. Writes edge_logits.npy float32 [edges, classes] and edge_labels.npy int64 [edges], or
+/// edge_values.npy float32 [edges]; row e belongs to edge e of the dataset. `numbers` [n, classes or 1]
+/// belong to the edges `ids`. Without ids in the dataset, files are named as for nodes.
 void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor& numbers,
                    std::span<const Index> ids, bool ids_are_original);
 

@@ -18,8 +18,8 @@ std::vector<Index> splits_of_runs(const TrainOptions& o, Index count, const std:
 /// (w.seed-3.safetensors).
 std::vector<TrainOptions> options_of_runs(const TrainOptions& o, const std::vector<Index>& splits);
 
-/// Prints a table of several runs with the mean and the sample standard deviation (n - 1) of their scores,
-/// and adds a line to the log. Throws InputError if it cannot be written. Collective.
+/// Collective. Prints a table of several runs with the mean and the sample standard deviation (n - 1) of
+/// their scores, and adds a line to the log. Throws InputError if it cannot be written.
 void report_runs(const Communicator& comm, const std::vector<TrainOptions>& runs,
                  const std::vector<RunResult>& results);
 

@@ -24,16 +24,17 @@ struct BlockData {
   std::vector<MessageFlowGraph> blocks;
   std::vector<GraphRelations> relations;
 
-  /// `of_graph`: relations of the whole graph. Collective.
+  /// Collective. `of_graph`: relations of the whole graph.
   BlockData(std::vector<MessageFlowGraph> graphs, std::span<const GraphRelations> of_graph);
 };
 
-/// Makes the sampler of --sample. For a typed graph, `relations` has the types of its edges, named
-/// `edge_types`. Throws InputError for fan-outs of an unknown type. Collective.
+/// Collective. Makes the sampler of --sample. For a typed graph, `relations` has the types of its edges,
+/// named `edge_types`. Throws InputError for fan-outs of an unknown type.
 NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const GraphRelations> relations,
                              std::span<const EdgeType> edge_types, const TrainOptions& o, std::uint64_t seed);
 
-/// Throws InputError if the seeds (named in the message, such as "training nodes") make no batch. Collective.
+/// Collective. Throws InputError if the seeds (named in the message, such as "training nodes") make no
+/// batch.
 void require_batches(const Communicator& comm, const TrainOptions& o, Index num_batches, Index seeds_of_rank,
                      const char* seeds);
 
@@ -58,13 +59,13 @@ class Steps : NonCopyable {
   [[nodiscard]] virtual Module& model() = 0;
   /// A summary of the model, for messages.
   [[nodiscard]] virtual std::string description() const = 0;
-  /// Trains to the end of the epoch. Calls `step_done` with the position after each step. Sets loss and seeds
-  /// of `result`. Throws Error if the loss is not finite. Collective.
+  /// Collective. Trains to the end of the epoch. Calls `step_done` with the position after each step. Sets
+  /// loss and seeds of `result`. Throws Error if the loss is not finite.
   void epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochProgress from,
              FunctionRef<void(const EpochProgress&, Index num_batches)> step_done);
-  /// Returns the scores in the order of metric_names(). Collective.
+  /// Collective. Returns the scores in the order of metric_names().
   [[nodiscard]] virtual std::vector<Scores> evaluate() = 0;
-  /// Writes the files of --predict. Collective.
+  /// Collective. Writes the files of --predict.
   virtual void predict() = 0;
 
  protected:
@@ -76,13 +77,13 @@ class Steps : NonCopyable {
   [[nodiscard]] virtual Index num_batches() const = 0;  ///< 0: one step on the whole graph
   [[nodiscard]] virtual Index num_seeds() const = 0;    ///< seeds of all batches
   virtual void start_epoch(std::uint64_t epoch, Index first_batch) = 0;
-  /// Samples the next batch; returns the number of this rank's seeds, or nothing after the last batch.
-  /// Collective.
+  /// Collective. Samples the next batch; returns the number of this rank's seeds, or nothing after the last
+  /// batch.
   [[nodiscard]] virtual std::optional<Index> next_batch() = 0;
-  /// Computes the loss on the batch, or on the whole graph. Collective.
+  /// Collective. Computes the loss on the batch, or on the whole graph.
   [[nodiscard]] virtual Variable loss() = 0;
 
-  /// Returns the input rows of the sources of blocks. Collective.
+  /// Collective. Returns the input rows of the sources of blocks.
   [[nodiscard]] Variable input_of(const BlockData& part) const {
     return input_.of(part.blocks.front().src_rows());
   }

@@ -25,8 +25,9 @@ struct SbmOptions {
   double train_share = 0.6;  ///< of the nodes are training nodes; half of the others validate, half test
 };
 
-/// A stochastic block model with power-law degrees and planted classes (degree-corrected: Karrer and Newman,
-/// Phys. Rev. E 83, 2011), generated in closed form, so that a rank holds its share and nothing else.
+/// Collective. A stochastic block model with power-law degrees and planted classes (degree-corrected:
+/// Karrer and Newman, Phys. Rev. E 83, 2011), generated in closed form, so that a rank holds its share and
+/// nothing else.
 ///
 /// B is a keyed bijection of the ids. Node v has position j = B^-1(v) and class j mod classes.
 /// round(nodes * degree / 2) undirected edges are drawn, without self loops; parallel edges are possible.
@@ -39,8 +40,8 @@ struct SbmOptions {
 /// Features are the centre of the class plus Gaussian noise. A keyed permutation of the nodes begins with the
 /// training nodes and ends with the test nodes.
 ///
-/// Collective. Throws InputError for options out of range: nodes < 2 classes, degree or width not positive,
-/// homophily outside [0, 1], train_share outside (0, 1], or fewer nodes than ranks.
+/// Throws InputError for options out of range: nodes < 2 classes, degree or width not positive, homophily
+/// outside [0, 1], train_share outside (0, 1], or fewer nodes than ranks.
 NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const DatasetOptions& options = {});
 /// The same graph as a source; features in the precision of the library. Local; throws as make_sbm.
 std::unique_ptr<GraphSource> sbm_source(const Communicator& comm, const SbmOptions& sbm);

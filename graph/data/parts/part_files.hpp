@@ -13,10 +13,10 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Makes a folder and those above it. Local. Throws InputError.
+/// Local. Makes a folder and those above it. Throws InputError.
 void make_directories(const std::string& path);
 
-/// Writes integers of 64 bits. Local. Throws InputError.
+/// Local. Writes integers of 64 bits. Throws InputError.
 void write_ids(const std::string& path, const Array<Index>& ids);
 
 /// One array of several consecutive parts: its files, and how many rows each must have.

@@ -43,10 +43,10 @@ struct PartitionReport : TypeReport {
   [[nodiscard]] double cut_share() const;
 };
 
-/// Fills in nodes, in-edges, cut and halo of a part, which is given by itself. Local.
+/// Local. Fills in nodes, in-edges, cut and halo of a part, which is given by itself.
 void count_part(const GraphData& of_part, int part, PartitionReport& report);
 
-/// Brings the sizes of all parts to every rank; each part has been filled in on one rank. Collective.
+/// Collective. Brings the sizes of all parts to every rank; each part has been filled in on one rank.
 void share_sizes(const Communicator& comm, PartitionReport& report);
 
 }}  // namespace sar

@@ -28,7 +28,7 @@ PartitionDescription parse_partition_description(const std::string& json, const 
 PartitionDescription read_partition_description(const std::string& directory);
 std::string format_partition_description(const PartitionDescription& description);
 
-/// Types, books and fields of a graph; no part has edges yet. Local.
+/// Local. Types, books and fields of a graph; no part has edges yet.
 PartitionDescription describe_partition(const GraphData& graph);
 
 }}  // namespace sar

@@ -23,10 +23,10 @@ class PartitionWriter {
   /// Collective. Throws InputError, the same on every rank, when `directory` exists or cannot be made.
   PartitionWriter(const Communicator& comm, const std::string& directory);
 
-  /// Where to write the parts. Local.
+  /// Local. Where to write the parts.
   [[nodiscard]] const std::string& path() const noexcept { return directory_.path(); }
-  /// Completes the directory after all parts are written; each rank flushes its own to the disk. The
-  /// description is that of rank 0. Collective.
+  /// Collective. Completes the directory after all parts are written; each rank flushes its own to the
+  /// disk. The description is that of rank 0.
   void commit(const PartitionDescription& description);
 
  private:
@@ -34,13 +34,13 @@ class PartitionWriter {
   NewDirectory directory_;
 };
 
-/// Writes a graph with one part for each rank. Collective. Throws InputError, the same on every rank, when
+/// Collective. Writes a graph with one part for each rank. Throws InputError, the same on every rank, when
 /// the directory exists or cannot be written, or ranks have different data.
 void save_partition(const Communicator& comm, const std::string& directory, const GraphData& graph,
                     const std::map<std::string, std::string>& info = {});
 
-/// Rank p reads part p. When there are more parts than ranks, it reads several consecutive parts as one.
-/// Needs memory for the rank's own share, and 16 bytes an edge while ids are checked. Collective. Throws
+/// Collective. Rank p reads part p. When there are more parts than ranks, it reads several consecutive
+/// parts as one. Needs memory for the rank's own share, and 16 bytes an edge while ids are checked. Throws
 /// InputError, the same on every rank, for a file that is missing, damaged, or of another type, length or
 /// partitioning, for ids that are out of range or not unique, and for fewer parts than ranks.
 GraphData load_partition(const Communicator& comm, const std::string& directory);

@@ -28,8 +28,8 @@ PartitionReport partition_graph(GraphSource& source, const std::string& out_dir,
                                 const PartitionGraphOptions& options,
                                 PartitionProgress progress = no_progress);
 
-/// The report of partition_graph, without a directory: how large parts would be. The memory of the edges and
-/// of the nodes is the same. Collective. Throws InputError as partition_graph, but for `out_dir`.
+/// Collective. The report of partition_graph, without a directory: how large parts would be. The memory of
+/// the edges and of the nodes is the same. Throws InputError as partition_graph, but for `out_dir`.
 PartitionReport count_parts(GraphSource& source, const PartitionGraphOptions& options);
 
 }}  // namespace sar

@@ -29,14 +29,14 @@ std::string sparse_folder(const std::string& directory, int part, const std::str
 std::string edge_file(const std::string& directory, int part, const EdgeTypeData& type,
                       const std::string& array);
 
-/// Writes the arrays of one part into a directory that is being made. `graph` holds the part, with its edges
-/// in any order. Needs 24 bytes an edge of the largest edge type besides the graph. Local. Throws ShapeError
-/// for fields of other lengths.
+/// Local. Writes the arrays of one part into a directory that is being made. `graph` holds the part, with
+/// its edges in any order. Needs 24 bytes an edge of the largest edge type besides the graph. Throws
+/// ShapeError for fields of other lengths.
 PartSummary write_part(const std::string& directory, int part, const GraphData& graph);
 
-/// Reads the parts [first, last) and concatenates them. Within a part, edges are grouped by the part of their
-/// source and sorted by destination, source and id. Partition books are those of the directory. Checks type,
-/// length and range of every array, but not that ids are unique (load_partition does). Local.
+/// Local. Reads the parts [first, last) and concatenates them. Within a part, edges are grouped by the part
+/// of their source and sorted by destination, source and id. Partition books are those of the directory.
+/// Checks type, length and range of every array, but not that ids are unique (load_partition does).
 GraphData read_parts(const std::string& directory, const PartitionDescription& description, int first,
                      int last);
 

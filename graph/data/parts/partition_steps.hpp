@@ -9,12 +9,12 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Renumbers the nodes of each part in their locality_order. The edges are sorted before and after.
-/// Collective.
+/// Collective. Renumbers the nodes of each part in their locality_order. The edges are sorted before and
+/// after.
 void order_nodes(const Communicator& comm, std::span<const PartitionBook> books, GraphData& graph);
 
-/// The nodes and in-edges of a part of this rank, without their data; of part -1 the types only. The edges
-/// are sorted; the last part that the rank takes leaves no edges behind. Local.
+/// Local. The nodes and in-edges of a part of this rank, without their data; of part -1 the types only. The
+/// edges are sorted; the last part that the rank takes leaves no edges behind.
 GraphData take_part(const Communicator& comm, std::span<const PartitionBook> books, int part, bool is_last,
                     GraphData& graph);
 

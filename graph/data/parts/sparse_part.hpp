@@ -10,11 +10,11 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Writes the arrays. Local. Throws ShapeError unless there are `num_rows` rows, InputError.
+/// Local. Writes the arrays. Throws ShapeError unless there are `num_rows` rows, InputError.
 void write_sparse_part(const std::string& folder, const SparseArray& rows, Index num_rows);
 
-/// Appends the rows of a part to `all`. Local. Throws InputError, naming the file, for another type or length
-/// and for columns that are out of range or out of order.
+/// Local. Appends the rows of a part to `all`. Throws InputError, naming the file, for another type or
+/// length and for columns that are out of range or out of order.
 void read_sparse_part(const std::string& folder, const DataField& field, Index num_rows, SparseArray& all);
 
 }}  // namespace sar

@@ -25,11 +25,11 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Each rank reads the files on demand, without communication.
 class DatasetSource : public GraphSource {
  public:
-  /// `names` are those of DatasetOptions::fields. A file that they name takes the place of the usual one, so
-  /// that features.npy need not be there. With `for_training`, labels and masks of a homogeneous graph must
-  /// be there. Collective. Throws InputError, the same on every rank, for files that are missing or
-  /// damaged or of another length than hetero.json says, for folders of types that it does not name, and when
-  /// ranks see different files.
+  /// Collective. `names` are those of DatasetOptions::fields. A file that they name takes the place of the
+  /// usual one, so that features.npy need not be there. With `for_training`, labels and masks of a
+  /// homogeneous graph must be there. Throws InputError, the same on every rank, for files that are missing
+  /// or damaged or of another length than hetero.json says, for folders of types that it does not name, and
+  /// when ranks see different files.
   using FieldNames = std::map<std::string, std::string>;
   DatasetSource(const Communicator& comm, const std::string& directory, const FieldNames& names = {},
                 bool for_training = false);
@@ -61,7 +61,7 @@ class DatasetSource : public GraphSource {
   std::deque<Files> nodes_, edges_;  // by type
 };
 
-/// The text of hetero.json. Local.
+/// Local. The text of hetero.json.
 std::string format_dataset_types(const GraphData& types);
 
 }}  // namespace sar

@@ -6,8 +6,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Reads the files of one part. Books are left out, and so are the types of the ends of edges where neither
-/// the JSON file nor an edge of the part tells them. Local. Throws InputError.
+/// Local. Reads the files of one part. Books are left out, and so are the types of the ends of edges where
+/// neither the JSON file nor an edge of the part tells them. Throws InputError.
 GraphData read_dgl_part(const DglPartition& partition, int part);
 
 }}  // namespace sar

@@ -14,8 +14,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Rank p reads part p; when there are more parts than ranks, each rank joins several consecutive ones. A
-/// rank reads the files of its parts and no other data.
+/// Collective. Rank p reads part p; when there are more parts than ranks, each rank joins several
+/// consecutive ones. A rank reads the files of its parts and no other data.
 ///
 /// The original ids of nodes are those of the first of these that exists:
 ///     "orig_id" in the part's graph (DGL before 1.0)
@@ -27,9 +27,9 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Those of edges are found likewise: orig_id, orig_eids.dgl, orig_edge_ids.npy or
 /// `orig_edge_ids.<edge type>.npy`.
 ///
-/// Collective. Throws InputError, the same on every rank, for files that are missing, damaged or do not fit
-/// together; more ranks than parts; original ids that are not a permutation; GraphBolt's partitions; parts
-/// that are not ranges of ids.
+/// Throws InputError, the same on every rank, for files that are missing, damaged or do not fit together;
+/// more ranks than parts; original ids that are not a permutation; GraphBolt's partitions; parts that are
+/// not ranges of ids.
 GraphData load_dgl_partition(const Communicator& comm, const std::string& json_path);
 
 }}  // namespace sar

@@ -43,7 +43,7 @@ struct DglPartition {
   std::vector<Part> parts;
 };
 
-/// Reads the JSON file. Local. Throws InputError.
+/// Local. Reads the JSON file. Throws InputError.
 DglPartition read_dgl_partition(const std::string& json_path);
 
 }}  // namespace sar

@@ -24,8 +24,8 @@ struct FoundDataset {
   }
 };
 
-/// Looks at names, and into the JSON files of a directory. What it does not know is `unknown`, not an error.
-/// Local.
+/// Local. Looks at names, and into the JSON files of a directory. What it does not know is `unknown`, not
+/// an error.
 FoundDataset find_dataset(const std::string& path);
 
 }}  // namespace sar

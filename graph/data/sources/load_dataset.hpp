@@ -18,12 +18,12 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Opens a directory that is not partitioned: a DatasetSource. Collective. Throws InputError, the same on
+/// Collective. Opens a directory that is not partitioned: a DatasetSource. Throws InputError, the same on
 /// every rank, for a path that is none, or is partitioned, and as DatasetSource.
 std::unique_ptr<GraphSource> open_dataset(const Communicator& comm, const std::string& path);
 
-/// The source's homogeneous graph, partitioned over the ranks of its communicator. Fields as in to_node_data;
-/// those that it does not name are not read. Collective. Throws InputError, the same on every rank, for
+/// Collective. The source's homogeneous graph, partitioned over the ranks of its communicator. Fields as in
+/// to_node_data; those that it does not name are not read. Throws InputError, the same on every rank, for
 /// several types, for fewer nodes than ranks, and as to_node_data.
 NodeData load_dataset(GraphSource& source, const DatasetOptions& options = {});
 
@@ -43,15 +43,15 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options = {});
 /// exist, no labelled training node, an empty graph, and fewer nodes than ranks.
 NodeData load_dataset(const Communicator& comm, const std::string& path, const DatasetOptions& options = {});
 
-/// A graph with all its types and all its data. Each type of nodes is divided into parts of about the same
-/// size; the options of features and fields are not used. The edges are transformed as partition_graph does.
-/// Collective. Throws InputError, the same on every rank, as partition_graph.
+/// Collective. A graph with all its types and all its data. Each type of nodes is divided into parts of
+/// about the same size; the options of features and fields are not used. The edges are transformed as
+/// partition_graph does. Throws InputError, the same on every rank, as partition_graph.
 GraphData load_graph(GraphSource& source, const DatasetOptions& options = {});
-/// The same of what rank 0 finds. The options that change edges are refused for a partition, which has been
-/// changed when it was made. Collective. Throws InputError, the same on every rank, too, as open_dataset,
-/// load_partition and load_dgl_partition.
+/// Collective. The same of what rank 0 finds. The options that change edges are refused for a partition,
+/// which has been changed when it was made. Throws InputError, the same on every rank, too, as
+/// open_dataset, load_partition and load_dgl_partition.
 GraphData load_graph(const Communicator& comm, const std::string& path, const DatasetOptions& options = {});
-/// The same of what was found; that of rank 0 counts. Collective.
+/// Collective. The same of what was found; that of rank 0 counts.
 GraphData load_graph(const Communicator& comm, const FoundDataset& found, const DatasetOptions& options);
 
 }}  // namespace sar

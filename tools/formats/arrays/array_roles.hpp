@@ -1,4 +1,4 @@
-/// What the arrays of an archive mean, by the names that published datasets give them. Local.
+/// Local. What the arrays of an archive mean, by the names that published datasets give them.
 #pragma once
 
 #include "csr_matrix.hpp"

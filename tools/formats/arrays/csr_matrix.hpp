@@ -33,7 +33,7 @@ struct CsrMatrix {
   Array<Index> columns = {};
   DataArray values = {};
 
-  /// Whether all values of all ranks are 1. Collective.
+  /// Collective. Whether all values of all ranks are 1.
   [[nodiscard]] bool is_all_ones(const Communicator& comm) const;
 };
 

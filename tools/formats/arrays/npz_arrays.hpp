@@ -21,8 +21,8 @@ std::string dtype_of(const NpzFile& archive, const NpzMember& member);
 /// The text of an array that is one short text, such as `format` of SciPy's archives. Local; throws
 /// InputError.
 std::string text_of(const NpzFile& archive, const NpzMember& member);
-/// Throws InputError for an array of texts or Python objects, and says how Python makes numbers of them.
-/// Local.
+/// Local. Throws InputError for an array of texts or Python objects, and says how Python makes numbers of
+/// them.
 void require_numbers(const NpzFile& archive, const NpzMember& member);
 
 /// Type and shape of an array of numbers. Collective; throws InputError, the same on every rank.
@@ -37,7 +37,8 @@ std::vector<Index> read_integers(const Communicator& comm, const NpzFile& archiv
 void read_edge_array(const Communicator& comm, const NpzFile& archive, const NpzMember& member, bool by_edge,
                      EdgeChunks& chunks);
 
-/// Throws InputError, beginning with `place`, the same on every rank, for an end that is no node. Collective.
+/// Collective. Throws InputError, beginning with `place`, the same on every rank, for an end that is no
+/// node.
 void require_ends(const Communicator& comm, const std::string& place, EdgeChunks& chunks, Index num_nodes);
 
 /// Adds an array with `rows` rows as a field. A stored array is read when its rows are asked for, others at

@@ -62,7 +62,7 @@ class OgbSource : public FileSource {
 
   void read_splits(const std::string& scheme);
 
-  /// The files of the lists of pairs, as far as they are there. Collective.
+  /// Collective. The files of the lists of pairs, as far as they are there.
   [[nodiscard]] std::vector<std::string> find_pair_lists() const;
   ListedPairs read_pairs(const std::string& list);
   std::optional<DataArray> read_pair_array(const std::string& list, const std::string& name, Index columns);
@@ -74,7 +74,7 @@ class OgbSource : public FileSource {
   std::string pair_lists_;  // the folder of the split; empty: it is one of nodes, or none
 };
 
-/// Whether a folder is one of several types. Local.
+/// Local. Whether a folder is one of several types.
 bool is_ogb_hetero(const std::string& path);
 
 }  // namespace sar::formats

@@ -14,14 +14,14 @@
 
 namespace sar::formats {
 
-/// A list of rank 0 on all ranks. Collective.
+/// Collective. A list of rank 0 on all ranks.
 std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find);
 
 /// edge-feat.csv.gz and edge_reltype.csv.gz -> edge-feat, edge_reltype
 std::string without_extension(const std::string& path);
 
-/// The split that is meant: split/<scheme>, or the only one; empty when there is none and none is asked for.
-/// Collective.
+/// Collective. The split that is meant: split/<scheme>, or the only one; empty when there is none and none
+/// is asked for.
 std::string find_split(const Communicator& comm, const std::string& directory, const std::string& scheme);
 
 /// The files of one folder, such as raw/. All functions are collective; they throw InputError, the same on

@@ -14,21 +14,21 @@
 
 namespace sar::formats {
 
-/// The archive, the same one on all ranks. Collective.
+/// Collective. The archive, the same one on all ranks.
 std::unique_ptr<const NpzFile> open_npz(const Communicator& comm, const std::string& path);
 
 /// One array. Each rank reads a stored array for itself. Rank 0 reads a deflated or transposed array and
 /// sends the others their rows. Errors are InputError, the same on every rank.
 class NpzArray {
  public:
-  /// `transposed`: its rows are the columns of the array in the file, the last index first. Collective.
+  /// Collective. `transposed`: its rows are the columns of the array in the file, the last index first.
   NpzArray(const Communicator& comm, const NpzFile& archive, const NpzMember& member,
            bool transposed = false);
 
   [[nodiscard]] const NpyHeader& header() const noexcept { return header_; }
   /// The array itself, which the caller may take, if it is stored; else nullptr.
   [[nodiscard]] std::unique_ptr<const NpyFile>& stored() noexcept { return stored_; }
-  /// The rows that this rank owns, in C order. Reads the array to its end: called once. Collective.
+  /// Collective. The rows that this rank owns, in C order. Reads the array to its end: called once.
   [[nodiscard]] DataArray read_rows(const PartitionBook& book);
 
  private:

@@ -36,9 +36,9 @@ class NodeJoin {
   /// that has no row.
   void finish();
 
-  /// Even slices of the nodes of the graph and the table. Local.
+  /// Local. Even slices of the nodes of the graph and the table.
   [[nodiscard]] const PartitionBook& slices() const noexcept { return slices_; }
-  /// The node of each row of this rank, in the order in which the rows were added. Local.
+  /// Local. The node of each row of this rank, in the order in which the rows were added.
   [[nodiscard]] const std::vector<Index>& nodes() const noexcept { return nodes_; }
   /// Sends rows to the slices, which have them in the order of the nodes. `rows` are in the order in which
   /// they were added.

@@ -1,4 +1,4 @@
-/// What the columns of a table of nodes mean, and how a field becomes a number. Local.
+/// Local. What the columns of a table of nodes mean, and how a field becomes a number.
 #pragma once
 
 #include "formats/line_blocks.hpp"
