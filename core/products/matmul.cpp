@@ -8,6 +8,7 @@
 // a, which stay in the cache. The sums of the parts are added in order, in double precision. Bytes moved: a
 // and b once, plus the parts.
 #include <sar/core/error.hpp>
+#include <sar/core/products/add_parts.hpp>
 #include <sar/core/products/matmul.hpp>
 #include <sar/core/products/right_operand.hpp>
 #include <sar/core/rows/reduce.hpp>
@@ -221,14 +222,7 @@ void matmul_tn(const RowOperand& a, const RowOperand& b, Tensor& out, bool accum
   });
   sums_of_a.finish();
   sums_of_b.finish();
-  parallel_for(out.size(), 1 << 12, [&](Index begin, Index end) {
-    Array<double> total(end - begin, 0);
-    for (Index part = 0; part < plan.parts; ++part) {
-      const real* addend = (part == 0 ? out.data() : partial.row(part - 1)) + begin;
-      for (Index i = 0; i < end - begin; ++i) total[i] += static_cast<double>(addend[i]);
-    }
-    for (Index i = begin; i < end; ++i) out.data()[i] = static_cast<real>(total[i - begin]);
-  });
+  add_parts(partial, out);
 }
 
 }}  // namespace sar

@@ -7,6 +7,7 @@
 // depend on that of the threads. Ranges of about equal work come from a sample of the stored columns.
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/products/add_parts.hpp>
 #include <sar/core/products/sparse_product.hpp>
 #include <sar/core/rows/row_blocks.hpp>
 #include <sar/core/simd/prefetch.hpp>
@@ -193,14 +194,7 @@ void sparse_matmul_tn(const SparseMatrix& x, const Tensor& g, Tensor& out, bool 
                        std::min((part + 1) * plan.part_rows, x.num_rows()), begin, end, g, sum);
   });
   if (plan.parts == 1) return;
-  parallel_for(out.size(), 1 << 12, [&](Index begin, Index end) {
-    Array<double> total(end - begin, 0);
-    for (Index part = 0; part < plan.parts; ++part) {
-      const real* addend = (part == 0 ? out.data() : partial.row(part - 1)) + begin;
-      for (Index i = 0; i < end - begin; ++i) total[i] += static_cast<double>(addend[i]);
-    }
-    for (Index i = begin; i < end; ++i) out.data()[i] = static_cast<real>(total[i - begin]);
-  });
+  add_parts(partial, out);
 }
 
 void transpose(const Tensor& a, Tensor& out, bool accumulate) {

@@ -47,6 +47,52 @@ void for_groups_with_target(std::span<const std::int32_t> targets, Index begin, 
   finish();
 }
 
+/// Calls of_row(part, row, largest, log_sum) for the rows with a target and returns the sum of the parts; the
+/// exponentials of a row add up to exp(largest + log_sum).
+template <class OfRow>
+SumAndCount sum_over_rows(const Tensor& x, std::span<const std::int32_t> targets, const OfRow& of_row) {
+  const Index columns = x.row_size();
+  const auto sum_of_block = [&](Index begin, Index end) {
+    SumAndCount part;
+    for_groups_with_target(targets, begin, end, [&](Index count, const Index* rows) {
+      double sums[group];
+      real largest[group];
+      sum_exponentials([&](Index r) { return x.row(rows[r]); }, count, columns,
+                       [&](Index r) { prefetch_row_near(x.row(rows[r]) + group * columns, columns); }, sums,
+                       largest);
+      vector_math::log_of_sums(sums, sums, count);
+      for (Index r = 0; r < count; ++r) of_row(part, rows[r], static_cast<double>(largest[r]), sums[r]);
+    });
+    return part;
+  };
+  return parallel_reduce(x.num_rows(), row_grain, SumAndCount{}, sum_of_block, add);
+}
+
+/// Calls of_row(row, e, sum) for the rows with a target, with e_j = exp(x_j - max x) and sum their sum: it
+/// writes or adds to the row of out. Without `accumulate`, the other rows become 0.
+template <class OfRow>
+void gradients_of_rows(const Tensor& x, std::span<const std::int32_t> targets, Tensor& out, bool accumulate,
+                       const OfRow& of_row) {
+  const Index columns = x.row_size();
+  parallel_for(x.num_rows(), row_grain, [&](Index begin, Index end) {
+    if (!accumulate)
+      for (Index i = begin; i < end; ++i)
+        if (targets[i] < 0) std::fill_n(out.data() + i * columns, columns, real{0});
+    Array<real> exponentials(group * columns);
+    for_groups_with_target(targets, begin, end, [&](Index count, const Index* rows) {
+      double sums[group];
+      real largest[group];
+      const auto prefetch = [&](Index r) {
+        prefetch_row_near(x.row(rows[r]) + group * columns, columns);
+        prefetch_row_to_write(out.row(rows[r]), columns);
+      };
+      exponentials_of_rows<Keep::exponentials>([&](Index r) { return x.row(rows[r]); }, count, columns,
+                                               prefetch, exponentials.data(), sums, largest);
+      for (Index r = 0; r < count; ++r) of_row(rows[r], exponentials.data() + r * columns, sums[r]);
+    });
+  });
+}
+
 /// Returns the sum of terms(begin, end) over blocks of all elements.
 template <class Terms>
 SumAndCount sum_of_blocks(Index size, const Terms& terms) {
@@ -92,115 +138,55 @@ void gradients_of_differences(const Tensor& a, const Tensor& b, Tensor& out, boo
 }  // namespace
 
 SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets) {
-  const Index columns = x.row_size();
-  const auto loss_of_rows = [&](Index begin, Index end) {
-    SumAndCount part;
-    for_groups_with_target(targets, begin, end, [&](Index count, const Index* rows) {
-      double sums[group];
-      real largest[group];
-      sum_exponentials([&](Index r) { return x.row(rows[r]); }, count, columns,
-                       [&](Index r) { prefetch_row_near(x.row(rows[r]) + group * columns, columns); }, sums,
-                       largest);
-      vector_math::log_of_sums(sums, sums, count);
-      for (Index r = 0; r < count; ++r)
-        part.sum += static_cast<double>(largest[r]) - x.row(rows[r])[targets[rows[r]]] + sums[r];
-      part.count += static_cast<double>(count);
-    });
-    return part;
-  };
-  return parallel_reduce(x.num_rows(), row_grain, SumAndCount{}, loss_of_rows, add);
+  return sum_over_rows(x, targets, [&](SumAndCount& part, Index row, double largest, double log_sum) {
+    part.sum += largest - static_cast<double>(x.row(row)[targets[row]]) + log_sum;
+    part.count += 1;
+  });
 }
 
 void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
                             bool accumulate) {
   const Index columns = x.row_size();
-  parallel_for(x.num_rows(), row_grain, [&](Index begin, Index end) {
-    if (!accumulate)
-      for (Index i = begin; i < end; ++i)
-        if (targets[i] < 0) std::fill_n(out.data() + i * columns, columns, real{0});
-    Array<real> exponentials(group * columns);
-    for_groups_with_target(targets, begin, end, [&](Index count, const Index* rows) {
-      double sums[group];
-      real largest[group];
-      const auto prefetch = [&](Index r) {
-        prefetch_row_near(x.row(rows[r]) + group * columns, columns);
-        prefetch_row_to_write(out.row(rows[r]), columns);
-      };
-      exponentials_of_rows<Keep::exponentials>([&](Index r) { return x.row(rows[r]); }, count, columns,
-                                               prefetch, exponentials.data(), sums, largest);
-      for (Index r = 0; r < count; ++r) {
-        real* to = out.row(rows[r]);
-        const auto gradient = [e = exponentials.data() + r * columns,
-                               factor = static_cast<real>(scale / sums[r])](auto at) {
-          return at(e) * factor;
-        };
-        if (accumulate) {
-          lanes::write_columns(to, columns, [=](auto at) { return at(to) + gradient(at); });
-        } else {
-          lanes::write_columns(to, columns, gradient);
-        }
-        to[targets[rows[r]]] -= scale;
-      }
-    });
+  gradients_of_rows(x, targets, out, accumulate, [&](Index row, const real* exponentials, double sum) {
+    real* to = out.row(row);
+    const auto gradient = [exponentials, factor = static_cast<real>(scale / sum)](auto at) {
+      return at(exponentials) * factor;
+    };
+    if (accumulate) {
+      lanes::write_columns(to, columns, [=](auto at) { return at(to) + gradient(at); });
+    } else {
+      lanes::write_columns(to, columns, gradient);
+    }
+    to[targets[row]] -= scale;
   });
 }
 
 SumAndCount weighted_cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets,
                                        const TargetWeights& weights) {
-  const Index columns = x.row_size();
-  const auto loss_of_rows = [&](Index begin, Index end) {
-    SumAndCount part;
-    for_groups_with_target(targets, begin, end, [&](Index count, const Index* rows) {
-      double sums[group];
-      real largest[group];
-      sum_exponentials([&](Index r) { return x.row(rows[r]); }, count, columns,
-                       [&](Index r) { prefetch_row_near(x.row(rows[r]) + group * columns, columns); }, sums,
-                       largest);
-      vector_math::log_of_sums(sums, sums, count);
-      for (Index r = 0; r < count; ++r) {
-        const real* z = x.row(rows[r]);
-        const std::int32_t target = targets[rows[r]];
-        const double log_sum = static_cast<double>(largest[r]) + sums[r];
-        const auto weight = static_cast<double>(weights.of_class[target]);
-        part.sum += weights.kept * weight * (log_sum - static_cast<double>(z[target]));
-        part.sum += sum_of<double>(columns, [&](Index c) {
-          return static_cast<double>(weights.spread[c]) * (log_sum - static_cast<double>(z[c]));
-        });
-        part.count += weight;
-      }
+  return sum_over_rows(x, targets, [&](SumAndCount& part, Index row, double largest, double log_sum) {
+    const real* z = x.row(row);
+    const double whole = largest + log_sum;
+    const auto weight = static_cast<double>(weights.of_class[targets[row]]);
+    part.sum += weights.kept * weight * (whole - static_cast<double>(z[targets[row]]));
+    part.sum += sum_of<double>(x.row_size(), [&](Index c) {
+      return static_cast<double>(weights.spread[c]) * (whole - static_cast<double>(z[c]));
     });
-    return part;
-  };
-  return parallel_reduce(x.num_rows(), row_grain, SumAndCount{}, loss_of_rows, add);
+    part.count += weight;
+  });
 }
 
 void weighted_cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets,
                                      const TargetWeights& weights, real scale, Tensor& out, bool accumulate) {
-  const Index columns = x.row_size();
   double spread = 0;
   for (const real part : weights.spread) spread += static_cast<double>(part);
-  parallel_for(x.num_rows(), row_grain, [&](Index begin, Index end) {
-    if (!accumulate)
-      for (Index i = begin; i < end; ++i)
-        if (targets[i] < 0) std::fill_n(out.data() + i * columns, columns, real{0});
-    Array<real> exponentials(group * columns);
-    for_groups_with_target(targets, begin, end, [&](Index count, const Index* rows) {
-      double sums[group];
-      real largest[group];
-      exponentials_of_rows<Keep::exponentials>([&](Index r) { return x.row(rows[r]); }, count, columns,
-                                               [](Index) {}, exponentials.data(), sums, largest);
-      for (Index r = 0; r < count; ++r) {
-        real* to = out.row(rows[r]);
-        const std::int32_t target = targets[rows[r]];
-        const double kept = weights.kept * static_cast<double>(weights.of_class[target]);
-        write_gradients(to, columns, accumulate,
-                        [e = exponentials.data() + r * columns, s = weights.spread.data(), scale,
-                         factor = static_cast<real>(scale * (kept + spread) / sums[r])](Index c) {
-                          return e[c] * factor - s[c] * scale;
-                        });
-        to[target] -= static_cast<real>(scale * kept);
-      }
-    });
+  gradients_of_rows(x, targets, out, accumulate, [&](Index row, const real* exponentials, double sum) {
+    const double kept = weights.kept * static_cast<double>(weights.of_class[targets[row]]);
+    write_gradients(out.row(row), x.row_size(), accumulate,
+                    [exponentials, s = weights.spread.data(), scale,
+                     factor = static_cast<real>(scale * (kept + spread) / sum)](Index c) {
+                      return exponentials[c] * factor - s[c] * scale;
+                    });
+    out.row(row)[targets[row]] -= static_cast<real>(scale * kept);
   });
 }
 
