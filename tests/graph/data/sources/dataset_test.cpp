@@ -4,6 +4,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/npy.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
+#include <sar/graph/data/label_columns.hpp>
 #include <sar/graph/data/sources/load_dataset.hpp>
 #include <sar/graph/partition/node_partition.hpp>
 
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -175,6 +177,19 @@ TEST_CASE("labels that are no classes") {
   CHECK(load("features.npy", LabelType::automatic).num_outputs() == 5);
   CHECK_THROWS_AS(load("labels.values.npy", LabelType::binary), InputError);
   CHECK_THROWS_AS(load("labels.values.npy", LabelType::classes), InputError);
+}
+
+TEST_CASE("a row with one 1 and another number is not one-hot") {
+  const Communicator comm = Communicator::world();
+  NodeData data;
+  data.book = PartitionBook::even(comm.size(), comm.size());
+  data.original_ids = {comm.rank()};
+  DataArray column(NpyType::uint8, {2}, 1);
+  column.bytes[0] = std::byte{1};
+  column.bytes[1] = std::byte{2};
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          comm.agree([&] { take_labels(comm, column, "labels", LabelType::classes, data); });
+        }).ends_with("node 0 has 1 ones and 1 other numbers"));
 }
 
 TEST_CASE("NumPy's files in every order, byte order and type are the same dataset") {
