@@ -28,6 +28,16 @@ curve 1 --dataset "$data/platonov.npz" --split 1 >split1
 curve "$ranks" --dataset "$data/platonov.npz" --split 1 >found && same split1
 curve "$ranks" --dataset "$data/pyg.npz" >found && same split0
 
+# Runs on several splits are those on one split each; a split that is drawn has the seed of its run.
+cat split0 split1 >both
+curve "$ranks" --dataset "$data/platonov.npz" --splits all >found && same both
+curve 1 --dataset "$data/platonov.npz" --splits 1 >found && same split1
+curve 1 --dataset "$data/platonov.npz" --split-nodes 5/class,10,10 --seed 4 --runs 2 >found
+{ curve 1 --dataset "$data/platonov.npz" --split-nodes 5/class,10,10 --seed 4 && curve 1 --dataset "$data/platonov.npz" --split-nodes 5/class,10,10 --seed 5; } >both
+same both
+expect 1 "there is no split 2 for --splits, expected 0 to 1" "$programs/train" "${net[@]}" --dataset "$data/platonov.npz" --splits 2
+expect 2 "--split excludes --splits" "$programs/train" "${net[@]}" --dataset "$data/platonov.npz" --splits all --split 1
+
 drawn=(--split-nodes 5/class,10,10 --split-seed 7)
 curve 1 --dataset "$data/platonov.npz" "${drawn[@]}" >drawn
 grep -q 'split drawn with seed 7: 15 training, 10 validation and 10 test nodes' out || fail "the drawn split is not named"

@@ -93,7 +93,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--momentum", concat(o.momentum)},
           {"--weight-decay", concat(o.weight_decay)},
           {"--fields", describe(o.data.fields)},
-          {"--split", concat(o.data.split, o.source.split)},
+          {"--split", concat(o.run.split, o.source.split)},
           {"--split-nodes", describe(o.draw_split)},
           {"--normalize-features", concat(o.data.normalize_features)},
           {"edge weights", concat(graph.edge_weight().defined())},
