@@ -40,6 +40,7 @@ case " ${parts[*]}" in *" aarch64:"*) [ -d build/aarch64-sysroot ] || cmake/aarc
 limit=4700 budget=2400
 [ $kind = gate ] || limit=1000000
 rows=() not_run=()
+[ $kind != full ] || export SAR_FULL_RUN=1  # tests take their large sizes, see tests/support/effort.hpp
 
 # Ends a command when the time is up: before_limit COMMAND...; status 124 or 137 then
 before_limit() {

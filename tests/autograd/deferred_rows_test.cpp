@@ -12,9 +12,9 @@
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/tensor/deferred_rows.hpp>
 
+#include "support/effort.hpp"
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"
-#include "support/sanitized.hpp"
 #include "support/thrown.hpp"
 
 #include <algorithm>

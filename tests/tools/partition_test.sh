@@ -61,18 +61,18 @@ expect 1 "typed: the graph has 3 types of nodes and 6 types of edges, expected o
 
 # What goes wrong: exit code, one sentence, once.
 expect 2 "--parts" "$programs/partition" data --parts 0 --method random --out new
-expect 2 "--method" "$programs/partition" data --parts 2 --method best --out new
-expect 2 "--out" "$programs/partition" data --parts 2 --method random
+refuse "--method" "$programs/partition" data --parts 2 --method best --out new
+refuse "--out" "$programs/partition" data --parts 2 --method random
 expect 1 "partition: parts" "$programs/partition" data --parts 2 --method random --out parts
 expect 1 "partition: parts: the graph is partitioned already" "$programs/partition" parts --parts 2 --method random --out new
 expect 1 "partition: none/new: cannot write (No such file or directory)" "$programs/partition" missing --parts 2 --method random --out none/new/
-expect 2 "--out: the path is empty" "$programs/partition" data --parts 2 --method random --out ""
+refuse "--out: the path is empty" "$programs/partition" data --parts 2 --method random --out ""
 expect 1 "partition: none/report.json: cannot write (No such file or directory)" "$programs/partition" data --parts 2 --method random --out new --report none/report.json
 expect 1 "data: the directory has node data of its own" "$programs/partition" data --parts 2 --method random --out new --node-data x=x.npy
-expect 2 "--separator: 'two'" "$programs/partition" data --parts 2 --method random --out new --separator two
+refuse "--separator: 'two'" "$programs/partition" data --parts 2 --method random --out new --separator two
 expect 1 "missing" "$programs/partition" missing --parts 2 --method random --out new
 expect 1 "generate: data: exists already" "$programs/generate" --out data
-expect 2 "--nodes" "$programs/generate" --nodes 0 --out new
+refuse "--nodes" "$programs/generate" --nodes 0 --out new
 [ ! -e new ] || fail "a directory was made"
 
 # A killed program leaves no directory of that name. The bigger graph takes a while.

@@ -71,13 +71,13 @@ awk -v few="$(seconds_on compute --cores 2)" -v many="$(seconds_on compute --cor
 
 # What goes wrong: exit code, one sentence, once.
 expect 2 "--link: '100', expected a rate with its unit: 100gbit, 500mbit, 12.5GB (a second)" "$programs/plan" data --ranks 2 --link 100
-expect 2 "--link: is missing, expected the rate of a worker's network for --ranks 2" "$programs/plan" data --ranks 2
-expect 2 "--memory: '64', expected a size with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory 64
-expect 2 "--memory-bandwidth: '200', expected a rate with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory-bandwidth 200
-expect 2 "--ranks" "$programs/plan" data --link 1gbit
-expect 2 "--model: 'gin', expected sage, gcn or gat, whose traffic is known" "$programs/plan" data --ranks 2 --link 1gbit --model gin
-expect 2 "--sample: a plan is for steps on the whole graph" "$programs/plan" data --ranks 2 --link 1gbit --layers 1 --sample 5
-expect 2 "--scale-to-edges: expected --scale-to-nodes, too" "$programs/plan" data --ranks 2 --link 1gbit --scale-to-edges 5
+refuse "--link: is missing, expected the rate of a worker's network for --ranks 2" "$programs/plan" data --ranks 2
+refuse "--memory: '64', expected a size with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory 64
+refuse "--memory-bandwidth: '200', expected a rate with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory-bandwidth 200
+refuse "--ranks" "$programs/plan" data --link 1gbit
+refuse "--model: 'gin', expected sage, gcn or gat, whose traffic is known" "$programs/plan" data --ranks 2 --link 1gbit --model gin
+refuse "--sample: a plan is for steps on the whole graph" "$programs/plan" data --ranks 2 --link 1gbit --layers 1 --sample 5
+refuse "--scale-to-edges: expected --scale-to-nodes, too" "$programs/plan" data --ranks 2 --link 1gbit --scale-to-edges 5
 expect 1 "there are 24000 nodes for --ranks 24001, expected at least one for each worker" "$programs/plan" data --ranks 24001 --link 1gbit
 expect 1 "there are 24000 nodes for --ranks 24001, expected at least one for each worker" "$programs/plan" parts --ranks 24001 --link 1gbit
 expect 1 "--max-halo-bytes: 255 bytes hold no row of 64 numbers, expected at least" "$programs/plan" parts "${model[@]}" "${here[@]}" --max-halo-bytes 255

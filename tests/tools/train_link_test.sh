@@ -259,15 +259,15 @@ mv g/edge_labels.npy g/edge_val_mask.npy
 expect 1 "g/edge_val_mask.npy: length is 120, expected" "$train" --dataset g --task link "${small[@]}"
 run=("$1" "$2" 1)
 for wrong in "--predictor mlp" "--link-loss bce" "--negatives 2" "--negatives-from source" "--eval-negatives 2" "--hits-k 9" "--metric mrr"; do
-  expect 2 "${wrong% *}: needs --task link" "$train" --graph karate $wrong
-  expect 2 "${wrong% *}: needs --task link" "$train" --graph karate --task edge $wrong
+  refuse "${wrong% *}: needs --task link" "$train" --graph karate $wrong
+  refuse "${wrong% *}: needs --task link" "$train" --graph karate --task edge $wrong
 done
-expect 2 "--filtered-ranks: needs --task link and --predictor distmult, complex, transe or rotate" "$train" --graph karate --task link --filtered-ranks
+refuse "--filtered-ranks: needs --task link and --predictor distmult, complex, transe or rotate" "$train" --graph karate --task link --filtered-ranks
 expect 1 "RotatEPredictor with 5 features, expected an even number" "$train" --graph karate --task link --predictor rotate --layers 1 --hidden 5
-expect 2 "--edge-labels: needs --task edge" "$train" --graph karate --task link --edge-labels values
-expect 2 "--split-edges: needs --task link or edge" "$train" --graph karate --split-edges 0.1,0.1
-expect 2 "--exclude: needs --sample and --task link or edge" "$train" --graph karate --task link --exclude self
-expect 2 "--sample-eval: needs --task node" "$train" --graph karate --task link --sample 3 --sample-eval
+refuse "--edge-labels: needs --task edge" "$train" --graph karate --task link --edge-labels values
+refuse "--split-edges: needs --task link or edge" "$train" --graph karate --split-edges 0.1,0.1
+refuse "--exclude: needs --sample and --task link or edge" "$train" --graph karate --task link --exclude self
+refuse "--sample-eval: needs --task node" "$train" --graph karate --task link --sample 3 --sample-eval
 for wrong in 0.5,0.5 0.1 a,b -0.1,0.1 0.1,0.1,0.1; do
-  expect 2 "'$wrong', expected two shares of 0 or more" "$train" --graph karate --task link --split-edges=$wrong
+  refuse "'$wrong', expected two shares of 0 or more" "$train" --graph karate --task link --split-edges=$wrong
 done

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "support/effort.hpp"
+
 #include <sar/comm/halo/int8_rounding.hpp>
 
 #include <array>
@@ -11,6 +13,7 @@
 
 using namespace sar;
 using namespace sar::SAR_ISA;
+using sar::test::full_run;
 
 namespace {
 
@@ -38,7 +41,7 @@ double worst(float x, float scale, std::uint32_t first, std::uint32_t last) {
 
 TEST_CASE("multiples of the scale are not changed by any draw") {
   constexpr std::uint32_t chunk = 1u << 18;
-  for (std::uint32_t first = 0; first < draws; first += chunk)
+  for (std::uint32_t first = 0; first < draws; first += full_run() ? chunk : 16 * chunk)
     for (const int k : {-127, -1, 0, 1, 127})
       CHECK(rounded(static_cast<float>(k) * 0.75f, 0.75f, first, first + chunk) ==
             std::vector<std::int8_t>(chunk, static_cast<std::int8_t>(k)));
@@ -66,7 +69,9 @@ TEST_CASE("the error is below the scale for the draws that round up and down fir
 }
 
 TEST_CASE("of all draws, the fraction x / s - floor(x / s) rounds up") {
-  for (const float x : {0.25f, -0.25f, 3.5f, -100.125f, 0x1p-20f}) {
+  std::vector<float> xs{-100.125f};
+  if (full_run()) xs = {0.25f, -0.25f, 3.5f, -100.125f, 0x1p-20f};
+  for (const float x : xs) {
     std::int64_t sum = 0;
     for (const std::int8_t q : rounded(x, 1, 0, draws)) sum += q;
     CHECK(std::abs(static_cast<double>(sum) - double{x} * draws) <= 1);

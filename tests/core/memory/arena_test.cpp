@@ -1,5 +1,7 @@
 #include <sar/core/memory/arena.hpp>
 
+#include "support/effort.hpp"
+
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -12,6 +14,7 @@
 #include <vector>
 
 using namespace sar;
+using sar::test::full_run;
 
 namespace {
 
@@ -154,7 +157,7 @@ TEST_CASE("live blocks never overlap and keep their contents while pages are giv
   Arena arena(2048 * mb);
   std::mt19937 random(11);
   std::vector<Block> blocks;
-  for (int step = 0; step < 400; ++step) {
+  for (int step = 0; step < (full_run() ? 400 : 100); ++step) {
     if (blocks.size() < 12 && random() % 3 != 0) {
       const std::size_t bytes = (1 + random() % 4000) * 1000;
       blocks.push_back({arena.allocate(bytes), bytes});

@@ -4,8 +4,8 @@
 #include <sar/core/random/random.hpp>
 #include <sar/core/threads/parallel.hpp>
 
+#include "support/effort.hpp"
 #include "support/random_tensor.hpp"
-#include "support/sanitized.hpp"
 #include "support/transposed.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 /// What a HeteroGraph takes does not depend on the number of its relations, beside their edges.
-#include "support/sanitized.hpp"
+#include "support/effort.hpp"
 
 #include <doctest/doctest.h>
 

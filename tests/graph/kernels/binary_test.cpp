@@ -1,4 +1,5 @@
 #include "graph/kernels/two_shards.hpp"
+#include "support/effort.hpp"
 
 #include <doctest/doctest.h>
 
@@ -204,8 +205,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a source that is the largest one of 20 million destinations") {
-  constexpr Index edges = 20'000'000;
+TEST_CASE("a source that is the largest one of many destinations") {
+  const Index edges = full_run() ? 20'000'000 : 500'000;
   GraphShard shard;
   shard.num_src_rows = 1;
   shard.num_dst = edges;
@@ -218,5 +219,5 @@ TEST_CASE("a source that is the largest one of 20 million destinations") {
   o.grad_out = grad.data();
   Tensor dx({1, 1});
   make_binary_kernel(o)->backward(Stage{shard, 0, 1, nullptr}, dx.data(), false);
-  CHECK(dx.data()[0] == 20'000'000);
+  CHECK(dx.data()[0] == static_cast<real>(edges));
 }

@@ -2,6 +2,7 @@
 /// what it may communicate and hold.
 #include "graph/message/attention_options.hpp"
 #include "graph/message/attention_reference.hpp"
+#include "support/effort.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
@@ -293,7 +294,7 @@ TEST_CASE("only source rows travel, and only as often as they must") {
   }
 }
 
-TEST_CASE("memory does not grow with the number of edges") {
+TEST_CASE("memory does not grow with the number of edges" * doctest::skip(sanitized && !full_run())) {
   const Communicator comm = Communicator::world();
   for (const Score kind : scores) {
     std::vector<std::size_t> peaks;

@@ -2,6 +2,7 @@
 /// against difference quotients; and against what it may communicate and hold.
 #include "graph/message/attention_options.hpp"
 #include "graph/test_graphs.hpp"
+#include "support/effort.hpp"
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"
@@ -269,7 +270,8 @@ TEST_CASE("rows travel once for all types, and only as often as they must") {
   }
 }
 
-TEST_CASE("memory grows neither with the edges nor with the types, beside their matrices") {
+TEST_CASE("memory grows neither with the edges nor with the types, beside their matrices" *
+          doctest::skip(sanitized && !full_run())) {
   const Communicator comm = Communicator::world();
   const Index nodes = std::max<Index>(4000, Index{2000} * comm.size());
   const auto peak_of = [&](Index degree, Index num_types) {

@@ -1,5 +1,6 @@
 /// Messages of the caller's own against the same function on all edges of the whole graph at once.
 #include "graph/test_graphs.hpp"
+#include "support/effort.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
@@ -551,8 +552,9 @@ TEST_CASE("with serial_messages a function may change what it captures") {
 TEST_CASE("memory does not depend on the number of edges") {
   const Communicator comm = Communicator::world();
   std::vector<double> bytes;
-  for (const Index edges : {20000, 160000}) {
-    const WholeGraph g = random_graph("large", 2000, 2000, edges, 5);
+  const Index nodes = sanitized ? 400 : 2000;
+  for (const Index edges : {10 * nodes, 80 * nodes}) {
+    const WholeGraph g = random_graph("large", nodes, nodes, edges, 5);
     const Books books = test_books(g, comm.size()).front();
     for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
       if (mode == HaloMode::one_shot && comm.size() > 1) continue;  // holds all halo rows

@@ -2,8 +2,8 @@
 /// box, ranks, errors.
 #include "graph/test_graphs.hpp"
 #include "nn/conv/conv_cases.hpp"
+#include "support/effort.hpp"
 #include "support/rows.hpp"
-#include "support/sanitized.hpp"
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
