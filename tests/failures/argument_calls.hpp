@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 namespace sar::test {
@@ -28,8 +29,9 @@ struct Values {
 };
 
 /// Adds a call for each argument: run(scene, values ...) with the usual value of all arguments but this one.
-template <class Run, class... T>
-void add(ArgumentCalls& calls, const Communicator& comm, const std::string& name, const Run& run,
+template <class... T>
+void add(ArgumentCalls& calls, const Communicator& comm, const std::string& name,
+         const std::type_identity_t<std::function<void(Scene&, const T&...)>>& run,
          const Values<T>&... values) {
   int number = 0;
   const auto add_one = [&](const char* argument) {

@@ -63,33 +63,12 @@ struct Scene {
 };
 
 using Operation = std::function<Variable()>;
+/// Makes the operation of a scene, with what it needs.
+using MakeOperation = std::function<Operation(Scene&)>;
 
 /// A differentiable operation on a scene, and its way back.
-template <class Make>
-void add_operation(std::vector<Call>& calls, const Communicator& comm, const std::string& name, Make make,
-                   const GraphOptions& options = {}) {
-  calls.push_back(
-      {name, true, [=](bool wrong) -> Attempt {
-         auto s = std::make_shared<Scene>(comm, options, wrong);
-         const Operation operation = make(*s);
-         s->tape = std::make_unique<Tape>();
-         Attempt attempt{[s, operation] { s->out = operation(); }, [s] { return numbers(s->out.value()); }};
-         if (!wrong) attempt.again = attempt.call;
-         return attempt;
-       }});
-  calls.push_back(
-      {"backward of " + name, false, [=](bool) -> Attempt {
-         auto s = std::make_shared<Scene>(comm, options, false);
-         const Operation operation = make(*s);
-         s->tape = std::make_unique<Tape>();
-         s->out = operation();
-         const auto backward = [s] {
-           s->comm.agree([&] { s->tape->backward(s->out, scene_values(s->out.shape(), 3)); });
-         };
-         const auto gradient = [s] { return numbers(s->x.grad()); };
-         return {.call = backward, .result = gradient, .state = gradient};
-       }});
-}
+void add_operation(std::vector<Call>& calls, const Communicator& comm, const std::string& name,
+                   const MakeOperation& make, const GraphOptions& options = {});
 
 /// A call that makes a T out of nothing but the communicator.
 template <class T, class Run, class Numbers>
