@@ -18,7 +18,7 @@ constexpr bool built_with_open_mpi = false;
 
 /// Returns name and version of the MPI whose functions the process calls, as "MPICH Version: 4.0.2".
 std::string running_mpi() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  char text[std::max(MPI_MAX_LIBRARY_VERSION_STRING, 16384)] = "";  // another MPI may have a longer text
   int length = 0;
   check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
   std::string name(text, std::string_view(text).find_first_of(",\n"));
