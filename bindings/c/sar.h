@@ -282,7 +282,7 @@ SAR_API int sar_model_set_parameter(sar_model model, int64_t index, const sar_ar
  * and all calls. A rank may have no rows. Call it before the first step, with the rows of the training set;
  * steps, losses and predictions of such a model without statistics return SAR_ERROR_INPUT. So do values that
  * are not finite, and a model that does not normalize. Model files and checkpoints contain the statistics.
- * Collective. */
+ * Losses stay in the units of the targets. Collective. */
 SAR_API int sar_model_update_statistics(sar_model model, const sar_array* x, const sar_array* edges,
                                         const sar_array* target);
 
