@@ -4,6 +4,7 @@
 #                                                                       find_package(sar) reads those that a project asks for
 #   sar_runtime                                                         the shared library of the interface for C
 #   sar_tools                                                           the programs
+#   sar_doc                                                             guides, and examples as projects of their own
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(sar_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/sar)
@@ -39,6 +40,7 @@ set(pc_libs "-L$<TARGET_LINKER_FILE_DIR:TBB::tbb> -ltbb -ltbbmalloc")
 list(TRANSFORM SAR_SUFFIXES PREPEND sar OUTPUT_VARIABLE second)
 sar_install_targets(sar sar ${second})
 sar_install_headers(sar sar.hpp)
+install(FILES ${PROJECT_BINARY_DIR}/include/sar/mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sar COMPONENT sar_dev)
 sar_install_pc(sar sar_dev "" -std=c++20 "-lsar ${pc_libs}")
 foreach(suffix ${SAR_SUFFIXES})
   sar_install_pc(sar-double sar_dev "" "-std=c++20 -DSAR_DOUBLE=1" "-lsar_double ${pc_libs}")
@@ -109,3 +111,9 @@ if(TARGET sar_c_static)
     sar_install_pc(sar-fortran sar_fortran_dev sar-c "-I\${includedir}/sar/fortran" -lsar_fortran)
   endif()
 endif()
+
+# Guides and examples in the folders that they have in the sources, so that their links work.
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT sar_doc)
+install(FILES bench/RESULTS.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/bench COMPONENT sar_doc)
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT sar_doc
+        FILES_MATCHING PATTERN *.md PATTERN *.svg PATTERN *.png PATTERN *.[ch]pp PATTERN *.[ch] PATTERN *.f90 PATTERN CMakeLists.txt)

@@ -1,5 +1,5 @@
 # Debian packages of an installation, by `cpack` or the target `package`, one of each component of the installation: libsar-dev, libsar-data-dev,
-# libsar-models-dev, libsar-c-dev, libsar-fortran-dev, libsar-c0 (the shared library of the C interface; 0 is its SOVERSION) and sar-tools,
+# libsar-models-dev, libsar-c-dev, libsar-fortran-dev, libsar-c0 (the shared library of the C interface; 0 is its SOVERSION), libsar-doc and sar-tools,
 # of those that are built. The preset `package` has the options for packages that are given to others. The file is read after all targets
 # are made.
 set(CPACK_GENERATOR DEB)
@@ -69,4 +69,6 @@ if(SAR_BUILD_TOOLS)
   sar_package(sar_tools sar-tools science "The programs sar-train, sar-partition, sar-plan and sar-generate." ${sar_mpi_run})
   set(CPACK_DEBIAN_SAR_TOOLS_PACKAGE_SHLIBDEPS ON)
 endif()
+sar_package(sar_doc libsar-doc doc "Guides, examples as projects of their own and, where Doxygen was found, the reference of the API.")
+set(CPACK_DEBIAN_SAR_DOC_PACKAGE_ARCHITECTURE all)
 include(CPack)

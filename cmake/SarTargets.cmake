@@ -40,7 +40,7 @@ macro(sar_find_partitioner option)
 endmacro()
 
 # Makes <sar/folder/file.hpp> work in the build tree as it does when installed: build/include/sar/folder links to
-# the source folder, next to the generated <sar/config.hpp>.
+# the source folder, next to the generated <sar/config.hpp> and <sar/mpi.h>.
 function(sar_public_headers)
   set(include_dir ${PROJECT_BINARY_DIR}/include)
   set(SAR_DOUBLE 0)
@@ -48,6 +48,13 @@ function(sar_public_headers)
     set(SAR_DOUBLE 1)
   endif()
   configure_file(${PROJECT_SOURCE_DIR}/cmake/config.hpp.in ${include_dir}/sar/config.hpp @ONLY)
+  set(sar_is_other_mpi 0)  # where it is not known
+  if(SAR_MPI MATCHES "^Open MPI")
+    set(sar_is_other_mpi "!defined(OPEN_MPI)")
+  elseif(SAR_MPI)
+    set(sar_is_other_mpi "defined(OPEN_MPI)")
+  endif()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/mpi.h.in ${include_dir}/sar/mpi.h @ONLY)
   foreach(name core autograd comm graph nn bindings)
     file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${name} ${include_dir}/sar/${name} SYMBOLIC)
   endforeach()

@@ -33,4 +33,13 @@ foreach(component ${CPACK_COMPONENTS_ALL})
   execute_process(COMMAND gzip -9 --no-name --stdout ${CPACK_SAR_SOURCE_DIR}/CHANGELOG.md OUTPUT_FILE ${doc}/changelog.gz COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND gzip -9 --no-name --stdout ${debian_changelog} OUTPUT_FILE ${doc}/changelog.Debian.gz COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
+
+# The reference of the API, where Doxygen is found.
+find_program(SAR_DOXYGEN doxygen)
+if(SAR_DOXYGEN AND "sar_doc" IN_LIST CPACK_COMPONENTS_ALL)
+  set(reference ${CPACK_TEMPORARY_DIRECTORY}/reference)
+  execute_process(COMMAND ${CPACK_SAR_SOURCE_DIR}/docs/reference.sh ${reference} COMMAND_ERROR_IS_FATAL ANY)
+  file(RENAME ${reference}/html ${CPACK_TEMPORARY_DIRECTORY}/sar_doc/usr/share/doc/${CPACK_PACKAGE_NAME}/reference)
+  file(REMOVE_RECURSE ${reference})
+endif()
 file(REMOVE ${debian_changelog})

@@ -15,6 +15,7 @@ constexpr const char* wrong_thread =
 }  // namespace
 
 void require_running_mpi(const char* what) {
+  require_mpi_of_build();
   int initialized = 0;
   int finalized = 0;
   check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");

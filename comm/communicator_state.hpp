@@ -66,7 +66,7 @@ struct CommunicatorState : NonCopyable {
 };
 
 /// Throws CommunicationError, with the name `what` of the caller's feature, unless MPI is initialized and not
-/// finalized.
+/// finalized, and is the one that the library was built with.
 void require_running_mpi(const char* what);
 /// Returns the only thread that may call MPI, or none if MPI allows any thread. Throws CommunicationError if
 /// called from another thread.

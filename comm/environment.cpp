@@ -21,6 +21,7 @@ namespace {
 
 /// Initializes MPI if necessary; returns whether it did.
 bool initialize(int* argc, char*** argv) {
+  require_mpi_of_build();
   int finalized = 0;
   check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
   require<CommunicationError>(finalized == 0, "MPI was finalized already and cannot be initialized again");

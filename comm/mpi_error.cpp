@@ -3,9 +3,43 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+#ifdef OPEN_MPI
+constexpr bool built_with_open_mpi = true;
+#else
+constexpr bool built_with_open_mpi = false;
+#endif
+
+/// Returns name and version of the MPI whose functions the process calls, as "MPICH Version: 4.0.2".
+std::string running_mpi() {
+  char text[std::max(MPI_MAX_LIBRARY_VERSION_STRING, 16384)] = "";  // another MPI may have a longer text
+  int length = 0;
+  check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+  std::string name(text, std::string_view(text).find_first_of(",\n"));
+  std::ranges::replace(name, '\t', ' ');
+  return name;
+}
+
+/// Returns whether this is the MPI of the build, or one that is not known.
+bool is_mpi_of_build(const std::string& name) {
+  const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+  return built_with_open_mpi ? !has("MPICH") && !has("MVAPICH") && !has("Intel") : !has("Open MPI");
+}
+
+}  // namespace
+
+void require_mpi_of_build() {
+  static const std::string running = running_mpi();
+  require<CommunicationError>(is_mpi_of_build(running), "sar was built with ", SAR_MPI,
+                              ", and this process runs ", running,
+                              ": compile, link and start the program with the MPI of the library");
+}
 
 void check_mpi(int code, const char* call) {
   if (code == MPI_SUCCESS) [[likely]]

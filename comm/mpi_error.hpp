@@ -8,6 +8,11 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Throws CommunicationError with the name of the call and MPI's message unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
+/// Throws CommunicationError if the process runs another MPI than the one that the library was compiled with:
+/// the dynamic linker takes the functions of the MPI library that it finds first. It may be called before MPI
+/// is initialized, and needs no handles, whose types differ.
+void require_mpi_of_build();
+
 /// Throws CommunicationError if MPI was initialized with a `level` that does not allow calls from several
 /// threads.
 void check_thread_level(int level);

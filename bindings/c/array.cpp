@@ -58,8 +58,8 @@ void check_array(const sar_array* array, const Expected& expected) {
                       name, "' is ", a.order, ", expected SAR_NODE_FIELD (0) or SAR_FIELD_NODE (1)");
   require<InputError>(a.rows >= 0 && a.fields >= 0, "the array '", name, "' has ", a.rows, " rows and ",
                       a.fields, " fields, expected numbers from 0 on");
-  require<ShapeError>(a.rows == expected.rows, "the array '", name, "' has ", a.rows, " rows, expected ",
-                      expected.rows);
+  require<ShapeError>(expected.rows < 0 || a.rows == expected.rows, "the array '", name, "' has ", a.rows,
+                      " rows, expected ", expected.rows);
   if (expected.fields >= 0)
     require<ShapeError>(a.fields == expected.fields, "the array '", name, "' has ", a.fields,
                         " fields, expected ", expected.fields);

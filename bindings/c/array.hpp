@@ -14,7 +14,7 @@ namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
 /// The expected sizes of a caller's array, with its name and the origin of the sizes for error messages.
 struct Expected {
   const char* name;
-  Index rows;
+  Index rows;    ///< -1: any number
   Index fields;  ///< -1: any positive number
 };
 

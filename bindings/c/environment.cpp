@@ -28,12 +28,18 @@ template <class Get>
 int make_comm(sar_comm* comm, const Get& get) {
   return call([&] {
     require_running_mpi("a communicator");
+    const Refusal refusal;
     const MPI_Comm given = get();
 #ifdef OPEN_MPI
     require<CommunicationError>(given != nullptr, "there is no such communicator");
 #endif
     const Communicator made(given);
-    made.agree([&] { require_pointer(comm, "comm"); }, "sar_comm_create");
+    made.agree(
+        [&] {
+          refusal.check();
+          require_pointer(comm, "comm");
+        },
+        "sar_comm_create");
     *comm = static_cast<sar_comm>(new_handle(std::make_shared<CommObject>(made)));
   });
 }
@@ -120,19 +126,24 @@ int sar_comm_free(sar_comm comm) {
 }
 
 int sar_trace_start(sar_comm comm, const char* path, sar_trace* trace) {
-  return make_object("sar_trace_start", {{comm, "comm"}}, trace, [&](const Communicator& c) {
-    object<CommObject>(comm, "comm");
-    return std::make_shared<TraceObject>(c, text_of(path, "path"));
-  });
+  return make_object("sar_trace_start", {{comm, "comm"}}, trace,
+                     [&](const Communicator& c, CollectiveCall& call) {
+                       object<CommObject>(comm, "comm");
+                       const std::string file = text_of(path, "path");
+                       call.equal("path", file);
+                       return std::make_shared<TraceObject>(c, file);
+                     });
 }
 
 int sar_trace_write(sar_trace trace) {
-  const int status = collective_call("sar_trace_write", {{trace, "trace"}}, [&](const Communicator&) {
-    object<TraceObject>(trace, "trace")->trace.write();
+  bool all_have_it = false;
+  const int status = collective_call("sar_trace_write", {{trace, "trace"}}, [&](const Communicator& c) {
+    const auto found = object<TraceObject>(trace, "trace");
+    c.require_equal(CollectiveCall("sar_trace_write"));
+    all_have_it = true;
+    found->trace.write();
   });
-  call([&] {
-    if (std::dynamic_pointer_cast<TraceObject>(find_object(trace)) != nullptr) forget_handle(trace);
-  });
+  if (all_have_it) forget_handle(trace);
   return status;
 }
 

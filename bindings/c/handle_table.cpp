@@ -1,5 +1,6 @@
 #include <sar/bindings/c/handle_table.hpp>
 
+#include <algorithm>
 #include <mutex>
 #include <unordered_map>
 
@@ -65,6 +66,16 @@ std::shared_ptr<Object> find_object(const void* handle) {
   return found == all.objects.end() ? nullptr : found->second;
 }
 
+std::shared_ptr<Object> object_of_only_communicator() {
+  Table& all = table();
+  const std::lock_guard lock(all.mutex);
+  if (all.objects.empty()) return nullptr;
+  const std::shared_ptr<Object>& any = all.objects.begin()->second;
+  const bool only = std::ranges::all_of(
+      all.objects, [&](const auto& each) { return each.second->comm.handle() == any->comm.handle(); });
+  return only ? any : nullptr;
+}
+
 void forget_handle(const void* handle) {
   std::shared_ptr<Object> last;  // released without the lock, because that may communicate
   Table& all = table();
@@ -82,6 +93,14 @@ std::shared_ptr<Object> live_object(const Given& given) {
                              given.handle == nullptr ? "null" : "freed or was never made",
                              ", expected one that a function of sar.h has made"));
   return found;
+}
+
+void require_statistics(ModelObject& model) {
+  const MeshGraphNet* mesh = model.model->mesh_graph_net();
+  require<InputError>(
+      mesh == nullptr || mesh->has_statistics(),
+      "the description of the model has \"normalize\": true, but the model has no statistics: "
+      "call sar_model_update_statistics() first");
 }
 
 void require_optimizer_of(const ModelObject& model, const OptimizerObject& optimizer) {

@@ -14,6 +14,7 @@
 #include <sar.h>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -76,13 +77,22 @@ void add_arguments(CollectiveCall& call, const GraphObject& graph);
 /// ranks.
 int after_comparison(int status, const std::shared_ptr<ModelObject>& model) noexcept;
 
+/// What a training step does with gradients before the optimizer's step.
+struct GradientOptions {
+  double clip_grad_norm = std::numeric_limits<double>::infinity();   ///< see clip_grad_norm()
+  double clip_grad_value = std::numeric_limits<double>::infinity();  ///< see clip_grad_value()
+  bool require_finite = true;  ///< refuse steps whose loss or gradients are not finite
+};
+
 struct OptimizerObject final : Object {
   static constexpr const char* name = "sar_optimizer";
-  OptimizerObject(std::shared_ptr<ModelObject> of, std::unique_ptr<Optimizer> made)
-      : Object(of->comm, name), model(std::move(of)), optimizer(std::move(made)) {}
+  OptimizerObject(std::shared_ptr<ModelObject> of, std::unique_ptr<Optimizer> made,
+                  const GradientOptions& options)
+      : Object(of->comm, name), model(std::move(of)), optimizer(std::move(made)), gradients(options) {}
 
   std::shared_ptr<ModelObject> model;
   std::unique_ptr<Optimizer> optimizer;
+  GradientOptions gradients;
 };
 
 struct CheckpointsObject final : Object {
@@ -105,6 +115,8 @@ struct TraceObject final : Object {
 void* new_handle(std::shared_ptr<Object> object);
 /// Returns the object behind `handle`, or null if the handle is null, freed or unknown.
 std::shared_ptr<Object> find_object(const void* handle);
+/// Returns any object if all of the process belong to one communicator, otherwise null.
+std::shared_ptr<Object> object_of_only_communicator();
 void forget_handle(const void* handle);
 
 /// A handle argument of a function, and its name.
@@ -115,6 +127,8 @@ struct Given {
 
 /// Returns the object behind a handle. Throws HandleError if the handle is not valid.
 std::shared_ptr<Object> live_object(const Given& given);
+/// Throws InputError if the model normalizes and has no statistics.
+void require_statistics(ModelObject& model);
 /// Throws InputError unless the optimizer was created for the model.
 void require_optimizer_of(const ModelObject& model, const OptimizerObject& optimizer);
 

@@ -46,7 +46,7 @@ int load_checkpoint(const char* name, sar_checkpoints checkpoints, sar_model mod
       [&](const Checkpointer& from, ModelObject& its, Optimizer& steps, CollectiveCall& call) {
         require_pointer(epoch, "epoch");
         call.equal("description of the model", its.description);
-        const std::string path = path_of(from);
+        const std::string path = path_of(from, call);
         *epoch = path.empty() ? -1 : from.load(path, *its.model, steps).epoch;
         if (!path.empty()) its.set_parameters.clear();
       });
@@ -66,18 +66,22 @@ int sar_model_create(sar_comm comm, const char* description, uint64_t seed, sar_
 }
 
 int sar_model_load(sar_comm comm, const char* path, sar_model* model) {
-  return make_object("sar_model_load", {{comm, "comm"}}, model, [&](const Communicator& c) {
-    object<CommObject>(comm, "comm");
-    return std::make_shared<ModelObject>(c, load_model(c, text_of(path, "path")));
-  });
+  return make_object("sar_model_load", {{comm, "comm"}}, model,
+                     [&](const Communicator& c, CollectiveCall& call) {
+                       object<CommObject>(comm, "comm");
+                       const std::string from = text_of(path, "path");
+                       call.equal("path", from);
+                       return std::make_shared<ModelObject>(c, load_model(c, from));
+                     });
 }
 
 int sar_model_save(sar_model model, const char* path) {
   return collective_call("sar_model_save", {{model, "model"}},
                          [&](const Communicator& c, CollectiveCall& call) {
                            const auto found = object<ModelObject>(model, "model");
-                           call.equal(*found);
-                           save_model(c, text_of(path, "path"), *found->model);
+                           const std::string to = text_of(path, "path");
+                           call.equal(*found).equal("path", to);
+                           save_model(c, to, *found->model);
                          });
 }
 
@@ -131,10 +135,28 @@ int sar_model_set_parameter(sar_model model, int64_t index, const sar_array* val
   return call([&] {
     const std::shared_ptr<ModelObject> found = object<ModelObject>(model, "model");
     Tensor own = matrix_of(parameter_of(*found, index).parameter);
+    const Tensor given = read_array(values, {"values", own.num_rows(), own.row_size()});
     std::uint64_t& set = found->set_parameters[index];
-    own.copy_from(read_array(values, {"values", own.num_rows(), own.row_size()}));
+    own.copy_from(given);
     set = fingerprint(own);
   });
+}
+
+int sar_model_update_statistics(sar_model model, const sar_array* x, const sar_array* edges,
+                                const sar_array* target) {
+  std::shared_ptr<ModelObject> found;
+  const auto update = [&](const Communicator&, CollectiveCall& call) {
+    found = object<ModelObject>(model, "model");
+    const ModelDescription& description = found->model->description();
+    MeshGraphNet* mesh = found->model->mesh_graph_net();
+    require<InputError>(mesh != nullptr && description.normalize,
+                        "statistics of a model without \"normalize\": true, expected a description with it");
+    call.equal(*found);
+    mesh->update_statistics(read_array(x, {"x", -1, description.in_feats}),
+                            read_array(edges, {"edges", -1, description.edge_feats}),
+                            read_array(target, {"target", -1, description.out_feats}));
+  };
+  return after_comparison(collective_call("sar_model_update_statistics", {{model, "model"}}, update), found);
 }
 
 int sar_model_free(sar_model model) {
@@ -145,8 +167,8 @@ int sar_optimizer_create(sar_model model, const char* description, sar_optimizer
   return make_object("sar_optimizer_create", {{model, "model"}}, optimizer,
                      [&](const Communicator&, CollectiveCall& call) {
                        const std::shared_ptr<ModelObject> found = object<ModelObject>(model, "model");
-                       return std::make_shared<OptimizerObject>(
-                           found, make_optimizer(text_of(description, "description"), *found->model, call));
+                       call.equal("description of the model", found->description);
+                       return make_optimizer(text_of(description, "description"), found, call);
                      });
 }
 
@@ -172,11 +194,14 @@ int sar_optimizer_free(sar_optimizer optimizer) {
 
 int sar_checkpoints_create(sar_comm comm, const char* directory, int32_t keep_last, uint64_t seed,
                            sar_checkpoints* checkpoints) {
-  return make_object("sar_checkpoints_create", {{comm, "comm"}}, checkpoints, [&](const Communicator& c) {
-    object<CommObject>(comm, "comm");
-    return std::make_shared<CheckpointsObject>(c, text_of(directory, "directory"),
-                                               CheckpointerOptions{.keep_last = keep_last, .seed = seed});
-  });
+  return make_object("sar_checkpoints_create", {{comm, "comm"}}, checkpoints,
+                     [&](const Communicator& c, CollectiveCall& call) {
+                       object<CommObject>(comm, "comm");
+                       const std::string folder = text_of(directory, "directory");
+                       call.equal("directory", folder);
+                       return std::make_shared<CheckpointsObject>(
+                           c, folder, CheckpointerOptions{.keep_last = keep_last, .seed = seed});
+                     });
 }
 
 int sar_checkpoints_save(sar_checkpoints checkpoints, int32_t epoch, sar_model model,
@@ -192,15 +217,16 @@ int sar_checkpoints_save(sar_checkpoints checkpoints, int32_t epoch, sar_model m
 int sar_checkpoints_load_latest(sar_checkpoints checkpoints, sar_model model, sar_optimizer optimizer,
                                 int32_t* epoch) {
   return load_checkpoint("sar_checkpoints_load_latest", checkpoints, model, optimizer, epoch,
-                         [](const Checkpointer& from) { return from.latest(); });
+                         [](const Checkpointer& from, CollectiveCall&) { return from.latest(); });
 }
 
 int sar_checkpoints_load(sar_checkpoints checkpoints, const char* path, sar_model model,
                          sar_optimizer optimizer, int32_t* epoch) {
   return load_checkpoint("sar_checkpoints_load", checkpoints, model, optimizer, epoch,
-                         [&](const Checkpointer&) {
+                         [&](const Checkpointer&, CollectiveCall& call) {
                            const std::string given = text_of(path, "path");
                            require<InputError>(!given.empty(), "the text 'path' is empty");
+                           call.equal("path", given);
                            return given;
                          });
 }

@@ -47,17 +47,39 @@ void read_field(const JsonValue& value, HaloFormat& field) {
   field = named(value, halo_formats());
 }
 
-/// Sets the numbers that a description of an optimizer gives; others stay as they are. Adds all to `call`.
-void read_numbers(const JsonValue& file, CollectiveCall& call,
-                  const std::vector<std::pair<const char*, double*>>& numbers) {
-  Names known{"optimizer"};
-  for (const auto& [key, number] : numbers) known.emplace_back(key);
-  require_known_keys(file, known);
-  for (const auto& [key, number] : numbers) {
-    if (file.has(key)) *number = file.at(key).number();
-    call.equal(key, *number);
+/// A description of an optimizer: its keys are read one by one, and added to a call.
+class OptimizerKeys {
+ public:
+  OptimizerKeys(const JsonValue& file, CollectiveCall& call) : file_(file), call_(call) {}
+
+  /// Sets numbers that the description gives; others stay as they are.
+  void read(const std::vector<std::pair<const char*, double*>>& numbers) {
+    for (const auto& [key, number] : numbers) {
+      known_.emplace_back(key);
+      if (file_.has(key)) *number = file_.at(key).number();
+      call_.equal(key, *number);
+    }
   }
-}
+  /// Returns what a step does with gradients.
+  GradientOptions gradient_options() {
+    GradientOptions options;
+    read({{"clip_grad_norm", &options.clip_grad_norm}, {"clip_grad_value", &options.clip_grad_value}});
+    for (const char* key : {"clip_grad_norm", "clip_grad_value"})
+      if (file_.has(key))
+        require<InputError>(file_.at(key).number() >= 0, file_.at(key).place(), " is ",
+                            file_.at(key).number(), ", expected a number from 0 on");
+    known_.emplace_back("require_finite");
+    if (file_.has("require_finite")) options.require_finite = file_.at("require_finite").flag();
+    call_.equal("require_finite", options.require_finite);
+    return options;
+  }
+  void require_no_others() const { require_known_keys(file_, known_); }
+
+ private:
+  const JsonValue& file_;
+  CollectiveCall& call_;
+  Names known_{"optimizer"};
+};
 
 }  // namespace
 
@@ -75,29 +97,32 @@ HostGraphOptions graph_options(const std::string& text) {
   return options;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const std::string& text, const Module& model,
-                                          CollectiveCall& call) {
+std::shared_ptr<OptimizerObject> make_optimizer(const std::string& text, std::shared_ptr<ModelObject> model,
+                                                CollectiveCall& call) {
   const std::string where = "the description of the optimizer";
   const JsonValue file = JsonValue::parse(text, where, "the description of an optimizer", where);
   enum class Kind { sgd, adam, adamw };
   const auto kind =
       named<Kind>(file.at("optimizer"), {{"sgd", Kind::sgd}, {"adam", Kind::adam}, {"adamw", Kind::adamw}});
   call.equal("optimizer", file.at("optimizer").text());
-  if (kind == Kind::sgd) {
-    SGDOptions options;
-    read_numbers(
-        file, call,
-        {{"lr", &options.lr}, {"weight_decay", &options.weight_decay}, {"momentum", &options.momentum}});
-    return std::make_unique<SGD>(model.named_parameters(), options);
-  }
-  AdamOptions options;
-  read_numbers(file, call,
-               {{"lr", &options.lr},
-                {"weight_decay", &options.weight_decay},
-                {"beta1", &options.beta1},
-                {"beta2", &options.beta2},
-                {"eps", &options.eps}});
-  if (kind == Kind::adam) return std::make_unique<Adam>(model.named_parameters(), options);
-  return std::make_unique<AdamW>(model.named_parameters(), options);
+  OptimizerKeys keys(file, call);
+  SGDOptions sgd;
+  AdamOptions adam;
+  if (kind == Kind::sgd)
+    keys.read({{"lr", &sgd.lr}, {"weight_decay", &sgd.weight_decay}, {"momentum", &sgd.momentum}});
+  else
+    keys.read({{"lr", &adam.lr},
+               {"weight_decay", &adam.weight_decay},
+               {"beta1", &adam.beta1},
+               {"beta2", &adam.beta2},
+               {"eps", &adam.eps}});
+  const GradientOptions gradients = keys.gradient_options();
+  keys.require_no_others();
+  std::unique_ptr<Optimizer> made;
+  const std::vector<NamedParameter> parameters = model->model->named_parameters();
+  if (kind == Kind::sgd) made = std::make_unique<SGD>(parameters, sgd);
+  if (kind == Kind::adam) made = std::make_unique<Adam>(parameters, adam);
+  if (kind == Kind::adamw) made = std::make_unique<AdamW>(parameters, adam);
+  return std::make_shared<OptimizerObject>(std::move(model), std::move(made), gradients);
 }
 }}}  // namespace sar

@@ -1,9 +1,8 @@
 /// Parses the JSON options of sar.h.
 #pragma once
 
+#include <sar/bindings/c/handle_table.hpp>
 #include <sar/graph/construct/host_graph.hpp>
-#include <sar/nn/modules/module.hpp>
-#include <sar/nn/train/optimizer.hpp>
 
 #include <memory>
 #include <string>
@@ -14,7 +13,8 @@ namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
 /// key and a value of the wrong type; the graph itself checks ranges.
 HostGraphOptions graph_options(const std::string& text);
 
-/// Returns the optimizer of sar_optimizer_create(). Throws InputError as graph_options() does, and as the
-/// optimizers. Adds kind and numbers to `call`.
-std::unique_ptr<Optimizer> make_optimizer(const std::string& text, const Module& model, CollectiveCall& call);
+/// Returns the object of sar_optimizer_create(). Throws InputError as graph_options() does, as the
+/// optimizers, and for limits of clipping that are negative. Adds kind and numbers to `call`.
+std::shared_ptr<OptimizerObject> make_optimizer(const std::string& text, std::shared_ptr<ModelObject> model,
+                                                CollectiveCall& call);
 }}}  // namespace sar

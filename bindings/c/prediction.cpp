@@ -47,6 +47,7 @@ int sar_predictor_run(sar_predictor predictor, const sar_array* x, const sar_arr
   const auto run = [&](const Communicator&, CollectiveCall& call) {
     found = object<PredictorObject>(predictor, "predictor");
     call.equal(*found->model).equal(*found->graph);
+    require_statistics(*found->model);
     const ModelDescription& description = found->model->model->description();
     found->follow_graph();
     const Index num_nodes = found->graph->graph.num_nodes();

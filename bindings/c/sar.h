@@ -27,12 +27,14 @@
  * "Collective" means that all ranks of the communicator must call the function, in the same order. If one
  * rank fails, all ranks return the same status with the same text ("rank 2: ..."), and all of them can
  * continue. This includes null pointers, wrong lengths and invalid handles, as long as at least one handle
- * that the rank passes is valid; a rank without a valid handle has no communicator and fails alone. All
- * objects in a call must belong to the same sar_comm. Functions that are not marked "Collective" do not
- * communicate; the only exception is that freeing the last handle of a communicator frees its duplicate.
+ * that the rank passes is valid, or all of its objects belong to one sar_comm; otherwise the rank has no
+ * communicator and fails alone. All objects in a call must belong to the same sar_comm. Functions that are
+ * not marked "Collective" do not communicate; the only exception is that freeing the last handle of a
+ * communicator frees its duplicate.
  *
  * Strings (descriptions, file names) are null-terminated UTF-8. Descriptions are JSON objects; an unknown key
- * is an error that lists the known keys. A file that cannot be read or written gives SAR_ERROR_INPUT.
+ * is an error that lists the known keys. Strings must be the same on all ranks, though only rank 0 reads and
+ * writes files. A file that cannot be read or written gives SAR_ERROR_INPUT.
  *
  * MPI must be initialized with MPI_THREAD_FUNNELED or higher. With MPI_THREAD_SERIALIZED any thread may call,
  * one at a time in the whole process; with MPI_THREAD_MULTIPLE, one at a time per communicator. If the
@@ -40,7 +42,8 @@
 #ifndef SAR_H
 #define SAR_H
 
-#include <mpi.h>
+#include <sar/mpi.h> /* <mpi.h>, which must be of the MPI that the library was built with */
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,6 +72,12 @@ enum {
 /* Returns the text of the last error of a function on this thread, or "" if there was none. The pointer is
  * valid until the next error on this thread. */
 SAR_API const char* sar_last_error(void);
+
+/* Makes the next collective function that this thread calls return SAR_ERROR_SHAPE with this text on all
+ * ranks, whatever its arguments are. Bindings for other languages call it before that function if they find
+ * an error that sar.h cannot see, for example in the lengths of two arrays: a rank that reported it alone
+ * would leave the others waiting. Returns SAR_ERROR_INPUT if `text` is null. */
+SAR_API int sar_refuse_next(const char* text);
 
 /* Environment. */
 
@@ -268,6 +277,15 @@ SAR_API int sar_model_parameter(sar_model model, int64_t index, const char** nam
 SAR_API int sar_model_get_parameter(sar_model model, int64_t index, sar_array* values);
 SAR_API int sar_model_set_parameter(sar_model model, int64_t index, const sar_array* values);
 
+/* Adds rows to the statistics of a model whose description has "normalize": true: mean and deviation of each
+ * column of x [any, in_feats], edges [any, edge_feats] and target [any, out_feats] over the rows of all ranks
+ * and all calls. A rank may have no rows. Call it before the first step, with the rows of the training set;
+ * steps, losses and predictions of such a model without statistics return SAR_ERROR_INPUT. So do values that
+ * are not finite, and a model that does not normalize. Model files and checkpoints contain the statistics.
+ * Losses stay in the units of the targets. Collective. */
+SAR_API int sar_model_update_statistics(sar_model model, const sar_array* x, const sar_array* edges,
+                                        const sar_array* target);
+
 SAR_API int sar_model_free(sar_model model);
 
 /* Training. */
@@ -281,6 +299,12 @@ typedef struct sar_optimizer_s* sar_optimizer;
  *     "weight_decay"  default 0
  *     "momentum"      "sgd" only, default 0
  *     "beta1", "beta2", "eps"  "adam" and "adamw" only, defaults 0.9, 0.999, 1e-8
+ *     "clip_grad_norm"   multiplies all gradients by min(1, c / (n + 1e-6)), where c is this number and n the
+ *                        Euclidean norm of all of them together; default: no limit
+ *     "clip_grad_value"  limits each value of the gradients to [-c, c], after clip_grad_norm; default: none
+ *     "require_finite"   true (default): a step whose loss or gradients are not finite returns
+ *                        SAR_ERROR_INPUT and changes nothing; false: such a step is taken, after which
+ *                        weights may be NaN
  *
  * Returns SAR_ERROR_INPUT if a value differs between ranks. Collective. */
 SAR_API int sar_optimizer_create(sar_model model, const char* description, sar_optimizer* optimizer);
@@ -307,7 +331,8 @@ enum {
  * features. target: [nodes, out_feats]. mask: mask_length = nodes values; rows with a 0 are excluded from the
  * loss; NULL with length 0 includes all rows. loss: receives the value before the step, the same on every
  * rank; may be NULL. Returns SAR_ERROR_SHAPE for arrays of the wrong size and SAR_ERROR_INPUT if no rank has
- * an included row. If an error is found before the optimizer step, the weights are unchanged. Collective. */
+ * an included row, or if the loss or a gradient is not finite ("require_finite" in sar_optimizer_create()).
+ * After an error, model and optimizer are unchanged. Collective. */
 SAR_API int sar_train_step(sar_model model, sar_optimizer optimizer, sar_graph graph, const sar_array* x,
                            const sar_array* edges, int32_t loss_kind, const sar_array* target,
                            int64_t mask_length, const uint8_t* mask, double* loss);

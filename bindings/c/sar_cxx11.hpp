@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -36,13 +37,93 @@ inline void check(int status) {
   if (status != SAR_OK) throw Error(status, sar_last_error());
 }
 
-/// Returns an array [values.size() / fields, fields].
+/// Makes the next collective call of this thread fail on all ranks, with this text: see sar_refuse_next().
+inline void refuse_next(const std::string& text) {
+  check(sar_refuse_next(text.c_str()));
+}
+
+namespace detail {
+
+template <class T>
+std::int64_t length(const std::vector<T>& values) {
+  return static_cast<std::int64_t>(values.size());
+}
+
+/// Returns a list as sar.h takes it: null only where there is no list, also if it has no values.
+template <class T>
+const T* list(const std::vector<T>* values) {
+  static const T none = T();
+  return values == nullptr ? nullptr : values->empty() ? &none : values->data();
+}
+
+/// Returns the rows of an array. If the values do not make rows, the call that gets the array fails.
+inline std::int64_t rows_of(std::size_t size, std::int64_t fields) {
+  const std::int64_t values = static_cast<std::int64_t>(size);
+  if (fields > 0 && values % fields == 0) return values / fields;
+  refuse_next("an array of " + std::to_string(size) + " values does not have rows of " +
+              std::to_string(fields) + " fields");
+  return 0;
+}
+
+/// Returns memory for [rows, fields]. If there is none, the call that gets it fails.
+template <class T>
+std::vector<T> room(std::int64_t rows, std::int64_t fields) {
+  try {
+    if (fields > 0) return std::vector<T>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(fields));
+  } catch (const std::exception& error) {
+    refuse_next("no memory for " + std::to_string(rows) + " rows of " + std::to_string(fields) +
+                " fields: " + error.what());
+  }
+  return std::vector<T>();
+}
+
+}  // namespace detail
+
+/// Returns an array [values.size() / fields, fields], which refers to `values`. If the values do not make
+/// rows of `fields`, the collective call that gets the array fails on all ranks.
 inline sar_array array(const std::vector<double>& values, std::int64_t fields) {
-  return sar_array_double(values.data(), static_cast<std::int64_t>(values.size()) / fields, fields);
+  return sar_array_double(values.data(), detail::rows_of(values.size(), fields), fields);
 }
 inline sar_array array(const std::vector<float>& values, std::int64_t fields) {
-  return sar_array_float(values.data(), static_cast<std::int64_t>(values.size()) / fields, fields);
+  return sar_array_float(values.data(), detail::rows_of(values.size(), fields), fields);
 }
+
+/// The library: version, precision (SAR_FLOAT32 or SAR_FLOAT64), threads of its loops (0: all processors of
+/// the process), and bytes that it has allocated.
+inline std::string version() {
+  return sar_version();
+}
+inline std::int32_t precision() {
+  return sar_precision();
+}
+inline void set_num_threads(std::int32_t threads) {
+  check(sar_set_num_threads(threads));
+}
+inline std::int64_t memory_current() {
+  std::int64_t bytes = 0;
+  check(sar_memory_current(&bytes));
+  return bytes;
+}
+inline std::int64_t memory_peak() {
+  std::int64_t bytes = 0;
+  check(sar_memory_peak(&bytes));
+  return bytes;
+}
+inline void memory_reset_peak() {
+  check(sar_memory_reset_peak());
+}
+inline void memory_release() {
+  check(sar_memory_release());
+}
+
+/// Initializes MPI unless the program has done so, and finalizes it if it did: see sar_init().
+class Environment {
+ public:
+  Environment() { check(sar_init()); }
+  ~Environment() { sar_finalize(); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+};
 
 /// A handle of sar.h that is freed in the destructor.
 template <class Raw, int (*release)(Raw)>
@@ -77,8 +158,23 @@ class Handle {
 class Comm : public Handle<sar_comm, sar_comm_free> {
  public:
   explicit Comm(MPI_Comm comm) { check(sar_comm_create(comm, &raw_)); }
+  /// Returns that of MPI_COMM_WORLD, and that of a Fortran communicator.
+  static Comm world() {
+    Comm comm;
+    check(sar_comm_world(&comm.raw_));
+    return comm;
+  }
+  static Comm from_fortran(std::int32_t fortran_comm) {
+    Comm comm;
+    check(sar_comm_create_f(fortran_comm, &comm.raw_));
+    return comm;
+  }
   int rank() const { return value_of(sar_comm_rank); }
   int size() const { return value_of(sar_comm_size); }
+  int default_num_threads() const { return value_of(sar_comm_default_num_threads); }
+
+ private:
+  Comm() = default;
 };
 
 /// A rank's own numbering of nodes: its nodes, then its ghosts.
@@ -92,34 +188,40 @@ struct GraphSizes {
   std::int64_t nodes, edges, given_edges, global_nodes, global_edges;
 };
 
+/// Lists and arrays that may be null must be null on all ranks or on none.
 class Graph : public Handle<sar_graph, sar_graph_free> {
  public:
   Graph(const Comm& comm, const std::vector<std::int64_t>& node_ids, const std::vector<std::int64_t>& src,
-        const std::vector<std::int64_t>& dst, const std::string& options = "{}") {
-    require_ends(src.size(), dst.size());
-    check(sar_graph_from_global(comm.get(), length(node_ids), node_ids.data(), length(src), src.data(),
-                                dst.data(), nullptr, nullptr, options.c_str(), &raw_));
+        const std::vector<std::int64_t>& dst, const std::string& options = "{}",
+        const std::vector<std::int64_t>* edge_ids = nullptr, const sar_array* edge_weight = nullptr) {
+    require_one_length(src.size(), dst.size(), edge_ids);
+    check(sar_graph_from_global(comm.get(), detail::length(node_ids), node_ids.data(), detail::length(src),
+                                src.data(), dst.data(), detail::list(edge_ids), edge_weight, options.c_str(),
+                                &raw_));
   }
   Graph(const Comm& comm, const LocalToGlobal& nodes, const std::vector<std::int32_t>& src,
-        const std::vector<std::int32_t>& dst, const std::string& options = "{}") {
-    require_ends(src.size(), dst.size());
-    check(sar_graph_from_local(comm.get(), nodes.num_owned, length(nodes.global_ids), nodes.global_ids.data(),
-                               length(src), src.data(), dst.data(), nullptr, nullptr, options.c_str(),
-                               &raw_));
+        const std::vector<std::int32_t>& dst, const std::string& options = "{}",
+        const std::vector<std::int64_t>* edge_ids = nullptr, const sar_array* edge_weight = nullptr) {
+    require_one_length(src.size(), dst.size(), edge_ids);
+    check(sar_graph_from_local(comm.get(), nodes.num_owned, detail::length(nodes.global_ids),
+                               nodes.global_ids.data(), detail::length(src), src.data(), dst.data(),
+                               detail::list(edge_ids), edge_weight, options.c_str(), &raw_));
   }
   /// Replaces the nodes and edges of the graph. Options stay, and predictors follow the graph.
   void rebuild(const std::vector<std::int64_t>& node_ids, const std::vector<std::int64_t>& src,
-               const std::vector<std::int64_t>& dst) {
-    require_ends(src.size(), dst.size());
-    check(sar_graph_rebuild_from_global(raw_, length(node_ids), node_ids.data(), length(src), src.data(),
-                                        dst.data(), nullptr, nullptr));
+               const std::vector<std::int64_t>& dst, const std::vector<std::int64_t>* edge_ids = nullptr,
+               const sar_array* edge_weight = nullptr) {
+    require_one_length(src.size(), dst.size(), edge_ids);
+    check(sar_graph_rebuild_from_global(raw_, detail::length(node_ids), node_ids.data(), detail::length(src),
+                                        src.data(), dst.data(), detail::list(edge_ids), edge_weight));
   }
   void rebuild(const LocalToGlobal& nodes, const std::vector<std::int32_t>& src,
-               const std::vector<std::int32_t>& dst) {
-    require_ends(src.size(), dst.size());
-    check(sar_graph_rebuild_from_local(raw_, nodes.num_owned, length(nodes.global_ids),
-                                       nodes.global_ids.data(), length(src), src.data(), dst.data(), nullptr,
-                                       nullptr));
+               const std::vector<std::int32_t>& dst, const std::vector<std::int64_t>* edge_ids = nullptr,
+               const sar_array* edge_weight = nullptr) {
+    require_one_length(src.size(), dst.size(), edge_ids);
+    check(sar_graph_rebuild_from_local(raw_, nodes.num_owned, detail::length(nodes.global_ids),
+                                       nodes.global_ids.data(), detail::length(src), src.data(), dst.data(),
+                                       detail::list(edge_ids), edge_weight));
   }
   GraphSizes sizes() const {
     GraphSizes sizes;
@@ -127,26 +229,53 @@ class Graph : public Handle<sar_graph, sar_graph_free> {
     check(sar_graph_global_sizes(raw_, &sizes.global_nodes, &sizes.global_edges));
     return sizes;
   }
-  /// Returns a row for each edge in the graph's order, from a row for each edge that this rank gave.
+  /// Returns the ids of the edges in the graph's order.
+  std::vector<std::int64_t> edge_ids() const {
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(sizes().edges));
+    check(sar_graph_edge_ids(raw_, detail::length(ids), ids.data()));
+    return ids;
+  }
+  /// Returns a row for each edge in the graph's order, from a row for each edge that this rank gave; reverse
+  /// edges have the row of their edge, or that of `reverse_rows`.
   template <class T>
-  std::vector<T> to_graph_order(const std::vector<T>& rows, std::int64_t fields) const {
-    std::vector<T> result(static_cast<std::size_t>(sizes().edges * fields));
+  std::vector<T> to_graph_order(const std::vector<T>& rows, std::int64_t fields,
+                                const std::vector<T>* reverse_rows = nullptr) const {
+    std::vector<T> result = detail::room<T>(sizes().edges, fields);
     const sar_array given = array(rows, fields);
+    const sar_array reverse = array(reverse_rows == nullptr ? rows : *reverse_rows, fields);
     sar_array out = array(result, fields);
-    check(sar_graph_edges_to_graph_order(raw_, &given, nullptr, &out));
+    check(sar_graph_edges_to_graph_order(raw_, &given, reverse_rows == nullptr ? nullptr : &reverse, &out));
+    return result;
+  }
+  /// The inverse; with `reverse`, returns the rows of the reverse edges.
+  template <class T>
+  std::vector<T> to_given_order(const std::vector<T>& rows, std::int64_t fields, bool reverse = false) const {
+    std::vector<T> result = detail::room<T>(sizes().given_edges, fields);
+    const sar_array in_graph_order = array(rows, fields);
+    sar_array out = array(result, fields);
+    check(sar_graph_edges_to_given_order(raw_, &in_graph_order, reverse ? 1 : 0, &out));
     return result;
   }
 
  private:
-  template <class T>
-  static std::int64_t length(const std::vector<T>& values) {
-    return static_cast<std::int64_t>(values.size());
+  static void require_one_length(std::size_t src, std::size_t dst,
+                                 const std::vector<std::int64_t>* edge_ids) {
+    const std::size_t ids = edge_ids == nullptr ? src : edge_ids->size();
+    if (src == dst && src == ids) return;
+    refuse_next("there are " + std::to_string(src) + " sources of edges, " + std::to_string(dst) +
+                " destinations and " + std::to_string(ids) + " ids, expected as many");
   }
-  static void require_ends(std::size_t src, std::size_t dst) {
-    if (src != dst)
-      throw Error(SAR_ERROR_SHAPE, "there are " + std::to_string(src) + " sources of edges and " +
-                                       std::to_string(dst) + " destinations, expected as many");
-  }
+};
+
+/// Name and shape of a parameter, as in sar_model_parameter().
+struct Parameter {
+  std::string name;
+  std::int64_t rows, fields;
+};
+
+/// Numbers of columns of node features, results, and edge features (0: none).
+struct Feats {
+  std::int64_t in, out, edges;
 };
 
 using OptimizerHandle = Handle<sar_optimizer, sar_optimizer_free>;
@@ -163,28 +292,84 @@ class Model : public Handle<sar_model, sar_model_free> {
   }
   void save(const std::string& path) const { check(sar_model_save(raw_, path.c_str())); }
   std::string description() const { return value_of(sar_model_description); }
-  /// Returns the loss before the step. `edges` and `mask` may be null.
+  Feats feats() const {
+    Feats feats;
+    check(sar_model_feats(raw_, &feats.in, &feats.out, &feats.edges));
+    return feats;
+  }
+
+  std::int64_t num_parameters() const { return value_of(sar_model_num_parameters); }
+  Parameter parameter(std::int64_t index) const {
+    Parameter found;
+    const char* name = nullptr;
+    check(sar_model_parameter(raw_, index, &name, &found.rows, &found.fields));
+    found.name = name;
+    return found;
+  }
+  /// Returns the values of a parameter, [rows, fields]; T is double or float.
+  template <class T = double>
+  std::vector<T> get_parameter(std::int64_t index) const {
+    const Parameter shape = parameter(index);
+    std::vector<T> values(static_cast<std::size_t>(shape.rows * shape.fields));
+    sar_array out = array(values, shape.fields);
+    check(sar_model_get_parameter(raw_, index, &out));
+    return values;
+  }
+  /// Sets the values of a parameter. Local: set the same values on all ranks.
+  template <class T>
+  void set_parameter(std::int64_t index, const std::vector<T>& values) {
+    const Parameter shape = parameter(index);
+    if (detail::length(values) != shape.rows * shape.fields)
+      throw Error(SAR_ERROR_SHAPE, "there are " + std::to_string(values.size()) +
+                                       " values for the parameter " + shape.name + ", expected " +
+                                       std::to_string(shape.rows * shape.fields));
+    const sar_array in = array(values, shape.fields);
+    check(sar_model_set_parameter(raw_, index, &in));
+  }
+
+  /// Adds rows to the statistics of a model with "normalize": true: see sar_model_update_statistics().
+  void update_statistics(const sar_array& x, const sar_array& edges, const sar_array& target) {
+    check(sar_model_update_statistics(raw_, &x, &edges, &target));
+  }
+
+  /// Return the loss before the step. `edges` and `mask` may be null.
   double train_step(const OptimizerHandle& optimizer, const Graph& graph, const sar_array& x,
                     const sar_array& target, std::int32_t loss_kind = SAR_LOSS_MSE,
                     const sar_array* edges = nullptr, const std::vector<std::uint8_t>* mask = nullptr) {
     double loss = 0;
-    check(sar_train_step(raw_, optimizer.get(), graph.get(), &x, edges, loss_kind, &target,
-                         mask == nullptr ? 0 : static_cast<std::int64_t>(mask->size()),
-                         mask == nullptr ? nullptr : mask->data(), &loss));
+    check(sar_train_step(raw_, optimizer.get(), graph.get(), &x, edges, loss_kind, &target, length_of(mask),
+                         detail::list(mask), &loss));
     return loss;
   }
   double train_step(const OptimizerHandle& optimizer, const Graph& graph, const sar_array& x,
                     const std::vector<std::int64_t>& labels, const sar_array* edges = nullptr,
                     const std::vector<std::uint8_t>* mask = nullptr) {
     double loss = 0;
-    check(sar_train_step_labels(raw_, optimizer.get(), graph.get(), &x, edges,
-                                static_cast<std::int64_t>(labels.size()), labels.data(),
-                                mask == nullptr ? 0 : static_cast<std::int64_t>(mask->size()),
-                                mask == nullptr ? nullptr : mask->data(), &loss));
+    check(sar_train_step_labels(raw_, optimizer.get(), graph.get(), &x, edges, detail::length(labels),
+                                labels.data(), length_of(mask), detail::list(mask), &loss));
+    return loss;
+  }
+  /// Return the loss without a step.
+  double evaluate(const Graph& graph, const sar_array& x, const sar_array& target,
+                  std::int32_t loss_kind = SAR_LOSS_MSE, const sar_array* edges = nullptr,
+                  const std::vector<std::uint8_t>* mask = nullptr) const {
+    double loss = 0;
+    check(sar_evaluate(raw_, graph.get(), &x, edges, loss_kind, &target, length_of(mask), detail::list(mask),
+                       &loss));
+    return loss;
+  }
+  double evaluate(const Graph& graph, const sar_array& x, const std::vector<std::int64_t>& labels,
+                  const sar_array* edges = nullptr, const std::vector<std::uint8_t>* mask = nullptr) const {
+    double loss = 0;
+    check(sar_evaluate_labels(raw_, graph.get(), &x, edges, detail::length(labels), labels.data(),
+                              length_of(mask), detail::list(mask), &loss));
     return loss;
   }
 
  private:
+  static std::int64_t length_of(const std::vector<std::uint8_t>* mask) {
+    return mask == nullptr ? 0 : detail::length(*mask);
+  }
   Model() = default;
 };
 
@@ -221,6 +406,25 @@ class Checkpoints : public Handle<sar_checkpoints, sar_checkpoints_free> {
     std::int32_t epoch = -1;
     check(sar_checkpoints_load_latest(raw_, model.get(), optimizer.get(), &epoch));
     return epoch;
+  }
+  /// Returns the epoch of the checkpoint in the file `path`.
+  std::int32_t load(const std::string& path, const Model& model, const Optimizer& optimizer) const {
+    std::int32_t epoch = -1;
+    check(sar_checkpoints_load(raw_, path.c_str(), model.get(), optimizer.get(), &epoch));
+    return epoch;
+  }
+};
+
+/// A recording of what each rank computes, sends and waits for. The destructor writes it, without an error.
+class Trace : public Handle<sar_trace, sar_trace_write> {
+ public:
+  Trace(const Comm& comm, const std::string& path) {
+    check(sar_trace_start(comm.get(), path.c_str(), &raw_));
+  }
+  void write() {
+    const sar_trace trace = raw_;
+    raw_ = nullptr;
+    check(sar_trace_write(trace));
   }
 };
 

@@ -7,14 +7,16 @@
 namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
 namespace {
 
-/// The text of the last error. It has a fixed length, so that out-of-memory errors have a text, too.
-struct LastError {
+/// A text of a fixed length, so that out-of-memory errors have one, too.
+struct FixedText {
   char text[4096];
+  void set(const char* other) noexcept { std::strncpy(text, other, sizeof text - 1); }
 };
-thread_local LastError last_error{};
+thread_local FixedText last_error{};
+thread_local FixedText refusal{};  // of the next collective call
 
 int failed(int status, const char* text) noexcept {
-  std::strncpy(last_error.text, text, sizeof last_error.text - 1);
+  last_error.set(text);
   return status;
 }
 
@@ -25,6 +27,14 @@ static_assert(static_cast<int>(handle_kind) + 1 == std::size(statuses));
 static_assert(static_cast<int>(ErrorKind::memory) + 1 == static_cast<int>(handle_kind));
 
 }  // namespace
+
+Refusal::~Refusal() {
+  refusal.set("");
+}
+
+void Refusal::check() const {
+  require<ShapeError>(refusal.text[0] == 0, refusal.text);
+}
 
 int status_of_exception() noexcept {
   try {
@@ -43,6 +53,7 @@ int status_of_exception() noexcept {
 Communicator communicator_of(std::initializer_list<Given> handles) {
   for (const Given& given : handles)
     if (const std::shared_ptr<Object> found = find_object(given.handle)) return found->comm;
+  if (const std::shared_ptr<Object> any = object_of_only_communicator()) return any->comm;
   return live_object(*handles.begin())->comm;  // throws
 }
 
@@ -67,4 +78,11 @@ std::string text_of(const char* text, const char* name) {
 
 const char* sar_last_error(void) {
   return sar::c_interface::last_error.text;
+}
+
+int sar_refuse_next(const char* text) {
+  return sar::c_interface::call([&] {
+    sar::c_interface::require_pointer(text, "text");
+    sar::c_interface::refusal.set(*text == 0 ? "refused" : text);
+  });
 }

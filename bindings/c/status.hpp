@@ -11,6 +11,18 @@ namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
 /// Returns the status of the current exception and makes its text the result of sar_last_error().
 int status_of_exception() noexcept;
 
+/// While it lives, the text of sar_refuse_next() is that of the running call; then it is forgotten.
+class Refusal {
+ public:
+  Refusal() = default;
+  ~Refusal();
+  Refusal(const Refusal&) = delete;
+  Refusal& operator=(const Refusal&) = delete;
+
+  /// Throws ShapeError with the text, if there is one.
+  void check() const;
+};
+
 /// Calls body() for a function that is not collective.
 template <class Body>
 int call(const Body& body) noexcept {
@@ -22,7 +34,9 @@ int call(const Body& body) noexcept {
   }
 }
 
-/// Returns the communicator of the first valid handle. Throws HandleError if no handle is valid.
+/// Returns the communicator of the first valid handle; without one, that of all objects of the process.
+/// Throws HandleError if no handle is valid and the objects belong to several communicators, or there are
+/// none.
 Communicator communicator_of(std::initializer_list<Given> handles);
 /// Throws HandleError unless all handles are valid, InputError unless they belong to one communicator.
 void require_one_communicator(std::initializer_list<Given> handles);
@@ -42,10 +56,12 @@ decltype(auto) call_body(const Body& body, const Communicator& comm, CollectiveC
 template <class Body>
 int collective_call(const char* name, std::initializer_list<Given> handles, const Body& body) noexcept {
   return call([&] {
+    const Refusal refusal;
     const Communicator comm = communicator_of(handles);
     CallScope compared(comm, CollectiveCall(name));
     comm.agree(
         [&] {
+          refusal.check();
           require_one_communicator(handles);
           call_body(body, comm, compared.call());
         },

@@ -1,6 +1,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/bindings/c/array.hpp>
+#include <sar/bindings/c/finite_step.hpp>
 #include <sar/bindings/c/status.hpp>
 #include <sar/graph/message/halo_step.hpp>
 #include <sar/nn/train/distributed.hpp>
@@ -17,7 +18,8 @@ namespace {
 struct Operands {
   std::shared_ptr<ModelObject> model;
   std::shared_ptr<GraphObject> graph;
-  Tensor x, edges;
+  Tensor x, edges, target;  // without a target: labels
+  std::span<const std::uint8_t> mask;
 
   [[nodiscard]] Variable predict() const {
     const HaloStep step(model->rounded_operations);
@@ -32,7 +34,8 @@ void add_arguments(CollectiveCall& call, const Operands& operands) {
 }
 
 Operands operands_of(sar_model model, sar_graph graph, const sar_array* x, const sar_array* edges) {
-  Operands all{object<ModelObject>(model, "model"), object<GraphObject>(graph, "graph"), {}, {}};
+  Operands all{object<ModelObject>(model, "model"), object<GraphObject>(graph, "graph"), {}, {}, {}, {}};
+  require_statistics(*all.model);
   const ModelDescription& description = all.model->model->description();
   const HostGraph& g = all.graph->graph;
   all.x = read_array(x, {"x", g.num_nodes(), description.in_feats});
@@ -62,12 +65,14 @@ Variable loss_of(std::int32_t kind, const Variable& y, const Tensor& target, con
 }
 
 /// Checks the arguments of a loss of fields, and returns the loss as a function of the prediction.
-auto field_loss(const Operands& operands, std::int32_t kind, const sar_array* target,
-                std::int64_t mask_length, const std::uint8_t* mask) {
+auto field_loss(Operands& operands, std::int32_t kind, const sar_array* target, std::int64_t mask_length,
+                const std::uint8_t* mask) {
   require<InputError>(SAR_LOSS_MSE <= kind && kind <= SAR_LOSS_BCE, "the kind of the loss is ", kind,
                       ", expected ", SAR_LOSS_MSE, " to ", SAR_LOSS_BCE, " (SAR_LOSS_MSE and others)");
   const Tensor wanted = read_array(target, {"target", operands.num_nodes(), operands.out_feats()});
   const std::span<const std::uint8_t> given = mask_of(mask_length, mask, operands.num_nodes());
+  operands.target = wanted;
+  operands.mask = given;
   std::vector<Index> rows;
   for (std::size_t i = 0; i < given.size(); ++i)
     if (given[i] != 0) rows.push_back(static_cast<Index>(i));
@@ -99,7 +104,7 @@ int train_step(const char* name, sar_model model, sar_optimizer optimizer, sar_g
   double result = 0;
   const auto step = [&](const Communicator& comm, CollectiveCall& call) {
     const auto its = object<OptimizerObject>(optimizer, "optimizer");
-    const Operands operands = operands_of(model, graph, x, edges);
+    Operands operands = operands_of(model, graph, x, edges);
     found = operands.model;
     const auto wanted = make_loss(operands);
     require_optimizer_of(*operands.model, *its);
@@ -110,8 +115,13 @@ int train_step(const char* name, sar_model model, sar_optimizer optimizer, sar_g
     Tape tape;
     const Variable value = wanted(operands.predict(), comm);
     result = value.value().item();
+    if (its->gradients.require_finite)
+      require_finite_loss(
+          comm, result,
+          {{"x", operands.x}, {"edges", operands.edges}, {"target", operands.target, operands.mask}});
     tape.backward(value);
     gather_grads(comm, network);
+    prepare_gradients(network, its->gradients);
     its->optimizer->step();
     network.zero_grad();
   };
@@ -127,7 +137,7 @@ int evaluate(const char* name, sar_model model, sar_graph graph, const sar_array
              double* loss, const MakeLoss& make_loss) {
   std::shared_ptr<ModelObject> found;
   const auto pass = [&](const Communicator& comm, CollectiveCall& call) {
-    const Operands operands = operands_of(model, graph, x, edges);
+    Operands operands = operands_of(model, graph, x, edges);
     found = operands.model;
     const auto wanted = make_loss(operands);
     require_pointer(loss, "loss");
@@ -144,7 +154,7 @@ int evaluate(const char* name, sar_model model, sar_graph graph, const sar_array
 int sar_train_step(sar_model model, sar_optimizer optimizer, sar_graph graph, const sar_array* x,
                    const sar_array* edges, int32_t loss_kind, const sar_array* target, int64_t mask_length,
                    const uint8_t* mask, double* loss) {
-  return train_step("sar_train_step", model, optimizer, graph, x, edges, loss, [&](const Operands& operands) {
+  return train_step("sar_train_step", model, optimizer, graph, x, edges, loss, [&](Operands& operands) {
     return field_loss(operands, loss_kind, target, mask_length, mask);
   });
 }
@@ -154,13 +164,13 @@ int sar_train_step_labels(sar_model model, sar_optimizer optimizer, sar_graph gr
                           int64_t mask_length, const uint8_t* mask, double* loss) {
   return train_step(
       "sar_train_step_labels", model, optimizer, graph, x, edges, loss,
-      [&](const Operands& operands) { return label_loss(operands, num_labels, labels, mask_length, mask); });
+      [&](Operands& operands) { return label_loss(operands, num_labels, labels, mask_length, mask); });
 }
 
 int sar_evaluate(sar_model model, sar_graph graph, const sar_array* x, const sar_array* edges,
                  int32_t loss_kind, const sar_array* target, int64_t mask_length, const uint8_t* mask,
                  double* loss) {
-  return evaluate("sar_evaluate", model, graph, x, edges, loss, [&](const Operands& operands) {
+  return evaluate("sar_evaluate", model, graph, x, edges, loss, [&](Operands& operands) {
     return field_loss(operands, loss_kind, target, mask_length, mask);
   });
 }
@@ -168,7 +178,7 @@ int sar_evaluate(sar_model model, sar_graph graph, const sar_array* x, const sar
 int sar_evaluate_labels(sar_model model, sar_graph graph, const sar_array* x, const sar_array* edges,
                         int64_t num_labels, const int64_t* labels, int64_t mask_length, const uint8_t* mask,
                         double* loss) {
-  return evaluate("sar_evaluate_labels", model, graph, x, edges, loss, [&](const Operands& operands) {
+  return evaluate("sar_evaluate_labels", model, graph, x, edges, loss, [&](Operands& operands) {
     return label_loss(operands, num_labels, labels, mask_length, mask);
   });
 }

@@ -103,7 +103,7 @@ module sar
     procedure, private :: create_int32, create_int64, train_real32, train_real64, train_labels_real32, &
       train_labels_real64
     procedure, private :: evaluate_real32, evaluate_real64, evaluate_labels_real32, evaluate_labels_real64
-    procedure, private :: get_real32, get_real64, set_real32, set_real64
+    procedure, private :: get_real32, get_real64, set_real32, set_real64, statistics_real32, statistics_real64
     generic :: create => create_int32, create_int64
     procedure :: load => model_load
     procedure :: save => model_save
@@ -113,6 +113,7 @@ module sar
     procedure :: parameter => model_parameter
     generic :: get_parameter => get_real32, get_real64
     generic :: set_parameter => set_real32, set_real64
+    generic :: update_statistics => statistics_real32, statistics_real64
     generic :: train_step => train_real32, train_real64
     generic :: train_step_labels => train_labels_real32, train_labels_real64
     generic :: evaluate => evaluate_real32, evaluate_real64
@@ -230,6 +231,10 @@ module sar
     integer(c_int32_t) function c_precision() bind(C, name="sar_precision")
       import
     end function
+    integer(c_int) function c_refuse_next(text) bind(C, name="sar_refuse_next")
+      import
+      character(kind=c_char), intent(in) :: text(*)
+    end function
     integer(c_int) function c_set_num_threads(threads) bind(C, name="sar_set_num_threads")
       import
       integer(c_int32_t), value :: threads
@@ -344,6 +349,12 @@ module sar
       type(c_ptr), intent(inout) :: name
       integer(c_int64_t), intent(inout) :: rows, fields
     end function
+    integer(c_int) function c_update_statistics(model, x, edges, target) &
+        bind(C, name="sar_model_update_statistics")
+      import
+      type(c_ptr), value :: model
+      type(c_array), intent(in) :: x, edges, target
+    end function
     integer(c_int) function c_optimizer_get_lr(optimizer, lr) bind(C, name="sar_optimizer_get_lr")
       import
       type(c_ptr), value :: optimizer
@@ -442,22 +453,15 @@ contains
     text = text_of(c_last_error())
   end function
 
-  ! Gives status and text to the caller, or ends the program. `text`: of an error that was found here, '' for
-  ! those of C.
-  subroutine tell(status, stat, errmsg, text)
+  ! Gives status and text to the caller, or ends the program.
+  subroutine tell(status, stat, errmsg)
     integer(c_int), intent(in) :: status
     include 'sar_status.inc'
-    character(len=*), intent(in), optional :: text
-    character(len=:), allocatable :: what
     if (present(stat)) stat = status
     if (status == sar_ok) return
-    what = sar_last_error()
-    if (present(text)) then
-      if (text /= '') what = text
-    end if
-    if (present(errmsg)) errmsg = what
+    if (present(errmsg)) errmsg = sar_last_error()
     if (present(stat)) return
-    write (error_unit, '(2a)') 'sar: ', what
+    write (error_unit, '(2a)') 'sar: ', sar_last_error()
     flush (error_unit)
     error stop 1
   end subroutine
@@ -714,13 +718,13 @@ contains
     character(len=*), intent(in), optional :: options
     include 'sar_status.inc'
     type(c_array), target :: weights
-    character(len=:), allocatable :: wrong
+    integer(c_int64_t) :: num_edges
     call replace(self)
     weights = weights_of(edge_weight)
-    wrong = wrong_lengths(size(src), size(dst), edge_ids)
+    num_edges = num_edges_of(size(src), size(dst), edge_ids)
     call tell(c_graph_from_global(comm%handle, size(node_ids, kind=c_int64_t), node_ids, &
-      edges_or_error(size(src), wrong), src, dst, ids_pointer(edge_ids), pointer_to(weights), &
-      options_of(options), self%handle), stat, errmsg, wrong)
+      num_edges, src, dst, ids_pointer(edge_ids), pointer_to(weights), &
+      options_of(options), self%handle), stat, errmsg)
   end subroutine
 
   !> The same with ids that are default integers.
@@ -751,14 +755,14 @@ contains
     character(len=*), intent(in), optional :: options
     include 'sar_status.inc'
     type(c_array), target :: weights
-    character(len=:), allocatable :: wrong
+    integer(c_int64_t) :: num_edges
     call replace(self)
     weights = weights_of(edge_weight)
-    wrong = wrong_lengths(size(src), size(dst), edge_ids)
+    num_edges = num_edges_of(size(src), size(dst), edge_ids)
     call tell(c_graph_from_local(comm%handle, int(num_owned, c_int64_t), size(global_ids, &
-      kind=c_int64_t), global_ids, edges_or_error(size(src), wrong), int(src - 1, c_int32_t), &
+      kind=c_int64_t), global_ids, num_edges, int(src - 1, c_int32_t), &
       int(dst - 1, c_int32_t), ids_pointer(edge_ids), pointer_to(weights), options_of(options), &
-      self%handle), stat, errmsg, wrong)
+      self%handle), stat, errmsg)
   end subroutine
 
   !> When the mesh changes: the graph becomes that of other nodes and edges, as from_global would make it with
@@ -773,12 +777,12 @@ contains
     real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
     include 'sar_status.inc'
     type(c_array), target :: weights
-    character(len=:), allocatable :: wrong
+    integer(c_int64_t) :: num_edges
     weights = weights_of(edge_weight)
-    wrong = wrong_lengths(size(src), size(dst), edge_ids)
+    num_edges = num_edges_of(size(src), size(dst), edge_ids)
     call tell(c_graph_rebuild_from_global(self%handle, size(node_ids, kind=c_int64_t), node_ids, &
-      edges_or_error(size(src), wrong), src, dst, ids_pointer(edge_ids), pointer_to(weights)), stat, &
-      errmsg, wrong)
+      num_edges, src, dst, ids_pointer(edge_ids), pointer_to(weights)), stat, &
+      errmsg)
   end subroutine
 
   !> The same with ids that are default integers.
@@ -803,20 +807,22 @@ contains
     real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
     include 'sar_status.inc'
     type(c_array), target :: weights
-    character(len=:), allocatable :: wrong
+    integer(c_int64_t) :: num_edges
     weights = weights_of(edge_weight)
-    wrong = wrong_lengths(size(src), size(dst), edge_ids)
+    num_edges = num_edges_of(size(src), size(dst), edge_ids)
     call tell(c_graph_rebuild_from_local(self%handle, int(num_owned, c_int64_t), size(global_ids, &
-      kind=c_int64_t), global_ids, edges_or_error(size(src), wrong), int(src - 1, c_int32_t), &
-      int(dst - 1, c_int32_t), ids_pointer(edge_ids), pointer_to(weights)), stat, errmsg, wrong)
+      kind=c_int64_t), global_ids, num_edges, int(src - 1, c_int32_t), &
+      int(dst - 1, c_int32_t), ids_pointer(edge_ids), pointer_to(weights)), stat, errmsg)
   end subroutine
 
-  ! What is wrong with the lengths of the arrays of edges, '' where nothing is.
-  function wrong_lengths(num_src, num_dst, edge_ids) result(text)
+  ! The number of edges. If the arrays of edges have several lengths, the call that gets it fails on all ranks.
+  function num_edges_of(num_src, num_dst, edge_ids) result(num_edges)
     integer, intent(in) :: num_src, num_dst
     integer(int64), intent(in), optional :: edge_ids(:)
-    character(len=:), allocatable :: text
+    integer(c_int64_t) :: num_edges
     character(len=200) :: line
+    integer(c_int) :: ignored
+    num_edges = num_src
     line = ''
     if (num_src /= num_dst) then
       write (line, '(a, i0, a, i0, a)') 'src has ', num_src, ' numbers and dst has ', num_dst, &
@@ -825,16 +831,7 @@ contains
       if (size(edge_ids) /= num_src) write (line, '(a, i0, a, i0, a)') 'edge_ids has ', size(edge_ids), &
         ' numbers, expected ', num_src, ', one for each edge'
     end if
-    text = trim(line)
-  end function
-
-  ! The number of edges; one that C refuses on all ranks where lengths are wrong, so that no rank waits for
-  ! this one.
-  pure function edges_or_error(num_edges, wrong) result(length)
-    integer, intent(in) :: num_edges
-    character(len=*), intent(in) :: wrong
-    integer(c_int64_t) :: length
-    length = merge(int(num_edges, c_int64_t), -1_c_int64_t, wrong == '')
+    if (line /= '') ignored = c_refuse_next(c_text(line))
   end function
 
   function ids_pointer(ids) result(pointer)

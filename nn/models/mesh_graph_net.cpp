@@ -143,4 +143,8 @@ void MeshGraphNet::update_statistics(const Tensor& x, const Tensor& edge_feats, 
   output_normalizer_->update(target);
 }
 
+bool MeshGraphNet::has_statistics() const noexcept {
+  return !output_normalizer_ ||
+         (node_normalizer_->count() > 0 && edge_normalizer_->count() > 0 && output_normalizer_->count() > 0);
+}
 }}  // namespace sar

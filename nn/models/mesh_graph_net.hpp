@@ -100,6 +100,9 @@ class MeshGraphNet : public Module {
   /// widths.
   void update_statistics(const Tensor& x, const Tensor& edge_feats, const Tensor& target);
 
+  /// Local. Returns whether the normalizers have statistics of at least one row each, or there are none.
+  [[nodiscard]] bool has_statistics() const noexcept;
+
   [[nodiscard]] const MeshGraphNetOptions& options() const noexcept { return options_; }
 
  private:

@@ -1,9 +1,12 @@
-/// The classes of sar_cxx11.hpp, compiled as C++11: a training, its file, its checkpoint and its prediction.
-/// The argument is a folder for files.
+/// The classes of sar_cxx11.hpp, compiled as C++11: a training, its file, its checkpoint and its prediction;
+/// edges, parameters, statistics; what is wrong on one rank is thrown on all. The argument is a folder for
+/// files.
 #include <sar_cxx11.hpp>
 
 #include <cmath>
 #include <cstdio>
+#include <fstream>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -106,11 +109,201 @@ void trains(const std::string& folder) {
   }
 }
 
+using Ids = std::vector<std::int64_t>;
+using Values = std::vector<double>;
+
+/// A ring of 6 nodes on each rank, with an edge in each direction, and rows of its nodes and edges.
+struct Ring {
+  explicit Ring(const sar_cxx11::Comm& c) : comm(c), last(c.rank() == c.size() - 1) {
+    const int nodes = 6, all = nodes * c.size();
+    for (int i = 0; i < nodes; ++i) {
+      const std::int64_t node = c.rank() * nodes + i;
+      ids.push_back(node);
+      for (const std::int64_t from : {(node + 1) % all, (node + all - 1) % all}) {
+        src.push_back(from);
+        dst.push_back(node);
+        edge_ids.push_back(1000 + 2 * node + (from == (node + 1) % all ? 0 : 1));
+        length.push_back(1 + 0.25 * static_cast<double>(from % 5));
+      }
+      x.push_back(100 * std::sin(static_cast<double>(node)));
+      x.push_back(0.01 * std::cos(static_cast<double>(node)));
+      y.push_back(1e4 + 100 * std::sin(static_cast<double>(node + 1)));
+    }
+  }
+  const sar_cxx11::Comm& comm;
+  bool last;
+  Ids ids, src, dst, edge_ids;
+  Values x, y, length;
+};
+
+/// Calls `function`, which all ranks must refuse with the same text. Returns the text.
+template <class Function>
+std::string refusal(const Function& function, int status, const char* what) {
+  try {
+    function();
+  } catch (const sar_cxx11::Error& error) {
+    expect(error.status() == status, what);
+    char first[500] = "";
+    std::snprintf(first, sizeof first, "%s", error.what());
+    MPI_Bcast(first, sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
+    expect(first == std::string(error.what()), "all ranks have the same text");
+    return error.what();
+  }
+  expect(false, what);
+  return "";
+}
+
+void wrong_on_one_rank(const Ring& ring) {
+  const Ids shorter(ring.dst.begin() + 1, ring.dst.end());
+  const Ids& dst = ring.last ? shorter : ring.dst;
+  const auto says = [](const std::string& text, const char* part) {
+    expect(text.find(part) != std::string::npos, (text + ": expected " + part).c_str());
+  };
+  says(refusal([&] { sar_cxx11::Graph(ring.comm, ring.ids, ring.src, dst); }, SAR_ERROR_SHAPE,
+               "a destination too few"),
+       "there are 12 sources of edges, 11 destinations");
+  sar_cxx11::Graph graph(ring.comm, ring.ids, ring.src, ring.dst);
+  refusal([&] { graph.rebuild(ring.ids, ring.src, dst); }, SAR_ERROR_SHAPE, "the same in a rebuild");
+  const Ids few_ids(2);
+  refusal(
+      [&] {
+        sar_cxx11::Graph(ring.comm, ring.ids, ring.src, ring.dst, "{}",
+                         ring.last ? &few_ids : &ring.edge_ids);
+      },
+      SAR_ERROR_SHAPE, "too few ids of edges");
+  const std::vector<std::int32_t> one(1), two(2);
+  refusal(
+      [&] {
+        graph.rebuild(sar_cxx11::LocalToGlobal{6, ring.ids}, one, ring.last ? two : one);
+      },
+      SAR_ERROR_SHAPE, "local numbers");
+
+  const char* const gcn =
+      R"({"sar_model": 1, "type": "gcn", "in_feats": 2, "hidden": 4, "out_feats": 1, "layers": 2})";
+  sar_cxx11::Model model(ring.comm, gcn, 3);
+  const sar_cxx11::Optimizer optimizer(model, R"({"optimizer": "adam"})");
+  const auto step = [&](std::int64_t fields) {
+    return model.train_step(optimizer, graph, sar_cxx11::array(ring.x, ring.last ? fields : 2),
+                            sar_cxx11::array(ring.y, 1));
+  };
+  says(refusal([&] { step(5); }, SAR_ERROR_SHAPE, "12 values have no rows of 5"),
+       "12 values does not have rows of 5 fields");
+  refusal([&] { step(0); }, SAR_ERROR_SHAPE, "no fields");
+  refusal([&] { step(-2); }, SAR_ERROR_SHAPE, "fewer than no fields");
+  refusal([&] { graph.to_graph_order(ring.length, ring.last ? 5 : 1); }, SAR_ERROR_SHAPE, "rows of edges");
+  refusal(
+      [&] { graph.to_given_order(ring.length, ring.last ? std::numeric_limits<std::int64_t>::max() : 1); },
+      SAR_ERROR_SHAPE, "more fields than there is memory");
+  const std::vector<std::uint8_t> short_mask(3, 1), mask(6, 1);
+  refusal(
+      [&] {
+        model.evaluate(graph, sar_cxx11::array(ring.x, 2), sar_cxx11::array(ring.y, 1), SAR_LOSS_L1, nullptr,
+                       ring.last ? &short_mask : &mask);
+      },
+      SAR_ERROR_SHAPE, "a short mask");
+  expect(step(2) > 0, "all goes on");
+}
+
+void edges_and_parameters(const Ring& ring) {
+  const sar_array weight = sar_cxx11::array(ring.length, 1);
+  const sar_cxx11::Graph plain(ring.comm, ring.ids, ring.src, ring.dst);
+  const sar_cxx11::Graph graph(ring.comm, ring.ids, ring.src, ring.dst, "{}", &ring.edge_ids, &weight);
+  const Values ordered = graph.to_graph_order(ring.length, 1);
+  const Ids ids = graph.edge_ids();
+  expect(graph.to_given_order(ordered, 1) == ring.length, "the order of edges goes there and back");
+  expect(ids.size() == ring.edge_ids.size() && Ids(ids) != plain.edge_ids(), "the ids of edges are ours");
+
+  const char* const gcn =
+      R"({"sar_model": 1, "type": "gcn", "in_feats": 2, "hidden": 4, "out_feats": 1, "layers": 2})";
+  sar_cxx11::Model model(ring.comm, gcn, 3), twin(ring.comm, gcn, 4);
+  const sar_array x = sar_cxx11::array(ring.x, 2), y = sar_cxx11::array(ring.y, 1);
+  const double loss = model.evaluate(graph, x, y), of_plain = model.evaluate(plain, x, y);
+  expect(loss != of_plain, "the model reads the weights of edges");
+  expect(twin.evaluate(graph, x, y) != loss, "other weights have another loss");
+  for (std::int64_t i = 0; i < model.num_parameters(); ++i) {
+    expect(model.parameter(i).name == twin.parameter(i).name, "names of parameters");
+    twin.set_parameter(i, model.get_parameter<float>(i));
+    twin.set_parameter(i, model.get_parameter(i));
+  }
+  expect(twin.evaluate(graph, x, y) == loss, "parameters that are copied have the same loss");
+  expect(model.feats().in == 2 && model.feats().out == 1 && model.feats().edges == 0, "widths of the model");
+  try {
+    twin.set_parameter(0, Values(1));
+    expect(false, "a parameter of another size is refused");
+  } catch (const sar_cxx11::Error& error) {
+    expect(error.status() == SAR_ERROR_SHAPE, "the status of that error");
+  }
+  const Ids labels(6, 0);
+  const sar_cxx11::Optimizer optimizer(model, R"({"optimizer": "sgd", "lr": 0.1})");
+  const double of_labels = model.evaluate(graph, x, labels);
+  expect(of_labels == model.train_step(optimizer, graph, x, labels),
+         "the loss of labels, and before the step");
+}
+
+void normalizes(const Ring& ring, const std::string& folder) {
+  const sar_cxx11::Graph graph(ring.comm, ring.ids, ring.src, ring.dst);
+  const char* const mesh =
+      R"({"sar_model": 1, "type": "mesh_graph_net", "in_feats": 2, "edge_feats": 1, "hidden": 8, "out_feats": 1,
+          "layers": 2, "normalize": true})";
+  sar_cxx11::Model model(ring.comm, mesh, 3), other(ring.comm, mesh, 3);
+  const sar_cxx11::Optimizer optimizer(model, R"({"optimizer": "adam", "lr": 0.01, "clip_grad_norm": 1e6})");
+  const Values ordered = graph.to_graph_order(ring.length, 1);
+  const sar_array x = sar_cxx11::array(ring.x, 2), y = sar_cxx11::array(ring.y, 1);
+  const sar_array edges = sar_cxx11::array(ordered, 1);
+  const auto step = [&] { return model.train_step(optimizer, graph, x, y, SAR_LOSS_MSE, &edges); };
+  refusal(step, SAR_ERROR_INPUT, "a step without statistics");
+  model.update_statistics(x, edges, y);
+  const double first = step();
+  expect(first < 1e6, "results are near the mean of the targets, not near 0");
+  double last = first;
+  for (int i = 0; i < 40; ++i) last = step();
+  expect(last < first / 2, "the loss falls");
+
+  // one value that is not finite, on one rank, changes nothing
+  Values broken = ring.x;
+  if (ring.last) broken[5] = std::numeric_limits<double>::quiet_NaN();
+  const double before = model.evaluate(graph, x, y, SAR_LOSS_MSE, &edges);
+  const std::string text = refusal(
+      [&] { model.train_step(optimizer, graph, sar_cxx11::array(broken, 2), y, SAR_LOSS_MSE, &edges); },
+      SAR_ERROR_INPUT, "a value that is not finite");
+  expect(text.find("the array 'x' has the value nan in row 2, field 1") != std::string::npos, text.c_str());
+  expect(before == model.evaluate(graph, x, y, SAR_LOSS_MSE, &edges), "the model is as it was");
+
+  const std::string file = folder + ".mesh.safetensors";
+  model.save(file);
+  const sar_cxx11::Model loaded = sar_cxx11::Model::load(ring.comm, file);
+  expect(loaded.evaluate(graph, x, y, SAR_LOSS_MSE, &edges) == before, "the file has the statistics");
+}
+
+void the_library(const Ring& ring, const std::string& folder) {
+  sar_cxx11::set_num_threads(ring.comm.default_num_threads());
+  sar_cxx11::set_num_threads(0);
+  expect(sar_cxx11::Comm::world().size() == ring.comm.size(), "the communicator of all ranks");
+  sar_cxx11::memory_reset_peak();
+  expect(sar_cxx11::memory_peak() >= sar_cxx11::memory_current(), "memory");
+  sar_cxx11::memory_release();
+  expect(sar_cxx11::version().find('.') != std::string::npos, "the version");
+  const std::string file = folder + ".trace.json";
+  sar_cxx11::Trace trace(ring.comm, file);
+  const sar_cxx11::Graph graph(ring.comm, ring.ids, ring.src, ring.dst);
+  trace.write();
+  if (ring.comm.rank() == 0) expect(std::ifstream(file).good(), "the timeline is written");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   sar_cxx11::check(sar_init());
-  trains(argc > 1 ? argv[1] : "cxx11");
+  const std::string folder = argc > 1 ? argv[1] : "cxx11";
+  trains(folder);
+  {
+    const sar_cxx11::Comm comm(MPI_COMM_WORLD);
+    const Ring ring(comm);
+    wrong_on_one_rank(ring);
+    edges_and_parameters(ring);
+    normalizes(ring, folder);
+    the_library(ring, folder);
+  }
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   sar_cxx11::check(sar_finalize());

@@ -6,7 +6,8 @@
 #                  and for a component or precision that is not installed
 #   example        examples/mesh_surrogate and examples/coupled_surrogate as projects of their own, built and run
 #   c              examples/c_solver, built and run on 1, 2 and 4 ranks with the same losses
-#   fortran        examples/fortran_solver, the same, and its second program, also by sar-fortran.pc; a model file that is not there
+#   fortran        examples/fortran_solver, the same, and its second program, also by sar-fortran.pc; refused with another MPI, and
+#                  for a model file that is not there
 #   tools          the installed programs, one after the other
 #   pkg-config     the programs of host/, package/ and examples/c_solver by MPI compilers and .pc files alone
 #   subdirectory   FetchContent, configured; add_subdirectory, in a build of single precision with both precisions, built, run
@@ -137,6 +138,13 @@ case $command in
       $(pkg-config --cflags --libs sar-fortran)
     cd ..
     LD_LIBRARY_PATH=$PKG_CONFIG_PATH/.. on_two_ranks by_pkg_config/predict_surrogate flow1.safetensors 4 16 | cmp - rollout
+    other=mpifort.$(grep -q 'SAR_MPI "MPICH' "$prefix/include/sar/config.hpp" && echo openmpi || echo mpich)
+    if command -v "$other" >/dev/null; then
+      rm -rf "$scratch/fortran_other"
+      configure "$root/examples/fortran_solver" "$scratch/fortran_other" -DCMAKE_PREFIX_PATH="$prefix" -DMPI_Fortran_COMPILER="$other" \
+        >"$refused" && { echo "FAILED: the MPI of $other was found"; exit 1; }
+      tr -s ' \n' ' ' <"$refused" | grep -q "sar was built with .*, and this project has found .*-DMPI_Fortran_COMPILER"
+    fi
     on_ranks 1 ./predict_surrogate no_such.safetensors >"$refused" 2>&1 && { echo "FAILED: predicts without a file"; exit 1; }
     grep -q "predict_surrogate: .*no_such.safetensors" "$refused"
     ;;

@@ -72,6 +72,8 @@ case $mpi in
   openmpi) needs sar-tools 'libtbb[0-9a-z]*' 'libopenmpi[0-9a-z]*' openmpi-bin libc6 ;;
   mpich) needs sar-tools 'libtbb[0-9a-z]*' 'libmpich[0-9a-z]*' mpich libc6 ;;
 esac
+has libsar-doc usr/share/doc/sar/{README,docs/{embedding,c_and_fortran,fortran},examples/c_solver/README}.md usr/share/doc/sar/docs/images/stages.svg \
+  usr/share/doc/sar/examples/{c_solver/CMakeLists.txt,c_solver/c_solver.c,fortran_solver/train_surrogate.f90,mesh_surrogate/main.cpp}
 if [ "$(cached SAR_SHARED_C)" = ON ]; then
   major=${version%%.*}
   has "libsar-c$major" "usr/lib/.*libsar_c\.so\.$version" "usr/lib/.*libsar_c\.so\.$major"

@@ -81,7 +81,7 @@ function included_file(line, path) {
   sub(/[>"].*/, "", path)
   if (line ~ /^#include <sar\//) {
     sub(/^sar\//, "", path)
-    if (path == "config.hpp") return ""
+    if (path == "config.hpp" || path == "mpi.h") return ""
     if (path in public_head) return public_head[path]
     if (!(path in exists)) found(FILENAME ":" FNR ": there is no " path)
     return path

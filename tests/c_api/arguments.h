@@ -1,0 +1,193 @@
+/* The functions of sar.h with one argument each: all that functions of sar.h take. */
+#ifndef SAR_TESTS_ARGUMENTS_H
+#define SAR_TESTS_ARGUMENTS_H
+
+#include <sar.h>
+
+/* All that functions of sar.h take. Each takes some of it. */
+typedef struct arguments {
+  MPI_Comm mpi_comm;
+  sar_comm comm;
+  sar_graph graph;
+  sar_model model;
+  sar_optimizer optimizer;
+  sar_predictor predictor;
+  sar_checkpoints checkpoints;
+  sar_trace trace;
+  int64_t num_nodes, num_owned, num_edges, length, index, num_labels, mask_length;
+  const int64_t *ids, *src, *dst, *edge_ids, *labels;
+  const int32_t *local_src, *local_dst;
+  const char* text;
+  const sar_array *weight, *x, *edges, *target;
+  sar_array* out;
+  int32_t number;
+  uint64_t seed;
+  const uint8_t* mask;
+  double lr;
+  void* result; /* where results go, which has room for all of them */
+} arguments;
+
+typedef int (*function)(const arguments*);
+
+/* A new handle as sar.h writes it. */
+#define NEW(type) ((type*)a->result)
+#define NUMBER64(i) (a->result == NULL ? NULL : (int64_t*)a->result + (i))
+
+static int comm_create(const arguments* a) {
+  return sar_comm_create(a->mpi_comm, NEW(sar_comm));
+}
+static int comm_create_f(const arguments* a) {
+  return sar_comm_create_f((int32_t)MPI_Comm_c2f(a->mpi_comm), NEW(sar_comm));
+}
+static int comm_world(const arguments* a) {
+  return sar_comm_world(NEW(sar_comm));
+}
+static int comm_rank(const arguments* a) {
+  return sar_comm_rank(a->comm, NEW(int32_t));
+}
+static int comm_size(const arguments* a) {
+  return sar_comm_size(a->comm, NEW(int32_t));
+}
+static int comm_threads(const arguments* a) {
+  return sar_comm_default_num_threads(a->comm, NEW(int32_t));
+}
+static int set_num_threads(const arguments* a) {
+  return sar_set_num_threads(a->number);
+}
+static int from_global(const arguments* a) {
+  return sar_graph_from_global(a->comm, a->num_nodes, a->ids, a->num_edges, a->src, a->dst, a->edge_ids,
+                               a->weight, a->text, NEW(sar_graph));
+}
+static int from_local(const arguments* a) {
+  return sar_graph_from_local(a->comm, a->num_owned, a->num_nodes, a->ids, a->num_edges, a->local_src,
+                              a->local_dst, a->edge_ids, a->weight, a->text, NEW(sar_graph));
+}
+static int rebuild_from_global(const arguments* a) {
+  return sar_graph_rebuild_from_global(a->graph, a->num_nodes, a->ids, a->num_edges, a->src, a->dst,
+                                       a->edge_ids, a->weight);
+}
+static int rebuild_from_local(const arguments* a) {
+  return sar_graph_rebuild_from_local(a->graph, a->num_owned, a->num_nodes, a->ids, a->num_edges,
+                                      a->local_src, a->local_dst, a->edge_ids, a->weight);
+}
+static int graph_sizes(const arguments* a) {
+  return sar_graph_sizes(a->graph, NUMBER64(0), NUMBER64(1), NUMBER64(2));
+}
+static int global_sizes(const arguments* a) {
+  return sar_graph_global_sizes(a->graph, NUMBER64(0), NUMBER64(1));
+}
+static int edge_ids(const arguments* a) {
+  return sar_graph_edge_ids(a->graph, a->length, NUMBER64(0));
+}
+static int to_graph_order(const arguments* a) {
+  return sar_graph_edges_to_graph_order(a->graph, a->edges, a->weight, a->out);
+}
+static int to_given_order(const arguments* a) {
+  return sar_graph_edges_to_given_order(a->graph, a->edges, a->number, a->out);
+}
+static int model_create(const arguments* a) {
+  return sar_model_create(a->comm, a->text, a->seed, NEW(sar_model));
+}
+static int model_load(const arguments* a) {
+  return sar_model_load(a->comm, a->text, NEW(sar_model));
+}
+static int model_save(const arguments* a) {
+  return sar_model_save(a->model, a->text);
+}
+static int model_description(const arguments* a) {
+  return sar_model_description(a->model, NEW(const char*));
+}
+static int model_feats(const arguments* a) {
+  return sar_model_feats(a->model, NUMBER64(0), NUMBER64(1), NUMBER64(2));
+}
+static int num_parameters(const arguments* a) {
+  return sar_model_num_parameters(a->model, NUMBER64(0));
+}
+static int parameter(const arguments* a) {
+  return sar_model_parameter(a->model, a->index, NULL, NUMBER64(0), NUMBER64(1));
+}
+static int get_parameter(const arguments* a) {
+  return sar_model_get_parameter(a->model, a->index, a->out);
+}
+static int set_parameter(const arguments* a) {
+  return sar_model_set_parameter(a->model, a->index, a->x);
+}
+static int update_statistics(const arguments* a) {
+  return sar_model_update_statistics(a->model, a->x, a->edges, a->target);
+}
+static int optimizer_create(const arguments* a) {
+  return sar_optimizer_create(a->model, a->text, NEW(sar_optimizer));
+}
+static int get_lr(const arguments* a) {
+  return sar_optimizer_get_lr(a->optimizer, NEW(double));
+}
+static int set_lr(const arguments* a) {
+  return sar_optimizer_set_lr(a->optimizer, a->lr);
+}
+static int train_step(const arguments* a) {
+  return sar_train_step(a->model, a->optimizer, a->graph, a->x, a->edges, a->number, a->target,
+                        a->mask_length, a->mask, NEW(double));
+}
+static int train_step_labels(const arguments* a) {
+  return sar_train_step_labels(a->model, a->optimizer, a->graph, a->x, a->edges, a->num_labels, a->labels,
+                               a->mask_length, a->mask, NEW(double));
+}
+static int evaluate(const arguments* a) {
+  return sar_evaluate(a->model, a->graph, a->x, a->edges, a->number, a->target, a->mask_length, a->mask,
+                      NEW(double));
+}
+static int evaluate_labels(const arguments* a) {
+  return sar_evaluate_labels(a->model, a->graph, a->x, a->edges, a->num_labels, a->labels, a->mask_length,
+                             a->mask, NEW(double));
+}
+static int predictor_create(const arguments* a) {
+  return sar_predictor_create(a->model, a->graph, NEW(sar_predictor));
+}
+static int predictor_run(const arguments* a) {
+  return sar_predictor_run(a->predictor, a->x, a->edges, a->out);
+}
+static int checkpoints_create(const arguments* a) {
+  return sar_checkpoints_create(a->comm, a->text, a->number, a->seed, NEW(sar_checkpoints));
+}
+static int checkpoints_save(const arguments* a) {
+  return sar_checkpoints_save(a->checkpoints, a->number, a->model, a->optimizer);
+}
+static int checkpoints_load_latest(const arguments* a) {
+  return sar_checkpoints_load_latest(a->checkpoints, a->model, a->optimizer, NEW(int32_t));
+}
+static int checkpoints_load(const arguments* a) {
+  return sar_checkpoints_load(a->checkpoints, a->text, a->model, a->optimizer, NEW(int32_t));
+}
+static int trace_start(const arguments* a) {
+  return sar_trace_start(a->comm, a->text, NEW(sar_trace));
+}
+static int memory_current(const arguments* a) {
+  return sar_memory_current(NUMBER64(0));
+}
+static int memory_peak(const arguments* a) {
+  return sar_memory_peak(NUMBER64(0));
+}
+/* Functions that free: each frees an object that was made for it. */
+static int comm_free(const arguments* a) {
+  return sar_comm_free(a->comm);
+}
+static int graph_free(const arguments* a) {
+  return sar_graph_free(a->graph);
+}
+static int model_free(const arguments* a) {
+  return sar_model_free(a->model);
+}
+static int optimizer_free(const arguments* a) {
+  return sar_optimizer_free(a->optimizer);
+}
+static int predictor_free(const arguments* a) {
+  return sar_predictor_free(a->predictor);
+}
+static int checkpoints_free(const arguments* a) {
+  return sar_checkpoints_free(a->checkpoints);
+}
+static int trace_write(const arguments* a) {
+  return sar_trace_write(a->trace);
+}
+
+#endif /* SAR_TESTS_ARGUMENTS_H */

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# functions_test.sh SOURCE_DIR: the C++11 classes and the Fortran module call every function of sar.h, and arguments_test.c tries every
+# function that takes arguments.
+set -euo pipefail
+cd "$1"
+declared=$(tr '\n' ' ' <bindings/c/sar.h | grep -oE 'SAR_API [a-z0-9_* ]+\(' | grep -oE 'sar_[a-z0-9_]+\(' | tr -d '(' | sort -u)
+[ "$(wc -l <<<"$declared")" -ge 50 ] || { echo "FAILED: few functions in sar.h"; exit 1; }
+# requires PATTERN FILE...: the files name all functions but those that the pattern matches
+requires() {
+  for name in $(grep -vxE "$1" <<<"$declared"); do
+    grep -qwF "$name" "${@:2}" || { echo "FAILED: $name is not in ${*:2}"; exit 1; }
+  done
+}
+requires '' bindings/c/sar_cxx11.hpp
+requires 'sar_array_.*|sar_comm_create' bindings/fortran/sar.f90
+requires 'sar_array_.*|sar_init|sar_finalize|sar_last_error|sar_version|sar_precision|sar_memory_re.*' tests/c_api/arguments.h tests/c_api/arguments_test.c
