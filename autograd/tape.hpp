@@ -21,6 +21,15 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// A tape; it becomes the current tape of this thread.
+///
+/// @code
+/// Variable w(Tensor::full({3}, 2), /*requires_grad=*/true);
+/// {
+///   Tape tape;                    // records from here on
+///   tape.backward(sum(w * w));
+/// }
+/// const Tensor gradient = w.grad();  // 2 w
+/// @endcode
 class Tape : NonCopyable {
  public:
   Tape();
@@ -56,6 +65,13 @@ class Tape : NonCopyable {
 };
 
 /// Disables recording on this thread during its lifetime.
+///
+/// @code
+/// const Linear net(64, 4, gen);
+/// const Tape tape;
+/// const NoTape constants;
+/// const Variable y = net(features);  // a constant: the tape keeps nothing
+/// @endcode
 class NoTape : NonCopyable {
  public:
   NoTape();

@@ -13,6 +13,14 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// A handle to a value, a flag whether it requires a gradient, and the gradient. Copies are the same
 /// variable.
+///
+/// @code
+/// const Variable x(Tensor::full({2, 3}, 1));                  // a constant
+/// Variable w(Tensor::full({3}, 2), /*requires_grad=*/true);   // a leaf
+/// Tape tape;
+/// tape.backward(sum(relu(x * w)));
+/// const Tensor gradient = w.grad();                           // [2, 2, 2]
+/// @endcode
 class Variable {
  public:
   Variable() = default;

@@ -43,6 +43,14 @@ enum class ReduceOp { sum, max, min };
 /// A handle to a duplicated communicator. The duplicate is freed with its last handle. Exception: the first
 /// one of a program that contains all processes is freed in MPI_Finalize, where ranks that exit early are
 /// detected.
+///
+/// @code
+/// const Communicator comm = Communicator::world();
+/// const int ranks = comm.all_reduce(1);                       // the sum over all ranks
+/// comm.agree([&] {                                            // what one rank throws here, all throw
+///   require<InputError>(ranks == comm.size(), "some ranks are missing");
+/// });
+/// @endcode
 class Communicator {
  public:
   /// Duplicates `comm`, which stays the caller's; its error handler and attributes are not changed. Throws

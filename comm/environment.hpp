@@ -12,6 +12,11 @@ class Communicator;
 ///
 /// If an exception ends its lifetime, MPI is not finalized, because MPI_Finalize would wait for ranks that
 /// wait for this one. The program should then exit with a nonzero code: mpirun ends the other ranks.
+///
+/// @code
+/// const Environment environment(argc, argv);                  // first in main()
+/// const Communicator comm = Communicator::world();
+/// @endcode
 class Environment : NonCopyable {
  public:
   /// Throws CommunicationError if MPI is finalized already or offers less than MPI_THREAD_FUNNELED.

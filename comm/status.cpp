@@ -7,6 +7,7 @@
 // calls one after another: two small collective calls for each entry until one differs.
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/status.hpp>
+#include <sar/core/random/mix.hpp>
 
 #include <algorithm>
 #include <array>
@@ -43,19 +44,14 @@ void all_min(MPI_Comm comm, std::array<std::int64_t, n>& values, FunctionRef<voi
   }
 }
 
-std::uint64_t with_word(std::uint64_t hash, std::int64_t word) {
-  hash = (hash ^ static_cast<std::uint64_t>(word)) * 0x9e3779b97f4a7c15;
-  return hash ^ hash >> 29;
-}
-
 /// Returns a hash of a call and its depth.
 std::uint64_t digest(const CommCall& call, int depth) {
-  std::uint64_t hash = 0xcbf29ce484222325;
+  std::uint64_t hash = hash_start;
   for (const char* text : {call.name, call.unit})
-    for (const char* c = text; *c != 0; ++c) hash = with_word(hash, std::int64_t{*c});
+    for (const char* c = text; *c != 0; ++c) hash = with_word(hash, static_cast<std::uint64_t>(*c));
   for (const std::int64_t number :
        {std::int64_t{call.ends}, call.length, std::int64_t{call.root}, std::int64_t{depth}})
-    hash = with_word(hash, number);
+    hash = with_word(hash, static_cast<std::uint64_t>(number));
   return hash;
 }
 
@@ -63,8 +59,8 @@ std::uint64_t digest(const CommCall& call, int depth) {
 std::int64_t digest(const CommCall& call, int depth, std::int64_t value) {
   std::uint64_t hash = digest(call, depth);
   for (const CallChain* chain = call.calls; chain != nullptr; chain = chain->outer)
-    hash = with_word(hash, chain->call.digest());
-  return static_cast<std::int64_t>(with_word(hash, value));
+    hash = with_word(hash, static_cast<std::uint64_t>(chain->call.digest()));
+  return static_cast<std::int64_t>(with_word(hash, static_cast<std::uint64_t>(value)));
 }
 
 /// Returns entry i of the calls, from the outermost call.

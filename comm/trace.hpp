@@ -24,6 +24,14 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// A trace from construction to write(), or to destruction.
+///
+/// @code
+/// Trace trace(comm, "step.json");
+/// {
+///   const TraceScope scope("solver");      // a bar in the timeline
+/// }
+/// trace.write();
+/// @endcode
 class Trace : NonCopyable {
  public:
   /// Collective. Starts a trace. Throws InputError, the same on every rank, if `path` is not writable or a

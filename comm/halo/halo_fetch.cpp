@@ -254,11 +254,4 @@ void HaloFetch::finish() {
   if (impl_->handed_out == impl_->plan.halo.size()) impl_->end();
 }
 
-Tensor fetch_halo(const Communicator& comm, const Tensor& owned, HaloRounds rounds) {
-  HaloFetch fetch(comm, owned, plan_halo(std::move(rounds)));
-  std::optional<HaloRows> all = fetch.next();
-  fetch.finish();
-  return all ? std::move(all->rows) : Tensor(owned.shape().with_rows(0));
-}
-
 }}  // namespace sar

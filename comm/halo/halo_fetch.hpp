@@ -52,7 +52,4 @@ class HaloFetch : NonCopyable {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Collective. Fetches all halo rows of `owned` at once: [halo rows, ...].
-[[nodiscard]] Tensor fetch_halo(const Communicator& comm, const Tensor& owned, HaloRounds rounds);
-
 }}  // namespace sar

@@ -38,6 +38,16 @@ void number_halo_rows(const Communicator& comm, std::vector<HaloRound>& rounds);
 /// The rounds of a halo, which graphs and plans share.
 using HaloRounds = std::shared_ptr<const std::vector<HaloRound>>;
 
+/// The round in which `rank` reads rows of the rank `owner`.
+[[nodiscard]] inline const HaloRound& round_from(const std::vector<HaloRound>& rounds, int rank, int owner) {
+  const int size = static_cast<int>(rounds.size()) + 1;
+  return rounds[static_cast<std::size_t>((rank - owner + size) % size - 1)];
+}
+/// The round in which the rank `reader` reads rows of `rank`.
+[[nodiscard]] inline const HaloRound& round_to(const std::vector<HaloRound>& rounds, int rank, int reader) {
+  return round_from(rounds, reader, rank);
+}
+
 /// Rows [begin, end) of the halo, which are in memory together.
 struct HaloStage {
   Index begin = 0;

@@ -60,7 +60,8 @@ struct HaloPush::Impl final : Exchange {
     };
     const auto packet_arrived = [&](const Packet&) { ++arrived; };
     const auto outgoing_rows = [&](const Packet& packet, std::size_t slot) -> const std::byte* {
-      if (plan.wire->as_stored()) return reinterpret_cast<const std::byte*>(values_of(packet));
+      if (plan.wire->as_stored() || rows_of(packet).in_double())
+        return static_cast<const std::byte*>(rows_of(packet).at(packet.offset));
       const std::byte* bytes = nullptr;
       work(waiting,
            [&] { bytes = packing.bytes_of(packet, slot, waiting, [&] { return pack_of(packet); }); });
@@ -77,22 +78,24 @@ struct HaloPush::Impl final : Exchange {
   [[nodiscard]] int failed_peer() const noexcept override { return inbox.failed_peer(); }
   void give_up() noexcept override { outbox.give_up(); }
 
-  /// Returns the values of an outgoing packet.
-  [[nodiscard]] const real* values_of(const Packet& packet) const {
-    return outgoing[packet.stage - dropped].data() + packet.offset;
+  /// Returns the stage of an outgoing packet.
+  [[nodiscard]] const GradientRows& rows_of(const Packet& packet) const {
+    return outgoing[packet.stage - dropped];
   }
 
   /// Waits for the first `stages` incoming stages and adds them to `to`. Between the calls there is nothing
   /// that may be added.
-  void add_stages(std::size_t stages, Tensor& to) {
-    sum = &to;
+  void add_stages(std::size_t stages, GradientRows to) {
+    sum = std::move(to);
     to_add = std::min(stages, inbox.packets().num_stages());
     wait_until([&] { return inbox.packets().complete_stages(added) >= to_add; });
+    sum = {};
   }
   [[nodiscard]] Packing::Pack pack_of(const Packet& packet) const {
     const Index first = (*plan.rounds)[packet.round].first * row_size + packet.begin;
-    return [wire = plan.wire.get(), stage = outgoing[packet.stage - dropped], values = values_of(packet),
-            first](Index begin, Index end, std::byte* out) {
+    const auto* values = static_cast<const real*>(rows_of(packet).at(packet.offset));
+    return [wire = plan.wire.get(), stage = rows_of(packet), values, first](Index begin, Index end,
+                                                                            std::byte* out) {
       wire->pack(values + begin, first + begin, first + end, out);
     };
   }
@@ -138,15 +141,18 @@ struct HaloPush::Impl final : Exchange {
       return std::clamp<Index>((at - rows.begin()) * row_size, packet.begin, packet.end);
     };
     const Index begin = in_packet(first), end = in_packet(last);
-    if (begin < end)
-      plan.wire->combine(*sum, rows, begin, end, next.buffer.data() + plan.wire->bytes(begin - packet.begin),
-                         op);
+    if (begin == end) return;
+    const std::byte* packed = next.buffer.data() + plan.wire->bytes(begin - packet.begin);
+    if (sum.in_double())
+      add_doubles(sum.doubles().data(), row_size, rows, begin, end, packed);
+    else
+      plan.wire->combine(sum.reals(), rows, begin, end, packed, op);
   }
 
   const std::int64_t start = trace_time();
   const Shape shape;  // of the sum
   const Index row_size;
-  Tensor* sum = nullptr;  // in add_stages()
+  GradientRows sum;  // in add_stages()
   const HaloPlan plan;
   const ReduceOp op;
   Inbox inbox;
@@ -157,7 +163,7 @@ struct HaloPush::Impl final : Exchange {
   std::size_t arrived = 0;        // number of arrived packets in `incoming`
   std::size_t added = 0;          // number of added packets
   Outbox outbox;
-  std::deque<Tensor> outgoing;  // stages dropped to given - 1
+  std::deque<GradientRows> outgoing;  // stages dropped to given - 1
   std::size_t dropped = 0;
   std::size_t given = 0;
   std::size_t to_add = 0;  // number of incoming stages that may be added now
@@ -185,32 +191,31 @@ void HaloPush::begin() noexcept {
   impl_->begin();
 }
 
-void HaloPush::send(Tensor rows, Tensor& sum) {
+void HaloPush::send(GradientRows rows, GradientRows sum) {
   Impl& push = *impl_;
   require<CommunicationError>(push.given < push.plan.halo.size(), "all ", push.given,
                               " stages of gradients were sent already");
   const Index count = push.plan.halo[push.given].size();
-  require<ShapeError>(
-      rows.defined() && rows.shape() == push.shape.with_rows(count) && sum.shape() == push.shape,
-      "a stage of ", count, " rows is sent as a tensor of shape ", rows.shape(),
-      " to be added to one of shape ", sum.shape(), ", expected ", push.shape);
+  require<ShapeError>(rows.shape() == push.shape.with_rows(count) && sum.shape() == push.shape, "a stage of ",
+                      count, " rows is sent as a tensor of shape ", rows.shape(),
+                      " to be added to one of shape ", sum.shape(), ", expected ", push.shape);
   push.wait_until([&] { return push.given - push.dropped < static_cast<std::size_t>(push.plan.depth); });
   push.outgoing.push_back(std::move(rows));
   ++push.given;
   push.start_more();
   const auto depth = static_cast<std::size_t>(push.plan.depth);
-  if (push.given > depth) push.add_stages(push.given - depth, sum);
+  if (push.given > depth) push.add_stages(push.given - depth, std::move(sum));
 }
 
 void HaloPush::progress() {
   impl_->progress();
 }
 
-void HaloPush::finish(Tensor& sum) {
+void HaloPush::finish(GradientRows sum) {
   Impl& push = *impl_;
   require<CommunicationError>(push.given == push.plan.halo.size(), "only ", push.given, " of ",
                               push.plan.halo.size(), " stages were sent");
-  push.add_stages(push.inbox.packets().num_stages(), sum);
+  push.add_stages(push.inbox.packets().num_stages(), std::move(sum));
   push.wait_until([&] { return push.outbox.done(); });
   push.end();
 }

@@ -7,16 +7,16 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include <sar/core/isa/isa_begin.hpp>
 
 namespace {
 
 /// Prefetches a row some rows before its use: scattered rows are too short for the hardware prefetcher.
-void prefetch_later_row(const Tensor& tensor, const Array<std::int32_t>& rows, Index i) {
-  const Index later = i + rows_ahead(tensor.row_size() * static_cast<Index>(sizeof(real)));
-  if (later < std::ssize(rows)) prefetch_row(tensor.row(rows[later]), tensor.row_size());
+template <class Number>
+void prefetch_later_row(const Number* first_row, Index row_size, const Array<std::int32_t>& rows, Index i) {
+  const Index row_bytes = row_size * static_cast<Index>(sizeof(Number)), later = i + rows_ahead(row_bytes);
+  if (later < std::ssize(rows)) prefetch_bytes(first_row + rows[later] * row_size, row_bytes);
 }
 
 /// Calls work(i, column, length) for the row parts that values [begin, end) consist of.
@@ -53,6 +53,20 @@ inline To converted(From x) {
   }
 }
 
+/// Values [begin, end) of M = combined(M, packed Values); M has rows `rows` of those from `first_row` on.
+template <class Value, class Number, class Combined>
+void combine_rows(Number* first_row, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
+                  const std::byte* packed, const Combined& combined) {
+  const auto* values = reinterpret_cast<const Value*>(packed);
+  for_each_row(row_size, begin, end, [&](Index i, Index column, Index length) {
+    prefetch_later_row(first_row, row_size, rows, i);
+    Number* __restrict to = first_row + rows[i] * row_size + column;
+    const Value* __restrict from = values;
+    for (Index j = 0; j < length; ++j) to[j] = combined(to[j], converted<Number>(from[j]));
+    values += length;
+  });
+}
+
 template <class Value>
 class ValuesAs : public WireFormat {
  public:
@@ -65,7 +79,7 @@ class ValuesAs : public WireFormat {
             std::byte* out) const override {
     auto* to = reinterpret_cast<Value*>(out);
     for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
-      prefetch_later_row(tensor, rows, i);
+      prefetch_later_row(tensor.data(), tensor.row_size(), rows, i);
       to = convert(tensor.row(rows[i]) + column, length, to);
     });
   }
@@ -81,14 +95,7 @@ class ValuesAs : public WireFormat {
   void combine(Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
                const std::byte* packed, ReduceOp op) const override {
     const auto with = [&](const auto& combined) {
-      const auto* values = reinterpret_cast<const Value*>(packed);
-      for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
-        prefetch_later_row(tensor, rows, i);
-        real* __restrict to = tensor.row(rows[i]) + column;
-        const Value* __restrict from = values;
-        for (Index j = 0; j < length; ++j) to[j] = combined(to[j], converted<real>(from[j]));
-        values += length;
-      });
+      combine_rows<Value>(tensor.data(), tensor.row_size(), rows, begin, end, packed, combined);
     };
     if (op == ReduceOp::sum) return with([](real a, real b) { return a + b; });
     if (op == ReduceOp::max) return with([](real a, real b) { return std::max(a, b); });
@@ -102,27 +109,6 @@ class ValuesAs : public WireFormat {
     SAR_INDEPENDENT_ITERATIONS
     for (Index i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
     return to + n;
-  }
-};
-
-/// Double-precision numbers stored in the memory of `real` tensors.
-class Doubles final : public ValuesAs<real> {
- public:
-  [[nodiscard]] Index group() const override { return reals_per_double; }
-  void combine(Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
-               const std::byte* packed, ReduceOp) const override {
-    for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
-      prefetch_later_row(tensor, rows, i);
-      std::byte* to = reinterpret_cast<std::byte*>(tensor.row(rows[i]) + column);
-      for (Index at = 0; at < bytes(length); at += sizeof(double)) {
-        double sum = 0, term = 0;
-        std::memcpy(&sum, to + at, sizeof sum);
-        std::memcpy(&term, packed + at, sizeof term);
-        sum += term;
-        std::memcpy(to + at, &sum, sizeof sum);
-      }
-      packed += bytes(length);
-    });
   }
 };
 
@@ -141,19 +127,24 @@ WireFormatPtr float_format() {
 WireFormatPtr double_format() {
   return the_format<ValuesAs<double>>();
 }
-WireFormatPtr wire_format_of_doubles() {
-  return the_format<Doubles>();
-}
 WireFormatPtr bfloat16_format() {
   return the_format<ValuesAs<Bfloat16>>();
+}
+
+void add_doubles(double* sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
+                 const std::byte* packed) {
+  combine_rows<double>(sums, row_size, rows, begin, end, packed, [](double a, double b) { return a + b; });
 }
 
 #include <sar/core/isa/isa_end.hpp>
 
 SAR_DISPATCH(WireFormatPtr, float_format, (), ());
 SAR_DISPATCH(WireFormatPtr, double_format, (), ());
-SAR_DISPATCH(WireFormatPtr, wire_format_of_doubles, (), ());
 SAR_DISPATCH(WireFormatPtr, bfloat16_format, (), ());
+SAR_DISPATCH(void, add_doubles,
+             (double* sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
+              const std::byte* packed),
+             (sums, row_size, rows, begin, end, packed));
 
 #if SAR_COMPILED_ONCE
 namespace sar { inline namespace SAR_PRECISION {

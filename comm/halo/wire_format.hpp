@@ -46,13 +46,10 @@ using WireFormatPtr = std::shared_ptr<const WireFormat>;
 template <class Value>
 WireFormatPtr wire_format();
 
-/// Returns the format for double-precision numbers in the memory of `real` tensors; rows have the size of
-/// doubles_shape(). Sent as stored; added in double precision (sum only).
-WireFormatPtr wire_format_of_doubles();
-inline constexpr Index reals_per_double = sizeof(double) / sizeof(real);
-inline Shape doubles_shape(const Shape& rows) {
-  return {rows[0], rows.row_size() * reals_per_double};
-}
+/// Adds rows sent in double precision to such rows: values [begin, end) of M = M + packed, for M as in
+/// WireFormat with rows of `row_size` doubles.
+void add_doubles(double* sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
+                 const std::byte* packed);
 
 /// Returns HaloFormat::bf16. A `double` is rounded to float first.
 WireFormatPtr bfloat16_format();

@@ -70,6 +70,15 @@ class PendingRows {
 ///
 /// A local call that fails throws on its rank; outside a body of Communicator::agree, the next collective
 /// call of the tensor then throws the same on all ranks.
+///
+/// @code
+/// const PartitionBook& book = data.book;
+/// const DistributedTensor<> table(comm, book, {book.num_nodes(), 8});  // zeros, stored by the owners
+/// const std::vector<Index> ids{0, 299};
+/// table.push(ids, Tensor::full({2, 8}, 1));
+/// table.barrier();                                                     // now all ranks see the rows
+/// const Tensor rows = table.pull(ids);
+/// @endcode
 template <RowNumber T = real>
 class DistributedTensor {
  public:

@@ -11,6 +11,12 @@ namespace sar { inline namespace SAR_PRECISION {
 class Communicator;
 
 /// The ranges of node ids of all workers.
+///
+/// @code
+/// const PartitionBook book({0, 60, 100});  // worker 0 owns nodes 0 to 59, worker 1 owns 60 to 99
+/// const int owner = book.owner(70);        // 1
+/// const Index rows = book.num_nodes(1);    // 40
+/// @endcode
 class PartitionBook {
  public:
   PartitionBook() = default;

@@ -25,6 +25,11 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
 
 /// The draws of one family. `row` is a GLOBAL node or edge id; element i of a row is word i % 4 of block i /
 /// 4.
+///
+/// @code
+/// const Random random({.seed = 1, .stream = 3, .step = 0});
+/// const double draw = random.normal(/*row=*/42, /*i=*/0);  // the same on all ranks
+/// @endcode
 class Random {
  public:
   explicit Random(const RandomKey& key) noexcept;

@@ -22,6 +22,12 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// The extents of 1 to 4 dimensions. A Shape with 0 dimensions means "undefined".
+///
+/// @code
+/// const Shape shape{2708, 16};
+/// const Index numbers = shape.size();              // 2708 * 16
+/// const Shape of_training = shape.with_rows(140);  // [140, 16]
+/// @endcode
 class Shape {
  public:
   Shape() = default;
@@ -49,6 +55,13 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape);
 /// The floating-point type that `real` is not: arrays of this type are converted.
 using other_precision = std::conditional_t<std::is_same_v<real, float>, double, float>;
 
+/// @code
+/// std::vector<real> state(6, 1);
+/// const Tensor x = Tensor::borrow(state, {2, 3});  // the vector's memory
+/// Tensor y = x.clone();                            // memory of its own
+/// y.row(1)[0] = 5;
+/// y.copy_to(state);                                // and so x has it
+/// @endcode
 class Tensor {
  public:
   /// An undefined tensor: no shape and no memory. A tensor with zero rows is defined.

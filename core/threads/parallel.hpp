@@ -37,6 +37,10 @@ class FunctionRef<R(Args...)> {
 int num_threads();
 
 /// Limits oneTBB loops of this process to `threads` threads (at least 1) during its lifetime.
+///
+/// @code
+/// const ThreadLimit threads(default_num_threads(comm));  // the cores of the node, shared by its ranks
+/// @endcode
 class ThreadLimit : NonCopyable {
  public:
   explicit ThreadLimit(int threads);

@@ -14,7 +14,9 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// Records its own lifetime as a scope of this thread. Scopes of a thread nest.
 ///
-///     const TraceScope scope("solver step");
+/// @code
+/// const TraceScope scope("solver step");
+/// @endcode
 class TraceScope : NonCopyable {
  public:
   /// `name` must be a string literal: it is read when the trace is written.

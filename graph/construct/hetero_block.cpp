@@ -8,6 +8,7 @@
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -94,7 +95,7 @@ class BlockTypes {
   }
 
   /// Returns the rounds of the block restricted to the rows of one type. Collective.
-  [[nodiscard]] std::shared_ptr<const std::vector<HaloRound>> rounds(std::size_t type) const {
+  [[nodiscard]] HaloRounds rounds(std::size_t type) const {
     const auto is_type = [&](Index row) { return type_[row] == static_cast<Index>(type); };
     const Index first_halo = shards_.local.num_src_rows;
     std::vector<HaloRound> of_type;
@@ -111,29 +112,32 @@ class BlockTypes {
     return std::make_shared<const std::vector<HaloRound>>(std::move(of_type));
   }
 
-  [[nodiscard]] std::shared_ptr<const ShardedGraph> relation(
-      std::size_t k, std::shared_ptr<const std::vector<HaloRound>> rounds) const {
+  [[nodiscard]] std::shared_ptr<const ShardedGraph> relation(std::size_t k, HaloRounds rounds) const {
     const EdgeType& type = form_.edge_types[k];
     const ShardedGraph& whole = *graph_[type].shards();
     const std::size_t source = node_type(type.source), destination = node_type(type.destination);
     const Index num_dst = num_destinations_[destination];
-    auto made = std::make_shared<GraphTopology>(comm_, src_books_[source], dst_books_[destination]);
-    made->is_layer = true;
-    made->is_block = source == destination;
-    made->num_global_edges = num_edges_[k];
     const auto& [local, remote] = edges_[k];
-    made->local = make_shard(local, 0, num_dst, std::ssize(sources_[source]), /*every_row=*/true);
-    made->remote = make_shard(remote, std::ssize(local), num_dst, halo_sizes_[source], /*every_row=*/false);
-    made->shared_rounds = std::move(rounds);
-    made->shared_src_ids = types_[source].src_ids;
-    made->shared_dst_ids = types_[destination].dst_ids;
+    auto made = std::make_shared<const GraphTopology>(GraphTopology{
+        .comm = comm_,
+        .src_book = src_books_[source],
+        .dst_book = dst_books_[destination],
+        .is_block = source == destination,
+        .is_layer = true,
+        .shared_src_ids = types_[source].src_ids,
+        .shared_dst_ids = types_[destination].dst_ids,
+        .shared_edge_ids = edge_ids(k),
+        .edge_weight = whole.topology->edge_weight.defined() ? edge_weights(k) : Tensor(),
+        .num_global_edges = num_edges_[k],
+        .local = make_shard(local, 0, num_dst, std::ssize(sources_[source]), /*every_row=*/true),
+        .remote = make_shard(remote, std::ssize(local), num_dst, halo_sizes_[source], /*every_row=*/false),
+        .shared_rounds = std::move(rounds)});
     // selected on demand from the relation's degrees, which are counted once for all blocks
     const auto in_graph = [rows = types_[source].rows](const auto& degrees) {
       return std::make_shared<LazyArray>([rows, degrees] { return degrees->select(*rows); });
     };
     KnownDegrees known{.out = in_graph(whole.degrees.out)};
     if (made->is_block) known.src_in = in_graph(whole.degrees.in);
-    take_edge_columns(k, whole.topology->edge_weight.defined(), *made);
     return std::make_shared<const ShardedGraph>(std::move(made), std::move(known));
   }
 
@@ -226,19 +230,25 @@ class BlockTypes {
     num_edges_.assign(sizes.begin() + static_cast<std::ptrdiff_t>(first_edges), sizes.end());
   }
 
-  /// Copies edge ids and weights.
-  void take_edge_columns(std::size_t k, bool weighted, GraphTopology& made) const {
-    Array<Index> ids;
-    Tensor weight;
-    if (weighted) weight = Tensor({made.num_edges()});
-    Index next = 0;
+  /// Calls visit(edge of the message flow graph) for the edges of a relation.
+  template <class Visit>
+  void for_edges(std::size_t k, const Visit& visit) const {
     for (const Array<TypedEdge>* edges : {&edges_[k].local, &edges_[k].remote})
-      for (const TypedEdge& each : *edges) {
-        if (shards_.has_edge_ids()) ids.push_back(shards_.edge_ids()[each.edge] - form_.first_edge_id[k]);
-        if (weighted) weight.data()[next++] = shards_.edge_weight.data()[each.edge];
-      }
-    if (shards_.has_edge_ids()) made.set_edge_ids(std::move(ids));
-    made.edge_weight = std::move(weight);
+      for (const TypedEdge& each : *edges) visit(each.edge);
+  }
+  [[nodiscard]] SharedEdgeIds edge_ids(std::size_t k) const {
+    auto ids = std::make_shared<std::optional<Array<Index>>>();
+    if (!shards_.has_edge_ids()) return ids;
+    const Array<Index>& of_block = shards_.edge_ids();
+    ids->emplace();
+    for_edges(k, [&](Index edge) { (*ids)->push_back(of_block[edge] - form_.first_edge_id[k]); });
+    return ids;
+  }
+  [[nodiscard]] Tensor edge_weights(std::size_t k) const {
+    Tensor weight({std::ssize(edges_[k].local) + std::ssize(edges_[k].remote)});
+    real* next = weight.data();
+    for_edges(k, [&](Index edge) { *next++ = shards_.edge_weight.data()[edge]; });
+    return weight;
   }
 
   const HeteroGraph& graph_;
@@ -263,7 +273,7 @@ HeteroBlock::Made HeteroBlock::make(const HeteroGraph& graph, const MessageFlowG
   return graph.comm().agree([&] {
     const BlockTypes types(graph, block);
     Made made{block.comm(), block.options(), {}, graph.edge_types(), {}, std::make_shared<Places>()};
-    std::vector<std::shared_ptr<const std::vector<HaloRound>>> rounds;
+    std::vector<HaloRounds> rounds;
     for (std::size_t t = 0; t < graph.node_types().size(); ++t) {
       const std::string& name = graph.node_types()[t];
       made.nodes.push_back({name, types.src_book(t), types.dst_book(t), types.src_ids(t)});

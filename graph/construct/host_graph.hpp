@@ -32,6 +32,14 @@ struct HostGraphOptions {
 /// Owners are found by a directory of the ids that is hashed over all ranks. The memory of a rank is linear
 /// in its nodes, ghosts and edges. If the host's mesh changes, make a new graph and drop this one. Copies
 /// share everything.
+///
+/// @code
+/// const std::int64_t me = comm.rank(), next = (me + 1) % comm.size();
+/// const std::vector<std::int64_t> nodes{me}, src{me}, dst{next};  // host ids
+/// const HostGraph graph(comm, nodes, {.src = src, .dst = dst});
+/// const Tensor x = Tensor::full({graph.num_nodes(), 3}, 1);       // row i is nodes[i]
+/// const Variable y = graph.update_all(fn::copy_u(x), fn::sum);
+/// @endcode
 class HostGraph : public GraphShardManager {
  public:
   /// Collective. `nodes`: the host ids of the nodes that this rank owns, in any order. Any ids are allowed,

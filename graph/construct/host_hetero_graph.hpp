@@ -43,9 +43,14 @@ using LocalEdgeType = HostEdgeType<std::int32_t>;
 /// every tensor of a node type is the i-th node that this rank gave, so that the host's arrays can be
 /// borrowed without a copy. node_ids() are the host's ids.
 ///
-///     HostHeteroGraph graph(comm, {{"fluid", fluid_ids}, {"solid", solid_ids}},
-///                           {{{"fluid", "flows", "fluid"}, fluid_edges, true},
-///                            {{"solid", "bends", "fluid"}, interface_edges}});
+/// @code
+/// const EdgeType across{"solid", "heats", "fluid"};
+/// const std::vector<std::int64_t> fluid{comm.rank()}, solid{comm.rank()};
+/// const HostHeteroGraph graph(comm, {{"fluid", fluid}, {"solid", solid}},
+///                             {{across, {.src = solid, .dst = fluid}}});
+/// const Variable s = Tensor::full({graph.num_local_nodes("solid"), 4}, 1);
+/// const Variable y = graph[across].update_all(fn::copy_u(s), fn::sum);
+/// @endcode
 class HostHeteroGraph : public HeteroGraph {
  public:
   /// Collective. Each edge is given by one rank, whichever. Types are the same on every rank, in the same

@@ -21,6 +21,7 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -74,15 +75,25 @@ class Layer {
     request_halo_rows();
     number_sources();
     sort_halo_rows();
-    const Sizes sizes = share_sizes();
-    auto layer = std::make_shared<GraphTopology>(comm_, sizes.src_book, sizes.dst_book);
-    layer->is_layer = true;
-    layer->num_global_edges = sizes.edges;
-    layer->shared_src_ids = std::make_shared<const Array<Index>>(select(whole_.src_ids(), src_rows_));
-    layer->shared_dst_ids = std::make_shared<const Array<Index>>(select(whole_.dst_ids(), dst_rows_));
-    make_shards(*layer);
-    if (whole_.has_edge_ids()) layer->set_edge_ids(select(whole_.edge_ids(), edge_rows_));
-    layer->edge_weight = select_numbers(whole_.edge_weight, edge_rows_);
+    Sizes sizes = share_sizes();
+    edge_rows_.resize(edges_.size());
+    GraphShard local = make_shard(0, num_local_, std::ssize(src_rows_), /*every_row=*/true);
+    GraphShard remote = make_shard(num_local_, std::ssize(edges_), halo_rows(), /*every_row=*/false);
+    auto edge_ids = std::make_shared<std::optional<Array<Index>>>();
+    if (whole_.has_edge_ids()) *edge_ids = select(whole_.edge_ids(), edge_rows_);
+    auto layer = std::make_shared<const GraphTopology>(GraphTopology{
+        .comm = comm_,
+        .src_book = std::move(sizes.src_book),
+        .dst_book = std::move(sizes.dst_book),
+        .is_layer = true,
+        .shared_src_ids = std::make_shared<const Array<Index>>(select(whole_.src_ids(), src_rows_)),
+        .shared_dst_ids = std::make_shared<const Array<Index>>(select(whole_.dst_ids(), dst_rows_)),
+        .shared_edge_ids = std::move(edge_ids),
+        .edge_weight = select_numbers(whole_.edge_weight, edge_rows_),
+        .num_global_edges = sizes.edges,
+        .local = std::move(local),
+        .remote = std::move(remote),
+        .shared_rounds = take_rounds()});
     KnownDegrees known{.out = std::make_shared<LazyArray>(select(degrees_.out->get(), src_rows_)),
                        .src_in = std::make_shared<LazyArray>(select(degrees_.in->get(), src_rows_))};
     auto made = std::make_shared<ShardedGraph>(std::move(layer), std::move(known));
@@ -156,7 +167,7 @@ class Layer {
     std::vector<Index> counts;
     for (int q = 0; q < comm_.size(); ++q) {
       const auto& from_q = asked[static_cast<std::size_t>(q)];
-      const Index first = from_q.empty() ? 0 : whole_.rounds()[whole_.round_of_owner(q) - 1].first;
+      const Index first = from_q.empty() ? 0 : round_from(whole_.rounds(), comm_.rank(), q).first;
       for (const Index at : from_q) request.push_back(static_cast<local_index>(at - first));
       counts.push_back(static_cast<Index>(from_q.size()));
     }
@@ -175,7 +186,7 @@ class Layer {
     for (int q = 0; q < comm_.size(); ++q) {
       const Index count = requested_.counts[static_cast<std::size_t>(q)];
       if (count == 0) continue;
-      const auto& read = whole_.rounds()[whole_.round_of_reader(q) - 1].send_rows;
+      const auto& read = round_to(whole_.rounds(), comm_.rank(), q).send_rows;
       for (Index i = 0; i < count; ++i, ++row) used.insert(*row = read[*row]);
     }
     for (Index i = 0; i < std::ssize(dst_rows_); ++i) {
@@ -226,17 +237,15 @@ class Layer {
     return {PartitionBook(offsets(0)), PartitionBook(offsets(1)), offsets(2).back()};
   }
 
-  void make_shards(GraphTopology& layer) {
-    edge_rows_.resize(edges_.size());
-    layer.local = make_shard(0, num_local_, std::ssize(src_rows_), /*every_row=*/true);
-    layer.remote = make_shard(num_local_, std::ssize(edges_), halo_rows(), /*every_row=*/false);
+  /// Returns rounds_, with the rows that others read.
+  HaloRounds take_rounds() {
     const std::vector<Index> begin = offsets_of_sizes(requested_.counts);
     for (HaloRound& round : rounds_) {
       const auto reader = static_cast<std::size_t>(round.reader);
       round.send_rows.assign(requested_.values.begin() + begin[reader],
                              requested_.values.begin() + begin[reader + 1]);
     }
-    layer.shared_rounds = std::make_shared<const std::vector<HaloRound>>(std::move(rounds_));
+    return std::make_shared<const std::vector<HaloRound>>(std::move(rounds_));
   }
 
   /// Writes the edges of the rows [first, last), sorted by source and then by edge row, to part.src and

@@ -19,6 +19,13 @@ struct LayerGraph;
 /// rank are the first of its sources. It is used like any graph and has the options of its original graph.
 /// In-degrees are those in the block, out-degrees those in the whole graph. A layer therefore computes the
 /// same result for a node as on the whole graph, if the block has all in-edges of the node.
+///
+/// @code
+/// const std::vector<Index> seeds{data.book.begin(comm.rank())};  // global ids of nodes of this rank
+/// const std::vector<MessageFlowGraph> blocks = construct_mfgs(graph, seeds, /*num_layers=*/2);
+/// Variable h = gather_rows(features, blocks.front().src_rows());
+/// for (const MessageFlowGraph& block : blocks) h = block.update_all(fn::copy_u(h), fn::mean);
+/// @endcode
 class MessageFlowGraph : public GraphShardManager {
  public:
   // Local rows in the original graph.
@@ -35,6 +42,14 @@ class MessageFlowGraph : public GraphShardManager {
 
 /// The graph argument of a network: one graph for all layers, or one message flow graph per layer. It only
 /// refers to the graphs: pass it to the network's call operator and do not store it.
+///
+/// @code
+/// SAGEConv first(64, 16, gen), second(16, 4, gen);
+/// const auto network = [&](const LayerGraphs& graphs, const Variable& x) {
+///   return second(graphs[1], relu(first(graphs[0], x)));
+/// };
+/// const Variable y = network(graph, features);  // or network(blocks, rows of the sources of blocks.front())
+/// @endcode
 class LayerGraphs {
  public:
   LayerGraphs(const GraphShardManager& graph) : graph_(&graph) {}          // NOLINT: converts

@@ -10,16 +10,6 @@
 #include <algorithm>
 
 namespace sar { inline namespace SAR_PRECISION {
-namespace {
-
-void append(EdgeList& to, const EdgeList& from, Index e) {
-  to.src.push_back(from.src[e]);
-  to.dst.push_back(from.dst[e]);
-  to.id.push_back(from.id[e]);
-  if (!from.weight.empty()) to.weight.push_back(from.weight[e]);
-}
-
-}  // namespace
 
 EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const EdgeSplitOptions& options) {
   return comm.agree([&] {
@@ -40,7 +30,7 @@ EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const Edge
       const Index u = src_ids[e], v = data.original_ids[edges.dst[e] - data.book.begin(comm.rank())];
       const auto [low, high] = std::minmax({static_cast<std::uint64_t>(u), static_cast<std::uint64_t>(v)});
       const double draw = random.uniform(low * nodes + high);
-      append(draw < test ? split.test : draw < test + valid ? split.valid : split.train, edges, e);
+      (draw < test ? split.test : draw < test + valid ? split.valid : split.train).append(edges, e);
     }
     return split;
   });

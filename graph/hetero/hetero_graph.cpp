@@ -10,6 +10,7 @@
 #include <sar/graph/hetero/hetero_graph.hpp>
 #include <sar/graph/hetero/naming.hpp>
 #include <sar/graph/message/agreement.hpp>
+#include <sar/graph/topology/make_topology.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
@@ -154,9 +155,9 @@ std::vector<std::shared_ptr<const ShardedGraph>> HeteroGraph::State::make_shards
       const EdgeType& type = specs[k].type;
       const NodeType& dst = node_type(type.destination);
       shards[k] = naming(type, [&] {
-        return std::make_shared<const ShardedGraph>(std::make_shared<const GraphTopology>(
-            comm, nodes[t].book, dst.book, std::move(specs[k].edges), type.source == type.destination,
-            nodes[t].ids, dst.ids, &halo));
+        return std::make_shared<const ShardedGraph>(
+            make_topology(comm, nodes[t].book, dst.book, std::move(specs[k].edges),
+                          type.source == type.destination, nodes[t].ids, dst.ids, &halo));
       });
     }
   }

@@ -28,6 +28,16 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Each edge type is a relation, which is a graph itself: graph[{"author", "writes", "paper"}]. Relations
 /// with the same source type share one halo, the union of the rows they read, so that a row that several
 /// relations read is fetched once (multi_update_all). A single relation fetches the whole union, too.
+///
+/// @code
+/// const Variable f = Tensor::full({hetero.num_local_nodes("fluid"), 4}, 1);
+/// const Variable s = Tensor::full({hetero.num_local_nodes("solid"), 4}, 1);
+/// const HeteroGraph::Rows y =
+///     hetero.multi_update_all({{{"fluid", "flows", "fluid"}, {fn::copy_u(f), Reduce::mean}},
+///                              {{"solid", "heats", "fluid"}, {fn::copy_u(s), Reduce::sum}}},
+///                             CrossReduce::sum);
+/// const Variable of_fluid = y.at("fluid");
+/// @endcode
 class HeteroGraph {
  public:
   using Rows = std::map<std::string, Variable>;  ///< keyed by node type

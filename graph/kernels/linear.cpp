@@ -197,10 +197,20 @@ void LinearKernel::finish() {
 }
 
 void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
+  if (o_.heads > 1 || o_.grad_edge_weight != nullptr)
+    weighted_sum_backward(o_, stage, grad_src, accumulate);
+  else if (grad_src != nullptr)
+    gather_gradients(stage, grad_src, nullptr, accumulate);
+}
+
+void LinearKernel::backward_in_double(const Stage& stage, double* grad_src, bool accumulate) {
+  if (o_.grad_edge_weight != nullptr) weighted_sum_backward(o_, stage, nullptr, accumulate);
+  gather_gradients(stage, nullptr, grad_src, accumulate);
+}
+
+void LinearKernel::gather_gradients(const Stage& stage, real* out, double* out_in_double,
+                                    bool accumulate) const {
   const GraphShard& shard = stage.shard;
-  const bool both = o_.heads > 1 || o_.grad_edge_weight != nullptr;
-  if (both) weighted_sum_backward(o_, stage, o_.in_double ? nullptr : grad_src, accumulate);
-  if (grad_src == nullptr || (both && !o_.in_double)) return;
   const ShardTranspose& transpose = shard.transpose();
   const SourceOffsets offsets(shard, stage.begin, stage.end);
   const real* scale = src_scale(shard);
@@ -215,8 +225,8 @@ void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate)
               .row_scale = scale != nullptr ? scale + stage.begin : nullptr,
               .x = o_.grad_out,
               .x_rows = shard.num_dst,
-              .out = grad_src,
-              .out_in_double = o_.in_double ? reinterpret_cast<double*>(grad_src) : nullptr,
+              .out = out,
+              .out_in_double = out_in_double,
               .width = o_.width,
               .accumulate = accumulate});
 }

@@ -59,11 +59,14 @@ class LinearKernel : public ShardKernel {
   void finish() override;
   [[nodiscard]] bool takes_parts() const override { return true; }
   [[nodiscard]] bool needs_source_in_backward() const override { return o_.grad_edge_weight != nullptr; }
-  [[nodiscard]] bool gradients_in_double() const override { return o_.in_double; }
   void backward(const Stage& stage, real* grad_src, bool accumulate) override;
+  [[nodiscard]] bool gradients_in_double() const override { return o_.in_double; }
+  void backward_in_double(const Stage& stage, double* grad_src, bool accumulate) override;
 
  private:
   [[nodiscard]] const real* src_scale(const GraphShard& shard) const;
+  /// dx, in one of the two precisions; the other pointer is null.
+  void gather_gradients(const Stage& stage, real* out, double* out_in_double, bool accumulate) const;
 
   Operands o_;
   EdgeCursor cursor_;

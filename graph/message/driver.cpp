@@ -44,10 +44,19 @@ class LocalParts {
   Index done_ = 0;
 };
 
+/// Computes the gradients of the sources of a stage, from row `first` of `rows` on, if they are required.
+void compute_gradients(ShardKernel& kernel, const Stage& stage, GradientRows& rows, Index first,
+                       bool accumulate) {
+  if (rows.in_double())
+    kernel.backward_in_double(stage, rows.doubles().data() + first * rows.shape().row_size(), accumulate);
+  else
+    kernel.backward(stage, rows.defined() ? rows.reals().row(first) : nullptr, accumulate);
+}
+
 /// out += the doubles of `sums`, rounded
-void round_sums(const Tensor& sums, Tensor& out) {
+void round_sums(GradientRows& sums, Tensor& out) {
   constexpr Index grain = 1 << 16;
-  const auto* from = reinterpret_cast<const double*>(sums.data());
+  const double* from = sums.doubles().data();
   parallel_for_each(out.size(), grain, [&, to = out.data()](Index i) {
     to[i] = static_cast<real>(static_cast<double>(to[i]) + from[i]);
   });
@@ -77,8 +86,9 @@ void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& ke
                       bool accumulate, ReduceOp op) const {
   kernel.begin_backward();
   BackwardPass pass;
-  pass.run(*this, src, src_shape, kernel, grad_src, accumulate, op);
-  pass.end(grad_src);
+  const GradientRows rows = grad_src != nullptr ? *grad_src : GradientRows();
+  pass.run(*this, src, src_shape, kernel, rows, accumulate, op);
+  pass.end(rows);
 }
 
 ForwardPass::ForwardPass(const Driver& driver, const Tensor& src) : driver_(driver), src_(src) {
@@ -128,29 +138,29 @@ void ForwardPass::discard() {
 void BackwardPass::start(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
                          const GradientPtr& gradient) {
   kernel.begin_backward();  // before there is memory for the gradient: kernels give up what they kept
-  if (gradient == nullptr) return run(driver, src, src_shape, kernel, nullptr, false, ReduceOp::sum);
+  if (gradient == nullptr) return run(driver, src, src_shape, kernel, {}, false, ReduceOp::sum);
   if (kernel.gradients_in_double()) {
-    doubles_ = Tensor(doubles_shape(src_shape));
-    return run(driver, src, src_shape, kernel, &doubles_, false, ReduceOp::sum);
+    doubles_ = GradientRows::of_doubles(src_shape);
+    return run(driver, src, src_shape, kernel, doubles_, false, ReduceOp::sum);
   }
   gradient->add([&](Tensor& sum, bool accumulate) {
-    run(driver, src, src_shape, kernel, &sum, accumulate, ReduceOp::sum);
+    run(driver, src, src_shape, kernel, sum, accumulate, ReduceOp::sum);
   });
 }
 
 void BackwardPass::run(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
-                       Tensor* grad_src, bool accumulate, ReduceOp op) {
+                       GradientRows grad_src, bool accumulate, ReduceOp op) {
   const GraphTopology& graph = driver.graph();
   const bool reads_rows = kernel.needs_source_in_backward(), travels = driver.rows_travel();
   const bool fetches = travels && reads_rows && driver.kept_ == nullptr;
-  const bool pushes = travels && grad_src != nullptr;
+  const bool pushes = travels && grad_src.defined();
   GraphPlan plan(graph, driver.options_, driver.draws_, src_shape,
-                 {.fetch = fetches, .push = pushes, .in_double = kernel.gradients_in_double()});
+                 {.fetch = fetches, .push = pushes, .in_double = grad_src.in_double()});
   if (pushes) {
-    if (!accumulate) grad_src->fill(0);  // gradients of others come at any time
+    if (!accumulate) grad_src.set_zero();  // gradients of others come at any time
     accumulate = true;
     push_stages_ = plan.push.halo;
-    push_.emplace(graph.comm, grad_src->shape(), std::move(plan.push), HaloStart::later, op);
+    push_.emplace(graph.comm, grad_src.shape(), std::move(plan.push), HaloStart::later, op);
   }
   if (fetches)
     rows_.emplace(graph.remote, graph.comm, src, std::move(plan.fetch), nullptr);
@@ -162,8 +172,8 @@ void BackwardPass::run(const Driver& driver, const Tensor& src, const Shape& src
     rows_.emplace(graph.remote, reads_rows ? src.row(graph.local.num_src_rows) : nullptr);
 
   const auto run_part = [&](Index begin, Index end) {
-    kernel.backward({graph.local, begin, end, reads_rows ? src.row(begin) : nullptr},
-                    grad_src != nullptr ? grad_src->row(begin) : nullptr, accumulate);
+    compute_gradients(kernel, {graph.local, begin, end, reads_rows ? src.row(begin) : nullptr}, grad_src,
+                      begin, accumulate);
   };
   LocalParts parts(kernel, rows_->num_stages(), graph.local.num_src_rows, run_part);
   // Gradients of halo rows come first if the rows are here: they travel while the local shard is computed.
@@ -177,11 +187,9 @@ void BackwardPass::run(const Driver& driver, const Tensor& src, const Shape& src
       TraceScope scope("remote shard", TraceKind::compute);
       describe(scope, stage);
       if (push_)
-        send(stage, src_shape, kernel, *grad_src);
+        send(stage, src_shape, kernel, grad_src);
       else
-        kernel.backward(stage,
-                        grad_src != nullptr ? grad_src->row(graph.local.num_src_rows + stage.begin) : nullptr,
-                        accumulate);
+        compute_gradients(kernel, stage, grad_src, graph.local.num_src_rows + stage.begin, accumulate);
     }
     rows_->release();
     if (stage_first && kernel.takes_parts()) parts.run_of_stage(k);
@@ -191,13 +199,14 @@ void BackwardPass::run(const Driver& driver, const Tensor& src, const Shape& src
 }
 
 /// Computes and sends the gradients of a stage, which is one stage of the push or several.
-void BackwardPass::send(const Stage& stage, const Shape& src_shape, ShardKernel& kernel, Tensor& grad_src) {
+void BackwardPass::send(const Stage& stage, const Shape& src_shape, ShardKernel& kernel,
+                        const GradientRows& grad_src) {
   for (Index begin = stage.begin; begin < stage.end;) {
     const HaloStage& part = push_stages_[next_++];
     const real* rows =
         stage.rows != nullptr ? stage.rows + (begin - stage.begin) * src_shape.row_size() : nullptr;
-    Tensor gradient(grad_src.shape().with_rows(part.size()));
-    kernel.backward({stage.shard, part.begin, part.end, rows}, gradient.data(), false);
+    GradientRows gradient = grad_src.other(part.size());
+    compute_gradients(kernel, {stage.shard, part.begin, part.end, rows}, gradient, 0, false);
     push_->send(std::move(gradient), grad_src);
     begin = part.end;
   }
@@ -211,23 +220,23 @@ void BackwardPass::fail() noexcept {
 
 void BackwardPass::finish(const GradientPtr& gradient) {
   if (failure_ != nullptr) std::rethrow_exception(failure_);
-  if (gradient == nullptr) return end(nullptr);
+  if (gradient == nullptr) return end({});
   if (doubles_.defined()) {
-    end(&doubles_);
+    end(doubles_);
     gradient->add([&](Tensor& sum, bool accumulate) {
       if (!accumulate) sum.fill(0);
       round_sums(doubles_, sum);
     });
-    doubles_ = Tensor();
+    doubles_ = {};
   } else if (push_) {
-    gradient->add([&](Tensor& sum, bool) { end(&sum); });
+    gradient->add([&](Tensor& sum, bool) { end(sum); });
   } else {
-    end(nullptr);
+    end({});
   }
 }
 
-void BackwardPass::end(Tensor* grad_src) {
-  if (push_) push_->finish(*grad_src);  // before the fetch: see HaloPush::finish()
+void BackwardPass::end(GradientRows grad_src) {
+  if (push_) push_->finish(std::move(grad_src));  // before the fetch: see HaloPush::finish()
   rows_->finish();
 }
 

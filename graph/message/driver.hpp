@@ -22,6 +22,7 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
+#include <sar/comm/halo/gradient_rows.hpp>
 #include <sar/comm/halo/halo_fetch.hpp>
 #include <sar/comm/halo/halo_push.hpp>
 #include <sar/core/tensor/tensor.hpp>
@@ -106,9 +107,9 @@ class BackwardPass : NonCopyable {
  private:
   friend class Driver;
   void run(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
-           Tensor* grad_src, bool accumulate, ReduceOp op);
-  void end(Tensor* grad_src);
-  void send(const Stage& stage, const Shape& src_shape, ShardKernel& kernel, Tensor& grad_src);
+           GradientRows grad_src, bool accumulate, ReduceOp op);
+  void end(GradientRows grad_src);
+  void send(const Stage& stage, const Shape& src_shape, ShardKernel& kernel, const GradientRows& grad_src);
 
   PassVector<HaloStage> push_stages_;
   std::size_t next_ = 0;  // of push_stages_
@@ -116,7 +117,7 @@ class BackwardPass : NonCopyable {
   std::optional<SourceRows> rows_;
   bool in_flight_ = false;
   std::exception_ptr failure_;
-  Tensor doubles_;  // the gradient, if the kernel computes it in double precision
+  GradientRows doubles_;  // the gradient, if the kernel computes it in double precision
 };
 
 }}  // namespace sar

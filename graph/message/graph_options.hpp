@@ -27,6 +27,10 @@ static_assert(are_in_order(halo_mode_names));
 }
 
 /// The same on every rank.
+///
+/// @code
+/// graph.set_options({.mode = HaloMode::sequential, .halo_format = HaloFormat::bf16});
+/// @endcode
 struct GraphOptions {
   HaloMode mode = HaloMode::rematerialize;
   /// Stages of halo rows in flight while one is used; at least 1. Each costs one buffer.

@@ -58,17 +58,16 @@ WireFormatPtr wire_of(HaloFormat format, Index row_size, const RowDraws& draws) 
 }  // namespace
 
 GraphPlan::GraphPlan(const GraphTopology& graph, const GraphOptions& options, const HaloDraws& draws,
-                     const Shape& rows, const Travels& travels)
-    : remote_(&graph.remote) {
+                     const Shape& rows, const Travels& travels) {
   const StageRows sizes = stage_rows(graph, options, rows, travels.fetch && travels.push);
   if (travels.push) {
     const Index pushes = std::max<Index>(sizes.fetch / sizes.push / 2, 1) * options.pipeline_depth;
     const RowDraws of_halo{.key = Random(draws.gradients).key(),
                            .owned_ids = {},
                            .first_halo_id = static_cast<Index>(graph.comm.rank()) << 32};
-    push = plan_halo(graph.shared_rounds, sizes.push, static_cast<int>(std::min(pushes, most_depth)),
-                     travels.in_double ? wire_format_of_doubles()
-                                       : wire_of(options.halo_format, rows.row_size(), of_halo));
+    push = plan_halo(
+        graph.shared_rounds, sizes.push, static_cast<int>(std::min(pushes, most_depth)),
+        travels.in_double ? wire_format<double>() : wire_of(options.halo_format, rows.row_size(), of_halo));
   }
   if (travels.fetch)
     fetch = plan_halo(graph.shared_rounds, options.mode == HaloMode::one_shot ? 0 : sizes.fetch,

@@ -6,13 +6,11 @@
 #include <sar/comm/halo/halo_plan.hpp>
 #include <sar/graph/message/graph_options.hpp>
 #include <sar/graph/message/halo_step.hpp>
-#include <sar/graph/shard/shard_kernel.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-class GraphPlan {
- public:
+struct GraphPlan {
   /// The exchanges of a pass. If both are set, rows are received while gradients are sent.
   struct Travels {
     bool fetch = false;      ///< source rows
@@ -27,14 +25,6 @@ class GraphPlan {
   /// Of gradients, if they travel. It divides each stage of a fetch, of this pass or of the forward pass,
   /// into one stage or several.
   HaloPlan push;
-
-  /// The edges whose sources are the rows of a halo stage.
-  [[nodiscard]] Stage stage(const HaloStage& halo, const real* rows) const {
-    return {*remote_, halo.begin, halo.end, rows};
-  }
-
- private:
-  const GraphShard* remote_;
 };
 
 /// Whether the halo rows of the forward pass are kept for the backward pass, or fetched again.

@@ -1,6 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/rows/rows.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/topology/make_topology.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
@@ -32,10 +33,10 @@ GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBo
                                      const PartitionBook& dst_book, EdgeList edges, bool is_block,
                                      const GraphOptions& options, Array<Index> src_ids, Array<Index> dst_ids)
     : GraphShardManager(comm.agree([&] {
-        return GraphShardManager(std::make_shared<ShardedGraph>(std::make_shared<const GraphTopology>(
-                                     comm, src_book, dst_book, std::move(edges), is_block,
-                                     std::make_shared<const Array<Index>>(std::move(src_ids)),
-                                     std::make_shared<const Array<Index>>(std::move(dst_ids)))),
+        return GraphShardManager(std::make_shared<ShardedGraph>(
+                                     make_topology(comm, src_book, dst_book, std::move(edges), is_block,
+                                                   std::make_shared<const Array<Index>>(std::move(src_ids)),
+                                                   std::make_shared<const Array<Index>>(std::move(dst_ids)))),
                                  options);
       })) {}
 
@@ -115,7 +116,7 @@ const Array<Index>& GraphShardManager::edge_ids() const {
   return topology().edge_ids();
 }
 void GraphShardManager::drop_edge_ids() {
-  topology().drop_edge_ids();
+  topology().shared_edge_ids->reset();
 }
 const Tensor& GraphShardManager::edge_weight() const noexcept {
   return topology().edge_weight;

@@ -33,6 +33,14 @@ struct GraphTopology;
 struct ShardedGraph;
 
 /// A cheap handle to an immutable graph and its frames. Copies share both; the options belong to the handle.
+///
+/// @code
+/// const Variable h(Tensor::full({graph.num_nodes(), 8}, 1), /*requires_grad=*/true);
+/// const Variable w(Tensor::full({graph.num_edges(), 1}, 1), /*requires_grad=*/true);
+/// Tape tape;
+/// const Variable y = graph.update_all(fn::u_mul_e(h, w), fn::sum);  // fetches the halo rows of h
+/// tape.backward(sum(y, graph.comm()));                              // sends their gradients back
+/// @endcode
 class GraphShardManager {
  public:
   /// Collective. `edges`: the in-edges of the destinations of this rank, in any order; parallel edges are

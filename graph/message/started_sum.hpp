@@ -22,6 +22,11 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+/// @code
+/// StartedSum neighbors = graph.start_update_all(fn::copy_u(features), fn::mean);
+/// const Variable self = features * 2;              // while the halo rows are in flight
+/// const Variable y = neighbors.finish(self);       // self + the means
+/// @endcode
 class StartedSum {
  public:
   /// For authors of operations.

@@ -14,6 +14,12 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// A rank stores the ends of the edges into its nodes, 16 bytes per edge. Copies share nothing.
+///
+/// @code
+/// const EdgeSet edges(comm, data.book, data.edges);
+/// const std::vector<Index> src{0, 1}, dst{299, 0};
+/// const Array<std::uint8_t> are_edges = edges.contains(src, dst);
+/// @endcode
 class EdgeSet {
  public:
   /// Collective. `edges`: the in-edges of this rank's destinations, in any order; `dst_book`: the owners of

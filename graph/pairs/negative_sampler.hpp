@@ -52,6 +52,12 @@ struct RelationEnds {
 ///
 /// The k pairs of an edge are adjacent: edge i has the pairs k i, ..., k i + k - 1. Pairs are global ids,
 /// ready for NodePairs. A node may be drawn repeatedly and, without exclude_edges, an edge may be drawn.
+///
+/// @code
+/// const NegativeSampler sampler(graph, {.k = 2, .seed = 0, .exclude_self_loops = true});
+/// const NodePairList drawn = sampler.global_uniform(data.edges.id, /*epoch=*/1);  // 2 pairs for each edge
+/// const NodePairs pairs(comm, data.book, drawn.src, drawn.dst);
+/// @endcode
 class NegativeSampler {
  public:
   /// Collective. Original ids may be any ids from 0 on, distinct among the sources and among the

@@ -21,12 +21,16 @@ struct NodePairList {
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(src.size()); }
 };
 
-///     const NodePairs pairs(comm, book, src, dst);
-///     const Variable scores = predictor(pairs.src(h), pairs.dst(h));
-///
 /// Each rank has its own pairs, or none, with any nodes as ends. Pairs may repeat. Each end is implemented as
 /// one update_all on a graph from the nodes to the pairs with one edge per pair: a row is sent once to each
 /// rank that reads it, and its gradient is sent back once, in the stages of `options`.
+///
+/// @code
+/// const std::vector<Index> src{0, 1}, dst{299, 0};                  // nodes of any rank
+/// const NodePairs pairs(comm, data.book, src, dst);
+/// const DotPredictor predictor;
+/// const Variable scores = predictor(pairs.src(features), pairs.dst(features));
+/// @endcode
 class NodePairs {
  public:
   /// Collective. `book`: the owners of the nodes; src and dst are global ids. Throws the same exception on

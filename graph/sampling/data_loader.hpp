@@ -75,14 +75,15 @@ struct MiniBatch {
 
 /// Iterates over the seeds of all ranks in batches, once per epoch:
 ///
-///     DataLoader loader(NeighborSampler(graph, {15, 10, 5}, {.seed = 1}), seeds, {.batch_size = 1024});
-///     for (int epoch = 1; epoch <= 10; ++epoch) {
-///       loader.start_epoch(epoch);
-///       while (const auto batch = loader.next()) {
-///         const Variable x = deferred_gather_rows(features, batch->blocks.front().src_rows());
-///         ... model(batch->blocks, x) ...
-///       }
-///     }
+/// @code
+/// const Array<Index> seeds = labelled_nodes(data, comm, {data.train_mask});
+/// DataLoader loader(NeighborSampler(graph, {10, 5}, {.seed = 1}), seeds, {.batch_size = 64});
+/// for (std::uint64_t epoch = 1; epoch <= 2; ++epoch) {
+///   loader.start_epoch(epoch);
+///   while (const auto batch = loader.next())
+///     const Variable x = deferred_gather_rows(features, batch->blocks.front().src_rows());
+/// }
+/// @endcode
 ///
 /// Each rank stores the features of its own nodes. The features of a batch are read from local memory, and
 /// rows of other ranks are fetched inside the first layer, overlapped with its computation. One batch is in

@@ -4,6 +4,7 @@
 //
 // An edge to be excluded is sent to the owner of its destination (16 bytes), which searches the sources of
 // the destination: O(log(degree)), for a remote source also O(log(halo)).
+#include <sar/comm/halo/fetch_halo.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/edge_ends.hpp>
@@ -29,8 +30,7 @@ std::vector<std::int32_t> owners_of(const PartitionBook& book, std::span<const I
 Array<Index> ask_halo_ids(const GraphTopology& graph) {
   Array<Index> ids(static_cast<std::size_t>(graph.local.num_src_rows));
   std::iota(ids.begin(), ids.end(), graph.src_book.begin(graph.comm.rank()));
-  ids = graph.with_halo(ids);
-  return {ids.begin() + graph.local.num_src_rows, ids.end()};
+  return fetch_halo(graph.comm, ids, graph.rounds());
 }
 
 /// Appends the edge rows of a shard from source row u to destination row v.
@@ -117,7 +117,7 @@ Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
       add_edges(graph.local, u - graph.src_book.begin(owner), v, found);
       continue;
     }
-    const HaloRound& round = graph.rounds()[graph.round_of_owner(owner) - 1];
+    const HaloRound& round = round_from(graph.rounds(), graph.comm.rank(), owner);
     const auto first = halo_ids_.begin() + round.first, last = first + round.recv_rows;
     const auto row = std::lower_bound(first, last, u);
     if (row != last && *row == u) add_edges(graph.remote, row - halo_ids_.begin(), v, found);

@@ -59,6 +59,16 @@ struct EdgeMiniBatch {
   std::optional<NodePairs> negative;  ///< k pairs per edge, adjacent; empty for Negatives::none
 };
 
+/// @code
+/// const SeedEdges edges{.src = data.edges.src, .dst = data.edges.dst, .id = data.edges.id};
+/// EdgeDataLoader loader(NeighborSampler(graph, {5, 5}), edges, {.batches = {.batch_size = 500}});
+/// loader.start_epoch(1);
+/// while (const auto batch = loader.next()) {
+///   const Variable x = gather_rows(features, batch->blocks.front().src_rows());
+///   const Variable ends = batch->positive->src(batch->blocks.back().update_all(fn::copy_u(
+///       batch->blocks.front().update_all(fn::copy_u(x), fn::mean)), fn::mean));
+/// }
+/// @endcode
 class EdgeDataLoader {
  public:
   /// Collective. `edges`: the edges of this rank, in any order; each edge on one rank, and a rank may give

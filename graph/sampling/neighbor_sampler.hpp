@@ -41,6 +41,12 @@ struct CandidateEdges;
 /// The message flow graphs are distributed like the whole graph: the owner of a node computes it once per
 /// layer, whatever the number of seeds and ranks that depend on it. Batch norm, dropout and losses are
 /// therefore also the same for every number of ranks.
+///
+/// @code
+/// const NeighborSampler sampler(graph, {10, -1}, {.seed = 1});  // -1: all in-edges
+/// const std::vector<Index> seeds{data.book.begin(comm.rank())};
+/// const std::vector<MessageFlowGraph> blocks = sampler.sample_blocks(seeds);
+/// @endcode
 class NeighborSampler {
  public:
   /// Collective. `fan_outs`: one per layer, the first layer first. Memory: 4 bytes per in-edge of this rank

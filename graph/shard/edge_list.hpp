@@ -13,6 +13,12 @@ struct EdgeList {
   Array<Index> id;
   Array<real> weight;  ///< empty, or one per edge
 
+  void append(const EdgeList& from, Index e) {
+    src.push_back(from.src[e]);
+    dst.push_back(from.dst[e]);
+    id.push_back(from.id[e]);
+    if (!from.weight.empty()) weight.push_back(from.weight[e]);
+  }
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(src.size()); }
 };
 

@@ -51,13 +51,15 @@ class ShardKernel : NonCopyable {
   /// Returns whether backward() reads the values of source rows.
   [[nodiscard]] virtual bool needs_source_in_backward() const = 0;
   virtual void begin_backward() {}
-  /// Returns whether grad_src of backward() is an array of doubles.
-  [[nodiscard]] virtual bool gradients_in_double() const { return false; }
   /// Writes the gradient of the stage's source rows to grad_src [end - begin, ...], or adds it if
   /// `accumulate`, and collects the gradients of the other operands. `grad_src` is null if the sources
   /// require no gradient. The local shard is one stage, unless the kernel supports parts. Stages of a shard
   /// come in ascending order and may be smaller than in the forward pass.
   virtual void backward(const Stage& stage, real* grad_src, bool accumulate) = 0;
+  /// Returns whether the driver calls backward_in_double(), if the sources require a gradient.
+  [[nodiscard]] virtual bool gradients_in_double() const { return false; }
+  /// The same with gradients in double precision; `grad_src` is not null.
+  virtual void backward_in_double(const Stage& /*stage*/, double* /*grad_src*/, bool /*accumulate*/) {}
   /// Called after the last stage.
   virtual void finish_backward() {}
 };

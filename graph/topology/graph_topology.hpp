@@ -12,30 +12,20 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/shard/edge_list.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 
 #include <memory>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Halo rows that several graphs with the same sources have in common: the union of what each reads.
-struct SharedHalo {
-  std::vector<Array<local_index>> rows;  ///< of each owner, ascending
-  std::shared_ptr<const std::vector<HaloRound>> rounds;
-};
-
-/// Collective. The halo of the graphs with these edges, whose sources are nodes of `src_book`. Memory: at
-/// most about 32 bytes for each row of the halo.
-SharedHalo share_halo(const Communicator& comm, const PartitionBook& src_book,
-                      std::span<const EdgeList* const> edges);
-
 /// Original ids of a rank's nodes, which graphs of the same nodes share.
 using SharedIds = std::shared_ptr<const Array<Index>>;
+
+/// Original ids of a rank's edges. All handles of a graph share them, until one drops them.
+using SharedEdgeIds = std::shared_ptr<std::optional<Array<Index>>>;
 
 /// Sparse counts: a row that is not listed has count 0.
 struct RowCounts {
@@ -58,21 +48,20 @@ struct RowCounts {
   }
 };
 
-/// Immutable after construction (by the constructor, or by graph/construct/layer_graph.cpp), except that edge
-/// ids may be dropped.
-struct GraphTopology : NonCopyable {
+/// Made as a whole, by make_topology() or of another graph in graph/construct/, and shared as const.
+struct GraphTopology {
   Communicator comm;
   PartitionBook src_book, dst_book;
   bool is_block = true;   ///< the destinations of a rank are the first of its sources
   bool is_layer = false;  ///< some nodes of another graph, with some of their edges
   SharedIds shared_src_ids, shared_dst_ids;
+  SharedEdgeIds shared_edge_ids;
   Tensor edge_weight;
   Index num_global_edges = 0;
   GraphShard local;   ///< edges between nodes of this rank
   GraphShard remote;  ///< edges from nodes of others; its source rows are the halo rows
-  /// Rounds 1 .. P-1 of the rotation. Relations with the same sources share them.
-  std::shared_ptr<const std::vector<HaloRound>> shared_rounds;
-  RowCounts used_by_others;  ///< edges of other ranks from local sources
+  HaloRounds shared_rounds;       ///< relations with the same sources share them
+  RowCounts used_by_others = {};  ///< edges of other ranks from local sources
 
   [[nodiscard]] const Array<Index>& src_ids() const { return *shared_src_ids; }
   [[nodiscard]] const Array<Index>& dst_ids() const { return *shared_dst_ids; }
@@ -86,9 +75,7 @@ struct GraphTopology : NonCopyable {
   [[nodiscard]] Index num_edges() const noexcept { return local.num_edges() + remote.num_edges(); }
   /// Original ids of the edges. Throws InputError when they were dropped.
   [[nodiscard]] const Array<Index>& edge_ids() const;
-  [[nodiscard]] bool has_edge_ids() const noexcept { return edge_ids_.has_value(); }
-  void set_edge_ids(Array<Index> ids) { edge_ids_ = std::move(ids); }
-  void drop_edge_ids() const { edge_ids_.reset(); }
+  [[nodiscard]] bool has_edge_ids() const noexcept { return shared_edge_ids->has_value(); }
 
   /// Calls visit(source, destination, edge) for each edge of this worker, in their order. Sources are rows:
   /// the local ones, then those of the halo.
@@ -103,36 +90,6 @@ struct GraphTopology : NonCopyable {
 
   /// Of edges, ids and halo rows; not edge_weight.
   [[nodiscard]] std::size_t bytes() const noexcept;
-
-  /// The rotation: in round r = 0 .. P-1 this rank reads rows of rank owner_in_round(r). Round 0 is the rank
-  /// itself.
-  [[nodiscard]] int owner_in_round(int round) const {
-    return (comm.rank() - round + comm.size()) % comm.size();
-  }
-  [[nodiscard]] int round_of_owner(int owner) const {
-    return (comm.rank() - owner + comm.size()) % comm.size();
-  }
-  [[nodiscard]] int round_of_reader(int reader) const {
-    return (reader - comm.rank() + comm.size()) % comm.size();
-  }
-
-  GraphTopology(const Communicator& communicator, const PartitionBook& sources,
-                const PartitionBook& destinations, EdgeList edges, bool prefix, SharedIds ids_of_sources,
-                SharedIds ids_of_destinations, const SharedHalo* halo = nullptr);
-  /// For makers of layers, who fill in the rest.
-  GraphTopology(const Communicator& communicator, const PartitionBook& sources,
-                const PartitionBook& destinations)
-      : comm(communicator), src_book(sources), dst_book(destinations) {}
-
- private:
-  void build(EdgeList edges, SharedIds ids_of_sources, SharedIds ids_of_destinations, const SharedHalo* halo);
-  void check_books() const;
-  /// The shards, from the edges; returns the rows of each owner that this rank reads.
-  std::vector<Array<local_index>> make_shards(EdgeList edges, bool weighted, const SharedHalo* halo);
-  /// Collective. used_by_others.
-  void count_uses();
-
-  mutable std::optional<Array<Index>> edge_ids_;
 };
 
 }}  // namespace sar

@@ -1,5 +1,6 @@
 // with_read_halo() fetches the degrees of the halo once, 8 bytes per halo row, and keeps 4 bytes for each
 // halo row that an edge reads. The whole array is made from these in each use: O(rows + remote edges).
+#include <sar/comm/halo/fetch_halo.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/index_set.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
@@ -18,12 +19,12 @@ std::shared_ptr<const LazyArray> with_read_halo(const std::shared_ptr<const Grap
     for (const local_index u : of.remote.src) read.insert(u);
     return read;
   };
-  const Array<Index> all = graph->with_halo(numbers->make());
+  const Array<Index> all = fetch_halo(graph->comm, numbers->make(), graph->rounds());
   const IndexSet read = read_rows(*graph);
   Array<local_index> of_halo;
   of_halo.reserve(static_cast<std::size_t>(read.size()));
   read.for_each([&](Index u) {
-    const Index number = all[graph->local.num_src_rows + u];
+    const Index number = all[u];
     require<InputError>(number <= std::numeric_limits<local_index>::max(), "a node has degree ", number,
                         ", at most 2147483647 are possible where relations share a halo");
     of_halo.push_back(static_cast<local_index>(number));

@@ -1,29 +1,35 @@
 // A sum over the in-edges is a sum of edge rows and needs no rows of other ranks. A sum over the out-edges
-// is the backward pass of a sum of ones over in-edges: halo rows of one number are fetched, and the sums
-// pushed to the owners. The factors of both ends are then multiplied on the edges by apply_edges, which
-// fetches the factors of the sources.
+// is the backward pass of a sum over in-edges: one number per halo row is pushed to the owners. The factors
+// of both ends are then multiplied on the edges by apply_edges, which fetches the factors of the sources.
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/recorded_pass.hpp>
 #include <sar/core/error.hpp>
+#include <sar/graph/kernels/linear.hpp>
 #include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/driver.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/conv/edge_weight_norm.hpp>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Returns the sum over the out-edges of each source, computed as the backward pass of a sum over in-edges.
+/// Returns the sum over the out-edges of each source: the gradient of the sources in a sum of u times the
+/// weight, where that of the result is 1.
 Variable out_sums(const GraphShardManager& graph, const Variable& weight) {
   const Tensor ones = Tensor::full({graph.num_dst_nodes(), 1}, 1);
-  const Variable sources(Tensor::full({graph.num_src_nodes(), 1}, 1), true);
-  {
-    Tape tape;
-    tape.backward(graph.update_all(fn::u_mul_e(sources, weight.detach()), fn::sum), ones);
-  }
-  Tensor sums = sources.grad();
+  LinearKernel kernel({.width = 1,
+                       .edge_weight = std::as_const(weight.value()).data(),
+                       .grad_out = ones.data(),
+                       .in_double = graph.options().aggregate_in_double && sizeof(real) < sizeof(double)});
+  const auto gradient = std::make_shared<Gradient>(Shape{graph.num_src_nodes(), 1});
+  const Driver driver(graph.shards(), graph.options(), /*keeps_rows=*/false);
+  driver.backward(Tensor(), gradient->shape(), kernel, gradient);
+  Tensor sums = gradient->take();
   if (!recording({&weight})) return sums;
   return record_collective(graph.comm(), std::move(sums), [graph, to = weight.gradient()](Tensor grad) {
     to->add(graph.apply_edges(fn::copy_u(std::move(grad))).value().reshape(to->shape()));

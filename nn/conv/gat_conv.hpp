@@ -28,6 +28,11 @@ struct GATConvOptions {
 ///
 /// The backward pass keeps x, z, y and two values per head and node, but nothing per edge. Collective: one
 /// gat_attention.
+///
+/// @code
+/// GATConv conv(64, /*out_feats=*/8, /*num_heads=*/4, gen);
+/// const Variable y = conv(graph, features);  // [local destinations, 4, 8]
+/// @endcode
 class GATConv : public AttentionConv {
  public:
   /// Throws InputError unless widths and num_heads are positive and 0 <= dropout < 1.

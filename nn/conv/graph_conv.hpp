@@ -42,6 +42,11 @@ struct GraphConvOptions {
 /// Parameters: weight W [in, out], Xavier-uniform, and bias b [out], zero. The product with W comes before or
 /// after the aggregation, whichever makes the aggregated rows narrower. Collective: one update_all; if
 /// cached, one all_reduce from the second call on.
+///
+/// @code
+/// GraphConv conv(64, 16, gen);
+/// const Variable y = conv(graph, features);
+/// @endcode
 class GraphConv : public Module {
  public:
   /// Throws InputError unless the widths are positive, and equal if there is no weight.

@@ -30,12 +30,14 @@ using RelationAggregate = CrossReduce;
 ///
 ///     mods.('user', 'follows', 'user').*
 ///
-/// Example:
-///
-///     HeteroGraphConv conv(RelationAggregate::sum);
-///     conv.emplace_back<GraphConv>({"user", "follows", "user"}, 8, 16, gen);
-///     conv.emplace_back<SAGEConv>({"item", "bought_by", "user"}, std::pair(5, 8), 16, gen);
-///     auto h = conv(graph, {{"user", x}, {"item", z}});
+/// @code
+/// HeteroGraphConv conv(RelationAggregate::sum);
+/// conv.emplace_back<GraphConv>({"fluid", "flows", "fluid"}, 8, 16, gen);
+/// conv.emplace_back<SAGEConv>({"solid", "heats", "fluid"}, std::pair(5, 8), 16, gen);
+/// const Variable f = Tensor::full({hetero.num_local_nodes("fluid"), 8}, 1);
+/// const Variable s = Tensor::full({hetero.num_local_nodes("solid"), 5}, 1);
+/// const auto h = conv(hetero, {{"fluid", f}, {"solid", s}});
+/// @endcode
 ///
 /// On a HeteroGraph, the halo rows of a node type are fetched once for all relations that read them, and
 /// their gradients are sent back once. In mode rematerialize, only the inputs are kept for the backward pass:

@@ -52,6 +52,11 @@ struct SAGEConvOptions {
 /// all rows of a sequence at once: it fetches all halo rows at a time and keeps a row and the gates of each
 /// edge. Collective: one update_all, or apply_edges for lstm; if cached, one all_reduce from the second call
 /// on.
+///
+/// @code
+/// SAGEConv conv(64, 16, gen, {.aggregator = SAGEAggregator::mean});
+/// const Variable y = conv(graph, features);  // [local sources, 64] -> [local destinations, 16]
+/// @endcode
 class SAGEConv : public Module {
  public:
   /// Throws InputError unless the widths are positive, equal for gcn, and 0 <= feat_drop < 1. Also throws if

@@ -46,6 +46,11 @@ struct MLPPredictorOptions {
 /// Parameters, with the names of DGL's example and initialized as in Linear: W1.weight [hidden, 2 D],
 /// W1.bias, W2.weight [out, hidden], W2.bias. The halves of W_1 are applied to the two ends separately; on a
 /// graph, once per node instead of once per edge. Collective on a graph.
+///
+/// @code
+/// const MLPPredictor predictor(64, gen);
+/// const Variable scores = predictor(graph, features);  // [local edges, 1]
+/// @endcode
 class MLPPredictor : public Module {
  public:
   /// Throws InputError unless the widths are positive.

@@ -25,6 +25,12 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Parameters: convs.i.* for sage, layers.i.* for the other stacks; lins.i.* of linear residual connections,
 /// bns.i.* of batch norms, norms.i.* of layer norms, lin_in.* and lin.* of the linear layers before and
 /// after; network.* for mesh_graph_net.
+///
+/// @code
+/// GraphModel model({.type = "gcn", .in_feats = 64, .hidden = 16, .out_feats = 4, .layers = 2}, comm, gen);
+/// const Variable y = model(graph, features);
+/// save_model(comm, "gcn.safetensors", model);          // load_model() makes the network again
+/// @endcode
 class GraphModel : public Module {
  public:
   /// Local. Throws InputError as ModelDescription::checked().

@@ -25,23 +25,26 @@ Module& LayerStack::LayerModules::put(std::size_t layer, std::unique_ptr<Module>
   return *modules_.back();
 }
 
-LayerStack::LayerStack(const ModelDescription& d, const Communicator& comm, Generator& gen, bool cached)
-    : list_(model_type(d.type).list),
-      is_relu_(d.activation == "relu"),
-      activation_(activation_of(d.activation)),
-      input_dropout_(*d.input_dropout, gen) {
+LayerStack::LayerStack(const ModelDescription& description, const Communicator& comm, Generator& gen,
+                       bool cached)
+    : description_(description.checked("the model")),
+      is_relu_(description_.activation == "relu"),
+      activation_(activation_of(description_.activation)),
+      input_dropout_(*description_.input_dropout, gen) {
+  const ModelDescription& d = description_;
   if (d.pre_linear) {
     lin_in_.emplace(d.in_feats, d.hidden, gen);
     lin_in_dropout_.emplace(d.dropout, gen);
   }
   std::vector<LayerSize> sizes = layer_sizes(d);
   sizes.front().cached = cached && caches_input(model_type(d.type), d, sizes.front());
-  for (const LayerSize& size : sizes) add_layer(d, size, comm, gen);
+  for (const LayerSize& size : sizes) add_layer(size, comm, gen);
   if (has_head(d)) head_.emplace(d.jk, d.layers, d.hidden, d.out_feats, gen);
+  for (const auto& [name, part] : parts()) register_module(name, *part);
 }
 
-void LayerStack::add_layer(const ModelDescription& d, const LayerSize& size, const Communicator& comm,
-                           Generator& gen) {
+void LayerStack::add_layer(const LayerSize& size, const Communicator& comm, Generator& gen) {
+  const ModelDescription& d = description_;
   const ModelType& type = model_type(d.type);
   const std::size_t l = layers_.size();
   StackConvolution made = type.make({d, size, comm, gen});
@@ -69,7 +72,7 @@ void LayerStack::add_layer(const ModelDescription& d, const LayerSize& size, con
 std::vector<std::pair<std::string, Module*>> LayerStack::parts() {
   std::vector<std::pair<std::string, Module*>> parts{{"input_dropout", &input_dropout_}};
   if (lin_in_) parts.insert(parts.end(), {{"lin_in", &*lin_in_}, {"lin_in_dropout", &*lin_in_dropout_}});
-  parts.emplace_back(list_, &convolutions_);
+  parts.emplace_back(model_type(description_.type).list, &convolutions_);
   if (!linears_.empty()) parts.emplace_back("lins", &linears_);
   parts.insert(parts.end(), {{"bns", &batch_norms_}, {"norms", &layer_norms_}, {"dropouts", &dropouts_}});
   if (head_) parts.emplace_back("lin", &*head_);

@@ -42,8 +42,7 @@ namespace sar { inline namespace SAR_PRECISION {
 /// last layer has neither norm nor activation nor dropout. Heads are side by side in h_l, and averaged in y.
 ///
 /// A bias that a batch norm cancels is frozen: that of the convolution and that of lins_l. Its gradient is
-/// zero up to rounding, which Adam would scale to full steps. The stack is not a module itself; the module
-/// that owns it registers its parts():
+/// zero up to rounding, which Adam would scale to full steps. Its modules are
 ///
 ///     input_dropout          before everything else
 ///     lin_in, lin_in_dropout with pre_linear
@@ -52,16 +51,26 @@ namespace sar { inline namespace SAR_PRECISION {
 ///     bns, norms             batch norms, layer norms
 ///     dropouts
 ///     lin                    with jk
-class LayerStack : NonCopyable {
+///
+/// @code
+/// LayerStack stack({.type = "gat", .in_feats = 64, .hidden = 16, .out_feats = 4}, comm, gen);
+/// const Variable y = stack(graph, features);
+/// @endcode
+class LayerStack : public Module {
  public:
-  /// Local. `description` is a checked one of a stack. With `cached`, the first convolution caches the
-  /// aggregate of its input if the type has this option, neither a dropout nor a linear layer precedes it
-  /// and the aggregate is not wider than its output. Throws InputError as the convolution does.
+  /// Local. With `cached`, the first convolution caches the aggregate of its input if the type has this
+  /// option, neither a dropout nor a linear layer precedes it and the aggregate is not wider than its output.
+  /// Throws InputError as ModelDescription::checked(), whose message begins with "the model", and as the
+  /// convolution does.
   LayerStack(const ModelDescription& description, const Communicator& comm, Generator& gen,
              bool cached = false);
 
-  /// Returns names and modules to register. The modules live as long as this object.
+  /// Returns the checked description.
+  [[nodiscard]] const ModelDescription& description() const noexcept { return description_; }
+  /// Returns the modules with their names, for a module that has them in the place of this one.
   [[nodiscard]] std::vector<std::pair<std::string, Module*>> parts();
+  /// Registers the parameters of the network's input, which must outlive this, as `input.*`.
+  void add_input(Module& input) { register_module("input", input); }
 
   /// Collective. x [local sources of the first graph, in] -> [local destinations of the last graph, out].
   /// `relations`: of the graph, or of each message flow graph; for types with relations only.
@@ -88,8 +97,7 @@ class LayerStack : NonCopyable {
     const Linear* linear = nullptr;  ///< r_l
   };
 
-  void add_layer(const ModelDescription& description, const LayerSize& size, const Communicator& comm,
-                 Generator& gen);
+  void add_layer(const LayerSize& size, const Communicator& comm, Generator& gen);
   /// Returns h_0.
   [[nodiscard]] Variable input(const GraphShardManager& graph, const Variable& x);
   /// Collective. Returns the output of layer `l`, counted from 0, for the output h of the one before it.
@@ -98,7 +106,7 @@ class LayerStack : NonCopyable {
   /// Applies norm, activation and dropout to the sum of a convolution and its residual connection.
   [[nodiscard]] Variable activate(std::size_t l, const GraphShardManager& graph, Variable y);
 
-  std::string list_;
+  ModelDescription description_;
   bool is_relu_;
   Activation activation_;
   Dropout input_dropout_;

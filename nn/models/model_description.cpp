@@ -261,6 +261,13 @@ void add_arguments(CollectiveCall& call, const ModelDescription& description) {
     if (reads(description.type, key.name)) call.equal(key.name, key.write(description).dump());
 }
 
+ModelDescription ModelDescription::with_widths(Index in, Index out) const {
+  ModelDescription same = *this;
+  same.in_feats = in;
+  same.out_feats = out;
+  return same;
+}
+
 ModelDescription ModelDescription::checked(const std::string& where) const {
   const ModelType* const row = find_type(type);
   require_type(row != nullptr, type, where);

@@ -73,6 +73,9 @@ struct ModelDescription {
   /// check_layer_sizes().
   [[nodiscard]] ModelDescription checked(const std::string& where = "the description") const;
 
+  /// Returns the same with the widths of some data.
+  [[nodiscard]] ModelDescription with_widths(Index in, Index out) const;
+
   /// Returns the first layer with a residual connection if `residual` is a number, otherwise 0.
   [[nodiscard]] Index first_residual() const;
 

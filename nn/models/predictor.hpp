@@ -26,6 +26,13 @@ namespace sar { inline namespace SAR_PRECISION {
 /// network of another Predictor. One rank does not communicate.
 ///
 /// The network may make different calls in each prediction, as long as they are the same on all ranks.
+///
+/// @code
+/// GraphModel model({.type = "sage", .in_feats = 64, .hidden = 16, .out_feats = 4, .layers = 2}, comm, gen);
+/// Predictor predict(model, graph);
+/// Tensor out({graph.num_nodes(), 4});
+/// for (int step = 0; step < 3; ++step) predict(data.features, {}, out);
+/// @endcode
 class Predictor {
  public:
   /// x [local sources, ...], rows of edges or {} -> [local destinations, ...].

@@ -29,6 +29,12 @@ struct SIGNOptions {
 /// between them. Parameters: inception_ffs.I.layers.J.weight, .bias, inception_ffs.I.prelu.weight [1], the
 /// same for project, and prelu.weight. Weights are Xavier-uniform with the gain of ReLU, biases zero. Local:
 /// a result row depends on one input row only, so that training exchanges no halo rows.
+///
+/// @code
+/// const Tensor hops = sign_features(graph, data.features, 2);  // once: [x, S x, S S x]
+/// SIGN net(64, 32, 4, gen, {.hops = 2, .layers = 2});
+/// const Variable y = net(hops, graph.src_ids());
+/// @endcode
 class SIGN : public Module {
  public:
   /// Throws InputError unless the widths and `layers` are positive, hops >= 0 and 0 <= dropout < 1.

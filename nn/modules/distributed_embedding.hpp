@@ -30,6 +30,16 @@ struct SparseRows {
 /// Learnable rows [N, width], N = book.num_nodes(), equivalent to DGL's DistEmbedding. The rows are not a
 /// parameter of a Module: their gradient contains the rows of a batch only, and a sparse optimizer
 /// (sparse_optimizer.hpp) updates these rows at their owners.
+///
+/// @code
+/// DistributedEmbedding embedding("node", comm, data.book, data.original_ids, /*width=*/16, gen);
+/// SparseAdam optimizer({embedding}, {.lr = 0.01});
+/// Tape tape;
+/// const std::vector<Index> ids{0, 299};  // of any rank
+/// tape.backward(sum(embedding(ids)));
+/// optimizer.step();                      // updates these rows at their owners
+/// optimizer.zero_grad();
+/// @endcode
 class DistributedEmbedding : NonCopyable {
  public:
   /// Collective. Creates rows that are uniform in [-bound, bound]. original_ids[i] is the original id of

@@ -12,8 +12,10 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// A source of random streams for the parameters and dropouts of a model, in the order of their construction:
 ///
-///     sar::Generator gen(seed);
-///     Net net(..., gen);
+/// @code
+/// Generator gen(/*seed=*/1);
+/// const Linear first(64, 16, gen), second(16, 4, gen);
+/// @endcode
 ///
 /// A stream is a key (RandomKey). A draw depends only on the key and on the position in the parameter, or the
 /// node's id. Models that are constructed in the same order from the same seed therefore have the same

@@ -11,6 +11,11 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 /// for x [n, in_features]. Parameters: weight W [out_features, in_features] and bias b [out_features], both
 /// initialized uniformly in +-1/sqrt(in_features).
+///
+/// @code
+/// const Linear linear(64, 4, gen);
+/// const Variable y = linear(features);  // [local nodes, 64] -> [local nodes, 4]
+/// @endcode
 class Linear : public Module {
  public:
   /// Throws InputError unless both widths are positive.

@@ -27,6 +27,11 @@ struct MLPOptions {
 ///
 /// Parameters are named by position, as in a torch.nn.Sequential with an activation between two layers: "0",
 /// "2", ... "2 k" as in Linear, and "2 k + 1" as in LayerNorm.
+///
+/// @code
+/// const MLP mlp(64, 32, 4, gen, {.hidden_layers = 2, .layer_norm = true});
+/// const Variable y = mlp(features);
+/// @endcode
 class MLP : public Module {
  public:
   /// Throws InputError unless the widths are positive and there are a hidden layer and an activation.

@@ -1,13 +1,17 @@
 /// Module: a layer or model with named parameters, equivalent to torch.nn.Module.
 ///
-///     struct Net : sar::Module {
-///       sar::Linear hidden, out;
-///       Net(Generator& gen) : hidden(8, 16, gen), out(16, 3, gen) {
-///         register_module("hidden", hidden);
-///         register_module("out", out);
-///       }
-///       Variable operator()(const Variable& x) { return out(relu(hidden(x))); }
-///     };
+/// @code
+/// struct Net : Module {
+///   Linear hidden, out;
+///   explicit Net(Generator& gen) : hidden(64, 16, gen), out(16, 4, gen) {
+///     register_module("hidden", hidden);
+///     register_module("out", out);
+///   }
+///   Variable operator()(const Variable& x) { return out(relu(hidden(x))); }
+/// };
+/// Net net(gen);
+/// const Variable y = net(features);
+/// @endcode
 ///
 /// The forward pass of a module is an ordinary method of its class with any arguments. This base class only
 /// manages the tree of names, which is that of torch's state_dict: the module's own entries first, then those

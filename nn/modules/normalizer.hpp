@@ -10,9 +10,13 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// Normalizes columns of different units before a network and restores the units after it:
 ///
-///     Normalizer of_state(4, comm);
-///     of_state.update(state);                               // once, or in every step with new rows
-///     y = of_state.inverse(net(graph, of_state(state)));
+/// @code
+/// Normalizer of_state(4, comm);
+/// const Tensor state = Tensor::full({graph.num_nodes(), 4}, 1e5);
+/// of_state.update(state);                               // once, or in every step with new rows
+/// GraphConv net(4, 4, gen);
+/// const Variable y = of_state.inverse(net(graph, of_state(state)));
+/// @endcode
 ///
 ///     normalized_ij = (x_ij - mean_j) / std_j        inverse_ij = x_ij std_j + mean_j
 ///

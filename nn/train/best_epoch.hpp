@@ -22,6 +22,14 @@ struct BestEpochOptions {
 };
 
 /// All functions are local: the value must be the same on all ranks, as those of metrics are.
+///
+/// @code
+/// Linear net(64, 4, gen);
+/// BestEpoch best(net);
+/// best.update(/*epoch=*/1, /*value=*/0.7);
+/// best.update(2, 0.6);
+/// best.restore_weights();                  // those of epoch 1
+/// @endcode
 class BestEpoch {
  public:
   /// The model must outlive this. Modules that are registered later are not part of the weights.

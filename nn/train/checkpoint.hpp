@@ -43,6 +43,13 @@ struct CheckpointInfo {
   std::map<std::string, std::string> extra;  ///< the program's own: best metrics, options
 };
 
+/// @code
+/// Linear net(64, 4, gen);
+/// Adam optimizer(net.named_parameters());
+/// const Checkpointer checkpoints(comm, "run1");
+/// checkpoints.save(/*epoch=*/1, net, optimizer);
+/// const int done = checkpoints.load(checkpoints.latest(), net, optimizer).epoch;  // in the next run
+/// @endcode
 class Checkpointer {
  public:
   /// Makes the directory if need be, and removes the unfinished files of a run that was killed. Throws

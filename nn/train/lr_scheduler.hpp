@@ -22,6 +22,12 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+/// @code
+/// const Linear net(64, 4, gen);
+/// SGD optimizer(net.named_parameters(), {.lr = 0.1});
+/// CosineAnnealingLR schedule(optimizer, {.T_max = 200, .warm_up = LinearLROptions{.total_iters = 5}});
+/// schedule.step();  // after each epoch
+/// @endcode
 class LRScheduler : NonCopyable {
  public:
   virtual ~LRScheduler() = default;

@@ -21,6 +21,15 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+/// @code
+/// Linear net(64, 4, gen);
+/// Adam optimizer(net.named_parameters(), {.lr = 0.01});
+/// Tape tape;
+/// tape.backward(cross_entropy(net(features), data.labels, data.train_mask, comm));
+/// gather_grads(comm, net);
+/// optimizer.step();
+/// optimizer.zero_grad();
+/// @endcode
 class Optimizer : NonCopyable {
  public:
   virtual ~Optimizer() = default;

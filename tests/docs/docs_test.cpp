@@ -875,3 +875,25 @@ TEST_CASE("hops that are computed once") {
 #include "correct_and_smooth.inc"
   CHECK(accuracy(better, data.labels, data.test_mask, comm) > 0.4);
 }
+
+/// The names in the examples of headers (cut_examples.awk).
+struct ExampleNames {
+  int argc = 0;
+  char** argv = nullptr;
+  const Communicator comm = Communicator::world();
+  const NewWorkingDirectory directory{comm};
+  const NodeData data = make_sbm(comm, {.nodes = 300, .degree = 6, .classes = 4, .features = width});
+  GraphShardManager graph = construct_full_graph(comm, *std::make_unique<NodeData>(data));
+  const Tensor features = data.features;
+  const std::vector<std::int64_t> ids{comm.rank()};
+  const HostHeteroGraph hetero{comm,
+                               {{"fluid", ids}, {"solid", ids}},
+                               {{EdgeType{"fluid", "flows", "fluid"}, {.src = ids, .dst = ids}},
+                                {EdgeType{"solid", "heats", "fluid"}, {.src = ids, .dst = ids}}}};
+  Generator gen{0};
+};
+// An example may make a `comm` of its own, and need not read its results.
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#include "examples/headers.inc"

@@ -4,11 +4,11 @@
 #include "support/thrown.hpp"
 
 #include "graph/data/dataset_files.hpp"
-#include "tools/train/node_classifier.hpp"
 
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/safetensors.hpp>
+#include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/models/weight_file.hpp>
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ namespace {
 struct PeerModel {
   GoldenGraph part;
   GraphRelations relations;
-  NodeClassifier model;
+  LayerStack model;
 
   PeerModel(const Communicator& comm, const Case& golden, Generator gen = Generator(1))
       : part(golden_graph(comm, golden, {})), model(description_of(golden), comm, gen) {

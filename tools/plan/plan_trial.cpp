@@ -287,7 +287,7 @@ Rates parse_rates(const std::string& text, const std::string& file) {
 
 std::string describe_model(const TrainOptions& o, Index features, Index classes) {
   const ModelDescription& m = o.model;
-  return concat(describe_layers(with_widths(m, features, classes)), ", dropout ", m.dropout,
+  return concat(describe_layers(m.with_widths(features, classes)), ", dropout ", m.dropout,
                 m.attention_dropout > 0 ? concat(", attention dropout ", m.attention_dropout) : "", ", ",
                 to_string(o.matmul_precision), o.graph_options.aggregate_in_double ? ", sums in double" : "",
                 ", ", 8 * sizeof(real), " bits");

@@ -94,7 +94,7 @@ EdgeSteps::EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeI
                      const ModelDescription& network, bool cached, const EdgeTask& task, Generator& gen)
     : Steps(graph, data, input, relations, o),
       task_(task),
-      model_(o, with_widths(network, input.width(), network.hidden), cached, task.num_types, task.num_classes,
+      model_(o, network.with_widths(input.width(), network.hidden), cached, task.num_types, task.num_classes,
              graph.comm(), gen) {
   if (input.has_parameters()) model_.network().add_input(input);
   describe_task();

@@ -19,7 +19,7 @@ class EdgeModel : public Module {
   EdgeModel(const TrainOptions& o, const ModelDescription& network, bool cached, Index num_types,
             Index num_classes, const Communicator& comm, Generator& gen);
 
-  [[nodiscard]] NodeClassifier& network() { return network_; }
+  [[nodiscard]] LayerStack& network() { return network_; }
   /// The predictor with relations; null for other predictors.
   [[nodiscard]] const RelationPredictor* relations() const noexcept { return relations_.get(); }
   /// Maps the rows of both ends [n, hidden] to scores [n, 1 or classes]; `types` of the pairs: empty means
@@ -27,7 +27,7 @@ class EdgeModel : public Module {
   [[nodiscard]] Variable operator()(const Variable& src, const Variable& dst, Array<Index> types) const;
 
  private:
-  NodeClassifier network_;
+  LayerStack network_;
   DotPredictor dot_;
   std::optional<MLPPredictor> mlp_;
   std::unique_ptr<RelationPredictor> relations_;
@@ -47,7 +47,7 @@ class EdgeSteps : public Steps {
   void predict() override;
 
  protected:
-  [[nodiscard]] NodeClassifier& network() { return model_.network(); }
+  [[nodiscard]] LayerStack& network() { return model_.network(); }
   [[nodiscard]] Index num_batches() const override { return loader_ ? loader_->num_batches() : 0; }
   [[nodiscard]] Index num_seeds() const override { return loader_ ? loader_->num_edges() : 0; }
   void start_epoch(std::uint64_t epoch, Index first_batch) override;

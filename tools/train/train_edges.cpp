@@ -12,13 +12,6 @@
 namespace sar::tools {
 namespace {
 
-void append(EdgeList& to, const EdgeList& from, Index e) {
-  to.src.push_back(from.src[e]);
-  to.dst.push_back(from.dst[e]);
-  to.id.push_back(from.id[e]);
-  if (!from.weight.empty()) to.weight.push_back(from.weight[e]);
-}
-
 /// Parts of the edges, drawn for each pair of nodes. Collective.
 Array<EdgePart> draw_parts(const Communicator& comm, const TrainOptions& o, NodeData& data,
                            const EdgeList& edges) {
@@ -92,7 +85,7 @@ void take_out(const Communicator& comm, const EdgeTask& task, NodeData& data, Ed
     if (held_of_task[e] != 0 && edges.parts[e] == EdgePart::train) edges.parts[e] = EdgePart::none;
   EdgeList kept;
   for (Index e = 0; e < data.edges.size(); ++e)
-    if (held[e] == 0) append(kept, data.edges, e);
+    if (held[e] == 0) kept.append(data.edges, e);
   data.edges = std::move(kept);
   data.num_edges = comm.all_reduce(data.edges.size());
 }

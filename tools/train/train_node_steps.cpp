@@ -9,7 +9,7 @@ NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeI
                      std::span<const GraphRelations> relations, const TrainOptions& o,
                      const ModelDescription& model, bool cached, Generator& gen)
     : Steps(graph, data, input, relations, o),
-      model_(with_widths(model, input.width(), data.num_outputs()), graph.comm(), gen, cached),
+      model_(model.with_widths(input.width(), data.num_outputs()), graph.comm(), gen, cached),
       class_weights_(o.task.class_weights) {
   if (input.has_parameters()) model_.add_input(input);
   if (o.task.balanced_classes)

@@ -48,7 +48,7 @@ class NodeSteps : public Steps {
                                  const Tensor& targets, std::span<const std::uint8_t> mask) const;
   [[nodiscard]] Tensor scores_of_samples();
 
-  NodeClassifier model_;
+  LayerStack model_;
   std::vector<double> class_weights_;  // empty: all 1
   std::span<const PredictedNodes> types_;
   std::optional<Part> part_;          // the batch, or with --mfg what the training nodes depend on

@@ -131,7 +131,7 @@ void predict_embeddings(const Communicator& comm, const TrainOptions& o, const T
 
 }  // namespace
 
-void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
+void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& model,
                    const GraphShardManager& graph, const NodeData& data, NodeInput& input,
                    std::span<const GraphRelations> relations, std::span<const PredictedNodes> types) {
   if (o.predict.empty()) return;

@@ -1,7 +1,6 @@
 /// Writes the files of `train --predict`.
 #pragma once
 
-#include "node_classifier.hpp"
 #include "train_input.hpp"
 #include "train_options.hpp"
 
@@ -32,7 +31,7 @@ void prepare_predictions(const Communicator& comm, const TrainOptions& o);
 /// row v belongs to node v of the partition, and the files are named logits.partition_order.npy and so on.
 /// With `types`, logits and labels are for the category, row = id within the type, and
 /// embeddings.<type>.npy has the nodes of each type.
-void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
+void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& model,
                    const GraphShardManager& graph, const NodeData& data, NodeInput& input,
                    std::span<const GraphRelations> relations, std::span<const PredictedNodes> types = {});
 

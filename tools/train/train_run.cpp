@@ -70,10 +70,13 @@ void begin_weights(const TrainingGraph& loaded, WeightFile& weights, Module& mod
     weights.recognise(comm, o.init_weights, o.weight_names);
 }
 
-/// Returns the description of the network, if it is the whole model.
-std::map<std::string, std::string> metadata_of_weights(const Module& model) {
-  const auto* network = dynamic_cast<const NodeClassifier*>(&model);
-  return network != nullptr ? network->metadata() : std::map<std::string, std::string>();
+/// Returns the description of the network for the metadata of a weight file, from which load_model() makes it
+/// again; nothing if the model is not this network alone, or if descriptions do not cover it.
+std::map<std::string, std::string> metadata_of_weights(const Module& model, const NodeInput& input) {
+  const auto* network = dynamic_cast<const LayerStack*>(&model);
+  if (network == nullptr || input.has_parameters() || model_type(network->description().type).has_relations)
+    return {};
+  return {{model_key, network->description().to_json()}};
 }
 
 /// Trains one epoch and evaluates it. Collective.
@@ -121,7 +124,7 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   const bool resumed = !checkpoints.resumed_from().empty();
   WeightFile weights(model);
-  const std::map<std::string, std::string> metadata = metadata_of_weights(model);
+  const std::map<std::string, std::string> metadata = metadata_of_weights(model, *loaded.input);
   begin_weights(loaded, weights, model, o, given, resumed);
   Log log(comm, o, start.epoch, resumed);
   if (o.run.number == 0) log.start(loaded, o, steps->description());

@@ -1,7 +1,6 @@
 /// The steps of an epoch: one step on the whole graph, or one step per mini-batch.
 #pragma once
 
-#include "node_classifier.hpp"
 #include "train_input.hpp"
 #include "train_log.hpp"
 #include "train_options.hpp"

@@ -6,6 +6,7 @@
 #include <sar/comm/halo/halo_push.hpp>
 #include <sar/core/error.hpp>
 
+#include "support/rows.hpp"
 #include "support/thrown.hpp"
 
 #include <mpi.h>
@@ -26,6 +27,7 @@
 #include <vector>
 
 using namespace sar;
+using test::same_bits;
 
 namespace {
 
@@ -100,10 +102,6 @@ Tensor owned_rows(const Pattern& pattern, int rank, const Shape& shape) {
 real gradient_value(int reader, int owner, Index i, Index column) {
   const double angle = 0.3 + static_cast<double>(reader * 7919 + owner * 131 + i * 257 + column);
   return static_cast<real>(std::cos(angle) / std::pow(10.0, static_cast<double>((reader + i) % 7) - 3));
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && (a.size() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0);
 }
 
 /// Lets ranks drift apart, the same way for a seed.
@@ -319,6 +317,31 @@ TEST_CASE("rows travel in the format of the plan") {
   Array<Index> ids(owned.num_rows());
   const auto int8 = make_int8_format(9, {.owned_ids = {ids.data(), ids.size()}});
   CHECK(same_bits(there_and_back(wire_format<real>()).first, there_and_back(int8).first));
+}
+
+TEST_CASE("rows in double precision are added in double precision") {
+  const Communicator comm = Communicator::world();
+  const Pattern pattern(comm.size(), 3, 50);
+  const std::vector<HaloRound> rounds = pattern.rounds(comm);
+  const Shape shape{pattern.num_rows[comm.rank()], 9};
+  const double more_than_one = 1 + 0x1p-40;
+  GradientRows sum = GradientRows::of_doubles(shape);
+  std::ranges::fill(sum.doubles(), 1.0);
+  Tensor readers = Tensor::zeros(shape);
+  const HaloPlan plan = plan_halo(share(rounds), 7, 1, wire_format<double>());
+  HaloPush push(comm, shape, plan), count(comm, shape, plan_halo(share(rounds), 7));
+  for (const HaloStage& stage : plan.halo) {
+    GradientRows rows = sum.other(stage.size());
+    std::ranges::fill(rows.doubles(), more_than_one);
+    push.send(std::move(rows), sum);
+    count.send(Tensor::full(shape.with_rows(stage.size()), 1), readers);
+  }
+  push.finish(sum);
+  count.finish(readers);
+  bool equal = true;
+  for (Index i = 0; i < readers.size(); ++i)
+    equal &= sum.doubles()[i] == 1 + static_cast<double>(readers.data()[i]) * more_than_one;
+  CHECK(equal);
 }
 
 // Rank 0 owns rows that all others read. The last rank takes none of its rows until rank 1 has all of its

@@ -1,6 +1,7 @@
 /// Rows and gradients that are rounded while they travel, against exact ones on the same graph and against
 /// the rounding of single rows.
 #include "graph/test_graphs.hpp"
+#include "support/rows.hpp"
 #include "support/thrown.hpp"
 
 #include <doctest/doctest.h>
@@ -34,10 +35,6 @@ std::vector<HaloFormat> rounding_formats() {
 /// Largest error of a rounded number, relative to the largest number of its row.
 double error_bound(HaloFormat format) {
   return format == HaloFormat::bf16 ? 0x1p-8 : 1.001 / 127;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && std::equal(a.data(), a.data() + a.size(), b.data());
 }
 
 double largest(const std::vector<double>& whole, Index row, Index width) {

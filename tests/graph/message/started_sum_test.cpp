@@ -14,7 +14,6 @@
 
 #include <unistd.h>
 
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -28,10 +27,6 @@ using namespace sar::test;
 namespace {
 
 constexpr Index width = 5;
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && (a.size() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0);
-}
 
 Tensor values(Index rows, Index columns, int seed) {
   Tensor x({rows, columns});

@@ -1,5 +1,5 @@
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/topology/graph_topology.hpp>
+#include <sar/graph/topology/make_topology.hpp>
 
 #include <doctest/doctest.h>
 
@@ -25,7 +25,8 @@ TEST_CASE("halo rows are numbered in memory for the rows read, whatever their ow
   }
   const std::size_t before = live_bytes();
   reset_peak_bytes();
-  const GraphTopology graph(comm, book, book, std::move(edges), true, nullptr, nullptr);
+  const auto made = make_topology(comm, book, book, std::move(edges), true, nullptr, nullptr);
+  const GraphTopology& graph = *made;
   if (comm.rank() == 0) {
     for (const HaloRound& round : graph.rounds())
       CHECK(std::vector<Index>(round.send_rows.begin(), round.send_rows.end()) ==
