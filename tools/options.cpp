@@ -248,7 +248,7 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
                                            {"names", formats::NodeIds::names}};
   return {
       add_pairs(app, "--node-data", o.node_data, "NAME=FILE.npy",
-                "graph file: data with a row for each node (features, labels, train_mask)"),
+                "graph file: rows of nodes (features, labels, train_mask), lists of nodes (train_nodes)"),
       add_path(app, "--node-table", o.node_table, "FILE",
                "graph file: table (.csv, .tsv) with a row for each node and a column of node ids"),
       app.add_option_function<std::vector<std::string>>(

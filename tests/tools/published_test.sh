@@ -41,7 +41,9 @@ expect 2 "--split excludes --splits" "$programs/train" "${net[@]}" --dataset "$d
 drawn=(--split-nodes 5/class,10,10 --split-seed 7)
 curve 1 --dataset "$data/platonov.npz" "${drawn[@]}" >drawn
 grep -q 'split drawn with seed 7: 15 training, 10 validation and 10 test nodes' out || fail "the drawn split is not named"
-curve "$ranks" --dataset "$data/shchur.npz" "${drawn[@]}" >found && same drawn
+curve "$ranks" --dataset "$data/shchur.npz" "${drawn[@]}" --predict predictions >found && same drawn
+counts=$(tail -c 320 predictions/split.npy | od -An -v -w8 -t d8 | sort -n | uniq -c | awk '{ printf "%s:%s ", $2, $1 }')
+[ "$counts" = "-1:5 0:15 1:10 2:10 " ] || fail "the drawn split of the predictions is $counts"
 grep -q 'ignored: class_names, attr_text' out || fail "ignored arrays are not named"
 curve 1 --dataset "$data/edges.csv" "${table[@]},features=x0,x1,x2,x3,x4,x5" "${drawn[@]}" >found && same drawn
 curve 2 --dataset "$data/edges.csv" "${table[@]}" --node-features "$data/lists.json" "${drawn[@]}" --partition random >found && same drawn

@@ -1,5 +1,7 @@
 #include "edge_list_source.hpp"
 
+#include "node_lists.hpp"
+
 #include <sar/core/error.hpp>
 
 #include <algorithm>
@@ -63,7 +65,7 @@ void EdgeListSource::add_node_data(const SourceOptions& options) {
     hint = "; the ids start at 1, and --node-ids from-1 counts from 1";
   else if (!typed && keys_ == nullptr)
     hint = "; if ids have gaps, --node-keys FILE says which row belongs to which id";
-  for (const auto& [key, file] : options.node_data) {
+  for (const auto& [key, file] : lists_last(options.node_data)) {
     const std::size_t slash = typed ? key.find('/') : 0;
     require<InputError>(slash != std::string::npos, "--node-data: '", key, "', expected TYPE/NAME=FILE.npy");
     if (typed)

@@ -1,6 +1,7 @@
 #include "file_source.hpp"
 
 #include "edge_counts.hpp"
+#include "node_lists.hpp"
 
 #include <sar/core/error.hpp>
 
@@ -57,15 +58,31 @@ void FileSource::add_node_file(std::size_t t, const std::string& field, const st
                                const std::string& hint) {
   NodeTypeData& type = types_.node_types[t];
   auto file = std::make_unique<const NpyFile>(path);
+  if (const std::string mask = mask_of_list(field); !mask.empty()) {
+    file->expect_dims(1);
+    Array<std::int64_t> nodes(file->size());
+    file->read(0, file->size(), std::span<std::int64_t>(nodes));
+    return add_node_list(t, mask, std::move(nodes), path);
+  }
   const Index rows = file->shape().empty() ? 0 : file->num_rows();
   require<InputError>(!nodes_[t].data.contains(field), path, ": node data ", field,
                       " are given twice, expected once");
   require<InputError>(more && nodes_[t].fields.empty() ? rows >= type.num_nodes() : rows == type.num_nodes(),
                       path, ": the array has ", rows, " rows, expected ", type.num_nodes(),
-                      ", one for each node of ", types_.is_homogeneous() ? path_ : "type " + type.name, hint);
+                      ", one for each node of ", types_.is_homogeneous() ? path_ : "type " + type.name,
+                      field.ends_with("_mask") ? "; a list of nodes is --node-data train_nodes=FILE" : hint);
   type.book = slices_of(rows);
   DataField known = field_of(field, *file);
   nodes_[t].add(std::move(known), std::make_unique<NpyFieldData>(std::move(file)), path);
+}
+
+void FileSource::add_node_list(std::size_t type, const std::string& mask, Array<std::int64_t> nodes,
+                               const std::string& place) {
+  const bool is_new = !nodes_[type].data.contains(mask);
+  require<InputError>(is_new, place, ": ", mask, " is in ", is_new ? "" : nodes_[type].places.at(mask),
+                      ", too, expected it once");
+  auto data = std::make_unique<ListedNodes>(std::move(nodes), types_.node_types[type].num_nodes(), place);
+  nodes_[type].add({mask, NpyType::uint8, {}}, std::move(data), place);
 }
 
 void FileSource::add_node_fields(Index num_nodes, FieldTable fields, const std::string& note) {

@@ -50,10 +50,14 @@ class FileSource : public GraphSource {
   /// Local.
   void add_nodes(const std::string& name = default_node_type, Index num_nodes = 0);
   void add_edges(EdgeTypeData type = {});
-  /// Local. Data of the nodes of a type in a .npy file. If there may be `more` nodes than are known, they
-  /// are as many as the first file has rows. `hint` ends the message about a wrong number of rows.
+  /// Local. Data of the nodes of a type in a .npy file, or with a name as train_nodes a list of nodes. If
+  /// there may be `more` nodes than are known, they are as many as the first file has rows. `hint` ends the
+  /// message about a wrong number of rows.
   void add_node_file(std::size_t type, const std::string& field, const std::string& path, bool more = false,
                      const std::string& hint = "");
+  /// Local. The mask of a list of nodes. Throws InputError if there is this mask already, and as ListedNodes.
+  void add_node_list(std::size_t type, const std::string& mask, Array<std::int64_t> nodes,
+                     const std::string& place);
   /// Local. Throws InputError, beginning with `place`, if a homogeneous graph has no nodes, or implausibly
   /// many for its edges.
   void require_plausible_size(const std::string& place) const;

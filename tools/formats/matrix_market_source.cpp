@@ -1,6 +1,7 @@
 #include "matrix_market_source.hpp"
 
 #include "matrix_market.hpp"
+#include "node_lists.hpp"
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
@@ -57,7 +58,7 @@ MatrixMarketSource::MatrixMarketSource(const Communicator& comm_of_source, const
   comm().agree([&] {
     require_entries(entries == header.entries, entries, "");
     require_plausible_size(path_);
-    for (const auto& [field, file] : options.node_data) add_node_file(0, field, file);
+    for (const auto& [field, file] : lists_last(options.node_data)) add_node_file(0, field, file);
   });
   if (header.has_values) {
     const PartitionBook slices = slices_of(num_edges());

@@ -121,6 +121,17 @@ void predict_labels(const Communicator& comm, const TrainOptions& o, const Tenso
     write_npy_rows(comm, o.predict + "/labels" + end, classes_of(scores), ids);
 }
 
+/// Writes the split of the nodes: 0 training, 1 validation, 2 test, -1 none. Collective.
+void write_split(const Communicator& comm, const std::string& path, const NodeData& data,
+                 std::span<const Index> ids) {
+  Array<std::int64_t> split(ids.size(), -1);
+  const Array<std::uint8_t>* const masks[] = {&data.train_mask, &data.val_mask, &data.test_mask};
+  for (std::int64_t part = 0; part < 3; ++part)
+    for (std::size_t i = 0; i < split.size(); ++i)
+      if ((*masks[part])[i] != 0) split[i] = part;
+  write_npy_rows(comm, path, split, ids);
+}
+
 /// Writes embeddings.<type>.npy of each type.
 void predict_embeddings(const Communicator& comm, const TrainOptions& o, const Tensor& h,
                         std::span<const PredictedNodes> types) {
@@ -150,6 +161,7 @@ void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& 
   const Array<Index>& ids = of_type ? category->ids : graph.dst_ids();
   if (of_type) scores = scores.slice_rows(category->first_row, category->end_row);
   predict_labels(comm, o, scores, ids, data.label_type, ending(data.ids_are_original));
+  if (o.draw_split) write_split(comm, o.predict + "/split" + ending(data.ids_are_original), data, ids);
   std::error_code ignored;
   for (const char* name : {"/logits", "/values"})
     if (std::filesystem::exists(o.predict + name + ending(!data.ids_are_original), ignored))

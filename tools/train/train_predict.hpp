@@ -25,11 +25,12 @@ struct PredictedNodes {
 void prepare_predictions(const Communicator& comm, const TrainOptions& o);
 
 /// Collective. Writes logits.npy float32 [nodes, classes], labels.npy int64 [nodes] (the class with the
-/// largest logit), and embeddings.npy float32 [nodes, width of the layer]; row v belongs to original node
-/// v. With several labels a node, labels.npy is float32 [nodes, T] of 0 and 1 (a positive logit); of values
-/// there is values.npy float32 [nodes], or [nodes, T], instead of both. If the dataset has no original ids,
-/// row v belongs to node v of the partition, and the files are named logits.partition_order.npy and so on.
-/// With `types`, logits and labels are for the category, row = id within the type, and
+/// largest logit), and embeddings.npy float32 [nodes, width of the layer]; row v belongs to original node v.
+/// With several labels a node, labels.npy is float32 [nodes, T] of 0 and 1 (a positive logit); of values
+/// there is values.npy float32 [nodes], or [nodes, T], instead of both. A split that was drawn is written,
+/// too: split.npy int64 [nodes], 0 training, 1 validation, 2 test, -1 none. If the dataset has no original
+/// ids, row v belongs to node v of the partition, and the files are named logits.partition_order.npy and so
+/// on. With `types`, logits and labels are for the category, row = id within the type, and
 /// embeddings.<type>.npy has the nodes of each type.
 void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& model,
                    const GraphShardManager& graph, const NodeData& data, NodeInput& input,

@@ -187,6 +187,53 @@ TEST_CASE("several splits, of which one is chosen at a time") {
   CHECK(data.splits.chosen == 2);
 }
 
+TEST_CASE("lists of the nodes of a split become masks") {
+  const Communicator comm = Communicator::world();
+  const auto is_in = [](int part, Index v) { return is_in_mask(part, 0, v); };
+  const auto list_of = [&](int part) {
+    Numbers list;
+    for (Index v = nodes - 1; v >= 0; --v)
+      if (is_in(part, v)) list.push_back(static_cast<double>(v));
+    return npy(NpyType::int64, {std::ssize(list)}, list);
+  };
+  const auto mask_of = [&](int part) {
+    return numbers_of(nodes, [&](Index v) { return is_in(part, v) ? 1.0 : 0.0; });
+  };
+  Arrays listed = platonov();
+  for (const char* mask : {"train_masks", "val_masks", "test_masks"}) listed.erase(mask);
+  listed["train_idx"] = list_of(0);
+  listed["idx_valid"] = list_of(1);
+  const SourceFile test_nodes(comm, "test.npy", list_of(2));
+  SourceOptions options;
+  options.node_data = {{"test_nodes", test_nodes.path()}};
+  for (const bool deflated : {false, true}) {
+    const WholeSource whole = read_npz(comm, listed, deflated, options);
+    CHECK(whole.node_data.at("train_mask") == mask_of(0));
+    CHECK(whole.node_data.at("val_mask") == mask_of(1));
+    CHECK(whole.node_data.at("test_mask") == mask_of(2));
+  }
+
+  const auto wrong = [&](const std::string& name, std::vector<Index> shape, const Numbers& numbers) {
+    return error_of(comm, with(listed, name, npy(NpyType::int64, std::move(shape), numbers)));
+  };
+  CHECK(wrong("train_idx", {2}, {0, 11}) ==
+        ": train_idx: element 1 is 11, expected the number of a node, 0 to 10");
+  CHECK(wrong("train_idx", {2}, {-1, 0}).find(": train_idx: element 0 is -1, expected") == 0);
+  CHECK(wrong("train_idx", {3}, {4, 1, 4}) ==
+        ": train_idx: node 4 is listed twice, expected each node once; zeros and ones for all nodes are a "
+        "mask, such as train_mask");
+  CHECK(wrong("train_idx", {1, 2}, {0, 1}) ==
+        ": train_idx: shape is (1, 2), expected a list of at most 11 nodes");
+  CHECK(wrong("train_ids", {1}, {0}) ==
+        ": there are several arrays that may be the train_nodes: train_idx, train_ids; expected one of them");
+  CHECK(error_of(comm, with(platonov(), "train_idx", list_of(0)))
+            .ends_with(": train_masks, too, expected it once"));
+  CHECK(error_of(comm, with(without(listed, "train_idx"), "train_mask", list_of(0)))
+            .ends_with("for the 11 nodes by node_features; a list of nodes has the name train_nodes"));
+  options.node_data = {{"test_mask", test_nodes.path()}};
+  CHECK(error_of(comm, listed, options).ends_with("; a list of nodes is --node-data train_nodes=FILE"));
+}
+
 TEST_CASE("matrices of edges and features in compressed rows, under several names") {
   const Communicator comm = Communicator::world();
   for (const bool deflated : {false, true})

@@ -13,8 +13,18 @@ namespace {
 struct RoleNames {
   const char* role;
   const char* key;  ///< of DatasetOptions::fields; empty: it has none
-  std::vector<const char*> names;
+  std::vector<std::string> names;
 };
+
+/// Names of a list of the nodes of a part of the split.
+std::vector<std::string> list_names(const std::string& part) {
+  std::vector<std::string> names;
+  for (const std::string& of : part == "val" ? std::vector<std::string>{"val", "valid"} : std::vector{part}) {
+    for (const char* ending : {"_nodes", "_idx", "_ids", "_index", "_indices"}) names.push_back(of + ending);
+    names.push_back("idx_" + of);
+  }
+  return names;
+}
 
 const std::vector<RoleNames>& role_names() {
   static const std::vector<RoleNames> roles{
@@ -31,6 +41,9 @@ const std::vector<RoleNames>& role_names() {
        "val_mask",
        {"val_mask", "val_masks", "valid_mask", "valid_masks", "validation_mask", "validation_masks"}},
       {"test_mask", "test_mask", {"test_mask", "test_masks"}},
+      {"train_nodes", "", list_names("train")},
+      {"val_nodes", "", list_names("val")},
+      {"test_nodes", "", list_names("test")},
       {"num_nodes", "", {"num_nodes"}}};
   return roles;
 }
@@ -89,7 +102,7 @@ ArrayRoles::ArrayRoles(const NpzFile& archive, const std::map<std::string, std::
       continue;
     }
     std::vector<std::string> found;
-    for (const char* name : role.names) {
+    for (const std::string& name : role.names) {
       const NamedArray arrays = find(name);
       if (arrays.array != nullptr) found.emplace_back(arrays.array->name);
       if (arrays.is_sparse()) found.emplace_back(concat(name, "_indices"));

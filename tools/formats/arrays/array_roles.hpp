@@ -32,6 +32,7 @@ struct NamedArray {
 ///     weight        edge_weight, weights
 ///     edge_features edge_attr, edge_features
 ///     train_mask, val_mask, test_mask   the same or with an s; valid_mask, validation_mask
+///     train_nodes, val_nodes, test_nodes   lists: train_idx, train_ids, train_index, idx_train, ...
 ///     num_nodes
 ///
 /// A matrix is four arrays NAME_data, NAME_indices, NAME_indptr, NAME_shape.

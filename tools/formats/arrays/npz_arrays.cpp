@@ -98,8 +98,8 @@ NpyHeader header_of(const Communicator& comm, const NpzFile& archive, const NpzM
   return NpzArray(comm, archive, member).header();
 }
 
-std::vector<Index> read_integers(const Communicator& comm, const NpzFile& archive, const NpzMember& member) {
-  constexpr Index most = 1 << 20;
+std::vector<Index> read_integers(const Communicator& comm, const NpzFile& archive, const NpzMember& member,
+                                 Index most) {
   NpzArray array(comm, archive, member);
   const std::vector<Index>& shape = array.header().shape;
   const std::string place = archive.place_of(member);

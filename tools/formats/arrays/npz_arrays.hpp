@@ -27,8 +27,9 @@ void require_numbers(const NpzFile& archive, const NpzMember& member);
 
 /// Type and shape of an array of numbers. Collective; throws InputError, the same on every rank.
 NpyHeader header_of(const Communicator& comm, const NpzFile& archive, const NpzMember& member);
-/// All elements of an array of at most 2^20 whole numbers, on all ranks. Collective; throws as header_of.
-std::vector<Index> read_integers(const Communicator& comm, const NpzFile& archive, const NpzMember& member);
+/// All elements of an array of at most `most` whole numbers, on all ranks. Collective; throws as header_of.
+std::vector<Index> read_integers(const Communicator& comm, const NpzFile& archive, const NpzMember& member,
+                                 Index most = 1 << 20);
 
 /// The edges of an array [2, E], or [E, 2] if `by_edge`, in the order of their numbers; each rank gets its
 /// even share. Ends are only known to be whole

@@ -5,6 +5,7 @@
 
 #include "sparse_field.hpp"
 
+#include "formats/node_lists.hpp"
 #include "formats/packed/npz_rows.hpp"
 
 #include <sar/core/error.hpp>
@@ -23,6 +24,11 @@ const char* const mask_names[] = {"train_mask", "val_mask", "test_mask"};
 std::string field_name(const SourceOptions& options, const std::string& role) {
   const auto given = options.fields.find(role);
   return given == options.fields.end() ? role : given->second;
+}
+
+/// The name of the list that becomes a mask.
+std::string list_of_mask(std::string mask) {
+  return mask.ends_with("_mask") ? mask.replace(mask.size() - 4, 4, "nodes") : "train_nodes";
 }
 
 /// The number of nodes that edges name. Collective.
@@ -49,7 +55,7 @@ NpzSource::NpzSource(const Communicator& comm_of_source, const std::string& path
   require_ends(comm(), edges_place_, chunks_[0], num_nodes());
   comm().agree([&] {
     require<InputError>(num_nodes() > 0, path_, ": there are no nodes, expected at least one");
-    for (const auto& [field, file] : options.node_data) add_node_file(0, field, file);
+    for (const auto& [field, file] : lists_last(options.node_data)) add_node_file(0, field, file);
     list_fields();
     require_plausible_sizes(path_);
   });
@@ -77,6 +83,8 @@ void NpzSource::read_named(const NpzFile& archive, const SourceOptions& options)
   add_node_arrays(archive, field_name(options, "features"), roles.of("features"));
   add_node_arrays(archive, field_name(options, "labels"), roles.of("labels"));
   for (const char* mask : mask_names) add_mask(archive, field_name(options, mask), roles.of(mask));
+  for (const char* list : {"train_nodes", "val_nodes", "test_nodes"})
+    add_list(archive, list, field_name(options, mask_of_list(list)), roles.of(list));
   add_edge_arrays(archive, roles, options);
   if (const std::vector<std::string> others = roles.others(); !others.empty())
     notes_.front() += "; ignored: " + joined(others);
@@ -249,12 +257,29 @@ void NpzSource::add_mask(const NpzFile& archive, const std::string& field, const
   const bool by_split = shape.size() == 2 && shape.back() == num_nodes();
   require<InputError>(by_node || by_split, place, ": shape is ", shape_to_string(shape), ", expected (",
                       num_nodes(), ",), (", num_nodes(), ", splits) or (splits, ", num_nodes(), ") for the ",
-                      num_nodes(), " nodes by ", sized_by_);
+                      num_nodes(), " nodes by ", sized_by_,
+                      shape.size() == 1 ? "; a list of nodes has the name " + list_of_mask(field) : "");
   require<InputError>(!by_node || !by_split, place, ": shape is ", shape_to_string(shape),
                       ", which does not say whether a row is a node or a split, expected masks (",
                       num_nodes(), ",) of one split each");
   add_array_field(comm(), nodes_[0], field, archive, *member, num_nodes(), "node by " + sized_by_, by_split);
   note(field, member->name, shape);
+}
+
+/// A list of the nodes of a mask.
+void NpzSource::add_list(const NpzFile& archive, const std::string& role, const std::string& mask,
+                         const NamedArray& arrays) {
+  if (!arrays.is_there()) return;
+  const NpzMember* member = arrays.array;
+  require<InputError>(member != nullptr, arrays.sparse.name,
+                      ": a list of nodes is a sparse matrix, expected an array");
+  const std::string place = archive.place_of(*member);
+  const std::vector<Index> shape = header_of(comm(), archive, *member).shape;
+  require<InputError>(shape.size() == 1 && shape[0] <= num_nodes(), place, ": shape is ",
+                      shape_to_string(shape), ", expected a list of at most ", num_nodes(), " nodes");
+  const std::vector<Index> nodes = read_integers(comm(), archive, *member, num_nodes());
+  comm().agree([&] { add_node_list(0, mask, {nodes.begin(), nodes.end()}, place); });
+  note(role, member->name, shape);
 }
 
 /// Weights and other data of the edges.

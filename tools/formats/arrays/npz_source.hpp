@@ -32,6 +32,8 @@ class NpzSource : public FileSource {
   void read_scipy(const NpzFile& archive);
   void set_num_nodes(const NpzFile& archive, const ArrayRoles& roles);
   void add_mask(const NpzFile& archive, const std::string& field, const NamedArray& arrays);
+  void add_list(const NpzFile& archive, const std::string& role, const std::string& mask,
+                const NamedArray& arrays);
   void add_node_arrays(const NpzFile& archive, const std::string& field, const NamedArray& arrays);
   void add_edge_arrays(const NpzFile& archive, const ArrayRoles& roles, const SourceOptions& options);
   void add_weight(const CsrMatrix& matrix, const std::string& place);
