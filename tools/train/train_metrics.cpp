@@ -25,7 +25,7 @@ struct MetricRow {
 };
 
 constexpr bool yes = true, no = false;
-constexpr std::array<MetricRow, 12> rows{{
+constexpr std::array<MetricRow, 12> metric_rows{{
     {Metric::accuracy, "accuracy", "acc", yes, no, no, no},
     {Metric::roc_auc, "roc-auc", "auc", yes, yes, no, yes},
     {Metric::average_precision, "average-precision", "average_precision", yes, yes, no, yes},
@@ -41,12 +41,12 @@ constexpr std::array<MetricRow, 12> rows{{
 }};
 
 const MetricRow& row_of(Metric metric) {
-  return *std::ranges::find(rows, metric, &MetricRow::metric);
+  return *std::ranges::find(metric_rows, metric, &MetricRow::metric);
 }
 
 std::string names_where(const std::function<bool(const MetricRow&)>& is_listed) {
   std::vector<std::string> names;
-  for (const MetricRow& row : rows)
+  for (const MetricRow& row : metric_rows)
     if (is_listed(row)) names.emplace_back(row.name);
   return joined(names);
 }
@@ -66,8 +66,8 @@ std::vector<Metric> read_metrics(const std::string& text) {
     const auto is_named = [&](const MetricRow& row) {
       return is_name(given, row.name) || (row.metric == Metric::roc_auc && given == "auc");
     };
-    const auto* found = std::ranges::find_if(rows, is_named);
-    if (found == rows.end())
+    const auto* found = std::ranges::find_if(metric_rows, is_named);
+    if (found == metric_rows.end())
       throw CLI::ValidationError("--metric", "'" + given + "', expected one of " + all_metrics());
     if (std::ranges::count(metrics, found->metric) > 0)
       throw CLI::ValidationError("--metric", std::string(found->name) + " is given twice");
