@@ -2,17 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 
 namespace sar::tools {
 namespace {
 
+double as_double(Index x) {
+  return static_cast<double>(x);
+}
+
 /// What the predictions depend on besides the widths.
 struct Cost {
   Index weights;                        ///< matrices of a layer
   Index edge_bytes;                     ///< of the graph, for each in-edge
-  Index (*kept)(const ModelSize&);      ///< numbers for each node in the backward pass, at its peak
-  Index (*fetching)(const ModelSize&);  ///< the same while the last hidden layer fetches rows
+  double (*kept)(const ModelSize&);     ///< numbers for each node in the backward pass, at its peak
+  double (*fetching)(const ModelSize&);  ///< the same while the last hidden layer fetches rows
   LayerTraffic (*traffic)(const ModelSize&, int layer);
 };
 
@@ -31,41 +36,54 @@ Index kept_before(const ModelSize& m) {
   return m.pre_linear ? m.hidden : 0;
 }
 
-/// The features and, where the first layer aggregates them before it multiplies, their aggregate.
-Index sage_features(const ModelSize& m) {
-  return m.features + (m.aggregates_features() ? m.features : 0);
+/// The features of a node, in numbers. Sparse ones have a value and a column each, and an offset.
+double features_of(const ModelSize& m) {
+  if (m.stored == 0) return as_double(m.features);
+  return (m.stored * (sizeof(real) + sizeof(std::int32_t)) + sizeof(Index)) / sizeof(real);
 }
 
-Index sage_kept(const ModelSize& m) {
-  return sage_features(m) + kept_before(m) + kept_between(m) * m.hidden * m.hidden_layers() +
-         last_gradient(m) + 2 * m.classes;
+/// The features and, where the first layer aggregates them before it multiplies, their aggregate.
+double sage_features(const ModelSize& m) {
+  return features_of(m) + (m.aggregates_features() ? as_double(m.features) : 0);
+}
+
+/// The features and their dropped rows, which share the columns of sparse ones.
+double dropped_features(const ModelSize& m) {
+  return m.stored == 0 ? 2 * as_double(m.features) : features_of(m) + (m.drops_input ? m.stored : 0);
+}
+
+double sage_kept(const ModelSize& m) {
+  return sage_features(m) + as_double(kept_before(m) + kept_between(m) * m.hidden * m.hidden_layers() +
+                                      last_gradient(m) + 2 * m.classes);
 }
 
 /// The projection and the result of the last hidden layer, and what the layers before keep.
-Index linear_fetching(const ModelSize& m) {
+double linear_fetching(const ModelSize& m) {
   if (m.hidden_layers() < 2) return 0;
-  return sage_features(m) + kept_before(m) + (kept_between(m) * (m.hidden_layers() - 1) + 2) * m.hidden;
+  return sage_features(m) +
+         as_double(kept_before(m) + (kept_between(m) * (m.hidden_layers() - 1) + 2) * m.hidden);
 }
 
-Index gat_fetching(const ModelSize&) {
+double gat_fetching(const ModelSize&) {
   return 0;  // never more than its backward pass
 }
 
-Index gcn_kept(const ModelSize& m) {
-  return 2 * m.features + kept_before(m) + kept_between(m) * m.hidden * m.hidden_layers() +
-         std::max(last_gradient(m) + m.classes, 2 * m.classes);
+double gcn_kept(const ModelSize& m) {
+  return dropped_features(m) + as_double(kept_before(m) + kept_between(m) * m.hidden * m.hidden_layers() +
+                                         std::max(last_gradient(m) + m.classes, 2 * m.classes));
 }
 
-Index gat_kept(const ModelSize& m) {
-  return 2 * m.features + kept_before(m) +
-         ((m.batch_norm ? 2 : 4) * m.hidden + 3 * m.heads) * m.hidden_layers() +
-         std::max(last_gradient(m) + m.classes, (m.layers > 1 ? 3 : 4) * m.classes);
+double gat_kept(const ModelSize& m) {
+  return dropped_features(m) +
+         as_double(kept_before(m) + ((m.batch_norm ? 2 : 4) * m.hidden + 3 * m.heads) * m.hidden_layers() +
+                   std::max(last_gradient(m) + m.classes, (m.layers > 1 ? 3 : 4) * m.classes));
 }
 
 LayerTraffic linear_traffic(const ModelSize& m, int layer) {
   const Index in = m.width(layer), out = m.width(layer + 1);
   if (layer == 0 && m.aggregates_features()) return {in, 1, 0};
-  return {std::min(in, out), 1, 1};
+  const bool is_sparse = layer == 0 && !m.pre_linear && m.stored > 0;
+  return {is_sparse ? out : std::min(in, out), 1, 1};
 }
 
 /// Features whose aggregate the first layer keeps do not travel again.
@@ -123,10 +141,9 @@ double predicted_bytes(const ModelSize& m, const PartSize& part, int parts) {
   const double graph = static_cast<double>(of.edge_bytes) * static_cast<double>(part.in_edges) + 44 * nodes +
                        8 * listed_rows(nodes, static_cast<double>(part.cut_edges)) + 8 * halo;
   const StageRows stages = stage_rows(nodes, halo, row_bytes, 0, false);
-  const double backward = real_bytes * nodes * static_cast<double>(of.kept(m)) +
-                          std::min(2 * halo, stages.fetch + stages.push) * row_bytes;
-  const double forward = real_bytes * nodes * static_cast<double>(of.fetching(m)) +
-                         std::min(halo, 2 * stages.fetch) * row_bytes +
+  const double backward =
+      real_bytes * nodes * of.kept(m) + std::min(2 * halo, stages.fetch + stages.push) * row_bytes;
+  const double forward = real_bytes * nodes * of.fetching(m) + std::min(halo, 2 * stages.fetch) * row_bytes +
                          std::min(most_packed, halo * row_bytes);
   return std::max(forward, backward) + real_bytes * 4 * static_cast<double>(parameters) + 19 * nodes + graph;
 }
@@ -136,6 +153,10 @@ double predicted_bytes(const ModelSize& m, const PartitionReport& report) {
   for (const PartSize& part : report.parts)
     largest = std::max(largest, predicted_bytes(m, part, static_cast<int>(report.parts.size())));
   return largest;
+}
+
+Index halo_row_bytes(const ModelSize& m) {
+  return static_cast<Index>(sizeof(real)) * (m.stored > 0 ? m.width(1) : m.features);
 }
 
 double predicted_bytes_sent(const ModelSize& m, const PartitionReport& report) {

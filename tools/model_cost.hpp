@@ -14,6 +14,7 @@ struct ModelSize {
   Index layers = 3;
   Index hidden = 256, heads = 4;
   Index features = 0, classes = 0;  ///< columns of the input and of the output
+  double stored = 0;                ///< stored features of a node, if they are sparse rows; 0: they are dense
   bool batch_norm = false;
   bool drops_input = true;  ///< not sage
   bool pre_linear = false;  ///< a linear layer before the convolutions
@@ -26,7 +27,9 @@ struct ModelSize {
     return layer == 0 && !pre_linear ? features : layer == layers && !has_head ? classes : hidden;
   }
   /// Returns whether the first convolution aggregates the features before it multiplies them.
-  [[nodiscard]] bool aggregates_features() const { return !pre_linear && features <= width(1); }
+  [[nodiscard]] bool aggregates_features() const {
+    return !pre_linear && stored == 0 && features <= width(1);
+  }
 };
 
 /// How often rows of one width are sent in a training step, per halo node of a layer.
@@ -64,10 +67,10 @@ StageRows stage_rows(double nodes_of_largest, double halo_nodes, double row_byte
 
 /// Returns the bytes of tensors and graph on the worker of this part at the peak of a training step: the
 /// peak_bytes of `train`, within about 15 %. It is the sum of
-///   - rows of the part: the features and their cached aggregate; for each hidden layer, what is saved for
-///   the backward
-///     pass (the input of the ReLU and, without batch norm, its output; attention: also the projection, 3 numbers per
-///     head and, without batch norm, the output of the ELU); the gradients that are alive at the same time;
+///   - rows of the part: the features, dense or sparse, and their cached aggregate; for each hidden layer,
+///     what is saved for the backward pass (the input of the ReLU and, without batch norm, its output;
+///     attention: also the projection, 3 numbers per head and, without batch norm, the output of the ELU);
+///     the gradients that are alive at the same time;
 ///   - four numbers per parameter: its value, its gradient, two moments of Adam;
 ///   - labels, masks, ids and the graph's index arrays;
 ///   - gradients of halo rows: half a stage being received, half a stage being sent, an eighth being
@@ -78,6 +81,10 @@ double predicted_bytes(const ModelSize& model, const PartSize& part, int parts);
 
 /// Returns the maximum over the parts.
 double predicted_bytes(const ModelSize& model, const PartitionReport& report);
+
+/// Returns the bytes of a halo row of the first convolution: a row of the features, or of their product with
+/// the weights if they are sparse.
+Index halo_row_bytes(const ModelSize& model);
 
 /// Returns the bytes that all workers together send in a training step after the first, without evaluation:
 /// traffic() times the halo.

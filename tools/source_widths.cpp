@@ -26,18 +26,37 @@ Index count_classes(GraphSource& source, const std::string& labels) {
 
 }  // namespace
 
-Widths complete_widths(Widths widths, GraphSource& source, const std::map<std::string, std::string>& names) {
+Widths complete_widths(Widths widths, GraphSource& source, const DatasetOptions& options) {
   const auto is = [&](const DataField& field, const std::string& name, const char* other) {
-    const auto given = names.find(name);
-    return given != names.end() ? field.name == given->second : field.name == name || field.name == other;
+    const auto given = options.fields.find(name);
+    if (given != options.fields.end()) return field.name == given->second;
+    return field.name == name || field.name == other;
   };
   if (!source.types().is_homogeneous()) return widths;
   for (const DataField& field : source.types().node_types[0].unread) {
-    if (widths.features == 0 && is(field, "features", "feat")) widths.features = field.row_size();
+    if (widths.features == 0 && is(field, "features", "feat")) {
+      widths.features = field.row_size();
+      widths.stored = stored_features(
+          source.comm(), options.sparse_features, field, source.num_nodes(),
+          [&](std::span<const Index> nodes) { return source.read_node_data(0, field.name, nodes); });
+    }
     if (widths.classes == 0 && is(field, "labels", "label"))
       widths.classes = field.row_size() == 1 ? count_classes(source, field.name) : field.row_size();
   }
   return widths;
+}
+
+double stored_features(const Communicator& comm, SparseFeatures sparse, const DataField& field,
+                       Index num_nodes, FunctionRef<DataArray(std::span<const Index>)> read) {
+  if (!becomes_sparse(sparse, field, 1, 0)) return 0;
+  const PartitionBook shares = PartitionBook::even(num_nodes, comm.size());
+  Array<Index> sampled;
+  for (Index node = shares.begin(comm.rank()); node < shares.end(comm.rank()); ++node)
+    if (is_sampled(node, num_nodes)) sampled.push_back(node);
+  const DataArray mine = read(sampled);
+  const Index rows = comm.all_reduce(mine.num_rows), stored = comm.all_reduce(count_stored(mine));
+  if (!becomes_sparse(sparse, field, rows, stored)) return 0;
+  return static_cast<double>(stored) / static_cast<double>(rows);
 }
 
 }  // namespace sar::tools

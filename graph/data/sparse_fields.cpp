@@ -1,5 +1,6 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/graph/data/sparse_choice.hpp>
 #include <sar/graph/data/sparse_fields.hpp>
 
 #include <algorithm>
@@ -8,26 +9,20 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-constexpr Index least_columns = 64, one_in = 8, most_sampled = 4096;
 constexpr Index bytes_of_chunk = Index{1} << 24;
-
-/// Nodes whose ids are multiples of this are sampled.
-Index sample_distance(Index num_nodes) {
-  return std::max<Index>((num_nodes + most_sampled - 1) / most_sampled, 1);
-}
 
 }  // namespace
 
 bool is_sparse_field(const Communicator& comm, SparseFeatures sparse, const DataField& field, Index num_nodes,
                      std::span<const Index> ids, ReadRows read) {
-  if (sparse != SparseFeatures::automatic) return sparse == SparseFeatures::yes && field.row_size() > 1;
-  if (field.row_size() < least_columns) return false;
+  const bool at_best = becomes_sparse(sparse, field, 1, 0);
+  if (!at_best || sparse != SparseFeatures::automatic) return at_best;
   Array<Index> sampled;
   for (std::size_t i = 0; i < ids.size(); ++i)
-    if (ids[i] % sample_distance(num_nodes) == 0) sampled.push_back(static_cast<Index>(i));
+    if (is_sampled(ids[i], num_nodes)) sampled.push_back(static_cast<Index>(i));
   const DataArray rows = read(sampled);
   const Index stored = comm.all_reduce(count_stored(rows));
-  return one_in * stored <= comm.all_reduce(rows.num_rows) * field.row_size();
+  return becomes_sparse(sparse, field, comm.all_reduce(rows.num_rows), stored);
 }
 
 SparseArray read_sparse(const Communicator& comm, const DataField& field, Index count,

@@ -17,10 +17,9 @@ namespace sar { inline namespace SAR_PRECISION {
 /// often, so that it may be collective.
 using ReadRows = FunctionRef<DataArray(std::span<const Index> rows)>;
 
-/// Collective. Returns whether a field with one row for each node becomes sparse: `automatic` if a row has
-/// at least 64 columns and at most an eighth of the values are not 0, in the rows of at most 4,096 nodes at
-/// even distances of ids. So the answer is the same for every number of ranks. `ids`: the ids of this
-/// rank's nodes, from 0 to num_nodes - 1. The field is not sparse yet.
+/// Collective. Returns whether a field with one row for each node becomes sparse (becomes_sparse), by the
+/// rows of the nodes that is_sampled() chooses. `ids`: the ids of this rank's nodes, from 0 to num_nodes - 1.
+/// The field is not sparse yet.
 [[nodiscard]] bool is_sparse_field(const Communicator& comm, SparseFeatures sparse, const DataField& field,
                                    Index num_nodes, std::span<const Index> ids, ReadRows read);
 

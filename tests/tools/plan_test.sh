@@ -12,7 +12,7 @@ here=(--threads 1 --ranks "$ranks" --link 10gbit)
 "${run[@]}" "$programs/partition" data --parts "$ranks" --method random --out parts >out 2>err || fail "partition ends with $?"
 
 # Memory and bytes, as train measures them.
-for model in "sage --batch-norm" "sage --halo-format bf16" "gat" "gat --mode sequential" "gcn --max-halo-bytes 65536"; do
+for model in "sage --batch-norm" "sage --halo-format bf16" "gat" "gat --mode sequential" "gcn --max-halo-bytes 65536" "gcn --sparse-features yes --dropout 0.5"; do
   # shellcheck disable=SC2206
   options=(--dataset parts --hidden 64 --epochs 3 --eval-every 0 --model $model)
   "${run[@]}" "$programs/train" "${options[@]}" --threads 1 --log log.jsonl >out 2>err || fail "train ends with $?"

@@ -90,9 +90,10 @@ void partition(const Communicator& comm, PartitionOptions& o) {
               << ": the split lists pairs of nodes, which a partition directory does not store; train --task "
                  "link splits its edges by --split-edges"
               << std::endl;
-  const Widths widths = complete_widths({o.model.features, o.model.classes}, *source);
+  const Widths widths = complete_widths({o.model.features, o.model.classes}, *source, o.graph.data);
   o.model.features = widths.features;
   o.model.classes = widths.classes;
+  o.model.stored = widths.stored;
   const auto begin = Clock::now();
   const PartitionReport report = partition_graph(*source, o.out, o.graph, Progress(comm, heartbeat));
   const Measured measured = tools::measured(comm, seconds_since(begin));

@@ -30,7 +30,7 @@ void print_parts(const PartitionReport& report, const ModelSize& model) {
   constexpr std::size_t most_lines = 64;
   const std::size_t parts = report.parts.size();
   const bool typed = has_types(report);
-  const auto row_bytes = static_cast<Index>(sizeof(real)) * model.features;
+  const Index row_bytes = halo_row_bytes(model);
   std::printf("%6s %12s %14s %12s %12s %14s", "part", "nodes", "in-edges", "cut", "training", "halo nodes");
   if (!typed) std::printf(" %14s %12s", "halo bytes", "predicted MB");
   std::printf("\n");
@@ -116,11 +116,11 @@ void print_report(const PartitionReport& report, const ModelSize& model, const M
               integer(report.num_edges), 100 * report.cut_share(), to_string(report.method));
   if (!has_types(report))
     std::printf(
-        "predicted for a %lld-layer %s of width %lld, %lld features, %lld classes: at most %.1f MB per "
+        "predicted for a %lld-layer %s of width %lld, %lld %sfeatures, %lld classes: at most %.1f MB per "
         "worker, "
         "%.1f MB sent per epoch\n",
         integer(model.layers), model.kind.c_str(), integer(model.hidden), integer(model.features),
-        integer(model.classes), megabytes(predicted_bytes(model, report)),
+        model.stored > 0 ? "sparse " : "", integer(model.classes), megabytes(predicted_bytes(model, report)),
         megabytes(predicted_bytes_sent(model, report)));
   std::printf("%.1f s, %.2f million edges a second, at most %.0f MB resident per rank\n", measured.seconds,
               static_cast<double>(report.num_edges) / measured.seconds / 1e6,
@@ -137,7 +137,7 @@ void write_report(const std::string& file, const PartitionReport& report,
                               {"cut_edges", report.total().cut_edges},
                               {"cut_share", report.cut_share()},
                               {"halo_nodes", report.total().halo_nodes},
-                              {"halo_row_bytes", static_cast<Index>(sizeof(real)) * model.features},
+                              {"halo_row_bytes", halo_row_bytes(model)},
                               {"balance", balances(report)},
                               {"model",
                                {{"kind", model.kind},

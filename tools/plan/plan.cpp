@@ -21,8 +21,8 @@ void plan(const Communicator& comm, const PlanOptions& o) {
   });
   Plan plan{.options = o, .shape = shape_of(comm, o), .rates = {}, .prediction = {}, .advice = {}};
   const GraphShape& shape = plan.shape;
-  plan.rates = read_or_measure(comm, o.rates_file, o.train, shape.features, shape.classes,
-                               shape.nodes / o.machine.ranks, shape.edges / shape.nodes);
+  plan.rates = read_or_measure(comm, o.rates_file, o.train, shape.widths, shape.nodes / o.machine.ranks,
+                               shape.edges / shape.nodes);
   comm.agree([&] {
     plan.prediction = predict(o, plan.rates, shape);
     plan.advice = advise(o, plan.rates, shape, plan.prediction);

@@ -140,7 +140,7 @@ double memory_rate_of(const Machine& machine, const Rates& rates) {
 }
 
 Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& shape) {
-  const ModelSize model = model_size(o.train, shape.features, shape.classes);
+  const ModelSize model = model_size(o.train, shape.widths);
   const auto ranks = static_cast<int>(shape.parts.size());
   require_row(o.train, model);
   Prediction most;
@@ -192,8 +192,7 @@ std::vector<Advice> advise(const PlanOptions& o, const Rates& rates, const Graph
                          : concat("no number of workers fits --memory")});
   }
   if (now.wire > now.compute) {
-    const GraphShape random =
-        divided({shape.name, shape.nodes, shape.edges, shape.features, shape.classes, {}, {}}, ranks);
+    const GraphShape random = divided({shape.name, shape.nodes, shape.edges, shape.widths, {}, {}}, ranks);
     if (shape.parts[0].cut_edges > 0.8 * random.parts[0].cut_edges && ranks > 1)
       list.push_back({"the parts cut as many edges as random ones: partition with --method metis or ldg"});
   }

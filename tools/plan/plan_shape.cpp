@@ -3,7 +3,6 @@
 #include "formats/open_source.hpp"
 #include "model_cost.hpp"
 #include "program.hpp"
-#include "source_widths.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>
@@ -58,9 +57,7 @@ GraphShape shape_of_source(GraphSource& source, const PlanOptions& o) {
   require<InputError>(ranks <= source.num_nodes(), source.name(), ": there are ", source.num_nodes(),
                       " nodes for --ranks ", ranks, ", expected at least one for each worker");
   GraphShape shape{.name = source.name()};
-  const Widths widths = complete_widths({0, o.train.num_classes}, source, o.train.data.fields);
-  shape.features = widths.features;
-  shape.classes = widths.classes;
+  shape.widths = complete_widths({.classes = o.train.num_classes}, source, o.train.data);
   set_report(shape, count_parts(source, {.parts = ranks, .data = o.train.data}));
   shape.source = concat("counted, ", to_string(o.train.data.partition), " parts");
   return shape;
@@ -87,6 +84,41 @@ Index count_classes(const std::string& directory, const PartitionDescription& de
       if (label >= static_cast<double>(classes) && label < 0x1p31) classes = static_cast<Index>(label) + 1;
   }
   return classes;
+}
+
+/// Returns the listed nodes' rows of a field, which are in increasing order.
+DataArray read_of_parts(const std::string& directory, const PartitionDescription& description,
+                        const DataField& field, std::span<const Index> ids) {
+  const NodeTypeData& nodes = description.graph.node_types[0];
+  DataArray rows(field.type, field.row_shape, 0);
+  for (int part = 0; part < description.num_parts; ++part) {
+    std::vector<Index> of_part;
+    for (const Index id : ids)
+      if (nodes.book.owner(id) == part) of_part.push_back(id - nodes.book.begin(part));
+    if (of_part.empty()) continue;
+    const NpyFile file(node_data_file(directory, part, nodes.name, field.name));
+    const DataArray mine = read_rows(file, of_part);
+    rows.num_rows += mine.num_rows;
+    rows.bytes.insert(rows.bytes.end(), mine.bytes.begin(), mine.bytes.end());
+  }
+  return rows;
+}
+
+/// Returns the mean number of stored features of a node if training makes them sparse rows; 0 otherwise.
+double stored_in_parts(const std::string& directory, const PartitionDescription& description,
+                       const DataField& field, SparseFeatures sparse) {
+  const NodeTypeData& nodes = description.graph.node_types[0];
+  if (sparse == SparseFeatures::no) return 0;
+  if (!field.is_sparse) {
+    const auto read = [&](std::span<const Index> ids) {
+      return read_of_parts(directory, description, field, ids);
+    };
+    return stored_features(Communicator::self(), sparse, field, nodes.num_nodes(), read);
+  }
+  Index stored = 0;
+  for (int part = 0; part < description.num_parts; ++part)
+    stored += NpyFile(sparse_folder(directory, part, nodes.name, field.name) + "/columns.npy").size();
+  return real_of(stored) / real_of(nodes.num_nodes());
 }
 
 /// Returns the number of in-edges of a part from other parts.
@@ -130,11 +162,14 @@ GraphShape shape_of_directory(const PlanOptions& o) {
   GraphShape shape{.name = description.graph.name,
                    .nodes = real_of(nodes.book.num_nodes()),
                    .edges = real_of(edges.num_edges),
-                   .classes = o.train.num_classes};
-  if (const DataField* features = find_field(nodes.unread, "features", "feat"))
-    shape.features = features->row_size();
+                   .widths = {.classes = o.train.num_classes}};
+  Widths& widths = shape.widths;
+  if (const DataField* features = find_field(nodes.unread, "features", "feat")) {
+    widths.features = features->row_size();
+    widths.stored = stored_in_parts(path, description, *features, o.train.data.sparse_features);
+  }
   const DataField* labels = find_field(nodes.unread, "labels", "label");
-  if (shape.classes == 0 && labels != nullptr) shape.classes = count_classes(path, description, *labels);
+  if (widths.classes == 0 && labels != nullptr) widths.classes = count_classes(path, description, *labels);
   for (int p = 0; p < description.num_parts; ++p)
     shape.parts.push_back({real_of(nodes.book.num_nodes(p)),
                            real_of(description.edges_per_part[0][static_cast<std::size_t>(p)]),
@@ -159,19 +194,18 @@ GraphShape shape_of_built_in(const Communicator& comm, const PlanOptions& o) {
   constexpr double most_edges = 1e8;
   SbmOptions sbm = o.train.sbm;
   if (o.train.graph == BuiltInGraph::karate)
-    return random_parts({"karate", 34, 156, 34, 2, {}, {}}, o.machine.ranks);
+    return random_parts({"karate", 34, 156, {34, 2}, {}, {}}, o.machine.ranks);
   if (o.edges > 0) sbm.degree = real_of(o.edges) / real_of(sbm.nodes);
   GraphShape shape{"sbm",
                    real_of(sbm.nodes),
                    sbm.degree * real_of(sbm.nodes),
-                   sbm.features,
-                   std::max(sbm.classes, o.train.num_classes),
+                   {sbm.features, std::max(sbm.classes, o.train.num_classes)},
                    {},
                    {}};
   if (o.halo_fraction >= 0 || shape.edges > most_edges)
     return random_parts(std::move(shape), o.machine.ranks);
   GraphShape counted = shape_of_source(*sbm_source(comm, sbm), o);
-  counted.classes = shape.classes;
+  counted.widths.classes = shape.widths.classes;
   return counted;
 }
 
@@ -242,13 +276,13 @@ GraphShape shape_of(const Communicator& comm, const PlanOptions& o) {
     shape = shape_of_source(*source, o);
   }
   if (o.scale_nodes > 0) scale(shape, real_of(o.scale_nodes), real_of(o.scale_edges));
-  if (t.num_classes > 0) shape.classes = t.num_classes;
+  if (t.num_classes > 0) shape.widths.classes = t.num_classes;
   const std::string& name = t.dataset.empty() ? shape.name : t.dataset;
   require<InputError>(ranks <= shape.nodes, name, ": there are ", shape.nodes, " nodes for --ranks ", ranks,
                       ", expected at least one for each worker");
-  require<InputError>(shape.features > 0, name,
+  require<InputError>(shape.widths.features > 0, name,
                       ": there are no features, expected node data features or feat");
-  require<InputError>(shape.classes > 0, name, ": there are no labels, expected --num-classes");
+  require<InputError>(shape.widths.classes > 0, name, ": there are no labels, expected --num-classes");
   if (static_cast<int>(shape.parts.size()) != ranks) shape = divided(shape, ranks);
   if (o.halo_fraction >= 0 && ranks > 1) set_halo(shape, o.halo_fraction);
   return shape;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plan_options.hpp"
+#include "source_widths.hpp"
 
 #include <sar/comm/communicator.hpp>
 
@@ -21,7 +22,7 @@ struct PartShape {
 struct GraphShape {
   std::string name;
   double nodes = 0, edges = 0;
-  Index features = 0, classes = 0;
+  Widths widths = {};
   std::vector<PartShape> parts = {};  ///< one for each worker
   std::string source = {};            ///< says where the sizes come from, for the report
 };

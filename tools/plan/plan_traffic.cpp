@@ -7,17 +7,18 @@
 
 namespace sar::tools {
 
-ModelSize model_size(const TrainOptions& o, Index features, Index classes) {
+ModelSize model_size(const TrainOptions& o, const Widths& widths) {
   ModelDescription described = o.model;
-  described.in_feats = features;
-  described.out_feats = classes;
+  described.in_feats = widths.features;
+  described.out_feats = widths.classes;
   const ModelDescription m = described.checked("the model");
   return {.kind = m.type,
           .layers = m.layers,
           .hidden = m.hidden,
           .heads = m.heads,
-          .features = features,
-          .classes = classes * (m.type == "gat" && !has_head(m) ? layer_sizes(m).back().heads : 1),
+          .features = widths.features,
+          .classes = widths.classes * (m.type == "gat" && !has_head(m) ? layer_sizes(m).back().heads : 1),
+          .stored = widths.stored,
           .batch_norm = m.norm == "batch",
           .drops_input = *m.input_dropout > 0,
           .pre_linear = m.pre_linear,

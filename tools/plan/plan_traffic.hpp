@@ -23,7 +23,7 @@ struct Pass {
 };
 
 /// Returns the model of the options for these numbers of features and classes.
-ModelSize model_size(const TrainOptions& o, Index features, Index classes);
+ModelSize model_size(const TrainOptions& o, const Widths& widths);
 
 /// Returns the stages for rows of `row_bytes` bytes; `fetch_and_push`: gradients are sent while rows are
 /// received.

@@ -1,6 +1,7 @@
 #include "plan_trial.hpp"
 
 #include "plan_traffic.hpp"
+#include "sparse_trial.hpp"
 #include "train/train_node_steps.hpp"
 #include "train/train_optimizer.hpp"
 
@@ -50,11 +51,13 @@ struct HeldBytes {
 /// A training on a generated graph with `nodes` nodes per rank. All members are collective.
 class Trial {
  public:
-  Trial(const Communicator& comm, const TrainOptions& o, Index features, Index classes, Index nodes,
-        double degree)
-      : o_(o), live_before_(static_cast<double>(live_bytes())) {
-    data_ = make_sbm(
-        comm, {.nodes = nodes * comm.size(), .degree = degree, .classes = classes, .features = features});
+  Trial(const Communicator& comm, const TrainOptions& o, const Widths& widths, Index nodes, double degree)
+      : o_(o), widths_(widths), live_before_(static_cast<double>(live_bytes())) {
+    data_ = make_sbm(comm, {.nodes = nodes * comm.size(),
+                            .degree = degree,
+                            .classes = widths.classes,
+                            .features = widths.stored > 0 ? 1 : widths.features});
+    if (widths.stored > 0) make_features_sparse(data_, widths.features, widths.stored);
     graph_ = std::make_unique<GraphShardManager>(construct_full_graph(comm, data_, o.graph_options));
     if (o.model.attention_dropout == 0) graph_->drop_edge_ids();
     Generator gen(o.seed);
@@ -120,12 +123,13 @@ class Trial {
                          .in_edges = edges(),
                          .cut_edges = cut,
                          .halo_nodes = listed_rows(nodes() * others, cut)};
-    const ModelSize model = model_size(o_, data_.features.shape()[1], data_.num_classes);
+    const ModelSize model = model_size(o_, widths_);
     return pass_of(o_, model, {part, graph_->comm().size(), nodes()}, true).added_to;
   }
 
  private:
   TrainOptions o_;
+  Widths widths_;
   double live_before_;
   NodeData data_;
   std::unique_ptr<GraphShardManager> graph_;
@@ -285,30 +289,34 @@ Rates parse_rates(const std::string& text, const std::string& file) {
 
 }  // namespace
 
-std::string describe_model(const TrainOptions& o, Index features, Index classes) {
+std::string describe_model(const TrainOptions& o, const Widths& widths) {
   const ModelDescription& m = o.model;
-  return concat(describe_layers(m.with_widths(features, classes)), ", dropout ", m.dropout,
+  return concat(describe_layers(m.with_widths(widths.features, widths.classes)),
+                widths.stored > 0 ? concat(", ", std::ceil(widths.stored), " features of a node stored") : "",
+                ", dropout ", m.dropout,
                 m.attention_dropout > 0 ? concat(", attention dropout ", m.attention_dropout) : "", ", ",
                 to_string(o.matmul_precision), o.graph_options.aggregate_in_double ? ", sums in double" : "",
                 ", ", 8 * sizeof(real), " bits");
 }
 
-Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index features, Index classes,
-                    double nodes, double degree) {
+Rates measure_rates(const Communicator& comm, const TrainOptions& o, const Widths& widths, double nodes,
+                    double degree) {
   constexpr double most_row_bytes = 1 << 25, most_degree = 64;  // bounds of the widest tensor
   constexpr double least_nodes = 4096, least_degree = 8;        // of steps longer than the noise of the clock
-  const double width = static_cast<double>(std::max({o.model.hidden, features, classes})) * sizeof(real);
-  const double fewest = static_cast<double>(std::max<Index>(2 * classes, 64));
+  const double features = widths.stored > 0 ? 2 * widths.stored : static_cast<double>(widths.features);
+  const double rows = static_cast<double>(std::max(o.model.hidden, widths.classes));
+  const double width = std::max(features, rows) * sizeof(real);
+  const double fewest = static_cast<double>(std::max<Index>(2 * widths.classes, 64));
   const auto n =
       static_cast<Index>(std::max(fewest, std::min(std::max(nodes, least_nodes), most_row_bytes / width)));
   const double d = std::clamp(degree, least_degree, std::min(most_degree, static_cast<double>(n) / 2));
   const Communicator self = Communicator::self();
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(self));
   const MatmulPrecisionScope precision(o.matmul_precision);
-  Trial few(self, o, features, classes, n, d / 2);
+  Trial few(self, o, widths, n, d / 2);
   for (int i = 0; i < 2; ++i) few.step(), few.evaluate();  // fill the caches of the graph and of the layers
   const HeldBytes of_few = few.held();
-  Trial many(self, o, features, classes, n, d);
+  Trial many(self, o, widths, n, d);
   for (int i = 0; i < 2; ++i) many.step(), many.evaluate();
   const HeldBytes of_many = many.held();
   std::vector<Trial*> trials{&few, &many};
@@ -316,9 +324,9 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index featu
   if (comm.size() > 1) {
     TrainOptions usual = o;
     usual.graph_options.max_halo_bytes = 0;
-    tiny.emplace(comm, usual, features, classes, static_cast<Index>(fewest), d);
-    shared.emplace(comm, usual, features, classes, n, d);
-    staged.emplace(comm, with_small_stages(o, n), features, classes, n, d);
+    tiny.emplace(comm, usual, widths, static_cast<Index>(fewest), d);
+    shared.emplace(comm, usual, widths, n, d);
+    staged.emplace(comm, with_small_stages(o, n), widths, n, d);
     for (Trial* trial : {&*tiny, &*shared, &*staged}) {
       for (int i = 0; i < 2; ++i) trial->step(), trial->evaluate();
       trials.push_back(trial);
@@ -327,7 +335,7 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index featu
   for (Trial* trial : trials) trial->forget_seconds();
   time_steps(comm, trials);
 
-  Rates rates{.model = describe_model(o, features, classes), .threads = num_threads(), .ranks = comm.size()};
+  Rates rates{.model = describe_model(o, widths), .threads = num_threads(), .ranks = comm.size()};
   rates.nodes = many.nodes();
   rates.degree = many.edges() / many.nodes();
   rates.parameters = many.parameters();
@@ -356,8 +364,8 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index featu
 }
 
 Rates read_or_measure(const Communicator& comm, const std::string& file, const TrainOptions& o,
-                      Index features, Index classes, double nodes, double degree) {
-  const std::string model = describe_model(o, features, classes);
+                      const Widths& widths, double nodes, double degree) {
+  const std::string model = describe_model(o, widths);
   std::string text;
   comm.agree([&] {
     if (comm.rank() != 0 || file.empty()) return;
@@ -370,7 +378,7 @@ Rates read_or_measure(const Communicator& comm, const std::string& file, const T
   });
   text = comm.broadcast(text, 0);
   if (!text.empty()) return parse_rates(text, file);
-  const Rates rates = comm.agree([&] { return measure_rates(comm, o, features, classes, nodes, degree); });
+  const Rates rates = comm.agree([&] { return measure_rates(comm, o, widths, nodes, degree); });
   text = comm.broadcast(to_text(rates), 0);
   comm.agree([&] {
     if (comm.rank() == 0 && !file.empty()) write_text(file, text);

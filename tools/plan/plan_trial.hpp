@@ -2,6 +2,7 @@
 /// small generated graph of the same shape. The training runs the code of `train`.
 #pragma once
 
+#include "source_widths.hpp"
 #include "train/train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
@@ -44,20 +45,20 @@ struct Rates {
 };
 
 /// Returns one line with the model and everything else that the rates depend on.
-std::string describe_model(const TrainOptions& o, Index features, Index classes);
+std::string describe_model(const TrainOptions& o, const Widths& widths);
 
-/// Collective. Measures the rates by trainings on at most `nodes` nodes of in-degree `degree`: each rank
-/// alone (about two seconds), then all ranks together, with the same parts, with the same parts in small
-/// stages, and with very small parts. The additional time of the joint trainings is the cost of the
-/// exchange. On one rank the exchange is estimated as three copies of each received byte and one copy of
-/// each byte that a stage adds to.
-Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index features, Index classes,
-                    double nodes, double degree);
+/// Collective. Measures the rates by trainings on at most `nodes` nodes of in-degree `degree`, with sparse
+/// features if some are stored: each rank alone (about two seconds), then all ranks together, with the same
+/// parts, with the same parts in small stages, and with very small parts. The additional time of the joint
+/// trainings is the cost of the exchange. On one rank the exchange is estimated as three copies of each
+/// received byte and one copy of each byte that a stage adds to.
+Rates measure_rates(const Communicator& comm, const TrainOptions& o, const Widths& widths, double nodes,
+                    double degree);
 
 /// Collective. Reads the rates from `file`; if there is no such file, measures the rates and writes them
 /// there. An empty name means: measure. All ranks get the rates of rank 0. Throws InputError, the same on
 /// every rank, if the file has no rates or rates of another model, or cannot be written.
 Rates read_or_measure(const Communicator& comm, const std::string& file, const TrainOptions& o,
-                      Index features, Index classes, double nodes, double degree);
+                      const Widths& widths, double nodes, double degree);
 
 }  // namespace sar::tools
