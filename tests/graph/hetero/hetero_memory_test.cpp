@@ -7,6 +7,7 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
+#include <sar/graph/topology/make_topology.hpp>
 
 #include <random>
 #include <string>
