@@ -6,8 +6,8 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
-#include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/graph/topology/make_topology.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <random>
 #include <string>
