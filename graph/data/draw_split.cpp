@@ -128,19 +128,6 @@ class SplitDraw {
   std::vector<int> parts_;      // of my nodes; -1: none
 };
 
-void require_shares(const DrawSplitOptions& options) {
-  for (const bool per_class : {false, true}) {
-    double sum = 0;
-    for (const SplitPart* part : {&options.train, &options.valid, &options.test}) {
-      if (part->count >= 0 || part->per_class != per_class) continue;
-      require<InputError>(0 <= part->share && part->share <= 1, "draw_split: a share is ", part->share,
-                          ", expected 0 to 1");
-      sum += part->share;
-    }
-    require<InputError>(sum <= 1 + 1e-9, "draw_split: the shares are ", sum, " together, expected at most 1");
-  }
-}
-
 }  // namespace
 
 std::string SplitPart::text() const {
@@ -167,6 +154,19 @@ SplitPart parse_split_part(const std::string& text) {
     throw InputError(concat("'", text, "', expected a share as 0.6, a number of nodes as 500, a number for ",
                             "each class as 20/class, or rest"));
   return part;
+}
+
+void require_shares(const DrawSplitOptions& options) {
+  for (const bool per_class : {false, true}) {
+    double sum = 0;
+    for (const SplitPart* part : {&options.train, &options.valid, &options.test}) {
+      if (part->count >= 0 || part->per_class != per_class) continue;
+      require<InputError>(0 <= part->share && part->share <= 1, "a share is ", part->share,
+                          ", expected 0 to 1");
+      sum += part->share;
+    }
+    require<InputError>(sum <= 1 + 1e-9, "the shares are ", sum, " together, expected at most 1");
+  }
 }
 
 void draw_split(const Communicator& comm, NodeData& data, const DrawSplitOptions& options) {

@@ -42,6 +42,9 @@ inline void add_arguments(CollectiveCall& call, const DrawSplitOptions& options)
 /// Local. Reads a part from its text(). Throws InputError.
 SplitPart parse_split_part(const std::string& text);
 
+/// Local. Throws InputError if a share is not from 0 to 1, or the shares are more than 1 together.
+void require_shares(const DrawSplitOptions& options);
+
 /// Collective. Draws train_mask, val_mask and test_mask at random among the nodes that have a label, in
 /// place of the masks of the data. A node's original id and the seed say where it stands in a random order
 /// of all nodes; a part takes the first ones that are left. So the split is the same for every number of

@@ -878,12 +878,17 @@ TEST_CASE("hops that are computed once") {
 
 /// The names in the examples of headers (cut_examples.awk).
 struct ExampleNames {
+  /// construct_full_graph takes the edges of its data away.
+  static GraphShardManager graph_of(const Communicator& comm, NodeData data) {
+    return construct_full_graph(comm, data);
+  }
+
   int argc = 0;
   char** argv = nullptr;
   const Communicator comm = Communicator::world();
   const NewWorkingDirectory directory{comm};
   const NodeData data = make_sbm(comm, {.nodes = 300, .degree = 6, .classes = 4, .features = width});
-  GraphShardManager graph = construct_full_graph(comm, *std::make_unique<NodeData>(data));
+  GraphShardManager graph = graph_of(comm, data);
   const Tensor features = data.features;
   const std::vector<std::int64_t> ids{comm.rank()};
   const HostHeteroGraph hetero{comm,

@@ -54,3 +54,5 @@ curve 2 --dataset parts --split 1 >found && same split1
 
 expect 1 "platonov: there are 2 splits, expected split 0 to 1, not 2" "$programs/train" "${net[@]}" --dataset "$data/platonov.npz" --split 2
 expect 1 "or --split-nodes 0.6,0.2,0.2" "$programs/train" "${net[@]}" --dataset "$data/shchur.npz"
+refuse "--split-nodes: the shares are 1.4 together, expected at most 1" "$programs/train" "${net[@]}" --dataset "$data/shchur.npz" --split-nodes 0.6,0.4,0.4
+refuse "--split-nodes: '0,0.5,0.5' has no training nodes, expected some" "$programs/train" "${net[@]}" --dataset "$data/shchur.npz" --split-nodes 0,0.5,0.5

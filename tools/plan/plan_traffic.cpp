@@ -8,10 +8,7 @@
 namespace sar::tools {
 
 ModelSize model_size(const TrainOptions& o, const Widths& widths) {
-  ModelDescription described = o.model;
-  described.in_feats = widths.features;
-  described.out_feats = widths.classes;
-  const ModelDescription m = described.checked("the model");
+  const ModelDescription m = o.model.with_widths(widths.features, widths.classes).checked("the model");
   return {.kind = m.type,
           .layers = m.layers,
           .hidden = m.hidden,

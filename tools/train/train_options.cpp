@@ -45,25 +45,29 @@ void set_heads(ModelDescription& m, const std::string& text) {
 }
 
 /// "0.6,0.2,0.2", "20/class,500,1000"
-DrawSplitOptions read_split(const std::string& text) {
+DrawSplitOptions parse_split(const std::string& text) {
   DrawSplitOptions split;
   std::string_view rest = text;
   SplitPart* const parts[] = {&split.train, &split.valid, &split.test};
   for (std::size_t i = 0; i < 3; ++i) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
-    try {
-      *parts[i] = parse_split_part(std::string(rest.substr(0, comma)));
-    } catch (const InputError& error) {
-      throw CLI::ValidationError("--split-nodes", error.what());
-    }
-    if ((comma == rest.size()) != (i == 2))
-      throw CLI::ValidationError("--split-nodes",
-                                 "'" + text +
-                                     "', expected three parts, TRAINING,VALIDATION,TEST, such as 0.6,0.2,0.2 "
-                                     "or 20/class,500,1000");
+    *parts[i] = parse_split_part(std::string(rest.substr(0, comma)));
+    require<InputError>((comma == rest.size()) == (i == 2), "'", text, "', expected three parts, ",
+                        "TRAINING,VALIDATION,TEST, such as 0.6,0.2,0.2 or 20/class,500,1000");
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
+  require_shares(split);
+  require<InputError>(split.train.count > 0 || (split.train.count < 0 && split.train.share > 0), "'", text,
+                      "' has no training nodes, expected some");
   return split;
+}
+
+DrawSplitOptions read_split(const std::string& text) {
+  try {
+    return parse_split(text);
+  } catch (const InputError& error) {
+    throw CLI::ValidationError("--split-nodes", error.what());
+  }
 }
 
 void add_split_options(CLI::App& app, TrainOptions& o) {

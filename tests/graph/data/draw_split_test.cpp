@@ -108,8 +108,8 @@ TEST_CASE("what cannot be drawn") {
   CHECK(error({.train = {.count = 30}, .valid = {.count = 5}}) ==
         "karate: the validation nodes shall be 5, and there are 4 nodes with a label left, expected at least "
         "5");
-  CHECK(error({.train = {.share = 0.9}}) == "draw_split: the shares are 1.3 together, expected at most 1");
-  CHECK(error({.train = {.share = -0.1}}) == "draw_split: a share is -0.1, expected 0 to 1");
+  CHECK(error({.train = {.share = 0.9}}) == "the shares are 1.3 together, expected at most 1");
+  CHECK(error({.train = {.share = -0.1}}) == "a share is -0.1, expected 0 to 1");
 }
 
 TEST_CASE("parts of a split as text") {

@@ -59,6 +59,11 @@ std::string plain_name(std::string_view name) {
 
 }  // namespace
 
+const NpzMember& NamedArray::dense(const char* what) const {
+  require<InputError>(array != nullptr, sparse.name, ": ", what, " is a sparse matrix, expected an array");
+  return *array;
+}
+
 /// The array of a name, or the matrix whose arrays begin with it.
 NamedArray ArrayRoles::find(const std::string& name) const {
   NamedArray found;

@@ -21,6 +21,8 @@ struct NamedArray {
     return sparse.indptr != nullptr ||
            (sparse.indices != nullptr && (sparse.data != nullptr || sparse.shape != nullptr));
   }
+  /// The array. Throws InputError, which calls it `what`, where the arrays are those of a sparse matrix.
+  [[nodiscard]] const NpzMember& dense(const char* what) const;
 };
 
 /// The arrays of an archive by their roles. A name counts whatever its capitals, and with a dot or hyphen in

@@ -248,11 +248,9 @@ void NpzSource::add_node_arrays(const NpzFile& archive, const std::string& field
 /// A mask [N], [N, splits] or [splits, N].
 void NpzSource::add_mask(const NpzFile& archive, const std::string& field, const NamedArray& arrays) {
   if (!arrays.is_there()) return;
-  const NpzMember* member = arrays.array;
-  require<InputError>(member != nullptr, arrays.sparse.name,
-                      ": a mask is a sparse matrix, expected an array");
-  const std::string place = archive.place_of(*member);
-  const std::vector<Index> shape = header_of(comm(), archive, *member).shape;
+  const NpzMember& member = arrays.dense("a mask");
+  const std::string place = archive.place_of(member);
+  const std::vector<Index> shape = header_of(comm(), archive, member).shape;
   const bool by_node = !shape.empty() && shape.size() <= 2 && shape.front() == num_nodes();
   const bool by_split = shape.size() == 2 && shape.back() == num_nodes();
   require<InputError>(by_node || by_split, place, ": shape is ", shape_to_string(shape), ", expected (",
@@ -262,24 +260,22 @@ void NpzSource::add_mask(const NpzFile& archive, const std::string& field, const
   require<InputError>(!by_node || !by_split, place, ": shape is ", shape_to_string(shape),
                       ", which does not say whether a row is a node or a split, expected masks (",
                       num_nodes(), ",) of one split each");
-  add_array_field(comm(), nodes_[0], field, archive, *member, num_nodes(), "node by " + sized_by_, by_split);
-  note(field, member->name, shape);
+  add_array_field(comm(), nodes_[0], field, archive, member, num_nodes(), "node by " + sized_by_, by_split);
+  note(field, member.name, shape);
 }
 
 /// A list of the nodes of a mask.
 void NpzSource::add_list(const NpzFile& archive, const std::string& role, const std::string& mask,
                          const NamedArray& arrays) {
   if (!arrays.is_there()) return;
-  const NpzMember* member = arrays.array;
-  require<InputError>(member != nullptr, arrays.sparse.name,
-                      ": a list of nodes is a sparse matrix, expected an array");
-  const std::string place = archive.place_of(*member);
-  const std::vector<Index> shape = header_of(comm(), archive, *member).shape;
+  const NpzMember& member = arrays.dense("a list of nodes");
+  const std::string place = archive.place_of(member);
+  const std::vector<Index> shape = header_of(comm(), archive, member).shape;
   require<InputError>(shape.size() == 1 && shape[0] <= num_nodes(), place, ": shape is ",
                       shape_to_string(shape), ", expected a list of at most ", num_nodes(), " nodes");
-  const std::vector<Index> nodes = read_integers(comm(), archive, *member, num_nodes());
+  const std::vector<Index> nodes = read_integers(comm(), archive, member, num_nodes());
   comm().agree([&] { add_node_list(0, mask, {nodes.begin(), nodes.end()}, place); });
-  note(role, member->name, shape);
+  note(role, member.name, shape);
 }
 
 /// Weights and other data of the edges.
