@@ -26,6 +26,20 @@ void check(const arrow::Status& status, const std::string& path) {
   require<InputError>(status.ok(), path, ": ", status.message(), ", expected a Parquet file");
 }
 
+/// Arrow returns the table since version 24, and wrote it to an argument before.
+std::shared_ptr<arrow::Table> read_group(parquet::arrow::FileReader& reader, int group,
+                                         const std::string& path) {
+#if ARROW_VERSION_MAJOR >= 24
+  const auto table = reader.ReadRowGroup(group);
+  check(table.status(), path);
+  return *table;
+#else
+  std::shared_ptr<arrow::Table> table;
+  check(reader.ReadRowGroup(group, &table), path);
+  return table;
+#endif
+}
+
 std::vector<std::string> files_of(const std::string& path) {
   std::error_code unreachable;
   if (!std::filesystem::is_directory(path, unreachable)) return {path};
@@ -200,7 +214,7 @@ class ArrowTable final : public ParquetTable {
     if (group == held_group_) return;
     held_group_ = -1;
     const Place& place = place_.at(static_cast<std::size_t>(group));
-    check(readers_[place.file]->ReadRowGroup(place.group, &held_), place.path);
+    held_ = read_group(*readers_[place.file], place.group, place.path);
     held_group_ = group;
   }
 
