@@ -130,8 +130,7 @@ void EdgeListFile::read_names() {
       comm_, path_, format_.begin, options_.block_bytes,
       [&](std::string_view text) { return parse_edges(text, format_, edges); },
       [&](const BlockPlace& at) {
-        const std::vector<Index> handles =
-            keys->handles(edges.ends, num_given_keys_ + 2 * at.first_row);
+        const std::vector<Index> handles = keys->handles(edges.ends, num_given_keys_ + 2 * at.first_row);
         comm_.agree([&] {
           std::vector<Index> src, dst;
           for (std::size_t i = 0; i < handles.size(); i += 2) {

@@ -170,8 +170,8 @@ class PackedBlocks final : public Blocks {
   std::vector<char> mine_;
 };
 
-/// Blocks of the rows of Parquet files. The groups are dealt to the ranks in turn, and a rank reads its own in
-/// parts of about `block_bytes`, so that each group is decoded once.
+/// Blocks of the rows of Parquet files. The groups are dealt to the ranks in turn, and a rank reads its own
+/// in parts of about `block_bytes`, so that each group is decoded once.
 class ParquetBlocks final : public Blocks {
  public:
   ParquetBlocks(const Communicator& comm, ParquetTable& table, Index begin, Index block_bytes)

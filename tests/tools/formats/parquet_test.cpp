@@ -3,9 +3,9 @@
 #include <arrow/api.h>
 #include <arrow/io/file.h>
 #include <doctest/doctest.h>
+#include <parquet/arrow/writer.h>
 #include <formats/packed/parquet_table.hpp>
 #include <formats/text.hpp>
-#include <parquet/arrow/writer.h>
 
 #include <cmath>
 #include <filesystem>
@@ -110,7 +110,8 @@ TEST_CASE("edges of one file and of a directory are those of the same text") {
 TEST_CASE("a table of nodes: types, missing values, texts with commas and lists") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);
-  const std::string edge_path = directory.path() + "/edges.parquet", path = directory.path() + "/nodes.parquet";
+  const std::string edge_path = directory.path() + "/edges.parquet",
+                    path = directory.path() + "/nodes.parquet";
   write_parquet(comm, edge_path, {{"src", integers({0, 1, 2})}, {"dst", integers({1, 2, 0})}}, 2);
   arrow::BooleanBuilder flags;
   REQUIRE(flags.AppendValues(std::vector<bool>{true, false, true}).ok());
@@ -152,14 +153,18 @@ TEST_CASE("names of nodes, and what is wrong is one sentence") {
   table.node_columns = {{"features", "x"}};
   const std::string edge_path = directory.path() + "/edges.parquet";
   write_parquet(comm, edge_path, {{"src", integers({0, 1})}, {"dst", integers({1, 0})}}, 2);
-  CHECK(error_of(comm, edge_path, table) == path + ": column 'x' of row 1 has 1 values, expected 2 as in the first row");
+  CHECK(error_of(comm, edge_path, table) ==
+        path + ": column 'x' of row 1 has 1 values, expected 2 as in the first row");
 
   if (comm.rank() == 0) write_file(path, "PAR1 and no more PAR1");
   comm.barrier();
   CHECK(error_of(comm, path).find(", expected a Parquet file") != std::string::npos);
   if (comm.rank() == 0) std::filesystem::create_directory(directory.path() + "/two");
   comm.barrier();
-  write_parquet(comm, directory.path() + "/two/0.parquet", {{"src", integers({0})}, {"dst", integers({1})}}, 2);
-  write_parquet(comm, directory.path() + "/two/1.parquet", {{"src", integers({0})}, {"to", integers({1})}}, 2);
-  CHECK(error_of(comm, directory.path() + "/two").find("as in the first file of the directory") != std::string::npos);
+  write_parquet(comm, directory.path() + "/two/0.parquet", {{"src", integers({0})}, {"dst", integers({1})}},
+                2);
+  write_parquet(comm, directory.path() + "/two/1.parquet", {{"src", integers({0})}, {"to", integers({1})}},
+                2);
+  CHECK(error_of(comm, directory.path() + "/two").find("as in the first file of the directory") !=
+        std::string::npos);
 }

@@ -126,8 +126,9 @@ void OgbText::read_edges(const std::string& path, Index num_edges, Index num_sou
           std::vector<Index> src, dst;
           for (std::size_t i = 0; i < values.size(); i += 2) {
             require<InputError>(values[i] < num_sources && values[i + 1] < num_destinations, path, ": edge ",
-                                at.first_row + static_cast<Index>(i / 2), " is (", values[i], ", ", values[i + 1],
-                                "), expected nodes below ", num_sources, " and ", num_destinations);
+                                at.first_row + static_cast<Index>(i / 2), " is (", values[i], ", ",
+                                values[i + 1], "), expected nodes below ", num_sources, " and ",
+                                num_destinations);
             src.push_back(values[i]);
             dst.push_back(values[i + 1]);
           }
@@ -210,8 +211,8 @@ void OgbText::read_masks(FieldTable& to, const PartitionBook& slices) const {
         [&](std::string_view text) { return parse_table(text, format, nodes); },
         [&](const BlockPlace& at) {
           require<InputError>(at.rows_so_far <= slices.num_nodes(), found[0], ": there are at least ",
-                              at.rows_so_far,
-                              " nodes, expected each of the ", slices.num_nodes(), " once at most");
+                              at.rows_so_far, " nodes, expected each of the ", slices.num_nodes(),
+                              " once at most");
           std::sort(nodes.begin(), nodes.end());
           std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
           for (const Index node : nodes) ++counts[slices.owner(node)];

@@ -196,8 +196,7 @@ class ArrowTable final : public ParquetTable {
   /// The numbers in each row of a list column, by its first row; -1: the column has no lists.
   void find_lengths() {
     for (const auto& field : schema_->fields()) lengths_.push_back(is_list(*field->type()) ? 0 : -1);
-    const auto first =
-        std::ranges::find_if(groups_, [](const Group& group) { return group.num_rows > 0; });
+    const auto first = std::ranges::find_if(groups_, [](const Group& group) { return group.num_rows > 0; });
     if (std::ranges::count(lengths_, 0) == 0 || first == groups_.end()) return;
     load(first - groups_.begin());
     for (std::size_t c = 0; c < lengths_.size(); ++c) {

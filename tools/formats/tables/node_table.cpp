@@ -75,8 +75,7 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Nod
       for (auto& [column, of_column] : values) of_column.add(unquoted(fields[column]), most_labels);
     });
   };
-  read_lines(comm, options.node_table, format.begin, options.block_bytes, parse,
-             [](const BlockPlace&) {});
+  read_lines(comm, options.node_table, format.begin, options.block_bytes, parse, [](const BlockPlace&) {});
   for (auto& [c, of_column] : values) {
     of_column.add_ranks(comm);
     TableColumn& column = format.columns[c];
