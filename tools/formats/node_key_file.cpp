@@ -2,6 +2,7 @@
 
 #include "column_names.hpp"
 #include "first_lines.hpp"
+#include "formats/packed/parquet_table.hpp"
 #include "line_blocks.hpp"
 #include "text.hpp"
 
@@ -29,6 +30,7 @@ KeyFormat guess_key_format(const std::string& path, std::string_view text, const
   format.separator = guess_separator(first.lines);
   for (const char* end : {".csv", ".tsv", ".csv.gz", ".tsv.gz"})
     format.is_table = format.is_table || path.ends_with(end);
+  if (is_parquet(path)) format = {true, ',', 0, first.begin(true)};
   const auto fields = fields_of(first.lines.front().text, format.separator);
   for (std::size_t c = 0; c < fields.size(); ++c)
     if (column.empty() ? is_key_name(unquoted(fields[c]))
@@ -76,7 +78,7 @@ Index read_node_keys(const Communicator& comm, const std::string& path, const So
     return TextCounts{lines.count(), std::ssize(ids)};
   };
   return read_lines(comm, path, format.begin, options.block_bytes, parse,
-                    [&](Index first, Index) { take(ids, first); })
+                    [&](const BlockPlace& at) { take(ids, at.first_row); })
       .rows;
 }
 

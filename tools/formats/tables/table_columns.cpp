@@ -2,6 +2,7 @@
 
 #include "formats/column_names.hpp"
 #include "formats/first_lines.hpp"
+#include "formats/packed/parquet_table.hpp"
 #include "formats/text.hpp"
 
 #include <sar/core/error.hpp>
@@ -36,15 +37,20 @@ std::string list_of_names(const std::vector<TableColumn>& columns) {
   return joined(columns, &TableColumn::name);
 }
 
-/// The column of a name, or of a number from 1.
-std::size_t find_table_column(const std::vector<TableColumn>& columns, const std::string& name, Index line) {
+/// The column of a name or of a number from 1, or the columns x[0], x[1], ... of a list x.
+std::vector<std::size_t> find_table_columns(const std::vector<TableColumn>& columns, const std::string& name,
+                                            Index line) {
   const auto named = std::ranges::find(columns, name, &TableColumn::name);
-  if (named != columns.end()) return static_cast<std::size_t>(named - columns.begin());
+  if (named != columns.end()) return {static_cast<std::size_t>(named - columns.begin())};
+  std::vector<std::size_t> of_list;
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    if (columns[c].name == concat(name, "[", of_list.size(), "]")) of_list.push_back(c);
+  if (!of_list.empty()) return of_list;
   const auto number = to_integer(name);
   if (!number || *number < 1 || *number > std::ssize(columns))
     throw LineError(line, concat("there is no column ", formats::quoted(name), ", expected one of ",
                                  list_of_names(columns)));
-  return static_cast<std::size_t>(*number - 1);
+  return {static_cast<std::size_t>(*number - 1)};
 }
 
 void set_role(TableColumn& column, TableRole role, Index line) {
@@ -60,7 +66,8 @@ void set_named_roles(const SourceOptions& options, Index line, std::vector<Table
     const auto [begin, end] = options.node_columns.equal_range(name);
     for (auto given = begin; given != end; ++given)
       if (given->second != "*")
-        set_role(columns[find_table_column(columns, given->second, line)], role, line);
+        for (const std::size_t column : find_table_columns(columns, given->second, line))
+          set_role(columns[column], role, line);
   }
 }
 void set_usual_roles(const SourceOptions& options, Index line, std::vector<TableColumn>& columns) {
@@ -151,7 +158,9 @@ NodeTableFormat table_format(std::string_view text, const SourceOptions& options
   const std::string_view begin = trimmed(first.lines.front().text);
   if (begin.starts_with('{') || begin.starts_with('['))
     throw LineError(0, "the text is JSON, expected a table; --node-features reads lists of features in JSON");
-  NodeTableFormat format{.separator = guess_separator(first.lines), .begin = first.begin(true)};
+  const bool has_commas = is_parquet(options.node_table);
+  NodeTableFormat format{.separator = has_commas ? ',' : guess_separator(first.lines),
+                         .begin = first.begin(true)};
   const FirstLines::Line& header = first.lines.front();
   bool is_header = false;
   for (const std::string_view field : fields_of(header.text, format.separator)) {
