@@ -136,7 +136,8 @@ TEST_CASE("a table without a header, lists of features in a field, and a word fo
   CHECK(whole.node_data.at("features") == std::vector<double>{0.5, 3, 1, 4, -1, 5});
   numbers.columns({{"labels", "2"}});
   CHECK(numbers.error() ==
-        "nodes.csv: line 1: the first line is '900,1,0.5,3', expected a header with the names of the columns, or "
+        "nodes.csv: line 1: the first line is '900,1,0.5,3', expected a header with the names of the "
+        "columns, or "
         "the numbers of the columns in --node-columns, such as key=1");
 
   const std::string begin = "id\tx\tlabel\n0\t0,1,0.5\tcat\n1\t[1 2 3]\tunknown\n2\t4,5,";

@@ -72,8 +72,7 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Nod
   if (values.empty()) return;
   const auto parse = [&](std::string_view text) {
     return for_each_row_of(text, format, [&](const std::vector<std::string_view>& fields, Index) {
-      for (auto& [c, of_column] : values)
-        of_column.add(format.columns[c], unquoted(fields[c]), most_labels);
+      for (auto& [c, of_column] : values) of_column.add(format.columns[c], unquoted(fields[c]), most_labels);
     });
   };
   read_lines(comm, options.node_table, format.begin, options.block_bytes, parse, [](const BlockPlace&) {});

@@ -27,7 +27,7 @@ struct TableColumn {
   TableRole role = TableRole::ignored;
   /// The values of one-hot columns, and of labels that are names: category i is the number i. Sorted.
   std::vector<std::string> categories = {};
-  Index list_length = 0;      ///< features: a field is a list of so many numbers; 0: it is one number
+  Index list_length = 0;     ///< features: a field is a list of so many numbers; 0: it is one number
   std::string missing = {};  ///< labels: this text is none
 
   /// How many numbers a field becomes.
