@@ -112,14 +112,56 @@ void set_usual_key(Index line, std::vector<TableColumn>& columns) {
                                ", expected ", expected));
 }
 
+/// Calls take(number) for each of the numbers of a list, such as "0.5,1" and "[0.5 1]", as a text.
+template <class Take>
+void for_each_in_list(std::string_view list, const Take& take) {
+  constexpr std::string_view separators = ",; \t";
+  list = trimmed(list);
+  if (list.size() > 1 && (list.front() == '[' || list.front() == '(')) list = list.substr(1, list.size() - 2);
+  for (std::size_t begin = list.find_first_not_of(separators); begin != list.npos;) {
+    const std::size_t end = std::min(list.find_first_of(separators, begin), list.size());
+    take(list.substr(begin, end - begin));
+    begin = list.find_first_not_of(separators, end);
+  }
+}
+
+/// The features whose fields are lists of numbers, by their first field.
+void find_lists(const std::vector<std::string_view>& fields, std::vector<TableColumn>& columns) {
+  for (std::size_t c = 0; c < std::min(columns.size(), fields.size()); ++c) {
+    const std::string_view field = unquoted(fields[c]);
+    if (columns[c].role != TableRole::features || number_or_flag(field)) continue;
+    Index count = 0;
+    bool are_numbers = true;
+    for_each_in_list(field, [&](std::string_view number) {
+      are_numbers = are_numbers && number_or_flag(number).has_value();
+      ++count;
+    });
+    const bool is_list = count > 1 || field.starts_with('[') || field.starts_with('(');
+    if (is_list && are_numbers) columns[c].list_length = count;
+  }
+}
+
 double label_of(const TableColumn& column, std::string_view field, Index line) {
-  if (is_missing_field(field)) return std::numeric_limits<double>::quiet_NaN();
+  if (is_unlabelled(column, field)) return std::numeric_limits<double>::quiet_NaN();
   if (!column.categories.empty())
     return static_cast<double>(std::ranges::lower_bound(column.categories, field) -
                                column.categories.begin());
   const auto value = number_or_flag(field);
   if (!value || !std::isfinite(*value)) refuse_field(column, field, line, "a label");
   return *value;
+}
+
+void append_list(const TableColumn& column, std::string_view field, Index line,
+                 std::vector<double>& numbers) {
+  const std::size_t begin = numbers.size();
+  for_each_in_list(field, [&](std::string_view text) {
+    const auto value = number_or_flag(text);
+    if (!value || !std::isfinite(*value)) refuse_field(column, text, line, "a finite number in the list");
+    numbers.push_back(*value);
+  });
+  if (std::ssize(numbers) - static_cast<Index>(begin) != column.list_length)
+    throw LineError(line, concat("column ", formats::quoted(column.name), " has ", numbers.size() - begin,
+                                 " numbers, expected ", column.list_length, " as in the first row"));
 }
 
 }  // namespace
@@ -137,6 +179,7 @@ std::string NodeTableFormat::describe() const {
     for (const TableColumn& column : columns) {
       if (column.role != role) continue;
       list += (list.empty() ? " " : ", ") + column.name;
+      if (column.list_length > 0) list += concat(" (", column.list_length, " numbers)");
       if (column.categories.empty()) continue;
       constexpr std::size_t most = 10;
       std::vector<std::string> shown(
@@ -167,9 +210,15 @@ NodeTableFormat table_format(std::string_view text, const SourceOptions& options
     format.columns.push_back({.name = std::string(unquoted(field))});
     is_header = is_header || (!number_or_flag(unquoted(field)) && !field.empty());
   }
-  if (!is_header)
+  const auto key = options.node_columns.find("key");
+  if (!is_header && (key == options.node_columns.end() || !to_integer(key->second)))
     throw LineError(header.number, concat("the first line is ", formats::quoted(header.text),
-                                          ", expected a header with the names of the columns"));
+                                          ", expected a header with the names of the columns, or the numbers "
+                                          "of the columns in --node-columns, such as key=1"));
+  if (!is_header) {
+    format.begin = first.begin(false);
+    for (std::size_t c = 0; c < format.columns.size(); ++c) format.columns[c].name = concat(c + 1);
+  }
   set_named_roles(options, header.number, format.columns);
   if (!options.node_columns.contains("key")) set_usual_key(header.number, format.columns);
   set_usual_roles(options, header.number, format.columns);
@@ -177,7 +226,20 @@ NodeTableFormat table_format(std::string_view text, const SourceOptions& options
   if (std::ranges::count(format.columns, TableRole::key, &TableColumn::role) != 1 ||
       std::ranges::count(format.columns, TableRole::labels, &TableColumn::role) > 1)
     throw LineError(header.number, "several columns are the key or the labels, expected one of each");
+  for (TableColumn& column : format.columns)
+    if (column.role == TableRole::labels) column.missing = options.missing_label;
+  if (const std::size_t row = is_header ? 1 : 0; row < first.lines.size())
+    find_lists(fields_of(first.lines[row].text, format.separator), format.columns);
   return format;
+}
+
+std::size_t NodeTableFormat::key() const {
+  return static_cast<std::size_t>(std::ranges::find(columns, TableRole::key, &TableColumn::role) -
+                                  columns.begin());
+}
+
+bool is_unlabelled(const TableColumn& column, std::string_view field) noexcept {
+  return is_missing_field(field) || (!column.missing.empty() && field == column.missing);
 }
 
 bool is_missing_field(std::string_view field) noexcept {
@@ -214,6 +276,7 @@ void append_numbers(const TableColumn& column, std::string_view text, Index line
       return numbers.push_back(*part);
     }
     case TableRole::features: {
+      if (column.list_length > 0) return append_list(column, field, line, numbers);
       const auto value = number_or_flag(field);
       if (!value || !std::isfinite(*value))
         refuse_field(
