@@ -3,8 +3,8 @@
 #include "column_names.hpp"
 #include "first_lines.hpp"
 #include "formats/packed/parquet_table.hpp"
-#include "formats/tables/table_columns.hpp"
 #include "line_blocks.hpp"
+#include "table_columns.hpp"
 #include "text.hpp"
 
 #include <sar/core/error.hpp>

@@ -6,9 +6,9 @@
 #include "formats/first_lines.hpp"
 #include "formats/key_table.hpp"
 #include "formats/line_blocks.hpp"
+#include "formats/table_columns.hpp"
 #include "formats/text.hpp"
 #include "node_join.hpp"
-#include "table_columns.hpp"
 
 #include <sar/core/error.hpp>
 
