@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # package_test.sh BUILD_DIR SCRATCH: the installed shared library in projects in C, by find_package and by pkg-config; where another MPI
-# is installed, that it is refused by find_package, by sar.h and by the first call.
+# is installed, that it is refused by find_package, by sar.h and by the first call in C and Fortran.
 set -euo pipefail
 build=$1 scratch=$2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -40,3 +40,8 @@ refused "sar was built with .*, this program is compiled with another MPI" \
 # shellcheck disable=SC2046
 "$other" "$here/other_mpi_test.c" -o "$scratch/other_mpi" $(pkg-config --libs sar-c)
 LD_LIBRARY_PATH=$library OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$scratch/other_mpi"
+other=${other/mpicc/mpifort}
+command -v "$other" >/dev/null || exit 0
+# shellcheck disable=SC2046
+"$other" "$here/other_mpi_test.f90" -o "$scratch/other_mpi_fortran" $(pkg-config --libs sar-c)
+LD_LIBRARY_PATH=$library OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$scratch/other_mpi_fortran"

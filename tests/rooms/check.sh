@@ -67,6 +67,7 @@ programs | tools/generate      | public  mpi                                    
 programs | examples            | public  mpi                                            | examples/gcn.cpp
 programs | examples/coupled_surrogate | public  mpi                                     | examples/coupled_surrogate/main.cpp
 programs | examples/mesh_surrogate    | public  mpi                                     | examples/mesh_surrogate/main.cpp
+programs | examples/hosts/petsc | public  mpi                                           | examples/hosts/petsc/main.cpp
 '
 counts=0
 if [ "${1-}" = --counts ]; then
