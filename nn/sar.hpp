@@ -47,6 +47,9 @@
 #include <sar/graph/pairs/edge_set.hpp>
 #include <sar/graph/pairs/negative_sampler.hpp>
 #include <sar/graph/pairs/node_pairs.hpp>
+#include <sar/graph/samples/sample_batch.hpp>
+#include <sar/graph/samples/sample_edges.hpp>
+#include <sar/graph/samples/sample_loader.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
@@ -58,6 +61,7 @@
 #include <sar/nn/conv/edge_weight_norm.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
+#include <sar/nn/conv/gine_conv.hpp>
 #include <sar/nn/conv/global_pooling.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/hetero_graph_conv.hpp>
@@ -68,9 +72,11 @@
 #include <sar/nn/conv/relation_norm.hpp>
 #include <sar/nn/conv/relative_positions.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
+#include <sar/nn/conv/sample_readout.hpp>
 #include <sar/nn/conv/simple_hgn_conv.hpp>
 #include <sar/nn/conv/transformer_conv.hpp>
 #include <sar/nn/modules/batch_norm.hpp>
+#include <sar/nn/modules/category_embedding.hpp>
 #include <sar/nn/modules/distributed_embedding.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/hetero_linear.hpp>

@@ -13,6 +13,7 @@
 #include <sar/graph/data/graph_source.hpp>
 #include <sar/graph/data/graph_view.hpp>
 #include <sar/graph/data/hetero_graphs.hpp>
+#include <sar/graph/data/label_columns.hpp>
 #include <sar/graph/data/labelled_nodes.hpp>
 #include <sar/graph/data/node_data.hpp>
 #include <sar/graph/data/node_splits.hpp>

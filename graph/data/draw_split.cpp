@@ -68,10 +68,10 @@ class SplitDraw {
     std::vector<Index> numbers;
     for (std::size_t g = 0; g < groups.size(); ++g) {
       numbers.push_back(how.count == SplitPart::rest ? left[g] : wanted(how, before, sizes[g]));
-      require<InputError>(numbers[g] <= left[g], data_.name, ": the ", part_names[part], " nodes shall be ",
-                          how.text(), how.per_class ? concat(", and class ", g, " has ") : ", and there are ",
-                          left[g], " nodes with a label", part > 0 ? " left" : "", ", expected at least ",
-                          numbers[g]);
+      require<InputError>(
+          numbers[g] <= left[g], data_.name, ": the ", part_names[part], " ", data_.item, "s shall be ",
+          how.text(), how.per_class ? concat(", and class ", g, " has ") : ", and there are ", left[g], " ",
+          data_.item, "s with a label", part > 0 ? " left" : "", ", expected at least ", numbers[g]);
     }
     const std::vector<Index> ends = find_ends(groups, numbers);
     for (std::size_t g = 0; g < groups.size(); ++g)
@@ -175,10 +175,11 @@ void draw_split(const Communicator& comm, NodeData& data, const DrawSplitOptions
     require_shares(options);
     const Index nodes = data.book.num_nodes();
     require<InputError>(data.num_classes <= nodes, data.name, ": there are ", data.num_classes,
-                        " classes and ", nodes, " nodes, expected no more classes than nodes");
+                        " classes and ", nodes, " ", data.item, "s, expected no more classes than ",
+                        data.item, "s");
     SplitDraw draw(comm, data, options.seed);
-    require<InputError>(draw.num_candidates() > 0, data.name,
-                        ": no node has a label, expected labels for a split of the nodes");
+    require<InputError>(draw.num_candidates() > 0, data.name, ": no ", data.item,
+                        " has a label, expected labels for a split of the ", data.item, "s");
     double before[] = {0, 0};  // shares of all nodes, and of each class
     const SplitPart* const parts[] = {&options.train, &options.valid, &options.test};
     for (int i = 0; i < 3; ++i) {

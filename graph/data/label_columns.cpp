@@ -20,6 +20,7 @@ struct LabelField {
   DataArray column;
   std::span<const Index> ids;
   std::string place;
+  std::string item;           ///< "node"
   Array<double> values = {};  ///< [n, T]; 64-bit integers are rounded
 
   [[nodiscard]] Index width() const { return column.row_size(); }
@@ -75,8 +76,8 @@ LabelType detect_type(const Communicator& comm, const LabelField& field, Index n
   if (could_be[2] == 1) return LabelType::classes;
   require<InputError>(
       could_be[3] == 0 || num_nodes == 0, rows,
-      " numbers, each with one 1 or none and zeros, and may be one class or several labels a node, expected ",
-      "to be told (train: --loss cross-entropy, or --loss bce)");
+      " numbers, each with one 1 or none and zeros, and may be one class or several labels a ", field.item,
+      ", expected ", "to be told (train: --loss cross-entropy, or --loss bce)");
   if (could_be[1] == 1) return LabelType::binary;
   require<InputError>(floating, rows, " whole numbers, and not only 0 and 1, expected to be told ",
                       "what they are (train: --loss mse or mae for values)");
@@ -86,8 +87,8 @@ LabelType detect_type(const Communicator& comm, const LabelField& field, Index n
 /// OGB and pandas turn integers with missing values into floating-point numbers, where NaN means no label.
 Array<std::int64_t> single_classes(const LabelField& field) {
   const auto refuse = [&](Index i, const auto& value, const std::string& expected) {
-    throw InputError(
-        concat(field.place, ": the label of node ", field.ids[i], " is ", value, ", expected ", expected));
+    throw InputError(concat(field.place, ": the label of ", field.item, " ", field.ids[i], " is ", value,
+                            ", expected ", expected));
   };
   Array<std::int64_t> labels;
   if (!is_floating_point(field.column.type)) {
@@ -96,13 +97,13 @@ Array<std::int64_t> single_classes(const LabelField& field) {
     for (Index i = 0; i < field.column.num_rows; ++i) {
       const double value = field.values[i];
       if (!std::isnan(value) && !is_whole(value))
-        refuse(i, value, "a whole number or NaN for an unlabelled node");
+        refuse(i, value, concat("a whole number or NaN for an unlabelled ", field.item));
       labels.push_back(std::isnan(value) ? -1 : static_cast<std::int64_t>(value));
     }
   }
   for (Index i = 0; i < std::ssize(labels); ++i)
     if (labels[i] < -1 || labels[i] > max_label)
-      refuse(i, labels[i], concat("a class from 0 to ", max_label, " or -1 for an unlabelled node"));
+      refuse(i, labels[i], concat("a class from 0 to ", max_label, " or -1 for an unlabelled ", field.item));
   return labels;
 }
 
@@ -114,11 +115,11 @@ Array<std::int64_t> one_hot_classes(const LabelField& field) {
     const auto others = field.width() - ones - std::ranges::count(row, 0.0);
     const bool missing = std::ranges::all_of(row, is_missing) ||
                          std::ranges::all_of(row, [](double value) { return value == 0; });
-    require<InputError>(
-        missing || (ones == 1 && others == 0), field.place, ": a row has shape ",
-        shape_to_string(field.column.row_shape),
-        ", expected one number, or 1 for the class of the node and 0 for all others; node ", field.ids[i],
-        " has ", ones, " ones and ", others, " other numbers");
+    require<InputError>(missing || (ones == 1 && others == 0), field.place, ": a row has shape ",
+                        shape_to_string(field.column.row_shape),
+                        ", expected one number, or 1 for the class of the ", field.item,
+                        " and 0 for all others; ", field.item, " ", field.ids[i], " has ", ones, " ones and ",
+                        others, " other numbers");
     labels.push_back(missing ? -1 : std::ranges::find(row, 1.0) - row.begin());
   }
   return labels;
@@ -141,7 +142,7 @@ void take_targets(const LabelField& field, NodeData& data) {
       const bool missing = binary ? is_missing(value) : std::isnan(value);
       const real target = missing ? std::numeric_limits<real>::quiet_NaN() : static_cast<real>(value);
       if (!missing && !(binary ? value == 0 || value == 1 : std::isfinite(target)))
-        throw InputError(concat(field.place, ": the label of node ", field.ids[i],
+        throw InputError(concat(field.place, ": the label of ", field.item, " ", field.ids[i],
                                 field.width() > 1 ? concat(", column ", c) : "", " is ", value,
                                 binary ? ", expected 0 or 1, or NaN or -1 for a missing label"
                                        : ", expected a finite number, or NaN for a missing label"));
@@ -154,7 +155,7 @@ void take_targets(const LabelField& field, NodeData& data) {
 
 void take_labels(const Communicator& comm, DataArray column, const std::string& place, LabelType type,
                  NodeData& data) {
-  LabelField field{std::move(column), data.original_ids, place};
+  LabelField field{std::move(column), data.original_ids, place, data.item};
   require<InputError>(field.width() > 0, place, ": a row has shape ", shape_to_string(field.column.row_shape),
                       ", expected at least one column");
   field.values.resize(static_cast<std::size_t>(field.column.num_rows * field.width()));

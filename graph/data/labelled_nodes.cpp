@@ -23,7 +23,7 @@ MaskCounts count_mask(const NodeData& data, const Communicator& comm, std::span<
   constexpr Index none = std::numeric_limits<Index>::max();
   return comm.agree([&]() -> MaskCounts {
     require<ShapeError>(std::ssize(mask) == std::ssize(data.labels), data.name, ": a mask of ", mask.size(),
-                        " nodes, expected ", data.labels.size(), ", as there are labels");
+                        " ", data.item, "s, expected ", data.labels.size(), ", as there are labels");
     Index counts[] = {0, 0};
     Index first = none;
     for (Index v = 0; v < std::ssize(mask); ++v) {
@@ -44,12 +44,13 @@ void require_training_labels(const Communicator& comm, const NodeData& data, con
   comm.agree([&] {
     const MaskCounts training = count_mask(data, comm, data.train_mask);
     const Index labelled = comm.all_reduce(std::ranges::count_if(data.labels, [](auto y) { return y >= 0; }));
-    require<InputError>(training.nodes > 0, place,
-                        ": no node is a training node, expected a train_mask that ", "selects at least one");
-    require<InputError>(labelled > 0, place, ": no node has a label, expected labels (or label) among the ",
-                        "data of the nodes, with a class for at least one training node");
+    require<InputError>(training.nodes > 0, place, ": no ", data.item, " is a training ", data.item,
+                        ", expected a train_mask that ", "selects at least one");
+    require<InputError>(labelled > 0, place, ": no ", data.item, " has a label, expected labels (or label) ",
+                        "among the data of the ", data.item, "s, with a class for at least one training ",
+                        data.item);
     require<InputError>(training.unlabelled < training.nodes, place, ": the mask selects ", training.nodes,
-                        " training nodes, of which ", "none has a label, expected one at least");
+                        " training ", data.item, "s, of which none has a label, expected one at least");
   });
 }
 

@@ -35,6 +35,7 @@ struct NodeSplits {
 /// Rows belong to the nodes book.begin(p) .. book.end(p) of rank p, in that order.
 struct NodeData {
   std::string name;           ///< for messages: "cora", "sbm"
+  std::string item = "node";  ///< what a row is of, for messages: "graph", where the rows are graph samples
   PartitionBook book;         ///< who owns which nodes
   Array<Index> original_ids;  ///< the node's id in the dataset: keys random draws, names results
   EdgeList edges;             ///< in-edges of my nodes

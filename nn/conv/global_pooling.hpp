@@ -1,13 +1,15 @@
 /// Readouts over all nodes of all ranks: the equivalents of dgl.nn.SumPooling, AvgPooling, MaxPooling and
-/// GlobalAttentionPooling for a single graph.
+/// GlobalAttentionPooling. SumPooling, AvgPooling and MaxPooling also read out each sample of a batch
+/// (sample_readout.hpp).
 ///
-/// Each maps feat [local nodes, D] to [1, D], with the same bits on every rank: a replicated value as
-/// nn/modules/reductions.hpp defines it, to be used by further layers and a loss. A rank may have no nodes.
-/// Results and gradients do not depend on the number of ranks, up to rounding. Collective, also in the
-/// backward pass.
+/// Of a single graph, each maps feat [local nodes, D] to [1, D], with the same bits on every rank: a
+/// replicated value as nn/modules/reductions.hpp defines it, to be used by further layers and a loss. A rank
+/// may have no nodes. Results and gradients do not depend on the number of ranks, up to rounding. Collective,
+/// also in the backward pass.
 #pragma once
 
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/conv/sample_readout.hpp>
 #include <sar/nn/modules/module.hpp>
 #include <sar/nn/modules/row_function.hpp>
 
@@ -21,6 +23,10 @@ namespace sar { inline namespace SAR_PRECISION {
 class SumPooling : public Module {
  public:
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
+  /// Local. The same for each sample of a batch: [samples of this rank, D] (readout_nodes).
+  [[nodiscard]] Variable operator()(const SampleBatch& batch, const Variable& feat) const {
+    return readout_nodes(batch, feat, Reduce::sum);
+  }
 };
 
 /// Collective. Mean of the rows of all N nodes of all ranks:
@@ -31,6 +37,10 @@ class SumPooling : public Module {
 class AvgPooling : public Module {
  public:
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
+  /// Local. The same for each sample of a batch: [samples of this rank, D] (readout_nodes).
+  [[nodiscard]] Variable operator()(const SampleBatch& batch, const Variable& feat) const {
+    return readout_nodes(batch, feat, Reduce::mean);
+  }
 };
 
 /// Collective. Maximum of the rows:
@@ -42,6 +52,10 @@ class AvgPooling : public Module {
 class MaxPooling : public Module {
  public:
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
+  /// Local. The same for each sample of a batch: [samples of this rank, D] (readout_nodes).
+  [[nodiscard]] Variable operator()(const SampleBatch& batch, const Variable& feat) const {
+    return readout_nodes(batch, feat, Reduce::max);
+  }
 };
 
 /// Collective. Attention over the nodes of all ranks, Li et al., arXiv 1511.05493:

@@ -17,6 +17,14 @@ struct ModelFile {
   std::string weights;
 };
 
+/// Features of the edges, for layers that read them.
+std::vector<GraphRelations> relations_of_edges(const Variable& edges) {
+  if (!edges.defined()) return {};
+  std::vector<GraphRelations> relations(1);
+  relations[0].edge_feats = edges;
+  return relations;
+}
+
 /// Reads a .json description. Collective, inside agree().
 ModelFile read_json(const Communicator& comm, const std::string& path) {
   std::string text;
@@ -68,7 +76,16 @@ GraphModel::GraphModel(const ModelDescription& description, const Communicator& 
 Variable GraphModel::operator()(const GraphShardManager& graph, const Variable& x, const Variable& edges) {
   return graph.comm().agree([&] {
     check(graph, x, edges);
-    return mesh_ ? (*mesh_)(graph, x, edges) : (*stack_)(graph, x);
+    return mesh_ ? (*mesh_)(graph, x, edges) : (*stack_)(graph, x, relations_of_edges(edges));
+  });
+}
+
+Variable GraphModel::operator()(const SampleBatch& batch, const Variable& x, const Variable& edges) {
+  return batch.graph().comm().agree([&] {
+    require<InputError>(stack_.has_value(), "a network of type ", description_.type,
+                        " on a SampleBatch, expected one with a readout");
+    check(batch.graph(), x, edges);
+    return (*stack_)(batch, x, relations_of_edges(edges));
   });
 }
 

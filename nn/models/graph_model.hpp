@@ -19,12 +19,12 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// The network of a ModelDescription. sage, gcn, gat, gatv2 and gin are a LayerStack, which says the formula,
 /// of SAGEConv, GraphConv, GATConv, GATv2Conv, or GINConv with a learned eps and the network Linear, batch
-/// norm, ReLU, Linear. Edge weights are used if the graph has them, except by gatv2. mesh_graph_net is a
-/// MeshGraphNet with `layers` blocks.
+/// norm, ReLU, Linear (with edge_feats GINEConv). Edge weights are used if the graph has them, except by
+/// gatv2. mesh_graph_net is a MeshGraphNet with `layers` blocks.
 ///
 /// Parameters: convs.i.* for sage, layers.i.* for the other stacks; lins.i.* of linear residual connections,
 /// bns.i.* of batch norms, norms.i.* of layer norms, lin_in.* and lin.* of the linear layers before and
-/// after; network.* for mesh_graph_net.
+/// after, mlp.i.* of those behind a readout; network.* for mesh_graph_net.
 ///
 /// @code
 /// GraphModel model({.type = "gcn", .in_feats = 64, .hidden = 16, .out_feats = 4, .layers = 2}, comm, gen);
@@ -41,6 +41,10 @@ class GraphModel : public Module {
   /// rank if shapes do not match.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& x,
                                     const Variable& edges = {});
+
+  /// Collective. A network with a readout: x [local nodes of the batch, in_feats], edges as above -> [samples
+  /// of this rank, out_feats]. Throws as above, and InputError for a network without a readout.
+  [[nodiscard]] Variable operator()(const SampleBatch& batch, const Variable& x, const Variable& edges = {});
 
   /// Returns the description with defaults in place of empty strings.
   [[nodiscard]] const ModelDescription& description() const noexcept { return description_; }

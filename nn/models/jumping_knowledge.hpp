@@ -32,6 +32,9 @@ class JumpingKnowledge : public Linear {
   /// undefined before the first one, and returns both together.
   [[nodiscard]] Variable add_layer(Variable so_far, Index layer, const Variable& h) const;
 
+  /// Local. Returns whether the result depends on the output of this layer, counted from 0.
+  [[nodiscard]] bool reads(Index layer) const noexcept { return mode_ != Mode::last || layer + 1 == layers_; }
+
   /// Local. Returns y [n, out] of the outputs of all layers.
   [[nodiscard]] Variable result(Variable so_far) const;
 

@@ -40,6 +40,10 @@ bool has_head(const ModelDescription& d) {
   return !d.jk.empty() && d.jk != "none";
 }
 
+bool has_readout(const ModelDescription& d) {
+  return !d.readout.empty() && d.readout != "none";
+}
+
 std::vector<LayerSize> layer_sizes(const ModelDescription& d) {
   const bool attends = model_type(d.type).attends();
   std::vector<LayerSize> sizes;
@@ -91,9 +95,12 @@ std::string describe_layers(const ModelDescription& d) {
                         : concat(" (", size.heads, " heads of ", size.head, ")");
     text += text_of(size.residual);
   }
+  if (has_readout(d)) text += concat(" -> ", d.readout, " over the nodes of each graph");
   if (has_head(d))
-    text += concat(" -> ", d.out_feats, " (linear",
+    text += concat(" -> ", d.head_layers > 1 ? d.hidden : d.out_feats, " (linear",
                    d.jk == "last" ? "" : concat(" of the ", d.jk, " of all layers"), ")");
+  for (Index i = 2; i <= d.head_layers; ++i)
+    text += concat(" -> ", i == d.head_layers ? d.out_feats : d.hidden, " (linear)");
   if (d.norm == "batch" || d.norm == "layer") text += concat(", ", d.norm, " norm");
   if (d.gcn_norm == "weights") text += ", normalized by the sums of out- and in-edge weights";
   if (d.gcn_norm == "in_weights") text += ", normalized by the sums of in-edge weights";

@@ -3,6 +3,7 @@
 // else; an identity and jk `max` need h_l itself.
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
+#include <sar/nn/conv/sample_readout.hpp>
 #include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/modules/relu_dropout.hpp>
 
@@ -39,7 +40,11 @@ LayerStack::LayerStack(const ModelDescription& description, const Communicator& 
   std::vector<LayerSize> sizes = layer_sizes(d);
   sizes.front().cached = cached && caches_input(model_type(d.type), d, sizes.front());
   for (const LayerSize& size : sizes) add_layer(size, comm, gen);
-  if (has_head(d)) head_.emplace(d.jk, d.layers, d.hidden, d.out_feats, gen);
+  if (has_head(d)) head_.emplace(d.jk, d.layers, d.hidden, d.head_layers > 1 ? d.hidden : d.out_feats, gen);
+  for (Index i = 2; i <= d.head_layers; ++i) {
+    mlp_dropouts_.emplace_back(d.dropout, gen);
+    mlp_.emplace_back(d.hidden, i == d.head_layers ? d.out_feats : d.hidden, gen);
+  }
   for (const auto& [name, part] : parts()) register_module(name, *part);
 }
 
@@ -76,18 +81,41 @@ std::vector<std::pair<std::string, Module*>> LayerStack::parts() {
   if (!linears_.empty()) parts.emplace_back("lins", &linears_);
   parts.insert(parts.end(), {{"bns", &batch_norms_}, {"norms", &layer_norms_}, {"dropouts", &dropouts_}});
   if (head_) parts.emplace_back("lin", &*head_);
+  if (!mlp_.empty()) parts.insert(parts.end(), {{"mlp", &mlp_}, {"mlp_dropouts", &mlp_dropouts_}});
   return parts;
 }
 
 Variable LayerStack::operator()(const LayerGraphs& graphs, const Variable& x,
                                 std::span<const GraphRelations> relations) {
+  require<InputError>(!has_readout(description_), "a network with the readout ", description_.readout,
+                      " on a graph, expected a SampleBatch, whose graphs it reads out");
   const Transaction transaction;
-  Variable h = input(graphs[0], x), of_layers;
   const Index rows = graphs[layers_.size() - 1].num_dst_nodes();
+  return run(graphs, x, relations, [rows](const Variable& h) { return slice_rows(h, 0, rows); });
+}
+
+Variable LayerStack::operator()(const SampleBatch& batch, const Variable& x,
+                                std::span<const GraphRelations> relations) {
+  require<InputError>(has_readout(description_),
+                      "a network without a readout on a SampleBatch, expected one with a readout, or graph() "
+                      "of the batch");
+  const Transaction transaction;
+  const Reduce reduce = std::ranges::find(reduce_names, description_.readout, &EnumName<Reduce>::name)->value;
+  Variable y =
+      run(batch.graph(), x, relations, [&](const Variable& h) { return readout_nodes(batch, h, reduce); });
+  const RowIds ids(std::span<const Index>(batch.samples().ids), batch.shared_samples());
+  for (std::size_t i = 0; i < mlp_.size(); ++i) y = mlp_[i](mlp_dropouts_[i](activation_(std::move(y)), ids));
+  return y;
+}
+
+Variable LayerStack::run(const LayerGraphs& graphs, const Variable& x,
+                         std::span<const GraphRelations> relations,
+                         FunctionRef<Variable(const Variable&)> reduce) {
+  Variable h = input(graphs[0], x), of_layers;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     h = output(l, graphs, std::move(h), relations);
-    if (head_)
-      of_layers = head_->add_layer(std::move(of_layers), static_cast<Index>(l), slice_rows(h, 0, rows));
+    const auto layer = static_cast<Index>(l);
+    if (head_ && head_->reads(layer)) of_layers = head_->add_layer(std::move(of_layers), layer, reduce(h));
   }
   return head_ ? head_->result(std::move(of_layers)) : h;
 }

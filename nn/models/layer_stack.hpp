@@ -2,7 +2,9 @@
 /// between them, and linear layers before and after them.
 #pragma once
 
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
+#include <sar/graph/samples/sample_batch.hpp>
 #include <sar/nn/models/jumping_knowledge.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/relations.hpp>
@@ -36,6 +38,12 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 ///     y   = lin(last, sum, maximum or concatenation of h_1 .. h_L)    with jk; see JumpingKnowledge
 ///
+///     y   = mlp(lin(last, sum, maximum or concatenation of R(h_1) .. R(h_L)))    with readout
+///
+/// R reduces the rows of the nodes of each sample of a SampleBatch (readout_nodes), so that y has a row for
+/// each sample; with jk cat and the readout sum this is the network of Xu et al., arXiv 1810.00826, without
+/// h_0. mlp are head_layers - 1 times f, dropout and a linear layer.
+///
 /// r_l is 0, the identity, or a linear layer lins_l with a bias; a convolution with a residual connection of
 /// its own computes that instead if `residual` is a number. On message flow graphs, r_l and jk read the rows
 /// of the destinations. norm is batch norm over the rows of all ranks, layer norm, or none. Without jk, the
@@ -51,6 +59,7 @@ namespace sar { inline namespace SAR_PRECISION {
 ///     bns, norms             batch norms, layer norms
 ///     dropouts
 ///     lin                    with jk
+///     mlp, mlp_dropouts      with head_layers above 1
 ///
 /// @code
 /// LayerStack stack({.type = "gat", .in_feats = 64, .hidden = 16, .out_feats = 4}, comm, gen);
@@ -73,8 +82,12 @@ class LayerStack : public Module {
   void add_input(Module& input) { register_module("input", input); }
 
   /// Collective. x [local sources of the first graph, in] -> [local destinations of the last graph, out].
-  /// `relations`: of the graph, or of each message flow graph; for types with relations only.
+  /// `relations`: of the graph, or of each message flow graph; for types with relations or edge features.
   Variable operator()(const LayerGraphs& graphs, const Variable& x,
+                      std::span<const GraphRelations> relations = {});
+  /// Collective. With a readout: x [local nodes, in] -> [samples of this rank, out]. Without one, and for the
+  /// call above with one, throws InputError.
+  Variable operator()(const SampleBatch& batch, const Variable& x,
                       std::span<const GraphRelations> relations = {});
   /// Collective. Returns the output of layer `layer`, counted from 1: h_l, or y for the last one without
   /// jk.
@@ -98,6 +111,11 @@ class LayerStack : public Module {
   };
 
   void add_layer(const LayerSize& size, const Communicator& comm, Generator& gen);
+  /// Collective. Returns the output of the last layer or, with jk, of `lin`, to whose input `reduce` is
+  /// applied.
+  [[nodiscard]] Variable run(const LayerGraphs& graphs, const Variable& x,
+                             std::span<const GraphRelations> relations,
+                             FunctionRef<Variable(const Variable&)> reduce);
   /// Returns h_0.
   [[nodiscard]] Variable input(const GraphShardManager& graph, const Variable& x);
   /// Collective. Returns the output of layer `l`, counted from 0, for the output h of the one before it.
@@ -118,6 +136,8 @@ class LayerStack : public Module {
   ModuleList<LayerNorm> layer_norms_;
   ModuleList<Dropout> dropouts_;
   std::optional<JumpingKnowledge> head_;
+  ModuleList<Linear> mlp_;
+  ModuleList<Dropout> mlp_dropouts_;
 };
 
 }}  // namespace sar

@@ -132,6 +132,8 @@ const std::vector<Key>& keys() {
       residual_key(),
       key("jk", &D::jk, &J::text),
       key("pre_linear", &D::pre_linear, &J::flag),
+      key("readout", &D::readout, &J::text),
+      key("head_layers", &D::head_layers, &J::integer),
       key("edge_feats", &D::edge_feats, &J::integer, true),
       key("mlp_layers", &D::mlp_layers, &J::integer),
       key("normalize", &D::normalize, &J::flag),
@@ -144,6 +146,11 @@ bool reads(const std::string& type, const std::string& key) {
   static const Names of_all_types{"type",   "in_feats",   "hidden", "out_feats",
                                   "layers", "activation", "weights"};
   return has(of_all_types, key) || model_type(type).reads(key);
+}
+
+/// Stacks have no edge features by default.
+bool is_required(const Key& key, const std::string& type) {
+  return key.is_required && !(std::string(key.name) == "edge_feats" && model_type(type).is_stack());
 }
 
 void require_type(bool is_type, const std::string& type, const std::string& where) {
@@ -204,6 +211,11 @@ const std::vector<std::string>& ModelDescription::jks() {
   return names;
 }
 
+const std::vector<std::string>& ModelDescription::readouts() {
+  static const Names names{"none", "sum", "mean", "max"};
+  return names;
+}
+
 Index ModelDescription::first_residual() const {
   return whole_number(residual).value_or(0);
 }
@@ -234,7 +246,8 @@ ModelDescription ModelDescription::from_json(const std::string& text, const std:
   require_type(has(types(), d.type), d.type, where);
   require_known_keys(file, d.type);
   for (const Key& key : keys())
-    if (reads(d.type, key.name) && (key.is_required || file.has(key.name))) key.read(d, file.at(key.name));
+    if (reads(d.type, key.name) && (is_required(key, d.type) || file.has(key.name)))
+      key.read(d, file.at(key.name));
   require<InputError>(
       d.heads_of_layers.empty() || !file.has("out_heads"), where,
       ".out_heads is beside a list of heads, expected the list alone, whose last number says it");
@@ -249,8 +262,10 @@ std::string ModelDescription::to_json() const {
   json[version_key] = version;
   for (const Key& key : keys()) {
     const std::string name = key.name;
-    const bool is_said =
-        (name == "weights" && weights.empty()) || (name == "out_heads" && !heads_of_layers.empty());
+    const bool is_said = (name == "weights" && weights.empty()) ||
+                         (name == "out_heads" && !heads_of_layers.empty()) ||
+                         (name == "edge_feats" && edge_feats == 0) ||
+                         ((name == "readout" || name == "head_layers") && !has_readout(d));
     if (reads(type, name) && !is_said) json[name] = key.write(d);
   }
   return json.dump();
@@ -272,8 +287,9 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   const ModelType* const row = find_type(type);
   require_type(row != nullptr, type, where);
   ModelDescription d = *this;
-  for (std::string* const text : {&d.norm, &d.residual, &d.jk})
+  for (std::string* const text : {&d.norm, &d.residual, &d.jk, &d.readout})
     if (text->empty()) *text = "none";
+  if (has_readout(d) && d.jk == "none") d.jk = "last";
   if (d.residual == "0") d.residual = "none";
   if (d.activation.empty()) d.activation = row->attends() ? "elu" : "relu";
   if (d.aggregator.empty() && !row->aggregators.empty()) d.aggregator = row->aggregators[0];
@@ -295,7 +311,9 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   number("hidden", hidden);
   number("out_feats", out_feats);
   number("layers", layers, row->is_stack() ? 1 : 0, max_layers);
-  number("edge_feats", edge_feats);
+  number("edge_feats", edge_feats, row->is_stack() ? 0 : 1);
+  require<InputError>(edge_feats == 0 || type != "gin" || d.aggregator == "sum", where, ".aggregator is '",
+                      d.aggregator, "', expected sum with .edge_feats");
   number("mlp_layers", mlp_layers, 1, max_layers);
   number("heads", heads);
   number("out_heads", out_heads);
@@ -305,6 +323,12 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   share("attention_dropout", attention_dropout);
   name("norm", d.norm, norms());
   name("jk", d.jk, jks());
+  name("readout", d.readout, readouts());
+  number("head_layers", head_layers, 1, max_layers);
+  require<InputError>(head_layers == 1 || has_readout(d), where, ".head_layers is ", head_layers,
+                      ", expected 1 without a .readout");
+  require<InputError>(!has_readout(d) || (row->is_stack() && !row->has_relations), where, ".readout is '",
+                      d.readout, "', expected none for a network of type ", type);
   const std::optional<Index> first = whole_number(d.residual);
   require<InputError>(
       has({"none", "identity", "linear"}, d.residual) || (first && 1 <= *first && *first <= layers), where,

@@ -48,7 +48,12 @@ struct ModelDescription {
   std::string jk = {};           ///< stacks: what a final linear layer reads: none (default: there is no such
                                  ///< layer), last, sum, max, cat; see JumpingKnowledge
   bool pre_linear = false;       ///< stacks: a linear layer before the first convolution, in_feats -> hidden
-  Index edge_feats = 0;          ///< mesh_graph_net: width of the edge features; 0 for other types
+  /// stacks: reduction over the nodes of each graph of a SampleBatch, before the final linear layer: none
+  /// (default: a result for each node), sum, mean, max; with it, jk is last unless it is set
+  std::string readout = {};
+  Index head_layers = 1;         ///< with readout: linear layers behind it, with the activation between them
+  Index edge_feats = 0;          ///< width of the edge features: mesh_graph_net; gin: 0 (default), or the
+                                 ///< layers are GINEConv
   Index mlp_layers = 2;          ///< mesh_graph_net: hidden layers of each of its networks
   bool normalize = false;        ///< mesh_graph_net: normalize features and results by running statistics
   std::string weights = {};      ///< in a .json file: path of the weight file, relative to the .json file
@@ -68,9 +73,9 @@ struct ModelDescription {
   /// Returns all keys that the type reads, as JSON on one line. Throws as checked().
   [[nodiscard]] std::string to_json() const;
   /// Returns the description with defaults in place of empty strings. Throws InputError, as from_json(), for
-  /// an unknown type, norm, activation, residual, jk, aggregator or gcn_norm, for widths and numbers of heads
-  /// outside 1 to 2^24, for a number of layers outside 1 to max_layers, for a dropout outside [0, 1), and as
-  /// check_layer_sizes().
+  /// an unknown type, norm, activation, residual, jk, readout, aggregator or gcn_norm, for widths and numbers
+  /// of heads outside 1 to 2^24, for numbers of layers outside 1 to max_layers, for a dropout outside [0, 1),
+  /// and as check_layer_sizes().
   [[nodiscard]] ModelDescription checked(const std::string& where = "the description") const;
 
   /// Returns the same with the widths of some data.
@@ -80,11 +85,12 @@ struct ModelDescription {
   [[nodiscard]] Index first_residual() const;
 
   /// Return the values of `type` that have a JSON description, and the valid values of `norm`, `activation`,
-  /// `jk` and `gcn_norm`.
+  /// `jk`, `readout` and `gcn_norm`.
   [[nodiscard]] static const std::vector<std::string>& types();
   [[nodiscard]] static const std::vector<std::string>& norms();
   [[nodiscard]] static const std::vector<std::string>& activations();
   [[nodiscard]] static const std::vector<std::string>& jks();
+  [[nodiscard]] static const std::vector<std::string>& readouts();
   [[nodiscard]] static const std::vector<std::string>& gcn_norms();
 };
 
@@ -102,6 +108,9 @@ struct ModelDescription {
 
 /// Local. Returns whether a linear layer follows the convolutions.
 [[nodiscard]] bool has_head(const ModelDescription& description);
+
+/// Local. Returns whether a stack has a result for each graph of a SampleBatch.
+[[nodiscard]] bool has_readout(const ModelDescription& description);
 
 /// Local. Returns the sizes of a stack's convolutions, from the first to the last; no layer is cached.
 [[nodiscard]] std::vector<LayerSize> layer_sizes(const ModelDescription& description);

@@ -91,8 +91,8 @@ struct ModelType {
   [[nodiscard]] bool attends() const { return reads("heads"); }
   /// Returns the keys that every stack reads.
   [[nodiscard]] static const std::vector<std::string>& stack_keys() {
-    static const std::vector<std::string> keys{"norm",     "dropout", "input_dropout",
-                                               "residual", "jk",      "pre_linear"};
+    static const std::vector<std::string> keys{"norm", "dropout",    "input_dropout", "residual",
+                                               "jk",   "pre_linear", "readout",       "head_layers"};
     return keys;
   }
   /// Returns whether the key is one of the type's own, or one of stack_keys() of a stack.

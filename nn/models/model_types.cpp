@@ -4,6 +4,7 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
+#include <sar/nn/conv/gine_conv.hpp>
 #include <sar/nn/conv/hetero_graph_conv.hpp>
 #include <sar/nn/conv/hgt_conv.hpp>
 #include <sar/nn/conv/rel_graph_conv.hpp>
@@ -109,6 +110,12 @@ StackConvolution make_gin(const LayerPlan& plan) {
   network->emplace_back<DistributedBN1D>(d.hidden, comm);
   network->push_back(relu);
   network->emplace_back<Linear>(d.hidden, size.out(), gen);
+  if (d.edge_feats > 0)
+    return convolution(std::make_unique<GINEConv>(size.in, d.edge_feats, std::move(network), gen,
+                                                  GINEConvOptions{.learn_eps = true}),
+                       plan,
+                       [](GINEConv& conv, const Graph& graph, const Variable& x,
+                          const GraphRelations& relations) { return conv(graph, x, relations.edge_feats); });
   const GINConvOptions options{
       .aggregator = value_of(reduce_names, d.aggregator), .learn_eps = true, .cached = size.cached};
   return convolution(std::make_unique<GINConv>(std::move(network), options), plan, weighted);
@@ -209,6 +216,7 @@ const std::vector<ModelType>& model_types() {
        .own_residual = true,
        .multiplies_sparse = true},
       {.name = "gin",
+       .keys = {"edge_feats"},
        .aggregators = names_of(reduce_names),
        .make = make_gin,
        .caches = true,

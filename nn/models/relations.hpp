@@ -1,4 +1,4 @@
-/// Node and edge types, in the form that relational layers take.
+/// Node and edge types, in the form that relational layers take, and features of the edges.
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
@@ -18,6 +18,7 @@ struct GraphRelations {
   Tensor norm;                  ///< [local edges, 1]: relation_norm(); rgcn only
   bool averages_types = false;  ///< norm averages over the in-edges of one type, not over all in-edges
   Array<Index> node_types;      ///< [local sources]; empty for one type
+  Variable edge_feats = {};     ///< [local edges, D], of layers that read features of the edges
   // Relation by relation, for the models that go so:
   std::optional<HeteroGraph> graph = {};
   std::optional<HeteroBlock> block = {};  ///< set for a message flow graph

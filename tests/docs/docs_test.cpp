@@ -348,6 +348,12 @@ TEST_CASE("a network by description") {
   check_nodes(s, y, 3);
 }
 
+TEST_CASE("a training on graph samples") {
+  const Communicator comm = Communicator::world();
+#include "graph_samples.inc"
+  CHECK(loader.num_samples() == 8 * comm.size());
+}
+
 TEST_CASE("a timeline") {
   Setting s;
   const Communicator& comm = s.comm;

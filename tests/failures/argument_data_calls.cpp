@@ -79,6 +79,31 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       },
       Values<ExcludeEdges>{"exclude", ExcludeEdges::reverse, ExcludeEdges::none},
       Values<Negatives>{"negatives", Negatives::per_source, Negatives::none}, epoch);
+  const auto graphs_of = [](const Scene& s, Index columns) {
+    GraphSamples samples;
+    samples.add(s.comm.rank(), 2, Ids{0}, Ids{1});
+    samples.nodes.tensors["x"] = scene_values({2, columns}, 0);
+    return samples;
+  };
+  const Values<Index> fields{"list of fields", 1, 2};
+  add(
+      calls, comm, "graph/samples/sample_batch.hpp SampleBatch",
+      [=](Scene& s, Index columns) { const SampleBatch made(s.comm, graphs_of(s, columns)); }, fields);
+  add(
+      calls, comm, "graph/samples/sample_loader.hpp SampleLoader",
+      [=](Scene& s, Index columns) {
+        const SampleLoader made(s.comm, std::make_shared<const GraphSamples>(graphs_of(s, columns)), Ids{0});
+      },
+      fields);
+  add(
+      calls, comm, "graph/samples/sample_loader.hpp SampleLoader::next",
+      [=](Scene& s, std::uint64_t e, Index batch) {
+        SampleLoader loader(s.comm, std::make_shared<const GraphSamples>(graphs_of(s, 1)), Ids{0},
+                            {.batch_size = 1});
+        loader.start_epoch(e, batch);
+        (void)loader.next();
+      },
+      epoch, Values<Index>{"batch", 0, 1});
   add(
       calls, comm, "graph/construct/message_flow_graph.hpp construct_mfgs",
       [](Scene& s, int layers) { (void)construct_mfgs(s.graph, Ids{s.book.begin(s.comm.rank())}, layers); },

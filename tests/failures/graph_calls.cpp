@@ -627,6 +627,40 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return [=] { return loader->next(); };
       },
       [=](const std::optional<MiniBatch>& batch) { return edges_of(batch->blocks); });
+  const auto graphs_of = [=](bool wrong) {  // the id of the graph of each rank
+    GraphSamples samples;
+    samples.add(comm.rank(), 3, std::vector<Index>{0, 1}, std::vector<Index>{1, 2});
+    samples.nodes.tensors["x"] = scene_values({wrong ? 2 : 3, scene_width}, comm.rank());
+    return samples;
+  };
+  const auto ids_of = [](const SampleBatch& batch) {
+    const Array<Index>& ids = batch.graph().edge_ids();
+    return std::vector<double>(ids.begin(), ids.end());
+  };
+  add_maker<SampleBatch>(
+      calls, "graph/samples/sample_batch.hpp SampleBatch", true,
+      [=](bool wrong) {
+        auto samples = std::make_shared<GraphSamples>(graphs_of(wrong));
+        return [=] { return SampleBatch(comm, std::move(*samples)); };
+      },
+      ids_of);
+  add_maker<SampleLoader>(
+      calls, "graph/samples/sample_loader.hpp SampleLoader", true,
+      [=](bool wrong) {
+        auto samples = std::make_shared<const GraphSamples>(graphs_of(wrong));
+        return [=] { return SampleLoader(comm, samples, std::vector<Index>{0}, {.batch_size = 1}); };
+      },
+      [](const SampleLoader& loader) {
+        return std::vector<double>{static_cast<double>(loader.num_batches())};
+      });
+  add_maker<std::optional<SampleMiniBatch>>(
+      calls, "graph/samples/sample_loader.hpp SampleLoader::next", false,
+      [=](bool) {
+        auto samples = std::make_shared<const GraphSamples>(graphs_of(false));
+        auto loader = std::make_shared<SampleLoader>(comm, samples, std::vector<Index>{0});
+        return [=] { return loader->next(); };
+      },
+      [=](const std::optional<SampleMiniBatch>& next) { return ids_of(next->batch); });
   const EdgeDataLoaderOptions options{.exclude = ExcludeEdges::reverse, .negatives = Negatives::per_source};
   const auto seed_edges = [](bool wrong) {
     return SeedEdges{.src = {0}, .dst = {wrong ? scene_nodes : Index{1}}, .id = {2}};

@@ -69,6 +69,10 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
     auto conv = std::make_shared<GINConv>();
     return [&s, conv] { return (*conv)(s.graph, s.x); };
   });
+  add_operation(calls, comm, "nn/conv/gine_conv.hpp GINEConv", [=](Scene& s) {
+    auto conv = std::make_shared<GINEConv>(in, 1, RowFunction(), s.gen);
+    return [&s, conv] { return (*conv)(s.graph, s.x, s.e); };
+  });
   add_operation(calls, comm, "nn/conv/dot_gat_conv.hpp AGNNConv", [](Scene& s) {
     auto conv = std::make_shared<AGNNConv>();
     return [&s, conv] { return (*conv)(s.graph, s.x); };

@@ -41,6 +41,7 @@ sar      | graph/hetero        |                                                
 sar      | graph/construct     |                                                        | graph/construct/host_graph.hpp
 sar      | graph/pairs         |                                                        | graph/pairs/node_pairs.hpp
 sar      | graph/sampling      |                                                        | graph/sampling/neighbor_sampler.hpp
+sar      | graph/samples       |                                                        | graph/samples/graph_samples.hpp
 sar      | nn/modules          |                                                        | nn/modules/module.hpp
 sar      | nn/conv             |                                                        | nn/conv/sage_conv.hpp
 sar      | nn/train            |                                                        | nn/train/optimizer.hpp
@@ -59,6 +60,7 @@ programs | tools/formats       | not autograd  not nn                           
 programs | tools/formats/arrays | not autograd  not nn                                  | tools/formats/arrays/npz_arrays.hpp
 programs | tools/formats/tables | not autograd  not nn                                  | tools/formats/tables/node_join.hpp
 programs | tools/formats/ogb   | not autograd  not nn                                   | tools/formats/ogb/ogb_source.hpp
+programs | tools/formats/samples | not autograd  not nn                                 | tools/formats/samples/read_samples.hpp
 programs | tools               | public  mpi                                            | tools/program.hpp
 programs | tools/train         | public  mpi                                            | tools/train/train.cpp
 programs | tools/partition     | public  mpi                                            | tools/partition/partition.cpp

@@ -5,6 +5,7 @@
 #include "formats/ogb/ogb_source.hpp"
 #include "formats/packed/parquet_table.hpp"
 #include "formats/packed/zip_file.hpp"
+#include "formats/samples/read_samples.hpp"
 #include "formats/tables/node_tables.hpp"
 #include "matrix_market_source.hpp"
 #include "other_formats.hpp"
@@ -83,6 +84,8 @@ void require_readable(const FoundDataset& found) {
   if (found.kind != DatasetKind::unknown || is_there(path + "/raw") || is_parquet(path)) return;
   if (is_directory(path)) {
     if (const std::string json = only_json(path); !json.empty()) static_cast<void>(read_dgl_partition(json));
+    require<InputError>(!is_tu_dataset(path), path,
+                        ": is a TU dataset of graph samples, expected --task graph, or a graph");
     throw InputError(
         path +
         ": the directory has no edge_index.npy, no hetero.json, no raw/, no .parquet files and no JSON file "

@@ -10,6 +10,7 @@
 #include "train_options.hpp"
 #include "train_run.hpp"
 #include "train_runs.hpp"
+#include "train_samples.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>
@@ -28,7 +29,8 @@ void train(const Communicator& comm, const TrainOptions& options) {
   if (o.describe) return describe_dataset(comm, o);
   check_outputs(comm, o);
   Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
-  TrainingGraph loaded = load_training_graph(comm, o, heartbeat);
+  TrainingGraph loaded = o.task.type == TaskType::graph ? load_training_samples(comm, o, heartbeat)
+                                                        : load_training_graph(comm, o, heartbeat);
   const bool samples = !o.sample.fan_outs.empty() || (o.mfg && o.task.type != TaskType::node);
   if (!samples && o.model.attention_dropout == 0) loaded.graph.drop_edge_ids();  // nothing reads them
   const std::vector<TrainOptions> runs =

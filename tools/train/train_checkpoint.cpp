@@ -58,6 +58,17 @@ std::string describe(const SampleOptions& s, int ranks, const std::string& parti
       s.by_weight ? " --sample-by-weight" : "");
 }
 
+/// Returns the settings of --task graph that the results depend on.
+std::string describe_graphs(const TrainOptions& o, int ranks) {
+  if (o.task.type != TaskType::graph) return "none";
+  return concat(o.model.readout, " --head-layers ", o.model.head_layers, " --batch-size ",
+                o.sample.batch_size,
+                o.sample.batch_per_rank ? concat(" --batch-per-rank on ", ranks, " ranks") : "",
+                o.sample.drop_last ? " --drop-last" : "", o.edge_features ? " --edge-features" : "",
+                o.data.add_reverse_edges ? " --add-reverse-edges" : "",
+                o.data.add_self_loops ? " --add-self-loops" : "");
+}
+
 /// Returns all options that the results depend on, except the seed and the type of the optimizer, which every
 /// checkpoint has, and the learning rate, which may change.
 std::map<std::string, std::string> describe(const TrainOptions& o, const GraphShardManager& graph) {
@@ -72,6 +83,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--out-heads", concat(m.out_heads)},
           {"--residual", m.residual.empty() ? "none" : m.residual},
           {"--jk", m.jk.empty() ? "none" : m.jk},
+          {"--readout", describe_graphs(o, graph.comm().size())},
           {"--pre-linear", concat(m.pre_linear)},
           {"--dropout", concat(m.dropout)},
           {"--input-dropout", m.input_dropout ? concat(*m.input_dropout) : std::string("as by default")},

@@ -63,11 +63,11 @@ std::unique_ptr<GraphSource> built_in_source(const Communicator& comm, const Tra
 /// Refuses labels so large that the last layer would not fit in memory. Collective.
 void require_plausible_labels(const Communicator& comm, const NodeData& data, const std::string& place) {
   comm.agree([&] {
-    const Index nodes = data.book.num_nodes();
+    const Index items = data.book.num_nodes();
     for (std::size_t i = 0; i < data.labels.size(); ++i)
-      require<InputError>(data.labels[i] < nodes, place, ": the label of node ", data.original_ids[i], " is ",
-                          data.labels[i], ", and there are ", nodes,
-                          " nodes, expected fewer classes than nodes, or --num-classes ",
+      require<InputError>(data.labels[i] < items, place, ": the label of ", data.item, " ",
+                          data.original_ids[i], " is ", data.labels[i], ", and there are ", items, " ",
+                          data.item, "s, expected fewer classes than ", data.item, "s, or --num-classes ",
                           "(--loss mse or mae for values)");
   });
 }
@@ -77,8 +77,8 @@ void set_num_columns(const TrainOptions& o, NodeData& data) {
   if (!data.targets.defined() && o.num_classes > 0)
     data.targets =
         Tensor::full({std::ssize(data.labels), o.num_classes}, std::numeric_limits<real>::quiet_NaN());
-  require<InputError>(data.targets.defined(), data.name,
-                      ": no node has a label, expected --num-classes, the number of columns of the labels");
+  require<InputError>(data.targets.defined(), data.name, ": no ", data.item,
+                      " has a label, expected --num-classes, the number of columns of the labels");
   require<InputError>(o.num_classes == 0 || o.num_classes == data.targets.row_size(), data.name,
                       ": the labels have ", data.targets.row_size(),
                       " columns, expected --num-classes of that, not ", o.num_classes);
@@ -91,7 +91,8 @@ void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& 
                       ": the labels have ", data.num_classes,
                       " classes, expected --num-classes of at least that, not ", o.num_classes);
   if (o.num_classes > 0) data.num_classes = o.num_classes;
-  require<InputError>(data.num_classes > 0, data.name, ": no node has a label, expected --num-classes");
+  require<InputError>(data.num_classes > 0, data.name, ": no ", data.item,
+                      " has a label, expected --num-classes");
   const std::size_t weights = o.task.class_weights.size();
   require<InputError>(weights == 0 || static_cast<Index>(weights) == data.num_classes, data.name,
                       ": there are ", data.num_classes, " classes, expected as many --class-weights, not ",
@@ -128,8 +129,8 @@ std::array<Index, 3> warn_of_unlabelled(const Communicator& comm, const NodeData
     unlabelled[i] = counts.unlabelled;
     if (counts.unlabelled > 0 && comm.rank() == 0)
       std::cout << printable(concat(data.name, ": ", name, ": ", counts.unlabelled, " of the ", counts.nodes,
-                                    " nodes have no label and are left out, such as node ",
-                                    counts.first_unlabelled))
+                                    " ", data.item, "s have no label and are left out, such as ", data.item,
+                                    " ", counts.first_unlabelled))
                 << std::endl;
   }
   return unlabelled;
@@ -155,8 +156,8 @@ void warn_of_overlaps(const Communicator& comm, const NodeData& data) {
     common = comm.all_reduce(common);
     least = comm.all_reduce(least, ReduceOp::min);
     if (common > 0 && comm.rank() == 0)
-      std::cout << printable(concat("WARNING: ", data.name, ": ", common, " nodes are in ", names,
-                                    ", such as node ", least))
+      std::cout << printable(concat("WARNING: ", data.name, ": ", common, " ", data.item, "s are in ", names,
+                                    ", such as ", data.item, " ", least))
                 << std::endl;
   }
 }
@@ -175,13 +176,17 @@ void prepare_split(const Communicator& comm, const TrainOptions& o, NodeData& da
                                            : concat("split ", data.splits.chosen, " of ", splits,
                                                     " (--split 0 to ", splits - 1, "): ");
     std::cout << printable(concat(data.name, ": ", which, counts[0], " training, ", counts[1],
-                                  " validation and ", counts[2], " test nodes"))
+                                  " validation and ", counts[2], " test ", data.item, "s"))
               << std::endl;
   }
   if (o.epochs == 0) return;
   require<InputError>(counts[0] > 0 || o.draw_split, o.dataset.empty() ? data.name : o.dataset,
-                      ": there is no split: no node is a training node, expected train_mask, val_mask and "
-                      "test_mask, or --split-nodes 0.6,0.2,0.2 (or 20/class,500,1000), which draws one");
+                      o.task.type == TaskType::graph
+                          ? ": there is no split: no graph is a training graph, expected split/ with the "
+                            "numbers of graphs, or --split-graphs 0.8,0.1,0.1, which draws one"
+                          : ": there is no split: no node is a training node, expected train_mask, val_mask "
+                            "and test_mask, or --split-nodes 0.6,0.2,0.2 (or 20/class,500,1000), which draws "
+                            "one");
   require_training_labels(comm, data);
   warn_of_overlaps(comm, data);
 }
@@ -232,10 +237,11 @@ void set_outputs(const Communicator& comm, TrainOptions& o, NodeData& data) {
     set_num_columns(o, data);
   const Index outputs = data.num_outputs();
   const bool is_binary = outputs == (data.label_type == LabelType::classes ? 2 : 1);
-  require<InputError>(is_binary || std::ranges::count(o.task.metrics, Metric::f1) == 0, data.name,
-                      ": --metric f1 is of two classes, and there are ", outputs,
-                      data.label_type == LabelType::classes ? " classes" : " labels a node",
-                      ", expected f1-micro or f1-macro");
+  require<InputError>(
+      is_binary || std::ranges::count(o.task.metrics, Metric::f1) == 0, data.name,
+      ": --metric f1 is of two classes, and there are ", outputs,
+      data.label_type == LabelType::classes ? std::string(" classes") : concat(" labels a ", data.item),
+      ", expected f1-micro or f1-macro");
 }
 
 }  // namespace sar::tools

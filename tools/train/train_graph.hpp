@@ -12,13 +12,23 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace sar::tools {
 
+/// The graphs of --task graph.
+struct SampleTask {
+  std::shared_ptr<const GraphSamples> samples;  ///< of this rank
+  std::vector<Index> categories;                ///< of each column of integer node features; empty: none
+  std::vector<Index> edge_categories;           ///< the same of edge features, if they are used
+  Index num_nodes = 0, num_edges = 0;           ///< of all graphs of all ranks
+};
+
 struct TrainingGraph {
-  NodeData data;  ///< typed graph: of the homogeneous form, with labels of the category only
+  /// Typed graph: of the homogeneous form, with labels of the category only. Graph samples: a row each.
+  NodeData data;
   EdgeTask edges;
   GraphShardManager graph;
   std::vector<GraphRelations> relations;  ///< one element, or none if the model has no relations
@@ -27,7 +37,8 @@ struct TrainingGraph {
   std::vector<PredictedNodes> node_types = {};  ///< node types whose rows --predict writes; empty: all nodes
   std::string types = {};                       ///< node and edge types, for messages
   std::array<Index, 3> unlabelled =
-      {};  ///< nodes, or edges, of training, validation and test without a label
+      {};  ///< nodes, edges or graphs of training, validation and test without a label
+  std::optional<SampleTask> samples = {};  ///< of --task graph
 
   // of one run
   std::unique_ptr<NodeInput> input = {};

@@ -33,10 +33,10 @@ double megabytes(std::uint64_t bytes) {
 std::string describe_labels(const NodeData& data, const TaskOptions& o) {
   switch (data.label_type) {
     case LabelType::binary:
-      return concat(", ", data.num_outputs(), " labels a node, loss ", name_of(o.label_loss));
+      return concat(", ", data.num_outputs(), " labels a ", data.item, ", loss ", name_of(o.label_loss));
     case LabelType::values:
-      return concat(", ", data.num_outputs(), data.num_outputs() == 1 ? " value" : " values",
-                    " a node, loss ", name_of(o.label_loss));
+      return concat(", ", data.num_outputs(), data.num_outputs() == 1 ? " value" : " values", " a ",
+                    data.item, ", loss ", name_of(o.label_loss));
     case LabelType::classes:
     case LabelType::automatic:
       break;
@@ -53,6 +53,22 @@ std::string describe_sparse(const Communicator& comm, const NodeInput& input) {
   char text[64];
   std::snprintf(text, sizeof text, " (sparse, %.2g %% of the values are not 0)", 100 * stored / of);
   return text;
+}
+
+/// "MUTAG: 188 graphs, 3371 nodes, 7442 edges, 7 features, 2 classes; 2 ranks x 1 threads, ..., at most 95
+/// graphs a rank"
+std::string describe_samples(const Communicator& comm, const TrainingGraph& loaded, const TaskOptions& o,
+                             Index most_graphs) {
+  const SampleTask& task = *loaded.samples;
+  const auto features = task.samples->nodes.tensors.find("features");
+  std::string input;
+  if (features != task.samples->nodes.tensors.end())
+    input = concat(", ", features->second.row_size(), " features");
+  if (!task.categories.empty()) input += concat(", ", task.categories.size(), " columns of categories");
+  return concat(loaded.data.name, ": ", loaded.data.book.num_nodes(), " graphs, ", task.num_nodes, " nodes, ",
+                task.num_edges, " edges", input, describe_labels(loaded.data, o), "; ", comm.size(),
+                " ranks x ", num_threads(), " threads, instruction set ", to_string(instruction_set()),
+                ", at most ", most_graphs, " graphs a rank");
 }
 
 /// "acc" is printed as a word.
@@ -139,6 +155,12 @@ void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::s
   const auto most_edges = comm_.all_reduce(graph.num_edges(), ReduceOp::max);
   const std::string sparse = describe_sparse(comm_, *loaded.input);
   if (!speaks_) return;
+  if (loaded.samples) {
+    std::printf("%s\n%s\n", printable(describe_samples(comm_, loaded, o.task, most_nodes)).c_str(),
+                model.c_str());
+    std::fflush(stdout);
+    return;
+  }
   std::printf(
       "%s: %lld nodes, %lld edges%s, %lld features%s%s; %d ranks x %d threads, instruction set %s, "
       "matmul precision %s, halo format %s, %s partition, at most %lld nodes and %lld edges a rank\n",

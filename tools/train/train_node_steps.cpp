@@ -59,20 +59,7 @@ std::optional<Index> NodeSteps::next_batch() {
 
 Variable NodeSteps::loss_of(const Variable& scores, std::span<const std::int64_t> labels,
                             const Tensor& targets, std::span<const std::uint8_t> mask) const {
-  switch (o_.task.label_loss) {
-    case LabelLoss::bce:
-      return bce_with_logits(scores, targets, mask, comm_);
-    case LabelLoss::mse:
-      return mse(scores, targets, mask, comm_);
-    case LabelLoss::mae:
-      return l1(scores, targets, mask, comm_);
-    case LabelLoss::automatic:
-    case LabelLoss::cross_entropy:
-      break;
-  }
-  return cross_entropy(
-      scores, labels, mask, comm_,
-      CrossEntropyOptions{.class_weights = class_weights_, .label_smoothing = o_.task.label_smoothing});
+  return loss_of_labels(comm_, o_.task, class_weights_, scores, labels, targets, mask);
 }
 
 Variable NodeSteps::loss() {

@@ -62,24 +62,26 @@ DrawSplitOptions parse_split(const std::string& text) {
   return split;
 }
 
-DrawSplitOptions read_split(const std::string& text) {
+DrawSplitOptions read_split(const std::string& option, const std::string& text) {
   try {
     return parse_split(text);
   } catch (const InputError& error) {
-    throw CLI::ValidationError("--split-nodes", error.what());
+    throw CLI::ValidationError(option, error.what());
   }
 }
 
 void add_split_options(CLI::App& app, TrainOptions& o) {
-  auto* split = app.add_option_function<std::string>(
-                       "--split-nodes", [&o](const std::string& text) { o.draw_split = read_split(text); },
-                       "draws the split, in shares or numbers: 0.6,0.2,0.2 or 20/class,500,rest")
-                    ->option_text("T,V,T");
+  for (const auto& [name, help] :
+       {std::pair<std::string, const char*>{
+            "--split-nodes", "draws the split, in shares or numbers: 0.6,0.2,0.2 or 20/class,500,rest"},
+        {"--split-graphs", "--task graph: draws the split of the graphs, as --split-nodes"}})
+    app.add_option_function<std::string>(
+           name, [&o, name = name](const std::string& text) { o.draw_split = read_split(name, text); }, help)
+        ->option_text("T,V,T");
   app.add_option_function<std::uint64_t>(
          "--split-seed", [&o](std::uint64_t seed) { o.split_seed = seed; },
-         "--split-nodes: seed of all runs; without it, the seed of each run")
-      ->option_text("N")
-      ->needs(split);
+         "--split-nodes, --split-graphs: seed of all runs; without it, the seed of each run")
+      ->option_text("N");
 }
 
 /// Returns the options that only files in formats of others need.
@@ -142,6 +144,14 @@ void add_layer_options(CLI::App& app, ModelDescription& m) {
       ->default_str("none");
   add_choice(app, "--jk", m.jk, named(ModelDescription::jks()),
              "final linear layer, of the outputs of layers");
+  m.readout = "none";
+  std::vector<std::string> readouts = ModelDescription::readouts();
+  std::erase(readouts, "none");
+  add_choice(app, "--readout", m.readout, named(readouts),
+             "--task graph: reduction over the nodes of a graph")
+      ->default_str("sum");
+  add_number(app, "--head-layers", m.head_layers, "--task graph: linear layers behind the readout", 1,
+             ModelDescription::max_layers);
   app.add_flag_callback(
          "--post-linear", [&m] { m.jk = "last"; }, "a linear layer after the convolutions: --jk last")
       ->excludes("--jk");
@@ -159,6 +169,7 @@ void add_model_options(CLI::App& app, TrainOptions& o) {
   add_layers_option(app, m.layers);
   add_number(app, "--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1);
   add_layer_options(app, m);
+  app.add_flag("--edge-features", o.edge_features, "--task graph, gin: messages have features of the edges");
   add_choice(app, "--gcn-norm", m.gcn_norm, named(ModelDescription::gcn_norms()),
              "gcn: normalization; default: as --init-weights, or degrees");
   add_number(app, "--num-bases", m.num_bases,
@@ -237,7 +248,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
          "--splits", [&o](const std::string& text) { read_splits(text, o); },
          "runs on several splits of the dataset: all, or their numbers")
       ->option_text("all|LIST")
-      ->excludes("--split", "--split-nodes");
+      ->excludes("--split", "--split-nodes", "--split-graphs");
   add_seed_option(app, o.seed, "seed of parameters, dropout, samples, generated graph and partition");
   add_choice(app, "--matmul-precision", o.matmul_precision,
              {{"highest", MatmulPrecision::highest},
@@ -259,13 +270,10 @@ void add_sample_options(CLI::App& app, TrainOptions& options) {
       app.add_option_function<std::string>(
              "--sample", read, "mini-batches: in-edges per node in each layer, as 15,10,5; -1: all")
           ->option_text("LIST");
-  add_number(app, "--batch-size", o.batch_size, "training nodes or edges of a batch, of all ranks together",
-             1)
-      ->needs(sample);
-  app.add_flag("--batch-per-rank", o.batch_per_rank, "--batch-size counts the nodes or edges of each rank")
-      ->needs(sample);
-  app.add_flag("--drop-last", o.drop_last, "skips the last batch of an epoch if it is not full")
-      ->needs(sample);
+  add_number(app, "--batch-size", o.batch_size,
+             "training nodes, edges or graphs (32) of a batch, of all ranks together", 1);
+  app.add_flag("--batch-per-rank", o.batch_per_rank, "--batch-size counts those of each rank");
+  app.add_flag("--drop-last", o.drop_last, "skips the last batch of an epoch if it is not full");
   add_pairs(app, "--sample-relation", o.relation_lists, "TYPE=LIST",
             "--sample for some edge types: author:writes:paper=5,5")
       ->needs(sample);
@@ -323,9 +331,8 @@ void add_output_options(CLI::App& app, TrainOptions& o) {
   add_number(app, "--checkpoint-every", o.checkpoint_every, "epochs between checkpoints", 1)
       ->needs(checkpoint);
   add_number(app, "--checkpoint-batches", o.checkpoint_batches,
-             "with --sample: batches between checkpoints within an epoch; 0: none")
-      ->needs(checkpoint)
-      ->needs("--sample");
+             "with batches: number of them between checkpoints within an epoch; 0: none")
+      ->needs(checkpoint);
   add_number(app, "--keep-checkpoints", o.checkpoint_keep, "number of checkpoints to keep", 1)
       ->needs(checkpoint);
   for (const char* output : {"--log", "--save-weights", "--predict", "--checkpoint", "--runs", "--splits"})
@@ -338,7 +345,7 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
   const ScheduleType schedule = o.schedule.type;
   const bool step = schedule == ScheduleType::step, plateau = schedule == ScheduleType::plateau;
   const TaskType task = o.task.type;
-  const bool link = task == TaskType::link, edge = task == TaskType::edge;
+  const bool link = task == TaskType::link, edge = task == TaskType::edge, graph = task == TaskType::graph;
   const bool samples = !o.sample.fan_outs.empty();
   struct Use {
     const char* option;
@@ -375,14 +382,43 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
            {"--edge-labels", edge, "--task edge"},
            {"--sample-relation", !o.category.empty(), "--category"},
            {"--sample-eval", !link && !edge, "--task node"},
-           {"--split-nodes", !link && !edge, "--task node"},
-           {"--loss", !link && !edge, "--task node"},
-           {"--class-weights", !link && !edge, "--task node"},
-           {"--label-smoothing", !link && !edge, "--task node"},
+           {"--batch-size", samples || graph, "--sample or --task graph"},
+           {"--batch-per-rank", samples || graph, "--sample or --task graph"},
+           {"--drop-last", samples || graph, "--sample or --task graph"},
+           {"--checkpoint-batches", samples || graph, "--sample or --task graph"},
+           {"--split-nodes", task == TaskType::node, "--task node"},
+           {"--split-graphs", graph, "--task graph"},
+           {"--split-seed", o.draw_split.has_value(), "--split-nodes or --split-graphs"},
+           {"--readout", graph, "--task graph"},
+           {"--head-layers", graph, "--task graph"},
+           {"--edge-features", graph && model.name == "gin", "--task graph and --model gin"},
+           {"--loss", !link && !edge, "--task node or graph"},
+           {"--class-weights", !link && !edge, "--task node or graph"},
+           {"--label-smoothing", !link && !edge, "--task node or graph"},
            {"--num-classes", !link && !(edge && o.task.labels == LabelType::values),
-            "--task node, or edge with classes"}})
+            "--task node or graph, or edge with classes"}})
     if (app.get_option(use.option)->count() > 0 && !use.is_read)
       throw CLI::ValidationError(std::string(use.option) + ": needs " + use.with);
+}
+
+/// Refuses what graph samples do not go with. Throws CLI::ValidationError.
+void check_samples(const CLI::App& app, const TrainOptions& o) {
+  if (o.task.type != TaskType::graph) return;
+  for (const char* option :
+       {"--category", "--sample", "--mfg", "--embedding", "--describe", "--fields", "--normalize-features",
+        "--sparse-features", "--drop-duplicates", "--graph", "--partition", "--mode", "--max-halo-bytes",
+        "--halo-format", "--aggregate-in-double", "--predict-layer"})
+    if (app.get_option(option)->count() > 0)
+      throw CLI::ValidationError(std::string(option) + ": cannot be combined with --task graph");
+  if (o.dataset.empty())
+    throw CLI::ValidationError("--task: graph needs a --dataset, a TU or OGB folder of many graphs");
+  if (o.data.remaining_self_loops)
+    throw CLI::ValidationError("--add-self-loops: remaining cannot be combined with --task graph");
+  if (model_type(o.model.type).has_relations)
+    throw CLI::ValidationError(concat(
+        "--model: ", o.model.type, " reads types of edges, expected ",
+        model_types_where([](const ModelType& type) { return type.is_stack() && !type.has_relations; }),
+        " for --task graph"));
 }
 
 /// Checks the options of the network's layers. Throws CLI::ValidationError.
@@ -416,7 +452,7 @@ void check_network(const CLI::App& app, const ModelDescription& m) {
 /// Refuses metrics that are not for the task. The labels of nodes, on which they depend, too, are read later.
 void check_metrics(const TaskOptions& o) {
   const bool link = o.type == TaskType::link;
-  const LabelType labels = o.type == TaskType::node ? label_type(o.label_loss) : o.labels;
+  const LabelType labels = has_labelled_rows(o.type) ? label_type(o.label_loss) : o.labels;
   for (const Metric metric : o.metrics)
     if (link ? !is_for_links(metric) : !is_for(metric, labels))
       throw CLI::ValidationError(concat(
@@ -454,6 +490,7 @@ void check_evaluation(const TrainOptions& o) {
 /// Checks which options can be combined. Throws CLI::ValidationError.
 void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source) {
   const ModelType& model = model_type(o.model.type);
+  check_samples(app, o);
   check_metrics(o.task);
   check_evaluation(o);
   if (model.needs_types && o.category.empty())
@@ -525,7 +562,7 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
 }
 
 void read_what_the_task_needs(TrainOptions& o) {
-  o.data.edge_data = o.task.type != TaskType::node;
+  o.data.edge_data = !has_labelled_rows(o.task.type);
   o.data.edge_labels = o.source.edge_labels = o.task.type == TaskType::edge;
   o.data.edge_types = o.task.type == TaskType::link && has_relations(o.task.predictor);
   o.data.labels = !o.data.edge_data || o.dataset.empty();  // a built-in graph types edges by labels
@@ -534,7 +571,7 @@ void read_what_the_task_needs(TrainOptions& o) {
   if (o.data.sparse_features == SparseFeatures::automatic &&
       !model_type(o.model.type).reads_sparse(o.model.aggregator))
     o.data.sparse_features = SparseFeatures::no;
-  if (o.task.type == TaskType::node) o.data.label_type = label_type(o.task.label_loss);
+  if (has_labelled_rows(o.task.type)) o.data.label_type = label_type(o.task.label_loss);
 }
 
 }  // namespace
@@ -566,6 +603,11 @@ void add_options(CLI::App& app, TrainOptions& o) {
       o.sample.of_relations[name] = read_fan_outs("--sample-relation", list);
     if (app.count("--layers") == 0 && !o.sample.fan_outs.empty())
       o.model.layers = std::ssize(o.sample.fan_outs);
+    if (o.task.type == TaskType::graph) {
+      if (app.count("--batch-size") == 0) o.sample.batch_size = 32;
+      if (o.model.readout == "none") o.model.readout = "sum";
+      if (o.model.jk == "none") o.model.jk = "last";
+    }
     if (o.model.activation.empty()) o.model.activation = default_activation(o.model);
     o.found = find_dataset(o.dataset);
     o.source.fields = o.data.fields;

@@ -37,13 +37,13 @@ struct ScheduleOptions {
   double factor = 0.1, min_lr = 0;
 };
 
-/// Mini-batch sampling.
+/// Mini-batches: sampled, or of graphs.
 struct SampleOptions {
   std::vector<Index> fan_outs;  ///< one per layer; empty: full batch. With --category: per edge type
   /// Edge types with their own fan-outs, as text and as numbers.
   std::map<std::string, std::string> relation_lists;
   std::map<std::string, std::vector<Index>> of_relations;
-  Index batch_size = 1024;
+  Index batch_size = 1024;  ///< with --task graph: 32, unless it is given
   bool batch_per_rank = false, replace = false, by_weight = false, drop_last = false;
   bool evaluate = false;  ///< evaluate on sampled in-edges, too
 };
@@ -76,6 +76,7 @@ struct TrainOptions {
   ModelDescription model{.hidden = 256, .dropout = 0.5, .num_rels = 4};  ///< without the widths of the data
   Index embedding = 0;  ///< width of learnable rows that replace the features; 0: none
   bool mfg = false;
+  bool edge_features = false;  ///< --task graph: messages have features of the edges
   SampleOptions sample;
   OptimizerType optimizer = OptimizerType::adam;
   double lr = 0.01, weight_decay = 0, momentum = 0.9;

@@ -142,6 +142,13 @@ void predict_embeddings(const Communicator& comm, const TrainOptions& o, const T
 
 }  // namespace
 
+void predict_graphs(const Communicator& comm, const TrainOptions& o, const Tensor& scores,
+                    const NodeData& data) {
+  predict_labels(comm, o, scores, data.original_ids, data.label_type, ending(data.ids_are_original));
+  if (o.draw_split)
+    write_split(comm, o.predict + "/split" + ending(data.ids_are_original), data, data.original_ids);
+}
+
 void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& model,
                    const GraphShardManager& graph, const NodeData& data, NodeInput& input,
                    std::span<const GraphRelations> relations, std::span<const PredictedNodes> types) {

@@ -40,6 +40,11 @@ void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& 
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
                         const NodeData& data);
 
+/// Collective. Writes logits.npy and labels.npy, or values.npy, and a split that was drawn, as predict_nodes,
+/// with a row for each graph. `scores` [graphs of this rank, classes or T].
+void predict_graphs(const Communicator& comm, const TrainOptions& o, const Tensor& scores,
+                    const NodeData& data);
+
 /// Collective. Throws InputError, the same on every rank, unless ids are 0 .. edges - 1, the rows of the
 /// files.
 void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<const Index> ids);

@@ -8,6 +8,7 @@
 #include "train_node_steps.hpp"
 #include "train_optimizer.hpp"
 #include "train_predict.hpp"
+#include "train_sample_steps.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/data.hpp>
@@ -48,6 +49,7 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
   // sparse and multiplied before they are aggregated
   const bool cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0) &&
                       !g.input->has_learnable_rows() && !g.input->has_parameters() && !g.input->is_sparse();
+  if (g.samples) return std::make_unique<SampleSteps>(g, o);
   keep_gcn_norm(g.graph, g.model);
   if (o.task.type != TaskType::node)
     return std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.edges,
@@ -72,9 +74,12 @@ void begin_weights(const TrainingGraph& loaded, WeightFile& weights, Module& mod
 
 /// Returns the description of the network for the metadata of a weight file, from which load_model() makes it
 /// again; nothing if the model is not this network alone, or if descriptions do not cover it.
-std::map<std::string, std::string> metadata_of_weights(const Module& model, const NodeInput& input) {
+std::map<std::string, std::string> metadata_of_weights(const Module& model, const TrainingGraph& loaded) {
   const auto* network = dynamic_cast<const LayerStack*>(&model);
-  if (network == nullptr || input.has_parameters() || model_type(network->description().type).has_relations)
+  const bool has_embedding =
+      loaded.samples && !(loaded.samples->categories.empty() && loaded.samples->edge_categories.empty());
+  if (network == nullptr || loaded.input->has_parameters() || has_embedding ||
+      model_type(network->description().type).has_relations)
     return {};
   return {{model_key, network->description().to_json()}};
 }
@@ -124,7 +129,7 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   const bool resumed = !checkpoints.resumed_from().empty();
   WeightFile weights(model);
-  const std::map<std::string, std::string> metadata = metadata_of_weights(model, *loaded.input);
+  const std::map<std::string, std::string> metadata = metadata_of_weights(model, loaded);
   begin_weights(loaded, weights, model, o, given, resumed);
   Log log(comm, o, start.epoch, resumed);
   if (o.run.number == 0) log.start(loaded, o, steps->description());

@@ -52,6 +52,25 @@ void require_batches(const Communicator& comm, const TrainOptions& o, Index num_
                       o.sample.batch_per_rank ? " of each rank" : "");
 }
 
+Variable loss_of_labels(const Communicator& comm, const TaskOptions& o, std::span<const double> class_weights,
+                        const Variable& scores, std::span<const std::int64_t> labels, const Tensor& targets,
+                        std::span<const std::uint8_t> mask) {
+  switch (o.label_loss) {
+    case LabelLoss::bce:
+      return bce_with_logits(scores, targets, mask, comm);
+    case LabelLoss::mse:
+      return mse(scores, targets, mask, comm);
+    case LabelLoss::mae:
+      return l1(scores, targets, mask, comm);
+    case LabelLoss::automatic:
+    case LabelLoss::cross_entropy:
+      break;
+  }
+  return cross_entropy(
+      scores, labels, mask, comm,
+      CrossEntropyOptions{.class_weights = class_weights, .label_smoothing = o.label_smoothing});
+}
+
 BlockData::BlockData(std::vector<MessageFlowGraph> graphs, std::span<const GraphRelations> of_graph)
     : blocks(std::move(graphs)) {
   for (const GraphRelations& all : of_graph)
@@ -119,7 +138,7 @@ void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochP
   }
   timer.steps_done();
   result.loss = from.loss_sum / static_cast<double>(std::max<Index>(num_seeds(), 1));
-  if (o_.sample.fan_outs.empty()) return;
+  if (o_.sample.fan_outs.empty() && o_.task.type != TaskType::graph) return;
   result.seeds = seeds_done;
   result.batches = num_batches() - before;
 }

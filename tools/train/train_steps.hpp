@@ -37,6 +37,12 @@ NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const Gra
 void require_batches(const Communicator& comm, const TrainOptions& o, Index num_batches, Index seeds_of_rank,
                      const char* seeds);
 
+/// Collective. Returns the loss of --loss on the rows of a mask. `labels` are classes, or `targets` in their
+/// place; `class_weights` may be empty.
+Variable loss_of_labels(const Communicator& comm, const TaskOptions& o, std::span<const double> class_weights,
+                        const Variable& scores, std::span<const std::int64_t> labels, const Tensor& targets,
+                        std::span<const std::uint8_t> mask);
+
 /// The position within an unfinished epoch.
 struct EpochProgress {
   Index batch = 0;      ///< steps done

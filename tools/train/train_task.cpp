@@ -12,8 +12,10 @@ namespace sar::tools {
 namespace {
 
 const Choices<TaskType>& task_types() {
-  static const Choices<TaskType> types{
-      {"node", TaskType::node}, {"link", TaskType::link}, {"edge", TaskType::edge}};
+  static const Choices<TaskType> types{{"node", TaskType::node},
+                                       {"link", TaskType::link},
+                                       {"edge", TaskType::edge},
+                                       {"graph", TaskType::graph}};
   return types;
 }
 
@@ -111,14 +113,13 @@ std::string describe_metrics(const TaskOptions& o) {
 
 void add_task_options(CLI::App& app, TaskOptions& o) {
   add_choice(app, "--task", o.type, task_types(), "what is predicted");
-  add_choice(app, "--loss", o.label_loss, label_losses(),
-             "node: loss; auto takes that of the labels");
+  add_choice(app, "--loss", o.label_loss, label_losses(), "node, graph: loss; auto takes that of the labels");
   app.add_option_function<std::string>(
          "--class-weights", [&o](const std::string& text) { read_class_weights(text, o); },
-         "node: weights of the classes in the loss; balanced: all classes count the same")
+         "node, graph: weights of the classes in the loss; balanced: all classes count the same")
       ->option_text("balanced|LIST");
-  add_number(app, "--label-smoothing", o.label_smoothing, "node: share of the loss that all classes get", 0,
-             1);
+  add_number(app, "--label-smoothing", o.label_smoothing,
+             "node, graph: share of the loss that all classes get", 0, 1);
   app.add_option_function<std::string>(
          "--metric", [&o](const std::string& text) { o.metrics = read_metrics(text); },
          "metrics; the first selects the best epoch: accuracy, roc-auc, f1-macro, rmse, r2, ...")
@@ -165,8 +166,8 @@ std::string name_of(LabelLoss loss) {
 }
 
 std::string describe(const TaskOptions& o) {
-  if (o.type == TaskType::node)
-    return concat("node", o.labels == LabelType::classes ? "" : " --loss " + name_of(o.label_loss),
+  if (has_labelled_rows(o.type))
+    return concat(name_of(o.type), o.labels == LabelType::classes ? "" : " --loss " + name_of(o.label_loss),
                   describe_class_weights(o),
                   o.label_smoothing > 0 ? concat(" --label-smoothing ", o.label_smoothing) : "",
                   describe_metrics(o));
@@ -202,9 +203,9 @@ void resolve_labels(TaskOptions& o, LabelType labels, const std::string& place) 
     o.label_loss = classes                       ? LabelLoss::cross_entropy
                    : labels == LabelType::binary ? LabelLoss::bce
                                                  : LabelLoss::mse;
-  const std::string found = classes                       ? "classes"
-                            : labels == LabelType::binary ? "several labels a node"
-                                                          : "values";
+  const std::string found = classes                       ? std::string("classes")
+                            : labels == LabelType::binary ? concat("several labels a ", name_of(o.type))
+                                                          : std::string("values");
   for (const Metric metric : o.metrics)
     require<InputError>(is_for(metric, labels), place, ": the labels are ", found, ", expected --metric ",
                         metrics_for(labels), ", not ", name_of(metric),

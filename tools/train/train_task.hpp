@@ -1,4 +1,4 @@
-/// The tasks of `train`: node classification, link prediction, edge labels.
+/// The tasks of `train`: labels of nodes, link prediction, labels of edges, labels of graphs.
 #pragma once
 
 #include "train_metrics.hpp"
@@ -15,7 +15,7 @@ class App;
 
 namespace sar::tools {
 
-enum class TaskType { node, link, edge };
+enum class TaskType { node, link, edge, graph };
 enum class PredictorType { dot, mlp, distmult, complex, transe, rotate };
 enum class LinkLoss { bce, margin, infonce };
 enum class LabelLoss { automatic, cross_entropy, bce, mse, mae };
@@ -23,13 +23,13 @@ enum class LabelLoss { automatic, cross_entropy, bce, mse, mae };
 struct TaskOptions {
   TaskType type = TaskType::node;
   std::vector<Metric> metrics;  ///< the first selects the best epoch; empty: as the labels need
-  // nodes
+  // nodes and graphs
   LabelLoss label_loss = LabelLoss::automatic;
   std::vector<double> class_weights;  ///< empty: all 1
   bool balanced_classes = false;      ///< weights from the numbers of training nodes
   double label_smoothing = 0;
-  // nodes and edges
-  LabelType labels = LabelType::classes;  ///< of nodes: known when they have been read
+  // nodes, edges and graphs
+  LabelType labels = LabelType::classes;  ///< of nodes and graphs: known when they have been read
   // links and labels of edges
   double valid = 0.05, test = 0.1;               ///< fractions of the edges, if the dataset has no split
   bool has_shares = false;                       ///< whether they are given
@@ -54,6 +54,11 @@ std::string name_of(PredictorType type);
 std::string name_of(LinkLoss loss);
 std::string name_of(LabelLoss loss);
 
+/// Returns whether each node or each graph has a label that is predicted.
+[[nodiscard]] constexpr bool has_labelled_rows(TaskType type) noexcept {
+  return type == TaskType::node || type == TaskType::graph;
+}
+
 /// Returns whether the score of a pair depends on its relation.
 bool has_relations(PredictorType type);
 
@@ -63,8 +68,8 @@ std::string describe(const TaskOptions& o);
 /// Returns the type of labels that a loss is for; `automatic`: what the data say.
 LabelType label_type(LabelLoss loss);
 
-/// Sets type and loss of the labels of nodes that have been read. Throws InputError for metrics and options
-/// of the loss that are not for labels of this type. `place` begins the message.
+/// Sets type and loss of the labels of nodes or graphs that have been read. Throws InputError for metrics and
+/// options of the loss that are not for labels of this type. `place` begins the message.
 void resolve_labels(TaskOptions& o, LabelType labels, const std::string& place);
 
 /// Returns the metrics that are computed; the first one selects the best epoch.

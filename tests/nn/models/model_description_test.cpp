@@ -190,7 +190,7 @@ TEST_CASE("errors name the key, what was given and what was expected") {
       error_of(text_of("gcn", R"(, "hiden": 8)")) ==
       "x.json has the key 'hiden', which a network of type gcn has not, expected sar_model, type, in_feats, "
       "hidden, out_feats, layers, norm, activation, dropout, input_dropout, gcn_norm, residual, jk, "
-      "pre_linear or weights");
+      "pre_linear, readout, head_layers or weights");
   CHECK(error_of(text_of("gcn", R"(, "gcn_norm": "left")")) ==
         "x.json.gcn_norm is 'left', expected degrees, weights or in_weights");
   CHECK(error_of(text_of("gcn", R"(, "heads": 8)"))

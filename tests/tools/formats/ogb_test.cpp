@@ -319,7 +319,7 @@ TEST_CASE("damaged folders are refused on all ranks, with file and line") {
             .ends_with(" lines of numbers, expected 29, one for each node or edge"));
   CHECK(error_of(comm, "raw/num-node-list.csv.gz", "29\n30\n") ==
         "/raw/num-node-list.csv.gz: there are at least 2 graphs, expected one (a dataset of node "
-        "properties)");
+        "properties), or --task graph");
   CHECK(error_of(comm, "raw/num-node-list.csv.gz", "2900000000000\n") ==
         ": there are 2900000000000 nodes for 140 edges, expected at most 16777216");
   CHECK(error_of(comm, "raw/num-node-list.csv.gz", "1000000\n") ==

@@ -94,7 +94,7 @@ Index OgbText::read_count(const std::string& name) const {
   Index mine = -1;
   const auto require_one = [&](bool condition, Index graphs, const char* at_least) {
     require<InputError>(condition, path, ": there are ", at_least, graphs,
-                        " graphs, expected one (a dataset of node properties)");
+                        " graphs, expected one (a dataset of node properties), or --task graph");
   };
   const TextCounts counts = read_lines(
       comm_, path, {}, block_bytes_,
@@ -141,13 +141,13 @@ void OgbText::read_edges(const std::string& path, Index num_edges, Index num_sou
 /// A table with one row for each node or edge, as slices.
 template <class T>
 DataArray OgbText::read_table(const std::string& path, Index columns, bool may_miss,
-                              const PartitionBook& slices) const {
+                              const PartitionBook& slices, const char* of) const {
   const TableFormat format{.columns = columns, .may_miss = may_miss};
   DataArray mine;
   const Index expected = slices.num_nodes();
   comm_.agree([&] {
     require<InputError>(expected <= TextFile(path).max_text_bytes(), path, ": the file is too small for ",
-                        expected, " lines, expected one for each node or edge");
+                        expected, " lines, expected one for each ", of);
     std::vector<Index> row_shape;
     if (columns > 1 || std::same_as<T, float>) row_shape.push_back(columns);
     mine = DataArray(std::same_as<T, float> ? NpyType::float32 : NpyType::int64, row_shape,
@@ -157,7 +157,7 @@ DataArray OgbText::read_table(const std::string& path, Index columns, bool may_m
   const auto row_bytes = columns * static_cast<Index>(sizeof(T));
   const auto require_rows = [&](bool condition, Index rows, const char* at_least) {
     require<InputError>(condition, path, ": there are ", at_least, rows, " lines of numbers, expected ",
-                        expected, ", one for each node or edge");
+                        expected, ", one for each ", of);
   };
   const TextCounts counts = read_lines(
       comm_, path, {}, block_bytes_, [&](std::string_view text) { return parse_table(text, format, values); },
@@ -171,7 +171,7 @@ DataArray OgbText::read_table(const std::string& path, Index columns, bool may_m
 }
 
 void OgbText::read_field(FieldTable& to, const std::string& field, const std::string& path,
-                         const PartitionBook& slices, bool features) const {
+                         const PartitionBook& slices, bool features, const char* of) const {
   Index columns = 0;
   comm_.agree([&] {
     if (comm_.rank() == 0) columns = count_columns(read_beginning(path, Index{1} << 22));
@@ -180,11 +180,11 @@ void OgbText::read_field(FieldTable& to, const std::string& field, const std::st
   const bool may_miss = !features;
   DataArray mine;
   try {
-    if (!features) mine = read_table<std::int64_t>(path, columns, may_miss, slices);
+    if (!features) mine = read_table<std::int64_t>(path, columns, may_miss, slices, of);
   } catch (const NotAnInteger&) {  // on all ranks
     features = true;
   }
-  if (features) mine = read_table<float>(path, columns, may_miss, slices);
+  if (features) mine = read_table<float>(path, columns, may_miss, slices, of);
   DataField known{field, mine.type, mine.row_shape};
   to.add(std::move(known), std::make_unique<SlicedFieldData>(slices, std::move(mine)), path);
 }

@@ -43,16 +43,16 @@ class OgbText {
   void read_edges(const std::string& path, Index num_edges, Index num_sources, Index num_destinations,
                   EdgeChunks& chunks) const;
   /// A table with a row for each of the slices, as a field. Features are floating-point numbers; other tables
-  /// are integers if all their numbers are.
+  /// are integers if all their numbers are. `of`: what a row is of, for messages.
   void read_field(FieldTable& to, const std::string& field, const std::string& path,
-                  const PartitionBook& slices, bool features) const;
+                  const PartitionBook& slices, bool features, const char* of = "node or edge") const;
   /// Numbers of nodes in train.csv.gz, valid.csv.gz and test.csv.gz as masks.
   void read_masks(FieldTable& to, const PartitionBook& slices) const;
 
  private:
   template <class T>
-  DataArray read_table(const std::string& path, Index columns, bool may_miss,
-                       const PartitionBook& slices) const;
+  DataArray read_table(const std::string& path, Index columns, bool may_miss, const PartitionBook& slices,
+                       const char* of) const;
 
   Communicator comm_;
   std::string folder_;

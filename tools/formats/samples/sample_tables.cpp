@@ -1,0 +1,153 @@
+#include "sample_tables.hpp"
+
+#include "formats/csv_table.hpp"
+
+#include <sar/comm/rows/row_route.hpp>
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <tuple>
+
+namespace sar::formats {
+namespace {
+
+/// An edge on its way to the owner of its graph.
+struct SentEdge {
+  Index graph, row;
+  local_index src, dst;
+};
+
+/// Consecutive graphs for each rank, with about as many nodes as the others have.
+PartitionBook balanced_graphs(const std::vector<Index>& node_begin, int ranks) {
+  const Index graphs = std::ssize(node_begin) - 1, nodes = node_begin.back();
+  std::vector<Index> offsets{0};
+  for (int p = 1; p < ranks; ++p) {
+    const Index wanted = nodes / ranks * p + nodes % ranks * p / ranks;
+    const auto at = std::ranges::lower_bound(node_begin, wanted) - node_begin.begin();
+    offsets.push_back(std::clamp<Index>(at, offsets.back(), graphs));
+  }
+  offsets.push_back(graphs);
+  return PartitionBook(std::move(offsets));
+}
+
+}  // namespace
+
+SampleSizes::SampleSizes(const Communicator& comm, const std::vector<Index>& nodes_of_graphs,
+                         Index first_number, const std::string& place) {
+  require<InputError>(!nodes_of_graphs.empty(), place, ": there is no graph, expected at least one");
+  require<InputError>(std::ssize(nodes_of_graphs) < std::numeric_limits<local_index>::max(), place,
+                      ": there are ", nodes_of_graphs.size(), " graphs, expected fewer than 2^31");
+  for (std::size_t g = 0; g < nodes_of_graphs.size(); ++g) {
+    require<InputError>(nodes_of_graphs[g] > 0, place, ": graph ", static_cast<Index>(g) + first_number,
+                        " has no nodes, expected at least one");
+    require<InputError>(nodes_of_graphs[g] < std::numeric_limits<local_index>::max(), place, ": graph ",
+                        static_cast<Index>(g) + first_number, " has ", nodes_of_graphs[g],
+                        " nodes, expected fewer than 2^31");
+    node_begin.push_back(node_begin.back() + nodes_of_graphs[g]);
+  }
+  graphs = balanced_graphs(node_begin, comm.size());
+  std::vector<Index> offsets;
+  for (int p = 0; p < comm.size(); ++p) offsets.push_back(node_begin[graphs.begin(p)]);
+  offsets.push_back(node_begin.back());
+  nodes = PartitionBook(std::move(offsets));
+}
+
+Index SampleSizes::graph_of(Index node) const {
+  return std::ranges::upper_bound(node_begin, node) - node_begin.begin() - 1;
+}
+
+GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes, const ReadEdges& edges,
+                          Array<Index>& edge_rows) {
+  std::vector<SentEdge> arrived, sent;
+  route_chunks(
+      comm, std::ssize(edges.row), sizeof(SentEdge),
+      [&](Index i) { return sizes.graphs.owner(edges.graph[i]); },
+      [&](const RowRoute& route, Index first, Index last) {
+        sent.clear();
+        for (Index i = first; i < last; ++i)
+          sent.push_back({edges.graph[i], edges.row[i], edges.src[i], edges.dst[i]});
+        const Array<SentEdge> some = route.forward(std::span<const SentEdge>(sent));
+        arrived.insert(arrived.end(), some.begin(), some.end());
+      });
+  std::ranges::sort(arrived, [](const SentEdge& a, const SentEdge& b) {
+    return std::tie(a.graph, a.row) < std::tie(b.graph, b.row);
+  });
+  GraphSamples samples;
+  auto next = arrived.begin();
+  for (Index g = sizes.graphs.begin(comm.rank()); g < sizes.graphs.end(comm.rank()); ++g) {
+    samples.ids.push_back(g);
+    samples.node_begin.push_back(samples.num_nodes() + sizes.node_begin[g + 1] - sizes.node_begin[g]);
+    for (; next != arrived.end() && next->graph == g; ++next) {
+      samples.src.push_back(next->src);
+      samples.dst.push_back(next->dst);
+      edge_rows.push_back(next->row);
+    }
+    samples.edge_begin.push_back(std::ssize(samples.src));
+  }
+  return samples;
+}
+
+std::vector<Index> read_list(const Communicator& comm, const std::string& path, Index block_bytes,
+                             Index smallest) {
+  const TableFormat format{.smallest = smallest, .largest = Index{1} << 40};
+  std::vector<std::int64_t> values;
+  std::vector<Index> firsts, counts, mine;
+  const TextCounts total = read_lines(
+      comm, path, {}, block_bytes, [&](std::string_view text) { return parse_table(text, format, values); },
+      [&](const BlockPlace& at) {
+        firsts.push_back(at.first_row);
+        counts.push_back(std::ssize(values));
+        mine.insert(mine.end(), values.begin(), values.end());
+        values.clear();
+      });
+  const std::vector<Index> all = comm.all_gather(std::span<const Index>(mine));
+  const std::vector<Index> all_firsts = comm.all_gather(std::span<const Index>(firsts));
+  const std::vector<Index> all_counts = comm.all_gather(std::span<const Index>(counts));
+  std::vector<Index> list(static_cast<std::size_t>(total.rows));
+  auto from = all.begin();
+  for (std::size_t i = 0; i < all_firsts.size(); ++i) {
+    std::copy(from, from + all_counts[i], list.begin() + all_firsts[i]);
+    from += all_counts[i];
+  }
+  return list;
+}
+
+DataArray read_rows_of(const Communicator& comm, const OgbText& files, const std::string& path,
+                       const PartitionBook& book, const Array<Index>& rows, bool features, const char* of) {
+  FieldTable table;
+  files.read_field(table, "rows", path, book, features, of);
+  return table.read(comm, path, "rows", rows);
+}
+
+Array<Index> rows_of_rank(const Communicator& comm, const PartitionBook& book) {
+  Array<Index> rows(static_cast<std::size_t>(book.num_nodes(comm.rank())));
+  std::iota(rows.begin(), rows.end(), book.begin(comm.rank()));
+  return rows;
+}
+
+void add_field(SampleFields& to, const std::string& name, const DataArray& rows, const Array<Index>& numbers,
+               const std::string& path) {
+  const Index columns = rows.row_size();
+  if (is_floating_point(rows.type)) {
+    const Tensor values = rows.to_tensor().reshape({rows.num_rows, columns});
+    for (Index i = 0; i < values.size(); ++i)
+      require<InputError>(std::isfinite(values.data()[i]), path, ": row ", numbers[i / columns], ", column ",
+                          i % columns, " is missing, expected finite numbers");
+    to.tensors[name] = values;
+    return;
+  }
+  IntegerRows integers{columns, Array<Index>(static_cast<std::size_t>(rows.num_rows * columns))};
+  if (!rows.bytes.empty()) std::memcpy(integers.values.data(), rows.bytes.data(), rows.bytes.size());
+  for (Index i = 0; i < std::ssize(integers.values); ++i)
+    require<InputError>(integers.values[i] >= 0, path, ": row ", numbers[i / columns], ", column ",
+                        i % columns, " is ", integers.values[i],
+                        " or missing, expected categories from 0 on");
+  to.integers[name] = std::move(integers);
+}
+
+}  // namespace sar::formats

@@ -1,0 +1,62 @@
+/// What readers of graph samples have in common: sizes of the graphs, who owns them, and tables with a row
+/// for each node, edge or graph. All functions are collective and throw InputError, the same on every rank.
+#pragma once
+
+#include "formats/ogb/ogb_text.hpp"
+
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/files/data_array.hpp>
+#include <sar/graph/samples/graph_samples.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sar::formats {
+
+/// The graphs of a dataset, known to all ranks: 8 bytes for each graph. A rank owns consecutive graphs with
+/// about as many nodes as the others, and their nodes.
+struct SampleSizes {
+  std::vector<Index> node_begin{0};  ///< [graphs + 1]
+  PartitionBook graphs, nodes;
+
+  /// Local. `place` begins the message for a graph without nodes, whose number counts from `first_number`.
+  SampleSizes(const Communicator& comm, const std::vector<Index>& nodes_of_graphs, Index first_number,
+              const std::string& place);
+  [[nodiscard]] Index num_graphs() const noexcept { return std::ssize(node_begin) - 1; }
+  /// The graph of a node.
+  [[nodiscard]] Index graph_of(Index node) const;
+};
+
+/// Edges that a rank has read, in any order.
+struct ReadEdges {
+  std::vector<Index> row;             ///< in the file
+  std::vector<Index> graph;           ///< of the dataset
+  std::vector<local_index> src, dst;  ///< counted from 0 in the graph
+};
+
+/// Returns this rank's graphs, without fields, with the edges that all ranks have read, in the order of the
+/// file. `edge_rows`: the row of each edge in the file.
+GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes, const ReadEdges& edges,
+                          Array<Index>& edge_rows);
+
+/// A file of whole numbers from `smallest` on, one a line, on all ranks.
+std::vector<Index> read_list(const Communicator& comm, const std::string& path, Index block_bytes,
+                             Index smallest);
+
+/// The rows `rows` of a table with a row for each item of the book. Numbers are read as floating-point
+/// numbers if `features`, otherwise as integers if all are. `of`: what a row is of, for messages.
+DataArray read_rows_of(const Communicator& comm, const OgbText& files, const std::string& path,
+                       const PartitionBook& book, const Array<Index>& rows, bool features, const char* of);
+
+/// This rank's items of a book.
+Array<Index> rows_of_rank(const Communicator& comm, const PartitionBook& book);
+
+/// Local. Adds a table to the fields of nodes or edges, as tensor [rows, columns] or as integers. `numbers`:
+/// of its rows in the file. Throws InputError, which begins with `path`, for a number that is not finite and
+/// an integer below 0.
+void add_field(SampleFields& to, const std::string& name, const DataArray& rows, const Array<Index>& numbers,
+               const std::string& path);
+
+}  // namespace sar::formats

@@ -1,0 +1,261 @@
+#include "tu_samples.hpp"
+
+#include "formats/csv_table.hpp"
+#include "formats/packed/zip_file.hpp"
+#include "formats/text.hpp"
+#include "sample_tables.hpp"
+
+#include <sar/core/error.hpp>
+#include <sar/graph/samples/sample_edges.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace sar::formats {
+namespace {
+
+constexpr Index most_one_hot = 4096;  // columns of the labels of nodes or edges
+
+/// A dataset's files, and how much of them is read at a time.
+class TuFolder {
+ public:
+  TuFolder(const Communicator& comm, const std::string& folder, const std::string& name, Index block_bytes)
+      : comm_(comm),
+        beginning_(folder + "/" + name + "_"),
+        block_(block_bytes),
+        text_(comm, folder, block_bytes) {}
+
+  /// The path of a file; empty if there is none. Collective.
+  [[nodiscard]] std::string find(const std::string& what) const {
+    const std::string path = beginning_ + what + ".txt";
+    const auto found = shared_list(comm_, [&] {
+      return is_there_or_packed(path) ? std::vector<std::string>{path} : std::vector<std::string>();
+    });
+    return found.empty() ? "" : path;
+  }
+  /// Collective.
+  [[nodiscard]] std::string require_file(const std::string& what) const {
+    const std::string path = find(what);
+    require<InputError>(!path.empty(), beginning_, what,
+                        ".txt: there is no such file, expected one beside the ",
+                        "graph_indicator of a TU dataset");
+    return path;
+  }
+  [[nodiscard]] std::vector<Index> nodes_of_graphs(const std::string& path) const;
+  [[nodiscard]] ReadEdges edges(const std::string& path, const SampleSizes& sizes, Index& num_edges) const;
+  /// Collective. The rows of a table of floating-point numbers.
+  [[nodiscard]] DataArray numbers(const std::string& path, const PartitionBook& book,
+                                  const Array<Index>& rows, const char* of) const {
+    return read_rows_of(comm_, text_, path, book, rows, /*features=*/true, of);
+  }
+  /// Collective. Adds attributes, and labels as one-hot columns behind them, of nodes or edges.
+  void add_features(SampleFields& to, const std::string& of, const PartitionBook& book,
+                    const Array<Index>& rows, std::vector<std::string>& notes) const;
+
+ private:
+  const Communicator& comm_;
+  std::string beginning_;
+  Index block_;
+  OgbText text_;
+};
+
+/// The number of nodes of each graph. Graphs count from 1; their numbers ascend by 1 at most.
+std::vector<Index> TuFolder::nodes_of_graphs(const std::string& path) const {
+  const TableFormat format{.smallest = 1, .largest = std::numeric_limits<local_index>::max()};
+  std::vector<std::int64_t> values;
+  std::vector<Index> counts;
+  std::vector<std::array<Index, 3>> blocks;  // first line, first and last graph
+  const auto require_next = [&](Index line, Index before, Index graph) {
+    require<InputError>(before <= graph, path, ": line ", line + 1, ": the node is of graph ", graph,
+                        " and that of the line before of graph ", before, ", expected ascending numbers");
+    require<InputError>(graph <= before + 1, path, ": line ", line + 1, ": the node is of graph ", graph,
+                        " and that of the line before of graph ", before, ", expected ", before, " or ",
+                        before + 1, ": graph ", before + 1, " has no nodes");
+  };
+  read_lines(
+      comm_, path, {}, block_, [&](std::string_view text) { return parse_table(text, format, values); },
+      [&](const BlockPlace& at) {
+        const Index first = at.first_row;
+        comm_.agree([&] {
+          if (values.empty()) return;
+          require<InputError>(first > 0 || values[0] == 1, path, ": line 1: the node is of graph ", values[0],
+                              ", expected graph 1");
+          for (std::size_t i = 1; i < values.size(); ++i)
+            require_next(first + static_cast<Index>(i), values[i - 1], values[i]);
+          require<InputError>(values[0] <= first + 1, path, ": line ", first + 1, ": the node is of graph ",
+                              values[0], ", expected at most ", first + 1);
+          blocks.push_back({first, values.front(), values.back()});
+          counts.resize(std::max(counts.size(), static_cast<std::size_t>(values.back())), 0);
+          for (const std::int64_t graph : values) ++counts[static_cast<std::size_t>(graph) - 1];
+          values.clear();
+        });
+      });
+  std::vector<std::array<Index, 3>> all = comm_.all_gather(std::span<const std::array<Index, 3>>(blocks));
+  std::ranges::sort(all);
+  for (std::size_t i = 1; i < all.size(); ++i) require_next(all[i][0], all[i - 1][2], all[i][1]);
+  counts.resize(static_cast<std::size_t>(comm_.all_reduce(std::ssize(counts), ReduceOp::max)), 0);
+  comm_.all_reduce(std::span<Index>(counts));
+  return counts;
+}
+
+/// The edges; their ends are numbers of nodes from 1 on.
+ReadEdges TuFolder::edges(const std::string& path, const SampleSizes& sizes, Index& num_edges) const {
+  const TableFormat format{.columns = 2, .smallest = 1, .largest = sizes.nodes.num_nodes()};
+  std::vector<std::int64_t> values;
+  ReadEdges read;
+  const TextCounts counts = read_lines(
+      comm_, path, {}, block_, [&](std::string_view text) { return parse_table(text, format, values); },
+      [&](const BlockPlace& at) {
+        const Index first = at.first_row;
+        comm_.agree([&] {
+          for (Index i = 0; i < std::ssize(values) / 2; ++i) {
+            const Index src = values[2 * i] - 1, dst = values[2 * i + 1] - 1;
+            const Index graph = sizes.graph_of(src), begin = sizes.node_begin[graph];
+            require<InputError>(begin <= dst && dst < sizes.node_begin[graph + 1], path, ": line ",
+                                first + i + 1, ": the edge joins node ", src + 1, " of graph ", graph + 1,
+                                " and node ", dst + 1, " of graph ", sizes.graph_of(dst) + 1,
+                                ", expected two nodes of one graph");
+            read.row.push_back(first + i);
+            read.graph.push_back(graph);
+            read.src.push_back(static_cast<local_index>(src - begin));
+            read.dst.push_back(static_cast<local_index>(dst - begin));
+          }
+          values.clear();
+        });
+      });
+  num_edges = counts.rows;
+  return read;
+}
+
+/// One-hot columns of labels [n, C]: for each column as many as there are numbers from its smallest to its
+/// largest (as torch_geometric's TUDataset). Collective.
+Tensor one_hot(const Communicator& comm, const DataArray& labels, const std::string& path) {
+  const Tensor values = labels.to_tensor().reshape({labels.num_rows, labels.row_size()});
+  const Index rows = values.num_rows(), columns = values.row_size();
+  std::vector<double> least(static_cast<std::size_t>(columns), std::numeric_limits<double>::infinity()), most;
+  for (Index i = 0; i < columns; ++i) most.push_back(-std::numeric_limits<double>::infinity());
+  comm.agree([&] {
+    for (Index i = 0; i < rows; ++i)
+      for (Index c = 0; c < columns; ++c) {
+        const auto value = static_cast<double>(values.row(i)[c]);
+        require<InputError>(value == std::floor(value), path, ": a label is ", value,
+                            ", expected whole numbers");
+        least[c] = std::min(least[c], value);
+        most[c] = std::max(most[c], value);
+      }
+  });
+  comm.all_reduce(std::span<double>(least), ReduceOp::min);
+  comm.all_reduce(std::span<double>(most), ReduceOp::max);
+  std::vector<Index> first{0};
+  for (Index c = 0; c < columns; ++c) {
+    const double size = most[c] >= least[c] ? most[c] - least[c] + 1 : 1;
+    require<InputError>(first.back() + size <= static_cast<double>(most_one_hot), path,
+                        ": the labels are from ", least[c], " to ", most[c], ", expected at most ",
+                        most_one_hot, " of them for one-hot columns");
+    first.push_back(first.back() + static_cast<Index>(size));
+  }
+  Tensor hot = Tensor::zeros({rows, first.back()});
+  for (Index i = 0; i < rows; ++i)
+    for (Index c = 0; c < columns; ++c)
+      hot.row(i)[first[c] + static_cast<Index>(static_cast<double>(values.row(i)[c]) - least[c])] = 1;
+  return hot;
+}
+
+Tensor side_by_side(const Tensor& left, const Tensor& right) {
+  Tensor both({left.num_rows(), left.row_size() + right.row_size()});
+  for (Index i = 0; i < left.num_rows(); ++i)
+    std::copy_n(right.row(i), right.row_size(), std::copy_n(left.row(i), left.row_size(), both.row(i)));
+  return both;
+}
+
+void TuFolder::add_features(SampleFields& to, const std::string& of, const PartitionBook& book,
+                            const Array<Index>& rows, std::vector<std::string>& notes) const {
+  const std::string attributes = find(of + "_attributes"), labels = find(of + "_labels");
+  Tensor features;
+  if (!attributes.empty()) {
+    const DataArray found = numbers(attributes, book, rows, of.c_str());
+    comm_.agree([&] { add_field(to, "features", found, rows, attributes); });
+    features = to.tensors["features"];
+  }
+  if (!labels.empty()) {
+    const Tensor hot = one_hot(comm_, numbers(labels, book, rows, of.c_str()), labels);
+    notes.push_back(concat(of, " labels become ", hot.row_size(), " one-hot columns",
+                           features.defined() ? concat(" behind ", features.row_size(), " attributes") : ""));
+    features = features.defined() ? side_by_side(features, hot) : hot;
+  }
+  if (features.defined()) to.tensors["features"] = features;
+}
+
+/// Numbers of classes 0, 1, ... in the place of labels, if these are one whole number for each graph.
+/// Collective.
+void number_classes(const Communicator& comm, SampleDataset& data) {
+  if (data.labels.row_size() != 1) return;
+  const Tensor values = data.labels.to_tensor();
+  const bool whole = std::ranges::all_of(values.values(), [](real x) { return x == std::floor(x); });
+  if (comm.all_reduce(whole ? 1 : 0, ReduceOp::min) == 0) return;
+  std::vector<std::int64_t> distinct;
+  for (const real value : values.values()) distinct.push_back(static_cast<std::int64_t>(value));
+  const auto make_distinct = [&] {
+    std::ranges::sort(distinct);
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  };
+  make_distinct();
+  distinct = comm.all_gather(std::span<const std::int64_t>(distinct));
+  make_distinct();
+  DataArray classes(NpyType::int64, {}, data.labels.num_rows);
+  auto* const to = reinterpret_cast<std::int64_t*>(classes.bytes.data());
+  for (Index g = 0; g < values.size(); ++g)
+    to[g] =
+        std::ranges::lower_bound(distinct, static_cast<std::int64_t>(values.data()[g])) - distinct.begin();
+  data.labels = std::move(classes);
+  if (distinct.front() != 0 || distinct.back() != std::ssize(distinct) - 1)
+    data.notes.push_back(
+        concat("classes 0 to ", distinct.size() - 1, " are the graph labels ",
+               distinct.size() <= 10 ? joined(distinct) : concat(distinct.front(), " to ", distinct.back())));
+}
+
+}  // namespace
+
+SampleDataset read_tu_samples(const Communicator& comm, const std::string& folder, const std::string& name,
+                              const SourceOptions& options, LabelType labels) {
+  require<InputError>(options.split.empty(), folder, "/", name,
+                      ": a TU dataset has no split, expected no --split");
+  const TuFolder files(comm, folder, name, options.block_bytes);
+  const std::string indicator = files.require_file("graph_indicator");
+  const std::vector<Index> nodes_of_graphs = files.nodes_of_graphs(indicator);
+  const SampleSizes sizes(comm, nodes_of_graphs, 1, indicator);
+  SampleDataset data;
+  data.format = "TU folder";
+  data.name = name;
+  data.book = sizes.graphs;
+  Index num_edges = 0;
+  Array<Index> edge_rows;
+  {
+    const ReadEdges edges = files.edges(files.require_file("A"), sizes, num_edges);
+    data.samples = make_samples(comm, sizes, edges, edge_rows);
+  }
+  GraphSamples& samples = data.samples;
+  files.add_features(samples.nodes, "node", sizes.nodes, rows_of_rank(comm, sizes.nodes), data.notes);
+  files.add_features(samples.edges, "edge", PartitionBook::even(num_edges, comm.size()), edge_rows,
+                     data.notes);
+  if (samples.nodes.empty()) {
+    samples.nodes.tensors["features"] = Tensor::full({samples.num_nodes(), Index{1}}, 1);
+    data.notes.emplace_back("there are no node labels or attributes: the feature of each node is 1");
+  }
+  const std::string of_classes = files.find("graph_labels");
+  const std::string of_values = files.find("graph_attributes");
+  const bool takes_values = !of_values.empty() && (of_classes.empty() || labels != LabelType::classes);
+  data.label_file = takes_values ? of_values : files.require_file("graph_labels");
+  if (takes_values && !of_classes.empty())
+    data.notes.emplace_back(
+        "graph_attributes are the labels, not graph_labels (--loss cross-entropy takes these)");
+  data.labels = files.numbers(data.label_file, sizes.graphs, rows_of_rank(comm, sizes.graphs), "graph");
+  if (!takes_values && (labels == LabelType::classes || labels == LabelType::automatic))
+    number_classes(comm, data);
+  comm.agree([&] { sort_edges(samples); });
+  return data;
+}
+
+}  // namespace sar::formats
