@@ -30,10 +30,14 @@ void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const
           const ModelDescription& given) {
   const Communicator& comm = loaded.graph.comm();
   if (const std::string checkpoint = find_checkpoint(comm, o.init_weights); !checkpoint.empty()) {
+    require<InputError>(!loaded.input->has_learnable_rows(), checkpoint,
+                        ": is a checkpoint, expected the file of --save-weights, beside which there are the "
+                        "learnable rows, or --resume");
     load_model_of_checkpoint(comm, checkpoint, model);
     if (comm.rank() == 0) std::cout << printable("initial weights: the model of " + checkpoint) << std::endl;
     return;
   }
+  if (loaded.input->has_learnable_rows()) loaded.input->load_rows(o.init_weights);
   std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
   const std::vector<std::string> notes = graph_notes(loaded.graph, weights, given, o.model);
   lines.insert(lines.end(), notes.begin(), notes.end());
@@ -49,9 +53,12 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
   const bool cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0) &&
                       !g.input->has_learnable_rows() && !g.input->has_parameters() && !g.input->is_sparse();
   keep_gcn_norm(g.graph, g.model);
-  if (o.task.type != TaskType::node)
-    return std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.edges,
-                                       g.gen);
+  if (o.task.type != TaskType::node) {
+    auto steps = std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached,
+                                             g.edges, g.gen);
+    steps->predict_types(g.node_types);
+    return steps;
+  }
   auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.gen);
   steps->predict_types(g.node_types);
   return steps;
@@ -70,13 +77,16 @@ void begin_weights(const TrainingGraph& loaded, WeightFile& weights, Module& mod
     weights.recognise(comm, o.init_weights, o.weight_names);
 }
 
-/// Returns the description of the network for the metadata of a weight file, from which load_model() makes it
-/// again; nothing if the model is not this network alone, or if descriptions do not cover it.
+/// Returns the description of the network for the metadata of a weight file, from which load_model() or
+/// load_hetero_model() make it again; nothing if the model is not this network alone, or if descriptions do
+/// not cover it: edges have generated types.
 std::map<std::string, std::string> metadata_of_weights(const Module& model, const NodeInput& input) {
   const auto* network = dynamic_cast<const LayerStack*>(&model);
-  if (network == nullptr || input.has_parameters() || model_type(network->description().type).has_relations)
-    return {};
-  return {{model_key, network->description().to_json()}};
+  if (network == nullptr) return {};
+  ModelDescription description = network->description();
+  if (model_type(description.type).has_relations && description.edge_types.empty()) return {};
+  description.inputs = input.widths();
+  return {{model_key, description.to_json()}};
 }
 
 /// Trains one epoch and evaluates it. Collective.
@@ -141,7 +151,10 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   }
   heartbeat.phase("writing the results");
   progress.restore_best_weights();
-  if (!o.save_weights.empty()) weights.save(comm, o.save_weights, metadata);
+  if (!o.save_weights.empty()) {
+    weights.save(comm, o.save_weights, metadata);
+    loaded.input->save_rows(o.save_weights);
+  }
   const HaloStep halo_step(o.seed, 0);
   steps->predict();
   log.summary(loaded, progress.result());
