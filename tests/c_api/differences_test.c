@@ -221,7 +221,7 @@ static void saves(const setting* s) {
 }
 
 static void orders_edges(const setting* s) {
-  double in_order[2 * NODES][1] = {{0}}, given[NODES][1];
+  double in_order[2 * NODES][1] = {{0}}, given[NODES][1] = {{0}};
   int64_t edges = 0;
   sar_array rows, out = sar_array_double(&given[0][0], NODES, 1);
   OK(sar_graph_sizes(s->graph, NULL, &edges, NULL));
