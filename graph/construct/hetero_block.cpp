@@ -21,6 +21,7 @@ struct HeteroBlock::Places {
   Index num_sources = 0;
   Array<Index> destinations;  ///< for each destination of the message flow graph, its position when types are
                               ///< concatenated
+  HeteroGraph whole;          ///< that the block is of
 };
 
 struct HeteroBlock::Made {
@@ -272,7 +273,7 @@ class BlockTypes {
 HeteroBlock::Made HeteroBlock::make(const HeteroGraph& graph, const MessageFlowGraph& block) {
   return graph.comm().agree([&] {
     const BlockTypes types(graph, block);
-    Made made{block.comm(), block.options(), {}, graph.edge_types(), {}, std::make_shared<Places>()};
+    Made made{block.comm(), block.options(), {}, graph.edge_types(), {}, nullptr};
     std::vector<HaloRounds> rounds;
     for (std::size_t t = 0; t < graph.node_types().size(); ++t) {
       const std::string& name = graph.node_types()[t];
@@ -281,10 +282,11 @@ HeteroBlock::Made HeteroBlock::make(const HeteroGraph& graph, const MessageFlowG
     }
     for (std::size_t k = 0; k < made.edge_types.size(); ++k)
       made.relations.push_back(types.relation(k, rounds[types.node_type(made.edge_types[k].source)]));
-    *made.places = {.sources = types.sources(),
-                    .num_destinations = types.num_destinations(),
-                    .num_sources = block.num_src_nodes(),
-                    .destinations = types.destinations_in_order()};
+    made.places = std::make_shared<Places>(Places{.sources = types.sources(),
+                                                  .num_destinations = types.num_destinations(),
+                                                  .num_sources = block.num_src_nodes(),
+                                                  .destinations = types.destinations_in_order(),
+                                                  .whole = graph});
     return made;
   });
 }
@@ -298,6 +300,14 @@ HeteroBlock::HeteroBlock(const HeteroGraph& graph, const MessageFlowGraph& block
 
 const Array<Index>& HeteroBlock::sources(const std::string& type) const {
   return places_->sources[find_node_type(node_types(), type)];
+}
+
+Array<Index> HeteroBlock::edge_rows(const EdgeType& type) const {
+  return edge_rows(type.canonical_name());
+}
+Array<Index> HeteroBlock::edge_rows(const std::string& type) const {
+  const std::size_t k = find_edge_type(edge_types(), type);
+  return places_->whole.to_homogeneous().edge_rows(k, (*this)[edge_types()[k]].edge_ids());
 }
 
 HeteroBlock::Rows HeteroBlock::split(const Variable& sources) const {

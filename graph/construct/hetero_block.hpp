@@ -36,6 +36,12 @@ class HeteroBlock : public HeteroGraph {
   /// Returns, in ascending order, which sources of the message flow graph have this type, as indices among
   /// these sources. Throws InputError for an unknown type.
   [[nodiscard]] const Array<Index>& sources(const std::string& type) const;
+  /// Local. Returns, for each edge of a relation of the block, in its edge order, its row in the edge order
+  /// of the relation in the whole graph: gather_rows(data, block.edge_rows(type)) are the rows of its edges.
+  /// Keeps 8 bytes for each edge of the relation, for all blocks of the graph. Throws InputError for an
+  /// unknown type, and if edge ids were dropped.
+  [[nodiscard]] Array<Index> edge_rows(const EdgeType& type) const;
+  [[nodiscard]] Array<Index> edge_rows(const std::string& type) const;
   /// Local. Returns the rows of each type from rows of the message flow graph's sources. Copies.
   /// Differentiable. Throws ShapeError if the number of rows does not match.
   [[nodiscard]] Rows split(const Variable& sources) const;

@@ -20,6 +20,7 @@
 #include <sar/graph/data/parts/partition_directory.hpp>
 #include <sar/graph/data/parts/partition_graph.hpp>
 #include <sar/graph/data/parts/partition_graph_options.hpp>
+#include <sar/graph/data/relation_data.hpp>
 #include <sar/graph/data/sources/dataset_source.hpp>
 #include <sar/graph/data/sources/dgl_partition.hpp>
 #include <sar/graph/data/sources/find_dataset.hpp>

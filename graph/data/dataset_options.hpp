@@ -38,8 +38,11 @@ struct DatasetOptions {
   /// tasks on edges, the keys that EdgeData lists. A field that is named here must exist.
   std::map<std::string, std::string> fields = {};
   bool edge_data = false;  ///< reads NodeData::edge_data, for tasks on edges
+  /// Of GraphData: the edge type whose lists of pairs are read, EdgeTypeData::lists; empty: none.
+  std::string edge_type = {};
   /// Whether labels and types of edges are a part of it; if false, they are neither read nor checked.
   bool edge_labels = true, edge_types = true;
+  bool edge_weights = true;  ///< otherwise edges have no weights, whatever fields they have
   bool features = true;  ///< otherwise NodeData::features has no columns, and no file is read for them
   /// Of NodeData: NodeData::sparse_features in place of features. Of GraphData and partition directories:
   /// fields of nodes that are sparse (NodeTypeData::sparse).
@@ -61,8 +64,10 @@ inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
       .equal("partition", to_string(options.partition))
       .equal("partition_seed", options.partition_seed)
       .equal("edge_data", options.edge_data)
+      .equal("edge_type", options.edge_type)
       .equal("edge_labels", options.edge_labels)
       .equal("edge_types", options.edge_types)
+      .equal("edge_weights", options.edge_weights)
       .equal("features", options.features)
       .equal("sparse_features", to_string(options.sparse_features))
       .equal("labels", options.labels)

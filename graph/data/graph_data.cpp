@@ -34,6 +34,19 @@ std::size_t GraphData::place_of(const std::string& type) const {
   return static_cast<std::size_t>(found - node_types.begin());
 }
 
+std::size_t GraphData::edge_place_of(const std::string& type) const {
+  const auto canonical = std::ranges::find(edge_types, type, &EdgeTypeData::canonical_name);
+  const auto found =
+      canonical != edge_types.end() ? canonical : std::ranges::find(edge_types, type, &EdgeTypeData::name);
+  require<InputError>(found != edge_types.end(), name, ": there is no edge type ", type, ", expected one of ",
+                      joined(edge_types, &EdgeTypeData::canonical_name));
+  require<InputError>(
+      canonical != edge_types.end() || std::ranges::count(edge_types, type, &EdgeTypeData::name) == 1, name,
+      ": there are several edge types ", type, ", expected one of ",
+      joined(edge_types, &EdgeTypeData::canonical_name));
+  return static_cast<std::size_t>(found - edge_types.begin());
+}
+
 Index GraphData::num_nodes() const {
   return offsets_of_sizes(node_types, &NodeTypeData::num_nodes).back();
 }

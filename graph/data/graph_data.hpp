@@ -8,6 +8,7 @@
 #include <sar/core/files/data_array.hpp>
 #include <sar/core/files/sparse_array.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <cstddef>
@@ -50,6 +51,8 @@ struct EdgeTypeData {
   Index first_added_id = std::numeric_limits<Index>::max();
   bool ids_are_original = true;        ///< as those of nodes
   std::vector<DataField> unread = {};  ///< as that of nodes
+  /// Pairs that the dataset lists as a split, in global ids (DatasetOptions::edge_type); mostly none.
+  std::vector<ListedPairs> lists = {};
 
   /// "author:writes:paper", DGL's canonical edge type in the form of its partition files.
   [[nodiscard]] std::string canonical_name() const { return src_type + ":" + name + ":" + dst_type; }
@@ -78,6 +81,9 @@ struct GraphData {
 
   /// The place of a node type in node_types. Throws InputError naming what there is instead.
   [[nodiscard]] std::size_t place_of(const std::string& node_type) const;
+  /// The place in edge_types of the type with this canonical name, or with this name if it is the only one.
+  /// Throws InputError naming what there is instead.
+  [[nodiscard]] std::size_t edge_place_of(const std::string& edge_type) const;
   [[nodiscard]] const NodeTypeData& node_type(const std::string& type) const {
     return node_types[place_of(type)];
   }

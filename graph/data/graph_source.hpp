@@ -44,9 +44,9 @@ class GraphSource : NonCopyable {
   [[nodiscard]] virtual DataArray read_edge_data(std::size_t type, const std::string& field,
                                                  std::span<const Index> edges) = 0;
 
-  /// The lists of pairs of a split for link prediction: of training, validation and test, in original ids; or
-  /// none. Called once.
-  [[nodiscard]] virtual std::vector<ListedPairs> read_listed_pairs() { return {}; }
+  /// The lists of pairs of a split for link prediction, of edges of this type: of training, validation and
+  /// test, in original ids; or none.
+  [[nodiscard]] virtual std::vector<ListedPairs> read_listed_pairs(std::size_t /*type*/) { return {}; }
   /// Local. Whether there are some.
   [[nodiscard]] virtual bool has_listed_pairs() const { return false; }
 

@@ -1,5 +1,9 @@
+#include <sar/core/error.hpp>
 #include <sar/graph/data/hetero_graphs.hpp>
+#include <sar/graph/data/node_columns.hpp>
 
+#include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,4 +38,21 @@ HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph, c
   });
 }
 
+std::vector<std::string> take_edge_weights(GraphData& graph, const DatasetOptions& options) {
+  const auto named = options.fields.find("weight");
+  std::vector<std::string> taken;
+  for (EdgeTypeData& type : graph.edge_types) {
+    std::string& weight = taken.emplace_back();
+    if (named != options.fields.end() && !type.data.contains(named->second)) continue;
+    const std::string place = concat(graph.name, ": ", type.canonical_name());
+    weight = weight_field(fields_of(type.data), options, place);
+    if (!weight.empty())
+      type.edges.weight = to_edge_weights(type.data.at(weight), type.edges.id, concat(place, ": ", weight));
+  }
+  if (named != options.fields.end() &&
+      std::ranges::all_of(taken, [](const auto& name) { return name.empty(); }))
+    throw InputError(concat(graph.name, ": no type of edges has data named ", named->second,
+                            ", expected one, which shall be the weight"));
+  return taken;
+}
 }}  // namespace sar

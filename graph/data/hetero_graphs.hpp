@@ -2,8 +2,12 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
+
+#include <string>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -14,4 +18,9 @@ namespace sar { inline namespace SAR_PRECISION {
 HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph,
                                    const GraphOptions& options = {});
 
+/// Local. Makes the field of weights of each edge type, as to_node_data() names it, the weights of its edges:
+/// relations, samplers and blocks of the graph then have them. Returns the name of the field of each type,
+/// empty for a type without weights. A field that options.fields name must be one of some type. Throws
+/// InputError for values that are no weights.
+std::vector<std::string> take_edge_weights(GraphData& graph, const DatasetOptions& options = {});
 }}  // namespace sar

@@ -232,6 +232,7 @@ void read_node_columns(const Communicator& comm, const NodeColumns& columns, con
 
 std::string weight_field(const std::vector<DataField>& edge_fields, const DatasetOptions& options,
                          const std::string& place) {
+  if (!options.edge_weights) return "";
   std::vector<DataField> fields = edge_fields;
   if (!options.fields.contains("weight"))  // what is something else by name is not the weight, too
     std::erase_if(fields, [&](const DataField& field) {

@@ -45,9 +45,9 @@ const DataField* find_field(const std::vector<DataField>& fields,
                             const std::map<std::string, std::string>& names, const std::string& key,
                             std::initializer_list<const char*> usual, const std::string& place);
 
-/// Local. The name of the field of edge weights; empty when there is none. A field that `options` name as
-/// labels, type or split of the edges is none, unless they name it as the weight, too. Throws InputError,
-/// beginning with `place`, when `options` name one that does not exist.
+/// Local. The name of the field of edge weights; empty when there is none, or `options` want none. A field
+/// that `options` name as labels, type or split of the edges is none, unless they name it as the weight, too.
+/// Throws InputError, beginning with `place`, when `options` name one that does not exist.
 std::string weight_field(const std::vector<DataField>& edge_fields, const DatasetOptions& options,
                          const std::string& place);
 

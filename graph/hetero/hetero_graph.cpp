@@ -354,12 +354,17 @@ class HomogeneousMaker {
     for (std::size_t e = 0; e < etypes.size(); ++e)
       etypes[e] = static_cast<std::uint16_t>(
           std::upper_bound(first_edge_id.begin(), first_edge_id.end(), ids[e]) - first_edge_id.begin() - 1);
-    return {.graph = std::move(homogeneous),
-            .node_types = graph_.node_types(),
-            .edge_types = types,
-            .first_row = std::move(first_row_),
-            .etypes = EdgeTypes(std::move(etypes)),
-            .first_edge_id = first_edge_id};
+    HomogeneousForm form{.graph = std::move(homogeneous),
+                         .node_types = graph_.node_types(),
+                         .edge_types = types,
+                         .first_row = std::move(first_row_),
+                         .etypes = EdgeTypes(std::move(etypes)),
+                         .first_edge_id = first_edge_id};
+    for (const EdgeType& type : types) {
+      form.relations.push_back(graph_[type]);
+      form.edges_by_id.push_back(edges_in_order_of_ids(graph_[type]));
+    }
+    return form;
   }
 
  private:

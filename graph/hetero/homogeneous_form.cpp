@@ -3,6 +3,7 @@
 #include <sar/graph/hetero/homogeneous_form.hpp>
 
 #include <algorithm>
+#include <numeric>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -27,6 +28,31 @@ Variable HomogeneousForm::rows_of(const Variable& rows, const std::string& node_
   require<ShapeError>(rows.defined() && rows.num_rows() == first_row.back(), "rows of shape ", rows.shape(),
                       ", rank ", graph.comm().rank(), " has ", first_row.back(), " nodes of all types");
   return node_types.size() == 1 ? rows : slice_rows(rows, first_row[t], first_row[t + 1]);
+}
+
+Array<Index> HomogeneousForm::edge_rows(std::size_t edge_type, std::span<const Index> ids) const {
+  const Array<Index>& known = relations[edge_type].edge_ids();
+  const Array<Index>& order = edges_by_id[edge_type]->get();
+  Array<Index> rows;
+  rows.reserve(ids.size());
+  for (const Index id : ids) {
+    const auto row = std::ranges::lower_bound(order, id, {}, [&](Index edge) { return known[edge]; });
+    require<InputError>(row != order.end() && known[*row] == id, "the edge type '",
+                        edge_types[edge_type].canonical_name(), "' has no edge ", id, " on rank ",
+                        graph.comm().rank());
+    rows.push_back(*row);
+  }
+  return rows;
+}
+
+std::shared_ptr<const LazyArray> edges_in_order_of_ids(const GraphShardManager& relation) {
+  return std::make_shared<const LazyArray>([relation] {
+    const Array<Index>& ids = relation.edge_ids();
+    Array<Index> order(ids.size());
+    std::iota(order.begin(), order.end(), Index{0});
+    std::ranges::sort(order, {}, [&](Index edge) { return ids[edge]; });
+    return order;
+  });
 }
 
 Array<Index> HomogeneousForm::ntypes() const {

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
+#include <sar/core/memory/lazy_array.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/hetero/edge_type.hpp>
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +34,9 @@ struct HomogeneousForm {
   EdgeTypes etypes;
   /// [edge types + 1]: the id of an edge of type t is first_edge_id[t] plus its id within the type.
   std::vector<Index> first_edge_id;
+  /// For edge_rows(): the graphs of the edge types, and their edges on this rank in the order of their ids.
+  std::vector<GraphShardManager> relations = {};
+  std::vector<std::shared_ptr<const LazyArray>> edges_by_id = {};
 
   /// Local. Concatenates the rows of all types, [local nodes of the type, ...] with equal widths, in the
   /// order of types. Differentiable; keeps nothing. Throws InputError for a missing or unknown node type,
@@ -39,8 +45,15 @@ struct HomogeneousForm {
   /// Local. Returns the rows of one type as a view of `rows`. Differentiable. Throws InputError for an
   /// unknown type, ShapeError unless `rows` has one row per local node.
   [[nodiscard]] Variable rows_of(const Variable& rows, const std::string& node_type) const;
+  /// Local. Returns the rows, in the edge order of the relation of an edge type, of this rank's edges with
+  /// these ids within the type. Keeps 8 bytes for each edge of the relation. Throws InputError for an id that
+  /// is none of them, and if the ids of the relation's edges were dropped.
+  [[nodiscard]] Array<Index> edge_rows(std::size_t edge_type, std::span<const Index> ids) const;
   /// Returns the node type of each local row, as an index.
   [[nodiscard]] Array<Index> ntypes() const;
 };
 
+/// Local. Returns this rank's edges of a relation in the order of their ids, computed when they are asked
+/// for.
+std::shared_ptr<const LazyArray> edges_in_order_of_ids(const GraphShardManager& relation);
 }}  // namespace sar

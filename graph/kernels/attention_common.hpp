@@ -39,6 +39,20 @@ inline void exp_below_zero(real* x, Index n) {
   for (Index i = 0; i < n; ++i) x[i] = x[i] < nothing ? real{0} : x[i];
 }
 
+/// D of a destination whose softmax has one term, so that ds is 0.
+inline constexpr real one_term = std::numeric_limits<real>::infinity();
+
+/// Replaces D by one_term where the sum of the exponentials is 1: all others than the largest, if there are
+/// any, are less than its rounding.
+inline void mark_one_term(Index heads, const real* log_sum, real* mean) {
+  for (Index h = 0; h < heads; ++h) mean[h] = log_sum[h] == 0 ? one_term : mean[h];
+}
+
+/// Replaces n coefficients alpha by ds = alpha (dalpha - D).
+inline void to_score_gradients(Index n, const real* dalpha, const real* mean, real* alpha) {
+  for (Index i = 0; i < n; ++i) alpha[i] = mean[i] == one_term ? real{0} : alpha[i] * (dalpha[i] - mean[i]);
+}
+
 /// Number of columns of a source row, and the first column of its value.
 inline Index source_width(const AttentionOperands& o) {
   return o.heads * (o.separate_value ? o.key_dim + o.dim : o.dim);
@@ -147,6 +161,7 @@ struct OnlineSoftmax {
   AttentionResult& result;
   const bool of_parts = false;  ///< the result has one row per range, not per destination
   real *out = result.out.data(), *max = result.max.data(), *sum = result.log_sum.data();
+  real* min = result.min.defined() ? result.min.data() : nullptr;
   PassVector<real> s =
       PassVector<real>(2 * batch_edges * o.heads);  ///< scores of a batch, then rescaling exponents
   PassVector<real> weighted = per_edge(o.heads);
@@ -164,11 +179,13 @@ struct OnlineSoftmax {
         std::fill_n(out + v * width, width, real{0});
       std::fill_n(max + v * o.heads, o.heads, -std::numeric_limits<real>::infinity());
       std::fill_n(sum + v * o.heads, o.heads, real{0});
+      if (min != nullptr) std::fill_n(min + v * o.heads, o.heads, std::numeric_limits<real>::infinity());
     }
   }
 
   void take(const GraphShard& shard, const Batch<1>& batch, const Batch<1>& next) {
     score.by_destination(edges, batch, next, s.data());
+    if (min != nullptr) lanes::for_head_lanes(o.heads, [&](auto L, Index h) { find_minima<L>(batch, h); });
     lanes::for_head_lanes(o.heads, [&](auto L, Index h) { subtract_maxima<L>(batch, h); });
     exp_below_zero(s.data(), (batch.edges + batch.segments) * o.heads);
     lanes::for_head_lanes(o.heads, [&](auto L, Index h) { divide_by_sums<L>(batch, h); });
@@ -179,6 +196,20 @@ struct OnlineSoftmax {
     return of_parts ? segment.row : edges.row(segment.row);
   }
   [[nodiscard]] bool sets(const Segment& segment) const { return first_stage && segment.begins; }
+
+  /// Computes the new minima of heads h .. h + L - 1.
+  template <Index L>
+  void find_minima(const Batch<1>& batch, Index h) {
+    using lanes::load, lanes::store;
+    for (const Segment& seg : batch) {
+      real* so_far = min + row(seg) * o.heads + h;
+      const real* mine = s.data() + seg.first * o.heads + h;
+      const auto before = sets(seg) ? load<L>(mine) : load<L>(so_far);
+      store<L>(so_far, lanes::rows_combined<L>(
+                           seg.edges, o.heads, before, [&](auto N, Index at) { return load<N>(mine + at); },
+                           [](const auto& x, const auto& y) { return x < y ? x : y; }));
+    }
+  }
 
   /// Computes the new maxima of heads h .. h + L - 1 and subtracts them from the scores. Stores the old
   /// maximum minus the new one after the scores, for each segment.
@@ -266,6 +297,11 @@ inline void merge_parts(const AttentionResult& parts, Index first, Index last, A
   if (!sets) add(*max, *sum, out);
   for (Index part = first; part < last; ++part)
     add(parts.max.row(part)[h], parts.log_sum.row(part)[h], parts.out.row(part) + h * dim);
+  if (r.min.defined()) {
+    real& least = r.min.row(v)[h];
+    if (sets) least = parts.min.row(first)[h];
+    for (Index part = first; part < last; ++part) least = std::min(least, parts.min.row(part)[h]);
+  }
   *max = most;
   *sum = static_cast<real>(total);
   for (Index j = 0; j < dim; ++j) out[j] = static_cast<real>(values[j] / total);
@@ -303,6 +339,7 @@ class Attention : public ShardKernel {
     AttentionResult of_parts{.out = Tensor(Shape{parts, o_.heads, o_.dim}),
                              .max = Tensor(Shape{parts, o_.heads}),
                              .log_sum = Tensor(Shape{parts, o_.heads})};
+    if (o_.result->min.defined()) of_parts.min = Tensor(Shape{parts, o_.heads});
     attend(stage, ranges, of_parts, true, true);
     long_rows.for_rows([&](Index row, Index first, Index last) {
       for (Index h = 0; h < o_.heads; ++h)
@@ -314,8 +351,8 @@ class Attention : public ShardKernel {
 
   [[nodiscard]] bool needs_source_in_backward() const override { return true; }
 
-  /// Packs what backward() reads of a destination into one row: [max, log(sum), D], and dst for scores with
-  /// one value per destination and head.
+  /// Packs what backward() reads of a destination into one row: [max, log(sum), D or one_term], and dst for
+  /// scores with one value per destination and head.
   void begin_backward() override {
     const AttentionResult r = std::exchange(*o_.result, {});
     const Index heads = o_.heads;
@@ -333,6 +370,7 @@ class Attention : public ShardKernel {
           lanes::head_dots(heads, dim, g, o_.bias, of_bias.data());
           for (Index h = 0; h < heads; ++h) to[2 * heads + h] -= of_bias[h];
         }
+        mark_one_term(heads, to + heads, to + 2 * heads);
         if constexpr (Score::num_stats == 4) std::copy_n(o_.dst + v * heads, heads, to + 3 * heads);
       }
     });

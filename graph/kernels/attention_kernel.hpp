@@ -17,6 +17,11 @@
 ///     dvalue[u, h] += f alpha g[v, h]
 ///     df           = alpha <g[v, h], value[u, h]>
 ///
+/// Gradients that are zero for a reason are exactly zero, not what is left of rounding: an optimizer such as
+/// Adam would make full steps of it. If the softmax has one term, ds is 0. If all scores of a destination
+/// have one sign, leaky_relu is linear there and the term dst[v, h] cancels: AttentionResult::min tells these
+/// destinations, for which the caller sets the gradient of dst to 0.
+///
 /// additive: GAT (gat_attention.cpp). The value is x. The type term is present only if edges have types r.
 ///
 ///     el[u, h] = <attn[h], x[u, h]>
@@ -73,6 +78,9 @@ struct AttentionResult {
   Tensor out;      ///< [destinations, heads, dim]
   Tensor max;      ///< [destinations, heads]
   Tensor log_sum;  ///< [destinations, heads]; the sum itself until finish()
+  /// The smallest score, [destinations, heads], infinity without edges; undefined: it is not wanted. Not for
+  /// typed attention.
+  Tensor min = {};
 };
 
 struct AttentionOperands {

@@ -249,8 +249,10 @@ struct AdditiveBackward {
       real* to = grad_el + (seg.row + skipped) * heads + h;
       store<L>(to, load<L>(to) + lanes::sum_of_rows<L>(seg.edges, heads, [&](auto N, Index at) {
                      const Index k = from + at;
-                     const auto d =
-                         load<N>(&alpha[k]) * load<N>(&slope[k]) * (load<N>(&dalpha[k]) - load<N>(&mean[k]));
+                     const auto of_dst = load<N>(&mean[k]);
+                     const auto all =
+                         load<N>(&alpha[k]) * load<N>(&slope[k]) * (load<N>(&dalpha[k]) - of_dst);
+                     const auto d = of_dst == one_term ? lanes::Vector<N>{} : all;
                      store<N>(ds + k, d);
                      return d;
                    }));

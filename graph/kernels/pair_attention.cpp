@@ -201,7 +201,7 @@ struct PairBackward {
     compute_alpha(batch, next);
     add_values(batch, next, factors.weights(block.shard, positions, batch, alpha.data(), weighted));
     factors.backward(batch.edges, alpha.data(), dalpha.data(), o.grad_edge_weight);
-    for (Index i = 0; i < batch.edges * o.heads; ++i) alpha[i] *= dalpha[i] - mean[i];
+    to_score_gradients(batch.edges * o.heads, dalpha.data(), mean.data(), alpha.data());
     add_keys(batch, next);
     if (slots != nullptr) fill_slots(batch);
   }

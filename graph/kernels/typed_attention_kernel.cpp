@@ -195,7 +195,7 @@ class PairGradients {
                        lanes::dots_and_add(rows, b + seg.row * width, dalpha, &alpha_[seg.first * heads],
                                            seg.begins ? nullptr : ones_.data(), sums_b + seg.row * width);
                      });
-                     for (Index i = 0; i < batch.edges * heads; ++i) alpha_[i] *= dalpha_[i] - mean_[i];
+                     to_score_gradients(batch.edges * heads, dalpha_.data(), mean_.data(), alpha_.data());
                      for_segments(batch, [&](const Segment& seg) {
                        lanes::add_rows(rows_of(batch, next, seg, 0, 0, heads, o_.dim),
                                        &alpha_[seg.first * heads], seg.begins ? nullptr : ones_.data(),
@@ -313,6 +313,7 @@ class TypedAttention final : public ShardKernel {
         std::copy_n(result.log_sum.row(v), o_.heads, stats_.row(v) + o_.heads);
         lanes::head_dots(o_.heads, o_.dim, o_.grad_out + v * width(), result.out.row(v),
                          stats_.row(v) + 2 * o_.heads);
+        mark_one_term(o_.heads, stats_.row(v) + o_.heads, stats_.row(v) + 2 * o_.heads);
       }
     });
   }

@@ -95,6 +95,7 @@ struct Attention {
 
   std::shared_ptr<const DropoutMask> mask = {};
   AttentionResult result = {};
+  std::vector<bool> cancels = {};  ///< additive: whether dst[v, h] cancels in the softmax; empty: unknown
 
   /// With what does not change between forward and backward.
   [[nodiscard]] AttentionOperands common(const GraphTopology& graph) {
@@ -114,13 +115,25 @@ struct Attention {
     return o;
   }
 
-  void forward(const Driver& driver, const Tensor& rows) {
+  /// Whether the softmax cancels a term that all scores of a destination share before leaky_relu, which it
+  /// does where that is linear.
+  [[nodiscard]] bool dst_may_cancel() const {
+    return make_kernel == make_gat_kernel && dst.requires_grad() && operands.slope >= 0;
+  }
+
+  void forward(const Driver& driver, const Tensor& rows, bool recorded) {
     const Index num_dst = driver.graph().local.num_dst;
     result = {.out = Tensor(Shape{num_dst, operands.heads, operands.dim}),
               .max = Tensor(Shape{num_dst, operands.heads}),
               .log_sum = Tensor(Shape{num_dst, operands.heads})};
+    if (recorded && dst_may_cancel()) result.min = Tensor(Shape{num_dst, operands.heads});
     if (options.dropout > 0) mask = std::make_shared<const DropoutMask>(options.dropout_key, options.dropout);
     driver.forward(rows, *make_kernel(common(driver.graph())));
+    const Tensor min = std::exchange(result.min, {});
+    if (!min.defined()) return;
+    cancels.resize(static_cast<std::size_t>(min.size()));
+    for (std::size_t i = 0; i < cancels.size(); ++i)
+      cancels[i] = std::as_const(result.max).data()[i] <= 0 || min.data()[i] > 0;
   }
 
   /// Once: the kernel gives the result up as soon as it is not needed any more.
@@ -143,6 +156,8 @@ struct Attention {
     o.grad_attn = attn.requires_grad() ? grad_attn.data() : nullptr;
     o.grad_type_term = type_term.requires_grad() ? grad_type_term.data() : nullptr;
     driver.backward(rows.value(), rows.shape(), *make_kernel(o), rows.gradient());
+    for (std::size_t i = 0; i < cancels.size(); ++i)
+      if (cancels[i]) grad_dst.data()[i] = 0;
     if (grad_edge_weight.defined()) options.edge_weight.gradient()->add(std::move(grad_edge_weight));
     if (grad_dst.defined()) dst.gradient()->add(std::move(grad_dst));
     if (attn.requires_grad()) attn.gradient()->add(Tensor::from(attn.shape(), grad_attn));
@@ -157,7 +172,7 @@ Variable attend(const GraphShardManager& graph, const Variable& rows, Attention 
   const Driver driver(graph.shards(), graph.options(), recorded);
   {
     const TraceScope scope("attention", TraceKind::compute);
-    attention.forward(driver, rows.value());
+    attention.forward(driver, rows.value(), recorded);
   }
   Tensor out = attention.result.out;
   if (!recorded) return out;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
+#include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/pairs/negative_sampler.hpp>
 #include <sar/graph/pairs/node_pairs.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
@@ -34,6 +35,10 @@ enum class Negatives {
 struct EdgeDataLoaderOptions {
   DataLoaderOptions batches = {};  ///< batch_size counts edges
   ExcludeEdges exclude = ExcludeEdges::none;
+  /// Where edges have types, [local edges of the graph]: only edges of `excluded_types` are excluded, for
+  /// example those of the batch's relation and of its reverse. Without types, any edge.
+  EdgeTypes types = {};
+  std::vector<Index> excluded_types = {};
   Negatives negatives = Negatives::none;
   NegativeOptions negative = {};
 };

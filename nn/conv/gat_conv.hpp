@@ -26,7 +26,9 @@ struct GATConvOptions {
 /// and res_fc.bias [H D] replace the bias; otherwise the residual is x_v itself. Weights are Xavier-normal
 /// with the gain of ReLU (torch's xavier_normal_), biases 0.
 ///
-/// The backward pass keeps x, z, y and two values per head and node, but nothing per edge. Collective: one
+/// The backward pass keeps x, z, y and two values per head and node, but nothing per edge. At a node with one
+/// in-edge, the gradient of the scores is exactly 0; where all scores have one sign, so is that of
+/// <attn_r[h], z_v[h]>, which the softmax then cancels. Collective: one
 /// gat_attention.
 ///
 /// @code

@@ -16,6 +16,7 @@ namespace sar { inline namespace SAR_PRECISION {
 struct HeteroGraphConv::Part {
   const EdgeType* type;
   const Layer* layer;
+  Variable edges;        ///< argument of the layer; may be undefined
   std::size_t position;  ///< among the relations into the same node type
 };
 
@@ -94,8 +95,25 @@ void HeteroGraphConv::add(Layer layer) {
   layers_.push_back(std::move(layer));
 }
 
-std::vector<HeteroGraphConv::Part> HeteroGraphConv::parts(const HeteroGraph& graph, const Rows& feats) const {
+void HeteroGraphConv::check_edges(const Layer& layer, const std::string& name, const GraphShardManager& graph,
+                                  const Variable& edges) {
+  require<InputError>(edges.defined() || !layer.needs_edges, "there are no rows of the edges of '", name,
+                      "', which its layer reads");
+  if (!edges.defined()) return;
+  require<InputError>(layer.takes_edges, "there are rows of the edges of '", name,
+                      "', expected none, because its layer reads none");
+  require<ShapeError>(edges.num_rows() == graph.num_edges(), "rows of the edges of '", name, "' have shape ",
+                      edges.shape(), ", rank ", graph.comm().rank(), " has ", graph.num_edges(),
+                      " edges of this type");
+}
+
+std::vector<HeteroGraphConv::Part> HeteroGraphConv::parts(const HeteroGraph& graph, const Rows& feats,
+                                                          const EdgeArguments& edges) const {
   std::vector<Part> found;
+  std::map<std::size_t, Variable> edges_of;
+  for (const auto& [name, rows] : edges)
+    require<InputError>(edges_of.emplace(find_edge_type(graph.edge_types(), name), rows).second,
+                        "there are rows of the edges of '", name, "' twice, by two names");
   std::map<std::string, std::size_t> arrived;
   for (const EdgeType& type : graph.edge_types()) {
     const std::string name = type.canonical_name();
@@ -113,14 +131,18 @@ std::vector<HeteroGraphConv::Part> HeteroGraphConv::parts(const HeteroGraph& gra
                           "' have shape ", rows->second.shape(), ", rank ", graph.comm().rank(), " has ",
                           graph.num_local_nodes(end), " nodes of this type");
     }
-    found.push_back({&type, &*layer, arrived[type.destination]++});
+    const auto argument = edges_of.find(static_cast<std::size_t>(&type - graph.edge_types().data()));
+    const Variable of_edges = argument == edges_of.end() ? Variable() : argument->second;
+    check_edges(*layer, name, graph[type], of_edges);
+    found.push_back({&type, &*layer, of_edges, arrived[type.destination]++});
   }
   return found;
 }
 
-HeteroGraphConv::Rows HeteroGraphConv::operator()(const HeteroGraph& graph, const Rows& feats) const {
+HeteroGraphConv::Rows HeteroGraphConv::operator()(const HeteroGraph& graph, const Rows& feats,
+                                                  const EdgeArguments& edges) const {
   return graph.comm().agree([&] {
-    const std::vector<Part> all = parts(graph, feats);
+    const std::vector<Part> all = parts(graph, feats, edges);
     std::map<std::string, std::size_t> counts;
     for (const Part& part : all) ++counts[part.type->destination];
     Reducers reducers = reducers_of(aggregate_, counts);
@@ -129,17 +151,18 @@ HeteroGraphConv::Rows HeteroGraphConv::operator()(const HeteroGraph& graph, cons
       std::vector<HeteroGraph::RelationCall> calls;
       for (const Part& part : all) {
         if (part.type->source != source) continue;
-        const auto& [type, layer, position] = part;
+        const auto& [type, layer, of_edges, position] = part;
         Variable dst = feats.at(type->destination);
         if (graph.is_block()) dst = slice_rows(dst, 0, graph.num_local_destinations(type->destination));
         if (!layer->shares_rows) {
-          reducers.at(type->destination).take(position, layer->call(graph[*type], feats.at(source), dst));
+          reducers.at(type->destination)
+              .take(position, layer->call(graph[*type], feats.at(source), dst, of_edges));
           continue;
         }
         const auto once = std::make_shared<Repeatable>(*layer->module);
-        const auto compute = [once, call = layer->call, dst](const GraphShardManager& relation,
-                                                             const Variable& rows) {
-          return (*once)([&] { return call(relation, rows, dst); });
+        const auto compute = [once, call = layer->call, dst, edges_of_type = part.edges](
+                                 const GraphShardManager& relation, const Variable& rows) {
+          return (*once)([&] { return call(relation, rows, dst, edges_of_type); });
         };
         sharing.push_back(&part);
         calls.push_back({*type, compute});
@@ -153,8 +176,13 @@ HeteroGraphConv::Rows HeteroGraphConv::operator()(const HeteroGraph& graph, cons
   });
 }
 
-HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graphs& graphs, const Rows& feats) const {
+HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graphs& graphs, const Rows& feats,
+                                                  const EdgeArguments& edges) const {
   if (graphs.empty()) return {};
+  const auto edges_of = [&](const std::string& name) {
+    const auto found = edges.find(name);
+    return found == edges.end() ? Variable() : found->second;
+  };
   return graphs.begin()->second.comm().agree([&] {
     for (const auto& graph : graphs) {
       const std::string& name = graph.first;
@@ -164,7 +192,11 @@ HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graphs& graphs, const Ro
       for (const std::string& type : {layer->relation.source, layer->relation.destination})
         require<InputError>(feats.contains(type), "there are no rows of '", type, "' for the relation '",
                             name, "'");
+      check_edges(*layer, name, graph.second, edges_of(name));
     }
+    for (const auto& of_relation : edges)
+      require<InputError>(graphs.contains(of_relation.first), "there are rows of the edges of '",
+                          of_relation.first, "', which is no relation of the graphs");
     std::map<std::string, std::size_t> counts, arrived;
     for (const Layer& layer : layers_)
       if (graphs.contains(layer.relation.name)) ++counts[layer.relation.destination];
@@ -174,10 +206,10 @@ HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graphs& graphs, const Ro
       const auto graph = graphs.find(name);
       if (graph == graphs.end()) continue;
       reducers.at(destination)
-          .take(arrived[destination]++, layer.call(graph->second, feats.at(source), feats.at(destination)));
+          .take(arrived[destination]++,
+                layer.call(graph->second, feats.at(source), feats.at(destination), edges_of(name)));
     }
     return results_of(reducers);
   });
 }
-
 }}  // namespace sar

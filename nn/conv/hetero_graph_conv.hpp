@@ -39,6 +39,11 @@ using RelationAggregate = CrossReduce;
 /// const auto h = conv(hetero, {{"fluid", f}, {"solid", s}});
 /// @endcode
 ///
+/// Layers that read edge weights or edge features, as their third argument, get those that the call has for
+/// their relation (DGL's mod_kwargs):
+///
+///     conv(hetero, {{"fluid", f}, {"solid", s}}, {{"heats", rates}})
+///
 /// On a HeteroGraph, the halo rows of a node type are fetched once for all relations that read them, and
 /// their gradients are sent back once. In mode rematerialize, only the inputs are kept for the backward pass:
 /// it fetches the rows again and recomputes one relation at a time, so that memory does not grow with the
@@ -57,41 +62,63 @@ class HeteroGraphConv : public Module {
   using Graphs = std::map<std::string, GraphShardManager>;  ///< keyed by relation; message flow graphs are
                                                             ///< allowed
   using Rows = std::map<std::string, Variable>;             ///< keyed by node type
+  /// Weights or features of the edges, [local edges of the relation, ...] in its edge order; keyed by
+  /// relation, or by canonical name. HeteroBlock::edge_rows() tells which rows of the graph's edges those of
+  /// a block are.
+  using EdgeArguments = std::map<std::string, Variable>;
 
   explicit HeteroGraphConv(RelationAggregate aggregate = RelationAggregate::sum);
 
   /// Creates the layer of a relation. It is called as conv(graph, {sources, destinations}) or, if it takes no
-  /// pair, as conv(graph, sources). Throws InputError if the relation already has a layer.
+  /// pair, as conv(graph, sources); where there is an edge argument, with that as the last argument. Throws
+  /// InputError if the relation already has a layer.
   template <class Conv, class... Args>
   Conv& emplace_back(Relation relation, Args&&... args) {
-    auto conv = std::make_shared<Conv>(std::forward<Args>(args)...);
+    using Graph = const GraphShardManager&;
     using Pair = const std::pair<Variable, Variable>&;
-    constexpr bool takes_pair = std::is_invocable_v<Conv&, const GraphShardManager&, Pair>;
+    using Edges = const Variable&;
+    constexpr bool takes_pair =
+        std::is_invocable_v<Conv&, Graph, Pair> || std::is_invocable_v<Conv&, Graph, Pair, Edges>;
+    using Nodes = std::conditional_t<takes_pair, std::pair<Variable, Variable>, Variable>;
+    constexpr bool takes_edges = std::is_invocable_v<Conv&, Graph, const Nodes&, Edges>;
+    constexpr bool needs_edges = !std::is_invocable_v<Conv&, Graph, const Nodes&>;
+    auto conv = std::make_shared<Conv>(std::forward<Args>(args)...);
+    const auto call = [conv](Graph graph, const Variable& src, const Variable& dst, Edges edges) -> Variable {
+      const Nodes nodes = nodes_of<Nodes>(src, dst);
+      if constexpr (needs_edges) {
+        return (*conv)(graph, nodes, edges);
+      } else {
+        if constexpr (takes_edges)
+          if (edges.defined()) return (*conv)(graph, nodes, edges);
+        return (*conv)(graph, nodes);
+      }
+    };
     add({.relation = std::move(relation),
          .module = conv.get(),
-         .call = [conv](const GraphShardManager& graph, const Variable& src,
-                        const Variable& dst) -> Variable {
-           if constexpr (takes_pair)
-             return (*conv)(graph, std::pair(src, dst));
-           else
-             return (*conv)(graph, src);
-         },
+         .call = call,
+         .takes_edges = takes_edges,
+         .needs_edges = needs_edges,
          .shares_rows = reads_rows_once<Conv>(takes_pair) && !is_cached(*conv)});
     return *conv;
   }
 
   /// Applies the layers. feats: rows of every node type, [local nodes, ...]; for a block, of its sources.
   /// Returns the rows of every node type that a relation with a layer reaches. Layers of relations that the
-  /// graph does not have are skipped. stack orders relations as graph.edge_types(). Throws the same exception
-  /// on every rank: InputError if rows of a node type are missing or an edge type has no layer, ShapeError if
-  /// results for one node type differ in shape.
-  [[nodiscard]] Rows operator()(const HeteroGraph& graph, const Rows& feats) const;
+  /// graph does not have are skipped. stack orders relations as graph.edge_types(). `edges`: arguments of
+  /// some relations. Throws the same exception on every rank: InputError if rows of a node type are missing,
+  /// if an edge type has no layer, and for an edge argument that its layer does not take, of an unknown
+  /// relation, or missing; ShapeError if it has not a row for each edge, or if results for one node type
+  /// differ in shape.
+  [[nodiscard]] Rows operator()(const HeteroGraph& graph, const Rows& feats,
+                                const EdgeArguments& edges = {}) const;
   /// Applies the layers to one graph per relation; each relation fetches its own rows. Layers are called in
   /// the order in which they were added, which is also the order of stack.
-  [[nodiscard]] Rows operator()(const Graphs& graphs, const Rows& feats) const;
+  [[nodiscard]] Rows operator()(const Graphs& graphs, const Rows& feats,
+                                const EdgeArguments& edges = {}) const;
 
  private:
-  using Call = std::function<Variable(const GraphShardManager&, const Variable&, const Variable&)>;
+  using Call = std::function<Variable(const GraphShardManager&, const Variable& src, const Variable& dst,
+                                      const Variable& edges)>;
   struct Mods : Module {
     using Module::register_module;
   };
@@ -99,10 +126,18 @@ class HeteroGraphConv : public Module {
     Relation relation;
     Module* module;
     Call call;
+    bool takes_edges, needs_edges;
     bool shares_rows;
   };
   struct Part;
 
+  template <class Nodes>
+  static Nodes nodes_of(const Variable& src, const Variable& dst) {
+    if constexpr (std::is_same_v<Nodes, Variable>)
+      return src;
+    else
+      return {src, dst};
+  }
   template <class Conv>
   static constexpr bool reads_rows_once(bool takes_pair) {
     if constexpr (requires { Conv::reads_rows_once; })
@@ -116,7 +151,10 @@ class HeteroGraphConv : public Module {
     return false;
   }
   void add(Layer layer);
-  [[nodiscard]] std::vector<Part> parts(const HeteroGraph& graph, const Rows& feats) const;
+  [[nodiscard]] std::vector<Part> parts(const HeteroGraph& graph, const Rows& feats,
+                                        const EdgeArguments& edges) const;
+  static void check_edges(const Layer& layer, const std::string& name, const GraphShardManager& graph,
+                          const Variable& edges);
 
   RelationAggregate aggregate_;
   Mods mods_;

@@ -17,6 +17,7 @@ TransformerConv::TransformerConv(const InFeatures& in_feats, Index out_feats, In
       lin_value_(in_feats.src, num_heads * out_feats, gen, options.bias) {
   require<InputError>(options.edge_dim >= 0, "TransformerConv with edge_dim ", options.edge_dim);
   register_module("lin_key", lin_key_);
+  if (options.bias) lin_key_.freeze("bias");
   register_module("lin_query", lin_query_);
   register_module("lin_value", lin_value_);
   const Index width = options.concat ? num_heads * out_feats : out_feats;

@@ -31,7 +31,8 @@ struct TransformerConvOptions {
 ///
 /// Parameters: lin_key, lin_query, lin_value .weight [H D, in], .bias [H D]; lin_edge.weight [H D, edge_dim];
 /// for y of width W, lin_skip.weight [W, in], .bias [W] and lin_beta.weight [1, 3 W]. All are initialized as
-/// in Linear. As in PyG, lin_skip exists even without root_weight and then gets no gradient.
+/// in Linear. As in PyG, lin_skip exists even without root_weight and then gets no gradient. lin_key.bias is
+/// frozen: it adds one number to all scores of a destination, which the softmax cancels.
 ///
 /// Without edge features: one dot_attention, and nothing per edge in memory. With edge features, f is never
 /// materialized:

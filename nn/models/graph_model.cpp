@@ -1,21 +1,14 @@
 #include <sar/core/error.hpp>
-#include <sar/core/files/file.hpp>
 #include <sar/nn/models/gcn_norm.hpp>
 #include <sar/nn/models/graph_model.hpp>
+#include <sar/nn/models/model_file.hpp>
 #include <sar/nn/models/weight_file.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
-#include <filesystem>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
-
-/// The content of a model file: the description and the path of the weights.
-struct ModelFile {
-  ModelDescription description;
-  std::string weights;
-};
 
 /// Features of the edges, for layers that read them.
 std::vector<GraphRelations> relations_of_edges(const Variable& edges) {
@@ -23,28 +16,6 @@ std::vector<GraphRelations> relations_of_edges(const Variable& edges) {
   std::vector<GraphRelations> relations(1);
   relations[0].edge_feats = edges;
   return relations;
-}
-
-/// Reads a .json description. Collective, inside agree().
-ModelFile read_json(const Communicator& comm, const std::string& path) {
-  std::string text;
-  if (comm.rank() == 0) text = read_text(path, "the description of a network");
-  text = comm.broadcast(text, 0);
-  ModelFile file{ModelDescription::from_json(text, path), {}};
-  require<InputError>(!file.description.weights.empty(), path,
-                      " has no key 'weights', expected one that names the file of the weights");
-  file.weights = (std::filesystem::path(path).parent_path() / file.description.weights).string();
-  return file;
-}
-
-/// Reads the description in the metadata of a .safetensors file. Collective.
-ModelFile read_metadata(const Communicator& comm, const std::string& path) {
-  const auto metadata = load_metadata(comm, path);
-  const auto found = metadata.find(model_key);
-  require<InputError>(
-      found != metadata.end(), path, ": the metadata have no key '", model_key,
-      "', expected the description of a network, as save_model writes it, or a .json file beside it");
-  return {ModelDescription::from_json(found->second, concat(path, ": ", model_key)), path};
 }
 
 }  // namespace
@@ -107,7 +78,9 @@ void GraphModel::check(const GraphShardManager& graph, const Variable& x, const 
 std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path,
                                        const WeightNames& names) {
   return comm.agree([&] {
-    ModelFile file = path.ends_with(".json") ? read_json(comm, path) : read_metadata(comm, path);
+    ModelFile file = read_model_file(comm, path);
+    require<InputError>(!model_type(file.description.type).has_relations, path, ": is a network of type ",
+                        file.description.type, ", which reads relations, expected load_hetero_model for it");
     if (file.description.type == "gcn" && file.description.gcn_norm.empty())
       file.description.gcn_norm = gcn_norm_of_weights(comm, file.weights, names);
     Generator gen(0);
@@ -126,4 +99,5 @@ void save_model(const Communicator& comm, const std::string& path, const GraphMo
   });
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

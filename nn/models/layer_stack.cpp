@@ -18,6 +18,15 @@ bool caches_input(const ModelType& type, const ModelDescription& d, const LayerS
   return type.caches && *d.input_dropout == 0 && !d.pre_linear && first.in <= first.out();
 }
 
+/// Freezes the bias that a batch norm over all rows cancels. The bias of a relation is one of the rows of a
+/// node type: it cancels where there is one type.
+void freeze_bias(Module& convolution, const ModelType& type, const std::string& bias, Index node_types) {
+  if (bias.empty() || (type.by_relation && node_types > 1)) return;
+  if (!type.by_relation) return convolution.freeze(bias);
+  for (const NamedParameter& each : convolution.named_parameters())
+    if (each.name.ends_with("." + bias)) convolution.freeze(each.name);
+}
+
 }  // namespace
 
 Module& LayerStack::LayerModules::put(std::size_t layer, std::unique_ptr<Module> module) {
@@ -65,8 +74,7 @@ void LayerStack::add_layer(const LayerSize& size, const Communicator& comm, Gene
   if (d.norm == "batch") {
     // a residual connection of the convolution has the bias if it has a projection (gatv2: one more)
     const bool projects = size.residual == LayerResidual::own && size.in != size.out();
-    const std::string bias = projects ? "res_fc.bias" : type.bias;
-    if (!bias.empty()) convolution.freeze(bias);
+    freeze_bias(convolution, type, projects ? "res_fc.bias" : type.bias, std::ssize(d.node_types));
     if (layer.linear != nullptr) linears_.freeze(concat(l, ".bias"));
     batch_norms_.emplace_back(d.hidden, comm);
   }

@@ -110,6 +110,25 @@ Key heads_key() {
           }};
 }
 
+Key edge_types_key() {
+  return {"edge_types",
+          [](ModelDescription& d, const JsonValue& v) {
+            for (const JsonValue& each : v.list()) {
+              const std::vector<JsonValue> names = each.list();
+              require<InputError>(names.size() == 3, each.place(), " has ", names.size(),
+                                  " names, expected source type, relation and destination type");
+              d.edge_types.push_back({names[0].text(), names[1].text(), names[2].text()});
+            }
+          },
+          [](const ModelDescription& d) -> OrderedJson {
+            OrderedJson types = OrderedJson::array();
+            for (const EdgeType& type : d.edge_types)
+              types.push_back({type.source, type.relation, type.destination});
+            return types;
+          },
+          true};
+}
+
 const std::vector<Key>& keys() {
   using D = ModelDescription;
   using J = JsonValue;
@@ -137,6 +156,18 @@ const std::vector<Key>& keys() {
       key("edge_feats", &D::edge_feats, &J::integer, true),
       key("mlp_layers", &D::mlp_layers, &J::integer),
       key("normalize", &D::normalize, &J::flag),
+      key("num_bases", &D::num_bases, &J::integer),
+      {"node_types",
+       [](D& d, const J& v) {
+         for (const J& each : v.list()) d.node_types.push_back(each.text());
+       },
+       [](const D& d) -> OrderedJson { return d.node_types; }, true},
+      edge_types_key(),
+      {"inputs",
+       [](D& d, const J& v) {
+         for (const std::string& type : v.keys()) d.inputs[type] = v.at(type.c_str()).integer();
+       },
+       [](const D& d) -> OrderedJson { return d.inputs; }},
       key("weights", &D::weights, &J::text),
   };
   return all;
@@ -145,7 +176,9 @@ const std::vector<Key>& keys() {
 bool reads(const std::string& type, const std::string& key) {
   static const Names of_all_types{"type",   "in_feats",   "hidden", "out_feats",
                                   "layers", "activation", "weights"};
-  return has(of_all_types, key) || model_type(type).reads(key);
+  static const Names of_relations{"node_types", "edge_types", "inputs"};
+  const ModelType& row = model_type(type);
+  return has(of_all_types, key) || row.reads(key) || (row.has_relations && has(of_relations, key));
 }
 
 /// Stacks have no edge features by default.
@@ -154,8 +187,32 @@ bool is_required(const Key& key, const std::string& type) {
 }
 
 void require_type(bool is_type, const std::string& type, const std::string& where) {
-  require<InputError>(is_type, where, ".type is '", type, "', expected ",
-                      alternatives(ModelDescription::types()));
+  Names all = ModelDescription::types();
+  all.insert(all.end(), ModelDescription::typed_types().begin(), ModelDescription::typed_types().end());
+  require<InputError>(is_type, where, ".type is '", type, "', expected ", alternatives(all));
+}
+
+/// Checks node and edge types and the widths of their rows.
+void check_types(const ModelDescription& d, const std::string& where) {
+  const auto is_node_type = [&](const std::string& name) {
+    require<InputError>(has(d.node_types, name), where, ": there is no node type '", name, "', expected ",
+                        alternatives(d.node_types));
+  };
+  for (const std::string& type : d.node_types)
+    require<InputError>(!type.empty() && std::ranges::count(d.node_types, type) == 1, where,
+                        ".node_types has '", type, "' ", std::ranges::count(d.node_types, type),
+                        " times, expected names that differ");
+  for (const EdgeType& type : d.edge_types) {
+    is_node_type(type.source);
+    is_node_type(type.destination);
+    require<InputError>(std::ranges::count(d.edge_types, type) == 1, where, ".edge_types has '",
+                        type.canonical_name(), "' twice, expected types that differ");
+  }
+  for (const auto& [type, width] : d.inputs) {
+    is_node_type(type);
+    require<InputError>(1 <= width && width <= most_features, where, ".inputs.", type, " is ", width,
+                        ", expected a whole number from 1 to ", most_features);
+  }
 }
 
 /// Checks the format version first, because another version may have other keys.
@@ -178,6 +235,12 @@ void require_known_keys(const JsonValue& file, const std::string& type) {
 
 }  // namespace
 
+std::string module_name(const std::string& node_type) {
+  std::string text;
+  for (const char c : node_type) text += c == '.' ? std::string("%2E") : std::string(1, c);
+  return text;
+}
+
 const ModelType& model_type(const std::string& name) {
   const ModelType* const found = find_type(name);
   require<InputError>(found != nullptr, "there is no model ", name);
@@ -196,6 +259,16 @@ const std::vector<std::string>& ModelDescription::types() {
     Names described;
     for (const ModelType& type : model_types())
       if (!type.has_relations) described.push_back(type.name);
+    return described;
+  }();
+  return names;
+}
+
+const std::vector<std::string>& ModelDescription::typed_types() {
+  static const Names names = [] {
+    Names described;
+    for (const ModelType& type : model_types())
+      if (type.has_relations) described.push_back(type.name);
     return described;
   }();
   return names;
@@ -243,7 +316,7 @@ ModelDescription ModelDescription::from_json(const std::string& text, const std:
   require_version(file);
   ModelDescription d;
   d.type = file.at("type").text();
-  require_type(has(types(), d.type), d.type, where);
+  require_type(find_type(d.type) != nullptr, d.type, where);
   require_known_keys(file, d.type);
   for (const Key& key : keys())
     if (reads(d.type, key.name) && (is_required(key, d.type) || file.has(key.name)))
@@ -265,7 +338,8 @@ std::string ModelDescription::to_json() const {
     const bool is_said = (name == "weights" && weights.empty()) ||
                          (name == "out_heads" && !heads_of_layers.empty()) ||
                          (name == "edge_feats" && edge_feats == 0) ||
-                         ((name == "readout" || name == "head_layers") && !has_readout(d));
+                         ((name == "readout" || name == "head_layers") && !has_readout(d)) ||
+                         (name == "inputs" && inputs.empty());
     if (reads(type, name) && !is_said) json[name] = key.write(d);
   }
   return json.dump();
@@ -291,6 +365,7 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
     if (text->empty()) *text = "none";
   if (has_readout(d) && d.jk == "none") d.jk = "last";
   if (d.residual == "0") d.residual = "none";
+  if (!edge_types.empty()) d.num_rels = std::ssize(edge_types);
   if (d.activation.empty()) d.activation = row->attends() ? "elu" : "relu";
   if (d.aggregator.empty() && !row->aggregators.empty()) d.aggregator = row->aggregators[0];
   if (type == "gcn" && d.gcn_norm.empty()) d.gcn_norm = gcn_norms()[0];
@@ -315,6 +390,8 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   require<InputError>(edge_feats == 0 || type != "gin" || d.aggregator == "sum", where, ".aggregator is '",
                       d.aggregator, "', expected sum with .edge_feats");
   number("mlp_layers", mlp_layers, 1, max_layers);
+  number("num_bases", num_bases, 0);
+  check_types(d, where);
   number("heads", heads);
   number("out_heads", out_heads);
   for (const Index each : heads_of_layers) number("heads", each);

@@ -8,6 +8,7 @@
 #include <sar/nn/modules/row_function.hpp>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ namespace sar { inline namespace SAR_PRECISION {
 struct ModelDescription {
   static constexpr Index max_layers = 10'000;
 
-  std::string type = "sage";     ///< one of types(), or a type with relations of model_types()
+  std::string type = "sage";     ///< one of types() or of typed_types()
   Index in_feats = 0;            ///< width of the node features
   Index hidden = 64;             ///< width between layers: heads * features of a head
   Index out_feats = 0;           ///< width of the result
@@ -58,11 +59,13 @@ struct ModelDescription {
   bool normalize = false;        ///< mesh_graph_net: normalize features and results by running statistics
   std::string weights = {};      ///< in a .json file: path of the weight file, relative to the .json file
 
-  // Types with relations, for LayerStack and the programs only:
+  // Types with relations:
   Index num_bases = 0;  ///< rgcn: matrices that the edge types share; 0: one for each type
-  Index num_rels = 0;   ///< rgcn: edge types
+  Index num_rels = 0;   ///< rgcn without edge_types: edge types; otherwise their number
   std::vector<std::string> node_types = {};  ///< of the graph
   std::vector<EdgeType> edge_types = {};
+  /// Widths of the node types whose rows a linear layer maps to in_feats; the others have in_feats.
+  std::map<std::string, Index> inputs = {};
 
   /// Parses a description. Throws InputError for text that is not JSON, another format version, keys that are
   /// missing, unknown or of another network type, and values that checked() rejects. The message begins with
@@ -84,9 +87,10 @@ struct ModelDescription {
   /// Returns the first layer with a residual connection if `residual` is a number, otherwise 0.
   [[nodiscard]] Index first_residual() const;
 
-  /// Return the values of `type` that have a JSON description, and the valid values of `norm`, `activation`,
-  /// `jk`, `readout` and `gcn_norm`.
+  /// Return the values of `type` for a graph without types, those for a graph with types, and the valid
+  /// values of `norm`, `activation`, `jk`, `readout` and `gcn_norm`.
   [[nodiscard]] static const std::vector<std::string>& types();
+  [[nodiscard]] static const std::vector<std::string>& typed_types();
   [[nodiscard]] static const std::vector<std::string>& norms();
   [[nodiscard]] static const std::vector<std::string>& activations();
   [[nodiscard]] static const std::vector<std::string>& jks();
@@ -102,6 +106,9 @@ struct ModelDescription {
 
 /// Returns the names of the types for which `holds` is true, as "gat, gatv2 or hgt".
 [[nodiscard]] std::string model_types_where(const std::function<bool(const ModelType&)>& holds);
+
+/// Returns the name of a node type as the name of a module, which has no dots: a dot is %2E.
+[[nodiscard]] std::string module_name(const std::string& node_type);
 
 /// Returns the function of a valid `activation`.
 [[nodiscard]] Activation activation_of(const std::string& name);

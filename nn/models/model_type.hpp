@@ -51,7 +51,7 @@ struct LayerPlan {
 struct StackConvolution {
   std::unique_ptr<Module> module;
   /// x [local sources, in] -> [local destinations, out], plus `residual` of the destinations' rows unless it
-  /// is null. Edge weights are used if the graph has them, except by gatv2 and the types with relations.
+  /// is null. Edge weights are used if the graph has them, except by types that do not read them.
   std::function<Variable(const GraphShardManager&, const Variable& x, const GraphRelations&,
                          const Linear* residual)>
       apply;
@@ -71,7 +71,8 @@ struct ModelType {
   bool drops_inputs = false;    ///< dropout of the input by default, as in the papers
   bool caches = false;          ///< the convolution has the option `cached`
   bool own_residual = false;    ///< the convolution has the option `residual`
-  std::string bias = {};        ///< parameter that a convolution adds to all rows of its result; may be empty
+  /// Parameter that a convolution, or the one of each relation, adds to all rows of its result; may be empty.
+  std::string bias = {};
   std::string inner_bias = {};  ///< bias inside a convolution that an inner batch norm cancels; may be empty
 
   /// Sparse features are multiplied before they are aggregated, except with these aggregators. Other types
@@ -79,7 +80,8 @@ struct ModelType {
   bool multiplies_sparse = false;
   std::vector<std::string> dense_aggregators = {};
 
-  bool has_relations = false;  ///< edges have types; such a network has no JSON description
+  bool reads_weights = true;   ///< messages are multiplied by the edge weights that a graph has
+  bool has_relations = false;  ///< edges have types
   bool needs_types = false;    ///< nodes have types, too
   bool by_relation = false;    ///< one convolution for each relation
 

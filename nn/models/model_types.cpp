@@ -142,16 +142,26 @@ StackConvolution make_hgt(const LayerPlan& plan) {
       });
 }
 
+/// The weights of the relations that have some.
+HeteroGraphConv::EdgeArguments weights_of(const HeteroGraph& graph) {
+  HeteroGraphConv::EdgeArguments weights;
+  for (const EdgeType& type : graph.edge_types())
+    if (const Tensor& weight = graph[type].edge_weight(); weight.defined())
+      weights.emplace(type.canonical_name(), weight);
+  return weights;
+}
+
 /// Rows of the homogeneous form to rows of each type, through the layer, and back. A type that no relation
 /// reaches has zeros afterwards.
 Variable relation_by_relation(const HeteroGraphConv& conv, const Graph&, const Variable& x,
                               const GraphRelations& relations) {
-  if (const auto& block = relations.block) return block->join(conv(*block, block->split(x)));
+  if (const auto& block = relations.block)
+    return block->join(conv(*block, block->split(x), weights_of(*block)));
   const HeteroGraph& graph = *relations.graph;
   const HomogeneousForm& form = graph.to_homogeneous();
   HeteroGraphConv::Rows rows;
   for (const std::string& type : graph.node_types()) rows.emplace(type, form.rows_of(x, type));
-  rows = conv(graph, rows);
+  rows = conv(graph, rows, weights_of(graph));
   const Shape shape = rows.begin()->second.shape();
   for (const std::string& type : graph.node_types())
     if (!rows.contains(type))
@@ -214,7 +224,8 @@ const std::vector<ModelType>& model_types() {
        .make = make_gatv2,
        .drops_inputs = true,
        .own_residual = true,
-       .multiplies_sparse = true},
+       .multiplies_sparse = true,
+       .reads_weights = false},
       {.name = "gin",
        .keys = {"edge_feats"},
        .aggregators = names_of(reduce_names),
@@ -224,11 +235,17 @@ const std::vector<ModelType>& model_types() {
        .inner_bias = "apply_func.0.bias",
        .multiplies_sparse = true,
        .dense_aggregators = {"max", "min"}},
-      {.name = "mesh_graph_net", .keys = {"edge_feats", "mlp_layers", "normalize"}},
+      {.name = "mesh_graph_net", .keys = {"edge_feats", "mlp_layers", "normalize"}, .reads_weights = false},
       {.name = "rgcn", .keys = {"num_bases"}, .make = make_rgcn, .bias = "h_bias", .has_relations = true},
-      {.name = "hgt", .keys = {"heads"}, .make = make_hgt, .has_relations = true, .needs_types = true},
+      {.name = "hgt",
+       .keys = {"heads"},
+       .make = make_hgt,
+       .reads_weights = false,
+       .has_relations = true,
+       .needs_types = true},
       {.name = "hetero-sage",
        .make = make_hetero_sage,
+       .bias = "fc_self.bias",
        .multiplies_sparse = true,
        .has_relations = true,
        .needs_types = true,
@@ -236,6 +253,7 @@ const std::vector<ModelType>& model_types() {
       {.name = "hetero-gat",
        .keys = {"heads", "out_heads", "attention_dropout"},
        .make = make_hetero_gat,
+       .bias = "bias",
        .multiplies_sparse = true,
        .has_relations = true,
        .needs_types = true,

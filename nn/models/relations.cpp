@@ -1,10 +1,32 @@
 #include <sar/nn/conv/relation_norm.hpp>
+#include <sar/nn/models/model_type.hpp>
 #include <sar/nn/models/relations.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+GraphRelations relations_of(const HeteroGraph& graph, const ModelType& type) {
+  const HomogeneousForm& form = graph.to_homogeneous();
+  GraphRelations relations;
+  relations.types = form.etypes;
+  relations.averages_types = true;
+  if (type.name == "rgcn")
+    relations.norm = weighted_norm(relation_norm(form.graph, relations.types), form.graph);
+  if (type.needs_types) relations.node_types = form.ntypes();
+  if (type.by_relation) relations.graph = graph;
+  return relations;
+}
+
+Tensor weighted_norm(Tensor norm, const GraphShardManager& graph) {
+  const Tensor& weight = graph.edge_weight();
+  if (!weight.defined()) return norm;
+  std::transform(norm.data(), norm.data() + norm.size(), weight.data(), norm.data(), std::multiplies<>());
+  return norm;
+}
 
 GraphRelations relations_of(const MessageFlowGraph& block, const GraphRelations& of_graph) {
   GraphRelations relations;
@@ -17,7 +39,8 @@ GraphRelations relations_of(const MessageFlowGraph& block, const GraphRelations&
   for (const Index e : block.edge_rows()) types.push_back(of_graph.types.numbers()[e]);
   relations.types = EdgeTypes(std::move(types));
   if (of_graph.norm.defined())
-    relations.norm = relations.averages_types ? relation_norm(block, relations.types) : relation_norm(block);
+    relations.norm = weighted_norm(
+        relations.averages_types ? relation_norm(block, relations.types) : relation_norm(block), block);
   if (!of_graph.node_types.empty())
     for (const Index v : block.src_rows()) relations.node_types.push_back(of_graph.node_types[v]);
   return relations;

@@ -9,13 +9,14 @@
 #include <sar/graph/message/edge_types.hpp>
 
 #include <optional>
+#include <string>
 
 namespace sar { inline namespace SAR_PRECISION {
 
 /// Types of this rank's edges, in the graph's edge order, and of its nodes.
 struct GraphRelations {
   EdgeTypes types;              ///< of local edges
-  Tensor norm;                  ///< [local edges, 1]: relation_norm(); rgcn only
+  Tensor norm;                  ///< [local edges, 1]: relation_norm() times edge weights; rgcn only
   bool averages_types = false;  ///< norm averages over the in-edges of one type, not over all in-edges
   Array<Index> node_types;      ///< [local sources]; empty for one type
   Variable edge_feats = {};     ///< [local edges, D], of layers that read features of the edges
@@ -23,6 +24,15 @@ struct GraphRelations {
   std::optional<HeteroGraph> graph = {};
   std::optional<HeteroBlock> block = {};  ///< set for a message flow graph
 };
+
+struct ModelType;
+
+/// Collective. Returns what networks of a type read of a graph, in its homogeneous form. O(edges).
+[[nodiscard]] GraphRelations relations_of(const HeteroGraph& graph, const ModelType& type);
+
+/// Local. Multiplies the factors of edges, [local edges, 1], by the weights of the graph's edges if it has
+/// some, in place, and returns them.
+[[nodiscard]] Tensor weighted_norm(Tensor norm, const GraphShardManager& graph);
 
 /// Local. Returns the relations of the edges of a block, taken from the whole graph.
 [[nodiscard]] GraphRelations relations_of(const MessageFlowGraph& block, const GraphRelations& of_graph);

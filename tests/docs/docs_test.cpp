@@ -453,6 +453,12 @@ TEST_CASE("two meshes in one graph") {
   {
 #include "hetero_graph_conv.inc"
     CHECK(h.at("fluid").shape() == Shape{2, 8});
+#include "hetero_edge_arguments.inc"
+    CHECK(weighted.at("fluid").shape() == Shape{2, 8});
+  }
+  {
+#include "hetero_model.inc"
+    CHECK(y.at("fluid").shape() == Shape{2, 3});
   }
 #include "homogeneous_form.inc"
   CHECK(fluid_rows.shape() == Shape{2, 8});

@@ -16,6 +16,20 @@ HeteroGraph two_relations(const Scene& s) {
            {.type = {"user", "knows", "user"}, .edges = edges}}};
 }
 
+/// A network on a graph of these relations.
+ModelDescription typed_network() {
+  return {.type = "hetero-gat",
+          .in_feats = scene_width,
+          .hidden = 4,
+          .out_feats = 2,
+          .layers = 2,
+          .norm = "batch",
+          .dropout = 0.25,
+          .heads = 2,
+          .node_types = {"user"},
+          .edge_types = {{"user", "follows", "user"}, {"user", "knows", "user"}}};
+}
+
 /// A layer on node features.
 template <class Conv, class... Args>
 void add_layer(std::vector<Call>& calls, const Communicator& comm, const std::string& name, Args... args) {
@@ -103,6 +117,12 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
                                            .pre_linear = true};
         auto model = std::make_shared<GraphModel>(description, s.comm, s.gen);
         return [&s, model] { return (*model)(s.graph, s.x); };
+      });
+  add_operation(
+      calls, comm, "nn/models/hetero_model.hpp HeteroModel::operator, nn/models/relations.hpp relations_of",
+      [=](Scene& s) {
+        auto model = std::make_shared<HeteroModel>(typed_network(), s.comm, s.gen);
+        return [&s, model, graph = two_relations(s)] { return (*model)(graph, {{"user", s.x}}).at("user"); };
       });
   add_operation(calls, comm, "nn/conv/nn_conv.hpp NNConv", [=](Scene& s) {
     auto conv = std::make_shared<NNConv>(in, out, std::make_shared<Linear>(1, in * out, s.gen), s.gen);
@@ -637,6 +657,19 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
       [](double) { return std::vector<double>{}; });
 }
 
+/// The file of a network on a graph with types.
+void add_typed_model_file(std::vector<Call>& calls, const Communicator& comm, const std::string& directory) {
+  const std::string path = directory + "/typed_model.safetensors";
+  Generator gen(0);
+  const HeteroModel model(typed_network(), comm, gen);
+  save_weights(comm, path, model, real_type, {{model_key, model.description().to_json()}});
+  using Made = std::unique_ptr<HeteroModel>;
+  add_maker<Made>(
+      calls, "nn/models/hetero_model.hpp load_hetero_model", false,
+      [=](bool) { return [=] { return load_hetero_model(comm, path); }; },
+      [](const Made& made) { return numbers(made->parameters().front().value()); });
+}
+
 /// Files of a network that a description says.
 void add_model_files(std::vector<Call>& calls, const Communicator& comm, const std::string& directory) {
   const std::string path = directory + "/model.safetensors";
@@ -777,6 +810,7 @@ std::vector<Call> layer_calls(const Communicator& comm, const std::string& direc
   add_norms_and_losses(calls, comm);
   add_files(calls, comm, directory);
   add_model_files(calls, comm, directory);
+  add_typed_model_file(calls, comm, directory);
   add_embedding(calls, comm, directory);
   return calls;
 }

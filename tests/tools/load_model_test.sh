@@ -21,6 +21,26 @@ check "${trained[@]}" --model gin --layers 2 --batch-norm
 check "${trained[@]}" --model gcn --layers 3 --norm layer --residual linear --jk sum --pre-linear
 check "${trained[@]}" --model gatv2 --layers 2 --heads 2,4 --attn-dropout 0.2 --residual 2 --jk max --norm batch --dropout 0.2
 
+# Networks on a graph with types, some of which have learnable rows.
+"$programs/generate" --nodes 60 --classes 4 --features 12 --degree 4 --out cites >out 2>err && "$programs/generate" --words cites --out words >out 2>err || fail "generate"
+check_typed() {
+  rm -rf predicted typed.safetensors*
+  "${run[@]}" "$programs/train" --dataset words --category paper --layers 2 --hidden 8 --epochs 3 --save-weights typed.safetensors --predict predicted "$@" >out 2>err ||
+    fail "train $* ends with $?"
+  "${run[@]}" "$program" typed.safetensors predicted/logits.npy words paper >out 2>err || fail "what train $* has saved is not loaded"
+  grep -q "the logits of train" out || fail "train $*: no comparison"
+}
+check_typed --model rgcn --num-bases 2 --batch-norm
+check_typed --model hgt --heads 2 --residual linear
+check_typed --model hetero-sage --jk cat
+check_typed --model hetero-gat --heads 4 --pre-linear
+cp typed.safetensors kept.safetensors && for rows in typed.safetensors.rows.*; do cp "$rows" "kept${rows#typed}"; done
+"${run[@]}" "$programs/train" --dataset words --category paper --layers 2 --hidden 8 --epochs 0 --model hetero-gat --heads 4 --pre-linear --init-weights kept.safetensors \
+  --predict again >out 2>err || fail "saved weights are not read"
+cmp -s predicted/labels.npy again/labels.npy || fail "saved weights give other labels"
+expect 1 "kept.safetensors: is a network of type hetero-gat, which reads relations, expected load_hetero_model" "$program" kept.safetensors predicted/logits.npy
+expect 1 "model.safetensors: is a network of type gatv2, which reads no relations, expected load_model" "$program" model.safetensors predicted/logits.npy words paper
+
 # The names of another program, with the description in the metadata, and beside it.
 check --model gcn --layers 2 --hidden 6 --epochs 0 --init-weights "$data/peer/gcn_pyg.safetensors"
 tr -c 'a-z0-9._' '\n' <model.safetensors | grep -q '^conv1.lin.weight$' || fail "the names are not those of the other program"

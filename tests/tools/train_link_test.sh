@@ -151,9 +151,19 @@ same whole.jsonl log.jsonl "a run with --embedding that goes on within an epoch"
 on 2 "${embedded[@]}" --epochs 0 --checkpoint rows --resume --predict p3
 rm -r rows/embedding-00000003-0
 expect 1 "rows/embedding-00000003-0/state.safetensors: cannot open" "$train" "${embedded[@]}" --epochs 3 --checkpoint rows --resume
-for wrong in --normalize-features "--clip-norm 1" "--save-weights x.safetensors"; do
+for wrong in --normalize-features "--clip-norm 1"; do
   expect 2 "cannot be combined with" "$train" "${embedded[@]}" $wrong
 done
+# Weights have the rows beside them.
+on 2 "${embedded[@]}" --epochs 2 --save-weights rows.safetensors --predict p4
+on 2 "${embedded[@]}" --epochs 0 --init-weights rows.safetensors --predict p5
+[ "$(stat -c %s rows.safetensors.rows.node.npy)" -gt $((128 + 300 * 8 * 4 - 1)) ] || fail "the rows are not beside the weights: $(ls)"
+cmp -s p4/embeddings.npy p5/embeddings.npy || fail "saved rows give other embeddings"
+expect 1 "rows.safetensors.rows.node.npy: shape is (300, 8), expected (300, 4), the learnable rows of this run" \
+  "$train" "${sampled[@]}" --embedding 4 --epochs 0 --init-weights rows.safetensors --predict p5
+rm rows.safetensors.rows.node.npy
+expect 1 "rows.safetensors.rows.node.npy" "$train" "${embedded[@]}" --epochs 0 --init-weights rows.safetensors --predict p5
+expect 1 "is a checkpoint, expected the file of --save-weights" "$train" "${embedded[@]}" --epochs 0 --init-weights rows --predict p5
 on 2 --dataset bare.csv --task link "${three[@]}" --embedding 4
 expect 1 "bare: the data of the nodes are none, expected features" "$train" --dataset bare.csv --task link
 

@@ -22,6 +22,7 @@ same() {
 
 generate() { "$programs/generate" "$@" >out 2>err || fail "generate $* ends with $?"; }
 "$6" 200 papers
+"$6" 200 weighted weights
 generate --nodes 90 --classes 3 --features 24 --degree 4 --out cites
 generate --words cites --out words
 "${run[@]}" "$programs/partition" --parts "$ranks" --method random words --out parts >out 2>err || fail "partition ends with $?"
@@ -44,7 +45,28 @@ words --model hetero-gat --heads 2
 papers --model hetero-sage --mfg --residual 2 --jk max --norm layer
 words --model hetero-gat --heads 2 --sample 3,2 --batch-size 30 --sample-eval
 papers --model rgcn --sample 2,-1 --sample-relation cites=1,3 --batch-size 40
+weighted --model hetero-gat --heads 2
+weighted --model hetero-sage --sample 3,2 --batch-size 60 --sample-by-weight
+weighted --model rgcn --mfg
 END
+
+# Weights of edges count, also in blocks; a model that reads none refuses them, unless they are to be ignored.
+for model in rgcn hetero-sage; do
+  on 2 --dataset papers "${net[@]}" --model $model --log plain.jsonl
+  on 2 --dataset weighted "${net[@]}" --model $model --log log.jsonl
+  grep -q "edges with weights" out || fail "the edges have no weights: $(cat out)"
+  cmp -s <(grep -o '"loss":[^,]*' plain.jsonl) <(grep -o '"loss":[^,]*' log.jsonl) && fail "$model does not read the weights"
+  on 2 --dataset weighted "${net[@]}" --model $model --mfg --log logm.jsonl
+  same log.jsonl logm.jsonl "weights with --mfg"
+  on 2 --dataset weighted "${net[@]}" --model $model --ignore-edge-weights --log log.jsonl
+  same plain.jsonl log.jsonl "--ignore-edge-weights"
+done
+on 2 --dataset weighted "${net[@]}" --model hgt --heads 2 --ignore-edge-weights
+expect 1 "weighted: the edges of author:writes:paper have weights (weight), which --model hgt does not read" "$train" --dataset weighted "${net[@]}" --model hgt --heads 2
+on 2 --dataset weighted "${net[@]}" --model rgcn --fields weight=weight
+expect 1 "weighted: no type of edges has data named rate, expected one, which shall be the weight" "$train" --dataset weighted "${net[@]}" --model rgcn --fields weight=rate
+expect 1 "--sample-by-weight: the edges have no weights" "$train" --dataset papers "${net[@]}" --model rgcn --sample 2,2 --sample-by-weight
+refuse "--fields: weight cannot be combined with --ignore-edge-weights" "$train" --dataset weighted "${net[@]}" --model rgcn --fields weight=weight --ignore-edge-weights
 on 1 --dataset words "${net[@]}" --model hetero-gat --heads 2 --log log1.jsonl
 on "$ranks" --dataset parts "${net[@]}" --model hetero-gat --heads 2 --log logp.jsonl
 same log1.jsonl logp.jsonl "from a partition"
@@ -76,8 +98,8 @@ expect 1 "there is no node type author, expected one of" "$train" --dataset word
 expect 1 "expected them for the category word" "$train" --dataset words --category word --model rgcn --epochs 1
 expect 2 "words has node and edge types, expected --category" "$train" --dataset words --model rgcn --epochs 1
 refuse "--category: is for graphs with node and edge types, expected --model" "$train" --dataset words --category paper --model sage --epochs 1
-refuse "--model: hgt needs --category" "$train" --graph karate --model hgt --epochs 1
-refuse "--category: needs --task node, not link" "$train" --dataset words --category paper --model rgcn --task link --epochs 1
+refuse "--model: hgt needs --category or --relation" "$train" --graph karate --model hgt --epochs 1
+refuse "--category: needs --task node; --task link has --relation" "$train" --dataset words --category paper --model rgcn --task link --epochs 1
 expect 1 "--sample-relation: there is no edge type 'likes'" "$train" --dataset words --category paper --model rgcn --epochs 1 --sample 3,2 --sample-relation likes=1,2
 refuse "--sample-relation: there are 1 fan-outs of cites, expected one for each of --layers 2" "$train" --dataset words --category paper --model rgcn --sample 3,2 --sample-relation cites=1
 refuse "'5,x', expected a fan-out for each layer, such as 15,10,5" "$train" --dataset words --category paper --model rgcn --sample 3,2 --sample-relation cites=5,x

@@ -1,5 +1,6 @@
-/// typed_papers_program PAPERS DIR: writes a dataset directory with types: PAPERS papers of 4 classes, three
-/// quarters as many authors, an eighth as many fields, and six relations with 2 PAPERS to PAPERS / 2 edges.
+/// typed_papers_program PAPERS DIR [weights]: writes a dataset directory with types: PAPERS papers of 4
+/// classes, three quarters as many authors, an eighth as many fields, and six relations with 2 PAPERS to
+/// PAPERS / 2 edges, two of them with weights if this is asked for.
 #include <sar/core/files/npy.hpp>
 #include <sar/core/random/random.hpp>
 #include <sar/sar.hpp>
@@ -40,7 +41,7 @@ void write_rows(const std::string& path, const std::vector<T>& values, Index row
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 4) return 2;
   const Index papers = std::atol(argv[1]);
   const std::string directory = argv[2];
   const std::vector<Nodes> nodes{{"paper", papers}, {"author", papers * 3 / 4}, {"field", papers / 8}};
@@ -87,6 +88,11 @@ int main(int argc, char** argv) {
       ends.push_back(static_cast<std::int64_t>((is_source ? u * u : u) * number));  // some sources are hubs
     }
     write_rows(folder + "edge_index.npy", ends, edges, NpyType::int64);
+    if (argc == 4 && (name == "writes" || name == "cites")) {
+      std::vector<float> weights;
+      for (Index i = 0; i < edges; ++i) weights.push_back(static_cast<float>(0.25 + (i * 7 % 11) / 4.0));
+      write_rows(folder + "edge_weight.npy", weights, 1, NpyType::float32);
+    }
     edge_types += (edge_types.empty() ? "" : ", ") +
                   concat("{\"src_type\": \"", nodes[src].name, "\", \"name\": \"", name,
                          "\", \"dst_type\": \"", nodes[dst].name, "\", \"num_edges\": ", edges, "}");

@@ -10,7 +10,7 @@ namespace sar::tools {
 GraphRelations make_relations(const GraphShardManager& graph, Index num_rels, const Tensor& labels) {
   const NoTape data_only;
   GraphRelations relations;
-  relations.norm = relation_norm(graph);
+  relations.norm = weighted_norm(relation_norm(graph), graph);
 
   Tensor steps;  // from the class of the source to that of the destination
   if (labels.defined()) steps = graph.apply_edges(fn::v_sub_u(labels, labels)).value();

@@ -76,6 +76,8 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
   return {{"--task", describe(o.task)},
           {"--model", m.type},
           {"--category", o.category},
+          {"--relation", o.relation},
+          {"--reverse-relation", joined(o.reverse_relations)},
           {"--embedding", concat(o.embedding)},
           {"--layers", concat(m.layers)},
           {"--hidden", concat(m.hidden)},

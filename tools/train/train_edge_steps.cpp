@@ -119,14 +119,17 @@ void EdgeSteps::make_loader() {
                                   .per_rank = o_.sample.batch_per_rank,
                                   .drop_last = o_.sample.drop_last,
                                   .seed = o_.seed};
-  loader_.emplace(o_.mfg ? NeighborSampler(graph_, std::vector<Index>(layers, -1), {.seed = o_.seed})
-                         : make_sampler(graph_, relations_, {}, o_, o_.seed),
-                  task_.train.edges,
-                  EdgeDataLoaderOptions{
-                      .batches = batches,
-                      .exclude = o_.mfg ? ExcludeEdges::none : o_.task.exclude,
-                      .negatives = is_link() ? o_.task.negatives_from : Negatives::none,
-                      .negative = negative_options(o_.task.negatives, o_.seed, task_.of_messages, task_)});
+  loader_.emplace(
+      o_.mfg ? NeighborSampler(graph_, std::vector<Index>(layers, -1), {.seed = o_.seed})
+             : make_sampler(graph_, relations_, model_.network().description().edge_types, o_, o_.seed),
+      task_.train.edges,
+      EdgeDataLoaderOptions{
+          .batches = batches,
+          .exclude = o_.mfg ? ExcludeEdges::none : o_.task.exclude,
+          .types = task_.edge_types.empty() ? EdgeTypes() : relations_.front().types,
+          .excluded_types = task_.edge_types,
+          .negatives = is_link() ? o_.task.negatives_from : Negatives::none,
+          .negative = negative_options(o_.task.negatives, o_.seed, task_.of_messages, task_)});
   require_batches(comm_, o_, loader_->num_batches(), task_.train.edges.size(), "training edges");
 }
 
@@ -139,9 +142,9 @@ void EdgeSteps::describe_task() {
                          " negatives, which join ", task_.candidates->describe())
                 : concat("mlp, ", t.labels == LabelType::classes ? concat(task_.num_classes, " classes")
                                                                  : std::string("values"));
-  description_ =
-      concat(describe_layers(model_.network().description()), "; ", name_of(t.type), ": ", sizes[0],
-             " training, ", sizes[1], " validation and ", sizes[2], " test edges, predictor ", predictor);
+  description_ = concat(describe_layers(model_.network().description()), "; ", name_of(t.type),
+                        o_.relation.empty() ? "" : " of ", o_.relation, ": ", sizes[0], " training, ",
+                        sizes[1], " validation and ", sizes[2], " test edges, predictor ", predictor);
   const Index unlabelled = task_.train.unlabelled + task_.valid.unlabelled + task_.test.unlabelled;
   if (unlabelled > 0)
     description_ += concat("; edges without a label, left out: ", task_.train.unlabelled, ", ",
@@ -287,7 +290,7 @@ void EdgeSteps::evaluate_links(const Variable& h, const TaskEdges& part, std::ui
 
 RankMetrics EdgeSteps::rank_among_all(const Variable& h, const TaskEdges& part) const {
   return rank_metrics(
-      filtered_ranks(*model_.relations(), graph_, h.value(), relation_edges_of(part), *known_),
+      filtered_ranks(*model_.relations(), graph_, h.value(), relation_edges_of(part), *known_, task_.rows),
       std::vector<Index>{o_.task.hits_k}, comm_);
 }
 
@@ -318,7 +321,7 @@ void EdgeSteps::predict() {
   const Index layer = o_.predict_layer > 0 ? o_.predict_layer : o_.model.layers;
   if (is_link() || o_.predict_layer > 0)
     predict_embeddings(o_, network().after_layer(layer, graph_, input_.all(), relations_).value(), graph_,
-                       data_);
+                       data_, types_);
   if (!is_link()) {
     const Variable h = network()(graph_, input_.all(), relations_);
     predict_edges(comm_, o_, numbers_of(h, task_.all.src(), task_.all.dst(), {}), task_.all.edges.id,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "train_edges.hpp"
+#include "train_predict.hpp"
 #include "train_steps.hpp"
 
 #include <cstdint>
@@ -41,6 +42,8 @@ class EdgeSteps : public Steps {
             bool cached, const EdgeTask& task, Generator& gen);
 
   [[nodiscard]] Module& model() override { return model_; }
+  /// Sets the node types whose rows predict() writes, for a typed graph.
+  void predict_types(std::span<const PredictedNodes> types) { types_ = types; }
   [[nodiscard]] std::string description() const override { return description_; }
   /// Computes representations on the whole graph.
   [[nodiscard]] std::vector<Scores> evaluate() override;
@@ -77,6 +80,7 @@ class EdgeSteps : public Steps {
 
   const EdgeTask& task_;
   EdgeModel model_;
+  std::span<const PredictedNodes> types_;
   std::string description_;
   std::optional<EdgeDataLoader> loader_;  // --sample, --mfg
   std::optional<NegativeSampler> negatives_, eval_negatives_;

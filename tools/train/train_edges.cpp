@@ -42,12 +42,12 @@ void append(TaskEdges& to, const EdgeData& from, Index e) {
   if (!from.labels.empty()) to.labels.push_back(from.labels[e]);
 }
 
-/// The edges of the graph and the pairs of `parts`, which are on any rank. Collective.
-std::shared_ptr<const EdgeSet> known_pairs(const Communicator& comm, const NodeData& data,
-                                           std::initializer_list<const TaskEdges*> parts) {
-  EdgeList known;
-  known.src = data.edges.src;
-  known.dst = data.edges.dst;
+/// The edges `known` of the graph, with the owners of their destinations, and the pairs of `parts`, which are
+/// on any rank. Collective.
+std::shared_ptr<const EdgeSet> known_pairs(const Communicator& comm, const PartitionBook& book,
+                                           EdgeList known, std::initializer_list<const TaskEdges*> parts) {
+  known.id.clear();
+  known.weight.clear();
   struct Pair {
     Index src, dst;
   };
@@ -56,12 +56,12 @@ std::shared_ptr<const EdgeSet> known_pairs(const Communicator& comm, const NodeD
     for (Index i = 0; i < part->edges.size(); ++i) pairs.push_back({part->edges.src[i], part->edges.dst[i]});
   std::ranges::sort(pairs, {}, &Pair::dst);  // and so by owner
   std::vector<Index> counts(static_cast<std::size_t>(comm.size()), 0);
-  for (const Pair& pair : pairs) ++counts[static_cast<std::size_t>(data.book.owner(pair.dst))];
+  for (const Pair& pair : pairs) ++counts[static_cast<std::size_t>(book.owner(pair.dst))];
   for (const Pair& pair : comm.all_to_all_v(std::span<const Pair>(pairs), counts).values) {
     known.src.push_back(pair.src);
     known.dst.push_back(pair.dst);
   }
-  return std::make_shared<const EdgeSet>(comm, data.book, known);
+  return std::make_shared<const EdgeSet>(comm, book, known);
 }
 
 /// Removes held-out edges, in both directions, from the message edges and from the training edges (the
@@ -243,8 +243,8 @@ EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeDat
   task.num_types = std::max(task.num_types, check_types(comm, o, data, edges));
   if (!edges.lists.empty()) {  // perhaps of pairs that are no edges
     take_lists(comm, data, task, std::move(edges.lists));
-    task.of_graph = known_pairs(comm, data, {&task.train, &task.valid, &task.test});
-    task.of_messages = known_pairs(comm, data, {&task.train});
+    task.of_graph = known_pairs(comm, data.book, data.edges, {&task.train, &task.valid, &task.test});
+    task.of_messages = known_pairs(comm, data.book, data.edges, {&task.train});
   } else {
     if (link) task.of_graph = std::make_shared<EdgeSet>(comm, data.book, data.edges);
     divide(comm, o, data, edges, task);
@@ -254,6 +254,11 @@ EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeDat
   require_parts(comm, o, data, task);
   if (link) task.candidates = std::make_shared<const PairCandidates>(candidates(comm, data, task));
   return task;
+}
+
+std::shared_ptr<const EdgeSet> held_out_pairs(const Communicator& comm, const PartitionBook& book,
+                                              const EdgeTask& task) {
+  return known_pairs(comm, book, {}, {&task.valid, &task.test});
 }
 
 }  // namespace sar::tools

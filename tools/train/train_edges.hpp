@@ -7,6 +7,7 @@
 #include <sar/models.hpp>
 
 #include <memory>
+#include <vector>
 
 namespace sar::tools {
 
@@ -34,6 +35,10 @@ struct EdgeTask {
   std::shared_ptr<const EdgeSet> of_messages, of_graph;
   /// --task link: the nodes that negatives are drawn from, those that edges of the task join.
   std::shared_ptr<const PairCandidates> candidates;
+  /// --filtered-ranks: the local rows of the nodes that may be ends of an edge; empty: all.
+  std::vector<RelationRows> rows;
+  /// A typed graph: its edge types with edges of the task, or their reverse.
+  std::vector<Index> edge_types;
 };
 
 /// Collective. Splits data.edge_data, which is empty afterwards, by the dataset's split, or by
@@ -41,5 +46,9 @@ struct EdgeTask {
 /// data.edges and from the training edges, unless the dataset lists pairs. Throws InputError, the same on
 /// every rank, if there are no edges, no labels or no training edges.
 EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeData& data);
+
+/// Collective. The validation and test pairs.
+std::shared_ptr<const EdgeSet> held_out_pairs(const Communicator& comm, const PartitionBook& book,
+                                              const EdgeTask& task);
 
 }  // namespace sar::tools

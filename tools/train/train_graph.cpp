@@ -3,9 +3,11 @@
 #include "generated_relations.hpp"
 #include "train_data.hpp"
 #include "train_memory.hpp"
+#include "train_relation.hpp"
 
 #include <algorithm>
 #include <array>
+#include <iostream>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -20,24 +22,23 @@ void spread(const Array<T>& of_category, Index first_row, Index num_rows, T othe
   std::ranges::copy(of_category, all.begin() + first_row);
 }
 
-/// The homogeneous form's nodes, with the labels of the category.
-NodeData form_data(const HeteroGraph& graph, const NodeData& category, std::size_t type) {
-  const HomogeneousForm& form = graph.to_homogeneous();
-  const int ranks = graph.comm().size();
+/// The homogeneous form's nodes without labels.
+NodeData form_data(const HomogeneousForm& form, const GraphData& loaded) {
   NodeData data;
-  data.name = category.name;
-  std::vector<Index> offsets(static_cast<std::size_t>(ranks) + 1, 0);
-  for (int p = 0; p < ranks; ++p) {
-    offsets[p + 1] = offsets[p];
-    for (const std::string& each : graph.node_types()) offsets[p + 1] += graph.book(each).num_nodes(p);
-  }
-  data.book = PartitionBook(std::move(offsets));
+  data.name = loaded.name;
+  data.book = book_of_form(loaded);
   data.original_ids = form.graph.dst_ids();
-  data.ids_are_original = category.ids_are_original;
+  data.ids_are_original = std::ranges::all_of(loaded.node_types, &NodeTypeData::ids_are_original);
   data.num_edges = form.graph.num_global_edges();
+  return data;
+}
+
+/// Adds the labels of the category, whose rows begin with `first`.
+void add_labels(const NodeData& category, Index first, Index rows, NodeData& data) {
+  data.name = category.name;
+  data.ids_are_original = category.ids_are_original;
   data.num_classes = category.num_classes;
   data.label_type = category.label_type;
-  const Index first = form.first_row[type], rows = form.graph.num_nodes();
   spread<std::int64_t>(category.labels, first, rows, -1, data.labels);
   if (category.targets.defined()) {
     const Index width = category.targets.row_size();
@@ -47,7 +48,6 @@ NodeData form_data(const HeteroGraph& graph, const NodeData& category, std::size
   spread<std::uint8_t>(category.train_mask, first, rows, 0, data.train_mask);
   spread<std::uint8_t>(category.val_mask, first, rows, 0, data.val_mask);
   spread<std::uint8_t>(category.test_mask, first, rows, 0, data.test_mask);
-  return data;
 }
 
 /// "3 node types (author: 60, paper: 80), 2 edge types (author:writes:paper: 500, ...)"
@@ -60,20 +60,35 @@ std::string describe_types(const HeteroGraph& graph) {
                 graph.edge_types().size(), " edge types (", joined(graph.edge_types(), edges), ")");
 }
 
-void require_relations(const std::string& name, const HeteroGraph& graph, const TrainOptions& o) {
-  require<InputError>(!graph.edge_types().empty(), name, ": there are no edge types");
-  const bool reached = std::ranges::any_of(
-      graph.edge_types(), [&](const EdgeType& type) { return type.destination == o.category; });
-  require<InputError>(reached || !model_type(o.model.type).by_relation, name, ": no edge type ends at ",
-                      o.category, ", whose classes --model ", o.model.type, " predicts");
+/// `predicted`: the node types whose rows the task reads.
+void require_relations(const std::string& name, const HeteroGraph& graph, const TrainOptions& o,
+                       const std::vector<std::string>& predicted) {
+  if (!model_type(o.model.type).by_relation) return;
+  for (const std::string& node_type : predicted) {
+    const bool reached = std::ranges::any_of(
+        graph.edge_types(), [&](const EdgeType& type) { return type.destination == node_type; });
+    require<InputError>(
+        reached, name, ": no edge type ends at ", node_type,
+        o.relation.empty() ? ", whose classes --model " : ", whose rows --model ", o.model.type,
+        o.relation.empty() ? " predicts" : " computes from the in-edges, expected --add-reverse-edges");
+  }
 }
 
-/// Learnable rows are no parameters; only checkpoints store them, and only those of the last epoch.
+/// Makes the weights of the edges what the model reads, or refuses them. Local.
+void prepare_weights(const TrainOptions& o, GraphData& graph) {
+  const std::vector<std::string> weights = take_edge_weights(graph, o.data);
+  if (model_type(o.model.type).reads_weights) return;
+  for (std::size_t k = 0; k < weights.size(); ++k)
+    require<InputError>(weights[k].empty(), graph.name, ": the edges of ",
+                        graph.edge_types[k].canonical_name(), " have weights (", weights[k],
+                        "), which --model ", o.model.type,
+                        " does not read, expected --model rgcn, hetero-sage or hetero-gat, or "
+                        "--ignore-edge-weights");
+}
+
+/// Learnable rows are no parameters.
 void require_no_learnable_rows(const NodeInput& input, const TrainOptions& o) {
   if (!input.has_learnable_rows()) return;
-  require<InputError>(o.init_weights.empty() && o.save_weights.empty(), o.dataset,
-                      ": some node types have no features but learnable rows, which --init-weights and "
-                      "--save-weights do not store, expected --checkpoint and --resume");
   require<InputError>(
       o.keep == KeptWeights::last, o.dataset,
       ": some node types have no features but learnable rows, of which --keep best has no copy");
@@ -135,12 +150,31 @@ TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Hear
   return loaded;
 }
 
-/// A typed graph in its homogeneous form; rgcn averages messages by edge type. Collective.
-TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
-  GraphData loaded = load_all_types(comm, o);
+/// Collective. The category's labels; of a task of links, nothing.
+NodeData labels_of_category(const Communicator& comm, TrainOptions& o, const GraphData& loaded) {
+  if (o.category.empty()) return {};
   NodeData category = category_data(comm, loaded, o.category, o.data, /*for_training=*/false);
   prepare_split(comm, o, category);
   set_outputs(comm, o, category);
+  return category;
+}
+
+/// Collective. The edges of --relation, without those in `loaded` that carry no messages.
+EdgeTask edges_of_relation(const Communicator& comm, const TrainOptions& o, GraphData& loaded) {
+  if (o.relation.empty()) return {};
+  RelationTask task = make_relation_task(comm, o, loaded);
+  if (comm.rank() == 0)
+    for (const std::string& note : task.notes) std::cout << printable(note) << std::endl;
+  task.edges.edge_types = std::move(task.types);
+  return std::move(task.edges);
+}
+
+/// A typed graph in its homogeneous form; rgcn averages messages by edge type. Collective.
+TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
+  GraphData loaded = load_all_types(comm, o);
+  comm.agree([&] { prepare_weights(o, loaded); });
+  NodeData category = labels_of_category(comm, o, loaded);
+  EdgeTask task = edges_of_relation(comm, o, loaded);
   DatasetOptions features_only = o.data;  // labels of other types need not be classes
   features_only.labels = false;
   std::vector<NodeTypeInput> inputs;
@@ -165,29 +199,40 @@ TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
     nodes.sparse.clear();
   }
   for (EdgeTypeData& edges : loaded.edge_types) edges.data.clear();
+  comm.agree(
+      [&] { require<InputError>(!loaded.edge_types.empty(), loaded.name, ": there are no edge types"); });
   const HeteroGraph graph = construct_hetero_graph(comm, loaded, o.graph_options);
-  comm.agree([&] { require_relations(loaded.name, graph, o); });
   const HomogeneousForm& form = graph.to_homogeneous();
+  std::vector<std::string> read_types{o.category};
+  if (!o.relation.empty()) {
+    const EdgeType& relation = form.edge_types[static_cast<std::size_t>(task.edge_types[0])];
+    read_types = {relation.source, relation.destination};
+    task.rows.assign(static_cast<std::size_t>(task.num_types),
+                     relation_rows(form)[static_cast<std::size_t>(task.edge_types[0])]);
+  }
+  comm.agree([&] { require_relations(loaded.name, graph, o, read_types); });
   for (std::size_t t = 0; t < predicted.size(); ++t) {
     predicted[t].first_row = form.first_row[t];
     predicted[t].end_row = form.first_row[t + 1];
   }
-  const auto type = static_cast<std::size_t>(std::ranges::find(graph.node_types(), o.category) -
-                                             graph.node_types().begin());
   ModelDescription model = o.model;
   model.num_rels = std::ssize(form.edge_types);
   model.node_types = form.node_types;
   model.edge_types = form.edge_types;
-  std::vector<GraphRelations> relations(1);
-  relations[0].types = EdgeTypes(form.etypes);
-  if (o.model.type == "rgcn") relations[0].norm = relation_norm(form.graph, relations[0].types);
-  relations[0].averages_types = true;
-  relations[0].node_types = form.ntypes();
-  if (model_type(o.model.type).by_relation) relations[0].graph = graph;
-  warn_of_ids(comm, o, category);
-  const std::array<Index, 3> unlabelled = warn_of_unlabelled(comm, category);
-  TrainingGraph form_graph{.data = form_data(graph, category, type),
-                           .edges = {},
+  std::vector<GraphRelations> relations{relations_of(graph, model_type(o.model.type))};
+  NodeData data = form_data(form, loaded);
+  std::array<Index, 3> unlabelled{};
+  if (!o.category.empty()) {
+    warn_of_ids(comm, o, category);
+    unlabelled = warn_of_unlabelled(comm, category);
+    add_labels(category, form.first_row[find_node_type(form.node_types, o.category)], form.graph.num_nodes(),
+               data);
+  } else {
+    warn_of_ids(comm, o, data);
+    require_memory_of_pairs(comm, o, task);
+  }
+  TrainingGraph form_graph{.data = std::move(data),
+                           .edges = std::move(task),
                            .graph = form.graph,
                            .relations = std::move(relations),
                            .types_of_input = std::move(inputs),
@@ -211,10 +256,10 @@ void TrainingGraph::start_run(const TrainOptions& o) {
 
 TrainingGraph load_training_graph(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat) {
   heartbeat.phase("reading the graph");
-  if (o.category.empty()) return load_untyped_graph(comm, o, heartbeat);
+  if (!o.is_typed()) return load_untyped_graph(comm, o, heartbeat);
   TrainingGraph typed = load_typed_graph(comm, o);
   require_memory_of_model(comm, o, typed.model, typed.data, typed.input->width(), typed.data.num_outputs(),
-                          1);
+                          typed.edges.num_types);
   return typed;
 }
 

@@ -1,5 +1,9 @@
 #include "train_input.hpp"
 
+#include <sar/comm/files/write_rows.hpp>
+#include <sar/core/files/file_name.hpp>
+#include <sar/core/files/npy.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -9,11 +13,22 @@
 namespace sar::tools {
 namespace {
 
-/// Names of modules have no dots.
-std::string without_dots(const std::string& name) {
-  std::string text;
-  for (const char c : name) text += c == '.' ? std::string("%2E") : std::string(1, c);
-  return text;
+/// The file of the learnable rows of a type, beside the file of weights.
+std::string rows_file(const std::string& weights, const std::string& type) {
+  return weights + ".rows." + escaped(type) + ".npy";
+}
+
+/// This rank's rows of a file. Local.
+Tensor rows_of_file(const std::string& path, const DistributedEmbedding& embedding) {
+  const NpyFile file(path);
+  const std::vector<Index> expected{embedding.book().num_nodes(), embedding.width()};
+  require<InputError>(file.shape() == expected, path, ": shape is ", shape_to_string(file.shape()),
+                      ", expected ", shape_to_string(expected), ", the learnable rows of this run");
+  Tensor rows(embedding.mine().shape());
+  file.read_rows(embedding.original_ids(), std::span<real>(rows.values()));
+  const auto bad = std::ranges::find_if_not(rows.values(), [](real x) { return std::isfinite(x); });
+  require<InputError>(bad == rows.values().end(), path, ": a number is not finite, expected finite numbers");
+  return rows;
 }
 
 /// Dense rows are gathered where they are read; of sparse rows, the stored values are copied.
@@ -63,7 +78,7 @@ NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, std::vecto
       add_learnable_rows(comm, type, each.book, each.original_ids, bound);
     } else if (!alike) {
       type.linear = std::make_unique<Linear>(type.features.shape().row_size(), width_, gen);
-      register_module(without_dots(type.name), *type.linear);
+      register_module(module_name(type.name), *type.linear);
       has_parameters_ = true;
     }
   }
@@ -96,6 +111,13 @@ std::pair<Index, Index> NodeInput::stored_values() const {
       values.second += rows->shape().size();
     }
   return values;
+}
+
+std::map<std::string, Index> NodeInput::widths() const {
+  std::map<std::string, Index> widths;
+  for (const Type& type : types_)
+    if (type.linear != nullptr) widths[type.name] = type.features.shape().row_size();
+  return widths;
 }
 
 bool NodeInput::is_sparse() const {
@@ -150,6 +172,26 @@ void NodeInput::step(double lr) {
   optimizer_->set_lr(lr);
   optimizer_->step();
   optimizer_->zero_grad();
+}
+
+void NodeInput::save_rows(const std::string& weights) const {
+  for (const Type& type : types_)
+    if (type.rows != nullptr)
+      write_npy_rows(type.rows->comm(), rows_file(weights, type.name), type.rows->mine(),
+                     type.rows->original_ids(), npy_real);
+}
+
+void NodeInput::load_rows(const std::string& weights) {
+  std::vector<std::pair<const DistributedEmbedding*, Tensor>> read;
+  for (const Type& type : types_)
+    if (type.rows != nullptr)
+      type.rows->comm().agree([&] {
+        read.emplace_back(type.rows.get(), rows_of_file(rows_file(weights, type.name), *type.rows));
+      });
+  for (const auto& [embedding, rows] : read) {
+    std::ranges::copy(rows.values(), embedding->rows().mine_to_write().begin());
+    embedding->rows().barrier();
+  }
 }
 
 void NodeInput::save(const std::string& path) const {

@@ -6,6 +6,7 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,6 +40,8 @@ class NodeInput : public Module {
   /// Of a row.
   [[nodiscard]] Index width() const noexcept { return width_; }
   [[nodiscard]] bool has_parameters() const noexcept { return has_parameters_; }
+  /// Returns the widths of the features that linear layers map, by node type.
+  [[nodiscard]] std::map<std::string, Index> widths() const;
   /// Returns how many values of sparse features are stored on this rank, and how many there would be in dense
   /// rows.
   [[nodiscard]] std::pair<Index, Index> stored_values() const;
@@ -59,6 +62,12 @@ class NodeInput : public Module {
   void save(const std::string& path) const;
   /// Collective. Throws InputError as SparseOptimizer::load.
   void load(const std::string& path) { optimizer_->load(path); }
+  /// Collective. Writes the learnable rows of each type beside the weights file `weights`, as
+  /// `<weights>.rows.<type>.npy` [nodes of the type, width]; row v belongs to original node v.
+  void save_rows(const std::string& weights) const;
+  /// Collective. Reads these files. Throws InputError for a missing or damaged file, another shape and
+  /// numbers that are not finite; all rows are then as they were.
+  void load_rows(const std::string& weights);
 
  private:
   struct Type {

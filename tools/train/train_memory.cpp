@@ -33,8 +33,7 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
         copies * static_cast<double>(m.hidden + num_classes + num_types) * static_cast<double>(m.hidden);
   std::string what = concat("the model of --layers ", m.layers, ", --hidden ", m.hidden);
   if (model_type(m.type).has_relations)
-    what +=
-        o.category.empty() ? concat(", --num-rels ", m.num_rels) : concat(", ", m.num_rels, " edge types");
+    what += o.is_typed() ? concat(", ", m.num_rels, " edge types") : concat(", --num-rels ", m.num_rels);
   if (o.task.type != TaskType::link)
     what += concat(" and ", num_classes, " classes");
   else if (num_types > 1)

@@ -90,12 +90,20 @@ std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
   auto* dataset = add_path(app, "--dataset", o.dataset, "PATH",
                            "dataset or partition directory, DGL partition, OGB folder or graph file");
   add_path(app, "--category", o.category, "TYPE", "typed graph: node type that has the labels and masks");
+  auto* relation = add_path(app, "--relation", o.relation, "TYPE",
+                            "typed graph, link: edge type that is predicted, author:writes:paper");
+  app.add_option("--reverse-relation", o.reverse_relations,
+                 "--relation: edge types with its reverse edges; found where they are copies")
+      ->option_text("TYPE ...")
+      ->needs(relation);
   app.add_flag("--describe", o.describe,
                "prints what was read: nodes, edges, ranges of their data; no training");
   add_pairs(app, "--fields", o.data.fields, "NAME=FIELD",
             "other names of features, labels, masks, weights: features=x labels=y");
   add_number(app, "--num-classes", o.num_classes, "number of classes; 0: largest label + 1");
   add_edge_options(app, o.data);
+  app.add_flag_callback(
+      "--ignore-edge-weights", [&o] { o.data.edge_weights = false; }, "edges have no weights");
   app.add_flag("--normalize-features", o.data.normalize_features,
                "divides each feature row by the sum of its absolute values");
   o.data.sparse_features = SparseFeatures::automatic;
@@ -368,7 +376,9 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
            {"--lr-factor", step || plateau, "--schedule step or plateau"},
            {"--min-lr", schedule == ScheduleType::cosine || plateau, "--schedule cosine or plateau"},
            {"--momentum", o.optimizer == OptimizerType::sgd, "--optimizer sgd"},
-           {"--num-rels", model.has_relations && o.category.empty(), "--model rgcn, without --category"},
+           {"--num-rels", model.has_relations && !o.is_typed(), "--model rgcn, without --category"},
+           {"--relation", link, "--task link"},
+           {"--category", !link && !edge, "--task node; --task link has --relation"},
            {"--split-edges", link || edge, "--task link or edge"},
            {"--exclude", (link || edge) && samples, "--sample and --task link or edge"},
            {"--predictor", link, "--task link"},
@@ -380,7 +390,7 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
            {"--filtered-ranks", link && has_relations(o.task.predictor),
             "--task link and --predictor distmult, complex, transe or rotate"},
            {"--edge-labels", edge, "--task edge"},
-           {"--sample-relation", !o.category.empty(), "--category"},
+           {"--sample-relation", o.is_typed(), "--category or --relation"},
            {"--sample-eval", !link && !edge, "--task node"},
            {"--batch-size", samples || graph, "--sample or --task graph"},
            {"--batch-per-rank", samples || graph, "--sample or --task graph"},
@@ -493,23 +503,21 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
   check_samples(app, o);
   check_metrics(o.task);
   check_evaluation(o);
-  if (model.needs_types && o.category.empty())
-    throw CLI::ValidationError(concat("--model: ", model.name, " needs --category"));
-  if (!o.category.empty() && o.dataset.empty())
-    throw CLI::ValidationError("--category: needs a --dataset, not a generated graph");
-  if (!o.category.empty() && o.data.fields.contains("weight"))
-    throw CLI::ValidationError(
-        "--fields: weight cannot be combined with --category, whose models read no edge weights");
-  if (o.category.empty() && !o.describe && o.found.kind == DatasetKind::hetero_directory)
+  const std::string typed = o.relation.empty() ? "--category: " : "--relation: ";
+  if (model.needs_types && !o.is_typed())
+    throw CLI::ValidationError(concat("--model: ", model.name, " needs --category or --relation"));
+  if (o.is_typed() && o.dataset.empty())
+    throw CLI::ValidationError(typed + "needs a --dataset, not a generated graph");
+  if (!o.data.edge_weights && o.data.fields.contains("weight"))
+    throw CLI::ValidationError("--fields: weight cannot be combined with --ignore-edge-weights");
+  if (!o.is_typed() && !o.describe && o.found.kind == DatasetKind::hetero_directory)
     throw CLI::ValidationError(concat("--dataset: ", o.dataset,
-                                      " has node and edge types, expected "
-                                      "--category, the node type that has the labels"));
-  if (!o.category.empty() && !model.has_relations)
+                                      " has node and edge types, expected --category, the node type that has "
+                                      "the labels, or --task link and --relation"));
+  if (o.is_typed() && !model.has_relations)
     throw CLI::ValidationError(concat(
-        "--category: is for graphs with node and edge types, expected --model ",
+        typed, "is for graphs with node and edge types, expected --model ",
         model_types_where([](const ModelType& type) { return type.has_relations; }), ", not ", model.name));
-  if (!o.category.empty() && o.task.type != TaskType::node)
-    throw CLI::ValidationError(concat("--category: needs --task node, not ", name_of(o.task.type)));
   if (!o.sample.fan_outs.empty() && std::ssize(o.sample.fan_outs) != o.model.layers)
     throw CLI::ValidationError(concat("--sample: there are ", o.sample.fan_outs.size(),
                                       " fan-outs, expected one for each of --layers ", o.model.layers));
@@ -527,10 +535,6 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
     throw CLI::ValidationError("--normalize-features: cannot be combined with --embedding");
   if (o.embedding > 0 && o.clip_norm > 0)
     throw CLI::ValidationError("--embedding: cannot be combined with --clip-norm");
-  if (o.embedding > 0 && !(o.init_weights.empty() && o.save_weights.empty()))
-    throw CLI::ValidationError(
-        "--embedding: cannot be combined with --init-weights and --save-weights, which do not store rows of "
-        "nodes, expected --checkpoint and --resume");
   const std::vector<std::string> formats = allowed_halo_formats(o.graph_options);
   const std::string format = to_string(o.graph_options.halo_format);
   if (std::ranges::find(formats, format) == formats.end())
@@ -566,6 +570,7 @@ void read_what_the_task_needs(TrainOptions& o) {
   o.data.edge_labels = o.source.edge_labels = o.task.type == TaskType::edge;
   o.data.edge_types = o.task.type == TaskType::link && has_relations(o.task.predictor);
   o.data.labels = !o.data.edge_data || o.dataset.empty();  // a built-in graph types edges by labels
+  o.data.edge_type = o.relation;
   o.data.features = o.embedding == 0;
   // a network that would make dense rows of them needs less memory with dense rows alone
   if (o.data.sparse_features == SparseFeatures::automatic &&

@@ -72,7 +72,9 @@ struct TrainOptions {
 
   // the model and its training
   TaskOptions task;
-  std::string category;  ///< node type with the labels, in a typed graph; empty: one type
+  std::string category;                        ///< typed graph, task node: node type with the labels
+  std::string relation;                        ///< typed graph, task link: edge type that is predicted
+  std::vector<std::string> reverse_relations;  ///< edge types with the reverse edges of `relation`
   ModelDescription model{.hidden = 256, .dropout = 0.5, .num_rels = 4};  ///< without the widths of the data
   Index embedding = 0;  ///< width of learnable rows that replace the features; 0: none
   bool mfg = false;
@@ -102,6 +104,8 @@ struct TrainOptions {
   std::string predict;    ///< directory
   int predict_layer = 0;  ///< layer whose output is also written; 0: none
 
+  /// Whether the graph has node and edge types.
+  [[nodiscard]] bool is_typed() const noexcept { return !category.empty() || !relation.empty(); }
   [[nodiscard]] bool has_several_runs() const noexcept { return run.count > 1; }
   /// Before the number of splits is known.
   [[nodiscard]] bool may_have_several_runs() const noexcept {

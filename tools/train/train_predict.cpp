@@ -75,9 +75,14 @@ Tensor positive_labels(const Tensor& logits) {
 }  // namespace
 
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
-                        const NodeData& data) {
-  write_predictions(graph.comm(), o.predict + "/embeddings" + ending(data.ids_are_original), h,
-                    graph.dst_ids());
+                        const NodeData& data, std::span<const PredictedNodes> types) {
+  for (const PredictedNodes& nodes : types)
+    write_predictions(graph.comm(),
+                      o.predict + "/embeddings." + escaped(nodes.type) + ending(nodes.ids_are_original),
+                      h.slice_rows(nodes.first_row, nodes.end_row), nodes.ids);
+  if (types.empty())
+    write_predictions(graph.comm(), o.predict + "/embeddings" + ending(data.ids_are_original), h,
+                      graph.dst_ids());
 }
 
 void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<const Index> ids) {
@@ -132,14 +137,6 @@ void write_split(const Communicator& comm, const std::string& path, const NodeDa
   write_npy_rows(comm, path, split, ids);
 }
 
-/// Writes embeddings.<type>.npy of each type.
-void predict_embeddings(const Communicator& comm, const TrainOptions& o, const Tensor& h,
-                        std::span<const PredictedNodes> types) {
-  for (const PredictedNodes& nodes : types)
-    write_predictions(comm, o.predict + "/embeddings." + escaped(nodes.type) + ending(nodes.ids_are_original),
-                      h.slice_rows(nodes.first_row, nodes.end_row), nodes.ids);
-}
-
 }  // namespace
 
 void predict_graphs(const Communicator& comm, const TrainOptions& o, const Tensor& scores,
@@ -157,10 +154,7 @@ void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& 
   model.eval();
   if (o.predict_layer > 0) {
     const Tensor h = model.after_layer(o.predict_layer, graph, input.all(), relations).value();
-    if (types.empty())
-      predict_embeddings(o, h, graph, data);
-    else
-      predict_embeddings(comm, o, h, types);
+    predict_embeddings(o, h, graph, data, types);
   }
   Tensor scores = model(graph, input.all(), relations).value();
   const auto category = std::ranges::find_if(types, &PredictedNodes::is_category);

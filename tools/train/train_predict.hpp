@@ -36,9 +36,10 @@ void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& 
                    const GraphShardManager& graph, const NodeData& data, NodeInput& input,
                    std::span<const GraphRelations> relations, std::span<const PredictedNodes> types = {});
 
-/// Collective. Writes h [local nodes, width] as embeddings.npy float32 [nodes, width], with rows as above.
+/// Collective. Writes h [local nodes, width] as embeddings.npy float32 [nodes, width], or with `types` as
+/// embeddings.<type>.npy of each, with rows as above.
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
-                        const NodeData& data);
+                        const NodeData& data, std::span<const PredictedNodes> types = {});
 
 /// Collective. Writes logits.npy and labels.npy, or values.npy, and a split that was drawn, as predict_nodes,
 /// with a row for each graph. `scores` [graphs of this rank, classes or T].

@@ -31,10 +31,14 @@ void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const
           const ModelDescription& given) {
   const Communicator& comm = loaded.graph.comm();
   if (const std::string checkpoint = find_checkpoint(comm, o.init_weights); !checkpoint.empty()) {
+    require<InputError>(!loaded.input->has_learnable_rows(), checkpoint,
+                        ": is a checkpoint, expected the file of --save-weights, beside which there are the "
+                        "learnable rows, or --resume");
     load_model_of_checkpoint(comm, checkpoint, model);
     if (comm.rank() == 0) std::cout << printable("initial weights: the model of " + checkpoint) << std::endl;
     return;
   }
+  if (loaded.input->has_learnable_rows()) loaded.input->load_rows(o.init_weights);
   std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
   const std::vector<std::string> notes = graph_notes(loaded.graph, weights, given, o.model);
   lines.insert(lines.end(), notes.begin(), notes.end());
@@ -51,9 +55,12 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
                       !g.input->has_learnable_rows() && !g.input->has_parameters() && !g.input->is_sparse();
   if (g.samples) return std::make_unique<SampleSteps>(g, o);
   keep_gcn_norm(g.graph, g.model);
-  if (o.task.type != TaskType::node)
-    return std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.edges,
-                                       g.gen);
+  if (o.task.type != TaskType::node) {
+    auto steps = std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached,
+                                             g.edges, g.gen);
+    steps->predict_types(g.node_types);
+    return steps;
+  }
   auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.gen);
   steps->predict_types(g.node_types);
   return steps;
@@ -72,16 +79,20 @@ void begin_weights(const TrainingGraph& loaded, WeightFile& weights, Module& mod
     weights.recognise(comm, o.init_weights, o.weight_names);
 }
 
-/// Returns the description of the network for the metadata of a weight file, from which load_model() makes it
-/// again; nothing if the model is not this network alone, or if descriptions do not cover it.
+/// Returns the description of the network for the metadata of a weight file, from which load_model() or
+/// load_hetero_model() make it again; nothing if the model is not this network alone, or if descriptions do
+/// not cover it: edges have generated types, or categories have embeddings.
 std::map<std::string, std::string> metadata_of_weights(const Module& model, const TrainingGraph& loaded) {
   const auto* network = dynamic_cast<const LayerStack*>(&model);
+  if (network == nullptr) return {};
   const bool has_embedding =
       loaded.samples && !(loaded.samples->categories.empty() && loaded.samples->edge_categories.empty());
-  if (network == nullptr || loaded.input->has_parameters() || has_embedding ||
-      model_type(network->description().type).has_relations)
-    return {};
-  return {{model_key, network->description().to_json()}};
+  ModelDescription description = network->description();
+  const bool has_relations = model_type(description.type).has_relations;
+  const bool is_described = has_relations ? !description.edge_types.empty() : !loaded.input->has_parameters();
+  if (has_embedding || !is_described) return {};
+  description.inputs = loaded.input->widths();
+  return {{model_key, description.to_json()}};
 }
 
 /// Trains one epoch and evaluates it. Collective.
@@ -146,7 +157,10 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   }
   heartbeat.phase("writing the results");
   progress.restore_best_weights();
-  if (!o.save_weights.empty()) weights.save(comm, o.save_weights, metadata);
+  if (!o.save_weights.empty()) {
+    weights.save(comm, o.save_weights, metadata);
+    loaded.input->save_rows(o.save_weights);
+  }
   const HaloStep halo_step(o.seed, 0);
   steps->predict();
   log.summary(loaded, progress.result());

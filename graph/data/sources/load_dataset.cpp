@@ -38,14 +38,25 @@ std::vector<NodePartition> divide(const Communicator& comm, const GraphData& gra
   return partitions;
 }
 
-/// The source's lists of pairs in global ids. Collective.
-std::vector<ListedPairs> read_listed_pairs(GraphSource& source, const NodePartition& partition) {
-  std::vector<ListedPairs> lists = source.read_listed_pairs();
-  for (ListedPairs& pairs : lists)
-    for (Array<Index>* nodes :
-         {&pairs.edges.src, &pairs.edges.dst, &pairs.negatives.src, &pairs.negatives.dst})
-      partition.to_partitioned(*nodes);
+/// The source's lists of pairs of an edge type in global ids of the types of its ends. Collective.
+std::vector<ListedPairs> read_listed_pairs(GraphSource& source, std::size_t type, const NodePartition& src,
+                                           const NodePartition& dst) {
+  std::vector<ListedPairs> lists = source.read_listed_pairs(type);
+  for (ListedPairs& pairs : lists) {
+    for (Array<Index>* nodes : {&pairs.edges.src, &pairs.negatives.src}) src.to_partitioned(*nodes);
+    for (Array<Index>* nodes : {&pairs.edges.dst, &pairs.negatives.dst}) dst.to_partitioned(*nodes);
+  }
   return lists;
+}
+
+/// Reads the lists of the edge type that the options name. Collective.
+void read_lists_of_type(GraphSource& source, const std::vector<NodePartition>& partitions,
+                        const DatasetOptions& options, GraphData& graph) {
+  if (options.edge_type.empty() || !source.has_listed_pairs()) return;
+  const std::size_t k = source.types().edge_place_of(options.edge_type);
+  EdgeTypeData& type = graph.edge_types[k];
+  type.lists = read_listed_pairs(source, k, partitions[graph.place_of(type.src_type)],
+                                 partitions[graph.place_of(type.dst_type)]);
 }
 
 /// What rank 0 has found. Collective, inside agree().
@@ -102,7 +113,7 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options) {
                                           source.place_of(weight));
     std::vector<NodePartition> partitions = divide(comm, graph, options);
     std::vector<ListedPairs> lists;
-    if (options.edge_data) lists = read_listed_pairs(source, partitions[0]);
+    if (options.edge_data) lists = read_listed_pairs(source, 0, partitions[0], partitions[0]);
     add_edges(comm, options, graph);
     number_nodes(comm, std::move(partitions), graph);
     send_edges(comm, graph);
@@ -153,7 +164,9 @@ GraphData load_graph(GraphSource& source, const DatasetOptions& options) {
     require_nodes_for_ranks(source.name(), source.num_nodes(), comm.size());
     GraphData graph = read_edges(source);
     add_edges(comm, options, graph);
-    number_nodes(comm, divide(comm, graph, options), graph);
+    std::vector<NodePartition> partitions = divide(comm, graph, options);
+    read_lists_of_type(source, partitions, options, graph);
+    number_nodes(comm, std::move(partitions), graph);
     send_edges(comm, graph);
     drop_edges(comm, options, graph);
     if (!options.drop_duplicates) sort_edges(comm, graph);  // else they are sorted

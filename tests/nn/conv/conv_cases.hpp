@@ -121,7 +121,8 @@ struct Run {
       for (const double x : golden.values("grad_param." + name)) largest = std::max(largest, std::abs(x));
     return largest;
   }
-  /// A parameter that is not used has none. One that is 0 but for rounding is compared with the others.
+  /// A parameter that is not used has none. One that is 0 but for rounding is compared with the others; a
+  /// layer may know that it is 0, and make it a constant.
   void check_gradient(const NamedParameter& named) const {
     const Tensor found = named.parameter.grad();
     if (!golden.has("grad_param." + named.name)) {
@@ -131,7 +132,7 @@ struct Run {
     const std::vector<double> expected = golden.values("grad_param." + named.name);
     const double scale = largest_gradient();
     if (std::ranges::all_of(expected, [&](double x) { return std::abs(x) < 1e-14 * scale; })) {
-      REQUIRE(found.defined());
+      if (!found.defined()) return;
       for (const real x : found.values()) CHECK(std::abs(x) < tolerance() * scale);
     } else {
       CHECK(relative_error(found, expected) < tolerance());

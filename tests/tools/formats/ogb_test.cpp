@@ -187,7 +187,7 @@ std::string error_of_lists(const Communicator& comm, const std::string& name, co
   const Folder folder(comm, files);
   const auto source = folder.open(blocks_of(16));
   const std::string error =
-      thrown_by_all<InputError>(comm, [&] { static_cast<void>(source->read_listed_pairs()); });
+      thrown_by_all<InputError>(comm, [&] { static_cast<void>(source->read_listed_pairs(0)); });
   return error.substr(error.find("/split"));
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("a split of link prediction lists pairs, dealt to the ranks, with thei
     const Folder folder(comm, link_folder());
     const auto source = folder.open(blocks_of(block));
     CHECK(test::gather_source(*source).node_data.count("train_mask") == 0);
-    const std::vector<ListedPairs> lists = source->read_listed_pairs();
+    const std::vector<ListedPairs> lists = source->read_listed_pairs(0);
     REQUIRE(lists.size() == 3);
     const Index counts[] = {30, 7, 5}, negatives[] = {0, 20, 15}, of_edge[] = {0, 0, 3};
     for (std::size_t part = 0; part < 3; ++part) {
@@ -246,7 +246,7 @@ TEST_CASE("damaged lists of pairs are refused on all ranks") {
   missing.erase("split/time/test/target_node.csv.gz");
   const Folder folder(comm, missing);
   const auto source = folder.open();
-  CHECK(thrown_by_all<InputError>(comm, [&] { static_cast<void>(source->read_listed_pairs()); })
+  CHECK(thrown_by_all<InputError>(comm, [&] { static_cast<void>(source->read_listed_pairs(0)); })
             .ends_with("/split/time/test: source_node or target_node is missing, expected the array edge, or "
                        "source_node and target_node"));
 }

@@ -35,18 +35,21 @@ std::vector<std::string> OgbSource::find_pair_lists() const {
   return shared_list(comm(), [&] {
     std::vector<std::string> found;
     for (const char* list : {"/train", "/valid", "/test"})
-      for (const char* form :
-           {".npz", "/edge.csv.gz", "/edge.csv", "/source_node.csv.gz", "/source_node.csv", ".pt"})
+      for (const char* form : {".npz", "/edge.csv.gz", "/edge.csv", "/source_node.csv.gz", "/source_node.csv",
+                               "/head.csv.gz", "/head.csv", ".pt"})
         if (is_there_or_packed(pair_lists_ + list + form) && csv_of(pair_lists_ + list).empty())
           found.push_back(pair_lists_ + list + form);
     return found;
   });
 }
 
-std::vector<ListedPairs> OgbSource::read_listed_pairs() {
+std::vector<ListedPairs> OgbSource::read_listed_pairs(std::size_t type) {
   if (pair_lists_.empty()) return {};
   std::vector<ListedPairs> lists;
-  for (const char* list : {"/train", "/valid", "/test"}) lists.push_back(read_pairs(pair_lists_ + list));
+  const Index relation = has_types_ ? relation_number(type) : 0;
+  for (const char* list : {"/train", "/valid", "/test"})
+    lists.push_back(has_types_ ? read_triples(pair_lists_ + list, type, relation)
+                               : read_pairs(pair_lists_ + list));
   return lists;
 }
 
@@ -93,7 +96,7 @@ ListedPairs OgbSource::read_pairs(const std::string& list) {
 
 /// This rank's slice of an array of nodes, [n] or [n, columns]; 0: any. None if there is none of the name.
 std::optional<DataArray> OgbSource::read_pair_array(const std::string& list, const std::string& name,
-                                                    Index columns) {
+                                                    Index columns, Index end, const char* what) {
   const auto files = shared_list(comm(), [&] {
     const std::string path = is_there_or_packed(list + ".npz") ? list + ".npz" : csv_of(list + "/" + name);
     require<InputError>(
@@ -113,7 +116,7 @@ std::optional<DataArray> OgbSource::read_pair_array(const std::string& list, con
     place = archive->place_of(*member);
     rows = read_pair_member(*archive, *member);
   } else {
-    rows = read_pair_text(place);
+    rows = read_pair_text(place, end);
   }
   const Index all = comm().all_reduce(rows.num_rows);
   comm().agree([&] {
@@ -122,17 +125,18 @@ std::optional<DataArray> OgbSource::read_pair_array(const std::string& list, con
     Array<Index> nodes(static_cast<std::size_t>(rows.num_rows * rows.row_size()));
     const Index held = convert_elements(rows.type, rows.bytes.data(), std::ssize(nodes), nodes.data());
     if (held < std::ssize(nodes))
-      throw_not_held<Index>(place, "a node", rows.type, rows.bytes.data() + held * element_bytes(rows.type));
+      throw_not_held<Index>(place, concat("a ", what), rows.type,
+                            rows.bytes.data() + held * element_bytes(rows.type));
     for (const Index node : nodes)
-      require<InputError>(0 <= node && node < num_nodes(), place, ": there is no node ", node, ", expected ",
-                          index_range(num_nodes()));
+      require<InputError>(0 <= node && node < end, place, ": there is no ", what, " ", node, ", expected ",
+                          index_range(end));
   });
   return rows;
 }
 
 /// A table whose number of lines is known in the end.
-DataArray OgbSource::read_pair_text(const std::string& path) {
-  TableFormat format{.columns = 0, .smallest = 0, .largest = num_nodes() - 1};
+DataArray OgbSource::read_pair_text(const std::string& path, Index end) {
+  TableFormat format{.columns = 0, .smallest = 0, .largest = end - 1};
   comm().agree([&] {
     if (comm().rank() == 0) format.columns = count_columns(read_beginning(path, Index{1} << 22));
   });

@@ -22,7 +22,10 @@ OgbSource::OgbSource(const Communicator& comm_of_source, const std::string& path
     return comm().all_reduce(sees ? 1 : 0, ReduceOp::max) == 1;
   };
   if (any_rank_sees(is_ogb_hetero, path_)) {
+    has_types_ = true;
     read_types(options.split);
+    pair_lists_ = find_split(comm(), path_ + "/split", options.split);
+    if (!pair_lists_.empty() && find_pair_lists().empty()) pair_lists_.clear();
     list_fields();
     require_plausible_sizes(path_);
     return;

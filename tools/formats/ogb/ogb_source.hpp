@@ -32,14 +32,17 @@ namespace sar::formats {
 /// raw/triplet-type-list.csv.gz, raw/relations/<src>___<name>___<dst>/edge.csv.gz and num-edge-list.csv.gz,
 /// raw/node-feat/<type>/node-feat.csv.gz, raw/node-label/<type>/node-label.csv.gz,
 /// raw/node_X/<type>/node_X.csv.gz, and split/<scheme>/<type>/{train,valid,test}.csv.gz. Data have the same
-/// names. Types are in the order of their names, as in the ogb package.
+/// names. Types are in the order of their names, as in the ogb package. A split of links (ogbl-biokg) has
+/// the arrays "head", "relation" and "tail" [n] in the place of pairs, and perhaps "head_neg" and "tail_neg"
+/// [n, k], the k other heads and tails of each; the field "edge_reltype" of the edges of a type is its number
+/// in "relation".
 class OgbSource : public FileSource {
  public:
   /// Reads everything, except for arrays that are stored in .npz files: their rows are read when they are
   /// asked for. Collective; throws InputError, the same on every rank.
   OgbSource(const Communicator& comm, const std::string& path, const SourceOptions& options);
 
-  [[nodiscard]] std::vector<ListedPairs> read_listed_pairs() override;
+  [[nodiscard]] std::vector<ListedPairs> read_listed_pairs(std::size_t type) override;
   [[nodiscard]] bool has_listed_pairs() const override { return !pair_lists_.empty(); }
 
  private:
@@ -65,11 +68,20 @@ class OgbSource : public FileSource {
   /// Collective. The files of the lists of pairs, as far as they are there.
   [[nodiscard]] std::vector<std::string> find_pair_lists() const;
   ListedPairs read_pairs(const std::string& list);
-  std::optional<DataArray> read_pair_array(const std::string& list, const std::string& name, Index columns);
-  DataArray read_pair_text(const std::string& path);
+  /// The number of an edge type in the lists of several types. Collective.
+  [[nodiscard]] Index relation_number(std::size_t type);
+  ListedPairs read_triples(const std::string& list, std::size_t type, Index relation);
+  /// Whole numbers from 0 to end - 1, of which a message says `what` they are.
+  std::optional<DataArray> read_pair_array(const std::string& list, const std::string& name, Index columns,
+                                           Index end, const char* what);
+  std::optional<DataArray> read_pair_array(const std::string& list, const std::string& name, Index columns) {
+    return read_pair_array(list, name, columns, num_nodes(), "node");
+  }
+  DataArray read_pair_text(const std::string& path, Index end);
   DataArray read_pair_member(const NpzFile& archive, const NpzMember& member);
 
   Index block_bytes_;
+  bool has_types_ = false;  // of nodes and edges
   OgbText raw_;             // the files of raw/
   std::string pair_lists_;  // the folder of the split; empty: it is one of nodes, or none
 };

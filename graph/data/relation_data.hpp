@@ -1,0 +1,26 @@
+/// The edges of one edge type as the edges of a graph without types, whose nodes are those of the homogeneous
+/// form (graph/hetero/homogeneous_form.hpp), which need not be made for that. For tasks on edges.
+#pragma once
+
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/graph/data/dataset_options.hpp>
+#include <sar/graph/data/graph_data.hpp>
+#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/shard/edge_list.hpp>
+
+#include <cstddef>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Local. The owners of the nodes in the homogeneous form: the nodes of a rank are there type after type.
+PartitionBook book_of_form(const GraphData& graph);
+
+/// Local. The edges of a type with ends that are global ids of the homogeneous form, and ids within the type.
+/// They have no weights.
+EdgeList edges_of_form(const GraphData& graph, const EdgeTypeData& type);
+
+/// Local. This rank's edges of an edge type, with their edge_data (EdgeData); there are no features and
+/// labels. The original id of a node is its id within the type plus the sizes of the types before. Takes the
+/// lists of the type, which are empty afterwards. Throws InputError as load_dataset() for data of edges.
+NodeData relation_data(GraphData& graph, std::size_t edge_type, const DatasetOptions& options);
+}}  // namespace sar

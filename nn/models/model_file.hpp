@@ -1,0 +1,20 @@
+/// The file of a described network: the description, and where the weights are. For implementation files.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/nn/models/model_description.hpp>
+
+#include <string>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// The content of a model file: the description and the path of the weights.
+struct ModelFile {
+  ModelDescription description;
+  std::string weights;
+};
+
+/// On all ranks, inside agree(): reads a .json description, or that in the metadata of a .safetensors file.
+/// Rank 0 reads. Throws InputError for a file without a description.
+ModelFile read_model_file(const Communicator& comm, const std::string& path);
+}}  // namespace sar
