@@ -99,5 +99,4 @@ void save_model(const Communicator& comm, const std::string& path, const GraphMo
   });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar
