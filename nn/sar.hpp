@@ -47,6 +47,7 @@
 #include <sar/graph/pairs/edge_set.hpp>
 #include <sar/graph/pairs/negative_sampler.hpp>
 #include <sar/graph/pairs/node_pairs.hpp>
+#include <sar/graph/sampling/cluster_loader.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
