@@ -617,8 +617,10 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
       true,
       [=](bool wrong) {
         auto s = scene();
+        auto fan_outs = std::make_shared<std::vector<Index>>(std::vector<Index>{1, 2});
         return [=, seeds = seeds_of(*s, wrong)] {
-          return NeighborSampler(s->graph, {1, 2}, {.method = NeighborMethod::labor}).sample_blocks(seeds, 3);
+          return NeighborSampler(s->graph, std::move(*fan_outs), {.method = NeighborMethod::labor})
+              .sample_blocks(seeds, 3);
         };
       },
       edges_of);
