@@ -60,6 +60,7 @@ programs | tools/formats/arrays | not autograd  not nn                          
 programs | tools/formats/tables | not autograd  not nn                                  | tools/formats/tables/node_join.hpp
 programs | tools/formats/ogb   | not autograd  not nn                                   | tools/formats/ogb/ogb_source.hpp
 programs | tools               | public  mpi                                            | tools/program.hpp
+programs | tools/curves        | public  not comm                                       | tools/curves/curves_svg.hpp
 programs | tools/train         | public  mpi                                            | tools/train/train.cpp
 programs | tools/partition     | public  mpi                                            | tools/partition/partition.cpp
 programs | tools/plan          | public  mpi                                            | tools/plan/plan.cpp
