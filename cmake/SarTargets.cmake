@@ -25,9 +25,9 @@ function(sar_require needed for)
   endforeach()
 endfunction()
 
-# Looks for the package of a partitioner of sar::data as the option OPTION says; SAR_HAVE_METIS or SAR_HAVE_SCOTCH is whether it is used:
-# sar_find_partitioner(OPTION PACKAGE [VERSION])
-macro(sar_find_partitioner option)
+# Looks for an optional package as the option OPTION, SAR_METIS say, demands; SAR_HAVE_METIS is whether it is used:
+# sar_find_optional(OPTION PACKAGE [VERSION])
+macro(sar_find_optional option)
   string(REPLACE SAR_ SAR_HAVE_ sar_have ${option})
   set(${sar_have} OFF)
   if(SAR_BUILD_DATA AND ${option} STREQUAL "ON")

@@ -266,6 +266,9 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
           ->allow_extra_args(false)
           ->needs("--node-table")
           ->option_text("ROLE=COLUMN,..."),
+      app.add_option("--missing-label", o.missing_label, "--node-table: labels that are this word are none")
+          ->needs("--node-table")
+          ->option_text("WORD"),
       add_path(app, "--node-features", o.node_features, "FILE.json",
                "graph file: lists of features, {\"node\": [number, ...]}"),
       add_choice(app, "--feature-lists", o.feature_lists,

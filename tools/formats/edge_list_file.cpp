@@ -2,6 +2,7 @@
 
 #include "edge_list.hpp"
 #include "first_lines.hpp"
+#include "formats/packed/parquet_table.hpp"
 #include "node_key_file.hpp"
 #include "other_formats.hpp"
 #include "text.hpp"
@@ -25,8 +26,16 @@ EdgeListFormat guess_from_file(const Communicator& comm, const std::string& path
   EdgeListFormat format;
   comm.agree([&] {
     if (options.columns.empty()) refuse_other_formats(path, text, first_lines(text));
+    SourceOptions known = options;
+    if (is_parquet(path)) {
+      require<InputError>(!options.header && !options.separator, path,
+                          ": columns of Parquet have names and no separator, expected no --header and no "
+                          "--separator");
+      known.header = true;
+      known.separator = ',';
+    }
     try {
-      format = guess_edge_list_format(text, options);
+      format = guess_edge_list_format(text, known);
     } catch (const LineError& error) {
       throw InputError(concat(path, ": line ", error.line() + 1, ": ", error.what()));
     }
@@ -83,13 +92,13 @@ void EdgeListFile::read_integers() {
   const TextCounts counts = read_lines(
       comm_, path_, format_.begin, options_.block_bytes,
       [&](std::string_view text) { return parse_edges(text, format_, edges); },
-      [&](Index first, Index) {
+      [&](const BlockPlace& at) {
         for (const auto* ends : {&edges.src, &edges.dst})
           for (const Index node : *ends) {
             smallest = std::min(smallest, node);
             largest = std::max(largest, node);
           }
-        comm_.agree([&] { chunks.add(first, edges.src, edges.dst, edges.data); });
+        comm_.agree([&] { chunks.add(at.first_row, edges.src, edges.dst, edges.data); });
       });
   num_edges = counts.rows;
   largest_ = comm_.all_reduce(largest, ReduceOp::max);
@@ -120,15 +129,15 @@ void EdgeListFile::read_names() {
   const TextCounts counts = read_lines(
       comm_, path_, format_.begin, options_.block_bytes,
       [&](std::string_view text) { return parse_edges(text, format_, edges); },
-      [&](Index first, Index) {
-        const std::vector<Index> handles = keys->handles(edges.ends, num_given_keys_ + 2 * first);
+      [&](const BlockPlace& at) {
+        const std::vector<Index> handles = keys->handles(edges.ends, num_given_keys_ + 2 * at.first_row);
         comm_.agree([&] {
           std::vector<Index> src, dst;
           for (std::size_t i = 0; i < handles.size(); i += 2) {
             src.push_back(handles[i]);
             dst.push_back(handles[i + 1]);
           }
-          chunks.add(first, src, dst, edges.data);
+          chunks.add(at.first_row, src, dst, edges.data);
         });
       });
   num_edges = counts.rows;

@@ -1,9 +1,11 @@
 // Blocks are dealt to the ranks in turn; a block has the lines that begin in it, so that each byte is read
 // once (and up to a line more) and parsed on one rank. After each round, an all_gather of 24 bytes numbers
-// the rows of all ranks. A packed file goes through rank 0, which sends each block once.
+// the rows of all ranks. A packed file goes through rank 0, which sends each block once. Parquet files say
+// how many rows a group has, so each rank reads groups of its own.
 
 #include "line_blocks.hpp"
 
+#include "formats/packed/parquet_table.hpp"
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
@@ -25,15 +27,41 @@ void require_line_length(const std::string& path, Index bytes) {
                       " bytes, expected lines of text");
 }
 
-/// The blocks of a plain file: the lines that begin in so many bytes. Line ends are looked for on both sides.
-/// Local.
-class PlainBlocks {
+/// Hands every rank its block of each round.
+class Blocks : NonCopyable {
  public:
-  PlainBlocks(const InputFile& file, Index begin, Index block_bytes)
-      : file_(file), begin_(begin), block_(block_bytes) {}
+  virtual ~Blocks() = default;
+  /// Collective. False on all ranks when there is no block left for any of them.
+  virtual bool next(std::string_view& block) = 0;
+  /// Local. The first row of the block in the whole table, where blocks of higher ranks may stand before it;
+  /// nothing: blocks stand in the order of the rounds, and of the ranks in a round.
+  [[nodiscard]] virtual std::optional<Index> first_row() const { return std::nullopt; }
+};
 
-  [[nodiscard]] Index num_blocks() const { return (file_.size() - begin_ + block_ - 1) / block_; }
+/// Blocks of a plain file: the lines that begin in so many bytes. Line ends are looked for on both sides.
+class PlainBlocks final : public Blocks {
+ public:
+  PlainBlocks(const Communicator& comm, const TextFile& text, Index begin, Index block_bytes)
+      : comm_(comm), file_(text.file()), begin_(text.begin() + begin) {
+    comm.agree([&] {
+      require<InputError>(begin_ <= file_.size(), file_.path(),
+                          ": the file has become shorter while it was read");
+    });
+    block_ = std::clamp<Index>((file_.size() - begin_) / comm.size() + 1, 1, block_bytes);
+  }
 
+  bool next(std::string_view& block) override {
+    const Index num_blocks = (file_.size() - begin_ + block_ - 1) / block_;
+    const Index first = round_++ * comm_.size();
+    if (first >= num_blocks) return false;
+    block = {};
+    comm_.agree([&] {
+      if (first + comm_.rank() < num_blocks) block = read(first + comm_.rank());
+    });
+    return true;
+  }
+
+ private:
   std::string_view read(Index block) {
     const Index from = begin_ + block * block_;
     const Index before = block == 0 ? 0 : 1;  // the byte in front: is it the end of a line?
@@ -56,109 +84,42 @@ class PlainBlocks {
     return std::string_view(buffer_).substr(first, last + 1 - first);
   }
 
- private:
   void append(Index from, Index to) {
     const std::size_t old_size = buffer_.size();
     buffer_.resize(old_size + static_cast<std::size_t>(to - from));
     file_.read(from, buffer_.data() + old_size, to - from);
   }
 
+  const Communicator& comm_;
   const InputFile& file_;
   Index begin_;
-  Index block_;
+  Index block_ = 1;  // bytes
+  Index round_ = 0;
   std::string buffer_;
 };
 
-/// Blocks of whole lines of a packed file, one after the other. Local.
-class PackedBlocks {
+/// Blocks of a packed file, which rank 0 unpacks and deals out.
+class PackedBlocks final : public Blocks {
  public:
-  PackedBlocks(TextFile& file, Index begin, Index block_bytes) : file_(file), block_(block_bytes) {
-    std::string skipped(static_cast<std::size_t>(std::min(begin, Index{1} << 20)), ' ');
-    for (Index left = begin; left > 0;) {
-      const Index got = file_.read(skipped.data(), std::min(left, static_cast<Index>(skipped.size())));
-      if (got == 0) break;
-      left -= got;
-    }
-  }
-
-  [[nodiscard]] bool finished() const { return finished_ && carried_.empty(); }
-
-  /// Appends the next block to `text`, nothing at the end. Returns its size.
-  Index read(std::string& text) {
-    const std::size_t begin = text.size();
-    text += carried_;
-    carried_.clear();
-    while (!finished_) {
-      const std::size_t old_size = text.size();
-      require_line_length(file_.path(), static_cast<Index>(old_size - begin));
-      text.resize(old_size + static_cast<std::size_t>(block_));
-      const Index got = file_.read(text.data() + old_size, block_);
-      text.resize(old_size + static_cast<std::size_t>(got));
-      finished_ = got < block_;
-      if (finished_) break;
-      const std::size_t line_end = text.rfind('\n');
-      if (line_end == std::string::npos || line_end < old_size) continue;
-      carried_ = text.substr(line_end + 1);
-      text.resize(line_end + 1);
-      break;
-    }
-    return static_cast<Index>(text.size() - begin);
-  }
-
- private:
-  TextFile& file_;
-  Index block_;
-  std::string carried_;  // the beginning of a line
-  bool finished_ = false;
-};
-
-/// Hands every rank its block of each round.
-class Blocks {
- public:
-  Blocks(const Communicator& comm, const std::string& path, Index begin, Index block_bytes)
-      : comm_(comm), most_dealt_(dealt_blocks * block_bytes) {
+  PackedBlocks(const Communicator& comm, TextFile& file, Index begin, Index block_bytes)
+      : comm_(comm),
+        file_(file),
+        most_dealt_(dealt_blocks * block_bytes),
+        block_(std::clamp<Index>(most_dealt_ / comm.size(), 1, block_bytes)) {
     comm.agree([&] {
-      file_.emplace(path);
-      const Index plain_begin = file_->begin() + begin;
-      require<InputError>(file_->packed() || plain_begin <= file_->file().size(), path,
-                          ": the file has become shorter while it was read");
-      if (file_->packed()) {
-        if (comm_.rank() == 0)
-          packed_.emplace(*file_, begin, std::clamp<Index>(most_dealt_ / comm_.size(), 1, block_bytes));
-        return;
-      }
-      const Index share = (file_->file().size() - plain_begin) / comm_.size() + 1;
-      plain_.emplace(file_->file(), plain_begin, std::clamp<Index>(share, 1, block_bytes));
-      num_blocks_ = plain_->num_blocks();
-    });
-    std::array<Index, 2> seen{file_->file().size(), file_->packed() ? 1 : 0};
-    const std::array<Index, 2> mine = seen;
-    comm.broadcast(std::span<Index>(seen), 0);
-    comm.agree([&] {
-      require<InputError>(seen == mine, path, ": rank ", comm_.rank(), " finds a file of ", mine[0],
-                          " bytes, expected ", seen[0], " as on rank 0");
+      if (comm.rank() == 0) skip(begin);
     });
   }
 
-  /// False on all ranks when there is no block left for any of them.
-  bool next(std::string_view& block) {
-    block = {};
-    if (!file_->packed()) {
-      const Index mine = round_++ * comm_.size() + comm_.rank();
-      if (mine - comm_.rank() >= num_blocks_) return false;
-      comm_.agree([&] {
-        if (mine < num_blocks_) block = plain_->read(mine);
-      });
-      return true;
-    }
+  bool next(std::string_view& block) override {
     std::array<Index, 1> more{0};
     std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
     comm_.agree([&] {
       if (comm_.rank() != 0) return;
       dealt_.clear();
-      more[0] = packed_->finished() ? 0 : 1;
+      more[0] = finished_ && carried_.empty() ? 0 : 1;
       for (Index& count : counts)
-        if (std::ssize(dealt_) < most_dealt_) count = packed_->read(dealt_);
+        if (std::ssize(dealt_) < most_dealt_) count = read();
     });
     comm_.broadcast(std::span<Index>(more), 0);
     if (more[0] == 0) return false;
@@ -168,15 +129,127 @@ class Blocks {
   }
 
  private:
+  void skip(Index bytes) {
+    std::string skipped(static_cast<std::size_t>(std::min(bytes, Index{1} << 20)), ' ');
+    while (bytes > 0) {
+      const Index got = file_.read(skipped.data(), std::min(bytes, static_cast<Index>(skipped.size())));
+      if (got == 0) return;
+      bytes -= got;
+    }
+  }
+
+  /// Appends the next block of whole lines to what is dealt, nothing at the end. Returns its size.
+  Index read() {
+    const std::size_t begin = dealt_.size();
+    dealt_ += carried_;
+    carried_.clear();
+    while (!finished_) {
+      const std::size_t old_size = dealt_.size();
+      require_line_length(file_.path(), static_cast<Index>(old_size - begin));
+      dealt_.resize(old_size + static_cast<std::size_t>(block_));
+      const Index got = file_.read(dealt_.data() + old_size, block_);
+      dealt_.resize(old_size + static_cast<std::size_t>(got));
+      finished_ = got < block_;
+      if (finished_) break;
+      const std::size_t line_end = dealt_.rfind('\n');
+      if (line_end == std::string::npos || line_end < old_size) continue;
+      carried_ = dealt_.substr(line_end + 1);
+      dealt_.resize(line_end + 1);
+      break;
+    }
+    return static_cast<Index>(dealt_.size() - begin);
+  }
+
   const Communicator& comm_;
-  std::optional<TextFile> file_;
-  std::optional<PlainBlocks> plain_;
-  std::optional<PackedBlocks> packed_;
+  TextFile& file_;
   Index most_dealt_;  // bytes in a round, and a line more
-  Index num_blocks_ = 0;
-  Index round_ = 0;
-  std::string dealt_;
+  Index block_;
+  std::string dealt_;    // of all ranks in a round
+  std::string carried_;  // the beginning of a line
+  bool finished_ = false;
   std::vector<char> mine_;
+};
+
+/// Blocks of the rows of Parquet files. The groups are dealt to the ranks in turn, and a rank reads its own
+/// in parts of about `block_bytes`, so that each group is decoded once.
+class ParquetBlocks final : public Blocks {
+ public:
+  ParquetBlocks(const Communicator& comm, ParquetTable& table, Index begin, Index block_bytes)
+      : comm_(comm), table_(table), skips_header_(begin > 0) {
+    constexpr Index number_bytes = 12;
+    most_rows_ = std::max<Index>(1, block_bytes / (number_bytes * std::max<Index>(1, table.num_columns())));
+    std::vector<Index> blocks(static_cast<std::size_t>(comm.size()), 0);
+    for (Index group = 0; group < std::ssize(table.groups()); ++group)
+      blocks[static_cast<std::size_t>(group % comm.size())] +=
+          (table.groups()[static_cast<std::size_t>(group)].num_rows + most_rows_ - 1) / most_rows_;
+    rounds_ = *std::ranges::max_element(blocks) + 1;  // the first one has the header
+    group_ = comm.rank();
+  }
+
+  bool next(std::string_view& block) override {
+    if (rounds_-- == 0) return false;
+    block = {};
+    comm_.agree([&] { block = read(); });
+    return true;
+  }
+  [[nodiscard]] std::optional<Index> first_row() const override { return first_row_; }
+
+ private:
+  std::string_view read() {
+    if (std::exchange(is_header_, false)) return comm_.rank() == 0 && !skips_header_ ? table_.header() : "";
+    for (; group_ < std::ssize(table_.groups()); group_ += comm_.size(), row_ = 0) {
+      const ParquetTable::Group& group = table_.groups()[static_cast<std::size_t>(group_)];
+      if (row_ == group.num_rows) continue;
+      const Index begin = row_;
+      row_ = std::min(group.num_rows, begin + most_rows_);
+      first_row_ = group.first_row + begin + (skips_header_ ? 0 : 1);
+      return table_.read(group_, begin, row_);
+    }
+    return {};
+  }
+
+  const Communicator& comm_;
+  ParquetTable& table_;
+  bool skips_header_, is_header_ = true;
+  Index most_rows_ = 1, rounds_ = 0;
+  Index group_ = 0, row_ = 0;  // of the next block
+  Index first_row_ = 0;        // of the last one
+};
+
+/// A text that is open on all ranks, and its blocks.
+class OpenText {
+ public:
+  OpenText(const Communicator& comm, const std::string& path, Index begin, Index block_bytes) {
+    std::array<Index, 2> seen{};
+    comm.agree([&] {
+      if (is_parquet(path)) {
+        table_ = ParquetTable::open(path);
+        seen = {table_->num_rows(), 2};
+      } else {
+        file_.emplace(path);
+        seen = {file_->file().size(), file_->packed() ? 1 : 0};
+      }
+    });
+    const std::array<Index, 2> mine = seen;
+    comm.broadcast(std::span<Index>(seen), 0);
+    comm.agree([&] {
+      require<InputError>(seen == mine, path, ": rank ", comm.rank(), " finds ", mine[0],
+                          mine[1] == 2 ? " rows" : " bytes", ", expected ", seen[0],
+                          seen[1] == 2 ? " rows" : " bytes", " as on rank 0");
+    });
+    if (table_ != nullptr)
+      blocks_ = std::make_unique<ParquetBlocks>(comm, *table_, begin, block_bytes);
+    else if (file_->packed())
+      blocks_ = std::make_unique<PackedBlocks>(comm, *file_, begin, block_bytes);
+    else
+      blocks_ = std::make_unique<PlainBlocks>(comm, *file_, begin, block_bytes);
+  }
+  [[nodiscard]] Blocks& blocks() { return *blocks_; }
+
+ private:
+  std::optional<TextFile> file_;
+  std::unique_ptr<ParquetTable> table_;
+  std::unique_ptr<Blocks> blocks_;
 };
 
 enum class Outcome : Index { understood, wrong_line, not_an_integer };
@@ -192,8 +265,9 @@ struct Report {
 
 TextCounts read_lines(const Communicator& comm, const std::string& path, const TextPosition& begin,
                       Index block_bytes, FunctionRef<TextCounts(std::string_view text)> parse,
-                      FunctionRef<void(Index first_row, Index rows)> placed) {
-  Blocks blocks(comm, path, begin.byte, block_bytes);
+                      FunctionRef<void(const BlockPlace&)> placed) {
+  OpenText open(comm, path, begin.byte, block_bytes);
+  Blocks& blocks = open.blocks();
   TextCounts total{begin.line, 0};
   std::string_view text;
   while (blocks.next(text)) {
@@ -211,12 +285,15 @@ TextCounts read_lines(const Communicator& comm, const std::string& path, const T
         message = error.what();
       }
     });
-    Index first_row = 0;
+    const std::optional<Index> known = blocks.first_row();  // then each line is a row
+    BlockPlace place;
     int rank = 0;
     for (const Report& report : comm.all_gather(mine)) {
-      if (rank == comm.rank()) first_row = total.rows;
+      const bool is_mine = rank == comm.rank();
+      if (is_mine) place = {known ? begin.line + *known : total.lines, known ? *known : total.rows};
       if (report.outcome != Outcome::understood) {
-        const Index line = total.lines + report.lines;
+        comm.broadcast(std::span<Index>(&place.first_line, 1), rank);
+        const Index line = place.first_line + report.lines;
         const std::string whole = concat(path, ": line ", line + 1, ": ", comm.broadcast(message, rank));
         if (report.outcome == Outcome::not_an_integer) throw NotAnInteger(line, whole);
         throw LineError(line, whole);
@@ -225,7 +302,8 @@ TextCounts read_lines(const Communicator& comm, const std::string& path, const T
       total.rows += report.rows;
       ++rank;
     }
-    placed(first_row, total.rows);
+    place.rows_so_far = total.rows;
+    placed(place);
   }
   return total;
 }

@@ -48,10 +48,10 @@ MatrixMarketSource::MatrixMarketSource(const Communicator& comm_of_source, const
       read_lines(
           comm(), path_, header.begin, options.block_bytes,
           [&](std::string_view text) { return parse_matrix_entries(text, header, edges); },
-          [&](Index first, Index) {
+          [&](const BlockPlace& at) {
             const Index found = comm().all_reduce(edges.entries);
             require_entries(found <= header.entries, found, "at least ");
-            comm().agree([&] { chunks_[0].add(first, edges.src, edges.dst, edges.weight); });
+            comm().agree([&] { chunks_[0].add(at.first_row, edges.src, edges.dst, edges.weight); });
           })
           .rows;
   const Index entries = comm().all_reduce(edges.entries);

@@ -2,6 +2,8 @@
 
 #include "column_names.hpp"
 #include "first_lines.hpp"
+#include "formats/packed/parquet_table.hpp"
+#include "formats/tables/table_columns.hpp"
 #include "line_blocks.hpp"
 #include "text.hpp"
 
@@ -21,18 +23,22 @@ struct KeyFormat {
   TextPosition begin;
 };
 
-/// `column`: the name of the column, or its number from 1; empty: the first that is called as a key.
-KeyFormat guess_key_format(const std::string& path, std::string_view text, const std::string& column) {
+/// Of a table, the first column that is called as a key.
+KeyFormat guess_key_format(const std::string& path, std::string_view text, const SourceOptions& options) {
+  if (path == options.node_table) {
+    const NodeTableFormat table = table_format(text, options);
+    return {true, table.separator, static_cast<Index>(table.key()), table.begin};
+  }
   KeyFormat format;
   const FirstLines first = first_lines(text);
   if (first.lines.empty()) return format;
   format.separator = guess_separator(first.lines);
   for (const char* end : {".csv", ".tsv", ".csv.gz", ".tsv.gz"})
     format.is_table = format.is_table || path.ends_with(end);
+  if (is_parquet(path)) format = {true, ',', 0, first.begin(true)};
   const auto fields = fields_of(first.lines.front().text, format.separator);
   for (std::size_t c = 0; c < fields.size(); ++c)
-    if (column.empty() ? is_key_name(unquoted(fields[c]))
-                       : unquoted(fields[c]) == column || to_integer(column) == static_cast<Index>(c) + 1)
+    if (is_key_name(unquoted(fields[c])))
       return {true, format.separator, static_cast<Index>(c), first.begin(true)};
   return format;
 }
@@ -54,9 +60,7 @@ Index read_node_keys(const Communicator& comm, const std::string& path, const So
   KeyFormat format;
   comm.agree([&] {
     try {
-      const auto named = options.node_columns.find("key");
-      const bool is_table = path == options.node_table && named != options.node_columns.end();
-      format = guess_key_format(path, beginning, is_table ? named->second : "");
+      format = guess_key_format(path, beginning, options);
     } catch (const LineError& error) {
       throw InputError(concat(path, ": line ", error.line() + 1, ": ", error.what()));
     }
@@ -76,7 +80,7 @@ Index read_node_keys(const Communicator& comm, const std::string& path, const So
     return TextCounts{lines.count(), std::ssize(ids)};
   };
   return read_lines(comm, path, format.begin, options.block_bytes, parse,
-                    [&](Index first, Index) { take(ids, first); })
+                    [&](const BlockPlace& at) { take(ids, at.first_row); })
       .rows;
 }
 

@@ -3,6 +3,7 @@
 #include "edge_list_source.hpp"
 #include "formats/arrays/npz_source.hpp"
 #include "formats/ogb/ogb_source.hpp"
+#include "formats/packed/parquet_table.hpp"
 #include "formats/packed/zip_file.hpp"
 #include "formats/tables/node_tables.hpp"
 #include "matrix_market_source.hpp"
@@ -79,13 +80,13 @@ void require_readable(const FoundDataset& found) {
   require<InputError>(is_there(path), path, ": there is no such file or directory");
   require<InputError>(!found.is_partitioned(), path,
                       ": the graph is partitioned already, expected one that is not");
-  if (found.kind != DatasetKind::unknown || is_there(path + "/raw")) return;
+  if (found.kind != DatasetKind::unknown || is_there(path + "/raw") || is_parquet(path)) return;
   if (is_directory(path)) {
     if (const std::string json = only_json(path); !json.empty()) static_cast<void>(read_dgl_partition(json));
     throw InputError(
         path +
-        ": the directory has no edge_index.npy, no hetero.json, no raw/ and no JSON file of a partition, "
-        "expected a dataset directory, an OGB folder, or to train from, a partition");
+        ": the directory has no edge_index.npy, no hetero.json, no raw/, no .parquet files and no JSON file "
+        "of a partition, expected a dataset directory, an OGB folder, or to train from, a partition");
   }
   if (!path.ends_with(".json")) return;
   try {
@@ -120,6 +121,7 @@ struct Format {
 /// The first format that is recognized counts. The last one is any text: an edge list.
 const Format formats[] = {
     {[](const FoundDataset& found) { return found.kind != DatasetKind::unknown; }, true, open_dataset},
+    {[](const FoundDataset& found) { return is_parquet(found.path); }, false, open_as<EdgeListSource>},
     {[](const FoundDataset& found) { return is_directory(found.path); }, true, open_as<OgbSource>},
     {[](const FoundDataset& found) { return is_npz(found.path); }, false, open_as<NpzSource>},
     {[](const FoundDataset& found) { return is_zip(found.path); }, true, open_ogb_archive},
@@ -181,7 +183,7 @@ std::unique_ptr<GraphSource> open_source(const Communicator& comm, const FoundDa
   require<InputError>(
       !formats[format].has_node_data || (options.node_table.empty() && options.node_features.empty()), path,
       ": has node data of its own, expected no --node-table and no --node-features");
-  if (format + 1 < std::ssize(formats)) refuse_edge_list_options(path, options);
+  if (formats[format].open != open_as<EdgeListSource>) refuse_edge_list_options(path, options);
   std::unique_ptr<GraphSource> source = formats[format].open(comm, path, options);
   complete(*source, options);
   return source;

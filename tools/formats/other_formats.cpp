@@ -86,10 +86,6 @@ void refuse_pickle(const std::string& path) {
 void refuse_binary_formats(const std::string& path) {
   const std::string begin = read_beginning(path, 8);
   if (is_pickle(path, begin)) refuse_pickle(path);
-  require<InputError>(
-      !begin.starts_with("PAR1"), path,
-      ": Parquet is not read, expected a text; in Python: import pandas; pandas.read_parquet('", path,
-      "').to_csv('graph.csv', index=False)");
   require<InputError>(!begin.starts_with("\x93NUMPY"), path,
                       ": is one array, expected a graph: the directory of the arrays with an edge_index.npy, "
                       "or in Python: numpy.savez('graph.npz', edges=numpy.load('",

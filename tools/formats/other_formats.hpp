@@ -13,7 +13,7 @@ namespace sar::formats {
 void refuse_other_formats(const std::string& path, std::string_view text, const FirstLines& first);
 
 /// Throws InputError, beginning with `path`, for binary files that hold graphs, by their names or first
-/// bytes: pickles of Python and torch, Parquet, HDF5, MATLAB, one .npy file; it says how to convert them.
+/// bytes: pickles of Python and torch, HDF5, MATLAB, one .npy file; it says how to convert them.
 void refuse_binary_formats(const std::string& path);
 
 }  // namespace sar::formats

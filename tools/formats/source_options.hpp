@@ -46,6 +46,7 @@ struct SourceOptions {
   /// Role -> column of node_table, by its name or its number from 1. Roles: key, labels, features, one-hot,
   /// train_mask, val_mask, test_mask, split; features and one-hot may be repeated. Column "*": all others.
   std::multimap<std::string, std::string> node_columns;
+  std::string missing_label;  ///< node_table: a label that is this text is missing; empty: there is none
   std::string node_features;  ///< JSON with a list of features for each node (read_json_features)
   FeatureLists feature_lists = FeatureLists::automatic;
   /// OGB folders: the name of the folder in split/; empty: the only one. Other formats: the number of a

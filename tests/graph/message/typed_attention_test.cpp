@@ -274,6 +274,7 @@ TEST_CASE("memory grows neither with the edges nor with the types, beside their 
           doctest::skip(sanitized && !full_run())) {
   const Communicator comm = Communicator::world();
   const Index nodes = std::max<Index>(4000, Index{2000} * comm.size());
+  const ThreadLimit one(1);  // each thread has buffers, and a busy machine may not run two at a time
   const auto peak_of = [&](Index degree, Index num_types) {
     const WholeGraph whole = random_graph("memory", nodes, nodes, nodes * degree, 5);
     const Books books = test_books(whole, comm.size()).front();

@@ -4,6 +4,7 @@
 
 #include <formats/open_source.hpp>
 #include <formats/packed/npz.hpp>
+#include <formats/packed/text_file.hpp>
 #include <sar/core/files/npy.hpp>
 #include <sar/core/files/safetensors.hpp>
 #include <sar/graph/data/parts/partition_description.hpp>

@@ -293,6 +293,7 @@ TEST_CASE("a path that is nothing we know says what was looked for") {
         directory.path() + "/nothing: there is no such file or directory");
   CHECK(error(directory.path()) ==
         directory.path() +
-            ": the directory has no edge_index.npy, no hetero.json, no raw/ and no JSON file of a partition, "
-            "expected a dataset directory, an OGB folder, or to train from, a partition");
+            ": the directory has no edge_index.npy, no hetero.json, no raw/, no .parquet files and no JSON "
+            "file of a "
+            "partition, expected a dataset directory, an OGB folder, or to train from, a partition");
 }

@@ -48,14 +48,15 @@ TEST_CASE("blocks of a plain and of a packed text: rows in order, little memory 
           mine = text;
           return count_lines(text);
         },
-        [&](Index first, Index rows) {
+        [&](const BlockPlace& at) {
           const Index here = count_lines(mine).rows;
-          CHECK((here == 0 || mine.starts_with("line " + std::to_string(first) + "\n")));
+          CHECK((here == 0 || mine.starts_with("line " + std::to_string(at.first_row) + "\n")));
           const auto of_ranks = comm.all_gather(here);
           for (int rank = 0; rank < comm.rank(); ++rank) expected_first += of_ranks[rank];
-          CHECK(first == expected_first);
+          CHECK(at.first_row == expected_first);
+          CHECK(at.first_line == expected_first);
           for (int rank = comm.rank(); rank < comm.size(); ++rank) expected_first += of_ranks[rank];
-          CHECK(rows == expected_first);
+          CHECK(at.rows_so_far == expected_first);
           most = std::max(most, comm.all_reduce(std::ssize(mine)));
         });
     CHECK(counts.lines == lines);
@@ -74,9 +75,9 @@ TEST_CASE("a reader that has enough rows stops") {
   comm.barrier();
   Index last = 0;
   CHECK(thrown_by_all<InputError>(comm, [&] {
-          read_lines(comm, path, {}, block_bytes, count_lines, [&](Index, Index rows) {
-            last = rows;
-            require<InputError>(rows <= 100, "more than 100 rows");
+          read_lines(comm, path, {}, block_bytes, count_lines, [&](const BlockPlace& at) {
+            last = at.rows_so_far;
+            require<InputError>(last <= 100, "more than 100 rows");
           });
         }) == "more than 100 rows");
   CHECK(last < 400);

@@ -126,6 +126,41 @@ TEST_CASE("nodes with names are numbered in the order of the table") {
   CHECK(gaps.node_data.at("labels") == std::vector<double>{1, 2, 0});
 }
 
+TEST_CASE("a table without a header, lists of features in a field, and a word for no label") {
+  const Communicator comm = Communicator::world();
+  Tables numbers(comm, "900,1,0.5,3\n7,2,1,4\n31,0,-1,5\n", "", "7 900\n900 31\n");
+  numbers.columns({{"key", "1"}, {"labels", "2"}, {"features", "*"}});
+  const WholeSource whole = numbers.read();
+  CHECK(whole.edges == std::vector<std::pair<Index, Index>>{{1, 0}, {0, 2}});
+  CHECK(whole.node_data.at("labels") == std::vector<double>{1, 2, 0});
+  CHECK(whole.node_data.at("features") == std::vector<double>{0.5, 3, 1, 4, -1, 5});
+  numbers.columns({{"labels", "2"}});
+  CHECK(numbers.error() ==
+        "nodes.csv: line 1: the first line is '900,1,0.5,3', expected a header with the names of the "
+        "columns, or "
+        "the numbers of the columns in --node-columns, such as key=1");
+
+  const std::string begin = "id\tx\tlabel\n0\t0,1,0.5\tcat\n1\t[1 2 3]\tunknown\n2\t4,5,";
+  const std::string end = "\tdog\n3\t7,8,9\tcat\n4\t1,1,1\tant\n";
+  Tables lists(comm, begin + "6" + end);
+  lists.columns({{"features", "x"}});
+  lists.options.missing_label = "unknown";
+  const WholeSource of_lists = lists.read();
+  CHECK(of_lists.node_data.at("features") ==
+        std::vector<double>{0, 1, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 1, 1});
+  const std::vector<double>& labels = of_lists.node_data.at("labels");
+  CHECK(labels[0] == 1);
+  CHECK(std::isnan(labels[1]));
+  CHECK(labels[2] == 2);
+  CHECK(labels[4] == 0);
+  Tables shorter(comm, begin + end);
+  shorter.columns({{"features", "x"}});
+  CHECK(shorter.error() == "nodes.csv: line 4: column 'x' has 2 numbers, expected 3 as in the first row");
+  Tables word(comm, begin + "nan" + end);
+  word.columns({{"features", "x"}});
+  CHECK(word.error() == "nodes.csv: line 4: column 'x' is 'nan', expected a finite number in the list");
+}
+
 TEST_CASE("lists of features in JSON: indices of those that are set, or values") {
   const Communicator comm = Communicator::world();
   const std::string sets = R"({"3": [2, 0, 2], "0": [], "1": [1], "4": [3, 1], "2": [0]})";
@@ -171,8 +206,8 @@ TEST_CASE("each wrong key and field of a table is one sentence with its line") {
         0);
   CHECK(table_error(comm, replaced("73,0,", "73,0,0,")) ==
         "nodes.csv: line 5: there are 8 fields in '73,0,0,false,40,DE,train,1', expected 7 as in the header");
-  CHECK(table_error(comm, "1,2,3\n4,5,6\n") ==
-        "nodes.csv: line 1: the first line is '1,2,3', expected a header with the names of the columns");
+  CHECK(table_error(comm, "1,2,3\n4,5,6\n")
+            .starts_with("nodes.csv: line 1: the first line is '1,2,3', expected a header with the names"));
   CHECK(table_error(comm, "{\"0\": [1, 2]}\n") ==
         "nodes.csv: line 1: the text is JSON, expected a table; --node-features reads lists of features in "
         "JSON");

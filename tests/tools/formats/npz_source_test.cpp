@@ -341,7 +341,6 @@ TEST_CASE("pickles and files of other programs are refused with what converts th
   CHECK(error("g", std::string("\x80\4}q\0.", 6)).find(pickle) == 0);
   CHECK(error("g.pt", test::zip({{"g/data.pkl", "x"}, {"g/version", "3"}}, false))
             .find(pickle + "import numpy, torch; data = torch.load") == 0);
-  CHECK(error("g.parquet", "PAR1....").find("pandas.read_parquet") != std::string::npos);
   CHECK(error("g.npy", npy(NpyType::int64, {1}, Numbers{1})).find(": is one array, expected a graph") == 0);
   CHECK(error("g.mat", "MATLAB 5.0 MAT-file").find(": a file of MATLAB is not read") == 0);
   CHECK(error("g.h5", "\x89HDF\r\n").find(": HDF5 is not read") == 0);

@@ -142,8 +142,8 @@ DataArray OgbSource::read_pair_text(const std::string& path) {
   const TextCounts counts = read_lines(
       comm(), path, {}, block_bytes_,
       [&](std::string_view text) { return parse_table(text, format, values); },
-      [&](Index first, Index) {
-        comm().agree([&] { blocks.emplace_back(first, std::exchange(values, {})); });
+      [&](const BlockPlace& at) {
+        comm().agree([&] { blocks.emplace_back(at.first_row, std::exchange(values, {})); });
       });
   const PartitionBook slices = slices_of(counts.rows);
   DataArray mine;

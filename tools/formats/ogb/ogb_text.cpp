@@ -104,7 +104,7 @@ Index OgbText::read_count(const std::string& name) const {
         if (!values.empty()) mine = values[0];
         return found;
       },
-      [&](Index, Index graphs) { require_one(graphs <= 1, graphs, "at least "); });
+      [&](const BlockPlace& at) { require_one(at.rows_so_far <= 1, at.rows_so_far, "at least "); });
   require_one(counts.rows == 1, counts.rows, "");
   return comm_.all_reduce(mine, ReduceOp::max);
 }
@@ -120,18 +120,19 @@ void OgbText::read_edges(const std::string& path, Index num_edges, Index num_sou
   };
   const TextCounts counts = read_lines(
       comm_, path, {}, block_bytes_, [&](std::string_view text) { return parse_table(text, format, values); },
-      [&](Index first, Index edges) {
-        require_edges(edges <= num_edges, edges, "at least ");
+      [&](const BlockPlace& at) {
+        require_edges(at.rows_so_far <= num_edges, at.rows_so_far, "at least ");
         comm_.agree([&] {
           std::vector<Index> src, dst;
           for (std::size_t i = 0; i < values.size(); i += 2) {
             require<InputError>(values[i] < num_sources && values[i + 1] < num_destinations, path, ": edge ",
-                                first + static_cast<Index>(i / 2), " is (", values[i], ", ", values[i + 1],
-                                "), expected nodes below ", num_sources, " and ", num_destinations);
+                                at.first_row + static_cast<Index>(i / 2), " is (", values[i], ", ",
+                                values[i + 1], "), expected nodes below ", num_sources, " and ",
+                                num_destinations);
             src.push_back(values[i]);
             dst.push_back(values[i + 1]);
           }
-          chunks.add(first, src, dst);
+          chunks.add(at.first_row, src, dst);
         });
       });
   require_edges(counts.rows == num_edges, counts.rows, "");
@@ -160,9 +161,9 @@ DataArray OgbText::read_table(const std::string& path, Index columns, bool may_m
   };
   const TextCounts counts = read_lines(
       comm_, path, {}, block_bytes_, [&](std::string_view text) { return parse_table(text, format, values); },
-      [&](Index first, Index rows) {
-        require_rows(rows <= expected, rows, "at least ");
-        send_rows(comm_, slices, first, std::as_bytes(std::span<const T>(values)), row_bytes,
+      [&](const BlockPlace& at) {
+        require_rows(at.rows_so_far <= expected, at.rows_so_far, "at least ");
+        send_rows(comm_, slices, at.first_row, std::as_bytes(std::span<const T>(values)), row_bytes,
                   mine.bytes.data());
       });
   require_rows(counts.rows == expected, counts.rows, "");
@@ -208,9 +209,10 @@ void OgbText::read_masks(FieldTable& to, const PartitionBook& slices) const {
     read_lines(
         comm_, found[0], {}, block_bytes_,
         [&](std::string_view text) { return parse_table(text, format, nodes); },
-        [&](Index, Index listed) {
-          require<InputError>(listed <= slices.num_nodes(), found[0], ": there are at least ", listed,
-                              " nodes, expected each of the ", slices.num_nodes(), " once at most");
+        [&](const BlockPlace& at) {
+          require<InputError>(at.rows_so_far <= slices.num_nodes(), found[0], ": there are at least ",
+                              at.rows_so_far, " nodes, expected each of the ", slices.num_nodes(),
+                              " once at most");
           std::sort(nodes.begin(), nodes.end());
           std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
           for (const Index node : nodes) ++counts[slices.owner(node)];

@@ -1,5 +1,7 @@
 #include "text_file.hpp"
 
+#include "parquet_table.hpp"
+
 #include <sar/core/error.hpp>
 #include <sar/core/files/byte_order_mark.hpp>
 
@@ -91,6 +93,7 @@ Index TextFile::read(char* out, Index bytes) {
 }
 
 std::string read_beginning(const std::string& path, Index bytes) {
+  if (is_parquet(path)) return ParquetTable::open(path)->beginning(bytes);
   TextFile file(path);
   std::string text(static_cast<std::size_t>(std::min(bytes, file.max_text_bytes())), ' ');
   text.resize(static_cast<std::size_t>(file.read(text.data(), static_cast<Index>(text.size()))));

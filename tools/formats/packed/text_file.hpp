@@ -43,7 +43,7 @@ class TextFile {
   bool is_new_ = true;
 };
 
-/// The first `bytes` bytes of the text; fewer when there are not so many.
+/// The first `bytes` bytes of the text, which may be a ParquetTable; fewer when there are not so many.
 std::string read_beginning(const std::string& path, Index bytes);
 
 }  // namespace sar::formats

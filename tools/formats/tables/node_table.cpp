@@ -48,8 +48,8 @@ struct ColumnValues {
   std::set<std::string, std::less<>> words;
   bool are_numbers = true;
 
-  void add(std::string_view field, std::size_t most) {
-    if (is_missing_field(field)) return;
+  void add(const TableColumn& column, std::string_view field, std::size_t most) {
+    if (is_unlabelled(column, field)) return;
     are_numbers = are_numbers && number_or_flag(field).has_value();
     if (words.size() <= most && !words.contains(field)) words.emplace(field);
   }
@@ -72,10 +72,10 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Nod
   if (values.empty()) return;
   const auto parse = [&](std::string_view text) {
     return for_each_row_of(text, format, [&](const std::vector<std::string_view>& fields, Index) {
-      for (auto& [column, of_column] : values) of_column.add(unquoted(fields[column]), most_labels);
+      for (auto& [c, of_column] : values) of_column.add(format.columns[c], unquoted(fields[c]), most_labels);
     });
   };
-  read_lines(comm, options.node_table, format.begin, options.block_bytes, parse, [](Index, Index) {});
+  read_lines(comm, options.node_table, format.begin, options.block_bytes, parse, [](const BlockPlace&) {});
   for (auto& [c, of_column] : values) {
     of_column.add_ranks(comm);
     TableColumn& column = format.columns[c];
@@ -96,33 +96,21 @@ DataArray read_rows_of(const FileSource& source, const SourceOptions& options, c
   std::vector<double> numbers;
   std::vector<std::string_view> keys;
   std::vector<Index> lines;
-  Index block_lines = 0, lines_before = format.begin.line;
-  const auto key = static_cast<std::size_t>(
-      std::ranges::find(format.columns, TableRole::key, &TableColumn::role) - format.columns.begin());
+  const std::size_t key = format.key();
   const auto parse = [&](std::string_view text) {
     keys.clear();
     lines.clear();
-    const TextCounts counts =
-        for_each_row_of(text, format, [&](const std::vector<std::string_view>& fields, Index line) {
-          if (unquoted(fields[key]).empty()) throw LineError(line, "the key is empty, expected a node");
-          keys.push_back(unquoted(fields[key]));
-          lines.push_back(line);
-          for (std::size_t c = 0; c < fields.size(); ++c)
-            append_numbers(format.columns[c], fields[c], line, numbers);
-        });
-    block_lines = counts.lines;
-    return counts;
+    return for_each_row_of(text, format, [&](const std::vector<std::string_view>& fields, Index line) {
+      if (unquoted(fields[key]).empty()) throw LineError(line, "the key is empty, expected a node");
+      keys.push_back(unquoted(fields[key]));
+      lines.push_back(line);
+      for (std::size_t c = 0; c < fields.size(); ++c)
+        append_numbers(format.columns[c], fields[c], line, numbers);
+    });
   };
-  read_lines(comm, options.node_table, format.begin, options.block_bytes, parse, [&](Index, Index) {
-    int rank = 0;
-    for (const Index count : comm.all_gather(std::exchange(block_lines, 0))) {
-      if (rank++ == comm.rank())
-        for (Index& line : lines) line += lines_before + 1;
-      lines_before += count;
-    }
+  read_lines(comm, options.node_table, format.begin, options.block_bytes, parse, [&](const BlockPlace& at) {
+    for (Index& line : lines) line += at.first_line + 1;
     join.add(keys, lines);
-    keys.clear();
-    lines.clear();
   });
   join.finish();
   DataArray rows;

@@ -2,6 +2,7 @@
 
 #include "formats/column_names.hpp"
 #include "formats/first_lines.hpp"
+#include "formats/packed/parquet_table.hpp"
 #include "formats/text.hpp"
 
 #include <sar/core/error.hpp>
@@ -36,15 +37,20 @@ std::string list_of_names(const std::vector<TableColumn>& columns) {
   return joined(columns, &TableColumn::name);
 }
 
-/// The column of a name, or of a number from 1.
-std::size_t find_table_column(const std::vector<TableColumn>& columns, const std::string& name, Index line) {
+/// The column of a name or of a number from 1, or the columns x[0], x[1], ... of a list x.
+std::vector<std::size_t> find_table_columns(const std::vector<TableColumn>& columns, const std::string& name,
+                                            Index line) {
   const auto named = std::ranges::find(columns, name, &TableColumn::name);
-  if (named != columns.end()) return static_cast<std::size_t>(named - columns.begin());
+  if (named != columns.end()) return {static_cast<std::size_t>(named - columns.begin())};
+  std::vector<std::size_t> of_list;
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    if (columns[c].name == concat(name, "[", of_list.size(), "]")) of_list.push_back(c);
+  if (!of_list.empty()) return of_list;
   const auto number = to_integer(name);
   if (!number || *number < 1 || *number > std::ssize(columns))
     throw LineError(line, concat("there is no column ", formats::quoted(name), ", expected one of ",
                                  list_of_names(columns)));
-  return static_cast<std::size_t>(*number - 1);
+  return {static_cast<std::size_t>(*number - 1)};
 }
 
 void set_role(TableColumn& column, TableRole role, Index line) {
@@ -60,7 +66,8 @@ void set_named_roles(const SourceOptions& options, Index line, std::vector<Table
     const auto [begin, end] = options.node_columns.equal_range(name);
     for (auto given = begin; given != end; ++given)
       if (given->second != "*")
-        set_role(columns[find_table_column(columns, given->second, line)], role, line);
+        for (const std::size_t column : find_table_columns(columns, given->second, line))
+          set_role(columns[column], role, line);
   }
 }
 void set_usual_roles(const SourceOptions& options, Index line, std::vector<TableColumn>& columns) {
@@ -105,14 +112,56 @@ void set_usual_key(Index line, std::vector<TableColumn>& columns) {
                                ", expected ", expected));
 }
 
+/// Calls take(number) for each of the numbers of a list, such as "0.5,1" and "[0.5 1]", as a text.
+template <class Take>
+void for_each_in_list(std::string_view list, const Take& take) {
+  constexpr std::string_view separators = ",; \t";
+  list = trimmed(list);
+  if (list.size() > 1 && (list.front() == '[' || list.front() == '(')) list = list.substr(1, list.size() - 2);
+  for (std::size_t begin = list.find_first_not_of(separators); begin != list.npos;) {
+    const std::size_t end = std::min(list.find_first_of(separators, begin), list.size());
+    take(list.substr(begin, end - begin));
+    begin = list.find_first_not_of(separators, end);
+  }
+}
+
+/// The features whose fields are lists of numbers, by their first field.
+void find_lists(const std::vector<std::string_view>& fields, std::vector<TableColumn>& columns) {
+  for (std::size_t c = 0; c < std::min(columns.size(), fields.size()); ++c) {
+    const std::string_view field = unquoted(fields[c]);
+    if (columns[c].role != TableRole::features || number_or_flag(field)) continue;
+    Index count = 0;
+    bool are_numbers = true;
+    for_each_in_list(field, [&](std::string_view number) {
+      are_numbers = are_numbers && number_or_flag(number).has_value();
+      ++count;
+    });
+    const bool is_list = count > 1 || field.starts_with('[') || field.starts_with('(');
+    if (is_list && are_numbers) columns[c].list_length = count;
+  }
+}
+
 double label_of(const TableColumn& column, std::string_view field, Index line) {
-  if (is_missing_field(field)) return std::numeric_limits<double>::quiet_NaN();
+  if (is_unlabelled(column, field)) return std::numeric_limits<double>::quiet_NaN();
   if (!column.categories.empty())
     return static_cast<double>(std::ranges::lower_bound(column.categories, field) -
                                column.categories.begin());
   const auto value = number_or_flag(field);
   if (!value || !std::isfinite(*value)) refuse_field(column, field, line, "a label");
   return *value;
+}
+
+void append_list(const TableColumn& column, std::string_view field, Index line,
+                 std::vector<double>& numbers) {
+  const std::size_t begin = numbers.size();
+  for_each_in_list(field, [&](std::string_view text) {
+    const auto value = number_or_flag(text);
+    if (!value || !std::isfinite(*value)) refuse_field(column, text, line, "a finite number in the list");
+    numbers.push_back(*value);
+  });
+  if (std::ssize(numbers) - static_cast<Index>(begin) != column.list_length)
+    throw LineError(line, concat("column ", formats::quoted(column.name), " has ", numbers.size() - begin,
+                                 " numbers, expected ", column.list_length, " as in the first row"));
 }
 
 }  // namespace
@@ -130,6 +179,7 @@ std::string NodeTableFormat::describe() const {
     for (const TableColumn& column : columns) {
       if (column.role != role) continue;
       list += (list.empty() ? " " : ", ") + column.name;
+      if (column.list_length > 0) list += concat(" (", column.list_length, " numbers)");
       if (column.categories.empty()) continue;
       constexpr std::size_t most = 10;
       std::vector<std::string> shown(
@@ -151,16 +201,24 @@ NodeTableFormat table_format(std::string_view text, const SourceOptions& options
   const std::string_view begin = trimmed(first.lines.front().text);
   if (begin.starts_with('{') || begin.starts_with('['))
     throw LineError(0, "the text is JSON, expected a table; --node-features reads lists of features in JSON");
-  NodeTableFormat format{.separator = guess_separator(first.lines), .begin = first.begin(true)};
+  const bool has_commas = is_parquet(options.node_table);
+  NodeTableFormat format{.separator = has_commas ? ',' : guess_separator(first.lines),
+                         .begin = first.begin(true)};
   const FirstLines::Line& header = first.lines.front();
   bool is_header = false;
   for (const std::string_view field : fields_of(header.text, format.separator)) {
     format.columns.push_back({.name = std::string(unquoted(field))});
     is_header = is_header || (!number_or_flag(unquoted(field)) && !field.empty());
   }
-  if (!is_header)
+  const auto key = options.node_columns.find("key");
+  if (!is_header && (key == options.node_columns.end() || !to_integer(key->second)))
     throw LineError(header.number, concat("the first line is ", formats::quoted(header.text),
-                                          ", expected a header with the names of the columns"));
+                                          ", expected a header with the names of the columns, or the numbers "
+                                          "of the columns in --node-columns, such as key=1"));
+  if (!is_header) {
+    format.begin = first.begin(false);
+    for (std::size_t c = 0; c < format.columns.size(); ++c) format.columns[c].name = concat(c + 1);
+  }
   set_named_roles(options, header.number, format.columns);
   if (!options.node_columns.contains("key")) set_usual_key(header.number, format.columns);
   set_usual_roles(options, header.number, format.columns);
@@ -168,7 +226,20 @@ NodeTableFormat table_format(std::string_view text, const SourceOptions& options
   if (std::ranges::count(format.columns, TableRole::key, &TableColumn::role) != 1 ||
       std::ranges::count(format.columns, TableRole::labels, &TableColumn::role) > 1)
     throw LineError(header.number, "several columns are the key or the labels, expected one of each");
+  for (TableColumn& column : format.columns)
+    if (column.role == TableRole::labels) column.missing = options.missing_label;
+  if (const std::size_t row = is_header ? 1 : 0; row < first.lines.size())
+    find_lists(fields_of(first.lines[row].text, format.separator), format.columns);
   return format;
+}
+
+std::size_t NodeTableFormat::key() const {
+  return static_cast<std::size_t>(std::ranges::find(columns, TableRole::key, &TableColumn::role) -
+                                  columns.begin());
+}
+
+bool is_unlabelled(const TableColumn& column, std::string_view field) noexcept {
+  return is_missing_field(field) || (!column.missing.empty() && field == column.missing);
 }
 
 bool is_missing_field(std::string_view field) noexcept {
@@ -205,6 +276,7 @@ void append_numbers(const TableColumn& column, std::string_view text, Index line
       return numbers.push_back(*part);
     }
     case TableRole::features: {
+      if (column.list_length > 0) return append_list(column, field, line, numbers);
       const auto value = number_or_flag(field);
       if (!value || !std::isfinite(*value))
         refuse_field(
