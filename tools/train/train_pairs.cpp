@@ -47,8 +47,10 @@ std::unique_ptr<formats::NodeKeys> read_names(const Communicator& comm, const st
     while (lines.next()) words.push_back(lines.line());
     return formats::TextCounts{lines.count(), std::ssize(words)};
   };
-  const formats::TextCounts counts = formats::read_lines(
-      comm, path, {}, block_bytes, parse, [&](Index first, Index) { (void)names->handles(words, first); });
+  const formats::TextCounts counts =
+      formats::read_lines(comm, path, {}, block_bytes, parse, [&](const formats::BlockPlace& place) {
+        (void)names->handles(words, place.first_row);
+      });
   names->number(counts.rows);
   return names;
 }
@@ -101,7 +103,8 @@ PairRows read_text_pairs(const Communicator& comm, const TrainOptions& o, Index 
     }
     return formats::TextCounts{lines.count(), rows};
   };
-  formats::read_lines(comm, path, {}, o.source.block_bytes, parse, [&](Index first, Index) {
+  formats::read_lines(comm, path, {}, o.source.block_bytes, parse, [&](const formats::BlockPlace& place) {
+    const Index first = place.first_row;
     std::vector<Index> found;
     if (names != nullptr) found = names->find(words);
     comm.agree([&] {
