@@ -124,18 +124,25 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// Returns the option whose name is most like `word`; empty if none is, or the word does not begin as an
-/// option.
-std::string nearest_option(const CLI::App& app, const std::string& word) {
-  std::string nearest;
-  std::size_t least = std::min<std::size_t>(word.size(), 40) / 3;  // characters
-  if (!word.starts_with("--") || word.size() > 40) return nearest;
-  for (const CLI::Option* option : app.get_options())
-    if (const std::size_t distance = edit_distance(word, option->get_name()); distance <= least) {
-      if (distance < least || nearest.empty()) nearest = option->get_name();
+/// Returns the option whose name is most like `given`, or begins with it or as it; empty if none is, or the
+/// word does not begin as an option. A word without dashes has to be the name of an option.
+std::string nearest_option(const CLI::App& app, const std::string& given) {
+  const std::size_t dashes = std::min(given.find_first_not_of('-'), given.size());
+  if (given.size() > 40 || given.size() < dashes + 2) return "";
+  const std::string word = "--" + given.substr(dashes);
+  std::string nearest, longer;
+  std::size_t least = dashes == 0 ? 0 : word.size() / 3;  // characters
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    const bool begins =
+        name.starts_with(word) || word.starts_with(name + "-") || word.starts_with(name + "_");
+    if (begins && dashes > 0 && (longer.empty() || name.size() < longer.size())) longer = name;
+    if (const std::size_t distance = edit_distance(word, name); distance <= least) {
+      if (distance < least || nearest.empty()) nearest = name;
       least = distance;
     }
-  return nearest;
+  }
+  return nearest.empty() ? longer : nearest;
 }
 
 }  // namespace
@@ -164,10 +171,10 @@ void add_help_options(CLI::App& app) {
 }
 
 void add_edge_options(CLI::App& app, DatasetOptions& o) {
-  app.add_flag("--add-reverse-edges", o.add_reverse_edges, "adds the reverse of every edge");
+  app.add_flag("--add-reverse-edges", o.add_reverse_edges, "first: adds the reverse of every edge");
   const auto word = std::make_shared<std::string>();
   app.add_flag(self_loops_option, *word,
-               "adds an edge from every node to itself; remaining: if it has none")
+               "second: adds an edge from every node to itself; remaining: if it has none")
       ->option_text("[remaining]")
       ->check([](const std::string& value) {  // "true": the option by itself
         const bool is_known = value == "true" || value == "all" || value == "remaining";
@@ -177,7 +184,8 @@ void add_edge_options(CLI::App& app, DatasetOptions& o) {
         o.add_self_loops = true;
         o.remaining_self_loops = value == "remaining";
       });
-  app.add_flag("--drop-duplicates", o.drop_duplicates, "keeps one of several edges with the same ends");
+  app.add_flag("--drop-duplicates", o.drop_duplicates,
+               "third: keeps one of several edges with the same ends");
 }
 
 void add_sparse_features_option(CLI::App& app, SparseFeatures& sparse) {

@@ -25,7 +25,8 @@ enum class RandomStream : std::uint64_t {
   modules = std::uint64_t{1} << 32,     ///< plus the number of parameters and dropouts before: Generator
   neighbors = std::uint64_t{1} << 40,   ///< plus layer and edge type
   seed_order = std::uint64_t{1} << 41,  ///< of mini-batches; plus the rank if ranks have batches of their own
-  halo_rows = std::uint64_t{1} << 42,   ///< rounding; plus twice the operation, plus 1 for gradients
+  layer_neighbors = std::uint64_t{1} << 43,  ///< of sources, for LABOR; plus layer and edge type
+  halo_rows = std::uint64_t{1} << 42,        ///< rounding; plus twice the operation, plus 1 for gradients
 };
 
 /// Returns the stream number k of a purpose.

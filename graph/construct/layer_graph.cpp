@@ -14,6 +14,7 @@
 #include <sar/core/rows/row_blocks.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
+#include <sar/graph/topology/make_topology.hpp>
 
 #include <algorithm>
 #include <array>
@@ -71,7 +72,9 @@ class Layer {
     divide(kept);
   }
 
-  LayerGraph make() {
+  /// With `is_subgraph`, the graph of the destinations: all sources are among them, and degrees are those of
+  /// the kept edges.
+  LayerGraph make(bool is_subgraph) {
     request_halo_rows();
     number_sources();
     sort_halo_rows();
@@ -81,11 +84,14 @@ class Layer {
     GraphShard remote = make_shard(num_local_, std::ssize(edges_), halo_rows(), /*every_row=*/false);
     auto edge_ids = std::make_shared<std::optional<Array<Index>>>();
     if (whole_.has_edge_ids()) *edge_ids = select(whole_.edge_ids(), edge_rows_);
+    HaloRounds rounds = take_rounds();
+    RowCounts used_by_others;
+    if (is_subgraph) used_by_others = count_uses(comm_, remote, *rounds);
     auto layer = std::make_shared<const GraphTopology>(GraphTopology{
         .comm = comm_,
         .src_book = std::move(sizes.src_book),
         .dst_book = std::move(sizes.dst_book),
-        .is_layer = true,
+        .is_layer = !is_subgraph,
         .shared_src_ids = std::make_shared<const Array<Index>>(select(whole_.src_ids(), src_rows_)),
         .shared_dst_ids = std::make_shared<const Array<Index>>(select(whole_.dst_ids(), dst_rows_)),
         .shared_edge_ids = std::move(edge_ids),
@@ -93,7 +99,10 @@ class Layer {
         .num_global_edges = sizes.edges,
         .local = std::move(local),
         .remote = std::move(remote),
-        .shared_rounds = take_rounds()});
+        .shared_rounds = std::move(rounds),
+        .used_by_others = std::move(used_by_others)});
+    if (is_subgraph)
+      return {std::make_shared<ShardedGraph>(std::move(layer)), std::move(src_rows_), std::move(edge_rows_)};
     KnownDegrees known{.out = std::make_shared<LazyArray>(select(degrees_.out->get(), src_rows_)),
                        .src_in = std::make_shared<LazyArray>(select(degrees_.in->get(), src_rows_))};
     auto made = std::make_shared<ShardedGraph>(std::move(layer), std::move(known));
@@ -349,7 +358,11 @@ Array<Index> rows_of_seeds(const GraphTopology& graph, std::span<const Index> se
 }
 
 LayerGraph make_layer(const ShardedGraph& whole, const Array<Index>& dst_rows, const KeptEdges& kept) {
-  return whole.topology->comm.agree([&] { return Layer(whole, dst_rows, kept).make(); });
+  return whole.topology->comm.agree([&] { return Layer(whole, dst_rows, kept).make(/*is_subgraph=*/false); });
+}
+
+LayerGraph make_subgraph(const ShardedGraph& whole, const Array<Index>& rows, const KeptEdges& kept) {
+  return whole.topology->comm.agree([&] { return Layer(whole, rows, kept).make(/*is_subgraph=*/true); });
 }
 
 KeptEdges all_in_edges(const ShardedGraph& whole, const Array<Index>& dst_rows) {

@@ -33,6 +33,11 @@ Array<Index> rows_of_seeds(const GraphTopology& graph, std::span<const Index> se
 /// owner of sources.
 LayerGraph make_layer(const ShardedGraph& whole, const Array<Index>& dst_rows, const KeptEdges& kept);
 
+/// Returns the graph of the distinct rows `rows` of the whole graph with the edges in `kept`, whose sources
+/// are among the rows of all ranks. It is a graph of one node type like the whole one, with its own degrees.
+/// Collective: two requests to each owner of sources.
+LayerGraph make_subgraph(const ShardedGraph& whole, const Array<Index>& rows, const KeptEdges& kept);
+
 /// Returns all in-edges of the rows.
 KeptEdges all_in_edges(const ShardedGraph& whole, const Array<Index>& dst_rows);
 

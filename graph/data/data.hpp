@@ -27,5 +27,6 @@
 #include <sar/graph/data/sources/load_dataset.hpp>
 #include <sar/graph/data/sources/write_dataset.hpp>
 #include <sar/graph/data/sparse_choice.hpp>
+#include <sar/graph/partition/clusters.hpp>
 #include <sar/graph/partition/partition.hpp>
 #include <sar/sar.hpp>

@@ -53,6 +53,8 @@ class GraphSource : NonCopyable {
   /// When nodes have names: writes them to directory/node_keys.txt, the name of node v in line v, counted
   /// from 0. The directory exists.
   virtual void write_node_keys(const std::string& /*directory*/) const {}
+  /// Local. Whether nodes have names.
+  [[nodiscard]] virtual bool has_node_keys() const { return false; }
 
   /// Local. The beginning of a message about a field: its file, if it has one of its own.
   [[nodiscard]] virtual std::string place_of(const std::string& field) const { return name() + ": " + field; }

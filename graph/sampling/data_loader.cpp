@@ -91,7 +91,7 @@ std::optional<MiniBatch> DataLoader::next() {
     if (!positions) return std::nullopt;
     MiniBatch batch{.number = batches_.number(), .seeds = {}, .blocks = {}};
     for (const Index i : *positions) batch.seeds.push_back(seeds_[i]);
-    batch.blocks = sampler_.sample_blocks(batch.seeds, batches_.epoch());
+    batch.blocks = sampler_.sample_blocks(batch.seeds, batches_.epoch(), {}, batches_.number());
     batches_.advance();
     return batch;
   });

@@ -159,7 +159,7 @@ std::optional<EdgeMiniBatch> EdgeDataLoader::next() {
     for (const Array<Index>* column : {&positive.src, &positive.dst, &negative.src, &negative.dst})
       nodes.insert(nodes.end(), column->begin(), column->end());
     const Ends ends = find_ends(comm, sampler_.graph().topology().dst_book, nodes);
-    batch.blocks = sampler_.sample_blocks(ends.seeds, epoch, excluded);
+    batch.blocks = sampler_.sample_blocks(ends.seeds, epoch, excluded, batches_.number());
 
     std::span<const Index> numbers = ends.numbers;
     const auto take = [&](std::size_t count) {

@@ -17,14 +17,27 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+/// How the in-edges of a layer are drawn.
+enum class NeighborMethod {
+  uniform,  ///< each node draws as many as the fan-out among its own, by itself
+  /// LABOR-0: nodes share the draws of their common sources, so that a layer reads fewer different rows
+  /// (labor_draws.hpp). A node keeps as many edges as the fan-out in the mean, and at least one. Without
+  /// `replace` and `prob`.
+  labor
+};
+
 /// Options of a NeighborSampler; the same on every rank, except `prob`.
 struct NeighborSamplerOptions {
+  NeighborMethod method = NeighborMethod::uniform;
   /// Draws in-edges with replacement. A node with in-edges then always gets as many edges as the fan-out.
   bool replace = false;
   /// [local edges] in edge order: an edge is drawn with a probability proportional to it, without `replace`
   /// sequentially from the remaining edges (numpy.random.choice). Edges with probability 0 are never drawn,
   /// even if all in-edges have it. If undefined on every rank, all edges are equally likely.
   Tensor prob = {};
+  /// Draws anew in each batch, as DGL does. Otherwise, a node that occurs in several batches of an epoch has
+  /// the same neighbors in all of them, and batches read fewer different rows.
+  bool redraw = false;
   std::uint64_t seed = 0;
 };
 
@@ -32,11 +45,10 @@ struct CandidateEdges;
 
 /// Draws in-edges of the nodes that each layer computes: at most as many per node as the fan-out, or all of
 /// them for a fan-out of -1. The draws of a node are a function of (seed, epoch, layer, original id of the
-/// node), and its in-edges are considered in the order of their edge ids. The message flow graphs are
-/// therefore the same for every number of ranks and threads, and a node that occurs in several batches of an
-/// epoch has the same neighbors in each. For typed edges there is one fan-out per type, and the in-edges of
-/// each type are drawn independently: the draws depend on the type, too. With a single type, they are those
-/// without types.
+/// node), with `redraw` also of the batch, and its in-edges are considered in the order of their edge ids.
+/// The message flow graphs are therefore the same for every number of ranks and threads. For typed edges
+/// there is one fan-out per type, and the in-edges of each type are drawn independently: the draws depend on
+/// the type, too. With a single type, they are those without types.
 ///
 /// The message flow graphs are distributed like the whole graph: the owner of a node computes it once per
 /// layer, whatever the number of seeds and ranks that depend on it. Batch norm, dropout and losses are
@@ -50,9 +62,10 @@ struct CandidateEdges;
 class NeighborSampler {
  public:
   /// Collective. `fan_outs`: one per layer, the first layer first. Memory: 4 bytes per in-edge of this rank
-  /// (8 or 12 with prob). Throws InputError on every rank for an empty list, a fan-out below -1, fan-outs
-  /// or options that differ between ranks, a graph that is not homogeneous, and for probabilities that are
-  /// negative, not finite, all 0, or not one per local edge.
+  /// (8 or 12 with prob; with labor 8 per halo row, and 4 per in-edge if there are parallel edges). Throws
+  /// InputError on every rank for an empty list, a fan-out below -1, fan-outs or options that differ between
+  /// ranks, a graph that is not homogeneous, and for probabilities that are negative, not finite, all 0, or
+  /// not one per local edge.
   NeighborSampler(const GraphShardManager& graph, std::vector<Index> fan_outs,
                   const NeighborSamplerOptions& options = {});
   /// Collective. `fan_outs`: per layer, one per edge type; `etypes`: the types of the local edges.
@@ -66,12 +79,14 @@ class NeighborSampler {
   /// Returns the message flow graphs of all layers, the first layer first, as construct_mfgs does. `seeds`:
   /// distinct global ids of nodes of this rank, in the order of the last layer's destinations. `excluded`:
   /// sorted, distinct edge rows of this rank that no layer uses. In-degrees are those in the layer,
-  /// out-degrees those in the whole graph. Throws InputError on every rank for a seed that is not a node,
-  /// belongs to another rank or is given twice, and for excluded edges that do not exist or do not ascend.
+  /// out-degrees those in the whole graph. `batch`: its number in the epoch, which `redraw` reads. Throws
+  /// InputError on every rank for a seed that is not a node, belongs to another rank or is given twice, for
+  /// excluded edges that do not exist or do not ascend, and for a negative batch.
   /// Collective: two messages per layer to each rank whose rows the layer reads.
   [[nodiscard]] std::vector<MessageFlowGraph> sample_blocks(std::span<const Index> seeds,
                                                             std::uint64_t epoch = 0,
-                                                            std::span<const Index> excluded = {}) const;
+                                                            std::span<const Index> excluded = {},
+                                                            Index batch = 0) const;
 
   [[nodiscard]] const GraphShardManager& graph() const noexcept { return graph_; }
   /// Returns the fan-outs of the layers; with edge types, those of all types of a layer are adjacent.
@@ -84,7 +99,8 @@ class NeighborSampler {
   GraphShardManager graph_;
   std::vector<Index> fan_outs_;
   std::size_t num_layers_;
-  bool replace_;
+  NeighborMethod method_;
+  bool replace_, redraw_;
   std::uint64_t seed_;
   std::shared_ptr<const CandidateEdges> candidates_;
 };

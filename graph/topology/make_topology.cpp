@@ -198,8 +198,8 @@ Shards make_shards(const Communicator& comm, const PartitionBook& src_book, cons
   return shards;
 }
 
-/// Counts the edges of other ranks from each local source: each reader tells the owners how often it uses
-/// their rows. Collective.
+}  // namespace
+
 RowCounts count_uses(const Communicator& comm, const GraphShard& remote,
                      const std::vector<HaloRound>& rounds) {
   const int size = comm.size(), rank = comm.rank();
@@ -224,8 +224,6 @@ RowCounts count_uses(const Communicator& comm, const GraphShard& remote,
   counts.shrink_to_fit();
   return counts;
 }
-
-}  // namespace
 
 SharedHalo share_halo(const Communicator& comm, const PartitionBook& src_book,
                       std::span<const EdgeList* const> lists) {

@@ -23,6 +23,11 @@ struct SharedHalo {
 SharedHalo share_halo(const Communicator& comm, const PartitionBook& src_book,
                       std::span<const EdgeList* const> edges);
 
+/// Collective. Counts the edges of other ranks from each local source; `remote` are this rank's edges from
+/// halo rows. Each reader tells the owners how often it uses their rows.
+RowCounts count_uses(const Communicator& comm, const GraphShard& remote,
+                     const std::vector<HaloRound>& rounds);
+
 /// Collective. Returns the graph of `edges`, whose destinations are this rank's nodes of `dst_book`.
 /// `is_block` as in GraphTopology. Ids that are null or empty are the global ids. `halo`: shared with other
 /// graphs; null: what the edges read. Throws InputError for ids, edges and books that do not fit.

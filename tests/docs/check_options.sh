@@ -3,8 +3,8 @@
 set -euo pipefail
 tools=$1
 shift
-# of other programs: MPI, Slurm, CMake, pkg-config, git, and scripts of the repository
-others='--all --bind-to --build --cflags --counts --cpu-bind --cpus-per-task --full --gate --hostfile --install --libs --map-by --mca
+# of other programs: MPI, Slurm, TensorBoard, CMake, pkg-config, git, and scripts of the repository
+others='--all --bind-to --build --cflags --counts --cpu-bind --cpus-per-task --full --gate --hostfile --install --libs --logdir --map-by --mca
         --mpi --noise --ntasks-per-node --oversubscribe --prefix --preset --quick --save-orig-nids --source-file --target'
 known=$({
   # shellcheck disable=SC2086

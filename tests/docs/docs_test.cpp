@@ -242,6 +242,31 @@ TEST_CASE("mini-batches") {
   CHECK(losses.back() < losses.front());
 }
 
+TEST_CASE("mini-batches with shared draws, and of clusters") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  {
+    const GraphShardManager& graph = s.graph;
+#include "labor.inc"
+    CHECK(sampler.sample_blocks({}).size() == 2);
+  }
+  NodeData data = make_sbm(comm, {.nodes = 300, .degree = 6, .classes = 4, .features = width});
+  const Tensor features = data.features;
+  Sampled model(data.num_classes, s.gen);
+  Adam adam(model.named_parameters(), {.lr = 0.01});
+  std::vector<double> losses;
+  const auto loss_of_nodes = [&](const Variable& logits, const Array<Index>& rows) {
+    Array<std::int64_t> labels;
+    for (const Index row : rows) labels.push_back(data.labels[row]);
+    const Variable loss = cross_entropy(logits, labels, Array<std::uint8_t>(labels.size(), 1), comm);
+    losses.push_back(static_cast<double>(loss.value().item()));
+    return loss;
+  };
+#include "clusters.inc"
+  CHECK(losses.size() == 12);
+  CHECK(losses.back() < losses.front());
+}
+
 TEST_CASE("mini-batches of edges") {
   Setting s;
   const Communicator& comm = s.comm;

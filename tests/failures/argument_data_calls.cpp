@@ -33,18 +33,42 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       epoch);
   add(
       calls, comm, "graph/sampling/neighbor_sampler.hpp NeighborSampler",
-      [](Scene& s, Index fan_out, bool replace, std::uint64_t seed) {
-        const NeighborSampler made(s.graph, Ids{2, fan_out}, {.replace = replace, .seed = seed});
+      [](Scene& s, Index fan_out, NeighborMethod method, bool replace, bool redraw, std::uint64_t seed) {
+        const NeighborSampler made(s.graph, Ids{2, fan_out},
+                                   {.method = method, .replace = replace, .redraw = redraw, .seed = seed});
       },
-      Values<Index>{"fan-out", 1, 2}, Values<bool>{"replace", false, true},
+      Values<Index>{"fan-out", 1, 2},
+      Values<NeighborMethod>{"method", NeighborMethod::uniform, NeighborMethod::labor},
+      Values<bool>{"replace", false, true}, Values<bool>{"redraw", false, true},
       Values<std::uint64_t>{"seed", 0, 1});
   add(
       calls, comm, "graph/sampling/neighbor_sampler.hpp NeighborSampler::sample_blocks",
-      [](Scene& s, std::uint64_t e) {
+      [](Scene& s, std::uint64_t e, Index batch) {
         const Ids seeds{s.book.begin(s.comm.rank())};
-        (void)NeighborSampler(s.graph, Ids{2}).sample_blocks(seeds, e);
+        (void)NeighborSampler(s.graph, Ids{2}).sample_blocks(seeds, e, {}, batch);
       },
-      epoch);
+      epoch, Values<Index>{"batch", 0, 1});
+  const auto clusters_of = [](const Scene& s) {
+    Array<std::int32_t> clusters;
+    for (const Index id : s.graph.dst_ids()) clusters.push_back(static_cast<std::int32_t>(id % 4));
+    return clusters;
+  };
+  add(
+      calls, comm, "graph/sampling/cluster_loader.hpp ClusterLoader",
+      [=](Scene& s, Index count, bool mix, std::uint64_t of) {
+        const ClusterLoader made(s.graph, clusters_of(s),
+                                 {.clusters_per_batch = count, .shuffle = mix, .seed = of});
+      },
+      Values<Index>{"clusters per batch", 1, 2}, Values<bool>{"shuffle", true, false},
+      Values<std::uint64_t>{"seed", 0, 1});
+  add(
+      calls, comm, "graph/sampling/cluster_loader.hpp ClusterLoader::next",
+      [=](Scene& s, std::uint64_t e, Index batch) {
+        ClusterLoader loader(s.graph, clusters_of(s));
+        loader.start_epoch(e, batch);
+        (void)loader.next();
+      },
+      epoch, Values<Index>{"batch", 0, 1});
   const Values<Index> size{"batch size", 1, 2};
   const Values<bool> per_rank{"per_rank", false, true}, shuffle{"shuffle", true, false},
       drop{"drop_last", false, true};
@@ -155,6 +179,13 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
       },
       method, Values<int>{"number of parts", 3, 2}, seed, Values<bool>{"balance_edges", true, false},
       Values<int>{"passes", 2, 3});
+  add(
+      calls, comm, "graph/partition/clusters.hpp cluster_nodes",
+      [](Scene& s, Index clusters, PartitionMethod by, std::uint64_t of) {
+        (void)cluster_nodes(s.comm, s.book, s.graph.dst_ids(), scene_edges(s.book, s.comm.rank()),
+                            {.clusters = clusters, .method = by, .seed = of});
+      },
+      Values<Index>{"number of clusters", 3, 2}, method, seed);
   add(
       calls, comm, "graph/data/parts/partition_graph.hpp partition_graph",
       [=, number = std::make_shared<int>(0)](Scene& s, int parts, PartitionMethod by, NodeOrder order,

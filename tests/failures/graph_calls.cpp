@@ -397,6 +397,18 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
         };
       },
       [](const Array<std::int32_t>& parts) { return std::vector<double>(parts.begin(), parts.end()); });
+  add_maker<Array<std::int32_t>>(
+      calls, "graph/partition/clusters.hpp cluster_nodes", true,
+      [=](bool wrong) {
+        Array<Index> ids(static_cast<std::size_t>(book.num_nodes(comm.rank())));
+        std::iota(ids.begin(), ids.end(), book.begin(comm.rank()));
+        return [=, list = edges(wrong)] {
+          return cluster_nodes(comm, book, ids, *list, {.clusters = 3, .method = PartitionMethod::ldg});
+        };
+      },
+      [](const Array<std::int32_t>& clusters) {
+        return std::vector<double>(clusters.begin(), clusters.end());
+      });
   add_maker<DataArray>(
       calls, "comm/rows/distributed_rows.hpp fetch_row_bytes, comm/files/fetch_rows.hpp fetch_rows", true,
       [=](bool wrong) {
@@ -598,6 +610,49 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return [=, seeds = seeds_of(*s, wrong)] { return sampler.sample_blocks(seeds, 3); };
       },
       edges_of);
+  add_maker<std::vector<MessageFlowGraph>>(
+      calls,
+      "graph/sampling/neighbor_sampler.hpp NeighborSampler, graph/sampling/neighbor_sampler.hpp "
+      "NeighborSampler::sample_blocks",
+      true,
+      [=](bool wrong) {
+        auto s = scene();
+        auto fan_outs = std::make_shared<std::vector<Index>>(std::vector<Index>{1, 2});
+        return [=, seeds = seeds_of(*s, wrong)] {
+          return NeighborSampler(s->graph, std::move(*fan_outs), {.method = NeighborMethod::labor})
+              .sample_blocks(seeds, 3);
+        };
+      },
+      edges_of);
+  const auto clusters_of = [](const Scene& s, bool wrong) {
+    Array<std::int32_t> clusters;
+    for (const Index id : s.graph.dst_ids()) clusters.push_back(static_cast<std::int32_t>(id % 4));
+    if (wrong) clusters.push_back(0);
+    return clusters;
+  };
+  add_maker<ClusterLoader>(
+      calls, "graph/sampling/cluster_loader.hpp ClusterLoader", true,
+      [=](bool wrong) {
+        auto s = scene();
+        return [=, clusters = clusters_of(*s, wrong)] {
+          return ClusterLoader(s->graph, clusters, {.clusters_per_batch = 2});
+        };
+      },
+      [](const ClusterLoader& loader) {
+        return std::vector<double>{static_cast<double>(loader.num_batches())};
+      });
+  add_maker<std::optional<ClusterBatch>>(
+      calls, "graph/sampling/cluster_loader.hpp ClusterLoader::next", false,
+      [=](bool) {
+        auto s = scene();
+        auto loader = std::make_shared<ClusterLoader>(s->graph, clusters_of(*s, false),
+                                                      ClusterLoaderOptions{.clusters_per_batch = 2});
+        return [=] { return loader->next(); };
+      },
+      [](const std::optional<ClusterBatch>& batch) {
+        const Array<Index>& ids = batch->graph.edge_ids();
+        return std::vector<double>(ids.begin(), ids.end());
+      });
   add_maker<SeedBatches>(
       calls, "graph/sampling/data_loader.hpp SeedBatches", true,
       [=](bool wrong) {

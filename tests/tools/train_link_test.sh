@@ -268,10 +268,12 @@ expect 1 "g/edge_labels.npy: length is 120, expected" "$train" --dataset g --tas
 mv g/edge_labels.npy g/edge_val_mask.npy
 expect 1 "g/edge_val_mask.npy: length is 120, expected" "$train" --dataset g --task link "${small[@]}"
 run=("$1" "$2" 1)
-for wrong in "--predictor mlp" "--link-loss bce" "--negatives 2" "--negatives-from source" "--eval-negatives 2" "--hits-k 9" "--metric mrr"; do
+for wrong in "--predictor mlp" "--link-loss bce" "--negatives 2" "--negatives-from source" "--eval-negatives 2" "--hits-k 9"; do
   refuse "${wrong% *}: needs --task link" "$train" --graph karate $wrong
   refuse "${wrong% *}: needs --task link" "$train" --graph karate --task edge $wrong
 done
+refuse "--metric: mrr is not for --task node" "$train" --graph karate --metric mrr
+refuse "--metric: mrr is not for --task edge" "$train" --graph karate --task edge --metric mrr
 refuse "--filtered-ranks: needs --task link and --predictor distmult, complex, transe or rotate" "$train" --graph karate --task link --filtered-ranks
 expect 1 "RotatEPredictor with 5 features, expected an even number" "$train" --graph karate --task link --predictor rotate --layers 1 --hidden 5
 refuse "--edge-labels: needs --task edge" "$train" --graph karate --task link --edge-labels values

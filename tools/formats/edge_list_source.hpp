@@ -31,6 +31,7 @@ class EdgeListSource : public FileSource {
   }
   /// Collective. Writes line i = name of node i, if the nodes have names.
   void write_node_keys(const std::string& directory) const override;
+  [[nodiscard]] bool has_node_keys() const override { return keys_ != nullptr; }
 
  private:
   void read_edges_of(EdgeTypeData type, const std::string& path, const SourceOptions& options);

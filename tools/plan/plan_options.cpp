@@ -86,6 +86,7 @@ void check(const PlanOptions& o) {
   refuse(t.model.type != "sage" && t.model.type != "gcn" && t.model.type != "gat",
          "--model: '" + t.model.type + "', expected sage, gcn or gat, whose traffic is known");
   refuse(!t.sample.fan_outs.empty(), "--sample: a plan is for steps on the whole graph");
+  refuse(t.sample.clusters != 0, "--clusters: a plan is for steps on the whole graph");
   refuse(t.mfg, "--mfg: a plan is for steps on the whole graph");
   refuse(t.task.type != TaskType::node, "--task: '" + name_of(t.task.type) + "', expected node");
   refuse(

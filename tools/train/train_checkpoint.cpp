@@ -55,7 +55,16 @@ std::string describe(const SampleOptions& s, int ranks, const std::string& parti
       text, " --batch-size ", s.batch_size,
       s.batch_per_rank ? concat(" --batch-per-rank on ", ranks, " ranks, partition ", partition) : "",
       s.drop_last ? " --drop-last" : "", s.replace ? " --sample-replace" : "",
-      s.by_weight ? " --sample-by-weight" : "");
+      s.by_weight ? " --sample-by-weight" : "", s.method == NeighborMethod::labor ? " --sampler labor" : "",
+      s.redraw ? " --sample-redraw" : "");
+}
+
+std::string describe_clusters(const SampleOptions& s) {
+  if (s.clusters == 0) return "none";
+  const std::string clusters = s.clusters == SampleOptions::parts
+                                   ? std::string("parts")
+                                   : concat(s.clusters, " --cluster-method ", to_string(s.cluster_method));
+  return concat(clusters, " --clusters-per-batch ", s.clusters_per_batch);
 }
 
 /// Returns the settings of --task graph that the results depend on.
@@ -99,6 +108,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--mfg", concat(o.mfg)},
           {"--sample", describe(o.sample, graph.comm().size(),
                                 o.found.is_partitioned() ? "given" : to_string(o.data.partition))},
+          {"--clusters", describe_clusters(o.sample)},
           {"--matmul-precision", to_string(o.matmul_precision)},
           {"--aggregate-in-double", concat(o.graph_options.aggregate_in_double)},
           {"--halo-format", to_string(o.graph_options.halo_format)},
@@ -106,6 +116,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--clip-norm", concat(o.clip_norm)},
           {"--momentum", concat(o.momentum)},
           {"--weight-decay", concat(o.weight_decay)},
+          {"--edge-means", o.edge_means.empty() ? "none" : o.edge_means},
           {"--fields", describe(o.data.fields)},
           {"--split", concat(o.run.split, o.source.split)},
           {"--split-nodes", describe(o.draw_split)},

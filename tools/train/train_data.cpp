@@ -3,6 +3,7 @@
 #include "formats/describe_source.hpp"
 #include "formats/open_source.hpp"
 #include "program.hpp"
+#include "train_edge_means.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>
@@ -38,16 +39,30 @@ void require_features(const TrainOptions& o, const GraphSource& source) {
       there, source.name(), ": the data of the nodes are ",
       types[0].unread.empty() ? "none" : joined(types[0].unread, &DataField::name),
       ", expected features (or feat) among them, or --node-table, --node-features, --node-data "
-      "features=FILE.npy, or --embedding for learnable rows");
+      "features=FILE.npy, --edge-means for means of data of the edges, or --embedding for learnable rows");
 }
 
-NodeData load(const Communicator& comm, const TrainOptions& o) {
+NodeData load(const Communicator& comm, TrainOptions& o) {
   if (const std::unique_ptr<GraphSource> source = open_unpartitioned(comm, o)) {
     require_features(o, *source);
-    if (!o.predict.empty()) source->write_node_keys(o.predict);
-    return load_dataset(*source, o.data);
+    if (!o.predict.empty()) {
+      source->write_node_keys(o.predict);
+      if (source->has_node_keys()) o.node_names = o.predict + "/node_keys.txt";
+    }
+    NodeData data = load_dataset(*source, o.data);
+    if (!o.edge_means.empty()) data.features = edge_means(comm, o, *source, data);
+    return data;
   }
-  return to_node_data(comm, load_partitioned(comm, o), o.data);
+  std::error_code error;
+  const std::string names = o.found.path + "/node_keys.txt";
+  if (comm.rank() == 0 && std::filesystem::is_regular_file(names, error)) o.node_names = names;
+  o.node_names = comm.broadcast(o.node_names, 0);
+  GraphData graph = load_partitioned(comm, o);
+  if (o.edge_means.empty()) return to_node_data(comm, std::move(graph), o.data);
+  const Tensor features = edge_means(comm, o, graph);
+  NodeData data = to_node_data(comm, std::move(graph), o.data);
+  data.features = features;
+  return data;
 }
 
 std::unique_ptr<GraphSource> built_in_source(const Communicator& comm, const TrainOptions& o) {

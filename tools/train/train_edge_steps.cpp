@@ -173,6 +173,7 @@ std::optional<Index> EdgeSteps::next_batch() {
   batch_ = loader_->next();
   if (!batch_) return std::nullopt;
   blocks_.emplace(std::move(batch_->blocks), relations_);
+  batch_rows_ = blocks_->blocks.front().num_global_src_nodes();
   return std::ssize(batch_->positions);
 }
 
@@ -326,6 +327,11 @@ void EdgeSteps::predict() {
     const Variable h = network()(graph_, input_.all(), relations_);
     predict_edges(comm_, o_, numbers_of(h, task_.all.src(), task_.all.dst(), {}), task_.all.edges.id,
                   task_.ids_are_original);
+  }
+  if (!o_.predict_pairs.empty()) {
+    const Variable h = network()(graph_, input_.all(), relations_);
+    const GivenPairs& pairs = task_.pairs;
+    write_pair_scores(comm_, o_, pairs, numbers_of(h, pairs.src, pairs.dst, pairs.types));
   }
   if (was_training) model_.train();
 }

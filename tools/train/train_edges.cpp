@@ -252,6 +252,7 @@ EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeDat
     for (Index e = 0; e < edges.edges.size() && !link; ++e) append(task.all, edges, e);
   }
   require_parts(comm, o, data, task);
+  task.pairs = read_given_pairs(comm, o, data, task.num_types);
   if (link) task.candidates = std::make_shared<const PairCandidates>(candidates(comm, data, task));
   return task;
 }

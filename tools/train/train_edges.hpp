@@ -2,6 +2,7 @@
 #pragma once
 
 #include "train_options.hpp"
+#include "train_pairs.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>
@@ -26,6 +27,7 @@ struct TaskEdges {
 
 struct EdgeTask {
   TaskEdges train, valid, test;
+  GivenPairs pairs;              ///< --predict-pairs
   TaskEdges all;                 ///< --task edge: the edges of the dataset, with or without a label
   bool ids_are_original = true;  ///< of `all`
   Index num_types = 1;

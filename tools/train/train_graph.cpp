@@ -5,6 +5,9 @@
 #include "train_memory.hpp"
 #include "train_relation.hpp"
 
+#include <sar/core/files/file.hpp>
+#include <sar/data.hpp>
+
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -128,10 +131,34 @@ EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData
   return edges;
 }
 
+/// The clusters of this rank's nodes: parts of the partition directory, or made here. Collective.
+Array<std::int32_t> make_clusters(const Communicator& comm, const TrainOptions& o, const NodeData& data) {
+  if (o.sample.clusters != SampleOptions::parts)
+    return cluster_nodes(comm, data.book, data.original_ids, data.edges,
+                         {.clusters = o.sample.clusters, .method = o.sample.cluster_method, .seed = o.seed});
+  return comm.agree([&] {
+    const std::string path = o.found.path + "/partition.json";
+    std::string text;
+    if (comm.rank() == 0) text = read_text(path, "the description of a partition directory");
+    text = comm.broadcast(text, 0);
+    const PartitionDescription description = parse_partition_description(text, path);
+    const PartitionBook& parts = description.graph.node_types.at(0).book;
+    Array<std::int32_t> clusters;
+    for (Index v = data.book.begin(comm.rank()); v < data.book.end(comm.rank()); ++v)
+      clusters.push_back(static_cast<std::int32_t>(parts.owner(v)));
+    return clusters;
+  });
+}
+
 /// A dataset with one type of nodes, or a built-in graph. Collective.
 TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat) {
   NodeData data = load_data(comm, o);
   EdgeTask edges = prepare_edges(comm, o, data);
+  Array<std::int32_t> clusters;
+  if (o.sample.clusters != 0 && o.epochs > 0) {
+    heartbeat.phase("making clusters");
+    clusters = make_clusters(comm, o, data);
+  }
   heartbeat.phase("building the graph and the model");
   GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
   std::vector<GraphRelations> relations = generate_relations(graph, data, o);
@@ -144,6 +171,7 @@ TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Hear
                        .graph = std::move(graph),
                        .relations = std::move(relations),
                        .types_of_input = {},
+                       .clusters = std::move(clusters),
                        .model = o.model,
                        .unlabelled = unlabelled};
   loaded.start_run(o);

@@ -11,6 +11,7 @@
 #include <sar/models.hpp>
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,7 @@ struct TrainingGraph {
   GraphShardManager graph;
   std::vector<GraphRelations> relations;  ///< one element, or none if the model has no relations
   std::vector<NodeTypeInput> types_of_input;    ///< of a typed graph; otherwise the input is data.features
+  Array<std::int32_t> clusters = {};            ///< of each node of this rank, for --clusters
   ModelDescription model;                       ///< including the numbers of types
   std::vector<PredictedNodes> node_types = {};  ///< node types whose rows --predict writes; empty: all nodes
   std::string types = {};                       ///< node and edge types, for messages

@@ -84,8 +84,9 @@ bool is_of_run(const nlohmann::json& line, const TrainOptions& o) {
 }
 
 /// Returns the whole lines of a log without those of this run after an epoch, and without the ends of runs
-/// that go on.
-std::string kept_lines(const std::string& file, const TrainOptions& o, int epoch) {
+/// that go on. `take` gets the earlier lines of this run.
+std::string kept_lines(const std::string& file, const TrainOptions& o, int epoch,
+                       FunctionRef<void(const nlohmann::json& line)> take) {
   std::string kept;
   std::istringstream in(read_text(file, "the log of the resumed run", Index{1} << 40));
   for (std::string line; std::getline(in, line) && !in.eof();) {
@@ -95,6 +96,7 @@ std::string kept_lines(const std::string& file, const TrainOptions& o, int epoch
     const bool is_early = has_epoch && object["epoch"].get<std::int64_t>() <= epoch;
     const bool is_of_other = !is_of_run(object, o) && object.contains("seed");
     if (is_early || is_of_other) kept += line + "\n";
+    if (is_early && !is_of_other) take(object);
   }
   return kept;
 }
@@ -139,11 +141,15 @@ Log::Log(const Communicator& comm, const TrainOptions& o, int epoch, bool resume
       splits_(evaluated_splits(o.task)) {
   const std::string& file = o.log_file;
   comm.agree([&] {
-    if (!speaks_ || file.empty()) return;
+    if (!speaks_) return;
+    if (!o.curves.empty() || !o.tensorboard.empty()) curves_.emplace(o, epoch + 1);
+    if (file.empty()) return;
     const bool continues = resumed || o.run.number > 0;
     std::error_code unreachable;
     if (continues && std::filesystem::is_regular_file(file, unreachable))
-      write_text(file, kept_lines(file, o, epoch));
+      write_text(file, kept_lines(file, o, epoch, [&](const nlohmann::json& line) {
+                   if (curves_) curves_->take_line(line);
+                 }));
     file_.emplace(file, /*append=*/continues);
   });
 }
@@ -200,9 +206,16 @@ void Log::epoch(const Epoch& e, const RunResult& result) {
                {"halo_format", to_string(o_.graph_options.halo_format)}});
   if (e.seeds > 0) {
     line["batches"] = e.batches;
+    line["rows_per_seed"] = static_cast<double>(e.input_rows) / static_cast<double>(e.seeds);
     line["seeds_per_second"] = e.seeds_per_second;
   }
   write(line);
+  if (!curves_) return;
+  try {
+    curves_->add(e);
+  } catch (const InputError& error) {
+    fail(error.what(), "event file");
+  }
 }
 
 /// "train 0.9  val 0.8  test 0.8", or with names of metrics "val auc 0.9 mrr 0.5".
@@ -252,7 +265,12 @@ void Log::summary(const TrainingGraph& loaded, const RunResult& result) {
                  {"test_unlabelled", loaded.unlabelled[2]}});
     write(line);
   }
-  comm_.agree([&] { require<InputError>(failure_.empty(), "the log is incomplete: ", failure_); });
+  comm_.agree([&] {
+    if (curves_)
+      curves_->draw(
+          o_.has_several_runs() ? concat(loaded.data.name, ", ", name_of_run(o_)) : loaded.data.name, result);
+    require<InputError>(failure_.empty(), failure_);
+  });
 }
 
 void Log::print_summary(const RunResult& result, std::uint64_t rss) const {
@@ -277,10 +295,14 @@ void Log::write(const nlohmann::ordered_json& line) {
   try {
     file_->add(whole.dump() + "\n");
   } catch (const InputError& error) {
-    failure_ = error.what();
-    std::fprintf(stderr, "train: %s; the training continues without the log\n", error.what());
+    fail(error.what(), "log");
     file_.reset();
   }
+}
+
+void Log::fail(const std::string& message, const char* without) {
+  failure_ = concat("the ", without, " is incomplete: ", message);
+  std::fprintf(stderr, "train: %s; the training continues without the %s\n", message.c_str(), without);
 }
 
 void write_last_line(const Communicator& comm, const std::string& file, const nlohmann::ordered_json& line) {

@@ -1,6 +1,7 @@
 /// Measurements and output of `train`: one printed line and, in the log, one JSON object per epoch.
 #pragma once
 
+#include "train_curves.hpp"
 #include "train_graph.hpp"
 #include "train_options.hpp"
 #include "train_progress.hpp"
@@ -57,19 +58,22 @@ class Log {
   /// Reports the start. `model`: its describe().
   void start(const TrainingGraph& loaded, const TrainOptions& o, const std::string& model);
   void epoch(const Epoch& e, const RunResult& result);
-  /// Throws InputError if part of the log could not be written; the training has continued without it.
+  /// Also draws the picture of --curves. Throws InputError if it, or part of the log or of the file of
+  /// --tensorboard, could not be written; the training has continued without them.
   void summary(const TrainingGraph& loaded, const RunResult& result);
 
  private:
   void print(const std::vector<Scores>& scores) const;
   void print_summary(const RunResult& result, std::uint64_t rss) const;
   void write(const nlohmann::ordered_json& line);
+  void fail(const std::string& message, const char* without);
 
   const Communicator& comm_;
   const TrainOptions& o_;
   bool speaks_;
   std::optional<LineFile> file_;
-  std::string failure_;  // of the file
+  std::optional<Curves> curves_;  // --curves, --tensorboard
+  std::string failure_;           // of a file
   std::vector<std::string> metrics_;
   SplitScores splits_;
 };

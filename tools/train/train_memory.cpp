@@ -15,7 +15,7 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
   const double copies = o.epochs > 0 ? 3 : 1;  // the gradient, and at least one of the optimizer
   const auto nodes = static_cast<double>(data.book.num_nodes(comm.rank()));
   // The backward pass needs the rows of every layer, a forward pass alone those of one.
-  const bool keeps_rows = o.epochs > 0 && !o.mfg && o.sample.fan_outs.empty();
+  const bool keeps_rows = o.epochs > 0 && !o.mfg && !o.sample.has_batches();
   const bool has_all_rows = o.epochs == 0 || (o.eval_every > 0 && !o.sample.evaluate) || !o.predict.empty();
   double numbers = 0, rows = 0;
   for (Index i = 0; i < m.layers; ++i) {

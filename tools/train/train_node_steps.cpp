@@ -7,14 +7,23 @@ namespace sar::tools {
 
 NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
                      std::span<const GraphRelations> relations, const TrainOptions& o,
-                     const ModelDescription& model, bool cached, Generator& gen)
+                     const ModelDescription& model, bool cached, Generator& gen,
+                     std::span<const std::int32_t> clusters)
     : Steps(graph, data, input, relations, o),
       model_(model.with_widths(input.width(), data.num_outputs()), graph.comm(), gen, cached),
       class_weights_(o.task.class_weights) {
   if (input.has_parameters()) model_.add_input(input);
   if (o.task.balanced_classes)
     class_weights_ = balanced_class_weights(data.labels, data.train_mask, data.num_classes, comm_);
-  if (o.epochs == 0 || (!o.mfg && o.sample.fan_outs.empty())) return;
+  if (o.epochs == 0 || (!o.mfg && !o.sample.has_batches())) return;
+  if (o.sample.clusters != 0) {
+    cluster_loader_.emplace(
+        graph, clusters,
+        ClusterLoaderOptions{.clusters_per_batch = o.sample.clusters_per_batch, .seed = o.seed});
+    const MaskCounts counts = count_mask(data, comm_, data.train_mask);
+    cluster_seeds_ = counts.nodes - counts.unlabelled;
+    return;
+  }
   const Array<Index> seeds = labelled_nodes(data, comm_, {data.train_mask});
   if (o.mfg) {
     part_ = part_of(construct_mfgs(graph, seeds, static_cast<int>(o.model.layers)));
@@ -47,14 +56,30 @@ NodeSteps::Part NodeSteps::part_of(std::vector<MessageFlowGraph> blocks) const {
 
 void NodeSteps::start_epoch(std::uint64_t epoch, Index first_batch) {
   if (loader_) loader_->start_epoch(epoch, first_batch);
+  if (cluster_loader_) cluster_loader_->start_epoch(epoch, first_batch);
 }
 
 std::optional<Index> NodeSteps::next_batch() {
   part_.reset();
+  if (cluster_loader_) return next_clusters();
   std::optional<MiniBatch> batch = loader_->next();
   if (!batch) return std::nullopt;
   part_ = part_of(std::move(batch->blocks));
+  batch_rows_ = part_->data.blocks.front().num_global_src_nodes();
   return std::ssize(batch->seeds);
+}
+
+std::optional<Index> NodeSteps::next_clusters() {
+  std::optional<ClusterBatch> batch = cluster_loader_->next();
+  if (!batch) return std::nullopt;
+  std::vector<MessageFlowGraph> graph;
+  graph.push_back(std::move(batch->graph));
+  part_ = part_of(std::move(graph));
+  const MessageFlowGraph& clusters = part_->data.blocks.front();
+  batch_rows_ = clusters.num_global_src_nodes();
+  for (Index i = 0; i < std::ssize(part_->mask); ++i)
+    part_->mask[i] = data_.train_mask[clusters.dst_rows()[i]] != 0 && part_->labels[i] >= 0 ? 1 : 0;
+  return std::ranges::count(part_->mask, 1);
 }
 
 Variable NodeSteps::loss_of(const Variable& scores, std::span<const std::int64_t> labels,
@@ -63,6 +88,11 @@ Variable NodeSteps::loss_of(const Variable& scores, std::span<const std::int64_t
 }
 
 Variable NodeSteps::loss() {
+  if (cluster_loader_) {
+    const GraphShardManager& clusters = part_->data.blocks.front();
+    return loss_of(model_(clusters, input_of(part_->data), part_->data.relations), part_->labels,
+                   part_->targets, part_->mask);
+  }
   return part_ ? loss_of(model_(part_->data.blocks, input_of(part_->data), part_->data.relations),
                          part_->labels, part_->targets, part_->mask)
                : loss_of(model_(graph_, input_.all(), relations_), data_.labels, data_.targets,

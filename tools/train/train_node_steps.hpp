@@ -15,10 +15,10 @@ namespace sar::tools {
 
 class NodeSteps : public Steps {
  public:
-  /// Collective.
+  /// Collective. `clusters`: of each node of this rank, for --clusters.
   NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
             std::span<const GraphRelations> relations, const TrainOptions& o, const ModelDescription& model,
-            bool cached, Generator& gen);
+            bool cached, Generator& gen, std::span<const std::int32_t> clusters = {});
 
   [[nodiscard]] Module& model() override { return model_; }
   /// Sets the node types that predict() writes, for a typed graph.
@@ -29,20 +29,23 @@ class NodeSteps : public Steps {
   void predict() override;
 
  protected:
-  [[nodiscard]] Index num_batches() const override { return loader_ ? loader_->num_batches() : 0; }
-  [[nodiscard]] Index num_seeds() const override { return loader_ ? loader_->num_seeds() : 0; }
+  [[nodiscard]] Index num_batches() const override {
+    return loader_ ? loader_->num_batches() : cluster_loader_ ? cluster_loader_->num_batches() : 0;
+  }
+  [[nodiscard]] Index num_seeds() const override { return loader_ ? loader_->num_seeds() : cluster_seeds_; }
   void start_epoch(std::uint64_t epoch, Index first_batch) override;
   [[nodiscard]] std::optional<Index> next_batch() override;
   [[nodiscard]] Variable loss() override;
 
  private:
-  /// Message flow graphs of some seed nodes, and the labels of the seeds.
+  /// Message flow graphs of some seed nodes, or the graph of some clusters, and labels of the last layer.
   struct Part {
     BlockData data;
     Array<std::int64_t> labels;
     Tensor targets;            // in place of classes
-    Array<std::uint8_t> mask;  // all of them
+    Array<std::uint8_t> mask;  // all of them; of clusters the training nodes
   };
+  [[nodiscard]] std::optional<Index> next_clusters();
   [[nodiscard]] Part part_of(std::vector<MessageFlowGraph> blocks) const;
   [[nodiscard]] Variable loss_of(const Variable& scores, std::span<const std::int64_t> labels,
                                  const Tensor& targets, std::span<const std::uint8_t> mask) const;
@@ -53,6 +56,8 @@ class NodeSteps : public Steps {
   std::span<const PredictedNodes> types_;
   std::optional<Part> part_;          // the batch, or with --mfg what the training nodes depend on
   std::optional<DataLoader> loader_;  // --sample
+  std::optional<ClusterLoader> cluster_loader_;
+  Index cluster_seeds_ = 0;  // training nodes of all clusters
 };
 
 }  // namespace sar::tools

@@ -106,6 +106,9 @@ std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
       "--ignore-edge-weights", [&o] { o.data.edge_weights = false; }, "edges have no weights");
   app.add_flag("--normalize-features", o.data.normalize_features,
                "divides each feature row by the sum of its absolute values");
+  app.add_option("--edge-means", o.edge_means,
+                 "node features: means of this field over the in-edges of each node")
+      ->option_text("FIELD");
   o.data.sparse_features = SparseFeatures::automatic;
   add_sparse_features_option(app, o.data.sparse_features);
   const std::vector<CLI::Option*> source = add_source_options(app, o.source);
@@ -270,6 +273,29 @@ std::vector<Index> read_fan_outs(const std::string& option, const std::string& t
   return read_list(option, text, -1, "a fan-out for each layer, such as 15,10,5; -1 is all in-edges");
 }
 
+void add_cluster_options(CLI::App& app, SampleOptions& o) {
+  const auto read = [&o](const std::string& text) {
+    const auto number = to_number<Index>(text);
+    if (text != "parts" && (!number || *number < 1 || *number > std::numeric_limits<int>::max()))
+      throw CLI::ValidationError("--clusters",
+                                 "'" + text + "', expected the number of clusters, from 1 on, or parts");
+    o.clusters = number.value_or(SampleOptions::parts);
+  };
+  auto* clusters =
+      app.add_option_function<std::string>(
+             "--clusters", read, "mini-batches of clusters: as many, or the parts of the partition directory")
+          ->option_text("N|parts");
+  add_number(app, "--clusters-per-batch", o.clusters_per_batch, "clusters of a batch", 1)->needs(clusters);
+  add_choice(app, "--cluster-method", o.cluster_method,
+             {{"auto", PartitionMethod::automatic},
+              {"metis", PartitionMethod::metis},
+              {"ldg", PartitionMethod::ldg},
+              {"random", PartitionMethod::random},
+              {"contiguous", PartitionMethod::contiguous}},
+             "how clusters are made")
+      ->needs(clusters);
+}
+
 void add_sample_options(CLI::App& app, TrainOptions& options) {
   begin_group(app, "Sampling");
   SampleOptions& o = options.sample;
@@ -288,9 +314,17 @@ void add_sample_options(CLI::App& app, TrainOptions& options) {
   app.add_flag("--sample-replace", o.replace, "draws in-edges with replacement")->needs(sample);
   app.add_flag("--sample-by-weight", o.by_weight, "draws in-edges in proportion to their weights")
       ->needs(sample);
+  add_choice(app, "--sampler", o.method,
+             {{"neighbor", NeighborMethod::uniform}, {"labor", NeighborMethod::labor}},
+             "draws of each node, or shared by nodes with common sources")
+      ->needs(sample);
+  app.add_flag("--sample-redraw", o.redraw, "draws a node's in-edges anew in each batch of an epoch, as DGL")
+      ->needs(sample);
   app.add_flag("--sample-eval", o.evaluate, "also evaluates on sampled in-edges")->needs(sample);
   app.add_flag("--mfg", options.mfg, "full batch: computes only what the training nodes or edges depend on")
       ->excludes(sample);
+  add_cluster_options(app, o);
+  app.get_option("--clusters")->excludes(sample)->excludes("--mfg");
 }
 
 void add_parallel_options(CLI::App& app, TrainOptions& o) {
@@ -326,12 +360,17 @@ void add_keep_option(CLI::App& app, KeptWeights& keep) {
 void add_output_options(CLI::App& app, TrainOptions& o) {
   begin_group(app, "Output");
   add_path(app, "--log", o.log_file, "FILE", "log: a JSON object per epoch, then a summary");
+  add_path(app, "--curves", o.curves, "FILE", "learning curves as a picture, after the training (.svg)");
+  add_path(app, "--tensorboard", o.tensorboard, "DIR", "event files of TensorBoard, a record per epoch");
   add_path(app, "--save-weights", o.save_weights, "FILE", "weights after the training (.safetensors)");
   auto* predict =
       add_path(app, "--predict", o.predict, "DIR", "predictions after the training, as .npy files");
   add_keep_option(app, o.keep);
   add_number(app, "--predict-layer", o.predict_layer, "also writes the output of this layer, embeddings.npy",
              1)
+      ->needs(predict);
+  add_path(app, "--predict-pairs", o.predict_pairs, "FILE",
+           "link, edge: scores of these pairs of nodes, two ids in each line or row (.npy)")
       ->needs(predict);
   auto* checkpoint = add_path(app, "--checkpoint", o.checkpoint, "DIR", "checkpoints of this run");
   app.add_flag("--resume", o.resume, "continues from the last checkpoint, on any number of ranks")
@@ -343,7 +382,8 @@ void add_output_options(CLI::App& app, TrainOptions& o) {
       ->needs(checkpoint);
   add_number(app, "--keep-checkpoints", o.checkpoint_keep, "number of checkpoints to keep", 1)
       ->needs(checkpoint);
-  for (const char* output : {"--log", "--save-weights", "--predict", "--checkpoint", "--runs", "--splits"})
+  for (const char* output : {"--log", "--curves", "--tensorboard", "--save-weights", "--predict",
+                             "--checkpoint", "--runs", "--splits"})
     app.get_option("--describe")->excludes(output);
 }
 
@@ -405,6 +445,10 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
            {"--loss", !link && !edge, "--task node or graph"},
            {"--class-weights", !link && !edge, "--task node or graph"},
            {"--label-smoothing", !link && !edge, "--task node or graph"},
+           {"--predict-pairs", link || edge, "--task link or edge"},
+           {"--edge-means", task == TaskType::node, "--task node"},
+           {"--clusters", task == TaskType::node, "--task node"},
+           {"--cluster-method", o.sample.clusters > 0, "a number of --clusters"},
            {"--num-classes", !link && !(edge && o.task.labels == LabelType::values),
             "--task node or graph, or edge with classes"}})
     if (app.get_option(use.option)->count() > 0 && !use.is_read)
@@ -497,6 +541,20 @@ void check_evaluation(const TrainOptions& o) {
     throw CLI::ValidationError(concat("--runs: there are no ", o.runs, " seeds from --seed ", o.seed, " on"));
 }
 
+/// Checks the draws of mini-batches. Throws CLI::ValidationError.
+void check_clusters(const TrainOptions& o) {
+  const SampleOptions& s = o.sample;
+  const bool labor = s.method == NeighborMethod::labor;
+  if (labor && s.replace)
+    throw CLI::ValidationError("--sampler: labor cannot be combined with --sample-replace");
+  if (labor && s.by_weight)
+    throw CLI::ValidationError("--sampler: labor cannot be combined with --sample-by-weight");
+  if (s.clusters != 0 && !o.category.empty())
+    throw CLI::ValidationError("--clusters: cannot be combined with --category");
+  if (s.clusters == SampleOptions::parts && o.found.kind != DatasetKind::partition_directory)
+    throw CLI::ValidationError("--clusters: parts needs a --dataset that is a partition directory");
+}
+
 /// Checks which options can be combined. Throws CLI::ValidationError.
 void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source) {
   const ModelType& model = model_type(o.model.type);
@@ -525,6 +583,7 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
     if (std::ssize(fan_outs) != o.model.layers)
       throw CLI::ValidationError(concat("--sample-relation: there are ", fan_outs.size(), " fan-outs of ",
                                         name, ", expected one for each of --layers ", o.model.layers));
+  check_clusters(o);
   check_network(app, o.model);
   if (o.predict_layer > o.model.layers)
     throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
@@ -533,6 +592,14 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
     throw CLI::ValidationError("--sparse-features: yes cannot be combined with --embedding");
   if (o.embedding > 0 && o.data.normalize_features)
     throw CLI::ValidationError("--normalize-features: cannot be combined with --embedding");
+  for (const auto& [option, is_given] : std::initializer_list<std::pair<const char*, bool>>{
+           {"--embedding", o.embedding > 0},
+           {"--normalize-features", o.data.normalize_features},
+           {"--category", !o.category.empty()}})
+    if (is_given && !o.edge_means.empty())
+      throw CLI::ValidationError(concat("--edge-means: cannot be combined with ", option));
+  if (app.count("--edge-means") > 0 && o.dataset.empty())
+    throw CLI::ValidationError("--edge-means: needs a --dataset, not a generated graph");
   if (o.embedding > 0 && o.clip_norm > 0)
     throw CLI::ValidationError("--embedding: cannot be combined with --clip-norm");
   const std::vector<std::string> formats = allowed_halo_formats(o.graph_options);
@@ -571,7 +638,7 @@ void read_what_the_task_needs(TrainOptions& o) {
   o.data.edge_types = o.task.type == TaskType::link && has_relations(o.task.predictor);
   o.data.labels = !o.data.edge_data || o.dataset.empty();  // a built-in graph types edges by labels
   o.data.edge_type = o.relation;
-  o.data.features = o.embedding == 0;
+  o.data.features = o.embedding == 0 && o.edge_means.empty();
   // a network that would make dense rows of them needs less memory with dense rows alone
   if (o.data.sparse_features == SparseFeatures::automatic &&
       !model_type(o.model.type).reads_sparse(o.model.aggregator))

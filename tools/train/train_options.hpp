@@ -9,6 +9,8 @@
 #include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/data/sources/find_dataset.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/partition/partition_method.hpp>
+#include <sar/graph/sampling/neighbor_sampler.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/weight_names.hpp>
 
@@ -46,6 +48,15 @@ struct SampleOptions {
   Index batch_size = 1024;  ///< with --task graph: 32, unless it is given
   bool batch_per_rank = false, replace = false, by_weight = false, drop_last = false;
   bool evaluate = false;  ///< evaluate on sampled in-edges, too
+  NeighborMethod method = NeighborMethod::uniform;
+  bool redraw = false;  ///< in each batch of an epoch
+  // batches of clusters, in place of fan-outs
+  static constexpr Index parts = -1;  ///< clusters are the parts of a partition directory
+  Index clusters = 0;                 ///< 0: none
+  Index clusters_per_batch = 1;
+  PartitionMethod cluster_method = PartitionMethod::automatic;
+
+  [[nodiscard]] bool has_batches() const noexcept { return !fan_outs.empty() || clusters != 0; }
 };
 
 /// One of the runs that a start of `train` makes, with its seed in TrainOptions::seed.
@@ -65,6 +76,7 @@ struct TrainOptions {
   BuiltInGraph graph = BuiltInGraph::sbm;
   SbmOptions sbm;
   DatasetOptions data;
+  std::string edge_means;  ///< field of the edges whose means are the features; empty: none
   std::optional<std::uint64_t> split_seed;
   std::optional<DrawSplitOptions> draw_split;  ///< in place of the dataset's masks
   GraphOptions graph_options;
@@ -95,13 +107,17 @@ struct TrainOptions {
 
   // files and directories; empty: none
   std::string log_file;
+  std::string curves;       ///< picture of the curves
+  std::string tensorboard;  ///< directory of event files
   std::string init_weights, save_weights;
   WeightNames weight_names;
   std::string checkpoint;  ///< directory
   int checkpoint_every = 10, checkpoint_keep = 3;
   Index checkpoint_batches = 0;  ///< within an epoch; 0: never
   bool resume = false;
-  std::string predict;    ///< directory
+  std::string predict;        ///< directory
+  std::string predict_pairs;  ///< file of pairs of nodes, whose scores are written there
+  std::string node_names;     ///< file with the name of each node, if they have names; known after loading
   int predict_layer = 0;  ///< layer whose output is also written; 0: none
 
   /// Whether the graph has node and edge types.

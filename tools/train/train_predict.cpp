@@ -24,6 +24,18 @@ void prepare_predictions(const Communicator& comm, const TrainOptions& o) {
   });
 }
 
+void write_predictions(const Communicator& comm, const std::string& path, const Tensor& rows,
+                       std::span<const Index> ids) {
+  comm.agree([&] {
+    const auto bad = std::ranges::find_if_not(rows.values(), [](real x) { return std::isfinite(x); });
+    if (bad == rows.values().end()) return;
+    const auto row = static_cast<std::size_t>((bad - rows.values().begin()) / rows.row_size());
+    throw InputError(concat(path, ": the prediction of row ", ids[row], " is ", *bad,
+                            ", expected finite numbers: the weights or the features are too large"));
+  });
+  write_npy_rows(comm, path, rows, ids, npy_real);
+}
+
 namespace {
 
 /// Rows that are in the order of the partition say so in their name.
@@ -39,20 +51,6 @@ void remove_other_order(const Communicator& comm, const TrainOptions& o, bool id
   if (comm.rank() != 0 || std::filesystem::exists(o.predict + of_dataset, ignored)) return;
   for (const char* name : names)
     std::filesystem::remove(o.predict + name + ending(!ids_are_original), ignored);
-}
-
-/// Writes the rows of nodes or edges, given by `ids`, as one array. Collective. Throws InputError for a
-/// number that is not finite.
-void write_predictions(const Communicator& comm, const std::string& path, const Tensor& rows,
-                       std::span<const Index> ids) {
-  comm.agree([&] {
-    const auto bad = std::ranges::find_if_not(rows.values(), [](real x) { return std::isfinite(x); });
-    if (bad == rows.values().end()) return;
-    const auto row = static_cast<std::size_t>((bad - rows.values().begin()) / rows.row_size());
-    throw InputError(concat(path, ": the prediction of row ", ids[row], " is ", *bad,
-                            ", expected finite numbers: the weights or the features are too large"));
-  });
-  write_npy_rows(comm, path, rows, ids);
 }
 
 /// The column of the largest number of each row.

@@ -24,10 +24,16 @@ struct PredictedNodes {
 /// Collective. Creates the directory before the training, so that a failure appears early.
 void prepare_predictions(const Communicator& comm, const TrainOptions& o);
 
-/// Collective. Writes logits.npy float32 [nodes, classes], labels.npy int64 [nodes] (the class with the
-/// largest logit), and embeddings.npy float32 [nodes, width of the layer]; row v belongs to original node v.
-/// With several labels a node, labels.npy is float32 [nodes, T] of 0 and 1 (a positive logit); of values
-/// there is values.npy float32 [nodes], or [nodes, T], instead of both. A split that was drawn is written,
+/// Collective. Writes the rows of nodes, edges or pairs, given by `ids`, as one array in the library's
+/// precision. Throws InputError, the same on every rank, for a number that is not finite.
+void write_predictions(const Communicator& comm, const std::string& path, const Tensor& rows,
+                       std::span<const Index> ids);
+
+/// Collective. Writes logits.npy [nodes, classes], labels.npy int64 [nodes] (the class with the largest
+/// logit), and embeddings.npy [nodes, width of the layer]; row v belongs to original node v. With several
+/// labels a node, labels.npy is float32 [nodes, T] of 0 and 1 (a positive logit); of values there is
+/// values.npy [nodes], or [nodes, T], instead of both. Logits, embeddings and values have the library's
+/// precision. A split that was drawn is written,
 /// too: split.npy int64 [nodes], 0 training, 1 validation, 2 test, -1 none. If the dataset has no original
 /// ids, row v belongs to node v of the partition, and the files are named logits.partition_order.npy and so
 /// on. With `types`, logits and labels are for the category, row = id within the type, and
@@ -36,7 +42,7 @@ void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& 
                    const GraphShardManager& graph, const NodeData& data, NodeInput& input,
                    std::span<const GraphRelations> relations, std::span<const PredictedNodes> types = {});
 
-/// Collective. Writes h [local nodes, width] as embeddings.npy float32 [nodes, width], or with `types` as
+/// Collective. Writes h [local nodes, width] as embeddings.npy [nodes, width], or with `types` as
 /// embeddings.<type>.npy of each, with rows as above.
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
                         const NodeData& data, std::span<const PredictedNodes> types = {});
@@ -50,8 +56,8 @@ void predict_graphs(const Communicator& comm, const TrainOptions& o, const Tenso
 /// files.
 void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<const Index> ids);
 
-/// Collective. Writes edge_logits.npy float32 [edges, classes] and edge_labels.npy int64 [edges], or
-/// edge_values.npy float32 [edges]; row e belongs to edge e of the dataset. `numbers` [n, classes or 1]
+/// Collective. Writes edge_logits.npy [edges, classes] and edge_labels.npy int64 [edges], or edge_values.npy
+/// [edges]; row e belongs to edge e of the dataset. `numbers` [n, classes or 1]
 /// belong to the edges `ids`. Without ids in the dataset, files are named as for nodes.
 void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor& numbers,
                    std::span<const Index> ids, bool ids_are_original);

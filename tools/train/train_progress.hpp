@@ -33,6 +33,7 @@ struct Epoch {
   std::uint64_t peak_bytes = 0;  ///< accounted bytes, maximum over the ranks
   // of mini-batches; 0 full batch
   Index batches = 0, seeds = 0;  ///< of this epoch, in this run
+  Index input_rows = 0;          ///< that these batches have read, of all ranks
   double seeds_per_second = 0;   ///< including sampling
 };
 

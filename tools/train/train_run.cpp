@@ -2,6 +2,7 @@
 
 #include "program.hpp"
 #include "train_checkpoint.hpp"
+#include "train_curves.hpp"
 #include "train_edge_steps.hpp"
 #include "train_gcn_norm.hpp"
 #include "train_log.hpp"
@@ -51,7 +52,7 @@ void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const
 std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
   // otherwise the graph changes twice an epoch, or with every batch, or the features change, or they are
   // sparse and multiplied before they are aggregated
-  const bool cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0) &&
+  const bool cached = !o.sample.has_batches() && (!o.mfg || o.eval_every == 0) &&
                       !g.input->has_learnable_rows() && !g.input->has_parameters() && !g.input->is_sparse();
   if (g.samples) return std::make_unique<SampleSteps>(g, o);
   keep_gcn_norm(g.graph, g.model);
@@ -61,7 +62,8 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
     steps->predict_types(g.node_types);
     return steps;
   }
-  auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.gen);
+  auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.gen,
+                                           g.clusters);
   steps->predict_types(g.node_types);
   return steps;
 }
@@ -123,7 +125,9 @@ Epoch train_epoch(Steps& steps, const TrainOptions& o, int epoch, EpochProgress 
 
 void check_outputs(const Communicator& comm, const TrainOptions& o) {
   comm.agree([&] {
-    if (comm.rank() == 0 && !o.save_weights.empty()) check_writable(o.save_weights);
+    if (comm.rank() != 0) return;
+    if (!o.save_weights.empty()) check_writable(o.save_weights);
+    prepare_curves(o);
   });
   prepare_predictions(comm, o);
 }

@@ -128,12 +128,14 @@ std::vector<TrainOptions> options_of_runs(const TrainOptions& o, const std::vect
                  .of_splits = splits.size() > 1};
       if (count == 1) continue;
       const std::string name = name_of_run(run);
-      for (std::string* directory : {&run.checkpoint, &run.predict})
+      for (std::string* directory : {&run.checkpoint, &run.predict, &run.tensorboard})
         if (!directory->empty()) *directory = (std::filesystem::path(*directory) / name).string();
-      if (o.save_weights.empty()) continue;
-      const std::filesystem::path file(o.save_weights);
-      const std::string with_run = concat(file.stem().string(), ".", name, file.extension().string());
-      run.save_weights = (file.parent_path() / with_run).string();
+      for (std::string* of_run : {&run.save_weights, &run.curves}) {
+        if (of_run->empty()) continue;
+        const std::filesystem::path file(*of_run);
+        const std::string with_run = concat(file.stem().string(), ".", name, file.extension().string());
+        *of_run = (file.parent_path() / with_run).string();
+      }
     }
   return runs;
 }

@@ -14,8 +14,8 @@ namespace sar::tools {
 std::vector<Index> splits_of_runs(const TrainOptions& o, Index count, const std::string& dataset);
 
 /// Returns the options of each run: for each of the splits, --runs seeds from --seed on. If there are several
-/// runs, each has a folder of its own in --checkpoint and --predict (DIR/seed-3), and --save-weights a file
-/// (w.seed-3.safetensors).
+/// runs, each has a folder of its own in --checkpoint, --predict and --tensorboard (DIR/seed-3), and
+/// --save-weights and --curves a file (w.seed-3.safetensors).
 std::vector<TrainOptions> options_of_runs(const TrainOptions& o, const std::vector<Index>& splits);
 
 /// Collective. Prints a table of several runs with the mean and the sample standard deviation (n - 1) of

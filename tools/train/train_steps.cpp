@@ -35,7 +35,8 @@ NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const Gra
                              std::span<const EdgeType> edge_types, const TrainOptions& o,
                              std::uint64_t seed) {
   const SampleOptions& s = o.sample;
-  NeighborSamplerOptions options{.replace = s.replace, .prob = {}, .seed = seed};
+  NeighborSamplerOptions options{
+      .method = s.method, .replace = s.replace, .prob = {}, .redraw = s.redraw, .seed = seed};
   if (s.by_weight) {
     require<InputError>(graph.edge_weight().defined(), "--sample-by-weight: the edges have no weights");
     options.prob = graph.edge_weight();
@@ -127,6 +128,12 @@ void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochP
   while (const std::optional<Index> mine = next_batch()) {
     const auto seeds = comm_.all_reduce(static_cast<double>(*mine));
     timer.step_begins();
+    result.input_rows += batch_rows_;
+    if (seeds == 0) {  // a batch of clusters without training nodes
+      ++from.batch;
+      step_done(from, num_batches());
+      continue;
+    }
     const HaloStep halo_step(o_.seed, (number << 32) + static_cast<std::uint64_t>(from.batch));
     const double loss = step(optimizer, timer);
     check(loss);
@@ -138,7 +145,7 @@ void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochP
   }
   timer.steps_done();
   result.loss = from.loss_sum / static_cast<double>(std::max<Index>(num_seeds(), 1));
-  if (o_.sample.fan_outs.empty() && o_.task.type != TaskType::graph) return;
+  if (!o_.sample.has_batches() && o_.task.type != TaskType::graph) return;
   result.seeds = seeds_done;
   result.batches = num_batches() - before;
 }

@@ -99,6 +99,7 @@ class Steps : NonCopyable {
   NodeInput& input_;
   std::span<const GraphRelations> relations_;
   const TrainOptions& o_;
+  Index batch_rows_ = 0;  ///< rows of the input that the batch reads, of all ranks; set by next_batch()
 
  private:
   double step(Optimizer& optimizer, EpochTimer& timer);

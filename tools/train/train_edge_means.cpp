@@ -1,0 +1,101 @@
+#include "train_edge_means.hpp"
+
+#include <sar/core/error.hpp>
+#include <sar/data.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace sar::tools {
+namespace {
+
+constexpr Index chunk_edges = 1 << 16;  // whose rows are in memory at a time
+
+/// The edges of this rank that have data: all but added self loops.
+std::vector<Index> edges_with_data(const EdgeList& list, Index first_added) {
+  std::vector<Index> edges;
+  for (Index e = 0; e < list.size(); ++e)
+    if (list.id[e] < first_added || list.src[e] != list.dst[e]) edges.push_back(e);
+  return edges;
+}
+
+/// read(edges) returns the rows of some edges of this rank. Collective, as is `read`.
+Tensor means_of(const Communicator& comm, const std::string& place, const PartitionBook& book,
+                const EdgeList& list, Index first_added, Index width,
+                FunctionRef<DataArray(std::span<const Index> edges)> read) {
+  const std::vector<Index> edges = edges_with_data(list, first_added);
+  const Index n = book.num_nodes(comm.rank()), begin = book.begin(comm.rank());
+  std::vector<double> sums(static_cast<std::size_t>(n * width), 0), counts(static_cast<std::size_t>(n), 0);
+  const Index chunks = comm.all_reduce((std::ssize(edges) + chunk_edges - 1) / chunk_edges, ReduceOp::max);
+  for (Index c = 0; c < chunks; ++c) {
+    const Index first = std::min(std::ssize(edges), c * chunk_edges);
+    const Index count = std::min(std::ssize(edges), first + chunk_edges) - first;
+    const auto some =
+        std::span(edges).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    const DataArray rows = read(some);
+    comm.agree([&] {
+      if (some.empty()) return;
+      const Tensor values = rows.to_tensor();
+      for (Index i = 0; i < count; ++i) {
+        const Index edge = some[static_cast<std::size_t>(i)], v = list.dst[edge] - begin;
+        const real* row = values.data() + i * width;
+        for (Index j = 0; j < width; ++j) {
+          require<InputError>(std::isfinite(row[j]), place, ": value ", j, " of edge ", list.id[edge], " is ",
+                              row[j], ", expected finite numbers");
+          sums[static_cast<std::size_t>(v * width + j)] += static_cast<double>(row[j]);
+        }
+        ++counts[static_cast<std::size_t>(v)];
+      }
+    });
+  }
+  Tensor means({n, width});
+  for (Index v = 0; v < n; ++v)
+    for (Index j = 0; j < width; ++j)
+      means.row(v)[j] = static_cast<real>(sums[static_cast<std::size_t>(v * width + j)] /
+                                          std::max(counts[static_cast<std::size_t>(v)], 1.0));
+  return means;
+}
+
+void require_data(const std::string& place, const TrainOptions& o, bool has, Index width,
+                  const std::vector<DataField>& fields) {
+  require<InputError>(has && width > 0, place, ": the data of the edges are ",
+                      fields.empty() ? "none" : joined(fields, &DataField::name), ", expected ", o.edge_means,
+                      " among them for --edge-means");
+}
+
+}  // namespace
+
+Tensor edge_means(const Communicator& comm, const TrainOptions& o, GraphSource& source,
+                  const NodeData& data) {
+  const std::vector<DataField>& fields = source.types().edge_types[0].unread;
+  const auto found = std::ranges::find(fields, o.edge_means, &DataField::name);
+  const Index width = found == fields.end() ? 0 : found->row_size(), num_edges = source.num_edges();
+  require_data(source.name(), o, found != fields.end(), width, fields);
+  return means_of(comm, source.place_of(o.edge_means), data.book, data.edges, num_edges, width,
+                  [&](std::span<const Index> edges) {
+                    std::vector<Index> ids;
+                    for (const Index e : edges)
+                      ids.push_back(data.edges.id[e] - (data.edges.id[e] < num_edges ? 0 : num_edges));
+                    return source.read_edge_data(0, o.edge_means, ids);
+                  });
+}
+
+Tensor edge_means(const Communicator& comm, const TrainOptions& o, const GraphData& partition) {
+  require_one_type(partition.name, partition.node_types.size(), partition.edge_types.size());
+  require<InputError>(
+      !o.data.add_reverse_edges && !o.data.drop_duplicates, partition.name,
+      ": the graph is partitioned, expected --add-reverse-edges and --drop-duplicates when it ",
+      "is partitioned, for --edge-means");
+  const EdgeTypeData& edges = partition.edge_types[0];
+  const auto found = edges.data.find(o.edge_means);
+  const Index width = found == edges.data.end() ? 0 : found->second.row_size();
+  require_data(partition.name, o, found != edges.data.end(), width, fields_of(edges.data));
+  return means_of(comm, concat(partition.name, ": ", o.edge_means), partition.node_types[0].book, edges.edges,
+                  edges.first_added_id, width, [&](std::span<const Index> rows) {
+                    return found->second.take(Array<Index>(rows.begin(), rows.end()));
+                  });
+}
+
+}  // namespace sar::tools
