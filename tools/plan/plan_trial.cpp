@@ -3,7 +3,6 @@
 #include "plan_traffic.hpp"
 #include "sparse_trial.hpp"
 #include "train/train_node_steps.hpp"
-#include "train/train_optimizer.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/data.hpp>

@@ -1,15 +1,16 @@
 #include "train_graph.hpp"
 
-#include "generated_relations.hpp"
 #include "train_data.hpp"
 #include "train_memory.hpp"
 #include "train_relation.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <iostream>
 #include <limits>
 #include <memory>
@@ -17,6 +18,30 @@
 
 namespace sar::tools {
 namespace {
+
+/// Collective. Generates edge types 0 .. num_rels - 1. For about half of the edges the type is the
+/// difference of the classes of the two ends, modulo num_rels; for the others, and for all edges if
+/// `labels` [local nodes, 1] is undefined, it is random. Types depend on labels and edge ids only, so they
+/// are the same for every number of ranks.
+GraphRelations make_relations(const GraphShardManager& graph, Index num_rels, const Tensor& labels) {
+  const NoTape data_only;
+  GraphRelations relations;
+  relations.norm = weighted_norm(relation_norm(graph), graph);
+
+  Tensor steps;  // from the class of the source to that of the destination
+  if (labels.defined()) steps = graph.apply_edges(fn::v_sub_u(labels, labels)).value();
+  const Random draws({.seed = 0x72656c});
+  Array<std::uint16_t> types;
+  for (Index e = 0; e < graph.num_edges(); ++e) {
+    const auto id = static_cast<std::uint64_t>(graph.edge_ids()[e]);
+    const bool tells = steps.defined() && draws.uniform(id, 0) < 0.5;
+    const Index step = tells ? static_cast<Index>(steps.row(e)[0])
+                             : static_cast<Index>(draws.uniform(id, 1) * static_cast<double>(num_rels));
+    types.push_back(static_cast<std::uint16_t>((step % num_rels + num_rels) % num_rels));
+  }
+  relations.types = EdgeTypes(std::move(types));
+  return relations;
+}
 
 /// `of_category` in the rows of its nodes, `other` in all others.
 template <class T>

@@ -7,7 +7,6 @@
 #include "train_gcn_norm.hpp"
 #include "train_log.hpp"
 #include "train_node_steps.hpp"
-#include "train_optimizer.hpp"
 #include "train_predict.hpp"
 #include "train_sample_steps.hpp"
 

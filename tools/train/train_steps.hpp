@@ -1,4 +1,4 @@
-/// The steps of an epoch: one step on the whole graph, or one step per mini-batch.
+/// The steps of an epoch: one step on the whole graph, or one step per mini-batch. Optimizers and schedules.
 #pragma once
 
 #include "train_input.hpp"
@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -104,5 +105,10 @@ class Steps : NonCopyable {
  private:
   double step(Optimizer& optimizer, EpochTimer& timer);
 };
+
+std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& model);
+
+/// Returns the schedule; null if the learning rate is constant.
+std::unique_ptr<LRScheduler> make_schedule(const TrainOptions& o, Optimizer& optimizer);
 
 }  // namespace sar::tools
