@@ -703,7 +703,9 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
       calls, "graph/samples/sample_loader.hpp SampleLoader", true,
       [=](bool wrong) {
         auto samples = std::make_shared<const GraphSamples>(graphs_of(wrong));
-        return [=] { return SampleLoader(comm, samples, std::vector<Index>{0}, {.batch_size = 1}); };
+        return [=, first = std::make_shared<std::vector<Index>>(1, 0)] {
+          return SampleLoader(comm, samples, *first, {.batch_size = 1});
+        };
       },
       [](const SampleLoader& loader) {
         return std::vector<double>{static_cast<double>(loader.num_batches())};

@@ -122,7 +122,10 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
       calls, comm, "nn/models/hetero_model.hpp HeteroModel::operator, nn/models/relations.hpp relations_of",
       [=](Scene& s) {
         auto model = std::make_shared<HeteroModel>(typed_network(), s.comm, s.gen);
-        return [&s, model, graph = two_relations(s)] { return (*model)(graph, {{"user", s.x}}).at("user"); };
+        return [model, graph = two_relations(s), x = std::make_shared<HeteroModel::Rows>(
+                                                     HeteroModel::Rows{{"user", s.x}})] {
+          return (*model)(graph, *x).at("user");
+        };
       });
   add_operation(calls, comm, "nn/conv/nn_conv.hpp NNConv", [=](Scene& s) {
     auto conv = std::make_shared<NNConv>(in, out, std::make_shared<Linear>(1, in * out, s.gen), s.gen);
