@@ -113,7 +113,7 @@ std::string describe_metrics(const TaskOptions& o) {
 
 void add_task_options(CLI::App& app, TaskOptions& o) {
   add_choice(app, "--task", o.type, task_types(), "what is predicted");
-  add_choice(app, "--loss", o.label_loss, label_losses(), "node, graph: loss; auto takes that of the labels");
+  add_choice(app, "--loss", o.label_loss, label_losses(), "node, graph: loss; auto: by the labels");
   app.add_option_function<std::string>(
          "--class-weights", [&o](const std::string& text) { read_class_weights(text, o); },
          "node, graph: weights of the classes in the loss; balanced: all classes count the same")
