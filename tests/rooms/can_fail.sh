@@ -50,12 +50,12 @@ add tools/inside.hpp '#include <sar/core/simd/lanes.hpp>'
 expect 'tools/inside.hpp:1: core/simd/lanes.hpp is not public'
 rm tools/inside.hpp
 
-add nn/conv/ring_one.hpp '#include <sar/nn/conv/ring_two.hpp>'
-touch nn/conv/ring_two.hpp
-add nn/conv/ring_two.cpp '#include <sar/nn/conv/ring_one.hpp>'
-expect 'nn/conv/ring_two.cpp: is not in nn/conv/CMakeLists.txt
-cycle: nn/conv/ring_one -> nn/conv/ring_two -> nn/conv/ring_one'
-rm nn/conv/ring_*
+add nn/train/ring_one.hpp '#include <sar/nn/train/ring_two.hpp>'
+touch nn/train/ring_two.hpp
+add nn/train/ring_two.cpp '#include <sar/nn/train/ring_one.hpp>'
+expect 'nn/train/ring_two.cpp: is not in nn/train/CMakeLists.txt
+cycle: nn/train/ring_one -> nn/train/ring_two -> nn/train/ring_one'
+rm nn/train/ring_*
 
 add graph/message/waiting.hpp '// MPI_Barrier' 'inline void wait() { MPI_Barrier(MPI_COMM_WORLD); }'
 expect 'graph/message/waiting.hpp:2: graph/message may not use MPI'
@@ -91,6 +91,6 @@ sed -i 's/Room nn\/conv/Place nn\/conv/' nn/conv/sage_conv.hpp
 expect 'nn/conv/sage_conv.hpp: its head has no paragraph "Room nn/conv: ..."'
 sed -i 's/Place nn\/conv/Room nn\/conv/' nn/conv/sage_conv.hpp
 
-add nn/conv/shown.hpp '#include <Eigen/Core>'
-echo '#include <sar/nn/conv/shown.hpp>' >>nn/sar.hpp
-expect 'nn/conv/shown.hpp:1: a public header shows <Eigen/Core>'
+add nn/train/shown.hpp '#include <Eigen/Core>'
+echo '#include <sar/nn/train/shown.hpp>' >>nn/sar.hpp
+expect 'nn/train/shown.hpp:1: a public header shows <Eigen/Core>'
