@@ -1,3 +1,4 @@
+#include <sar/autograd/ops.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/gine_conv.hpp>
 
@@ -39,9 +40,11 @@ Variable GINEConv::operator()(const GraphShardManager& graph, const NodeFeatures
     require<ShapeError>(edge_feats.shape().row_size() == width, "GINEConv, edge features have shape ",
                         edge_feats.shape(), ", expected rows of ", width);
     const Variable x = dst_feats(graph, feat);
-    const auto message = [source = feat.src, edge_feats, this](const EdgeBatch& edges) {
+    // the backward pass calls it again, when the layer may be gone
+    const auto message = [source = feat.src, edge_feats, weight = lin_edge_ ? lin_edge_->weight() : Variable(),
+                          bias = lin_edge_ ? lin_edge_->bias() : Variable()](const EdgeBatch& edges) {
       const Variable e = edges.edata(edge_feats);
-      return relu(edges.src(source) + (lin_edge_ ? (*lin_edge_)(e) : e));
+      return relu(edges.src(source) + (weight.defined() ? linear(e, weight, bias) : e));
     };
     Variable y = options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + eps_.value().item());
     y = add(std::move(y), graph.update_all(MessageFunction(message), Reduce::sum));
