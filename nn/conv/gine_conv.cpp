@@ -41,8 +41,9 @@ Variable GINEConv::operator()(const GraphShardManager& graph, const NodeFeatures
                         edge_feats.shape(), ", expected rows of ", width);
     const Variable x = dst_feats(graph, feat);
     // the backward pass calls it again, when the layer may be gone
-    const auto message = [source = feat.src, edge_feats, weight = lin_edge_ ? lin_edge_->weight() : Variable(),
-                          bias = lin_edge_ ? lin_edge_->bias() : Variable()](const EdgeBatch& edges) {
+    const Variable weight = lin_edge_ ? lin_edge_->weight() : Variable(),
+                   bias = lin_edge_ ? lin_edge_->bias() : Variable();
+    const auto message = [source = feat.src, edge_feats, weight, bias](const EdgeBatch& edges) {
       const Variable e = edges.edata(edge_feats);
       return relu(edges.src(source) + (weight.defined() ? linear(e, weight, bias) : e));
     };
