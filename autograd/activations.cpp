@@ -9,7 +9,9 @@
 #include <sar/core/tensor/deferred_rows.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -48,8 +50,8 @@ class DroppedRows : public DeferredRows {
   void compute(Index first, Index count, real* out) const override {
     bits_.apply_rows(first, count, x_.row(first), out);
   }
-  [[nodiscard]] std::span<const real> reads(Index first, Index count) const override {
-    return {x_.row(first), static_cast<std::size_t>(count * x_.row_size())};
+  [[nodiscard]] std::span<const std::byte> reads(Index first, Index count) const override {
+    return std::as_bytes(std::span(x_.row(first), static_cast<std::size_t>(count * x_.row_size())));
   }
 
  private:

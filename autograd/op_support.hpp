@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 
 #include <array>
 #include <span>
@@ -22,6 +23,18 @@ inline Tensor take_value(Variable& operand) {
   return std::exchange(operand.value(), Tensor());
 }
 
+/// The same for an operation that reads rows of several types.
+inline TypedRows take_rows(Variable& operand) {
+  TypedRows rows = operand.rows();
+  operand = Variable();
+  return rows;
+}
+
+/// Returns the type in which an operation that knows several stores its result.
+[[nodiscard]] inline NumberType type_of_results() noexcept {
+  return mixed_precision() ? NumberType::bfloat16 : NumberType::reals;
+}
+
 /// Returns the result of compute(x, out), in the memory of x if this is its only handle. `out` may be x.
 template <class Compute>
 Tensor compute_elementwise(Tensor x, const Compute& compute) {
@@ -34,7 +47,7 @@ Tensor compute_elementwise(Tensor x, const Compute& compute) {
 /// if this is its only handle and `to` is still undefined. `out` may be `grad`; both have the shape of `to`.
 template <class Compute>
 void pass_elementwise(Gradient& to, Tensor grad, const Compute& compute) {
-  if (!to.value().defined() && grad.unique()) {
+  if (!to.defined() && grad.unique()) {
     Tensor out = std::move(grad);
     compute(std::as_const(out), out, false);
     to.add(std::move(out));

@@ -63,7 +63,7 @@ void Tape::run_back() {
     // Remove the record before running it: its backward pass may throw.
     const Record record = std::move(records_.back());
     records_.pop_back();
-    Tensor grad = record.output->take();
+    TypedRows grad = record.output->take();
     record.output->release();
     if (grad.defined()) record.backward(std::move(grad));
   }

@@ -266,6 +266,8 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
               {"high", MatmulPrecision::high},
               {"medium", MatmulPrecision::medium}},
              "precision of matrix products");
+  add_choice(app, "--precision", o.mixed_precision, {{"full", false}, {"mixed", true}},
+             "mixed: activations and their gradients in bfloat16, half the memory; products as medium");
 }
 
 /// "15,10,5"

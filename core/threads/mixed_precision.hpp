@@ -1,0 +1,34 @@
+/// Mixed precision: activations and their gradients in bfloat16, as in torch.autocast(dtype=bfloat16).
+#pragma once
+
+#include <sar/config.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// During its lifetime, layers on the thread that made it store their results in bfloat16, and products have
+/// MatmulPrecision::medium. Parameters, their gradients, optimizers, statistics of norms, scores of
+/// attention, losses and all sums stay in `real`: each stored number is rounded once, to nearest, ties to
+/// even. Keep it alive over the forward and the backward pass, on every rank. Scopes nest. A library in
+/// double precision throws InputError.
+///
+/// @code
+/// {
+///   const MixedPrecisionScope mixed;
+///   Tape tape;
+///   tape.backward(cross_entropy(net(graph, features), labels, mask));
+/// }
+/// @endcode
+class MixedPrecisionScope : NonCopyable {
+ public:
+  /// `mixed`: false restores the precision of `real` within an outer scope.
+  explicit MixedPrecisionScope(bool mixed = true);
+  ~MixedPrecisionScope();
+
+ private:
+  bool outer_;
+};
+
+/// Returns whether a MixedPrecisionScope is open on this thread.
+[[nodiscard]] bool mixed_precision() noexcept;
+
+}}  // namespace sar
