@@ -169,8 +169,10 @@ class PartialSums {
 void add_sum(ProductMethod method, const RowOperand& a, Index first, Index height, const RowOperand& b,
              Index begin, Index end, real* sum,
              FunctionRef<void(const MatrixView& a, const MatrixView& b)> seen) {
-  const Index depth = method.precision == MatmulPrecision::highest ? 128 : 256;
-  const Index m = b.row_size(), strips = (height + rows_per_task(depth, m) - 1) / rows_per_task(depth, m);
+  const bool in_reals = method.precision == MatmulPrecision::highest;
+  const Index depth = in_reals ? 128 : 256, unit = in_reals ? 1 : 32;  // strips of whole tiles
+  const Index m = b.row_size(), wanted = (height + rows_per_task(depth, m) - 1) / rows_per_task(depth, m);
+  const Index units = (height + unit - 1) / unit, strips = std::min(wanted, units);
   RightOperand right(method);
   Array<real> memory_of_a, memory_of_b;
   for (Index i = begin; i < end; i += depth) {
@@ -179,7 +181,7 @@ void add_sum(ProductMethod method, const RowOperand& a, Index first, Index heigh
     seen(rows_of_a, rows_of_b);
     right.pack_or_borrow(rows_of_b, b.readable_behind(stop));
     for (Index s = 0; s < strips; ++s) {
-      const Index j = height * s / strips, next = height * (s + 1) / strips;
+      const Index j = units * s / strips * unit, next = std::min(height, units * (s + 1) / strips * unit);
       const MatrixView left = rows_of_a.column_range(first + j, first + next);
       right.multiply(left.transposed(), {sum + j * m, m, sum + j * m, m},
                      {share(a, stop, depth, s, strips), share(b, stop, depth, s, strips)});
