@@ -57,6 +57,13 @@ class Variable {
   /// For authors of operations that read rows of several types: returns the value as it is stored; computes it
   /// first if it is deferred.
   [[nodiscard]] TypedRows rows() const { return deferred_ == nullptr ? TypedRows(value_) : deferred_->stored(); }
+  /// For authors of operations: returns rows() and leaves this handle without a value.
+  TypedRows take_rows() {
+    TypedRows taken = rows();
+    value_ = {};
+    deferred_ = nullptr;
+    return taken;
+  }
   /// For authors of operations: returns the type of rows().
   [[nodiscard]] NumberType type() const noexcept {
     return deferred_ == nullptr ? NumberType::reals : deferred_->type();

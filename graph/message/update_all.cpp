@@ -44,7 +44,7 @@ TypedRows own_rows(Variable base, NumberType type) {
 /// row[v] *= scale[v], in the memory of `x` if nobody else refers to it.
 Tensor scaled_rows(Tensor x, const Tensor& scale) {
   const Shape rows{x.num_rows(), x.row_size()};
-  return compute_elementwise(std::move(x), [&](const Tensor& from, Tensor& to) {
+  return compute_elementwise(std::move(x), [&](Index, Tensor& to, const Tensor& from) {
     Tensor out = to.reshape(rows);
     binary(BinaryOp::mul, from.reshape(rows), Tensor::borrow(scale.data(), {rows[0], 1}), out);
   });
