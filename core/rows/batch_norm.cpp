@@ -162,7 +162,7 @@ void batch_norm_backward_sums(const TypedRows& x, const BatchNormCoefficients& c
 
 void batch_norm_backward_x(const TypedRows& x, const BatchNormCoefficients& c,
                            const NormActivation& activation, const TypedRows& grad,
-                           std::span<const real> mean_g, std::span<const real> mean_gx, TypedRows& dx) {
+                           std::span<const real> mean_g, std::span<const real> mean_gx, TypedRows dx) {
   const Index columns = x.row_size();
   with_activation(activation, [&](auto relu, auto drops) {
     parallel_for(x.num_rows(), rows_at_once(columns), [&](Index begin, Index end) {
@@ -190,14 +190,14 @@ SAR_DISPATCH(void, batch_norm_backward_sums,
 SAR_DISPATCH(void, batch_norm_backward_x,
              (const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
               const TypedRows& grad, std::span<const real> mean_g, std::span<const real> mean_gx,
-              TypedRows& dx),
+              TypedRows dx),
              (x, c, activation, grad, mean_g, mean_gx, dx));
 
 #if SAR_COMPILED_ONCE
 namespace sar { inline namespace SAR_PRECISION {
 
 void batch_norm(const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
-                TypedRows& y) {
+                TypedRows y) {
   constexpr Index grain = 1 << 14;  // elements
   parallel_for(x.num_rows(), std::max<Index>(1, grain / std::max<Index>(x.row_size(), 1)),
                [&](Index begin, Index end) {

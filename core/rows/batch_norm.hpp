@@ -36,7 +36,7 @@ struct NormActivation {
 
 /// y = a(xhat weight + bias). y may be x. Reads x and writes y once.
 void batch_norm(const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
-                TypedRows& y);
+                TypedRows y);
 
 /// The same for rows [first, first + count) of x, written to `y`, single-threaded.
 void batch_norm_rows(const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
@@ -55,6 +55,6 @@ void batch_norm_backward_sums(const TypedRows& x, const BatchNormCoefficients& c
 /// and writes dx once.
 void batch_norm_backward_x(const TypedRows& x, const BatchNormCoefficients& c,
                            const NormActivation& activation, const TypedRows& grad,
-                           std::span<const real> mean_g, std::span<const real> mean_gx, TypedRows& dx);
+                           std::span<const real> mean_g, std::span<const real> mean_gx, TypedRows dx);
 
 }}  // namespace sar

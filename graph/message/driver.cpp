@@ -90,14 +90,14 @@ void Driver::forward(const TypedRows& src, ShardKernel& kernel) const {
   ForwardPass(*this, src).finish(kernel);
 }
 
-void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+void Driver::backward(const TypedRows& src, const Shape& src_shape, ShardKernel& kernel,
                       const GradientPtr& gradient) const {
   BackwardPass pass;
   pass.start(*this, src, src_shape, kernel, gradient);
   pass.finish(gradient);
 }
 
-void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
+void Driver::backward(const TypedRows& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                       bool accumulate, ReduceOp op) const {
   kernel.begin_backward();
   BackwardPass pass;
@@ -151,7 +151,7 @@ void ForwardPass::discard() {
   rows_->finish();
 }
 
-void BackwardPass::start(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+void BackwardPass::start(const Driver& driver, const TypedRows& src, const Shape& src_shape, ShardKernel& kernel,
                          const GradientPtr& gradient) {
   kernel.begin_backward();  // before there is memory for the gradient: kernels give up what they kept
   if (gradient == nullptr) return run(driver, src, src_shape, kernel, {}, false, ReduceOp::sum);
@@ -171,14 +171,14 @@ void BackwardPass::start(const Driver& driver, const Tensor& src, const Shape& s
   });
 }
 
-void BackwardPass::run(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+void BackwardPass::run(const Driver& driver, const TypedRows& src, const Shape& src_shape, ShardKernel& kernel,
                        TypedRows grad_src, bool accumulate, ReduceOp op) {
   const GraphTopology& graph = driver.graph();
   const bool reads_rows = kernel.needs_source_in_backward(), travels = driver.rows_travel();
   const bool fetches = travels && reads_rows && driver.kept_ == nullptr;
   const bool pushes = travels && grad_src.defined();
   GraphPlan plan(graph, driver.options_, driver.draws_, src_shape,
-                 {.fetch = fetches, .push = pushes, .pushed_type = stage_type_});
+                 {.fetch = fetches, .push = pushes, .fetched_type = src.type(), .pushed_type = stage_type_});
   if (pushes) {
     if (!accumulate) grad_src.set_zero();  // gradients of others come at any time
     accumulate = true;
@@ -196,8 +196,8 @@ void BackwardPass::run(const Driver& driver, const Tensor& src, const Shape& src
                   reads_rows ? rows_behind(src, graph.local.num_src_rows) : TypedRows());
 
   const auto run_part = [&](Index begin, Index end) {
-    compute_gradients(kernel, stage_of(graph.local, begin, end, reads_rows ? TypedRows(src) : TypedRows(), begin),
-                      grad_src, begin, accumulate);
+    compute_gradients(kernel, stage_of(graph.local, begin, end, reads_rows ? src : TypedRows(), begin), grad_src,
+                      begin, accumulate);
   };
   LocalParts parts(kernel, rows_->num_stages(), graph.local.num_src_rows, run_part);
   // Gradients of halo rows come first if the rows are here: they travel while the local shard is computed.
@@ -227,10 +227,8 @@ void BackwardPass::send(const Stage& stage, const Shape& src_shape, ShardKernel&
                         const TypedRows& grad_src) {
   for (Index begin = stage.begin; begin < stage.end;) {
     const HaloStage& part = push_stages_[next_++];
-    const real* rows =
-        stage.rows != nullptr ? stage.rows + (begin - stage.begin) * src_shape.row_size() : nullptr;
     TypedRows gradient(src_shape.with_rows(part.size()), stage_type_);
-    compute_gradients(kernel, {stage.shard, part.begin, part.end, rows}, gradient, 0, false);
+    compute_gradients(kernel, stage.of_sources(part.begin, part.end, src_shape.row_size()), gradient, 0, false);
     push_->send(std::move(gradient), grad_src);
     begin = part.end;
   }

@@ -51,12 +51,12 @@ class Driver {
   /// Collective. Both halves of a ForwardPass.
   void forward(const TypedRows& src, ShardKernel& kernel) const;
   /// Collective. Both halves of a BackwardPass.
-  void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+  void backward(const TypedRows& src, const Shape& src_shape, ShardKernel& kernel,
                 const GradientPtr& gradient) const;
   /// Collective. The same with a tensor of shape `src_shape` for the gradient; null if no rank requires it.
   /// It is added to if `accumulate` and overwritten otherwise. `op` combines the gradients of one source;
   /// an op other than sum needs `accumulate`.
-  void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
+  void backward(const TypedRows& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                 bool accumulate, ReduceOp op = ReduceOp::sum) const;
 
  private:
@@ -94,7 +94,7 @@ class BackwardPass : NonCopyable {
   /// Collective. Calls kernel.backward() for all stages and sends the gradients of halo rows. `src`: as in
   /// the forward pass, if the kernel needs its values. `src_shape`: the shape of src. Adds this rank's
   /// gradients of its own sources to `gradient` (null: not required).
-  void start(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+  void start(const Driver& driver, const TypedRows& src, const Shape& src_shape, ShardKernel& kernel,
              const GradientPtr& gradient);
   /// Collective. Adds the gradients from other ranks to the same `gradient`, to which others may have added
   /// meanwhile.
@@ -106,7 +106,7 @@ class BackwardPass : NonCopyable {
 
  private:
   friend class Driver;
-  void run(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+  void run(const Driver& driver, const TypedRows& src, const Shape& src_shape, ShardKernel& kernel,
            TypedRows grad_src, bool accumulate, ReduceOp op);
   void end(TypedRows grad_src);
   void send(const Stage& stage, const Shape& src_shape, ShardKernel& kernel, const TypedRows& grad_src);

@@ -31,6 +31,13 @@ struct Stage {
 
   [[nodiscard]] bool is_part() const noexcept { return end_row >= 0; }
   [[nodiscard]] Index size() const noexcept { return end - begin; }
+  /// The stage of the source rows [from, to) of this one, with `width` numbers each.
+  [[nodiscard]] Stage of_sources(Index from, Index to, Index width) const {
+    const Index first = (from - begin) * width;
+    Stage part{shard, from, to, rows != nullptr ? rows + first : nullptr};
+    part.bfloat16 = bfloat16 != nullptr ? bfloat16 + first : nullptr;
+    return part;
+  }
 };
 
 class ShardKernel : NonCopyable {
