@@ -137,14 +137,14 @@ Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids) {
     y = Variable(std::make_shared<const DroppedRows>(std::move(input), bits));
   } else {
     y = compute_elementwise(std::move(input), [&](Index first, Tensor& out, const Tensor& in) {
-      bits.apply(in, out, first);
+      bits.apply_to_part(first, in, out);
     });
   }
   if (!recorded) return y;
   return record(y, [dx = x.gradient(), bits](TypedRows grad) {
     pass_elementwise(*dx, std::move(grad),
                      [&](Index first, Tensor& out, bool accumulate, const Tensor& g) {
-                       bits.apply(g, out, first, accumulate);
+                       bits.apply_to_part(first, g, out, accumulate);
                      });
   });
 }

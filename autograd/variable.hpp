@@ -54,9 +54,11 @@ class Variable {
   /// Returns the same value as a constant.
   [[nodiscard]] Variable detach() const;
 
-  /// For authors of operations that read rows of several types: returns the value as it is stored; computes it
-  /// first if it is deferred.
-  [[nodiscard]] TypedRows rows() const { return deferred_ == nullptr ? TypedRows(value_) : deferred_->stored(); }
+  /// For authors of operations that read rows of several types: returns the value as it is stored; computes
+  /// it first if it is deferred.
+  [[nodiscard]] TypedRows rows() const {
+    return deferred_ == nullptr ? TypedRows(value_) : deferred_->stored();
+  }
   /// For authors of operations: returns rows() and leaves this handle without a value.
   TypedRows take_rows() {
     TypedRows taken = rows();

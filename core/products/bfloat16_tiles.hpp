@@ -8,7 +8,6 @@
 #pragma once
 
 #include <sar/core/products/product.hpp>
-#include <sar/core/products/right_operand.hpp>
 
 #include <cstdint>
 

@@ -72,6 +72,15 @@ struct ProductTarget {
   Index start_stride = 0;
 };
 
+/// The result of a product in bfloat16: out = start + a b, where `start` is one row for all (null: none), or,
+/// if `accumulate`, out + a b. Row i is at out + i * stride. Sums are in single precision and rounded once.
+struct Bfloat16Target {
+  Bfloat16* out;
+  Index stride;
+  const real* start = nullptr;
+  bool accumulate = false;
+};
+
 /// Returns the next `count` rows after row `first` of a matrix with contiguous rows; they need not exist.
 inline ReadAhead rows_after(const MatrixView& a, Index first, Index count) {
   if (a.bfloat16 != nullptr) return {memory_of(a.bfloat16 + first * a.row_step, count * a.row_step), {}};

@@ -32,15 +32,6 @@ struct ProductMethod {
 /// `medium` in mixed precision, and where an operand or the result is stored in bfloat16.
 [[nodiscard]] ProductMethod product_method(bool of_bfloat16 = false);
 
-/// The result of a product in bfloat16: out = start + a b, where `start` is one row for all (null: none), or,
-/// if `accumulate`, out + a b. Row i is at out + i * stride. Sums are in single precision and rounded once.
-struct Bfloat16Target {
-  Bfloat16* out;
-  Index stride;
-  const real* start = nullptr;
-  bool accumulate = false;
-};
-
 /// The right operand b of products out = start + a b.
 class RightOperand {
  public:

@@ -222,7 +222,13 @@ DropoutBits::DropoutBits(const DropoutMask& mask, std::span<const Index> row_ids
   });
 }
 
-void DropoutBits::apply(const Tensor& x, Tensor& out, Index first, bool accumulate) const {
+void DropoutBits::apply(const Tensor& x, Tensor& out, bool accumulate) const {
+  require<ShapeError>(x.num_rows() == num_rows_, "dropout of a tensor of shape ", x.shape(), " with draws for ",
+                      num_rows_, " rows of ", row_size_, " into one of shape ", out.shape());
+  apply_to_part(0, x, out, accumulate);
+}
+
+void DropoutBits::apply_to_part(Index first, const Tensor& x, Tensor& out, bool accumulate) const {
   require<ShapeError>(x.shape() == out.shape() && x.row_size() == row_size_ && 0 <= first &&
                           first + x.num_rows() <= num_rows_,
                       "dropout of a tensor of shape ", x.shape(), " with draws for ", num_rows_, " rows of ",

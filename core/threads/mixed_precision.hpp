@@ -12,11 +12,10 @@ namespace sar { inline namespace SAR_PRECISION {
 /// double precision throws InputError.
 ///
 /// @code
-/// {
-///   const MixedPrecisionScope mixed;
-///   Tape tape;
-///   tape.backward(cross_entropy(net(graph, features), labels, mask));
-/// }
+/// const Linear net(64, 4, gen);
+/// const MixedPrecisionScope mixed(sizeof(real) == 4);
+/// Tape tape;
+/// tape.backward(sum(net(features)));  // the rows of net(features), and their gradient, are in bfloat16
 /// @endcode
 class MixedPrecisionScope : NonCopyable {
  public:

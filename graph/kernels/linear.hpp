@@ -51,7 +51,7 @@ class LinearKernel : public ShardKernel {
   explicit LinearKernel(const Operands& operands) : o_(operands) { o_.in_double &= o_.heads == 1; }
 
   /// Sets the memory of the result. Call it before begin().
-  void set_output(TypedRows& out, bool has_base) {
+  void set_output(TypedRows out, bool has_base) {
     o_.out = out.is_real() ? out.reals().data() : nullptr;
     o_.out_bfloat16 = out.bfloat16();
     o_.has_base = has_base;

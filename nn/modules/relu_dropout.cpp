@@ -13,8 +13,8 @@ Variable relu_dropout(Variable x, Dropout& dropout, const RowIds& row_ids) {
   if (!dropout.is_active()) return relu(std::move(x));
   const Transaction transaction;
   const DropoutMask mask(dropout.next_call(), dropout.p());
-  require<ShapeError>(row_ids.size() == x.num_rows(), "dropout of ", x.num_rows(), " rows with ", row_ids.size(),
-                      " row ids");
+  require<ShapeError>(row_ids.size() == x.num_rows(), "dropout of a tensor of shape ", x.shape(), " with ",
+                      row_ids.size(), " row ids into one of shape ", x.shape());
   const bool recorded = recording({&x});
   TypedRows y = compute_elementwise(take_rows(x), [&](Index first, Tensor& out, const Tensor& in) {
     const auto ids = row_ids.span().subspan(static_cast<std::size_t>(first),

@@ -73,7 +73,7 @@ TEST_CASE("apply multiplies by the factors, for every split of the rows and numb
       CHECK(same);
     }
   Tensor sum = x.clone();
-  DropoutBits(mask, ids, width).apply(x, sum, 0, true);
+  DropoutBits(mask, ids, width).apply(x, sum, true);
   CHECK(sum.data()[12345] == doctest::Approx(x.data()[12345] * (1 + factors[12345])));
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("bits are the draws of the mask, whatever the rows and the width") {
       const Tensor x = random_tensor({n, width}, 1);
       Tensor y({n, width}), sum = x.clone(), here = x.clone();
       bits.apply(x, y);
-      bits.apply(x, sum, 0, true);
+      bits.apply(x, sum, true);
       bits.apply(here, here);
       bool same = bits.keep_scale() == mask.keep_scale();
       for (Index i = 0; i < n * width; ++i) {
