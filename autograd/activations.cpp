@@ -23,8 +23,8 @@ template <class Forward, class Backward>
 Variable apply(Variable x, bool keeps_result, const Forward& forward, Backward backward) {
   const bool recorded = recording({&x});
   TypedRows kept = recorded && !keeps_result ? x.rows() : TypedRows();
-  TypedRows y = compute_elementwise(
-      take_rows(x), [&](Index, Tensor& out, const Tensor& in) { forward(in, out); });
+  TypedRows y =
+      compute_elementwise(take_rows(x), [&](Index, Tensor& out, const Tensor& in) { forward(in, out); });
   if (!recorded) return y;
   if (keeps_result) kept = y;
   return record(std::move(y), [dx = x.gradient(), kept, backward](TypedRows grad) {
@@ -142,10 +142,9 @@ Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids) {
   }
   if (!recorded) return y;
   return record(y, [dx = x.gradient(), bits](TypedRows grad) {
-    pass_elementwise(*dx, std::move(grad),
-                     [&](Index first, Tensor& out, bool accumulate, const Tensor& g) {
-                       bits.apply_to_part(first, g, out, accumulate);
-                     });
+    pass_elementwise(*dx, std::move(grad), [&](Index first, Tensor& out, bool accumulate, const Tensor& g) {
+      bits.apply_to_part(first, g, out, accumulate);
+    });
   });
 }
 

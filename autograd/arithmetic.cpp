@@ -161,9 +161,8 @@ Variable div(Variable a, Variable b) {
 
 Variable scale_shift(Variable x, real scale, real shift) {
   const bool recorded = recording({&x});
-  TypedRows y = compute_elementwise(take_rows(x), [&](Index, Tensor& out, const Tensor& in) {
-    scale_shift(in, scale, shift, out);
-  });
+  TypedRows y = compute_elementwise(
+      take_rows(x), [&](Index, Tensor& out, const Tensor& in) { scale_shift(in, scale, shift, out); });
   if (!recorded) return y;
   return record(std::move(y), [dx = x.gradient(), scale](TypedRows grad) {
     if (scale == 1) return dx->add(std::move(grad));

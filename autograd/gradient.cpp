@@ -33,7 +33,8 @@ Gradient& OuterGradients::receiver(Gradient& gradient) {
   auto& kept = current_outer->kept_;
   const auto found = std::ranges::find_if(kept, [&](const auto& entry) { return entry.first == &gradient; });
   if (found != kept.end()) return *found->second;
-  Gradient& receiver = *kept.emplace_back(&gradient, std::make_unique<Gradient>(gradient.shape(), gradient.type())).second;
+  Gradient& receiver =
+      *kept.emplace_back(&gradient, std::make_unique<Gradient>(gradient.shape(), gradient.type())).second;
   receiver.set_temporary();
   current_outer->inner_.insert(&receiver);
   return receiver;

@@ -16,8 +16,7 @@ namespace {
 
 /// sums += those of layer_norm_backward_sums(), of rows of several types some thousand at a time.
 void add_backward_sums(const TypedRows& x, const TypedRows& grad, double eps, std::span<double> sums) {
-  if (x.is_real() && grad.is_real())
-    return layer_norm_backward_sums(x.reals(), grad.reals(), eps, sums);
+  if (x.is_real() && grad.is_real()) return layer_norm_backward_sums(x.reals(), grad.reals(), eps, sums);
   constexpr Index at_once = 1 << 13;
   std::vector<double> of_part(sums.size());
   for (Index begin = 0; begin < x.num_rows(); begin += at_once) {
@@ -58,7 +57,8 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
     TypedRows result = grad.unique() ? std::move(grad) : grad.clone();
     on_real_rows(
         result, true,
-        [&](Index, Tensor& g, const Tensor& rows) { layer_norm_backward_x(rows, kept_weight, eps, g); }, kept_x);
+        [&](Index, Tensor& g, const Tensor& rows) { layer_norm_backward_x(rows, kept_weight, eps, g); },
+        kept_x);
     dx->add(std::move(result));
   });
 }

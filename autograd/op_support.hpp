@@ -43,9 +43,9 @@ TypedRows compute_elementwise(TypedRows x, const Compute& compute) {
   return out;
 }
 
-/// Adds the values that compute(first row, out, accumulate, grad, kept...) writes to the gradient `to`; in the
-/// memory of `grad` if this is its only handle and `to` is still undefined. `out` may be `grad`; all have the
-/// rows of `to`.
+/// Adds the values that compute(first row, out, accumulate, grad, kept...) writes to the gradient `to`; in
+/// the memory of `grad` if this is its only handle and `to` is still undefined. `out` may be `grad`; all have
+/// the rows of `to`.
 template <class Compute, class... Kept>
 void pass_elementwise(Gradient& to, TypedRows grad, const Compute& compute, const Kept&... kept) {
   const auto run = [&](TypedRows& out, bool accumulate) {
@@ -65,5 +65,4 @@ void pass_elementwise(Gradient& to, TypedRows grad, const Compute& compute, cons
     to.add_rows(run);
   }
 }
-
 }}  // namespace sar

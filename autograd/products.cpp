@@ -65,9 +65,8 @@ void pass_product(Gradient& to, TypedRows grad, const Tensor& weight, bool out_i
     out_in ? matmul(g, weight, out, accumulate) : matmul_nt(g, weight, out, accumulate);
   };
   if (!grad.unique() || grad.shape() != to.shape() || grad.type() != to.type() || to.defined())
-    return to.add_rows([&](TypedRows& sum, bool accumulate) {
-      product(flatten(grad), flatten(sum), accumulate);
-    });
+    return to.add_rows(
+        [&](TypedRows& sum, bool accumulate) { product(flatten(grad), flatten(sum), accumulate); });
   if (const TypedRows flat = flatten(grad); flat.is_bfloat16())
     product(flat, flat, false);
   else

@@ -124,8 +124,7 @@ struct HaloFetch::Impl final : Exchange {
     RecordedPass* const pass = RecordedPass::of(comm_);
     const auto* next = pass != nullptr ? static_cast<const RecordedFetch*>(pass->next()) : nullptr;
     if (pass != nullptr && pass->records())
-      pass->begin(
-          std::make_unique<RecordedFetch>(comm_, plan, owned, inbox.traffic(), outbox.traffic()));
+      pass->begin(std::make_unique<RecordedFetch>(comm_, plan, owned, inbox.traffic(), outbox.traffic()));
     else if (next != nullptr && next->is_of(plan, owned))
       pass->begin_next();
     else

@@ -29,7 +29,8 @@ class HaloFetch : NonCopyable {
  public:
   /// `owned` [local rows, ...] is read until finish(); it must not change before. Rows arrive in its type:
   /// reals, or bfloat16 with the format bf16.
-  HaloFetch(const Communicator& comm, const TypedRows& owned, HaloPlan plan, HaloStart start = HaloStart::now);
+  HaloFetch(const Communicator& comm, const TypedRows& owned, HaloPlan plan,
+            HaloStart start = HaloStart::now);
   /// Completes all requests. If the exchange is not finished, gives up all exchanges of the communicator in
   /// flight: the calls of peers throw CommunicationError.
   ~HaloFetch();

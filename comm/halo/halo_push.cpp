@@ -220,5 +220,4 @@ void HaloPush::finish(TypedRows sum) {
   push.wait_until([&] { return push.outbox.done(); });
   push.end();
 }
-
 }}  // namespace sar

@@ -53,8 +53,8 @@ __mmask32 first_of_32(Index count) {
 
 /// Returns the numbers of two vectors of bfloat16, which lie one after the other, by turns.
 __m512i alternating(__m512i two) {
-  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
-                                         6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
+                                         22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   return _mm512_permutexvar_epi16(order, two);
 }
 
@@ -117,8 +117,7 @@ void pairs_of_columns(const MatrixView& x, int parts, Pairs& to) {
     const float* column = x.data + 2 * p * x.col_step;
     __m512 x0 = _mm512_maskz_loadu_ps(2 * p < x.cols ? mask : 0, column);
     __m512 x1 = _mm512_maskz_loadu_ps(2 * p + 1 < x.cols ? mask : 0, column + x.col_step);
-    for (int part = 0; part < parts; ++part)
-      to.part[part][p] = alternating(round_pair(x0, x1));
+    for (int part = 0; part < parts; ++part) to.part[part][p] = alternating(round_pair(x0, x1));
   }
 }
 
@@ -313,8 +312,8 @@ void write_block(const float* sums, Index rows, Index cols, const Bfloat16Target
 
 // The part of a target from row i and column j on.
 ProductTarget part_of(const ProductTarget& t, Index i, Index j) {
-  return {t.out + i * t.stride + j, t.stride,
-          t.start == nullptr ? nullptr : t.start + i * t.start_stride + j, t.start_stride};
+  return {t.out + i * t.stride + j, t.stride, t.start == nullptr ? nullptr : t.start + i * t.start_stride + j,
+          t.start_stride};
 }
 Bfloat16Target part_of(const Bfloat16Target& t, Index i, Index j) {
   return {t.out + i * t.stride + j, t.stride, t.start == nullptr ? nullptr : t.start + j, t.accumulate};
@@ -393,7 +392,6 @@ void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, boo
                     const Bfloat16Target& target, const ReadAhead& ahead) {
   multiply_all(a, b, cols, 1, amx, target, ahead);
 }
-
 }}  // namespace sar
 
 #if defined(__clang__)

@@ -35,5 +35,4 @@ void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int
 /// The same with one part and the result in bfloat16.
 void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, bool amx,
                     const Bfloat16Target& target, const ReadAhead& ahead = {});
-
 }}  // namespace sar

@@ -69,11 +69,11 @@ void row_blocks(const char* formula, const RowOperand& a, const MatrixView& b, T
   const real* const added = bias != nullptr ? bias->data() : nullptr;
   const auto multiply = [&](const MatrixView& rows, Index first, const ReadAhead& ahead) {
     if (out.is_bfloat16())
-      return right.multiply(rows, Bfloat16Target{out.bfloat16() + first * width, width, added, addend.accumulate},
-                            ahead);
+      return right.multiply(
+          rows, Bfloat16Target{out.bfloat16() + first * width, width, added, addend.accumulate}, ahead);
     real* const to = out.reals().row(first);
-    right.multiply(rows, ProductTarget{to, width, addend.accumulate ? to : added, addend.accumulate ? width : 0},
-                   ahead);
+    right.multiply(
+        rows, ProductTarget{to, width, addend.accumulate ? to : added, addend.accumulate ? width : 0}, ahead);
   };
   parallel_for(out.num_rows(), rows_per_task(b.rows, b.cols), [&](Index begin, Index end) {
     Array<real> memory;

@@ -40,5 +40,4 @@ void matmul_tn(const RowOperand& a, const RowOperand& b, Tensor& out, bool accum
 void matmul_nt(const RowOperand& a, const Tensor& b, TypedRows out, bool accumulate = false);
 /// out [n, m] = a [n, k] b^T + bias [m]  for b [m, k]
 void matmul_nt(const RowOperand& a, const Tensor& b, const Tensor& bias, TypedRows out);
-
 }}  // namespace sar

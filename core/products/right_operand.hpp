@@ -57,8 +57,9 @@ class RightOperand {
   MatrixView b_{};
 };
 
-/// Splits x into high parts and, unless `low` is null, low parts; bfloat16 numbers are their high parts. Element (i, j) is stored at i * x.cols + j
-/// if the rows of x are contiguous, and at j * x.rows + i otherwise.
+/// Splits x into high parts and, unless `low` is null, low parts; bfloat16 numbers are their high parts.
+/// Element (i, j) is stored at i * x.cols + j if the rows of x are contiguous, and at j * x.rows + i
+/// otherwise.
 void split_bfloat16(const MatrixView& x, real* high, real* low);
 
 }}  // namespace sar

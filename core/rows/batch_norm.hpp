@@ -3,8 +3,8 @@
 ///     xhat_ij = (x_ij - mean_j) / sqrt(var_j + eps)
 ///     y_ij    = a(xhat_ij weight_j + bias_j)              a: identity, or ReLU and/or dropout
 ///
-/// The backward pass needs only x and the dropout bits: xhat and the sign for ReLU are recomputed. Rows are of
-/// type reals or bfloat16; everything is computed in `real`.
+/// The backward pass needs only x and the dropout bits: xhat and the sign for ReLU are recomputed. Rows are
+/// of type reals or bfloat16; everything is computed in `real`.
 #pragma once
 
 #include <sar/core/memory/workspace.hpp>
@@ -56,5 +56,4 @@ void batch_norm_backward_sums(const TypedRows& x, const BatchNormCoefficients& c
 void batch_norm_backward_x(const TypedRows& x, const BatchNormCoefficients& c,
                            const NormActivation& activation, const TypedRows& grad,
                            std::span<const real> mean_g, std::span<const real> mean_gx, TypedRows dx);
-
 }}  // namespace sar

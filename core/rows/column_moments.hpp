@@ -24,5 +24,4 @@ struct ColumnMoments {
 /// Returns the moments of all rows of x [n, F]; count 0 and zeros if n is 0. Reads x once from memory: each
 /// chunk of rows is read twice, the second time from cache.
 ColumnMoments column_moments(const TypedRows& x);
-
 }}  // namespace sar

@@ -223,8 +223,9 @@ DropoutBits::DropoutBits(const DropoutMask& mask, std::span<const Index> row_ids
 }
 
 void DropoutBits::apply(const Tensor& x, Tensor& out, bool accumulate) const {
-  require<ShapeError>(x.num_rows() == num_rows_, "dropout of a tensor of shape ", x.shape(), " with draws for ",
-                      num_rows_, " rows of ", row_size_, " into one of shape ", out.shape());
+  require<ShapeError>(x.num_rows() == num_rows_, "dropout of a tensor of shape ", x.shape(),
+                      " with draws for ", num_rows_, " rows of ", row_size_, " into one of shape ",
+                      out.shape());
   apply_to_part(0, x, out, accumulate);
 }
 

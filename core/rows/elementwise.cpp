@@ -269,7 +269,8 @@ void unary_backward(Unary op, const Tensor& kept, const Tensor& grad, Tensor& ou
                       grad.shape(), " for a value of shape ", kept.shape(), " into ", out.shape());
   switch (op) {
     case Unary::relu:
-      return gradient_loop([](auto y, auto g) { return y > 0 ? g : decltype(g){}; }, kept, grad, out, accumulate);
+      return gradient_loop([](auto y, auto g) { return y > 0 ? g : decltype(g){}; }, kept, grad, out,
+                           accumulate);
     case Unary::leaky_relu:
       return gradient_loop([=](auto y, auto g) { return y > 0 ? g : parameter * g; }, kept, grad, out,
                            accumulate);

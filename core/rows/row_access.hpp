@@ -54,9 +54,9 @@ class RowWriter {
   return x.is_real() ? x.reals().slice_rows(begin, end) : x.slice_rows(begin, end).to_tensor();
 }
 
-/// Calls compute(first row, out, rows of each of x...) for tensors of the same rows. If all rows are reals, once
-/// for all of them; otherwise in parallel for blocks of rows in the cache, which are widened before and rounded
-/// afterwards. With `keep`, the rows of out begin with the present values. out may be one of x.
+/// Calls compute(first row, out, rows of each of x...) for tensors of the same rows. If all rows are reals,
+/// once for all of them; otherwise in parallel for blocks of rows in the cache, which are widened before and
+/// rounded afterwards. With `keep`, the rows of out begin with the present values. out may be one of x.
 template <class Compute, class... X>
 void on_real_rows(TypedRows& out, bool keep, const Compute& compute, const X&... x) {
   constexpr Index grain = Index{1} << 14;  // numbers

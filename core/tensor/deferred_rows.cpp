@@ -41,5 +41,4 @@ void Bfloat16Rows::compute(Index first, Index count, real* out) const {
   const TypedRows rows = computed();
   widen(rows.bfloat16() + first * rows.row_size(), count * rows.row_size(), out);
 }
-
 }}  // namespace sar

@@ -61,5 +61,4 @@ class Bfloat16Rows final : public DeferredRows {
   void compute(Index first, Index count, real* out) const override;
   [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
 };
-
 }}  // namespace sar

@@ -80,8 +80,8 @@ class TypedRows {
   /// Returns the rows in `real`: this memory if they are of type reals, otherwise a copy.
   [[nodiscard]] Tensor to_tensor() const;
   // Functions of a Tensor read any rows.
-  operator Tensor() const& { return to_tensor(); }                                      // NOLINT
-  operator Tensor() && { return is_real() ? std::move(reals_) : to_tensor(); }          // NOLINT
+  operator Tensor() const& { return to_tensor(); }                              // NOLINT
+  operator Tensor() && { return is_real() ? std::move(reals_) : to_tensor(); }  // NOLINT
 
  private:
   [[nodiscard]] char* first() const noexcept {

@@ -291,7 +291,8 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
 
     [[nodiscard]] bool required() const { return reals != nullptr || bfloat16 != nullptr; }
     [[nodiscard]] GradientsAt behind(Index numbers) const {
-      return {reals != nullptr ? reals + numbers : nullptr, bfloat16 != nullptr ? bfloat16 + numbers : nullptr};
+      return {reals != nullptr ? reals + numbers : nullptr,
+              bfloat16 != nullptr ? bfloat16 + numbers : nullptr};
     }
   };
 

@@ -237,6 +237,5 @@ void LinearKernel::gather_gradients(const Stage& stage, const GradientsAt& out, 
               .width = o_.width,
               .accumulate = accumulate});
 }
-
 }}  // namespace sar
 #endif

@@ -59,7 +59,8 @@ template <Index G>
 /// Computes to = keep to + sum over the rows i of factor[i] rows[i]. If keep is null, `to` is overwritten
 /// without being read.
 template <class X>
-[[gnu::noinline]] inline void add_rows(const RowsOf<X>& rows, const real* factor, const real* keep, real* to) {
+[[gnu::noinline]] inline void add_rows(const RowsOf<X>& rows, const real* factor, const real* keep,
+                                       real* to) {
   for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
     real* column = to + h * rows.dim + j;
     auto sum = Tile<g, n>::scaled(keep != nullptr ? keep + h : nullptr, column);

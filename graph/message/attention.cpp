@@ -146,13 +146,15 @@ struct Attention {
   /// Once: the kernel gives the result up as soon as it is not needed any more.
   void backward(const Driver& driver, const Variable& x, TypedRows grad) {
     const TypedRows rows = rows_of(x);
-    if (grad.type() != rows.type()) grad = rows.is_real() ? TypedRows(grad.to_tensor()) : TypedRows(grad, rows.type());
+    if (grad.type() != rows.type())
+      grad = rows.is_real() ? TypedRows(grad.to_tensor()) : TypedRows(grad, rows.type());
     AttentionOperands o = common(driver.graph());
     if (options.bias.requires_grad())
       options.bias.gradient()->add([&](Tensor& sum, bool accumulate) {
         Tensor row = sum.reshape({sum.size()});
         const TypedRows flat_grad = grad.reshape({grad.num_rows(), sum.size()});
-        flat_grad.is_real() ? sum_to(flat_grad.reals(), row, accumulate) : sum_columns(flat_grad, row, accumulate);
+        flat_grad.is_real() ? sum_to(flat_grad.reals(), row, accumulate)
+                            : sum_columns(flat_grad, row, accumulate);
       });
     Tensor grad_edge_weight, grad_dst;
     std::vector<double> grad_attn, grad_type_term;

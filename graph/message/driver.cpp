@@ -151,8 +151,8 @@ void ForwardPass::discard() {
   rows_->finish();
 }
 
-void BackwardPass::start(const Driver& driver, const TypedRows& src, const Shape& src_shape, ShardKernel& kernel,
-                         const GradientPtr& gradient) {
+void BackwardPass::start(const Driver& driver, const TypedRows& src, const Shape& src_shape,
+                         ShardKernel& kernel, const GradientPtr& gradient) {
   kernel.begin_backward();  // before there is memory for the gradient: kernels give up what they kept
   if (gradient == nullptr) return run(driver, src, src_shape, kernel, {}, false, ReduceOp::sum);
   stage_type_ = kernel.gradient_type(gradient->type());
@@ -171,8 +171,8 @@ void BackwardPass::start(const Driver& driver, const TypedRows& src, const Shape
   });
 }
 
-void BackwardPass::run(const Driver& driver, const TypedRows& src, const Shape& src_shape, ShardKernel& kernel,
-                       TypedRows grad_src, bool accumulate, ReduceOp op) {
+void BackwardPass::run(const Driver& driver, const TypedRows& src, const Shape& src_shape,
+                       ShardKernel& kernel, TypedRows grad_src, bool accumulate, ReduceOp op) {
   const GraphTopology& graph = driver.graph();
   const bool reads_rows = kernel.needs_source_in_backward(), travels = driver.rows_travel();
   const bool fetches = travels && reads_rows && driver.kept_ == nullptr;
@@ -192,12 +192,11 @@ void BackwardPass::run(const Driver& driver, const TypedRows& src, const Shape& 
   else if (pushes)
     rows_.emplace(graph.remote, push_stages_);
   else
-    rows_.emplace(graph.remote,
-                  reads_rows ? rows_behind(src, graph.local.num_src_rows) : TypedRows());
+    rows_.emplace(graph.remote, reads_rows ? rows_behind(src, graph.local.num_src_rows) : TypedRows());
 
   const auto run_part = [&](Index begin, Index end) {
-    compute_gradients(kernel, stage_of(graph.local, begin, end, reads_rows ? src : TypedRows(), begin), grad_src,
-                      begin, accumulate);
+    compute_gradients(kernel, stage_of(graph.local, begin, end, reads_rows ? src : TypedRows(), begin),
+                      grad_src, begin, accumulate);
   };
   LocalParts parts(kernel, rows_->num_stages(), graph.local.num_src_rows, run_part);
   // Gradients of halo rows come first if the rows are here: they travel while the local shard is computed.
@@ -228,7 +227,8 @@ void BackwardPass::send(const Stage& stage, const Shape& src_shape, ShardKernel&
   for (Index begin = stage.begin; begin < stage.end;) {
     const HaloStage& part = push_stages_[next_++];
     TypedRows gradient(src_shape.with_rows(part.size()), stage_type_);
-    compute_gradients(kernel, stage.of_sources(part.begin, part.end, src_shape.row_size()), gradient, 0, false);
+    compute_gradients(kernel, stage.of_sources(part.begin, part.end, src_shape.row_size()), gradient, 0,
+                      false);
     push_->send(std::move(gradient), grad_src);
     begin = part.end;
   }
@@ -258,5 +258,4 @@ void BackwardPass::end(TypedRows grad_src) {
   if (push_) push_->finish(std::move(grad_src));  // before the fetch: see HaloPush::finish()
   rows_->finish();
 }
-
 }}  // namespace sar

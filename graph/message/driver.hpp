@@ -22,10 +22,10 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
-#include <sar/core/tensor/typed_rows.hpp>
 #include <sar/comm/halo/halo_fetch.hpp>
 #include <sar/comm/halo/halo_push.hpp>
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
 #include <sar/graph/message/graph_plan.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/source_rows.hpp>
@@ -118,7 +118,7 @@ class BackwardPass : NonCopyable {
   bool in_flight_ = false;
   std::exception_ptr failure_;
   NumberType stage_type_ = NumberType::reals;  // of the gradients that are sent
-  TypedRows sums_;  // the gradient, if it is added up in another type than its own
+  TypedRows sums_;                             // the gradient, if it is added up in another type than its own
 };
 
 }}  // namespace sar

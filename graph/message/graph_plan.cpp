@@ -70,9 +70,8 @@ GraphPlan::GraphPlan(const GraphTopology& graph, const GraphOptions& options, co
     const RowDraws of_halo{.key = Random(draws.gradients).key(),
                            .owned_ids = {},
                            .first_halo_id = static_cast<Index>(graph.comm.rank()) << 32};
-    push = plan_halo(
-        graph.shared_rounds, sizes.push, static_cast<int>(std::min(pushes, most_depth)),
-        wire_of(travels.pushed_type, options.halo_format, rows.row_size(), of_halo));
+    push = plan_halo(graph.shared_rounds, sizes.push, static_cast<int>(std::min(pushes, most_depth)),
+                     wire_of(travels.pushed_type, options.halo_format, rows.row_size(), of_halo));
   }
   if (travels.fetch)
     fetch = plan_halo(graph.shared_rounds, options.mode == HaloMode::one_shot ? 0 : sizes.fetch,

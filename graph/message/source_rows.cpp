@@ -13,8 +13,8 @@ SourceRows::SourceRows(const GraphShard& remote, const std::vector<HaloRows>& ke
     : remote_(remote), kept_(&kept) {
   for (const HaloRows& stage : kept) stages_.push_back(stage.stage);
 }
-SourceRows::SourceRows(const GraphShard& remote, const Communicator& comm, const TypedRows& owned, HaloPlan plan,
-                       std::vector<HaloRows>* keep)
+SourceRows::SourceRows(const GraphShard& remote, const Communicator& comm, const TypedRows& owned,
+                       HaloPlan plan, std::vector<HaloRows>* keep)
     : remote_(remote), stages_(plan.halo), keep_(keep) {
   fetch_.emplace(comm, owned, std::move(plan), HaloStart::later);
 }
@@ -31,7 +31,8 @@ Stage SourceRows::next() {
   const HaloStage& stage = stages_[k];
   if (fetch_) held_ = *fetch_->next();
   const TypedRows& rows = fetch_ ? held_.rows : kept_ != nullptr ? (*kept_)[k].rows : rows_;
-  Stage next{remote_, stage.begin, stage.end, rows.defined() && rows.is_real() ? rows.reals().data() : nullptr};
+  Stage next{remote_, stage.begin, stage.end,
+             rows.defined() && rows.is_real() ? rows.reals().data() : nullptr};
   next.bfloat16 = rows.bfloat16();
   return next;
 }

@@ -17,8 +17,8 @@ Variable relu_dropout(Variable x, Dropout& dropout, const RowIds& row_ids) {
                       row_ids.size(), " row ids into one of shape ", x.shape());
   const bool recorded = recording({&x});
   TypedRows y = compute_elementwise(take_rows(x), [&](Index first, Tensor& out, const Tensor& in) {
-    const auto ids = row_ids.span().subspan(static_cast<std::size_t>(first),
-                                            static_cast<std::size_t>(in.num_rows()));
+    const auto ids =
+        row_ids.span().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(in.num_rows()));
     mask.apply_to_relu(in, ids, out);
   });
   if (!recorded) return y;

@@ -169,7 +169,8 @@ void check_fetch(HaloFetch& fetch, const Pattern& pattern, const Communicator& c
     for (Index k = 0; k < stage.size(); ++k, ++row) {
       const auto [owner, i] = sources[row];
       for (Index j = 0; j < shape.row_size(); ++j)
-        same = same && held->rows.reals().row(k)[j] == owned_value(owner, pattern.rows(owner, comm.rank())[i], j);
+        same = same &&
+               held->rows.reals().row(k)[j] == owned_value(owner, pattern.rows(owner, comm.rank())[i], j);
     }
     CHECK(same);
   }
