@@ -43,7 +43,7 @@ void Tape::backward(const Variable& output) {
   backward(output, Tensor::full(output.shape(), 1));
 }
 
-void Tape::backward(const Variable& output, Tensor seed) {
+void Tape::backward(const Variable& output, TypedRows seed) {
   require(output.requires_grad(),
           "backward() from a result that was computed without a tape or from constants only");
   const TraceScope scope("backward", TraceKind::compute);

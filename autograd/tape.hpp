@@ -41,7 +41,7 @@ class Tape : NonCopyable {
   /// Collective if recorded operations are.
   void backward(const Variable& output);
   /// Vector-Jacobian product: differentiates the scalar sum(output * seed). `seed` has the shape of `output`.
-  void backward(const Variable& output, Tensor seed);
+  void backward(const Variable& output, TypedRows seed);
 
   /// Returns the tape that records on this thread, or null.
   static Tape* current() noexcept;
