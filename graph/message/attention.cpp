@@ -65,6 +65,7 @@ CollectiveCall attention_call(const char* operation, const GraphShardManager& gr
   const RandomKey key = options.dropout > 0 ? options.dropout_key : RandomKey{};
   CollectiveCall call(operation);
   call.equal(graph.options())
+      .equal("mixed precision", mixed_precision())
       .equal("dropout", options.dropout)
       .equal("seed of dropout", key.seed)
       .equal("stream of dropout", key.stream)

@@ -100,6 +100,9 @@ class MessagePass {
         result_(result),
         mean_(mean),
         scales_(std::move(scales)) {
+    require<InputError>(!mixed_precision() || !options_.aggregate_in_double,
+                        "a graph with aggregate_in_double in mixed precision, expected sums in double precision "
+                        "or rows in bfloat16");
     if (mean) scales_.dst = graph_->degrees.inverse_in();
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
@@ -326,6 +329,7 @@ CollectiveCall collective_call(const GraphShardManager& graph, const char* opera
       .equal("left operand", message.lhs, name_of<MessageTarget>)
       .equal("right operand", message.op == Message::Op::copy ? message.lhs : message.rhs,
              name_of<MessageTarget>)
+      .equal("mixed precision", mixed_precision())
       .equal("reduction", reduction, name_of<Reduce>)
       .equal("shape of the source rows", shape(MessageTarget::u))
       .equal("shape of the destination rows", shape(MessageTarget::v))
