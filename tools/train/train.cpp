@@ -3,11 +3,11 @@
 ///
 /// Room tools/train: The program `train`.
 #include "heartbeat.hpp"
+#include "options/add_options.hpp"
 #include "program.hpp"
 #include "train_data.hpp"
 #include "train_gcn_norm.hpp"
 #include "train_graph.hpp"
-#include "train_options.hpp"
 #include "train_run.hpp"
 #include "train_runs.hpp"
 #include "train_samples.hpp"
