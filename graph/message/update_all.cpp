@@ -101,8 +101,7 @@ class MessagePass {
         mean_(mean),
         scales_(std::move(scales)) {
     require<InputError>(!mixed_precision() || !options_.aggregate_in_double,
-                        "a graph with aggregate_in_double in mixed precision, expected sums in double precision "
-                        "or rows in bfloat16");
+                        "a graph with aggregate_in_double in mixed precision, expected one of them");
     if (mean) scales_.dst = graph_->degrees.inverse_in();
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);

@@ -1,5 +1,5 @@
-/// Products of rows stored in bfloat16, and results in bfloat16: every way that products can be called in, within
-/// the rounding of factors, sums and results.
+/// Products of rows stored in bfloat16, and results in bfloat16: every way that products can be called in,
+/// within the rounding of factors, sums and results.
 #include <doctest/doctest.h>
 
 #include <sar/core/half.hpp>

@@ -1,5 +1,5 @@
-/// Mixed precision: what is stored in bfloat16 and what is not, layers within a bound that follows from the number
-/// of roundings, trainings on any number of ranks and threads.
+/// Mixed precision: what is stored in bfloat16 and what is not, layers within a bound that follows from the
+/// number of roundings, trainings on any number of ranks and threads.
 #include <doctest/doctest.h>
 
 #include <sar/autograd/ops.hpp>
@@ -104,8 +104,8 @@ Tensor rounded_tensor(const Shape& shape, std::uint64_t stream) {
   return x;
 }
 
-/// A layer that is linear in x and in its parameters, up to signs: with magnitudes in place of all operands it
-/// computes the sum of the magnitudes of all terms. A path from operand to result with r roundings changes a
+/// A layer that is linear in x and in its parameters, up to signs: with magnitudes in place of all operands
+/// it computes the sum of the magnitudes of all terms. A path from operand to result with r roundings changes a
 /// term by at most (1 + unit)^r - 1 of its magnitude.
 void check_linear_layer(Module& module, const std::function<Variable(const Variable&)>& layer, const Tensor& x,
                         const Tensor& g, int roundings) {
@@ -135,7 +135,7 @@ TEST_CASE("scopes of mixed precision nest") {
   CHECK_FALSE(mixed_precision());
 }
 
-TEST_CASE("sums over neighbours of rows in bfloat16 are those of the widened rows, rounded once") {
+TEST_CASE("sums over neighbors of rows in bfloat16 are those of the widened rows, rounded once") {
   const Communicator comm = Communicator::world();
   for (const WholeGraph& whole : square_graphs())
     for (const Books& books : test_books(whole, comm.size()))
@@ -149,7 +149,7 @@ TEST_CASE("sums over neighbours of rows in bfloat16 are those of the widened row
           const Variable found = graph.update_all(fn::copy_u(TypedRows(x, NumberType::bfloat16)), reduce,
                                                   Variable(TypedRows(base, NumberType::bfloat16)));
           CHECK(found.type() == NumberType::bfloat16);
-          // one rounding of a sum whose terms, all of them below 1, are added in `real` by fused operations or not
+          // one rounding of a sum whose terms, all of them below 1, are added in `real`, fused or not
           const double of_sums = 0x1p-22 * static_cast<double>(whole.src.size() + 1);
           bool near = true;
           for (Index i = 0; i < sum.size(); ++i) {
@@ -164,13 +164,13 @@ TEST_CASE("sums over neighbours of rows in bfloat16 are those of the widened row
 TEST_CASE("linear layers agree with full precision within their roundings") {
   Generator gen(1);
   Linear layer(24, 17, gen);
-  // x and w are factors of bfloat16 (x has them, 1), the result is rounded (2), its gradient is stored (3), and
-  // so is that of x (4)
+  // x and w are factors of bfloat16 (x has them, 1), the result is rounded (2), its gradient is stored (3),
+  // and so is that of x (4)
   check_linear_layer(layer, [&](const Variable& x) { return layer(x); }, rounded_tensor({33, 24}, 1),
                      rounded_tensor({33, 17}, 2), 4);
 }
 
-TEST_CASE("layers that sum over neighbours agree with full precision within their roundings") {
+TEST_CASE("layers that sum over neighbors agree with full precision within their roundings") {
   const Communicator comm = Communicator::world();
   for (const WholeGraph& whole : square_graphs()) {
     const Books books = test_books(whole, comm.size()).back();
@@ -179,8 +179,8 @@ TEST_CASE("layers that sum over neighbours agree with full precision within thei
       return my_rows(rounded_tensor({whole.num_src, width}, stream), books.src, comm.rank());
     };
     const Tensor x = mine(12, 1), g = mine(9, 2), narrow_g = mine(20, 3);
-    // each of product, sum and gradients rounds; gradients of halo rows are rounded where they are sent, and added
-    // for each layer twice (self and neighbours)
+    // each of product, sum and gradients rounds; gradients of halo rows are rounded where they are sent, and
+    // added for each layer twice (self and neighbors)
     const int roundings = 9;
     {
       Generator gen(2);
@@ -229,13 +229,13 @@ TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precisio
                                : leaf;
       const Variable y = gat_attention(graph, x, a, d, real(0.2));
       const Tensor value = y.value().clone();
-      tape.backward(y, mixed ? TypedRows(g.reshape(y.shape()), NumberType::bfloat16) : TypedRows(g.reshape(y.shape())));
+      tape.backward(y, TypedRows(g.reshape(y.shape()), y.type()));
       return std::tuple(value, leaf.grad(), a.grad(), d.grad());
     };
     const auto [y, dx, da, dd] = attend(true);
     const auto [want_y, want_dx, want_da, want_dd] = attend(false);
-    // The scores are the same. The result is rounded once; D = <g, out> of the backward pass reads it rounded, so
-    // that ds has an error of unit sum_j |g_j out_j| alpha, and the sums of halo gradients are rounded twice.
+    // The scores are the same. The result is rounded once; D = <g, out> of the backward pass reads it rounded,
+    // so that ds has an error of unit sum_j |g_j out_j| alpha, and the sums of halo gradients are rounded twice.
     CHECK(within(y, want_y, absolute(want_y), 1.01 * unit));
     const auto most = [](const Tensor& t) {
       double largest = 0;
@@ -246,7 +246,8 @@ TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precisio
     const double most_degree = static_cast<double>(std::max<Index>(graph.num_global_edges(), 1));
     const auto close = [&](const Tensor& found, const Tensor& want, double share, double more) {
       for (Index i = 0; i < found.size(); ++i)
-        if (!(std::abs(static_cast<double>(found.data()[i] - want.data()[i])) <= share * most(want) + more)) return false;
+        if (!(std::abs(static_cast<double>(found.data()[i] - want.data()[i])) <= share * most(want) + more))
+          return false;
       return true;
     };
     CHECK(close(dx, want_dx, 3 * unit, unit * of_d * most(attn) * most_degree));
@@ -271,7 +272,8 @@ TEST_CASE("norms, activations and dropout keep the type of their rows") {
   };
   const Step steps[] = {
       {"batch norm", [&](const Variable& x) { return batch(x); }, 16},
-      {"batch norm, relu", [&](const Variable& x) { return batch_norm_relu_dropout(x, batch, dropout, ids); }, 16},
+      {"batch norm, relu",
+       [&](const Variable& x) { return batch_norm_relu_dropout(x, batch, dropout, ids); }, 16},
       {"layer norm", [&](const Variable& x) { return layer(x); }, 16},
       {"relu", [](const Variable& x) { return relu(x); }, 2},
       {"elu", [](const Variable& x) { return elu(x); }, 2},
@@ -333,8 +335,8 @@ TEST_CASE("a training in mixed precision: any number of ranks and threads, less 
   const std::vector<double> full = train(comm, 2, false), mixed = train(comm, 2, true);
   CHECK(mixed == train(comm, 1, true));  // the same bits
   CHECK(mixed.back() < mixed.front() / 2);
-  // The first loss is computed from the same parameters. Three layers of at most 4 roundings each change logits of
-  // magnitude 2 by at most 12 units of it, and a loss by no more than the logits.
+  // The first loss is computed from the same parameters. Three layers of at most 4 roundings each change logits
+  // of magnitude 2 by at most 12 units of it, and a loss by no more than the logits.
   CHECK(std::abs(mixed.front() - full.front()) < 12 * unit * 2);
   const std::vector<double> alone = train(Communicator::self(), 2, true);
   CHECK(std::abs(mixed.front() - alone.front()) < 12 * unit * 2);

@@ -156,7 +156,7 @@ void check_dataset(const CLI::App& app, const TrainOptions& o, const std::vector
 void check_precision(const TrainOptions& o) {
   if (!o.mixed_precision) return;
   if (sizeof(real) > sizeof(float))
-    throw CLI::ValidationError("--precision: is mixed, which needs a library of single precision, not double");
+    throw CLI::ValidationError("--precision: is mixed in a library of double precision, expected full");
   if (o.graph_options.aggregate_in_double)
     throw CLI::ValidationError("--precision: mixed does not go with --aggregate-in-double");
 }
