@@ -65,7 +65,8 @@ TEST_CASE("matmul and matmul_nt of rows and results in bfloat16") {
   struct Size {
     Index n, k, m;
   };
-  for (const auto [n, k, m] : {Size{1, 1, 1}, Size{70, 40, 33}, Size{131, 256, 40}, Size{49, 7, 100}, Size{0, 5, 3}})
+  for (const auto [n, k, m] :
+       {Size{1, 1, 1}, Size{70, 40, 33}, Size{131, 256, 40}, Size{49, 7, 100}, Size{0, 5, 3}})
     for (const NumberType from : types)
       for (const NumberType to : types) {
         if (from == NumberType::reals && to == NumberType::reals) continue;
@@ -73,8 +74,8 @@ TEST_CASE("matmul and matmul_nt of rows and results in bfloat16") {
         CAPTURE(k);
         CAPTURE(m);
         const Operand a({n, k}, 1, from);
-        const Tensor w = random_tensor({k, m}, 2), wt = random_tensor({m, k}, 3), bias = random_tensor({m}, 4),
-                     used_w = factors(w), used_wt = factors(wt);
+        const Tensor w = random_tensor({k, m}, 2), wt = random_tensor({m, k}, 3),
+                     bias = random_tensor({m}, 4), used_w = factors(w), used_wt = factors(wt);
         for (const int way : {0, 1, 2, 3}) {  // matmul, plus a bias; matmul_nt, added to the result
           CAPTURE(way);
           TypedRows out(random_tensor({n, m}, 5), to);

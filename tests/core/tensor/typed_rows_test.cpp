@@ -24,7 +24,8 @@ namespace {
 /// Ties, carries into the exponent, subnormal numbers, both zeros, infinities, NaN.
 Tensor special_numbers(Index repeated) {
   std::vector<real> numbers;
-  for (const std::uint32_t upper : {0x0000u, 0x0001u, 0x007fu, 0x0080u, 0x3f80u, 0x3f81u, 0x40ffu, 0x7f7fu, 0x7f80u})
+  for (const std::uint32_t upper :
+       {0x0000u, 0x0001u, 0x007fu, 0x0080u, 0x3f80u, 0x3f81u, 0x40ffu, 0x7f7fu, 0x7f80u})
     for (const std::uint32_t lower : {0x0000u, 0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
       for (const std::uint32_t sign : {0u, 0x80000000u})
         numbers.push_back(static_cast<real>(std::bit_cast<float>(sign | upper << 16 | lower)));

@@ -63,8 +63,8 @@ struct Pass {
 };
 
 /// Forward and backward with the gradient `g` of the result.
-Pass run(Module& module, const std::function<Variable(const Variable&)>& layer, const Tensor& x0, const Tensor& g,
-         bool mixed) {
+Pass run(Module& module, const std::function<Variable(const Variable&)>& layer, const Tensor& x0,
+         const Tensor& g, bool mixed) {
   const MixedPrecisionScope precision(mixed);
   module.zero_grad();
   const Variable leaf(x0.clone(), true);
@@ -105,10 +105,10 @@ Tensor rounded_tensor(const Shape& shape, std::uint64_t stream) {
 }
 
 /// A layer that is linear in x and in its parameters, up to signs: with magnitudes in place of all operands
-/// it computes the sum of the magnitudes of all terms. A path from operand to result with r roundings changes a
-/// term by at most (1 + unit)^r - 1 of its magnitude.
-void check_linear_layer(Module& module, const std::function<Variable(const Variable&)>& layer, const Tensor& x,
-                        const Tensor& g, int roundings) {
+/// it computes the sum of the magnitudes of all terms. A path from operand to result with r roundings changes
+/// a term by at most (1 + unit)^r - 1 of its magnitude.
+void check_linear_layer(Module& module, const std::function<Variable(const Variable&)>& layer,
+                        const Tensor& x, const Tensor& g, int roundings) {
   const Pass mixed = run(module, layer, x, g, true), full = run(module, layer, x, g, false);
   make_absolute(module);
   const Pass bound = run(module, layer, absolute(x), absolute(g), false);
@@ -141,8 +141,10 @@ TEST_CASE("sums over neighbors of rows in bfloat16 are those of the widened rows
     for (const Books& books : test_books(whole, comm.size()))
       for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
         const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
-        const Tensor all = rounded_tensor({whole.num_src, 19}, 1), all_base = rounded_tensor({whole.num_src, 19}, 2);
-        const Tensor x = my_rows(all, books.src, comm.rank()), base = my_rows(all_base, books.src, comm.rank());
+        const Tensor all = rounded_tensor({whole.num_src, 19}, 1),
+                     all_base = rounded_tensor({whole.num_src, 19}, 2);
+        const Tensor x = my_rows(all, books.src, comm.rank()),
+                     base = my_rows(all_base, books.src, comm.rank());
         for (const Reduce reduce : {Reduce::sum, Reduce::mean}) {
           const Tensor sum = graph.update_all(fn::copy_u(x), reduce, Variable(base.clone())).value();
           const MixedPrecisionScope mixed;
@@ -153,7 +155,8 @@ TEST_CASE("sums over neighbors of rows in bfloat16 are those of the widened rows
           const double of_sums = 0x1p-22 * static_cast<double>(whole.src.size() + 1);
           bool near = true;
           for (Index i = 0; i < sum.size(); ++i) {
-            const double want = static_cast<double>(sum.data()[i]), is = static_cast<double>(found.value().data()[i]);
+            const double want = static_cast<double>(sum.data()[i]),
+                         is = static_cast<double>(found.value().data()[i]);
             near &= std::abs(is - want) <= unit * std::abs(want) + of_sums;
           }
           CHECK(near);
@@ -166,8 +169,9 @@ TEST_CASE("linear layers agree with full precision within their roundings") {
   Linear layer(24, 17, gen);
   // x and w are factors of bfloat16 (x has them, 1), the result is rounded (2), its gradient is stored (3),
   // and so is that of x (4)
-  check_linear_layer(layer, [&](const Variable& x) { return layer(x); }, rounded_tensor({33, 24}, 1),
-                     rounded_tensor({33, 17}, 2), 4);
+  check_linear_layer(
+      layer, [&](const Variable& x) { return layer(x); }, rounded_tensor({33, 24}, 1),
+      rounded_tensor({33, 17}, 2), 4);
 }
 
 TEST_CASE("layers that sum over neighbors agree with full precision within their roundings") {
@@ -185,27 +189,32 @@ TEST_CASE("layers that sum over neighbors agree with full precision within their
     {
       Generator gen(2);
       SAGEConv conv(12, 9, gen);
-      check_linear_layer(conv, [&](const Variable& h) { return conv(graph, h); }, x, g, roundings);
+      check_linear_layer(
+          conv, [&](const Variable& h) { return conv(graph, h); }, x, g, roundings);
     }
     {
       Generator gen(3);
       SAGEConv conv(12, 20, gen);
-      check_linear_layer(conv, [&](const Variable& h) { return conv(graph, h); }, x, narrow_g, roundings);
+      check_linear_layer(
+          conv, [&](const Variable& h) { return conv(graph, h); }, x, narrow_g, roundings);
     }
     {
       Generator gen(4);
       SAGEConv conv(12, 9, gen, {.aggregator = SAGEAggregator::gcn});
-      check_linear_layer(conv, [&](const Variable& h) { return conv(graph, h); }, x, g, roundings);
+      check_linear_layer(
+          conv, [&](const Variable& h) { return conv(graph, h); }, x, g, roundings);
     }
     {
       Generator gen(5);
       GraphConv conv(12, 9, gen);
-      check_linear_layer(conv, [&](const Variable& h) { return conv(graph, h); }, x, g, roundings);
+      check_linear_layer(
+          conv, [&](const Variable& h) { return conv(graph, h); }, x, g, roundings);
     }
     {
       Generator gen(6);
       GINConv conv(std::make_shared<Linear>(12, 9, gen));
-      check_linear_layer(conv, [&](const Variable& h) { return conv(graph, h); }, x, g, roundings);
+      check_linear_layer(
+          conv, [&](const Variable& h) { return conv(graph, h); }, x, g, roundings);
     }
   }
 }
@@ -234,8 +243,9 @@ TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precisio
     };
     const auto [y, dx, da, dd] = attend(true);
     const auto [want_y, want_dx, want_da, want_dd] = attend(false);
-    // The scores are the same. The result is rounded once; D = <g, out> of the backward pass reads it rounded,
-    // so that ds has an error of unit sum_j |g_j out_j| alpha, and the sums of halo gradients are rounded twice.
+    // The scores are the same. The result is rounded once; D = <g, out> of the backward pass reads it
+    // rounded, so that ds has an error of unit sum_j |g_j out_j| alpha, and the sums of halo gradients are
+    // rounded twice.
     CHECK(within(y, want_y, absolute(want_y), 1.01 * unit));
     const auto most = [](const Tensor& t) {
       double largest = 0;
@@ -272,8 +282,8 @@ TEST_CASE("norms, activations and dropout keep the type of their rows") {
   };
   const Step steps[] = {
       {"batch norm", [&](const Variable& x) { return batch(x); }, 16},
-      {"batch norm, relu",
-       [&](const Variable& x) { return batch_norm_relu_dropout(x, batch, dropout, ids); }, 16},
+      {"batch norm, relu", [&](const Variable& x) { return batch_norm_relu_dropout(x, batch, dropout, ids); },
+       16},
       {"layer norm", [&](const Variable& x) { return layer(x); }, 16},
       {"relu", [](const Variable& x) { return relu(x); }, 2},
       {"elu", [](const Variable& x) { return elu(x); }, 2},
@@ -335,8 +345,8 @@ TEST_CASE("a training in mixed precision: any number of ranks and threads, less 
   const std::vector<double> full = train(comm, 2, false), mixed = train(comm, 2, true);
   CHECK(mixed == train(comm, 1, true));  // the same bits
   CHECK(mixed.back() < mixed.front() / 2);
-  // The first loss is computed from the same parameters. Three layers of at most 4 roundings each change logits
-  // of magnitude 2 by at most 12 units of it, and a loss by no more than the logits.
+  // The first loss is computed from the same parameters. Three layers of at most 4 roundings each change
+  // logits of magnitude 2 by at most 12 units of it, and a loss by no more than the logits.
   CHECK(std::abs(mixed.front() - full.front()) < 12 * unit * 2);
   const std::vector<double> alone = train(Communicator::self(), 2, true);
   CHECK(std::abs(mixed.front() - alone.front()) < 12 * unit * 2);
