@@ -56,5 +56,4 @@ Variable deferred_gather_rows(TypedRows x, RowIds ids) {
   require<ShapeError>(x.defined(), "deferred_gather_rows of an undefined tensor");
   return Variable(std::make_shared<const GatheredRows>(std::move(x), std::move(ids)));
 }
-
 }}  // namespace sar

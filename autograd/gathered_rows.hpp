@@ -13,8 +13,8 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Local. Returns y[i] = x[ids[i]] as a deferred value. A product gathers the rows that it multiplies next
 /// into the cache; on one rank, sums and means of copy_u and of u times a number per edge read the rows in
 /// x. Any other operation makes the copy that gather_rows() makes, once. Used for the features of
-/// mini-batches. A table of type bfloat16 gives rows of this type. x and the ids must not change until the backward pass is done. Throws ShapeError, with the
-/// row number, if an id is out of range.
+/// mini-batches. A table of type bfloat16 gives rows of this type. x and the ids must not change until the
+/// backward pass is done. Throws ShapeError, with the row number, if an id is out of range.
 Variable deferred_gather_rows(TypedRows x, RowIds ids);
 
 /// The result type of deferred_gather_rows(): rows of a table that are gathered when they are read. For

@@ -44,5 +44,4 @@ std::uint64_t fingerprint(const TypedRows& x) {
       [&](Index begin, Index end) { return fingerprint_of_block(bytes + begin, end - begin); },
       [](std::uint64_t all, std::uint64_t block) { return mix(all + golden_ratio) ^ block; });
 }
-
 }}  // namespace sar

@@ -11,5 +11,4 @@ namespace sar { inline namespace SAR_PRECISION {
 /// changes, and with probability 1 - 2^-64 otherwise. It does not depend on the number of threads. Reads x
 /// once; bound by memory bandwidth.
 std::uint64_t fingerprint(const TypedRows& x);
-
 }}  // namespace sar

@@ -40,8 +40,7 @@ Variable AggregateCache::operator()(const GraphShardManager& graph,
   TypedRows value = comm.agree([&] {  // all ranks cache the value, or none does
     const ExactHaloRows exact;     // the value is reused in later steps, so its rows are fetched in exact
                                    // format
-    for (const Variable* x : operands)
-      read.push_back({x->rows(), x->defined() ? fingerprint(x->rows()) : 0});
+    for (const Variable* x : operands) read.push_back({x->rows(), x->defined() ? fingerprint(x->rows()) : 0});
     return aggregate().rows();
   });
   graph_ = graph.shards();

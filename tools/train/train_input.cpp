@@ -48,15 +48,17 @@ Variable bfloat16_features(const Communicator& comm, const Variable& features, c
     constexpr Index grain = 1 << 16;
     parallel_for_each(full.size(), grain, [&](Index i) {
       const real x = full.data()[i];
-      require<InputError>(!std::isfinite(x) || std::isfinite(bfloat16_to_float(rows.bfloat16()[i].bits)), name,
-                          ": the features have the number ", x, " in row ", i / full.row_size(),
-                          " of rank ", comm.rank(), ", expected magnitudes below 3.39e38 for --bfloat16-features");
+      require<InputError>(!std::isfinite(x) || std::isfinite(bfloat16_to_float(rows.bfloat16()[i].bits)),
+                          name, ": the features have the number ", x, " in row ", i / full.row_size(),
+                          " of rank ", comm.rank(),
+                          ", expected magnitudes below 3.39e38 for --bfloat16-features");
     });
     return rows;
   });
 }
 
-NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& data, const Variable& features)
+NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& data,
+                     const Variable& features)
     : gen_(~o.seed) {
   Type& type = types_.emplace_back("node", data.book.num_nodes(comm.rank()));
   if (o.embedding > 0) {

@@ -333,7 +333,8 @@ TEST_CASE("rows of a table in bfloat16 are gathered where they are read") {
   const MixedPrecisionScope mixed;
   const Tensor y = layer(rows).value();
   CHECK_FALSE(rows.deferred()->computed().defined());  // no copy was made
-  CHECK(std::ranges::equal(y.values(), layer(Variable(TypedRows(copied, NumberType::bfloat16))).value().values()));
+  CHECK(std::ranges::equal(y.values(),
+                           layer(Variable(TypedRows(copied, NumberType::bfloat16))).value().values()));
   CHECK(std::ranges::equal(rows.value().values(), copied.values()));
 
   // sums read the table by number on one rank
