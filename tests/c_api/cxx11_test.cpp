@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -201,6 +202,11 @@ void wrong_on_one_rank(const Ring& ring) {
                        ring.last ? &short_mask : &mask);
       },
       SAR_ERROR_SHAPE, "a short mask");
+  sar_cxx11::Graph given(ring.comm, ring.ids, ring.src, ring.dst),
+      taken(ring.comm, ring.ids, ring.src, ring.dst);
+  if (ring.last) taken = sar_cxx11::Graph(std::move(given));
+  refusal([&] { given.to_graph_order(ring.length, 1); }, SAR_ERROR_HANDLE, "a graph that was moved");
+  refusal([&] { given.to_given_order(ring.length, 1); }, SAR_ERROR_HANDLE, "the same, the inverse order");
   expect(step(2) > 0, "all goes on");
 }
 
