@@ -2,9 +2,9 @@
 #pragma once
 
 #include "heartbeat.hpp"
+#include "options/train_options.hpp"
 #include "train_edges.hpp"
 #include "train_input.hpp"
-#include "train_options.hpp"
 #include "train_predict.hpp"
 
 #include <sar/data.hpp>

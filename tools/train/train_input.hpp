@@ -1,7 +1,7 @@
 /// The input of the first layer: features, or learnable rows.
 #pragma once
 
-#include "train_options.hpp"
+#include "options/train_options.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>
