@@ -255,6 +255,26 @@ void edges_and_parameters(const Ring& ring) {
   expect(rounded != full && std::fabs(rounded - full) < 0.05 * std::fabs(full), "a step in mixed precision");
 }
 
+// A loss that is finite, whose gradients overflow.
+void refuses_gradients(const Ring& ring) {
+  const sar_cxx11::Graph graph(ring.comm, ring.ids, ring.src, ring.dst);
+  sar_cxx11::Model model(
+      ring.comm,
+      R"({"sar_model": 1, "type": "sage", "in_feats": 2, "hidden": 4, "out_feats": 1, "layers": 1})", 3);
+  for (int i = 0; i < model.num_parameters(); ++i)
+    model.set_parameter(i, Values(model.get_parameter(i).size(), 0));
+  const sar_cxx11::Optimizer optimizer(model, R"({"optimizer": "sgd", "lr": 0.1})");
+  const double large = sar_precision() == SAR_FLOAT64 ? 1e308 : 1e38;
+  const Values x(ring.x.size(), large / 4), y(ring.y.size(), 1e10);
+  const sar_array rows = sar_cxx11::array(x, 2), wanted = sar_cxx11::array(y, 1);
+  const double before = model.evaluate(graph, rows, wanted);
+  expect(std::isfinite(before), "a finite loss");
+  const std::string text = refusal([&] { model.train_step(optimizer, graph, rows, wanted); }, SAR_ERROR_INPUT,
+                                   "gradients that are not finite");
+  expect(text.find("the gradient of ") != std::string::npos, text.c_str());
+  expect(before == model.evaluate(graph, rows, wanted), "the model is as it was");
+}
+
 void normalizes(const Ring& ring, const std::string& folder) {
   const sar_cxx11::Graph graph(ring.comm, ring.ids, ring.src, ring.dst);
   const char* const mesh =
@@ -347,6 +367,7 @@ int main(int argc, char** argv) {
     const Ring ring(comm);
     wrong_on_one_rank(ring);
     edges_and_parameters(ring);
+    refuses_gradients(ring);
     normalizes(ring, folder);
     clips(ring);
     the_library(ring, folder);
