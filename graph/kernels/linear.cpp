@@ -184,7 +184,7 @@ void LinearKernel::accumulate(const Stage& stage) {
               .x = o_.edge_rows != nullptr ? o_.edge_rows
                    : o_.table != nullptr   ? o_.table
                                            : stage.rows,
-              .x_bfloat16 = stage.bfloat16,
+              .x_bfloat16 = o_.table_bfloat16 != nullptr ? o_.table_bfloat16 : stage.bfloat16,
               .x_rows = stage.size(),
               .x_row = o_.table_rows,
               .out = o_.out_bfloat16 != nullptr ? nullptr : o_.out + first_number,

@@ -38,6 +38,7 @@ class LinearKernel : public ShardKernel {
     const real* edge_rows = nullptr;    ///< forward: [local edges, width], summed instead of source rows
     const real* table = nullptr;        ///< forward, one head, if only the local shard has edges: source
     const Index* table_rows = nullptr;  ///< row i is row table_rows[i] of table; null: rows of the stage
+    const Bfloat16* table_bfloat16 = nullptr;  ///< in place of table
     const real* dst_scale = nullptr;    ///< s_v per destination row; null: 1
     std::span<const SourceScale> src_scales = {};  ///< of both shards; empty: c_u = 1
     real* out = nullptr;                           ///< forward: [destinations, width]

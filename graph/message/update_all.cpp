@@ -167,8 +167,11 @@ class MessagePass {
                            .heads = linear_ ? edge_heads() : 1,
                            .edge_weight = linear_ ? data(MessageTarget::e) : nullptr,
                            .edge_rows = sum_of_edge_rows ? data(MessageTarget::e) : nullptr,
-                           .table = gathered_ != nullptr ? gathered_->table().data() : nullptr,
+                           .table = gathered_ != nullptr && gathered_->table().is_real()
+                                        ? gathered_->table().reals().data()
+                                        : nullptr,
                            .table_rows = gathered_ != nullptr ? gathered_->rows().data() : nullptr,
+                           .table_bfloat16 = gathered_ != nullptr ? gathered_->table().bfloat16() : nullptr,
                            .dst_scale = scales_.of_destinations(),
                            .src_scales = scales_.src,
                            .in_double = in_double()});

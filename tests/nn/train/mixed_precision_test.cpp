@@ -320,6 +320,35 @@ TEST_CASE("norms, activations and dropout keep the type of their rows") {
   }
 }
 
+TEST_CASE("rows of a table in bfloat16 are gathered where they are read") {
+  const TypedRows table(random_tensor({50, 21}, 1), NumberType::bfloat16);
+  const std::vector<Index> ids{7, 0, 49, 7, 30, 30, 12};
+  Tensor copied({7, 21});
+  const Tensor all = table.to_tensor();
+  for (Index i = 0; i < 7; ++i) std::copy_n(all.row(ids[static_cast<std::size_t>(i)]), 21, copied.row(i));
+  const Variable rows = deferred_gather_rows(table, ids);
+  CHECK(rows.type() == NumberType::bfloat16);
+  Generator gen(1);
+  const Linear layer(21, 5, gen);
+  const MixedPrecisionScope mixed;
+  const Tensor y = layer(rows).value();
+  CHECK_FALSE(rows.deferred()->computed().defined());  // no copy was made
+  CHECK(std::ranges::equal(y.values(),
+                           layer(Variable(TypedRows(copied, NumberType::bfloat16))).value().values()));
+  CHECK(std::ranges::equal(rows.value().values(), copied.values()));
+
+  // sums read the table by number on one rank
+  const Communicator self = Communicator::self();
+  WholeGraph ring{"ring", 7, 7, true, {}, {}};
+  for (Index v = 0; v < 7; ++v) ring.src.push_back((v + 3) % 7), ring.dst.push_back(v);
+  const Books books{PartitionBook::even(7, 1), PartitionBook::even(7, 1)};
+  const GraphShardManager graph = shard(self, ring, books, {});
+  const Variable gathered = deferred_gather_rows(table, ids);
+  const Tensor sums = graph.update_all(fn::copy_u(gathered), Reduce::sum).value();
+  CHECK_FALSE(gathered.deferred()->computed().defined());
+  for (Index v = 0; v < 7; ++v) CHECK(std::equal(sums.row(v), sums.row(v) + 21, copied.row((v + 3) % 7)));
+}
+
 TEST_CASE("NaN and infinities stay what they are") {
   const MixedPrecisionScope mixed;
   Generator gen(1);

@@ -154,6 +154,8 @@ void check_dataset(const CLI::App& app, const TrainOptions& o, const std::vector
 }
 
 void check_precision(const TrainOptions& o) {
+  if (o.bfloat16_features && sizeof(real) > sizeof(float))
+    throw CLI::ValidationError("--bfloat16-features: needs a library of single precision, not double");
   if (!o.mixed_precision) return;
   if (sizeof(real) > sizeof(float))
     throw CLI::ValidationError("--precision: is mixed in a library of double precision, expected full");

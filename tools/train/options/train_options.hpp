@@ -78,6 +78,7 @@ struct TrainOptions {
   GraphOptions graph_options;
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   bool mixed_precision = false;
+  bool bfloat16_features = false;
 
   // the model and its training
   TaskOptions task;
