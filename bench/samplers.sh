@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # samplers.sh TRAIN DATA OUT [RUNS]: the table of mini-batches in RESULTS.md. On the sbm graph and on Cora (DATA/cora), TRAIN trains a SAGE with each
-# way to make batches, on RUNS seeds (5), and a line of the table has rows of the input for each seed, seeds a second, and the test accuracy of the
-# best epoch. The first way of a graph is the reference of the ratios. OUT gets the logs; what has its log there is not run again. THREADS (2).
+# way to make batches, on RUNS seeds (5), and a line of the table has rows of the input for each seed, seeds a second (the median of the epochs), and the test
+# accuracy of the best epoch. The first way of a graph is the reference of the ratios. OUT gets the logs; what has its log there is not run again. THREADS (2).
 set -euo pipefail
 train=$1 data=$2 out=$3 runs=${4:-5}
 mkdir -p "$out"
