@@ -1,0 +1,85 @@
+!> The losses of small trainings on a graph with node and edge types, one a line. The other programs whose name
+!> begins with typed_losses are the same in other languages. The argument is a file for the model.
+program typed_losses
+  use, intrinsic :: iso_fortran_env, only: int64, real64
+  use sar
+  implicit none
+  integer, parameter :: num_fluid = 30, num_solid = 12, num_steps = 5
+  character(len=11), parameter :: types(4) = [character(len=11) :: 'rgcn', 'hgt', 'hetero-sage', 'hetero-gat']
+  type(sar_communicator) :: comm
+  character(len=1000) :: path
+  integer :: k
+
+  call get_command_argument(1, path)
+  call sar_init()
+  call comm%world()
+  do k = 1, 4
+    call train(trim(types(k)))
+  end do
+  call comm%free()
+  call sar_finalize()
+
+contains
+
+  ! Nodes of this rank.
+  function own_nodes(nodes) result(own)
+    integer, intent(in) :: nodes
+    integer(int64), allocatable :: own(:)
+    integer :: i
+    own = [(int(i, int64), i=comm%rank() * nodes / comm%num_ranks(), (comm%rank() + 1) * nodes / comm%num_ranks() - 1)]
+  end function
+
+  subroutine train(kind_of)
+    character(len=*), intent(in) :: kind_of
+    type(sar_hetero_graph) :: graph
+    type(sar_model) :: model
+    type(sar_optimizer) :: optimizer
+    integer(int64), allocatable :: fluid(:), solid(:), src(:), dst(:)
+    real(real64), allocatable :: weight(:), x(:, :), of_solid(:, :), target(:, :)
+    real(real64) :: loss
+    integer :: i, step
+    allocate (fluid, source=own_nodes(num_fluid))
+    allocate (solid, source=own_nodes(num_solid))
+    src = [(100 + modulo(fluid(i) - 1, int(num_fluid, int64)), 100 + modulo(fluid(i) + 7, int(num_fluid, int64)), &
+      i=1, size(fluid))]
+    dst = [(100 + fluid(i), 100 + fluid(i), i=1, size(fluid))]
+    allocate (weight(size(fluid)))
+    weight(:) = (1 + modulo(fluid, 4_int64)) / 4.0_real64
+    call graph%create(comm)
+    call graph%add_nodes('fluid', 100 + fluid)
+    call graph%add_nodes('solid', solid)
+    call graph%add_edges('fluid', 'flows', 'fluid', src, dst)
+    src = modulo(5 * fluid, int(num_solid, int64))
+    dst = 100 + fluid
+    if (kind_of == 'hgt') then
+      call graph%add_edges('solid', 'heats', 'fluid', src, dst)
+    else
+      call graph%add_edges('solid', 'heats', 'fluid', src, dst, edge_weight=weight)
+    end if
+    call graph%add_edges('fluid', 'cools', 'solid', dst, src)
+    call graph%build()
+
+    allocate (x(2, size(fluid)), of_solid(3, size(solid)), target(1, size(fluid)))
+    x(1, :) = modulo(7 * fluid, 11_int64) / 10.0_real64
+    x(2, :) = modulo(5 * fluid, 13_int64) / 10.0_real64
+    target(1, :) = modulo(7 * (fluid + num_fluid - 1), 11_int64) / 20.0_real64
+    do i = 1, 3
+      of_solid(i, :) = modulo(3 * solid + i - 1, 7_int64) / 7.0_real64
+    end do
+    call graph%set_rows('fluid', x)
+    call graph%set_rows('solid', of_solid)
+    call model%create(comm, '{"sar_model": 1, "type": "'//kind_of//'", "in_feats": 2, "hidden": 8, '// &
+      '"out_feats": 1, "layers": 2, "node_types": ["fluid", "solid"], "edge_types": [["fluid", "flows", '// &
+      '"fluid"], ["solid", "heats", "fluid"], ["fluid", "cools", "solid"]], "inputs": {"solid": 3}}', seed=5)
+    call model%save(path)
+    call model%load(comm, path)
+    call optimizer%create(model, '{"optimizer": "adam", "lr": 0.01}')
+    do step = 1, num_steps
+      call model%train_step(optimizer, graph, 'fluid', target, loss)
+      if (comm%rank() == 0) print '(es24.16e3)', loss
+    end do
+    call optimizer%free()
+    call model%free()
+    call graph%free()
+  end subroutine
+end program
