@@ -30,7 +30,7 @@ class GatheredRows : public DeferredRows {
 
   void compute(Index first, Index count, real* out) const override;
   /// Returns nothing: the rows are scattered over the table, and compute() prefetches them.
-  [[nodiscard]] std::span<const real> reads(Index, Index) const override { return {}; }
+  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
 
  private:
   GatheredRows(const GatheredRows& all, Index begin, Index end);

@@ -2,6 +2,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/bindings/c/array.hpp>
 #include <sar/bindings/c/step_loss.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/loss.hpp>
 
@@ -71,6 +72,7 @@ double take_step(const Communicator& comm, OptimizerObject& optimizer, std::vect
                  const StepLoss& loss, const std::function<Variable()>& predict) {
   Module& network = optimizer.model->network;
   network.train();
+  const MixedPrecisionScope mixed(optimizer.gradients.mixed_precision);
   Tape tape;
   const Variable value = loss.of(predict(), comm);
   const double result = value.value().item();

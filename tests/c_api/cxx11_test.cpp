@@ -238,6 +238,14 @@ void edges_and_parameters(const Ring& ring) {
   const double of_labels = model.evaluate(graph, x, labels);
   expect(of_labels == model.train_step(optimizer, graph, x, labels),
          "the loss of labels, and before the step");
+
+  const char* const in_bfloat16 = R"({"optimizer": "sgd", "lr": 0.1, "precision": "mixed"})";
+  if (sar_precision() == SAR_FLOAT64)
+    return (void)refusal([&] { sar_cxx11::Optimizer(model, in_bfloat16); }, SAR_ERROR_INPUT,
+                         "mixed precision in double precision");
+  const sar_cxx11::Optimizer mixed(model, in_bfloat16);
+  const double full = model.evaluate(graph, x, y), rounded = model.train_step(mixed, graph, x, y);
+  expect(rounded != full && std::fabs(rounded - full) < 0.05 * std::fabs(full), "a step in mixed precision");
 }
 
 void normalizes(const Ring& ring, const std::string& folder) {

@@ -77,6 +77,7 @@ struct TrainOptions {
   std::optional<DrawSplitOptions> draw_split;  ///< in place of the dataset's masks
   GraphOptions graph_options;
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
+  bool mixed_precision = false;
 
   // the model and its training
   TaskOptions task;

@@ -73,6 +73,8 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
               {"high", MatmulPrecision::high},
               {"medium", MatmulPrecision::medium}},
              "precision of matrix products");
+  add_choice(app, "--precision", o.mixed_precision, {{"full", false}, {"mixed", true}},
+             "mixed: activations and their gradients in bfloat16");
 }
 
 }  // namespace sar::tools
