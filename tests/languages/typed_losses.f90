@@ -25,8 +25,13 @@ contains
   function own_nodes(nodes) result(own)
     integer, intent(in) :: nodes
     integer(int64), allocatable :: own(:)
-    integer :: i
-    own = [(int(i, int64), i=comm%rank() * nodes / comm%num_ranks(), (comm%rank() + 1) * nodes / comm%num_ranks() - 1)]
+    integer :: first, last, i
+    first = comm%rank() * nodes / comm%num_ranks()
+    last = (comm%rank() + 1) * nodes / comm%num_ranks() - 1
+    allocate (own(last - first + 1))
+    do i = first, last
+      own(i - first + 1) = i
+    end do
   end function
 
   subroutine train(kind_of)
@@ -34,29 +39,31 @@ contains
     type(sar_hetero_graph) :: graph
     type(sar_model) :: model
     type(sar_optimizer) :: optimizer
-    integer(int64), allocatable :: fluid(:), solid(:), src(:), dst(:)
+    integer(int64), parameter :: fluids = num_fluid, solids = num_solid
+    integer(int64), allocatable :: fluid(:), solid(:), src(:), dst(:), from(:), to(:)
     real(real64), allocatable :: weight(:), x(:, :), of_solid(:, :), target(:, :)
     real(real64) :: loss
     integer :: i, step
     allocate (fluid, source=own_nodes(num_fluid))
     allocate (solid, source=own_nodes(num_solid))
-    src = [(100 + modulo(fluid(i) - 1, int(num_fluid, int64)), 100 + modulo(fluid(i) + 7, int(num_fluid, int64)), &
-      i=1, size(fluid))]
-    dst = [(100 + fluid(i), 100 + fluid(i), i=1, size(fluid))]
-    allocate (weight(size(fluid)))
+    allocate (src(2 * size(fluid)), dst(2 * size(fluid)), from(size(fluid)), to(size(fluid)), weight(size(fluid)))
+    src(1::2) = 100 + modulo(fluid - 1, fluids)
+    src(2::2) = 100 + modulo(fluid + 7, fluids)
+    dst(1::2) = 100 + fluid
+    dst(2::2) = 100 + fluid
+    from(:) = modulo(5 * fluid, solids)
+    to(:) = 100 + fluid
     weight(:) = (1 + modulo(fluid, 4_int64)) / 4.0_real64
     call graph%create(comm)
     call graph%add_nodes('fluid', 100 + fluid)
     call graph%add_nodes('solid', solid)
     call graph%add_edges('fluid', 'flows', 'fluid', src, dst)
-    src = modulo(5 * fluid, int(num_solid, int64))
-    dst = 100 + fluid
     if (kind_of == 'hgt') then
-      call graph%add_edges('solid', 'heats', 'fluid', src, dst)
+      call graph%add_edges('solid', 'heats', 'fluid', from, to)
     else
-      call graph%add_edges('solid', 'heats', 'fluid', src, dst, edge_weight=weight)
+      call graph%add_edges('solid', 'heats', 'fluid', from, to, edge_weight=weight)
     end if
-    call graph%add_edges('fluid', 'cools', 'solid', dst, src)
+    call graph%add_edges('fluid', 'cools', 'solid', to, from)
     call graph%build()
 
     allocate (x(2, size(fluid)), of_solid(3, size(solid)), target(1, size(fluid)))
