@@ -7,7 +7,7 @@ import re
 folder = pathlib.Path(__file__).resolve().parent.parent / "bindings" / "fortran"
 module = (folder / "sar.f90").read_text()
 both_kinds = (folder / "sar_real.inc.in").read_text()
-objects = {"sar_communicator": "comm", "sar_graph": "graph", "sar_model": "model", "sar_optimizer": "optimizer",
+objects = {"sar_communicator": "comm", "sar_graph": "graph", "sar_hetero_graph": "hetero", "sar_model": "model", "sar_optimizer": "optimizer",
            "sar_predictor": "predictor", "sar_checkpoints": "checkpoints", "sar_trace": "trace"}
 
 
@@ -95,5 +95,9 @@ for kind, variable in objects.items():
     for line in joined_lines(body):
         bound = re.match(r" *(?:procedure|generic) :: (\w+) => (.*)", line)
         if bound:
-            procedure, names = procedure_of([s.strip() for s in bound[2].split(",")])
-            show(f"{variable}%{bound[1]}", procedure, names)
+            specifics = [s.strip() for s in bound[2].split(",")]
+            for typed in (False, True):  # generics that take a graph without types or with types
+                chosen = [s for s in specifics if s.startswith("hetero_") == typed]
+                if chosen:
+                    procedure, names = procedure_of(chosen)
+                    show(f"{variable}%{bound[1]}", procedure, names)

@@ -39,7 +39,7 @@ void require_finite_rows(double loss, const StepRows& given) {
 
 }  // namespace
 
-void require_finite_loss(const Communicator& comm, double loss, std::initializer_list<StepRows> given) {
+void require_finite_loss(const Communicator& comm, double loss, std::span<const StepRows> given) {
   if (std::isfinite(loss)) return;
   comm.agree([&] {
     for (const StepRows& rows : given) require_finite_rows(loss, rows);
@@ -47,7 +47,7 @@ void require_finite_loss(const Communicator& comm, double loss, std::initializer
   throw InputError(concat("the loss is ", loss, ", expected a finite number", nothing_changed));
 }
 
-void prepare_gradients(GraphModel& model, const GradientOptions& options) {
+void prepare_gradients(Module& model, const GradientOptions& options) {
   if (options.require_finite)
     for (const auto& [name, parameter] : model.named_parameters())
       if (const Tensor gradient = parameter.grad(); gradient.defined())
@@ -56,5 +56,4 @@ void prepare_gradients(GraphModel& model, const GradientOptions& options) {
   if (std::isfinite(options.clip_grad_norm)) clip_grad_norm(model, options.clip_grad_norm);
   if (std::isfinite(options.clip_grad_value)) clip_grad_value(model, options.clip_grad_value);
 }
-
 }}}  // namespace sar

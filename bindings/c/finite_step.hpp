@@ -6,7 +6,6 @@
 #include <sar/core/tensor/tensor.hpp>
 
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 
 namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
@@ -21,10 +20,9 @@ struct StepRows {
 
 /// Collective. Throws InputError on every rank unless the loss, which is the same on all ranks, is finite.
 /// The message names a value of `given` that is not finite, if a rank has one.
-void require_finite_loss(const Communicator& comm, double loss, std::initializer_list<StepRows> given);
+void require_finite_loss(const Communicator& comm, double loss, std::span<const StepRows> given);
 
 /// Local. Throws InputError if a gradient has a value that is not finite and `options` require finite ones.
 /// Then clips the gradients. After gather_grads() all ranks do the same.
-void prepare_gradients(GraphModel& model, const GradientOptions& options);
-
+void prepare_gradients(Module& model, const GradientOptions& options);
 }}}  // namespace sar

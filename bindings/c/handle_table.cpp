@@ -29,8 +29,18 @@ std::uintptr_t number_of(const void* handle) {
 ModelObject::ModelObject(const Communicator& c, std::unique_ptr<GraphModel> made)
     : Object(c, name),
       model(std::move(made)),
-      description(model->description().to_json()),
-      parameters(model->named_parameters()) {}
+      network(*model),
+      plan(model->description()),
+      description(plan.to_json()),
+      parameters(network.named_parameters()) {}
+
+ModelObject::ModelObject(const Communicator& c, std::unique_ptr<HeteroModel> made)
+    : Object(c, name),
+      typed(std::move(made)),
+      network(*typed),
+      plan(typed->description()),
+      description(plan.to_json()),
+      parameters(network.named_parameters()) {}
 
 void add_arguments(CollectiveCall& call, const ModelObject& model) {
   const std::string set = joined(model.set_parameters, [&](const auto& parameter) {
@@ -95,8 +105,22 @@ std::shared_ptr<Object> live_object(const Given& given) {
   return found;
 }
 
+GraphModel& untyped(const ModelObject& model) {
+  require<InputError>(model.model != nullptr, "a network of type ", model.plan.type,
+                      ", which reads node and edge types, on a sar_graph, expected a sar_hetero and the "
+                      "functions that begin with sar_hetero_");
+  return *model.model;
+}
+
+HeteroModel& typed(const ModelObject& model) {
+  require<InputError>(model.typed != nullptr, "a network of type ", model.plan.type,
+                      ", which reads no node and edge types, on a sar_hetero, expected ",
+                      model_types_where([](const ModelType& type) { return type.has_relations; }));
+  return *model.typed;
+}
+
 void require_statistics(ModelObject& model) {
-  const MeshGraphNet* mesh = model.model->mesh_graph_net();
+  const MeshGraphNet* mesh = untyped(model).mesh_graph_net();
   require<InputError>(
       mesh == nullptr || mesh->has_statistics(),
       "the description of the model has \"normalize\": true, but the model has no statistics: "

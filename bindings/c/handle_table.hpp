@@ -8,6 +8,7 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/host_graph.hpp>
 #include <sar/nn/models/graph_model.hpp>
+#include <sar/nn/models/hetero_model.hpp>
 #include <sar/nn/train/checkpoint.hpp>
 #include <sar/nn/train/optimizer.hpp>
 
@@ -60,8 +61,12 @@ struct GraphObject final : Object {
 struct ModelObject final : Object {
   static constexpr const char* name = "sar_model";
   ModelObject(const Communicator& c, std::unique_ptr<GraphModel> made);
+  ModelObject(const Communicator& c, std::unique_ptr<HeteroModel> made);
 
-  std::unique_ptr<GraphModel> model;
+  std::unique_ptr<GraphModel> model;   ///< null for a network of graphs with types
+  std::unique_ptr<HeteroModel> typed;  ///< null for other networks
+  Module& network;                     ///< the one that there is
+  const ModelDescription& plan;
   Recoverable<std::uint64_t> rounded_operations;  ///< see HaloStep
   std::string description;
   std::vector<NamedParameter> parameters;
@@ -128,6 +133,10 @@ struct Given {
 
 /// Returns the object behind a handle. Throws HandleError if the handle is not valid.
 std::shared_ptr<Object> live_object(const Given& given);
+/// Return the network of graphs without types and with types. Throw InputError if the model is of the other
+/// kind, with the function that is called.
+GraphModel& untyped(const ModelObject& model);
+HeteroModel& typed(const ModelObject& model);
 /// Throws InputError if the model normalizes and has no statistics.
 void require_statistics(ModelObject& model);
 /// Throws InputError unless the optimizer was created for the model.

@@ -2,6 +2,7 @@
 #include <sar/bindings/c/options.hpp>
 #include <sar/bindings/c/status.hpp>
 #include <sar/core/tensor/fingerprint.hpp>
+#include <sar/nn/models/model_file.hpp>
 #include <sar/nn/modules/init.hpp>
 
 #include <limits>
@@ -47,7 +48,7 @@ int load_checkpoint(const char* name, sar_checkpoints checkpoints, sar_model mod
         require_pointer(epoch, "epoch");
         call.equal("description of the model", its.description);
         const std::string path = path_of(from, call);
-        *epoch = path.empty() ? -1 : from.load(path, *its.model, steps).epoch;
+        *epoch = path.empty() ? -1 : from.load(path, its.network, steps).epoch;
         if (!path.empty()) its.set_parameters.clear();
       });
 }
@@ -61,6 +62,8 @@ int sar_model_create(sar_comm comm, const char* description, uint64_t seed, sar_
         const ModelDescription wanted = ModelDescription::from_json(text_of(description, "description"));
         call.equal(wanted).equal("seed", seed);
         Generator gen(seed);
+        if (model_type(wanted.type).has_relations)
+          return std::make_shared<ModelObject>(c, std::make_unique<HeteroModel>(wanted, c, gen));
         return std::make_shared<ModelObject>(c, std::make_unique<GraphModel>(wanted, c, gen));
       });
 }
@@ -71,6 +74,8 @@ int sar_model_load(sar_comm comm, const char* path, sar_model* model) {
                        object<CommObject>(comm, "comm");
                        const std::string from = text_of(path, "path");
                        call.equal("path", from);
+                       if (model_type(read_model_file(c, from).description.type).has_relations)
+                         return std::make_shared<ModelObject>(c, load_hetero_model(c, from));
                        return std::make_shared<ModelObject>(c, load_model(c, from));
                      });
 }
@@ -81,7 +86,10 @@ int sar_model_save(sar_model model, const char* path) {
                            const auto found = object<ModelObject>(model, "model");
                            const std::string to = text_of(path, "path");
                            call.equal(*found).equal("path", to);
-                           save_model(c, to, *found->model);
+                           if (found->typed != nullptr)
+                             save_model(c, to, *found->typed);
+                           else
+                             save_model(c, to, *found->model);
                          });
 }
 
@@ -97,7 +105,7 @@ int sar_model_feats(sar_model model, int64_t* in_feats, int64_t* out_feats, int6
     require_pointer(in_feats, "in_feats");
     require_pointer(out_feats, "out_feats");
     require_pointer(edge_feats, "edge_feats");
-    const ModelDescription& description = object<ModelObject>(model, "model")->model->description();
+    const ModelDescription& description = object<ModelObject>(model, "model")->plan;
     *in_feats = description.in_feats;
     *out_feats = description.out_feats;
     *edge_feats = description.edge_feats;
@@ -147,8 +155,8 @@ int sar_model_update_statistics(sar_model model, const sar_array* x, const sar_a
   std::shared_ptr<ModelObject> found;
   const auto update = [&](const Communicator&, CollectiveCall& call) {
     found = object<ModelObject>(model, "model");
-    const ModelDescription& description = found->model->description();
-    MeshGraphNet* mesh = found->model->mesh_graph_net();
+    const ModelDescription& description = found->plan;
+    MeshGraphNet* mesh = found->model == nullptr ? nullptr : found->model->mesh_graph_net();
     require<InputError>(mesh != nullptr && description.normalize,
                         "statistics of a model without \"normalize\": true, expected a description with it");
     call.equal(*found);
@@ -210,7 +218,7 @@ int sar_checkpoints_save(sar_checkpoints checkpoints, int32_t epoch, sar_model m
                        [&](Checkpointer& to, ModelObject& its, Optimizer& steps, CollectiveCall& call) {
                          require<InputError>(epoch >= 0, "the epoch is ", epoch, ", expected 0 or more");
                          call.equal(its);
-                         to.save(epoch, *its.model, steps);
+                         to.save(epoch, its.network, steps);
                        });
 }
 

@@ -129,7 +129,7 @@ std::shared_ptr<OptimizerObject> make_optimizer(const std::string& text, std::sh
   const GradientOptions gradients = keys.gradient_options();
   keys.require_no_others();
   std::unique_ptr<Optimizer> made;
-  const std::vector<NamedParameter> parameters = model->model->named_parameters();
+  const std::vector<NamedParameter> parameters = model->network.named_parameters();
   if (kind == Kind::sgd) made = std::make_unique<SGD>(parameters, sgd);
   if (kind == Kind::adam) made = std::make_unique<Adam>(parameters, adam);
   if (kind == Kind::adamw) made = std::make_unique<AdamW>(parameters, adam);

@@ -15,7 +15,7 @@ struct PredictorObject final : Object {
         model(std::move(m)),
         graph(std::move(g)),
         num_rebuilds(graph->num_rebuilds),
-        predictor(*model->model, graph->graph) {}
+        predictor(untyped(*model), graph->graph) {}
 
   /// Replaces the predictor if the graph was rebuilt. Collective.
   void follow_graph() {
@@ -48,7 +48,7 @@ int sar_predictor_run(sar_predictor predictor, const sar_array* x, const sar_arr
     found = object<PredictorObject>(predictor, "predictor");
     call.equal(*found->model).equal(*found->graph);
     require_statistics(*found->model);
-    const ModelDescription& description = found->model->model->description();
+    const ModelDescription& description = found->model->plan;
     found->follow_graph();
     const Index num_nodes = found->graph->graph.num_nodes();
     const Tensor rows = read_array(x, {"x", num_nodes, description.in_feats});

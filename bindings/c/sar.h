@@ -240,12 +240,65 @@ SAR_API int sar_graph_edges_to_given_order(sar_graph graph, const sar_array* row
 
 SAR_API int sar_graph_free(sar_graph graph);
 
+/* Graphs with node and edge types. */
+
+typedef struct sar_hetero_s* sar_hetero;
+
+/* Creates a graph with several types of nodes and edges, without nodes at first: add the nodes of each type,
+ * then the edges of each type, and build it.
+ *
+ *     sar_hetero_create(comm, NULL, &graph);
+ *     sar_hetero_add_nodes(graph, "fluid", num_fluid, fluid_ids);
+ *     sar_hetero_add_nodes(graph, "solid", num_solid, solid_ids);
+ *     sar_hetero_add_edges(graph, "fluid", "flows", "fluid", n, src, dst, NULL, NULL, 0);
+ *     sar_hetero_add_edges(graph, "solid", "heats", "fluid", m, from, to, NULL, NULL, 0);
+ *     sar_hetero_build(graph);
+ *
+ * options: as in sar_graph_from_global(), without "add_reverse_edges". Collective. */
+SAR_API int sar_hetero_create(sar_comm comm, const char* options, sar_hetero* graph);
+
+/* Adds the nodes of a type for the next build, in the order of the types: `node_ids` of the nodes that this
+ * rank owns. Each type has its own ids. The array is copied. Returns SAR_ERROR_INPUT if the type differs
+ * between ranks or was added before. Collective. */
+SAR_API int sar_hetero_add_nodes(sar_hetero graph, const char* type, int64_t num_nodes,
+                                 const int64_t* node_ids);
+
+/* Adds the edges of the type (source, relation, destination) for the next build, in the order of the types:
+ * edges from nodes of the type `source` to nodes of the type `destination`. src, dst, edge_ids, edge_weight:
+ * as in sar_graph_from_global(); the arrays are copied. add_reverse_edges != 0 adds an edge (v, u) for each
+ * edge (u, v) of a type whose ends have one type. Errors as above. Collective. */
+SAR_API int sar_hetero_add_edges(sar_hetero graph, const char* source, const char* relation,
+                                 const char* destination, int64_t num_edges, const int64_t* src,
+                                 const int64_t* dst, const int64_t* edge_ids, const sar_array* edge_weight,
+                                 int32_t add_reverse_edges);
+
+/* Makes the graph of the nodes and edges that were added since the last build. After the first build, it
+ * replaces the graph, for example when the mesh has changed, and drops the rows of sar_hetero_set_rows().
+ * Returns SAR_ERROR_INPUT if nothing was added, for an edge type whose ends are no node types, and as
+ * sar_graph_from_global(). If it fails, the graph and what was added are unchanged. Collective. */
+SAR_API int sar_hetero_build(sar_hetero graph);
+
+/* Return the number of nodes of a type, and of edges of a type, on this rank and on all ranks. Edges are
+ * those whose destination this rank owns. Any output pointer may be null. */
+SAR_API int sar_hetero_num_nodes(sar_hetero graph, const char* type, int64_t* nodes, int64_t* global_nodes);
+SAR_API int sar_hetero_num_edges(sar_hetero graph, const char* source, const char* relation,
+                                 const char* destination, int64_t* edges, int64_t* global_edges);
+
+/* Sets the rows of a node type that models read: x [nodes of the type, fields]. They are copied, and stay
+ * until they are set again or the graph is built again. A model reads in_feats fields, or those that "inputs"
+ * of its description says for the type. Collective. */
+SAR_API int sar_hetero_set_rows(sar_hetero graph, const char* type, const sar_array* x);
+
+SAR_API int sar_hetero_free(sar_hetero graph);
+
 /* Models. */
 
 typedef struct sar_model_s* sar_model;
 
-/* Creates a network from a JSON description, with weights drawn from `seed`. Returns SAR_ERROR_INPUT if a key
- * of the description or the seed differs between ranks; the weights are the same on all ranks. Collective. */
+/* Creates a network from a JSON description, with weights drawn from `seed`. Networks of the types rgcn, hgt,
+ * hetero-sage and hetero-gat are for a sar_hetero, the others for a sar_graph. Returns SAR_ERROR_INPUT if a
+ * key of the description or the seed differs between ranks; the weights are the same on all ranks.
+ * Collective. */
 SAR_API int sar_model_create(sar_comm comm, const char* description, uint64_t seed, sar_model* model);
 
 /* Loads a network from a .safetensors file with its description and weights. Rank 0 reads the file.
@@ -359,6 +412,23 @@ SAR_API int sar_evaluate_labels(sar_model model, sar_graph graph, const sar_arra
                                 int64_t num_labels, const int64_t* labels, int64_t mask_length,
                                 const uint8_t* mask, double* loss);
 
+/* The same on a graph with types, for results of the node type `type`: target and mask have a row for each of
+ * its nodes on this rank, and the rows of all node types are those of sar_hetero_set_rows(). Edge weights of
+ * the graph are used. Return SAR_ERROR_INPUT also if a node type has no rows, or if the types of the graph
+ * are not those of the model's description, in its order. Collective. */
+SAR_API int sar_hetero_train_step(sar_model model, sar_optimizer optimizer, sar_hetero graph,
+                                  const char* type, int32_t loss_kind, const sar_array* target,
+                                  int64_t mask_length, const uint8_t* mask, double* loss);
+SAR_API int sar_hetero_train_step_labels(sar_model model, sar_optimizer optimizer, sar_hetero graph,
+                                         const char* type, int64_t num_labels, const int64_t* labels,
+                                         int64_t mask_length, const uint8_t* mask, double* loss);
+SAR_API int sar_hetero_evaluate(sar_model model, sar_hetero graph, const char* type, int32_t loss_kind,
+                                const sar_array* target, int64_t mask_length, const uint8_t* mask,
+                                double* loss);
+SAR_API int sar_hetero_evaluate_labels(sar_model model, sar_hetero graph, const char* type,
+                                       int64_t num_labels, const int64_t* labels, int64_t mask_length,
+                                       const uint8_t* mask, double* loss);
+
 /* Prediction. */
 
 typedef struct sar_predictor_s* sar_predictor;
@@ -376,6 +446,10 @@ SAR_API int sar_predictor_run(sar_predictor predictor, const sar_array* x, const
                               sar_array* out);
 
 SAR_API int sar_predictor_free(sar_predictor predictor);
+
+/* Computes out [nodes of the type, out_feats] on a graph with types, from the rows of sar_hetero_set_rows(),
+ * in evaluation mode. If the function fails, `out` may be partly written. Collective. */
+SAR_API int sar_hetero_predict(sar_model model, sar_hetero graph, const char* type, sar_array* out);
 
 /* Checkpoints. */
 

@@ -77,6 +77,14 @@ std::vector<T> room(std::int64_t rows, std::int64_t fields) {
   return std::vector<T>();
 }
 
+/// Refuses the call that gets the edges if there are not as many sources, destinations and ids.
+inline void require_one_length(std::size_t src, std::size_t dst, const std::vector<std::int64_t>* edge_ids) {
+  const std::size_t ids = edge_ids == nullptr ? src : edge_ids->size();
+  if (src == dst && src == ids) return;
+  refuse_next("there are " + std::to_string(src) + " sources of edges, " + std::to_string(dst) +
+              " destinations and " + std::to_string(ids) + " ids, expected as many");
+}
+
 }  // namespace detail
 
 /// Returns an array [values.size() / fields, fields], which refers to `values`. If the values do not make
@@ -194,7 +202,7 @@ class Graph : public Handle<sar_graph, sar_graph_free> {
   Graph(const Comm& comm, const std::vector<std::int64_t>& node_ids, const std::vector<std::int64_t>& src,
         const std::vector<std::int64_t>& dst, const std::string& options = "{}",
         const std::vector<std::int64_t>* edge_ids = nullptr, const sar_array* edge_weight = nullptr) {
-    require_one_length(src.size(), dst.size(), edge_ids);
+    detail::require_one_length(src.size(), dst.size(), edge_ids);
     check(sar_graph_from_global(comm.get(), detail::length(node_ids), node_ids.data(), detail::length(src),
                                 src.data(), dst.data(), detail::list(edge_ids), edge_weight, options.c_str(),
                                 &raw_));
@@ -202,7 +210,7 @@ class Graph : public Handle<sar_graph, sar_graph_free> {
   Graph(const Comm& comm, const LocalToGlobal& nodes, const std::vector<std::int32_t>& src,
         const std::vector<std::int32_t>& dst, const std::string& options = "{}",
         const std::vector<std::int64_t>* edge_ids = nullptr, const sar_array* edge_weight = nullptr) {
-    require_one_length(src.size(), dst.size(), edge_ids);
+    detail::require_one_length(src.size(), dst.size(), edge_ids);
     check(sar_graph_from_local(comm.get(), nodes.num_owned, detail::length(nodes.global_ids),
                                nodes.global_ids.data(), detail::length(src), src.data(), dst.data(),
                                detail::list(edge_ids), edge_weight, options.c_str(), &raw_));
@@ -211,14 +219,14 @@ class Graph : public Handle<sar_graph, sar_graph_free> {
   void rebuild(const std::vector<std::int64_t>& node_ids, const std::vector<std::int64_t>& src,
                const std::vector<std::int64_t>& dst, const std::vector<std::int64_t>* edge_ids = nullptr,
                const sar_array* edge_weight = nullptr) {
-    require_one_length(src.size(), dst.size(), edge_ids);
+    detail::require_one_length(src.size(), dst.size(), edge_ids);
     check(sar_graph_rebuild_from_global(raw_, detail::length(node_ids), node_ids.data(), detail::length(src),
                                         src.data(), dst.data(), detail::list(edge_ids), edge_weight));
   }
   void rebuild(const LocalToGlobal& nodes, const std::vector<std::int32_t>& src,
                const std::vector<std::int32_t>& dst, const std::vector<std::int64_t>* edge_ids = nullptr,
                const sar_array* edge_weight = nullptr) {
-    require_one_length(src.size(), dst.size(), edge_ids);
+    detail::require_one_length(src.size(), dst.size(), edge_ids);
     check(sar_graph_rebuild_from_local(raw_, nodes.num_owned, detail::length(nodes.global_ids),
                                        nodes.global_ids.data(), detail::length(src), src.data(), dst.data(),
                                        detail::list(edge_ids), edge_weight));
@@ -260,14 +268,46 @@ class Graph : public Handle<sar_graph, sar_graph_free> {
     check(sar_graph_edges_to_given_order(raw_, &in_graph_order, reverse ? 1 : 0, &out));
     return result;
   }
+};
 
- private:
-  static void require_one_length(std::size_t src, std::size_t dst,
-                                 const std::vector<std::int64_t>* edge_ids) {
-    const std::size_t ids = edge_ids == nullptr ? src : edge_ids->size();
-    if (src == dst && src == ids) return;
-    refuse_next("there are " + std::to_string(src) + " sources of edges, " + std::to_string(dst) +
-                " destinations and " + std::to_string(ids) + " ids, expected as many");
+/// The type of edges from nodes of one type to nodes of another.
+struct EdgeType {
+  std::string source, relation, destination;
+};
+
+/// A graph with node and edge types: add the nodes and the edges of each type, then call build().
+class HeteroGraph : public Handle<sar_hetero, sar_hetero_free> {
+ public:
+  explicit HeteroGraph(const Comm& comm, const std::string& options = "{}") {
+    check(sar_hetero_create(comm.get(), options.c_str(), &raw_));
+  }
+  void add_nodes(const std::string& type, const std::vector<std::int64_t>& node_ids) {
+    check(sar_hetero_add_nodes(raw_, type.c_str(), detail::length(node_ids), node_ids.data()));
+  }
+  void add_edges(const EdgeType& type, const std::vector<std::int64_t>& src,
+                 const std::vector<std::int64_t>& dst, const std::vector<std::int64_t>* edge_ids = nullptr,
+                 const sar_array* edge_weight = nullptr, bool add_reverse_edges = false) {
+    detail::require_one_length(src.size(), dst.size(), edge_ids);
+    check(sar_hetero_add_edges(raw_, type.source.c_str(), type.relation.c_str(), type.destination.c_str(),
+                               detail::length(src), src.data(), dst.data(), detail::list(edge_ids),
+                               edge_weight, add_reverse_edges ? 1 : 0));
+  }
+  void build() { check(sar_hetero_build(raw_)); }
+  /// Return the numbers on this rank.
+  std::int64_t num_nodes(const std::string& type) const {
+    std::int64_t nodes = 0;
+    check(sar_hetero_num_nodes(raw_, type.c_str(), &nodes, nullptr));
+    return nodes;
+  }
+  std::int64_t num_edges(const EdgeType& type) const {
+    std::int64_t edges = 0;
+    check(sar_hetero_num_edges(raw_, type.source.c_str(), type.relation.c_str(), type.destination.c_str(),
+                               &edges, nullptr));
+    return edges;
+  }
+  /// Sets the rows of a node type that models read.
+  void set_rows(const std::string& type, const sar_array& x) {
+    check(sar_hetero_set_rows(raw_, type.c_str(), &x));
   }
 };
 
@@ -368,6 +408,44 @@ class Model : public Handle<sar_model, sar_model_free> {
     check(sar_evaluate_labels(raw_, graph.get(), &x, edges, detail::length(labels), labels.data(),
                               length_of(mask), detail::list(mask), &loss));
     return loss;
+  }
+
+  /// The same on a graph with types, for the results of a node type; x are the rows that were set.
+  double train_step(const OptimizerHandle& optimizer, const HeteroGraph& graph, const std::string& type,
+                    const sar_array& target, std::int32_t loss_kind = SAR_LOSS_MSE,
+                    const std::vector<std::uint8_t>* mask = nullptr) {
+    double loss = 0;
+    check(sar_hetero_train_step(raw_, optimizer.get(), graph.get(), type.c_str(), loss_kind, &target,
+                                length_of(mask), detail::list(mask), &loss));
+    return loss;
+  }
+  double train_step(const OptimizerHandle& optimizer, const HeteroGraph& graph, const std::string& type,
+                    const std::vector<std::int64_t>& labels,
+                    const std::vector<std::uint8_t>* mask = nullptr) {
+    double loss = 0;
+    check(sar_hetero_train_step_labels(raw_, optimizer.get(), graph.get(), type.c_str(),
+                                       detail::length(labels), labels.data(), length_of(mask),
+                                       detail::list(mask), &loss));
+    return loss;
+  }
+  double evaluate(const HeteroGraph& graph, const std::string& type, const sar_array& target,
+                  std::int32_t loss_kind = SAR_LOSS_MSE,
+                  const std::vector<std::uint8_t>* mask = nullptr) const {
+    double loss = 0;
+    check(sar_hetero_evaluate(raw_, graph.get(), type.c_str(), loss_kind, &target, length_of(mask),
+                              detail::list(mask), &loss));
+    return loss;
+  }
+  double evaluate(const HeteroGraph& graph, const std::string& type, const std::vector<std::int64_t>& labels,
+                  const std::vector<std::uint8_t>* mask = nullptr) const {
+    double loss = 0;
+    check(sar_hetero_evaluate_labels(raw_, graph.get(), type.c_str(), detail::length(labels), labels.data(),
+                                     length_of(mask), detail::list(mask), &loss));
+    return loss;
+  }
+  /// Computes out [nodes of the type, out_feats].
+  void predict(const HeteroGraph& graph, const std::string& type, sar_array& out) const {
+    check(sar_hetero_predict(raw_, graph.get(), type.c_str(), &out));
   }
 
  private:

@@ -35,8 +35,8 @@ module sar
   implicit none
   private
 
-  public :: sar_communicator, sar_graph, sar_graph_sizes, sar_model, sar_optimizer, sar_predictor, &
-    sar_checkpoints, sar_trace
+  public :: sar_communicator, sar_graph, sar_graph_sizes, sar_hetero_graph, sar_model, sar_optimizer, &
+    sar_predictor, sar_checkpoints, sar_trace
   public :: sar_init, sar_finalize, sar_set_num_threads, sar_version, sar_real_kind, sar_last_error
   public :: sar_memory_current, sar_memory_peak, sar_memory_reset_peak, sar_memory_release
 
@@ -97,12 +97,30 @@ module sar
     generic :: edges_to_given_order => to_given_real32, to_given_real64
   end type
 
+  !> A graph with several types of nodes and edges: create it, add the nodes and then the edges of each type,
+  !> and build it.
+  type, extends(sar_object) :: sar_hetero_graph
+  contains
+    procedure, private :: add_nodes_int32, add_nodes_int64, add_edges_int32, add_edges_int64, &
+      set_rows_real32, set_rows_real64
+    procedure :: create => hetero_create
+    generic :: add_nodes => add_nodes_int32, add_nodes_int64
+    generic :: add_edges => add_edges_int32, add_edges_int64
+    procedure :: build => hetero_build
+    procedure :: num_nodes => hetero_num_nodes
+    procedure :: num_edges => hetero_num_edges
+    generic :: set_rows => set_rows_real32, set_rows_real64
+  end type
+
   !> A network that a description in JSON says, with its weights.
   type, extends(sar_object) :: sar_model
   contains
     procedure, private :: create_int32, create_int64, train_real32, train_real64, train_labels_real32, &
       train_labels_real64
     procedure, private :: evaluate_real32, evaluate_real64, evaluate_labels_real32, evaluate_labels_real64
+    procedure, private :: hetero_train_real32, hetero_train_real64, hetero_train_labels, &
+      hetero_evaluate_real32, hetero_evaluate_real64, hetero_evaluate_labels, hetero_predict_real32, &
+      hetero_predict_real64
     procedure, private :: get_real32, get_real64, set_real32, set_real64, statistics_real32, statistics_real64
     generic :: create => create_int32, create_int64
     procedure :: load => model_load
@@ -114,10 +132,11 @@ module sar
     generic :: get_parameter => get_real32, get_real64
     generic :: set_parameter => set_real32, set_real64
     generic :: update_statistics => statistics_real32, statistics_real64
-    generic :: train_step => train_real32, train_real64
-    generic :: train_step_labels => train_labels_real32, train_labels_real64
-    generic :: evaluate => evaluate_real32, evaluate_real64
-    generic :: evaluate_labels => evaluate_labels_real32, evaluate_labels_real64
+    generic :: train_step => train_real32, train_real64, hetero_train_real32, hetero_train_real64
+    generic :: train_step_labels => train_labels_real32, train_labels_real64, hetero_train_labels
+    generic :: evaluate => evaluate_real32, evaluate_real64, hetero_evaluate_real32, hetero_evaluate_real64
+    generic :: evaluate_labels => evaluate_labels_real32, evaluate_labels_real64, hetero_evaluate_labels
+    generic :: predict => hetero_predict_real32, hetero_predict_real64
   end type
 
   !> An optimizer of all parameters of a model.
@@ -212,11 +231,14 @@ module sar
   procedure(of_comm_and_number), bind(C, name="sar_comm_default_num_threads") :: c_comm_default_num_threads
   procedure(of_handle), bind(C, name="sar_comm_free") :: c_comm_free
   procedure(of_handle), bind(C, name="sar_graph_free") :: c_graph_free
+  procedure(of_handle), bind(C, name="sar_hetero_build") :: c_hetero_build
+  procedure(of_handle), bind(C, name="sar_hetero_free") :: c_hetero_free
   procedure(of_handle), bind(C, name="sar_model_free") :: c_model_free
   procedure(of_handle), bind(C, name="sar_optimizer_free") :: c_optimizer_free
   procedure(of_handle), bind(C, name="sar_predictor_free") :: c_predictor_free
   procedure(of_handle), bind(C, name="sar_checkpoints_free") :: c_checkpoints_free
   procedure(of_handle), bind(C, name="sar_trace_write") :: c_trace_write
+  procedure(of_handle_and_text), bind(C, name="sar_hetero_create") :: c_hetero_create
   procedure(of_handle_and_text), bind(C, name="sar_model_load") :: c_model_load
   procedure(of_handle_and_text), bind(C, name="sar_optimizer_create") :: c_optimizer_create
   procedure(of_handle_and_text), bind(C, name="sar_trace_start") :: c_trace_start
@@ -313,6 +335,44 @@ module sar
       integer(c_int32_t), value :: reverse
     end function
 
+    integer(c_int) function c_hetero_add_nodes(graph, type, num_nodes, node_ids) &
+        bind(C, name="sar_hetero_add_nodes")
+      import
+      type(c_ptr), value :: graph
+      character(kind=c_char), intent(in) :: type(*)
+      integer(c_int64_t), value :: num_nodes
+      integer(c_int64_t), intent(in) :: node_ids(*)
+    end function
+    integer(c_int) function c_hetero_add_edges(graph, source, relation, destination, num_edges, src, dst, &
+        edge_ids, edge_weight, add_reverse_edges) bind(C, name="sar_hetero_add_edges")
+      import
+      type(c_ptr), value :: graph, edge_ids, edge_weight
+      character(kind=c_char), intent(in) :: source(*), relation(*), destination(*)
+      integer(c_int64_t), value :: num_edges
+      integer(c_int64_t), intent(in) :: src(*), dst(*)
+      integer(c_int32_t), value :: add_reverse_edges
+    end function
+    integer(c_int) function c_hetero_num_nodes(graph, type, nodes, global_nodes) &
+        bind(C, name="sar_hetero_num_nodes")
+      import
+      type(c_ptr), value :: graph
+      character(kind=c_char), intent(in) :: type(*)
+      integer(c_int64_t), intent(inout) :: nodes, global_nodes
+    end function
+    integer(c_int) function c_hetero_num_edges(graph, source, relation, destination, edges, global_edges) &
+        bind(C, name="sar_hetero_num_edges")
+      import
+      type(c_ptr), value :: graph
+      character(kind=c_char), intent(in) :: source(*), relation(*), destination(*)
+      integer(c_int64_t), intent(inout) :: edges, global_edges
+    end function
+    integer(c_int) function c_hetero_set_rows(graph, type, x) bind(C, name="sar_hetero_set_rows")
+      import
+      type(c_ptr), value :: graph
+      character(kind=c_char), intent(in) :: type(*)
+      type(c_array), intent(in) :: x
+    end function
+
     integer(c_int) function c_model_create(comm, description, seed, model) bind(C, name="sar_model_create")
       import
       type(c_ptr), value :: comm
@@ -401,6 +461,51 @@ module sar
       integer(c_int64_t), value :: num_labels, mask_length
       integer(c_int64_t), intent(in) :: labels(*)
       real(c_double), intent(inout) :: loss
+    end function
+
+    integer(c_int) function c_hetero_train_step(model, optimizer, graph, type, loss_kind, target, &
+        mask_length, mask, loss) bind(C, name="sar_hetero_train_step")
+      import
+      type(c_ptr), value :: model, optimizer, graph, mask
+      character(kind=c_char), intent(in) :: type(*)
+      type(c_array), intent(in) :: target
+      integer(c_int32_t), value :: loss_kind
+      integer(c_int64_t), value :: mask_length
+      real(c_double), intent(inout) :: loss
+    end function
+    integer(c_int) function c_hetero_train_step_labels(model, optimizer, graph, type, num_labels, labels, &
+        mask_length, mask, loss) bind(C, name="sar_hetero_train_step_labels")
+      import
+      type(c_ptr), value :: model, optimizer, graph, mask
+      character(kind=c_char), intent(in) :: type(*)
+      integer(c_int64_t), value :: num_labels, mask_length
+      integer(c_int64_t), intent(in) :: labels(*)
+      real(c_double), intent(inout) :: loss
+    end function
+    integer(c_int) function c_hetero_evaluate(model, graph, type, loss_kind, target, mask_length, mask, &
+        loss) bind(C, name="sar_hetero_evaluate")
+      import
+      type(c_ptr), value :: model, graph, mask
+      character(kind=c_char), intent(in) :: type(*)
+      type(c_array), intent(in) :: target
+      integer(c_int32_t), value :: loss_kind
+      integer(c_int64_t), value :: mask_length
+      real(c_double), intent(inout) :: loss
+    end function
+    integer(c_int) function c_hetero_evaluate_labels(model, graph, type, num_labels, labels, mask_length, &
+        mask, loss) bind(C, name="sar_hetero_evaluate_labels")
+      import
+      type(c_ptr), value :: model, graph, mask
+      character(kind=c_char), intent(in) :: type(*)
+      integer(c_int64_t), value :: num_labels, mask_length
+      integer(c_int64_t), intent(in) :: labels(*)
+      real(c_double), intent(inout) :: loss
+    end function
+    integer(c_int) function c_hetero_predict(model, graph, type, out) bind(C, name="sar_hetero_predict")
+      import
+      type(c_ptr), value :: model, graph
+      character(kind=c_char), intent(in) :: type(*)
+      type(c_array), intent(in) :: out
     end function
 
     integer(c_int) function c_predictor_create(model, graph, predictor) bind(C, name="sar_predictor_create")
@@ -675,6 +780,8 @@ contains
       status = c_comm_free(old)
     class is (sar_graph)
       status = c_graph_free(old)
+    class is (sar_hetero_graph)
+      status = c_hetero_free(old)
     class is (sar_model)
       status = c_model_free(old)
     class is (sar_optimizer)
@@ -863,6 +970,108 @@ contains
     call tell(c_graph_edge_ids(self%handle, size(edge_ids, kind=c_int64_t), edge_ids), stat, errmsg)
   end subroutine
 
+  ! ---- sar_hetero_graph ----
+
+  !> A graph without nodes; options as in from_global, without add_reverse_edges. Collective.
+  subroutine hetero_create(self, comm, options, stat, errmsg)
+    class(sar_hetero_graph), intent(inout) :: self
+    type(sar_communicator), intent(in) :: comm
+    character(len=*), intent(in), optional :: options
+    include 'sar_status.inc'
+    call replace(self)
+    call tell(c_hetero_create(comm%handle, options_of(options), self%handle), stat, errmsg)
+  end subroutine
+
+  !> Adds the nodes of a type for the next build, in the order of the types: ids of the nodes of this rank.
+  !> Each type has its own ids. Collective.
+  subroutine add_nodes_int64(self, type, node_ids, stat, errmsg)
+    class(sar_hetero_graph), intent(in) :: self
+    character(len=*), intent(in) :: type
+    integer(int64), contiguous, intent(in) :: node_ids(:)
+    include 'sar_status.inc'
+    call tell(c_hetero_add_nodes(self%handle, c_text(type), size(node_ids, kind=c_int64_t), node_ids), &
+      stat, errmsg)
+  end subroutine
+
+  !> The same with ids that are default integers.
+  subroutine add_nodes_int32(self, type, node_ids, stat, errmsg)
+    class(sar_hetero_graph), intent(in) :: self
+    character(len=*), intent(in) :: type
+    integer(int32), intent(in) :: node_ids(:)
+    include 'sar_status.inc'
+    call add_nodes_int64(self, type, int(node_ids, int64), stat, errmsg)
+  end subroutine
+
+  !> Adds the edges of a type for the next build: from nodes of the type `source` to nodes of the type
+  !> `destination`. The other arguments are as in from_global; with add_reverse_edges, for a type whose ends
+  !> have one type, each edge also gets its reverse. Collective.
+  subroutine add_edges_int64(self, source, relation, destination, src, dst, edge_ids, edge_weight, &
+      add_reverse_edges, stat, errmsg)
+    class(sar_hetero_graph), intent(in) :: self
+    character(len=*), intent(in) :: source, relation, destination
+    integer(int64), contiguous, intent(in) :: src(:), dst(:)
+    integer(int64), contiguous, target, intent(in), optional :: edge_ids(:)
+    real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
+    logical, intent(in), optional :: add_reverse_edges
+    include 'sar_status.inc'
+    type(c_array), target :: weights
+    integer(c_int64_t) :: num_edges
+    integer(c_int32_t) :: reversed
+    reversed = 0
+    if (present(add_reverse_edges)) reversed = merge(1_c_int32_t, 0_c_int32_t, add_reverse_edges)
+    weights = weights_of(edge_weight)
+    num_edges = num_edges_of(size(src), size(dst), edge_ids)
+    call tell(c_hetero_add_edges(self%handle, c_text(source), c_text(relation), c_text(destination), &
+      num_edges, src, dst, ids_pointer(edge_ids), pointer_to(weights), reversed), stat, errmsg)
+  end subroutine
+
+  !> The same with ids that are default integers.
+  subroutine add_edges_int32(self, source, relation, destination, src, dst, edge_ids, edge_weight, &
+      add_reverse_edges, stat, errmsg)
+    class(sar_hetero_graph), intent(in) :: self
+    character(len=*), intent(in) :: source, relation, destination
+    integer(int32), intent(in) :: src(:), dst(:)
+    integer(int64), contiguous, target, intent(in), optional :: edge_ids(:)
+    real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
+    logical, intent(in), optional :: add_reverse_edges
+    include 'sar_status.inc'
+    call add_edges_int64(self, source, relation, destination, int(src, int64), int(dst, int64), edge_ids, &
+      edge_weight, add_reverse_edges, stat, errmsg)
+  end subroutine
+
+  !> Makes the graph of the nodes and edges that were added since the last build, in place of the one before.
+  !> The rows of set_rows are dropped. On an error the graph is as it was. Collective.
+  subroutine hetero_build(self, stat, errmsg)
+    class(sar_hetero_graph), intent(in) :: self
+    include 'sar_status.inc'
+    call tell(c_hetero_build(self%handle), stat, errmsg)
+  end subroutine
+
+  !> The nodes of a type on this rank.
+  function hetero_num_nodes(self, type, stat, errmsg) result(num)
+    class(sar_hetero_graph), intent(in) :: self
+    character(len=*), intent(in) :: type
+    include 'sar_status.inc'
+    integer(int64) :: num
+    integer(c_int64_t) :: global
+    num = 0
+    global = 0
+    call tell(c_hetero_num_nodes(self%handle, c_text(type), num, global), stat, errmsg)
+  end function
+
+  !> The edges of a type whose destinations this rank owns.
+  function hetero_num_edges(self, source, relation, destination, stat, errmsg) result(num)
+    class(sar_hetero_graph), intent(in) :: self
+    character(len=*), intent(in) :: source, relation, destination
+    include 'sar_status.inc'
+    integer(int64) :: num
+    integer(c_int64_t) :: global
+    num = 0
+    global = 0
+    call tell(c_hetero_num_edges(self%handle, c_text(source), c_text(relation), c_text(destination), num, &
+      global), stat, errmsg)
+  end function
+
   ! ---- sar_model ----
 
   !> The network of a description in JSON, with weights that are drawn from `seed`. Collective.
@@ -944,6 +1153,39 @@ contains
     status = c_model_parameter(self%handle, index - 1_c_int64_t, text, rows, fields)
     if (status == sar_ok) name = text_of(text)
     call tell(status, stat, errmsg)
+  end subroutine
+
+  !> train_step_labels on a graph with types, for the results of the node type `type`: labels and mask are
+  !> those of its nodes. The rows of all types are those of set_rows. Collective.
+  subroutine hetero_train_labels(self, optimizer, graph, type, labels, loss, mask, stat, errmsg)
+    class(sar_model), intent(in) :: self
+    type(sar_optimizer), intent(in) :: optimizer
+    type(sar_hetero_graph), intent(in) :: graph
+    character(len=*), intent(in) :: type
+    integer, intent(in) :: labels(:)
+    real(c_double), intent(inout) :: loss
+    logical, intent(in), optional :: mask(:)
+    include 'sar_status.inc'
+    integer(c_int8_t), allocatable, target :: bytes(:)
+    call get_bytes(mask, bytes)
+    call tell(c_hetero_train_step_labels(self%handle, optimizer%handle, graph%handle, c_text(type), &
+      size(labels, kind=c_int64_t), int(labels, c_int64_t) - 1, size(bytes, kind=c_int64_t), &
+      mask_pointer(bytes, mask), loss), stat, errmsg)
+  end subroutine
+
+  subroutine hetero_evaluate_labels(self, graph, type, labels, loss, mask, stat, errmsg)
+    class(sar_model), intent(in) :: self
+    type(sar_hetero_graph), intent(in) :: graph
+    character(len=*), intent(in) :: type
+    integer, intent(in) :: labels(:)
+    real(c_double), intent(inout) :: loss
+    logical, intent(in), optional :: mask(:)
+    include 'sar_status.inc'
+    integer(c_int8_t), allocatable, target :: bytes(:)
+    call get_bytes(mask, bytes)
+    call tell(c_hetero_evaluate_labels(self%handle, graph%handle, c_text(type), &
+      size(labels, kind=c_int64_t), int(labels, c_int64_t) - 1, size(bytes, kind=c_int64_t), &
+      mask_pointer(bytes, mask), loss), stat, errmsg)
   end subroutine
 
   pure function kind_of_loss(loss_kind) result(kind_of)

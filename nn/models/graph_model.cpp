@@ -73,6 +73,7 @@ void GraphModel::check(const GraphShardManager& graph, const Variable& x, const 
   if (d.edge_feats > 0) check_rows("edges", edges, graph.num_edges(), d.edge_feats);
   require<ShapeError>(d.edge_feats > 0 || !edges.defined(), "a network of type ", d.type,
                       " on rows of edges, expected none, because it reads none");
+  require_weights_read(d, graph.edge_weight().defined());
 }
 
 std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path,

@@ -19,8 +19,8 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// The network of a ModelDescription. sage, gcn, gat, gatv2 and gin are a LayerStack, which says the formula,
 /// of SAGEConv, GraphConv, GATConv, GATv2Conv, or GINConv with a learned eps and the network Linear, batch
-/// norm, ReLU, Linear (with edge_feats GINEConv). Edge weights are used if the graph has them, except by
-/// gatv2. mesh_graph_net is a MeshGraphNet with `layers` blocks.
+/// norm, ReLU, Linear (with edge_feats GINEConv). Edge weights are used if the graph has them.
+/// mesh_graph_net is a MeshGraphNet with `layers` blocks.
 ///
 /// Parameters: convs.i.* for sage, layers.i.* for the other stacks; lins.i.* of linear residual connections,
 /// bns.i.* of batch norms, norms.i.* of layer norms, lin_in.* and lin.* of the linear layers before and
@@ -37,8 +37,9 @@ class GraphModel : public Module {
   GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen);
 
   /// Collective. x [local sources, in_feats] -> [local destinations, out_feats]. edges: [num_edges of the
-  /// graph, edge_feats] in the graph's edge order, or {} if edge_feats is 0. Throws ShapeError on every
-  /// rank if shapes do not match.
+  /// graph, edge_feats] in the graph's edge order, or {} if edge_feats is 0. Throws the same
+  /// exception on every rank: ShapeError if shapes do not match, InputError for edge weights that the layers
+  /// do not read: those of gatv2, mesh_graph_net, and gin with edge_feats.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& x,
                                     const Variable& edges = {});
 

@@ -4,6 +4,7 @@
 #include <sar/nn/models/model_file.hpp>
 #include <sar/nn/models/relations.hpp>
 #include <sar/nn/models/weight_file.hpp>
+#include <sar/nn/train/state_dict.hpp>
 
 #include <utility>
 #include <vector>
@@ -55,6 +56,8 @@ void HeteroModel::check(const HeteroGraph& graph, const Rows& x) const {
   require<InputError>(graph.node_types() == d.node_types, "a network of type ", d.type,
                       " on a graph of the node types ", joined(graph.node_types()), ", expected ",
                       joined(d.node_types));
+  for (const EdgeType& type : graph.edge_types())
+    require_weights_read(d, graph[type].edge_weight().defined());
   require<InputError>(graph.edge_types() == d.edge_types, "a network of type ", d.type,
                       " on a graph of the edge types ", names(graph.edge_types()), ", expected ",
                       names(d.edge_types));
@@ -84,4 +87,11 @@ std::unique_ptr<HeteroModel> load_hetero_model(const Communicator& comm, const s
   });
 }
 
+void save_model(const Communicator& comm, const std::string& path, const HeteroModel& model) {
+  comm.agree([&] {
+    ModelDescription description = model.description();
+    description.weights.clear();
+    save_weights(comm, path, model, real_type, {{model_key, description.to_json()}});
+  });
+}
 }}  // namespace sar

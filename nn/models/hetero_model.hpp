@@ -46,8 +46,9 @@ class HeteroModel : public Module {
 
   /// Collective. x: rows of every node type, [local nodes, width of `inputs`, or in_feats] -> rows of every
   /// node type, [local nodes, out_feats]. The graph has the node and edge types of the description, in this
-  /// order; weights that its edges have are used, except by hgt. Throws the same exception on every rank:
-  /// InputError for other types or missing rows, ShapeError if shapes do not match.
+  /// order; weights that its edges have are used. Throws the same exception on every rank: InputError for
+  /// other types or missing rows, and for edge weights with hgt, whose layers do not read them; ShapeError if
+  /// shapes do not match.
   [[nodiscard]] Rows operator()(const HeteroGraph& graph, const Rows& x);
 
   /// Returns the description with defaults in place of empty strings.
@@ -70,4 +71,7 @@ class HeteroModel : public Module {
                                                              const std::string& path,
                                                              const WeightNames& names = {});
 
+/// Collective. Writes the weights and the description of `model` to a .safetensors file. Errors as in
+/// save_weights().
+void save_model(const Communicator& comm, const std::string& path, const HeteroModel& model);
 }}  // namespace sar

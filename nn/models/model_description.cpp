@@ -233,6 +233,20 @@ void require_known_keys(const JsonValue& file, const std::string& type) {
   }
 }
 
+/// Returns the description with the defaults of its type in place of empty strings.
+ModelDescription with_defaults(ModelDescription d, const ModelType& row) {
+  for (std::string* const text : {&d.norm, &d.residual, &d.jk, &d.readout})
+    if (text->empty()) *text = "none";
+  if (has_readout(d) && d.jk == "none") d.jk = "last";
+  if (d.residual == "0") d.residual = "none";
+  if (!d.edge_types.empty()) d.num_rels = std::ssize(d.edge_types);
+  if (d.activation.empty()) d.activation = row.attends() ? "elu" : "relu";
+  if (d.aggregator.empty() && !row.aggregators.empty()) d.aggregator = row.aggregators[0];
+  if (d.type == "gcn" && d.gcn_norm.empty()) d.gcn_norm = ModelDescription::gcn_norms()[0];
+  if (!d.input_dropout) d.input_dropout = row.drops_inputs && !has_head(d) && !d.pre_linear ? d.dropout : 0;
+  return d;
+}
+
 }  // namespace
 
 std::string module_name(const std::string& node_type) {
@@ -252,6 +266,22 @@ std::string model_types_where(const std::function<bool(const ModelType&)>& holds
   for (const ModelType& type : model_types())
     if (holds(type)) names.push_back(type.name);
   return alternatives(names);
+}
+
+std::string layers_without_weights(const ModelDescription& description) {
+  const ModelType& type = model_type(description.type);
+  return description.edge_feats > 0 && type.is_stack() ? "GINEConv" : type.weightless;
+}
+
+void require_weights_read(const ModelDescription& description, bool has_weights) {
+  const std::string layers = layers_without_weights(description);
+  const bool typed = model_type(description.type).has_relations;
+  require<InputError>(!has_weights || layers.empty(), "a network of type ", description.type,
+                      " on a graph with edge weights, which ", layers,
+                      " does not read, expected a graph without weights, or a network of type ",
+                      model_types_where([&](const ModelType& type) {
+                        return type.has_relations == typed && type.weightless.empty();
+                      }));
 }
 
 const std::vector<std::string>& ModelDescription::types() {
@@ -360,16 +390,7 @@ ModelDescription ModelDescription::with_widths(Index in, Index out) const {
 ModelDescription ModelDescription::checked(const std::string& where) const {
   const ModelType* const row = find_type(type);
   require_type(row != nullptr, type, where);
-  ModelDescription d = *this;
-  for (std::string* const text : {&d.norm, &d.residual, &d.jk, &d.readout})
-    if (text->empty()) *text = "none";
-  if (has_readout(d) && d.jk == "none") d.jk = "last";
-  if (d.residual == "0") d.residual = "none";
-  if (!edge_types.empty()) d.num_rels = std::ssize(edge_types);
-  if (d.activation.empty()) d.activation = row->attends() ? "elu" : "relu";
-  if (d.aggregator.empty() && !row->aggregators.empty()) d.aggregator = row->aggregators[0];
-  if (type == "gcn" && d.gcn_norm.empty()) d.gcn_norm = gcn_norms()[0];
-  if (!d.input_dropout) d.input_dropout = row->drops_inputs && !has_head(d) && !pre_linear ? dropout : 0;
+  const ModelDescription d = with_defaults(*this, *row);
   const auto number = [&](const char* key, Index value, Index low = 1, Index high = most_features) {
     require<InputError>(!reads(type, key) || (low <= value && value <= high), where, ".", key, " is ", value,
                         ", expected a whole number from ", low, " to ", high);

@@ -107,6 +107,13 @@ struct ModelDescription {
 /// Returns the names of the types for which `holds` is true, as "gat, gatv2 or hgt".
 [[nodiscard]] std::string model_types_where(const std::function<bool(const ModelType&)>& holds);
 
+/// Local. Returns the class of the layers of a network if they do not read edge weights, as "GATv2Conv",
+/// otherwise "".
+[[nodiscard]] std::string layers_without_weights(const ModelDescription& description);
+
+/// Local. Throws InputError if the edges have weights and the layers of the network do not read them.
+void require_weights_read(const ModelDescription& description, bool has_weights);
+
 /// Returns the name of a node type as the name of a module, which has no dots: a dot is %2E.
 [[nodiscard]] std::string module_name(const std::string& node_type);
 

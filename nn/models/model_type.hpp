@@ -80,7 +80,7 @@ struct ModelType {
   bool multiplies_sparse = false;
   std::vector<std::string> dense_aggregators = {};
 
-  bool reads_weights = true;   ///< messages are multiplied by the edge weights that a graph has
+  std::string weightless = {};  ///< class of its layers, if they read no edge weights
   bool has_relations = false;  ///< edges have types
   bool needs_types = false;    ///< nodes have types, too
   bool by_relation = false;    ///< one convolution for each relation

@@ -16,6 +16,7 @@
 #include <sar/nn/modules/linear.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -193,10 +194,8 @@ StackConvolution make_hetero_gat(const LayerPlan& plan) {
                                options);
 }
 
-}  // namespace
-
-const std::vector<ModelType>& model_types() {
-  static const std::vector<ModelType> types{
+std::vector<ModelType> types_without_relations() {
+  return {
       {.name = "sage",
        .aggregators = names_of(sage_aggregators),
        .make = make_sage,
@@ -225,7 +224,7 @@ const std::vector<ModelType>& model_types() {
        .drops_inputs = true,
        .own_residual = true,
        .multiplies_sparse = true,
-       .reads_weights = false},
+       .weightless = "GATv2Conv"},
       {.name = "gin",
        .keys = {"edge_feats"},
        .aggregators = names_of(reduce_names),
@@ -235,12 +234,19 @@ const std::vector<ModelType>& model_types() {
        .inner_bias = "apply_func.0.bias",
        .multiplies_sparse = true,
        .dense_aggregators = {"max", "min"}},
-      {.name = "mesh_graph_net", .keys = {"edge_feats", "mlp_layers", "normalize"}, .reads_weights = false},
+      {.name = "mesh_graph_net",
+       .keys = {"edge_feats", "mlp_layers", "normalize"},
+       .weightless = "MeshGraphNet"},
+  };
+}
+
+std::vector<ModelType> types_with_relations() {
+  return {
       {.name = "rgcn", .keys = {"num_bases"}, .make = make_rgcn, .bias = "h_bias", .has_relations = true},
       {.name = "hgt",
        .keys = {"heads"},
        .make = make_hgt,
-       .reads_weights = false,
+       .weightless = "HGTConv",
        .has_relations = true,
        .needs_types = true},
       {.name = "hetero-sage",
@@ -259,7 +265,16 @@ const std::vector<ModelType>& model_types() {
        .needs_types = true,
        .by_relation = true},
   };
-  return types;
 }
 
+}  // namespace
+
+const std::vector<ModelType>& model_types() {
+  static const std::vector<ModelType> types = [] {
+    std::vector<ModelType> all = types_without_relations();
+    std::ranges::move(types_with_relations(), std::back_inserter(all));
+    return all;
+  }();
+  return types;
+}
 }}  // namespace sar

@@ -9,15 +9,16 @@ typedef struct arguments {
   MPI_Comm mpi_comm;
   sar_comm comm;
   sar_graph graph;
-  sar_model model;
-  sar_optimizer optimizer;
+  sar_hetero hetero, building; /* a graph that is built, and one that waits for nodes and edges */
+  sar_model model, typed_model;
+  sar_optimizer optimizer, typed_optimizer;
   sar_predictor predictor;
   sar_checkpoints checkpoints;
   sar_trace trace;
   int64_t num_nodes, num_owned, num_edges, length, index, num_labels, mask_length;
   const int64_t *ids, *src, *dst, *edge_ids, *labels;
   const int32_t *local_src, *local_dst;
-  const char* text;
+  const char *text, *type, *source, *relation;
   const sar_array *weight, *x, *edges, *target;
   sar_array* out;
   int32_t number;
@@ -166,6 +167,50 @@ static int memory_current(const arguments* a) {
 }
 static int memory_peak(const arguments* a) {
   return sar_memory_peak(NUMBER64(0));
+}
+static int hetero_create(const arguments* a) {
+  return sar_hetero_create(a->comm, a->text, NEW(sar_hetero));
+}
+static int hetero_add_nodes(const arguments* a) {
+  return sar_hetero_add_nodes(a->building, a->type, a->num_nodes, a->ids);
+}
+static int hetero_add_edges(const arguments* a) {
+  return sar_hetero_add_edges(a->building, a->source, a->relation, a->type, a->num_edges, a->src, a->dst,
+                              a->edge_ids, a->weight, a->number);
+}
+static int hetero_build(const arguments* a) {
+  return sar_hetero_build(a->building);
+}
+static int hetero_num_nodes(const arguments* a) {
+  return sar_hetero_num_nodes(a->hetero, a->type, NUMBER64(0), NUMBER64(1));
+}
+static int hetero_num_edges(const arguments* a) {
+  return sar_hetero_num_edges(a->hetero, a->source, a->relation, a->type, NUMBER64(0), NUMBER64(1));
+}
+static int hetero_set_rows(const arguments* a) {
+  return sar_hetero_set_rows(a->hetero, a->type, a->x);
+}
+static int hetero_train_step(const arguments* a) {
+  return sar_hetero_train_step(a->typed_model, a->typed_optimizer, a->hetero, a->type, a->number, a->target,
+                               a->mask_length, a->mask, NEW(double));
+}
+static int hetero_train_step_labels(const arguments* a) {
+  return sar_hetero_train_step_labels(a->typed_model, a->typed_optimizer, a->hetero, a->type, a->num_labels,
+                                      a->labels, a->mask_length, a->mask, NEW(double));
+}
+static int hetero_evaluate(const arguments* a) {
+  return sar_hetero_evaluate(a->typed_model, a->hetero, a->type, a->number, a->target, a->mask_length,
+                             a->mask, NEW(double));
+}
+static int hetero_evaluate_labels(const arguments* a) {
+  return sar_hetero_evaluate_labels(a->typed_model, a->hetero, a->type, a->num_labels, a->labels,
+                                    a->mask_length, a->mask, NEW(double));
+}
+static int hetero_predict(const arguments* a) {
+  return sar_hetero_predict(a->typed_model, a->hetero, a->type, a->out);
+}
+static int hetero_free(const arguments* a) {
+  return sar_hetero_free(a->hetero);
 }
 /* Functions that free: each frees an object that was made for it. */
 static int comm_free(const arguments* a) {

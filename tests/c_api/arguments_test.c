@@ -94,6 +94,7 @@ static void attempt(function f, int kind, function release, const arguments* a, 
   }
 RELEASE(comm, sar_comm)
 RELEASE(graph, sar_graph)
+RELEASE(hetero, sar_hetero)
 RELEASE(model, sar_model)
 RELEASE(optimizer, sar_optimizer)
 RELEASE(predictor, sar_predictor)
@@ -113,6 +114,9 @@ static const char mesh[] =
 static const char wide_mesh[] =
     "{\"sar_model\": 1, \"type\": \"mesh_graph_net\", \"in_feats\": 2, \"edge_feats\": 1, \"hidden\": 5, "
     "\"out_feats\": 2, \"layers\": 1, \"mlp_layers\": 1, \"normalize\": true}";
+static const char typed[] =
+    "{\"sar_model\": 1, \"type\": \"rgcn\", \"in_feats\": 2, \"hidden\": 4, \"out_feats\": 2, \"layers\": 1, "
+    "\"node_types\": [\"a\"], \"edge_types\": [[\"a\", \"r\", \"a\"]]}";
 static const char adam[] = "{\"optimizer\": \"adam\", \"lr\": 0.01, \"clip_grad_norm\": 1}";
 
 static int64_t ids[NODES + 1], src[EDGES], dst[EDGES], given_ids[EDGES], labels[NODES], far_ids[EDGES];
@@ -185,6 +189,14 @@ static void make_objects(arguments* a) {
   MUST(sar_model_create(comm, mesh, 1, &a->model));
   MUST(sar_model_update_statistics(a->model, &x, &edges, &target));
   MUST(sar_optimizer_create(a->model, adam, &a->optimizer));
+  MUST(sar_hetero_create(comm, NULL, &a->building));
+  MUST(sar_hetero_create(comm, NULL, &a->hetero));
+  MUST(sar_hetero_add_nodes(a->hetero, "a", NODES, ids));
+  MUST(sar_hetero_add_edges(a->hetero, "a", "r", "a", EDGES, src, dst, NULL, NULL, 0));
+  MUST(sar_hetero_build(a->hetero));
+  MUST(sar_hetero_set_rows(a->hetero, "a", &x));
+  MUST(sar_model_create(comm, typed, 1, &a->typed_model));
+  MUST(sar_optimizer_create(a->typed_model, adam, &a->typed_optimizer));
   MUST(sar_predictor_create(a->model, a->graph, &a->predictor));
   MUST(sar_checkpoints_create(comm, a == &freed ? other_path : path, 2, 7, &a->checkpoints));
 }
@@ -192,6 +204,10 @@ static void make_objects(arguments* a) {
 static void free_objects(const arguments* a) {
   MUST(sar_checkpoints_free(a->checkpoints));
   MUST(sar_predictor_free(a->predictor));
+  MUST(sar_optimizer_free(a->typed_optimizer));
+  MUST(sar_model_free(a->typed_model));
+  MUST(sar_hetero_free(a->hetero));
+  MUST(sar_hetero_free(a->building));
   MUST(sar_optimizer_free(a->optimizer));
   MUST(sar_model_free(a->model));
   MUST(sar_graph_free(a->graph));
@@ -230,6 +246,8 @@ static void make_good_arguments(void) {
   good.mask = mask;
   good.lr = 0.01;
   good.seed = 1;
+  good.type = good.source = "a";
+  good.relation = "r";
   good.result = results;
 }
 
@@ -588,6 +606,184 @@ static void tries_training(void) {
   good = before;
 }
 
+/* A new graph that waits for nodes, with the nodes of a type, and with edges. */
+static void begin_graph(int has_nodes, int has_edges) {
+  MUST(sar_hetero_free(good.building));
+  MUST(sar_hetero_create(good.comm, NULL, &good.building));
+  if (has_nodes) MUST(sar_hetero_add_nodes(good.building, "a", NODES, ids));
+  if (has_edges) MUST(sar_hetero_add_edges(good.building, "a", "r", "a", EDGES, src, dst, NULL, NULL, 0));
+}
+static int release_nodes(const arguments* a) {
+  (void)a;
+  begin_graph(0, 0);
+  return SAR_OK;
+}
+static int release_edges(const arguments* a) {
+  (void)a;
+  begin_graph(1, 0);
+  return SAR_OK;
+}
+static int release_build(const arguments* a) {
+  (void)a;
+  begin_graph(1, 1);
+  return SAR_OK;
+}
+
+static void tries_building(void) {
+  const arguments before = good;
+  arguments last;
+  {
+    FUNCTION(hetero_create, COLLECTIVE, release_hetero);
+    good.text = "{\"pipeline_depth\": 2}";
+    WRONG_HANDLE(comm, sar_comm, graph);
+    WRONG(text, "nothing");
+    WRONG(text, "{\"add_reverse_edges\": true}");
+    DIFFERENT(text, "{\"pipeline_depth\": 3}", "different pipeline_depth");
+    WRONG(result, NULL);
+  }
+  good.number = 1; /* with reverse edges */
+  {
+    FUNCTION(hetero_add_nodes, COLLECTIVE, release_nodes);
+    WRONG_HANDLE(building, sar_hetero, graph);
+    WRONG(type, NULL);
+    WRONG(type, "");
+    WRONG(num_nodes, -1);
+    WRONG(ids, NULL);
+    DIFFERENT(type, "b", "different node type");
+    MAY_DIFFER(num_nodes, 0);
+  }
+  begin_graph(1, 0);
+  {
+    FUNCTION(hetero_add_edges, COLLECTIVE, release_edges);
+    WRONG_HANDLE(building, sar_hetero, graph);
+    WRONG(source, NULL);
+    WRONG(relation, NULL);
+    WRONG(type, NULL);
+    WRONG(num_edges, -1);
+    WRONG(src, NULL);
+    WRONG(dst, NULL);
+    WRONG(weight, &short_edges);
+    DIFFERENT(relation, "s", "different edge type");
+    DIFFERENT(number, 0, "different choice of add_reverse_edges");
+    MAY_DIFFER(num_edges, 0);
+  }
+  begin_graph(1, 1);
+  {
+    FUNCTION(hetero_build, COLLECTIVE, release_build);
+    WRONG_HANDLE(building, sar_hetero, graph);
+    attempt(f, kind, release, &good, ACCEPTED, call, "a second time", "");
+  }
+  /* types and ends of edges that do not fit are found by the build, and what was added stays */
+  begin_graph(1, 1);
+  last = good;
+  check_on_all_ranks("hetero_add_nodes", "type", "added twice", hetero_add_nodes(&last));
+  check_on_all_ranks("hetero_add_edges", "type", "added twice", hetero_add_edges(&last));
+  MUST(sar_hetero_add_edges(last.building, "b", "r", "a", 0, NULL, NULL, NULL, NULL, 0));
+  check_on_all_ranks("hetero_build", "type", "there is no node type 'b'", hetero_build(&last));
+  begin_graph(1, 0);
+  last = good;
+  MUST(sar_hetero_add_edges(last.building, "a", "r", "a", is_last ? EDGES : 0, src, is_last ? far_ids : dst,
+                            NULL, NULL, 0));
+  check_on_all_ranks("hetero_build", "dst", "1000000", hetero_build(&last));
+  begin_graph(0, 0);
+  last = good;
+  check_on_all_ranks("hetero_build", "nothing", "expected sar_hetero_add_nodes()", hetero_build(&last));
+  last.hetero = last.building;
+  check_on_all_ranks("hetero_set_rows", "graph", "sar_hetero_build()", hetero_set_rows(&last));
+  {
+    const sar_hetero building = good.building;
+    good = before;
+    good.building = building;
+  }
+}
+
+/* What steps on a graph with types have in common. */
+#define WRONG_TYPED_PASS()                     \
+  WRONG_HANDLE(hetero, sar_hetero, graph);     \
+  WRONG(hetero, good.building);                \
+  WRONG_HANDLE(typed_model, sar_model, graph); \
+  WRONG(typed_model, good.model);              \
+  WRONG(type, NULL);                           \
+  WRONG(type, "b");                            \
+  WRONG(mask_length, 3);                       \
+  WRONG(mask, NULL)
+
+static void tries_types(void) {
+  const arguments before = good;
+  {
+    FUNCTION(hetero_num_nodes, LOCAL, NULL);
+    WRONG_HANDLE(hetero, sar_hetero, comm);
+    WRONG(hetero, good.building);
+    WRONG(type, "b");
+    WRONG(type, NULL);
+    MAY_DIFFER(result, NULL);
+  }
+  {
+    FUNCTION(hetero_num_edges, LOCAL, NULL);
+    WRONG_HANDLE(hetero, sar_hetero, comm);
+    WRONG(relation, "s");
+    WRONG(relation, NULL);
+    MAY_DIFFER(result, NULL);
+  }
+  {
+    FUNCTION(hetero_set_rows, COLLECTIVE, NULL);
+    WRONG_HANDLE(hetero, sar_hetero, comm);
+    WRONG(hetero, good.building);
+    WRONG(type, NULL);
+    WRONG(type, "b");
+    WRONG(x, NULL);
+    WRONG(x, &short_x);
+    DIFFERENT(x, &narrow_x, "different number of fields");
+  }
+  {
+    FUNCTION(hetero_train_step, COLLECTIVE, NULL);
+    WRONG_TYPED_PASS();
+    WRONG_HANDLE(typed_optimizer, sar_optimizer, model);
+    WRONG(typed_optimizer, good.optimizer);
+    WRONG(number, 99);
+    WRONG(target, NULL);
+    WRONG(target, &short_target);
+    WRONG(target, &nan_target);
+    DIFFERENT(number, SAR_LOSS_L1, "different calls");
+    MAY_DIFFER(result, NULL);
+  }
+  {
+    FUNCTION(hetero_train_step_labels, COLLECTIVE, NULL);
+    WRONG_TYPED_PASS();
+    WRONG(typed_optimizer, good.optimizer);
+    WRONG_LABELS();
+  }
+  {
+    FUNCTION(hetero_evaluate, COLLECTIVE, NULL);
+    WRONG_TYPED_PASS();
+    WRONG(target, NULL);
+    WRONG(result, NULL);
+  }
+  {
+    FUNCTION(hetero_evaluate_labels, COLLECTIVE, NULL);
+    WRONG_TYPED_PASS();
+    WRONG_LABELS();
+    WRONG(result, NULL);
+  }
+  {
+    FUNCTION(hetero_predict, COLLECTIVE, NULL);
+    WRONG_HANDLE(hetero, sar_hetero, graph);
+    WRONG(type, "b");
+    WRONG(out, NULL);
+    WRONG(out, &short_x);
+  }
+  {
+    /* a model of a graph with types on a graph without */
+    arguments a = good;
+    a.model = good.typed_model;
+    a.optimizer = good.typed_optimizer;
+    check_on_all_ranks("train_step", "model", "expected a sar_hetero", train_step(&a));
+    check_on_all_ranks("predictor_create", "model", "expected a sar_hetero", predictor_create(&a));
+    check_on_all_ranks("update_statistics", "model", "normalize", update_statistics(&a));
+  }
+  good = before;
+}
+
 static void tries_predictors(void) {
   {
     FUNCTION(predictor_create, COLLECTIVE, release_predictor);
@@ -694,6 +890,7 @@ static void tries_files(void) {
 static void tries_freeing(void) {
   FREES(comm_free, comm, sar_comm, graph);
   FREES(graph_free, graph, sar_graph, comm);
+  FREES(hetero_free, hetero, sar_hetero, comm);
   FREES(model_free, model, sar_model, comm);
   FREES(optimizer_free, optimizer, sar_optimizer, comm);
   FREES(predictor_free, predictor, sar_predictor, comm);
@@ -746,6 +943,8 @@ int main(int argc, char** argv) {
   tries_parameters();
   tries_optimizers();
   tries_training();
+  tries_building();
+  tries_types();
   tries_predictors();
   tries_files();
   tries_refusals();

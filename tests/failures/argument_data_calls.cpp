@@ -317,6 +317,7 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"nn/models/graph_model.hpp save_model", of_rank_0},
           {"nn/models/hetero_model.hpp HeteroModel::operator", by_parts},
           {"nn/models/hetero_model.hpp load_hetero_model", of_rank_0},
+          {"nn/models/hetero_model.hpp save_model", of_rank_0},
           {"nn/models/relations.hpp relations_of", none},
           {"nn/models/layer_stack.hpp ", by_parts},
           {"nn/models/mesh_graph_net.hpp ", by_parts},

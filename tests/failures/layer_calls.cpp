@@ -665,11 +665,22 @@ void add_typed_model_file(std::vector<Call>& calls, const Communicator& comm, co
   const std::string path = directory + "/typed_model.safetensors";
   Generator gen(0);
   const HeteroModel model(typed_network(), comm, gen);
-  save_weights(comm, path, model, real_type, {{model_key, model.description().to_json()}});
+  save_model(comm, path, model);
   using Made = std::unique_ptr<HeteroModel>;
   add_maker<Made>(
       calls, "nn/models/hetero_model.hpp load_hetero_model", false,
       [=](bool) { return [=] { return load_hetero_model(comm, path); }; },
+      [](const Made& made) { return numbers(made->parameters().front().value()); });
+  add_maker<Made>(
+      calls, "nn/models/hetero_model.hpp save_model", false,
+      [=](bool) {
+        Generator draws(0);
+        return
+            [=, made = std::make_shared<Made>(std::make_unique<HeteroModel>(typed_network(), comm, draws))] {
+              save_model(comm, path, **made);
+              return std::move(*made);
+            };
+      },
       [](const Made& made) { return numbers(made->parameters().front().value()); });
 }
 

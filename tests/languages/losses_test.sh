@@ -8,10 +8,10 @@ shift 4
 across_ranks=$([ "$precision" = double ] && echo 1e-12 || echo 1e-5)
 scratch=$(mktemp -d)
 trap 'rm -r "$scratch"' EXIT
-"$mpirun" "$mpiexec" 1 "$1" >"$scratch/one_rank"
+"$mpirun" "$mpiexec" 1 "$1" "$scratch/model.safetensors" >"$scratch/one_rank"
 columns=("$scratch/one_rank")
 for program; do
-  "$mpirun" "$mpiexec" "$ranks" "$program" >"$scratch/${#columns[@]}"
+  "$mpirun" "$mpiexec" "$ranks" "$program" "$scratch/model.safetensors" >"$scratch/${#columns[@]}"
   columns+=("$scratch/${#columns[@]}")
 done
 paste "${columns[@]}" | awk -v programs=$# -v across_ranks="$across_ranks" '

@@ -16,7 +16,7 @@ on() {
 # same LOG LOG WHAT: the same losses and scores.
 same() {
   paste <(grep -oE '"(loss|[a-z]+_(acc|auc)|rows_per_seed)":[^,}]*' "$1") <(grep -oE '"(loss|[a-z]+_(acc|auc)|rows_per_seed)":[^,}]*' "$2") | tr ':\t' '  ' >both
-  awk -v t="$tolerance" '{ if ($1 != $3 || ($2 != $4 && ($2 - $4) ^ 2 > t ^ 2 * ($2 ^ 2 + 1e-3))) exit 1; ++n } END { exit n < 6 }' both ||
+  awk -v t="$tolerance" '$1 != $3 || ($2 != $4 && ($2 - $4) ^ 2 > t ^ 2 * ($2 ^ 2 + 1e-3)) { exit bad = 1 } { ++n } END { exit bad || n < 6 }' both ||
     fail "$3: $(cat both)"
 }
 

@@ -1,24 +1,8 @@
 #!/usr/bin/env bash
 # train_typed_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION TYPED_PAPERS: train --category on graphs with types: the curve of one rank on any number
 # of ranks up to RANKS, from a partition, in every mode, from a checkpoint; predictions of each type; errors.
-source "$(dirname "$0")/../support/program_test.sh"
-if [ "$5" = single ]; then tolerance=1e-4; else tolerance=1e-9; fi
-keys='loss|[a-z]+_acc'
-train=$programs/train mpirun=$1 mpiexec=$2
-
-# on RANKS ARG...: trains, and fails when that fails.
-on() {
-  local number=$1
-  shift
-  timeout 180 "$mpirun" "$mpiexec" "$number" "$train" "$@" </dev/null >out 2>err || fail "train $* on $number ranks ends with $?"
-}
-
-# same LOG LOG WHAT: the same losses and accuracies of at least two epochs.
-same() {
-  paste <(grep -oE "\"($keys)\":[^,}]*" "$1") <(grep -oE "\"($keys)\":[^,}]*" "$2") | tr ':\t' '  ' >both
-  awk -v t="$tolerance" '{ if ($1 != $3 || ($2 != $4 && ($2 - $4) ^ 2 > t ^ 2 * ($2 ^ 2 + 1e-3))) exit 1; ++n } END { exit n < 8 }' both ||
-    fail "$3: $(cat both)"
-}
+source "$(dirname "$0")/../support/train_curves.sh"
+keys='loss|[a-z]+_acc' least=8
 
 generate() { "$programs/generate" "$@" >out 2>err || fail "generate $* ends with $?"; }
 "$6" 200 papers
@@ -62,7 +46,7 @@ for model in rgcn hetero-sage; do
   same plain.jsonl log.jsonl "--ignore-edge-weights"
 done
 on 2 --dataset weighted "${net[@]}" --model hgt --heads 2 --ignore-edge-weights
-expect 1 "weighted: the edges of author:writes:paper have weights (weight), which --model hgt does not read" "$train" --dataset weighted "${net[@]}" --model hgt --heads 2
+expect 1 "weighted: the edges of author:writes:paper have weights (weight), which --model hgt (HGTConv) does not read" "$train" --dataset weighted "${net[@]}" --model hgt --heads 2
 on 2 --dataset weighted "${net[@]}" --model rgcn --fields weight=weight
 expect 1 "weighted: no type of edges has data named rate, expected one, which shall be the weight" "$train" --dataset weighted "${net[@]}" --model rgcn --fields weight=rate
 expect 1 "--sample-by-weight: the edges have no weights" "$train" --dataset papers "${net[@]}" --model rgcn --sample 2,2 --sample-by-weight
@@ -93,6 +77,16 @@ grep -q "node types (word: 24, paper: 90)" out || fail "the types are not swappe
 numbers() { od -An -v "$1" -w"$2" -j128 "$3"; }
 paste <(numbers -td8 8 p3/labels.npy) <(numbers -td8 8 swapped/nodes/paper/labels.npy) <(numbers -tu1 1 swapped/nodes/paper/train_mask.npy) >both
 awk '$3 == 1 { ++n; same += $1 == $2 } END { exit n < 10 || same < n }' both || fail "the training nodes have other labels: $(cat both)"
+
+# A graph without types: its weights are used, or refused with the name of the convolution.
+awk 'BEGIN { print "source,target,weight"; for (v = 0; v < 40; ++v) for (k = 1; k < 4; ++k) print v "," (v * k + k) % 40 "," (1 + v % 3) / 4 }' >rated.csv
+rated=(--dataset rated.csv --embedding 4 --task link --layers 2 --hidden 8 --epochs 2)
+on 2 "${rated[@]}" --model gat
+grep -q "edges with weights" out || fail "the edges have no weights: $(cat out)"
+expect 1 "the edges have weights, which --model gatv2 (GATv2Conv) does not read, expected --model sage, gcn, gat or gin, --sample-by-weight or --ignore-edge-weights" \
+  "$train" "${rated[@]}" --model gatv2
+on 2 "${rated[@]}" --model gatv2 --ignore-edge-weights
+on 2 "${rated[@]}" --model gatv2 --sample 2,2 --sample-by-weight
 
 expect 1 "there is no node type author, expected one of" "$train" --dataset words --category author --model rgcn --epochs 1
 expect 1 "expected them for the category word" "$train" --dataset words --category word --model rgcn --epochs 1

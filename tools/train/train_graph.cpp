@@ -105,13 +105,25 @@ void require_relations(const std::string& name, const HeteroGraph& graph, const 
 /// Makes the weights of the edges what the model reads, or refuses them. Local.
 void prepare_weights(const TrainOptions& o, GraphData& graph) {
   const std::vector<std::string> weights = take_edge_weights(graph, o.data);
-  if (model_type(o.model.type).reads_weights) return;
+  const std::string layers = layers_without_weights(o.model);
+  if (layers.empty()) return;
   for (std::size_t k = 0; k < weights.size(); ++k)
     require<InputError>(weights[k].empty(), graph.name, ": the edges of ",
                         graph.edge_types[k].canonical_name(), " have weights (", weights[k],
-                        "), which --model ", o.model.type,
-                        " does not read, expected --model rgcn, hetero-sage or hetero-gat, or "
+                        "), which --model ", o.model.type, " (", layers,
+                        ") does not read, expected --model rgcn, hetero-sage or hetero-gat, or "
                         "--ignore-edge-weights");
+}
+
+/// Refuses weights that nothing reads, on a graph with one type of edges. Local.
+void require_weights_read(const TrainOptions& o, const std::string& name, const GraphShardManager& graph) {
+  const std::string layers = layers_without_weights(o.model);
+  require<InputError>(layers.empty() || o.sample.by_weight || !graph.edge_weight().defined(), name,
+                      ": the edges have weights, which --model ", o.model.type, " (", layers,
+                      ") does not read, expected --model ", model_types_where([](const ModelType& type) {
+                        return type.is_stack() && !type.has_relations && type.weightless.empty();
+                      }),
+                      ", --sample-by-weight or --ignore-edge-weights");
 }
 
 /// Learnable rows are no parameters.
@@ -186,6 +198,7 @@ TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Hear
   }
   heartbeat.phase("building the graph and the model");
   GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
+  comm.agree([&] { require_weights_read(o, data.name, graph); });
   std::vector<GraphRelations> relations = generate_relations(graph, data, o);
   const std::array<Index, 3> unlabelled =
       o.task.type == TaskType::node

@@ -98,11 +98,12 @@ std::vector<ModelDescription> descriptions() {
 
 /// Rows of nodes and what the network shall say for them, on a part of a graph.
 struct Problem {
-  GraphShardManager graph;
+  GraphShardManager graph, without_weights;
   Tensor x, target, edges;
 
   Problem(const Communicator& comm, const PartitionBook& book)
       : graph(renamed_shard(comm, whole(), book, {}, true)),
+        without_weights(renamed_shard(comm, whole(), book)),
         x(local_rows(random_values(num_nodes * in_feats, 1), book, comm.rank(), in_feats)),
         target(local_rows(random_values(num_nodes * out_feats, 2), book, comm.rank(), out_feats)),
         edges({graph.num_edges(), edge_feats}) {
@@ -110,8 +111,13 @@ struct Problem {
       for (Index j = 0; j < edge_feats; ++j)
         edges.row(e)[j] = static_cast<real>(0.1) * static_cast<real>((graph.edge_ids()[e] + 3 * j) % 7);
   }
+  /// With weights, unless the network reads none.
+  [[nodiscard]] const GraphShardManager& graph_of(const GraphModel& model) const {
+    return layers_without_weights(model.description()).empty() ? graph : without_weights;
+  }
   [[nodiscard]] Variable result(GraphModel& model) const {
-    return model.description().edge_feats > 0 ? model(graph, x, edges) : model(graph, x);
+    const GraphShardManager& its = graph_of(model);
+    return model.description().edge_feats > 0 ? model(its, x, edges) : model(its, x);
   }
 
   static constexpr Index num_nodes = 60;
@@ -191,7 +197,9 @@ TEST_CASE("gradients with residual connections, linear layers and norms are thos
     std::vector<Variable> inputs{Variable(problem.x.clone(), true)};
     for (const Variable& parameter : model.parameters())
       if (parameter.requires_grad()) inputs.push_back(parameter);
-    const auto result = [&](const std::vector<Variable>& in) { return model(problem.graph, in[0]); };
+    const auto result = [&](const std::vector<Variable>& in) {
+      return model(problem.graph_of(model), in[0]);
+    };
     const double step = 1e-6;  // leaky ReLU and maxima have kinks
     CHECK_NOTHROW(
         gradcheck(result, inputs, {.step = step, .directions = 3, .sum_over_ranks = [&](double value) {
@@ -260,6 +268,34 @@ TEST_CASE("jumping knowledge reads what the layers give") {
   }
 }
 
+TEST_CASE("edge weights that the convolutions do not read are refused") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm, PartitionBook::even(Problem::num_nodes, comm.size()));
+  REQUIRE(problem.graph.edge_weight().defined());
+  const auto error_of = [&](const std::string& type, const Tensor& rows) {
+    GraphModel model = model_of({.type = type,
+                                 .in_feats = in_feats,
+                                 .hidden = 8,
+                                 .out_feats = out_feats,
+                                 .edge_feats = rows.defined() ? edge_feats : 0},
+                                comm);
+    return thrown_by_all<InputError>(
+        comm, [&] { (void)model(problem.graph, problem.x, rows.defined() ? Variable(rows) : Variable()); });
+  };
+  CHECK(error_of("gatv2", {}) ==
+        "a network of type gatv2 on a graph with edge weights, which GATv2Conv does not read, expected a "
+        "graph without weights, or a network of type sage, gcn, gat or gin");
+  CHECK(error_of("gin", problem.edges)
+            .starts_with("a network of type gin on a graph with edge weights, which GINEConv does not read"));
+  CHECK(error_of("mesh_graph_net", problem.edges).find("which MeshGraphNet does not read") !=
+        std::string::npos);
+  for (const char* type : {"sage", "gcn", "gat", "gin"}) {
+    GraphModel model =
+        model_of({.type = type, .in_feats = in_feats, .hidden = 8, .out_feats = out_feats}, comm);
+    CHECK_NOTHROW((void)model(problem.graph, problem.x));
+  }
+}
+
 TEST_CASE("a batch norm freezes the biases of convolutions and residual connections that it cancels") {
   const Communicator comm = Communicator::self();
   const auto frozen = [&](ModelDescription description) {
@@ -302,7 +338,7 @@ TEST_CASE("gradients of the input and of the parameters are those of finite diff
     for (const Variable& parameter : model.parameters()) inputs.push_back(parameter);
     const auto result = [&](const std::vector<Variable>& in) {
       const Variable edges = type == "mesh_graph_net" ? Variable(problem.edges) : Variable();
-      return model(problem.graph, in[0], edges);
+      return model(problem.graph_of(model), in[0], edges);
     };
     CHECK_NOTHROW(gradcheck(result, inputs, {.directions = 3, .sum_over_ranks = [&](double value) {
                                                return comm.all_reduce(value, ReduceOp::sum);

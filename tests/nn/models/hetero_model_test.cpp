@@ -1,5 +1,6 @@
 /// Networks of descriptions on graphs with types: the same on any number of ranks, written and read, wrong
 /// input.
+#include "graph/data/dataset_files.hpp"
 #include "graph/hetero/golden_typed_graph.hpp"
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"
@@ -151,6 +152,30 @@ TEST_CASE("the description of a network with types is written and read") {
   }
 }
 
+TEST_CASE("save_model and load_hetero_model keep a network and its results") {
+  const Communicator comm = Communicator::world();
+  const TypedGraph typed = typed_graph();
+  const auto books = typed_books(typed, comm.size()).front();
+  const HeteroGraph graph = shard(comm, typed, books);
+  const Rows x = inputs(typed, books, comm.rank());
+  const TemporaryDirectory directory(comm);
+  const std::string path = directory.path() + "/model.safetensors";
+  for (const std::string& type : ModelDescription::typed_types()) {
+    CAPTURE(type);
+    Generator gen(5);
+    HeteroModel model(description_of(type), comm, gen);
+    model.eval();
+    save_model(comm, path, model);
+    const auto loaded = load_hetero_model(comm, path);
+    CHECK(loaded->description().to_json() == model.description().to_json());
+    const Rows y = (*loaded)(graph, x);
+    for (const auto& [name, rows] : model(graph, x)) {
+      const Tensor found = y.at(name).value(), wanted = rows.value();
+      CHECK(std::ranges::equal(std::as_const(found).values(), std::as_const(wanted).values()));
+    }
+  }
+}
+
 TEST_CASE("descriptions and graphs that do not fit are refused") {
   const auto error_of = [](const std::string& text) {
     return thrown<InputError>([&] { (void)ModelDescription::from_json(text); });
@@ -189,6 +214,20 @@ TEST_CASE("descriptions and graphs that do not fit are refused") {
   CHECK(thrown_by_all<ShapeError>(comm, [&] {
           (void)model(graph, x);
         }).starts_with("a network of type rgcn on rows of 'author' of shape ["));
+  // edge weights, which HGTConv does not read
+  std::vector<HeteroGraph::NodeTypeSpec> nodes;
+  for (const auto& [type, size] : typed.nodes) nodes.push_back({.name = type, .book = books.at(type)});
+  std::vector<HeteroGraph::EdgeTypeSpec> relations;
+  for (const auto& [type, whole] : typed.relations)
+    relations.push_back({.type = type, .edges = edges_of_rank(comm, whole, books.at(type.destination))});
+  relations[0].edges.weight.assign(relations[0].edges.id.size(), real(0.5));
+  const HeteroGraph weighted(comm, nodes, relations);
+  HeteroModel hgt(description_of("hgt"), comm, gen);
+  x = inputs(typed, books, comm.rank());
+  CHECK(thrown_by_all<InputError>(comm, [&] { (void)hgt(weighted, x); }) ==
+        "a network of type hgt on a graph with edge weights, which HGTConv does not read, expected a graph "
+        "without weights, or a network of type rgcn, hetero-sage or hetero-gat");
+  CHECK_NOTHROW((void)model(weighted, x));
   std::swap(d.node_types[0], d.node_types[1]);
   HeteroModel other(d, comm, gen);
   CHECK(thrown_by_all<InputError>(comm, [&] { (void)other(graph, inputs(typed, books, comm.rank())); })

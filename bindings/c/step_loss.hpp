@@ -1,0 +1,49 @@
+/// The losses of sar.h, and what its training steps do with them.
+#pragma once
+
+#include <sar/bindings/c/finite_step.hpp>
+#include <sar/bindings/c/handle_table.hpp>
+
+#include <sar.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace sar {
+inline namespace SAR_PRECISION {
+namespace c_interface {
+
+/// The rows of a prediction: those of this rank, and their width.
+struct ResultRows {
+  Index rows, fields;
+};
+
+/// A loss as a function of the prediction, with the arrays of the caller that it reads.
+struct StepLoss {
+  std::function<Variable(const Variable& y, const Communicator& comm)> of;
+  Tensor target;  ///< undefined for labels
+  std::span<const std::uint8_t> mask;
+};
+
+/// Local. Return the loss of sar_train_step() and that of sar_train_step_labels(). Throw InputError for an
+/// unknown kind of loss, and InputError and ShapeError for arrays that do not fit `rows`.
+StepLoss field_loss(const ResultRows& rows, std::int32_t kind, const sar_array* target,
+                    std::int64_t mask_length, const std::uint8_t* mask);
+StepLoss label_loss(const ResultRows& rows, std::int64_t num_labels, const std::int64_t* labels,
+                    std::int64_t mask_length, const std::uint8_t* mask);
+
+/// Collective. Performs a training step of the optimizer's model, whose prediction is `predict`, and returns
+/// the loss before it. `inputs`: the arrays of the caller that the prediction reads, for messages. Throws
+/// InputError on every rank for a loss or a gradient that is not finite, unless the optimizer takes them.
+double take_step(const Communicator& comm, OptimizerObject& optimizer, std::vector<StepRows> inputs,
+                 const StepLoss& loss, const std::function<Variable()>& predict);
+
+/// Collective. Returns the loss in evaluation mode, without gradients.
+double loss_without_step(const Communicator& comm, Module& network, const StepLoss& loss,
+                         const std::function<Variable()>& predict);
+
+}  // namespace c_interface
+}  // namespace SAR_PRECISION
+}  // namespace sar
