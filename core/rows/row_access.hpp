@@ -32,11 +32,8 @@ class RowWriter {
  public:
   explicit RowWriter(TypedRows& rows)
       : rows_(rows), width_(rows.row_size()), buffer_(rows.is_bfloat16() ? width_ : 0) {}
-  /// `keep`: the row begins with the present values.
-  [[nodiscard]] real* row(Index i, bool keep = false) {
-    if (!rows_.is_bfloat16()) return rows_.reals().row(i);
-    if (keep) widen(rows_.bfloat16() + i * width_, width_, buffer_.data());
-    return buffer_.data();
+  [[nodiscard]] real* row(Index i) {
+    return rows_.is_bfloat16() ? buffer_.data() : rows_.reals().row(i);
   }
   void done(Index i) {
     if (rows_.is_bfloat16()) narrow(buffer_.data(), width_, rows_.bfloat16() + i * width_);

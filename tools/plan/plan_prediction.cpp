@@ -23,10 +23,11 @@ Held held_rows(const TrainOptions& o, const Place& at, const LayerTraffic& layer
   if (at.ranks == 1 || all == 0 || layer.width == 0) return {};
   const bool keeps = o.graph_options.mode != HaloMode::rematerialize;
   const bool attends = layer.fetches > 1, fetches_again = attends && !keeps;
-  const double row_bytes = static_cast<double>(layer.width) * sizeof(real);
+  const bool mixed = o.mixed_precision;
+  const double row_bytes = static_cast<double>(layer.width * bytes_of(mixed ? NumberType::bfloat16 : NumberType::reals));
   const double depth = o.graph_options.pipeline_depth;
   const StageRows ahead = stages_of(o, at, row_bytes, false);
-  const auto wire_row = static_cast<double>(wire_bytes(o.graph_options.halo_format, layer.width));
+  const auto wire_row = static_cast<double>(wire_bytes(o, layer.width));
   const double packed = std::min({most_packed, most_packets * ahead.fetch * wire_row, all * wire_row});
   const StageRows back = stages_of(o, at, row_bytes, fetches_again && layer.pushes > 0);
   Held held{.forward = packed};

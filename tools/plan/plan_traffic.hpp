@@ -25,6 +25,12 @@ struct Pass {
 /// Returns the model of the options for these numbers of features and classes.
 ModelSize model_size(const TrainOptions& o, const Widths& widths);
 
+/// Returns the bytes of a halo row of `width` numbers in a message.
+[[nodiscard]] inline Index wire_bytes(const TrainOptions& o, Index width) {
+  return o.mixed_precision ? width * bytes_of(NumberType::bfloat16)
+                           : sar::wire_bytes(o.graph_options.halo_format, width);
+}
+
 /// Returns the stages for rows of `row_bytes` bytes; `fetch_and_push`: gradients are sent while rows are
 /// received.
 StageRows stages_of(const TrainOptions& o, const Place& at, double row_bytes, bool fetch_and_push);

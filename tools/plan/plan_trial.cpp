@@ -60,7 +60,7 @@ class Trial {
     graph_ = std::make_unique<GraphShardManager>(construct_full_graph(comm, data_, o.graph_options));
     if (o.model.attention_dropout == 0) graph_->drop_edge_ids();
     Generator gen(o.seed);
-    input_.emplace(comm, o_, data_);
+    input_.emplace(comm, o_, data_, Variable());
     steps_ = std::make_unique<NodeSteps>(*graph_, data_, *input_, relations_, o_, o.model,
                                          /*cached=*/true, gen);  // as `train` does for full-batch steps
     optimizer_ = make_optimizer(o, steps_->model());
@@ -312,6 +312,7 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, const Width
   const Communicator self = Communicator::self();
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(self));
   const MatmulPrecisionScope precision(o.matmul_precision);
+  const MixedPrecisionScope mixed(o.mixed_precision);
   Trial few(self, o, widths, n, d / 2);
   for (int i = 0; i < 2; ++i) few.step(), few.evaluate();  // fill the caches of the graph and of the layers
   const HeldBytes of_few = few.held();
@@ -348,7 +349,7 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, const Width
   rates.byte_seconds = copies / rates.copied_bytes;
   rates.added_byte_seconds = 1 / rates.copied_bytes;
   const double unpacked = static_cast<double>(o.model.hidden) * sizeof(real) /
-                          static_cast<double>(wire_bytes(o.graph_options.halo_format, o.model.hidden));
+                          static_cast<double>(wire_bytes(o, o.model.hidden));
   if (comm.size() > 1) set_exchange(comm, rates, *tiny, *shared, *staged, unpacked);
   const double weights = 4.0 * sizeof(real) * rates.parameters;
   const auto bytes = [&](double HeldBytes::*what) {

@@ -58,6 +58,20 @@ void check_format() {
 
 }  // namespace
 
+TEST_CASE("rows in bfloat16 travel as they are stored") {
+  const WireFormat& format = *bfloat16_format();
+  CHECK(format.as_stored(NumberType::bfloat16));
+  CHECK_FALSE(format.as_stored(NumberType::reals));
+  CHECK_FALSE(wire_format<real>()->as_stored(NumberType::bfloat16));
+  const Some some;
+  const TypedRows rows(some.tensor, NumberType::bfloat16);
+  Array<std::byte> packed(format.bytes(4));
+  format.pack(rows, some.rows, 1, 5, packed.data());  // begins and ends inside of rows
+  std::vector<real> values(4);
+  format.unpack(packed.data(), 4, values.data());
+  CHECK(values == std::vector<real>{4, 5, 9, 10});
+}
+
 TEST_CASE("values of rows in single precision") {
   check_format<float>();
 }
