@@ -11,8 +11,7 @@
 using namespace sar;
 using namespace sar::c_interface;
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace c_interface {
 
 const HostHeteroGraph& built(const HeteroObject& hetero) {
@@ -39,8 +38,7 @@ void add_arguments(CollectiveCall& call, const HeteroObject& hetero) {
 }
 
 }  // namespace c_interface
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar
 
 namespace {
 

@@ -12,8 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace c_interface {
 
 /// Nodes and edges that the program has added for the next sar_hetero_build().
@@ -52,5 +51,4 @@ Index num_nodes_of(const HeteroObject& hetero, const std::string& type);
 void add_arguments(CollectiveCall& call, const HeteroObject& hetero);
 
 }  // namespace c_interface
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -8,8 +8,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace c_interface {
 namespace {
 
@@ -96,5 +95,4 @@ double loss_without_step(const Communicator& comm, Module& network, const StepLo
 }
 
 }  // namespace c_interface
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -11,8 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace c_interface {
 
 /// The rows of a prediction: those of this rank, and their width.
@@ -45,5 +44,4 @@ double loss_without_step(const Communicator& comm, Module& network, const StepLo
                          const std::function<Variable()>& predict);
 
 }  // namespace c_interface
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -32,9 +32,7 @@ class RowWriter {
  public:
   explicit RowWriter(TypedRows& rows)
       : rows_(rows), width_(rows.row_size()), buffer_(rows.is_bfloat16() ? width_ : 0) {}
-  [[nodiscard]] real* row(Index i) {
-    return rows_.is_bfloat16() ? buffer_.data() : rows_.reals().row(i);
-  }
+  [[nodiscard]] real* row(Index i) { return rows_.is_bfloat16() ? buffer_.data() : rows_.reals().row(i); }
   void done(Index i) {
     if (rows_.is_bfloat16()) narrow(buffer_.data(), width_, rows_.bfloat16() + i * width_);
   }

@@ -24,7 +24,8 @@ Held held_rows(const TrainOptions& o, const Place& at, const LayerTraffic& layer
   const bool keeps = o.graph_options.mode != HaloMode::rematerialize;
   const bool attends = layer.fetches > 1, fetches_again = attends && !keeps;
   const bool mixed = o.mixed_precision;
-  const double row_bytes = static_cast<double>(layer.width * bytes_of(mixed ? NumberType::bfloat16 : NumberType::reals));
+  const double row_bytes =
+      static_cast<double>(layer.width * bytes_of(mixed ? NumberType::bfloat16 : NumberType::reals));
   const double depth = o.graph_options.pipeline_depth;
   const StageRows ahead = stages_of(o, at, row_bytes, false);
   const auto wire_row = static_cast<double>(wire_bytes(o, layer.width));

@@ -40,8 +40,7 @@ Pass pass_of(const TrainOptions& o, const ModelSize& model, const Place& at, boo
     const double row_bytes = static_cast<double>(layer.width) * sizeof(real);
     const double number =
         o.graph_options.mode == HaloMode::one_shot ? 1 : stages_of(o, at, row_bytes, false).number;
-    pass.bytes +=
-        part.halo_nodes * static_cast<double>(wire_bytes(o, layer.width)) * times;
+    pass.bytes += part.halo_nodes * static_cast<double>(wire_bytes(o, layer.width)) * times;
     pass.added_to += number * listed_rows(part.nodes, part.cut_edges / number) * row_bytes * times;
     pass.unpacked += part.halo_nodes * row_bytes * times;
     pass.messages += std::max<double>(at.ranks - 1, number) * times;

@@ -348,8 +348,8 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, const Width
   constexpr double copies = 3;  // pack, send, receive; or send, receive, add
   rates.byte_seconds = copies / rates.copied_bytes;
   rates.added_byte_seconds = 1 / rates.copied_bytes;
-  const double unpacked = static_cast<double>(o.model.hidden) * sizeof(real) /
-                          static_cast<double>(wire_bytes(o, o.model.hidden));
+  const double unpacked =
+      static_cast<double>(o.model.hidden) * sizeof(real) / static_cast<double>(wire_bytes(o, o.model.hidden));
   if (comm.size() > 1) set_exchange(comm, rates, *tiny, *shared, *staged, unpacked);
   const double weights = 4.0 * sizeof(real) * rates.parameters;
   const auto bytes = [&](double HeldBytes::*what) {

@@ -243,28 +243,28 @@ TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precisio
       return std::tuple(value, leaf.grad(), a.grad(), d.grad());
     };
     for (const bool twice : {false, true}) {
-    const auto [y, dx, da, dd] = attend(true, twice);
-    const auto [want_y, want_dx, want_da, want_dd] = attend(false, twice);
-    // The scores are the same. The result is rounded once; D = <g, out> of the backward pass reads it
-    // rounded, so that ds has an error of unit sum_j |g_j out_j| alpha, and the sums of halo gradients are
-    // rounded twice.
-    CHECK(within(y, want_y, absolute(want_y), (twice ? 2.02 : 1.01) * unit));
-    const auto most = [](const Tensor& t) {
-      double largest = 0;
-      for (const real v : t.values()) largest = std::max(largest, std::abs(static_cast<double>(v)));
-      return largest;
-    };
-    const double of_d = 8 * most(g) * most(want_y);  // <g, out> of 8 columns
-    const double most_degree = static_cast<double>(std::max<Index>(graph.num_global_edges(), 1));
-    const auto close = [&](const Tensor& found, const Tensor& want, double share, double more) {
-      for (Index i = 0; i < found.size(); ++i)
-        if (!(std::abs(static_cast<double>(found.data()[i] - want.data()[i])) <= share * most(want) + more))
-          return false;
-      return true;
-    };
-    CHECK(close(dx, want_dx, 3 * unit, unit * of_d * most(attn) * most_degree));
-    CHECK(close(dd, want_dd, unit, unit * of_d));
-    CHECK(close(da, want_da, unit, unit * of_d * most_degree));
+      const auto [y, dx, da, dd] = attend(true, twice);
+      const auto [want_y, want_dx, want_da, want_dd] = attend(false, twice);
+      // The scores are the same. The result is rounded once; D = <g, out> of the backward pass reads it
+      // rounded, so that ds has an error of unit sum_j |g_j out_j| alpha, and the sums of halo gradients are
+      // rounded twice.
+      CHECK(within(y, want_y, absolute(want_y), (twice ? 2.02 : 1.01) * unit));
+      const auto most = [](const Tensor& t) {
+        double largest = 0;
+        for (const real v : t.values()) largest = std::max(largest, std::abs(static_cast<double>(v)));
+        return largest;
+      };
+      const double of_d = 8 * most(g) * most(want_y);  // <g, out> of 8 columns
+      const double most_degree = static_cast<double>(std::max<Index>(graph.num_global_edges(), 1));
+      const auto close = [&](const Tensor& found, const Tensor& want, double share, double more) {
+        for (Index i = 0; i < found.size(); ++i)
+          if (!(std::abs(static_cast<double>(found.data()[i] - want.data()[i])) <= share * most(want) + more))
+            return false;
+        return true;
+      };
+      CHECK(close(dx, want_dx, 3 * unit, unit * of_d * most(attn) * most_degree));
+      CHECK(close(dd, want_dd, unit, unit * of_d));
+      CHECK(close(da, want_da, unit, unit * of_d * most_degree));
     }
   }
 }
