@@ -167,11 +167,12 @@ SumAndCount weighted_cross_entropy_sum(const Tensor& x, std::span<const std::int
     const real* z = x.row(row);
     const double whole = largest + log_sum;
     const auto weight = static_cast<double>(weights.of_class[targets[row]]);
-    part.sum += weights.kept * weight * (whole - static_cast<double>(z[targets[row]]));
-    part.sum += sum_of<double>(x.row_size(), [&](Index c) {
-      return static_cast<double>(weights.spread[c]) * (whole - static_cast<double>(z[c]));
-    });
-    part.count += weight;
+    const double of_row = weights.row(row);
+    part.sum += of_row * weights.kept * weight * (whole - static_cast<double>(z[targets[row]]));
+    part.sum += of_row * sum_of<double>(x.row_size(), [&](Index c) {
+                  return static_cast<double>(weights.spread[c]) * (whole - static_cast<double>(z[c]));
+                });
+    part.count += of_row * weight;
   });
 }
 
@@ -181,12 +182,13 @@ void weighted_cross_entropy_backward(const Tensor& x, std::span<const std::int32
   for (const real part : weights.spread) spread += static_cast<double>(part);
   gradients_of_rows(x, targets, out, accumulate, [&](Index row, const real* exponentials, double sum) {
     const double kept = weights.kept * static_cast<double>(weights.of_class[targets[row]]);
+    const auto of_row = static_cast<real>(scale * weights.row(row));
     write_gradients(out.row(row), x.row_size(), accumulate,
-                    [exponentials, s = weights.spread.data(), scale,
-                     factor = static_cast<real>(scale * (kept + spread) / sum)](Index c) {
-                      return exponentials[c] * factor - s[c] * scale;
+                    [exponentials, s = weights.spread.data(), of_row,
+                     factor = static_cast<real>(of_row * (kept + spread) / sum)](Index c) {
+                      return exponentials[c] * factor - s[c] * of_row;
                     });
-    out.row(row)[targets[row]] -= static_cast<real>(scale * kept);
+    out.row(row)[targets[row]] -= static_cast<real>(of_row * kept);
   });
 }
 

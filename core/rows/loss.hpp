@@ -30,16 +30,21 @@ SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> tar
 void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
                             bool accumulate);
 
-/// Weights of the classes in a cross entropy. The target t of a row stands for the distribution
+/// Weights of the classes and rows in a cross entropy. The target t of row i stands for the distribution
 ///
-///     q_c = kept w_t [c = t] + spread_c
+///     q_ic = a_i (kept w_t [c = t] + spread_c)
 struct TargetWeights {
   std::span<const real> of_class;  ///< w [C]
   std::span<const real> spread;    ///< [C]: of label smoothing
   double kept = 1;
+  std::span<const real> of_row = {};  ///< a [n]; empty: all 1
+
+  [[nodiscard]] double row(Index i) const {
+    return of_row.empty() ? 1 : static_cast<double>(of_row[static_cast<std::size_t>(i)]);
+  }
 };
 
-/// Returns the cross entropy of the rows with a target t_i >= 0, and as `count` the sum of their w_t:
+/// Returns the cross entropy of the rows with a target t_i >= 0, and as `count` the sum of their a_i w_t:
 ///
 ///     sum_ic -q_ic log softmax(x_i)_c
 SumAndCount weighted_cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets,

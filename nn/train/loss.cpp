@@ -23,14 +23,14 @@ constexpr const char* num_classes = "number of classes";
 
 /// The weights of the classes in the types of the kernel.
 struct ClassWeights {
-  Array<real> of_class, spread;
+  Array<real> of_class, spread, of_row;
   double kept = 1;
-  [[nodiscard]] TargetWeights view() const { return {of_class, spread, kept}; }
+  [[nodiscard]] TargetWeights view() const { return {of_class, spread, kept, of_row}; }
 };
 
 /// Returns nothing for the plain cross entropy. Throws InputError for options out of range.
 std::optional<ClassWeights> class_weights(const CrossEntropyOptions& options, Index classes) {
-  const auto& [given, smoothing] = options;
+  const auto& [given, smoothing, of_row] = options;
   require<InputError>(smoothing >= 0 && smoothing <= 1, "cross_entropy: label_smoothing is ", smoothing,
                       ", expected a number from 0 to 1");
   require<InputError>(given.empty() || std::ssize(given) == classes, "cross_entropy: there are ",
@@ -38,8 +38,9 @@ std::optional<ClassWeights> class_weights(const CrossEntropyOptions& options, In
   for (std::size_t c = 0; c < given.size(); ++c)
     require<InputError>(given[c] >= 0 && std::isfinite(given[c]), "cross_entropy: the weight of class ", c,
                         " is ", given[c], ", expected a finite number of 0 or more");
-  if (given.empty() && smoothing == 0) return std::nullopt;
+  if (given.empty() && smoothing == 0 && !of_row) return std::nullopt;
   ClassWeights weights;
+  if (of_row) weights.of_row.assign(of_row->begin(), of_row->end());
   weights.kept = 1 - smoothing;
   for (Index c = 0; c < classes; ++c) {
     const double weight = given.empty() ? 1 : given[c];
@@ -90,12 +91,14 @@ Variable mean_cross_entropy(const Variable& logits, std::span<const std::int64_t
       [&] {
         require_rows(x, labels, mask);
         targets = targets_of(labels, mask, x.row_size());
+        if (options.row_weights) require_row_weights("cross_entropy", *options.row_weights, x.num_rows());
         weights = class_weights(options, x.row_size());
         return weights ? weighted_cross_entropy_sum(x, targets, weights->view())
                        : cross_entropy_sum(x, targets);
       },
       options.class_weights.empty() ? " over an empty mask: no row of any rank is labelled"
-                                    : ": no row in the mask has a label of a class whose weight is above 0");
+                                    : ": no row in the mask has a label of a class whose weight is above 0",
+      options.row_weights.has_value());
   if (!recording({&logits})) return loss.value;
   return record(std::move(loss.value), [x, targets = std::move(targets), weights = std::move(weights),
                                         dx = logits.gradient(), count = loss.count](const Tensor& grad) {
@@ -118,6 +121,7 @@ Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> lab
     CollectiveCall call("cross_entropy");
     call.equal(num_classes, logits.shape()).equal("label_smoothing", options.label_smoothing);
     call.equal("number of class weights", options.class_weights.size());
+    call.equal("row weights", options.row_weights.has_value());
     for (const double weight : options.class_weights) call.equal("class weight", weight);
     return mean_cross_entropy(logits, labels, mask, comm, call, options);
   });

@@ -11,15 +11,19 @@
 #include <sar/comm/communicator.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// The options of torch's CrossEntropyLoss.
+/// The options of torch's CrossEntropyLoss, and weights of the rows.
 struct CrossEntropyOptions {
   std::span<const double> class_weights = {};  ///< [C]; empty: all 1
   double label_smoothing = 0;
+  /// [n] on every rank or none. With them the loss is a sum in which row i counts row_weights[i] times,
+  /// without them it is a mean.
+  std::optional<std::span<const real>> row_weights = std::nullopt;
 };
 
 /// Returns the cross entropy over the M rows of all ranks with a nonzero mask and a label:
@@ -34,8 +38,12 @@ struct CrossEntropyOptions {
 ///
 ///     1 / sum_i w[y_i]  sum_i ((1 - s) w[y_i] L_i[y_i] + s / C sum_c w[c] L_i[c]),   L_i = -log softmax(logits_i)
 ///
-/// Also throws InputError unless there are C weights of 0 or more, one above 0 among those of the labels, and
-/// s is from 0 to 1. Options are the same on all ranks.
+/// With row weights a (SaintLoader), the sum over the rows of a_i times the terms of row i, which is not
+/// divided by anything.
+///
+/// Also throws InputError unless there are C weights of 0 or more, one above 0 among those of the labels, s
+/// is from 0 to 1, and row weights are 0 or more; ShapeError unless there is a weight for each row. Options
+/// are the same on all ranks, except the numbers in row_weights.
 Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
                        std::span<const std::uint8_t> mask, const Communicator& comm,
                        const CrossEntropyOptions& options = {});

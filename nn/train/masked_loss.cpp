@@ -16,7 +16,28 @@ namespace {
 struct LabelledElements {
   Array<Index> positions;
   Tensor predictions, targets;
+  Array<real> weights;  // of their rows; empty: all 1
+
+  void add_weights(const RowWeights& of_rows, Index width) {
+    if (!of_rows) return;
+    for (const Index at : positions) weights.push_back((*of_rows)[static_cast<std::size_t>(at / width)]);
+  }
 };
+
+/// The sum of the terms times their weights; elements of equal weight are summed together.
+template <class Sum>
+SumAndCount weighted_sum(const LabelledElements& chosen, const Sum& sum) {
+  SumAndCount total;
+  for (Index first = 0, last = 0; first < std::ssize(chosen.weights); first = last) {
+    const real weight = chosen.weights[first];
+    while (last < std::ssize(chosen.weights) && chosen.weights[last] == weight) ++last;
+    const SumAndCount part =
+        sum(chosen.predictions.slice_rows(first, last), chosen.targets.slice_rows(first, last));
+    total.sum += static_cast<double>(weight) * part.sum;
+    total.count += part.count;
+  }
+  return total;
+}
 
 LabelledElements labelled_elements(const char* name, const Tensor& predictions, const Tensor& targets,
                                    std::span<const std::uint8_t> mask) {
@@ -40,23 +61,26 @@ LabelledElements labelled_elements(const char* name, const Tensor& predictions, 
 /// derivative.
 template <class Sum, class Backward>
 Variable mean_of_labelled(const char* name, const Variable& prediction, const Tensor& target,
-                          std::span<const std::uint8_t> mask, const Communicator& comm, const Sum& sum,
-                          const Backward& backward) {
+                          std::span<const std::uint8_t> mask, const Communicator& comm,
+                          const RowWeights& row_weights, const Sum& sum, const Backward& backward) {
   return comm.agree([&]() -> Variable {
     const Tensor& x = prediction.value();
     LabelledElements chosen;
     MeanLoss loss = mean_over_ranks(
-        comm, CollectiveCall(name).equal("shape", x.shape()),
+        comm, CollectiveCall(name).equal("shape", x.shape()).equal("row weights", row_weights.has_value()),
         [&] {
           chosen = labelled_elements(name, x, target, mask);
-          return sum(chosen.predictions, chosen.targets);
+          if (row_weights) require_row_weights(name, *row_weights, x.num_rows());
+          chosen.add_weights(row_weights, x.row_size());
+          return chosen.weights.empty() ? sum(chosen.predictions, chosen.targets) : weighted_sum(chosen, sum);
         },
-        " over an empty mask: no element of any rank has a target");
+        " over an empty mask: no element of any rank has a target", row_weights.has_value());
     if (!recording({&prediction})) return loss.value;
     return record(std::move(loss.value), [chosen = std::move(chosen), dx = prediction.gradient(),
                                           count = loss.count, backward](const Tensor& grad) {
       Tensor gradients(chosen.targets.shape());
       backward(chosen.predictions, chosen.targets, static_cast<real>(grad.item() / count), gradients);
+      for (Index e = 0; e < std::ssize(chosen.weights); ++e) gradients.data()[e] *= chosen.weights[e];
       dx->add([&](Tensor& out, bool accumulate) {
         if (!accumulate) std::fill_n(out.data(), out.size(), real{0});
         for (Index e = 0; e < gradients.size(); ++e) out.data()[chosen.positions[e]] += gradients.data()[e];
@@ -68,27 +92,26 @@ Variable mean_of_labelled(const char* name, const Variable& prediction, const Te
 }  // namespace
 
 Variable bce_with_logits(const Variable& logits, const Tensor& target, std::span<const std::uint8_t> mask,
-                         const Communicator& comm) {
-  return mean_of_labelled("bce_with_logits", logits, target, mask, comm, bce_sum,
+                         const Communicator& comm, const RowWeights& row_weights) {
+  return mean_of_labelled("bce_with_logits", logits, target, mask, comm, row_weights, bce_sum,
                           [](const Tensor& x, const Tensor& t, real scale, Tensor& out) {
                             bce_backward(x, t, scale, out, /*accumulate=*/false);
                           });
 }
 
 Variable mse(const Variable& prediction, const Tensor& target, std::span<const std::uint8_t> mask,
-             const Communicator& comm) {
-  return mean_of_labelled("mse", prediction, target, mask, comm, squared_error_sum,
+             const Communicator& comm, const RowWeights& row_weights) {
+  return mean_of_labelled("mse", prediction, target, mask, comm, row_weights, squared_error_sum,
                           [](const Tensor& p, const Tensor& t, real scale, Tensor& out) {
                             squared_error_backward(p, t, 2 * scale, out, /*accumulate=*/false);
                           });
 }
 
 Variable l1(const Variable& prediction, const Tensor& target, std::span<const std::uint8_t> mask,
-            const Communicator& comm) {
-  return mean_of_labelled("l1", prediction, target, mask, comm, absolute_error_sum,
+            const Communicator& comm, const RowWeights& row_weights) {
+  return mean_of_labelled("l1", prediction, target, mask, comm, row_weights, absolute_error_sum,
                           [](const Tensor& p, const Tensor& t, real scale, Tensor& out) {
                             absolute_error_backward(p, t, scale, out, /*accumulate=*/false);
                           });
 }
-
 }}  // namespace sar

@@ -27,13 +27,14 @@ struct MeanLoss {
   double count = 0;
 };
 
-/// Returns the mean over all ranks of the terms that `local` sums. If there are no terms, the error message
-/// is the loss's name followed by `nothing`.
+/// Returns the mean over all ranks of the terms that `local` sums, or with `is_sum` their sum, whose count is
+/// 1. If there are no terms, the error message is the loss's name followed by `nothing`.
 inline MeanLoss mean_over_ranks(const Communicator& comm, const CollectiveCall& call,
-                                FunctionRef<SumAndCount()> local, const char* nothing = " of no elements") {
+                                FunctionRef<SumAndCount()> local, const char* nothing = " of no elements",
+                                bool is_sum = false) {
   const SumAndCount total = sum_over_ranks(comm, call, local);
   require<InputError>(total.count > 0, call.operation(), nothing);
-  return {Tensor::full({1}, static_cast<real>(total.sum / total.count)), total.count};
+  const double count = is_sum ? 1 : total.count;
+  return {Tensor::full({1}, static_cast<real>(total.sum / count)), count};
 }
-
 }}  // namespace sar

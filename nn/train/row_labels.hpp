@@ -44,6 +44,15 @@ inline void require_target_rows(const char* name, const Tensor& scores, const Te
                       " rows and the mask ", mask.size());
 }
 
+/// Throws unless there is a weight of 0 or more for each of the rows.
+inline void require_row_weights(const char* name, std::span<const real> weights, Index rows) {
+  require<ShapeError>(std::ssize(weights) == rows, name, ": there are ", weights.size(), " row weights for ",
+                      rows, " rows");
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    require<InputError>(weights[i] >= 0 && std::isfinite(weights[i]), name, ": the weight of row ", i, " is ",
+                        weights[i], ", expected a finite number of 0 or more");
+}
+
 /// Returns whether an element counts: its row is in the mask, and its target is not NaN.
 inline bool is_labelled(std::span<const std::uint8_t> mask, const Tensor& targets, Index row, Index column) {
   return mask[row] != 0 && !std::isnan(targets.row(row)[column]);

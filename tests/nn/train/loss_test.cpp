@@ -240,6 +240,83 @@ TEST_CASE("masked losses are those of the labelled elements alone, whichever ran
   }
 }
 
+TEST_CASE("row weights: sums of weighted terms of all ranks, their gradients, and what is wrong") {
+  const Communicator world = Communicator::world(), self = Communicator::self();
+  const Index n = 12, classes = 4;
+  const Tensor all = random_values({n, classes}, 5);
+  Tensor wanted = random_values({n, classes}, 6);
+  for (real& t : wanted.values()) t = std::abs(t) / 4;
+  wanted.row(1)[2] = std::numeric_limits<real>::quiet_NaN();
+  std::vector<std::int64_t> labels;
+  std::vector<std::uint8_t> mask;
+  std::vector<real> weights;
+  for (Index i = 0; i < n; ++i) {
+    labels.push_back(i % classes);
+    mask.push_back(i == 3 ? 0 : 1);
+    weights.push_back(i == 2 ? real{0} : static_cast<real>(0.5 + static_cast<double>(i % 5)));
+  }
+  const std::vector<double> of_class{1, 2, 0.5, 3};
+  // the mean over one row times the number of its terms, weighted
+  const auto expected = [&](const auto& mean_of_row, const auto& count) {
+    double sum = 0;
+    for (Index i = 0; i < n; ++i) {
+      std::vector<std::uint8_t> only(mask.size(), 0);
+      only[static_cast<std::size_t>(i)] = 1;
+      if (mask[static_cast<std::size_t>(i)] != 0)
+        sum += static_cast<double>(weights[static_cast<std::size_t>(i)]) * count(i) *
+               static_cast<double>(mean_of_row(only).value().item());
+    }
+    return doctest::Approx(sum).epsilon(1e-5);
+  };
+  const auto labelled = [&](Index i) { return static_cast<double>(classes - (i == 1 ? 1 : 0)); };
+  for (const PartitionBook& book : row_splits(n, world.size())) {
+    const int rank = world.rank();
+    const Variable x(my_rows(all, book, rank));
+    const Tensor t = my_rows(wanted, book, rank);
+    const auto my_labels = my_part(labels, book, rank);
+    const auto my_mask = my_part(mask, book, rank);
+    const RowWeights mine = my_part(weights, book, rank);
+    for (const double smoothing : {0.0, 0.2})
+      for (const bool by_class : {false, true}) {
+        CrossEntropyOptions options{.label_smoothing = smoothing};
+        if (by_class) options.class_weights = of_class;
+        const auto want = expected(
+            [&](const auto& only) { return cross_entropy(Variable(all), labels, only, self, options); },
+            [&](Index i) { return by_class ? of_class[static_cast<std::size_t>(i % classes)] : 1; });
+        options.row_weights = mine;
+        CHECK(static_cast<double>(cross_entropy(x, my_labels, my_mask, world, options).value().item()) ==
+              want);
+        options.row_weights = weights;
+        CHECK_NOTHROW(
+            gradcheck([&](const auto& in) { return cross_entropy(in[0], labels, mask, self, options); },
+                      {Variable(all.clone(), true)}));
+      }
+    const auto check = [&](const auto& loss, bool is_smooth) {
+      CHECK(static_cast<double>(loss(x, t, my_mask, world, mine).value().item()) ==
+            expected([&](const auto& only) { return loss(Variable(all), wanted, only, self, std::nullopt); },
+                     labelled));
+      if (is_smooth)
+        CHECK_NOTHROW(gradcheck([&](const auto& in) { return loss(in[0], wanted, mask, self, weights); },
+                                {Variable(all.clone(), true)}));
+    };
+    check([](const auto&... of) { return bce_with_logits(of...); }, true);
+    check([](const auto&... of) { return mse(of...); }, true);
+    check([](const auto&... of) { return l1(of...); }, false);
+  }
+  std::vector<real> wrong = weights;
+  wrong[4] = -1;
+  const auto with = [&](const RowWeights& given) {
+    return [&, given] { (void)mse(Variable(all), wanted, mask, world, given); };
+  };
+  CHECK(thrown_by_all<InputError>(world, with(wrong)) ==
+        "mse: the weight of row 4 is -1, expected a finite number of 0 or more");
+  CHECK(thrown_by_all<ShapeError>(world, with(std::span<const real>(weights).first(3))) ==
+        "mse: there are 3 row weights for 12 rows");
+  const RowWeights on_some = world.rank() == 0 ? RowWeights() : RowWeights(weights);
+  if (world.size() > 1)
+    CHECK(thrown_by_all<InputError>(world, with(on_some)).find("row weights") != std::string::npos);
+}
+
 TEST_CASE("class weights: what is wrong, and balanced ones") {
   const Communicator world = Communicator::world();
   const bool last = world.rank() == world.size() - 1;
