@@ -154,6 +154,16 @@ void check_dataset(const CLI::App& app, const TrainOptions& o, const std::vector
     throw CLI::ValidationError("--partition: " + o.dataset + " is already partitioned");
 }
 
+void check_precision(const TrainOptions& o) {
+  if (o.bfloat16_features && sizeof(real) > sizeof(float))
+    throw CLI::ValidationError("--bfloat16-features: needs a library of single precision, not double");
+  if (!o.mixed_precision) return;
+  if (sizeof(real) > sizeof(float))
+    throw CLI::ValidationError("--precision: is mixed in a library of double precision, expected full");
+  if (o.graph_options.aggregate_in_double)
+    throw CLI::ValidationError("--precision: mixed does not go with --aggregate-in-double");
+}
+
 void check_halo_format(const GraphOptions& o) {
   const std::vector<std::string> formats = allowed_halo_formats(o);
   const std::string format = to_string(o.halo_format);
@@ -180,6 +190,7 @@ void check_options(const CLI::App& app, const TrainOptions& o, const std::vector
     throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
                                       ", expected at most --layers ", o.model.layers));
   check_features(app, o);
+  check_precision(o);
   check_halo_format(o.graph_options);
   check_schedule(o);
   check_dataset(app, o, source);

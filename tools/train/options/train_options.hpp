@@ -85,6 +85,8 @@ struct TrainOptions {
   GraphOptions graph_options;
   Index halo_cache_bytes = 0;  ///< of input rows of other ranks; 0: none are kept
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
+  bool mixed_precision = false;
+  bool bfloat16_features = false;
 
   // the model and its training
   TaskOptions task;

@@ -73,6 +73,9 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
               {"high", MatmulPrecision::high},
               {"medium", MatmulPrecision::medium}},
              "precision of matrix products");
+  add_choice(app, "--precision", o.mixed_precision, {{"full", false}, {"mixed", true}},
+             "mixed: activations and their gradients in bfloat16");
+  app.add_flag("--bfloat16-features", o.bfloat16_features, "stores dense node features in bfloat16");
 }
 
 }  // namespace sar::tools
