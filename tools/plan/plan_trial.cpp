@@ -60,7 +60,7 @@ class Trial {
     graph_ = std::make_unique<GraphShardManager>(construct_full_graph(comm, data_, o.graph_options));
     if (o.model.attention_dropout == 0) graph_->drop_edge_ids();
     Generator gen(o.seed);
-    input_.emplace(comm, o_, data_);
+    input_.emplace(comm, o_, data_, Variable());
     steps_ = std::make_unique<NodeSteps>(*graph_, data_, *input_, relations_, o_, o.model,
                                          /*cached=*/true, gen);  // as `train` does for full-batch steps
     optimizer_ = make_optimizer(o, steps_->model());
