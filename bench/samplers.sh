@@ -2,7 +2,7 @@
 # samplers.sh TRAIN DATA OUT [RUNS]: the table of mini-batches in RESULTS.md. On the sbm graph and on Cora (DATA/cora), TRAIN trains a SAGE with each
 # way to make batches, on RUNS seeds (5), and a line of the table has rows of the input for each seed, seeds a second (the median of the epochs), and
 # the test accuracy of the best epoch. Of clusters and saint, a seed is a training node of a batch. The first way of a graph is the reference of the
-# ratios. OUT gets the logs; what has its log there is not run again. THREADS (2).
+# ratios. OUT gets the logs; what has its log there is not run again. THREADS (2). GRAPHS (sbm cora): those of the table.
 set -euo pipefail
 train=$1 data=$2 out=$3 runs=${4:-5}
 mkdir -p "$out"
@@ -27,6 +27,7 @@ ways() {
 echo "| graph | batches | input rows per seed | ratio | seeds per second | ratio | test accuracy |"
 echo "|---|---|---|---|---|---|---|"
 while IFS='|' read -r graph options; do
+  [[ " ${GRAPHS:-sbm cora} " == *" $graph "* ]] || continue
   reference=
   while IFS='|' read -r way on_sbm on_cora; do
     log=$out/$graph-${way//, /-}.jsonl

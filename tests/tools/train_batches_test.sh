@@ -39,7 +39,7 @@ done <<'END'
 --clusters 5 --cluster-method ldg --model gcn
 --sampler saint-node --batch-size 100
 --sampler saint-edge --batch-size 60 --saint-coverage 5 --model gcn --gcn-norm in_weights
---sampler saint-walk --batch-size 30 --walk-length 3 --saint-coverage 5 --saint-batches 3 --aggregator gcn
+--sampler saint-walk --batch-size 30 --walk-length 3 --saint-coverage 5 --saint-batches 3 --model gin
 --sampler saint-node --batch-size 150 --model gat --heads 2
 --sample 4,3 --batch-size 60 --halo-cache-bytes 6000
 END
@@ -88,7 +88,7 @@ on 1 "${saint[@]}" --checkpoint ck_whole --checkpoint-batches 2 --checkpoint-eve
 cp log.jsonl whole.jsonl
 rm -r ck_whole/*00000002* && on 2 "${saint[@]}" --checkpoint ck_whole --resume
 same whole.jsonl log.jsonl "a resumed run of subgraphs"
-expect 1 "made with saint-walk --batch-size 20 --saint-batches 0 --walk-length 2 --saint-coverage 2, expected saint-node --batch-size 20 --saint-batches 0 as in this run" \
+expect 1 "made with --sampler saint-walk --batch-size 20 --saint-batches 0 --walk-length 2 --saint-coverage 2, expected saint-node --batch-size 20 --saint-batches 0 as in this run" \
   "$train" "${sbm[@]}" --sampler saint-node --batch-size 20 --checkpoint ck_whole --resume
 
 # The parts of a partition directory, several on a rank.
@@ -122,6 +122,7 @@ refuse "--halo-cache-bytes: needs --sample" "$train" --graph karate --halo-cache
 refuse "--halo-cache-bytes: cannot be combined with --embedding, whose rows change between batches" "$train" --graph karate --sample 3 --embedding 4 --halo-cache-bytes 100
 refuse "--halo-cache-bytes: cannot be combined with --pre-linear" "$train" --graph karate --sample 3 --pre-linear --halo-cache-bytes 100
 refuse "--halo-cache-bytes: needs --task node" "$train" --graph karate --sample 3 --task link --halo-cache-bytes 100
+[ "$5" != single ] || refuse "--halo-cache-bytes: cannot be combined with --bfloat16-features" "$train" --graph karate --sample 3 --bfloat16-features --halo-cache-bytes 100
 [ "$5" != single ] || refuse "--halo-cache-bytes: needs --halo-format exact" "$train" --graph karate --sample 3 --halo-format bf16 --halo-cache-bytes 100
 refuse "--sampler: labor cannot be combined with --sample-replace" "$train" --graph karate --sample 3 --sampler labor --sample-replace
 

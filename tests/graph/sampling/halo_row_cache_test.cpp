@@ -125,6 +125,7 @@ TEST_CASE("the size of the cache changes no bit, and little against layers that 
   const std::vector<WholeGraph> graphs{random_graph("random", 60, 60, 400, 1),
                                        random_graph("dense", 17, 17, 900, 4),
                                        {"no edges", 12, 12, true, {}, {}}};
+  Index pulled_of_none = 0, pulled_of_some = 0, pulled_of_all = 0;
   for (const WholeGraph& whole : graphs)
     for (const Books& books : test_books(whole, comm.size())) {
       CAPTURE(whole.name);
@@ -144,14 +145,14 @@ TEST_CASE("the size of the cache changes no bit, and little against layers that 
         CHECK(some.kept <= 5);
         CHECK(some.pulled <= none.pulled);
         CHECK(all.pulled <= some.pulled);
-        const bool reads = comm.all_reduce(none.pulled) > 0;
-        const Index halo = comm.all_reduce(graph.topology().remote.num_src_rows, ReduceOp::max);
-        if (whole.name == "dense" && reads)
-          CHECK(comm.all_reduce(some.pulled) < comm.all_reduce(none.pulled));
-        if (whole.name == "dense" && halo > 8)
-          CHECK(comm.all_reduce(all.pulled) < comm.all_reduce(some.pulled));
+        pulled_of_none += none.pulled;
+        pulled_of_some += some.pulled;
+        pulled_of_all += all.pulled;
       }
     }
+  if (comm.size() == 1) return;
+  CHECK(comm.all_reduce(pulled_of_some) < comm.all_reduce(pulled_of_none));
+  CHECK(comm.all_reduce(pulled_of_all) < comm.all_reduce(pulled_of_some));
 }
 
 TEST_CASE("the hottest rows are kept, in no more memory than is allowed") {

@@ -56,8 +56,7 @@ void check_saint(const CLI::App& app, const TrainOptions& o) {
   refuse(app.count("--walk-length") > 0 && s.saint != SaintMethod::walk,
          "--walk-length: needs --sampler saint-walk");
   refuse(app.count("--saint-batches") > 0 && !s.saint,
-         "--saint-batches: needs --sampler saint-node, saint-edge or "
-         "saint-walk");
+         "--saint-batches: needs --sampler saint-node, saint-edge or saint-walk");
   refuse(app.count("--saint-coverage") > 0 && (!s.saint || s.saint == SaintMethod::node),
          "--saint-coverage: needs --sampler saint-edge or saint-walk");
   if (!s.saint) return;
@@ -84,6 +83,7 @@ void check_halo_cache(const CLI::App& app, const TrainOptions& o) {
   refuse(o.embedding > 0, "cannot be combined with --embedding, whose rows change between batches");
   refuse(!o.category.empty(), "cannot be combined with --category, whose rows may change between batches");
   refuse(o.model.pre_linear, "cannot be combined with --pre-linear");
+  refuse(o.bfloat16_features, "cannot be combined with --bfloat16-features");
   refuse(o.data.sparse_features == SparseFeatures::yes, "cannot be combined with --sparse-features yes");
   refuse(o.graph_options.halo_format != HaloFormat::exact, "needs --halo-format exact");
 }
