@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -37,8 +38,8 @@ std::shared_ptr<const LazyArray> values_with_halo(std::shared_ptr<const LazyArra
 HaloRowCache::HaloRowCache(const GraphShardManager& graph, const Tensor& rows, Index max_bytes)
     : graph_(graph), rows_(rows) {
   const Communicator& comm = graph_.comm();
-  comm.agree([&] {
-    const GraphTopology& topology = graph_.topology();
+  const GraphTopology& topology = graph_.topology();
+  const auto table = comm.agree([&] {
     require<InputError>(topology.is_homogeneous(),
                         "rows are kept of a graph of one node type, not of a bipartite graph or a block");
     require<InputError>(max_bytes >= 0, "HaloRowCache: max_bytes is ", max_bytes, ", expected 0 or more");
@@ -47,7 +48,6 @@ HaloRowCache::HaloRowCache(const GraphShardManager& graph, const Tensor& rows, I
                         " for ", graph_.num_nodes(), " nodes of this rank");
     comm.require_equal(
         CollectiveCall("HaloRowCache").equal("max_bytes", max_bytes).equal("width", rows.shape()));
-    table_ = std::make_shared<const DistributedTensor<>>(comm, topology.src_book, rows_);
     Array<Index> nodes(static_cast<std::size_t>(graph_.num_nodes()));
     std::iota(nodes.begin(), nodes.end(), topology.src_book.begin(comm.rank()));
     const auto fetch = [&](const Array<Index>& values) {
@@ -65,7 +65,10 @@ HaloRowCache::HaloRowCache(const GraphShardManager& graph, const Tensor& rows, I
     slots_.assign(halo_ids_.size(), -1);
     const Index row_bytes = std::max<Index>(rows.row_size() * static_cast<Index>(sizeof(real)), 1);
     kept_ = Tensor({std::min(max_bytes / row_bytes, std::ssize(halo_ids_)), rows.row_size()});
+    return std::make_shared<std::optional<DistributedTensor<>>>();
   });
+  table->emplace(comm, topology.src_book, rows_);  // not in agree(), where a failure would keep its memory
+  table_ = {table, &**table};
 }
 
 Array<Index> HaloRowCache::halo_of(const MessageFlowGraph& block) const {

@@ -92,10 +92,10 @@ class HaloRowCache {
   Tensor rows_;
   std::shared_ptr<const DistributedTensor<>> table_;
   // of the halo rows of the graph
-  Array<Index> halo_ids_, halo_nodes_;                            // original and global ids
+  Array<Index> halo_ids_, halo_nodes_;                             // original and global ids
   std::shared_ptr<const Array<std::int32_t>> halo_in_, halo_out_;  // degrees
   Array<std::int32_t> counts_, slots_;                             // slot -1: not kept
-  Tensor kept_;                                                   // [slots, F]
+  Tensor kept_;                                                    // [slots, F]
   Index kept_rows_ = 0, pulled_ = 0;
 };
 

@@ -311,6 +311,8 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"comm/broadcast_texts.hpp ", by_length},
           {"comm/environment.hpp default_num_threads", none},
           {"comm/files/", of_rows},
+          {"graph/sampling/halo_row_cache.hpp HaloRowCache::keep_hottest", none},
+          {"graph/sampling/halo_row_cache.hpp HaloRowCache::start", none},
           {"comm/rows/", of_rows},
           {"comm/trace.hpp ", "each rank writes its part"},
           {"graph/pairs/edge_set.hpp ", of_rows},

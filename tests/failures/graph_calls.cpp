@@ -707,19 +707,19 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
       [=](bool) {
         auto cached = std::make_shared<Cached>(scene());
         return [=] {
-          cached->cache.count(cached->blocks.front());
           cached->cache.keep_hottest();
           return cached->cache.rows_kept();
         };
       },
       [](Index kept) { return std::vector<double>{static_cast<double>(kept)}; });
-  add_maker<CachedInput>(
+  add_maker<HaloRowCache::Pending>(
       calls, "graph/sampling/halo_row_cache.hpp HaloRowCache::start", false,
       [=](bool) {
         auto cached = std::make_shared<Cached>(scene());
-        return [=] { return cached->cache.start(cached->blocks.front()).finish(); };
+        return [=] { return cached->cache.start(cached->blocks.front()); };
       },
-      [](const CachedInput& input) {
+      [](HaloRowCache::Pending& pending) {
+        const CachedInput input = pending.finish();
         return std::vector<double>(input.rows.values().begin(), input.rows.values().end());
       });
   add_maker<SeedBatches>(

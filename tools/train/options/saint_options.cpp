@@ -23,15 +23,13 @@ const char* name_of(SaintMethod method) {
 }
 
 void add_saint_options(CLI::App& app, SampleOptions& o) {
-  add_choice(
-      app, "--sampler", o.sampler,
-      {{"neighbor", Sampler::neighbor},
-       {"labor", Sampler::labor},
-       {"saint-node", Sampler::saint_node},
-       {"saint-edge", Sampler::saint_edge},
-       {"saint-walk", Sampler::saint_walk}},
-      "--sample: draws of each node, or shared draws; saint: subgraphs of --batch-size drawn nodes, edges "
-      "or roots");
+  add_choice(app, "--sampler", o.sampler,
+             {{"neighbor", Sampler::neighbor},
+              {"labor", Sampler::labor},
+              {"saint-node", Sampler::saint_node},
+              {"saint-edge", Sampler::saint_edge},
+              {"saint-walk", Sampler::saint_walk}},
+             "how batches are drawn");
   add_number(app, "--walk-length", o.walk_length, "saint-walk: steps of each walk", 1);
   add_number(app, "--saint-batches", o.saint_batches,
              "saint: subgraphs of an epoch; 0: as many as draw as many nodes as there are");
