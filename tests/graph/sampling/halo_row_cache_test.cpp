@@ -21,7 +21,9 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -175,7 +177,13 @@ TEST_CASE("the hottest rows are kept, in no more memory than is allowed") {
   std::vector<Index> reads(static_cast<std::size_t>(halo), 0);
   for (std::uint64_t epoch = 0; epoch < 12; ++epoch) {
     const auto blocks = sampler.sample_blocks(seeds_of(book, comm.rank()), epoch);
-    cache.count(blocks.front());
+    const MessageFlowGraph& block = blocks.front();
+    cache.count(block);
+    const GraphShard &of_block = block.topology().remote, &of_whole = graph.topology().remote;
+    std::set<Index> rows;
+    for (Index k = 0; k < of_block.num_edges(); ++k)
+      rows.insert(of_whole.src[block.edge_rows()[of_block.edge(k)] - of_whole.first_edge]);
+    for (const Index row : rows) ++reads[static_cast<std::size_t>(row)];
   }
   cache.keep_hottest();
   CHECK(cache.rows_kept() == 20);
@@ -186,6 +194,8 @@ TEST_CASE("the hottest rows are kept, in no more memory than is allowed") {
     (void)cache.start(blocks.front()).finish();
   }
   const double of_all = static_cast<double>(cache.rows_pulled() - pulled);
+  std::ranges::sort(reads, std::greater());
+  CHECK(static_cast<Index>(of_all) == std::accumulate(reads.begin() + 20, reads.end(), Index{0}));
   cache.keep_hottest();  // the same counts: nothing new
   CHECK(cache.rows_pulled() - pulled == static_cast<Index>(of_all));
   CHECK(live_bytes() - before <= static_cast<std::size_t>(20 * row_bytes + 32 * halo + 4096));
