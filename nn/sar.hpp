@@ -54,7 +54,10 @@
 #include <sar/graph/sampling/cluster_loader.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
+#include <sar/graph/sampling/halo_row_cache.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
+#include <sar/graph/sampling/saint_loader.hpp>
+#include <sar/graph/sampling/saint_options.hpp>
 #include <sar/nn/conv/attention_conv.hpp>
 #include <sar/nn/conv/cf_conv.hpp>
 #include <sar/nn/conv/dot_gat_conv.hpp>

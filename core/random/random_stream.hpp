@@ -26,6 +26,7 @@ enum class RandomStream : std::uint64_t {
   neighbors = std::uint64_t{1} << 40,   ///< plus layer and edge type
   seed_order = std::uint64_t{1} << 41,  ///< of mini-batches; plus the rank if ranks have batches of their own
   layer_neighbors = std::uint64_t{1} << 43,  ///< of sources, for LABOR; plus layer and edge type
+  saint = std::uint64_t{1} << 44,            ///< of subgraphs; plus what is drawn
   halo_rows = std::uint64_t{1} << 42,        ///< rounding; plus twice the operation, plus 1 for gradients
 };
 

@@ -73,8 +73,8 @@ class Layer {
   }
 
   /// With `is_subgraph`, the graph of the destinations: all sources are among them, and degrees are those of
-  /// the kept edges.
-  LayerGraph make(bool is_subgraph) {
+  /// the kept edges, or with `factor` those of the whole graph.
+  LayerGraph make(bool is_subgraph, const FunctionRef<double(Index)>* factor = nullptr) {
     request_halo_rows();
     number_sources();
     sort_halo_rows();
@@ -95,19 +95,23 @@ class Layer {
         .shared_src_ids = std::make_shared<const Array<Index>>(select(whole_.src_ids(), src_rows_)),
         .shared_dst_ids = std::make_shared<const Array<Index>>(select(whole_.dst_ids(), dst_rows_)),
         .shared_edge_ids = std::move(edge_ids),
-        .edge_weight = select_numbers(whole_.edge_weight, edge_rows_),
+        .edge_weight = factor != nullptr ? scaled_numbers(whole_.edge_weight, *factor)
+                                         : select_numbers(whole_.edge_weight, edge_rows_),
         .num_global_edges = sizes.edges,
         .local = std::move(local),
         .remote = std::move(remote),
         .shared_rounds = std::move(rounds),
         .used_by_others = std::move(used_by_others)});
-    if (is_subgraph)
+    if (is_subgraph && factor == nullptr)
       return {std::make_shared<ShardedGraph>(std::move(layer)), std::move(src_rows_), std::move(edge_rows_)};
     KnownDegrees known{.out = std::make_shared<LazyArray>(select(degrees_.out->get(), src_rows_)),
                        .src_in = std::make_shared<LazyArray>(select(degrees_.in->get(), src_rows_))};
+    if (is_subgraph) known.in = known.src_in;
     auto made = std::make_shared<ShardedGraph>(std::move(layer), std::move(known));
-    std::ranges::transform(edge_norms_, made->edge_norms.begin(),
-                           [&](const Tensor& norm) { return select_numbers(norm, edge_rows_); });
+    std::ranges::transform(edge_norms_, made->edge_norms.begin(), [&](const Tensor& norm) {
+      return factor != nullptr && norm.defined() ? scaled_numbers(norm, *factor)
+                                                 : select_numbers(norm, edge_rows_);
+    });
     return {std::move(made), std::move(src_rows_), std::move(edge_rows_)};
   }
 
@@ -116,6 +120,16 @@ class Layer {
     PartitionBook src_book, dst_book;
     Index edges;
   };
+
+  /// Returns factor(edge) times the number of each edge of the layer, or times 1.
+  [[nodiscard]] Tensor scaled_numbers(const Tensor& column, FunctionRef<double(Index)> factor) const {
+    Tensor scaled(Shape{std::ssize(edge_rows_)});
+    std::ranges::transform(edge_rows_, scaled.data(), [&](Index edge) {
+      return static_cast<real>(factor(edge) *
+                               (column.defined() ? static_cast<double>(column.data()[edge]) : 1));
+    });
+    return scaled;
+  }
 
   /// Sorts the edges, local ones first, then by destination. Sets edges_ and num_local_.
   void divide(const KeptEdges& kept) {
@@ -363,6 +377,12 @@ LayerGraph make_layer(const ShardedGraph& whole, const Array<Index>& dst_rows, c
 
 LayerGraph make_subgraph(const ShardedGraph& whole, const Array<Index>& rows, const KeptEdges& kept) {
   return whole.topology->comm.agree([&] { return Layer(whole, rows, kept).make(/*is_subgraph=*/true); });
+}
+
+LayerGraph make_subgraph(const ShardedGraph& whole, const Array<Index>& rows, const KeptEdges& kept,
+                         FunctionRef<double(Index)> factor) {
+  return whole.topology->comm.agree(
+      [&] { return Layer(whole, rows, kept).make(/*is_subgraph=*/true, &factor); });
 }
 
 KeptEdges all_in_edges(const ShardedGraph& whole, const Array<Index>& dst_rows) {

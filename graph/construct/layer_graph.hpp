@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <memory>
@@ -37,6 +38,12 @@ LayerGraph make_layer(const ShardedGraph& whole, const Array<Index>& dst_rows, c
 /// are among the rows of all ranks. It is a graph of one node type like the whole one, with its own degrees.
 /// Collective: two requests to each owner of sources.
 LayerGraph make_subgraph(const ShardedGraph& whole, const Array<Index>& rows, const KeptEdges& kept);
+
+/// The same with the degrees of the whole graph, and with factor(edge row of the whole graph) times the
+/// edge's weight, or times 1; normalized weights that the whole graph keeps are also multiplied. Collective:
+/// one request to each owner of sources.
+LayerGraph make_subgraph(const ShardedGraph& whole, const Array<Index>& rows, const KeptEdges& kept,
+                         FunctionRef<double(Index)> factor);
 
 /// Returns all in-edges of the rows.
 KeptEdges all_in_edges(const ShardedGraph& whole, const Array<Index>& dst_rows);

@@ -17,6 +17,10 @@ MessageFlowGraph::MessageFlowGraph(LayerGraph layer, Array<Index> dst_rows, cons
       dst_rows_(std::move(dst_rows)),
       edge_rows_(std::move(layer.edge_rows)) {}
 
+Index MessageFlowGraph::num_halo_rows() const noexcept {
+  return topology().remote.num_src_rows;
+}
+
 std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph, std::span<const Index> seeds,
                                              int num_layers) {
   const TraceScope scope("construct_mfgs", TraceKind::compute);

@@ -33,6 +33,9 @@ class MessageFlowGraph : public GraphShardManager {
   [[nodiscard]] const Array<Index>& dst_rows() const noexcept { return dst_rows_; }
   [[nodiscard]] const Array<Index>& edge_rows() const noexcept { return edge_rows_; }
 
+  /// Rows of other ranks that a layer on this graph reads.
+  [[nodiscard]] Index num_halo_rows() const noexcept;
+
   /// For functions that create layers.
   MessageFlowGraph(LayerGraph layer, Array<Index> dst_rows, const GraphOptions& options);
 

@@ -23,13 +23,6 @@ Index destination_of(const GraphTopology& graph, Index edge) {
   return shard.dst_row(row - shard.row_begin.begin() - 1);
 }
 
-/// The source row of an edge: a local one, or behind these one of the halo.
-Index source_of(const GraphTopology& graph, Index edge) {
-  return edge < graph.remote.first_edge
-             ? graph.local.src[edge]
-             : graph.local.num_src_rows + graph.remote.src[edge - graph.remote.first_edge];
-}
-
 }  // namespace
 
 bool check_probabilities(const GraphShardManager& graph, const Tensor& prob) {

@@ -49,6 +49,13 @@ struct CandidateEdges {
   }
 };
 
+/// The source row of an edge of this rank: a local one, or behind these one of the halo.
+inline Index source_of(const GraphTopology& graph, Index edge) {
+  return edge < graph.remote.first_edge
+             ? graph.local.src[edge]
+             : graph.local.num_src_rows + graph.remote.src[edge - graph.remote.first_edge];
+}
+
 /// Collective. Checks the probabilities of edges [local edges] and returns whether they are given. Throws
 /// InputError, the same on every rank.
 bool check_probabilities(const GraphShardManager& graph, const Tensor& prob);

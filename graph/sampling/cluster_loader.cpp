@@ -4,6 +4,7 @@
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/message/agreement.hpp>
+#include <sar/graph/sampling/candidate_edges.hpp>
 #include <sar/graph/sampling/cluster_loader.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
@@ -81,10 +82,7 @@ std::optional<ClusterBatch> ClusterLoader::next() {
     const GraphTopology& whole = graph_.topology();
     KeptEdges kept = all_in_edges(*graph_.shards(), rows);
     const auto is_kept = [&](local_index edge) {
-      const Index source = edge < whole.remote.first_edge
-                               ? whole.local.src[edge]
-                               : whole.local.num_src_rows + whole.remote.src[edge - whole.remote.first_edge];
-      return is_in[static_cast<std::size_t>(cluster_of_[source])] != 0;
+      return is_in[static_cast<std::size_t>(cluster_of_[source_of(whole, edge)])] != 0;
     };
     Index count = 0;
     for (Index i = 0; i < std::ssize(rows); ++i) {

@@ -112,7 +112,8 @@ Tensor kept_edge_weight_norm(const GraphShardManager& graph, EdgeNorm norm) {
     require<InputError>(!graph.topology().is_layer,
                         "edge weights of a message flow graph are normalized in the whole graph, expected "
                         "kept_edge_weight_norm() of the whole graph before its message flow graphs are made");
-    return edge_weight_norm(graph, graph.edge_weight(), norm).value();
+    const Tensor& own = graph.edge_weight();
+    return edge_weight_norm(graph, own.defined() ? own : Tensor::full({graph.num_edges()}, 1), norm).value();
   });
   return kept = std::move(made);  // all ranks have it, or none
 }

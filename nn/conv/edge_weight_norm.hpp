@@ -40,10 +40,10 @@ enum class EdgeNorm {
 [[nodiscard]] Variable edge_weight_norm(const GraphShardManager& graph, const Variable& edge_weight,
                                         EdgeNorm norm = EdgeNorm::both);
 
-/// Collective. Returns edge_weight_norm() of graph.edge_weight(), which must be defined. The graph keeps
-/// the result: later calls, also on other handles of it, do not compute it again. Message flow graphs and
-/// sampled blocks made afterwards have the values of the whole graph; on those made before, this is an
-/// InputError.
+/// Collective. Returns edge_weight_norm() of graph.edge_weight(), or of weights of 1 if the graph has none.
+/// The graph keeps the result: later calls, also on other handles of it, do not compute it again. Message
+/// flow graphs, sampled blocks and subgraphs with probabilities (SaintLoader) made afterwards have the values
+/// of the whole graph; on message flow graphs and blocks made before, this is an InputError.
 [[nodiscard]] Tensor kept_edge_weight_norm(const GraphShardManager& graph, EdgeNorm norm);
 
 }}  // namespace sar

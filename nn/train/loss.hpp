@@ -38,7 +38,7 @@ struct CrossEntropyOptions {
 ///
 ///     1 / sum_i w[y_i]  sum_i ((1 - s) w[y_i] L_i[y_i] + s / C sum_c w[c] L_i[c]),   L_i = -log softmax(logits_i)
 ///
-/// With row weights a, the sum over the rows of a_i times the terms of row i, which is not
+/// With row weights a (SaintLoader), the sum over the rows of a_i times the terms of row i, which is not
 /// divided by anything.
 ///
 /// Also throws InputError unless there are C weights of 0 or more, one above 0 among those of the labels, s

@@ -213,8 +213,8 @@ struct Sampled : Module {
     register_module("first", first);
     register_module("second", second);
   }
-  Variable operator()(const LayerGraphs& graphs, const Variable& x) {
-    return second(graphs[1], relu(first(graphs[0], x)));
+  Variable operator()(const LayerGraphs& graphs, const Variable& x, const Variable& weights = {}) {
+    return second(graphs[1], relu(first(graphs[0], x, weights)), weights);
   }
 };
 
@@ -237,9 +237,16 @@ TEST_CASE("mini-batches") {
     losses.push_back(static_cast<double>(loss.value().item()));
     return loss;
   };
+  {
 #include "mini_batches.inc"
-  CHECK(std::ssize(losses) == 3 * loader.num_batches());
-  CHECK(losses.back() < losses.front());
+    CHECK(std::ssize(losses) == 3 * loader.num_batches());
+    CHECK(losses.back() < losses.front());
+  }
+  {
+    losses.clear();
+#include "halo_cache.inc"
+    CHECK(std::ssize(losses) == loader.num_batches());
+  }
 }
 
 TEST_CASE("mini-batches with shared draws, and of clusters") {
@@ -265,6 +272,20 @@ TEST_CASE("mini-batches with shared draws, and of clusters") {
 #include "clusters.inc"
   CHECK(losses.size() == 12);
   CHECK(losses.back() < losses.front());
+  const auto weighted_loss = [&](const Variable& logits, const Array<Index>& rows, Tensor weights) {
+    Array<std::int64_t> labels;
+    for (const Index row : rows) labels.push_back(data.labels[row]);
+    for (real& weight : weights.values()) weight /= 300;
+    const Variable loss = cross_entropy(logits, labels, Array<std::uint8_t>(labels.size(), 1), comm,
+                                        {.row_weights = std::as_const(weights).values()});
+    losses.push_back(static_cast<double>(loss.value().item()));
+    return loss;
+  };
+  {
+    losses.clear();
+#include "saint.inc"
+    CHECK(std::ssize(losses) == 3 * subgraphs.num_batches());
+  }
 }
 
 TEST_CASE("mini-batches of edges") {

@@ -38,6 +38,15 @@ void add_losses(ArgumentCalls& calls, const Communicator& comm) {
       Values<double>{"label_smoothing", 0, 0.1}, Values<std::size_t>{"number of class weights", 3, 0},
       Values<double>{"class weight", 1, 2});
   add(
+      calls, comm, header + "cross_entropy, with row weights",
+      [](Scene& s, bool has) {
+        const std::vector<real> weights(labels_of(s).size(), 1);
+        CrossEntropyOptions options;
+        if (has) options.row_weights = weights;
+        (void)cross_entropy(rows_of(s, 3), labels_of(s), mask_of(s), s.comm, options);
+      },
+      Values<bool>{"row weights", false, true});
+  add(
       calls, comm, header + "balanced_class_weights",
       [](Scene& s, Index width) { (void)balanced_class_weights(labels_of(s), mask_of(s), width, s.comm); },
       classes);

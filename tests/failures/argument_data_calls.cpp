@@ -69,6 +69,35 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
         (void)loader.next();
       },
       epoch, Values<Index>{"batch", 0, 1});
+  add(
+      calls, comm, "graph/sampling/saint_loader.hpp SaintLoader",
+      [](Scene& s, SaintMethod method, Index draws, Index steps, Index batches, Index coverage, bool scale,
+         std::uint64_t of) {
+        const SaintLoader made(s.graph, {.method = method,
+                                         .draws = draws,
+                                         .walk_length = steps,
+                                         .batches = batches,
+                                         .coverage = coverage,
+                                         .scale_messages = scale,
+                                         .seed = of});
+      },
+      Values<SaintMethod>{"method", SaintMethod::edge, SaintMethod::walk}, Values<Index>{"draws", 4, 5},
+      Values<Index>{"walk_length", 2, 3}, Values<Index>{"batches", 1, 2}, Values<Index>{"coverage", 1, 2},
+      Values<bool>{"scale_messages", true, false}, Values<std::uint64_t>{"seed", 0, 1});
+  add(
+      calls, comm, "graph/sampling/saint_loader.hpp SaintLoader::next",
+      [](Scene& s, std::uint64_t e, Index batch) {
+        SaintLoader loader(s.graph, {.draws = 4, .batches = 3});
+        loader.start_epoch(e, batch);
+        (void)loader.next();
+      },
+      epoch, Values<Index>{"batch", 0, 1});
+  add(
+      calls, comm, "graph/sampling/halo_row_cache.hpp HaloRowCache",
+      [](Scene& s, Index bytes, Index width) {
+        const HaloRowCache made(s.graph, Tensor::full({s.graph.num_nodes(), width}, 1), bytes);
+      },
+      Values<Index>{"max_bytes", 0, 8}, Values<Index>{"width", 1, 2});
   const Values<Index> size{"batch size", 1, 2};
   const Values<bool> per_rank{"per_rank", false, true}, shuffle{"shuffle", true, false},
       drop{"drop_last", false, true};
@@ -282,6 +311,8 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"comm/broadcast_texts.hpp ", by_length},
           {"comm/environment.hpp default_num_threads", none},
           {"comm/files/", of_rows},
+          {"graph/sampling/halo_row_cache.hpp HaloRowCache::keep_hottest", none},
+          {"graph/sampling/halo_row_cache.hpp HaloRowCache::start", none},
           {"comm/rows/", of_rows},
           {"comm/trace.hpp ", "each rank writes its part"},
           {"graph/pairs/edge_set.hpp ", of_rows},

@@ -653,6 +653,75 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         const Array<Index>& ids = batch->graph.edge_ids();
         return std::vector<double>(ids.begin(), ids.end());
       });
+  add_maker<SaintLoader>(
+      calls, "graph/sampling/saint_loader.hpp SaintLoader", true,
+      [=](bool wrong) {
+        auto s = scene();
+        return [=] {
+          return SaintLoader(s->graph, {.method = SaintMethod::walk, .draws = wrong ? 0 : 4, .coverage = 1});
+        };
+      },
+      [](const SaintLoader& loader) {
+        return std::vector<double>{static_cast<double>(loader.num_counted())};
+      });
+  for (const SaintMethod method : {SaintMethod::node, SaintMethod::edge, SaintMethod::walk})
+    add_maker<std::optional<SaintBatch>>(
+        calls, "graph/sampling/saint_loader.hpp SaintLoader::next", false,
+        [=](bool) {
+          auto s = scene();
+          auto loader = std::make_shared<SaintLoader>(
+              s->graph, SaintOptions{.method = method, .draws = 4, .coverage = 1});
+          return [=] { return loader->next(); };
+        },
+        [](const std::optional<SaintBatch>& batch) {
+          const Array<Index>& ids = batch->graph.edge_ids();
+          std::vector<double> values(ids.begin(), ids.end());
+          for (const real weight : batch->loss_weights.values())
+            values.push_back(static_cast<double>(weight));
+          return values;
+        });
+  struct Cached {
+    explicit Cached(std::shared_ptr<Scene> of)
+        : scene(std::move(of)),
+          x(Tensor::full({scene->graph.num_nodes(), 2}, 1)),
+          cache(scene->graph, x, 16),
+          blocks(NeighborSampler(scene->graph, {2})
+                     .sample_blocks(std::vector<Index>{scene->book.begin(scene->comm.rank())})) {
+      cache.count(blocks.front());
+    }
+    std::shared_ptr<Scene> scene;
+    Tensor x;
+    HaloRowCache cache;
+    std::vector<MessageFlowGraph> blocks;
+  };
+  add_maker<HaloRowCache>(
+      calls, "graph/sampling/halo_row_cache.hpp HaloRowCache", true,
+      [=](bool wrong) {
+        auto s = scene();
+        const Tensor x = Tensor::full({s->graph.num_nodes() + (wrong ? 1 : 0), 2}, 1);
+        return [=] { return HaloRowCache(s->graph, x, 16); };
+      },
+      [](const HaloRowCache& cache) { return std::vector<double>{static_cast<double>(cache.rows_kept())}; });
+  add_maker<Index>(
+      calls, "graph/sampling/halo_row_cache.hpp HaloRowCache::keep_hottest", false,
+      [=](bool) {
+        auto cached = std::make_shared<Cached>(scene());
+        return [=] {
+          cached->cache.keep_hottest();
+          return cached->cache.rows_kept();
+        };
+      },
+      [](Index kept) { return std::vector<double>{static_cast<double>(kept)}; });
+  add_maker<HaloRowCache::Pending>(
+      calls, "graph/sampling/halo_row_cache.hpp HaloRowCache::start", false,
+      [=](bool) {
+        auto cached = std::make_shared<Cached>(scene());
+        return [=] { return cached->cache.start(cached->blocks.front()); };
+      },
+      [](HaloRowCache::Pending& pending) {
+        const CachedInput input = pending.finish();
+        return std::vector<double>(input.rows.values().begin(), input.rows.values().end());
+      });
   add_maker<SeedBatches>(
       calls, "graph/sampling/data_loader.hpp SeedBatches", true,
       [=](bool wrong) {

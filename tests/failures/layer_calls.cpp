@@ -516,6 +516,14 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
                            CrossEntropyOptions{.class_weights = *weights, .label_smoothing = 0.1});
     };
   });
+  const auto of_rows = std::make_shared<std::vector<real>>(mask->size(), real{2});
+  add_operation(calls, comm, "nn/train/loss.hpp cross_entropy, with row weights", [=](Scene& s) {
+    return [=, &s] {
+      return cross_entropy(
+          s.x, std::span(*labels).first(rows(s)), std::span(*mask).first(rows(s)), s.comm,
+          CrossEntropyOptions{.row_weights = std::span<const real>(*of_rows).first(rows(s))});
+    };
+  });
   add_operation(calls, comm, "nn/train/loss.hpp bce_with_logits", [](Scene& s) {
     const Tensor target = Tensor::full({s.graph.num_src_nodes(), scene_width}, 1);
     return [&s, target] { return bce_with_logits(s.x, target, s.comm); };

@@ -37,6 +37,11 @@ done <<'END'
 --sample 4,3 --batch-size 60 --sampler labor --sample-redraw
 --clusters 8 --clusters-per-batch 2
 --clusters 5 --cluster-method ldg --model gcn
+--sampler saint-node --batch-size 100
+--sampler saint-edge --batch-size 60 --saint-coverage 5 --model gcn --gcn-norm in_weights
+--sampler saint-walk --batch-size 30 --walk-length 3 --saint-coverage 5 --saint-batches 3 --model gin
+--sampler saint-node --batch-size 150 --model gat --heads 2
+--sample 4,3 --batch-size 60 --halo-cache-bytes 6000
 END
 for other in 2 3 4; do
   ! cmp -s <(grep -o '"loss":[^,]*' case1.jsonl) <(grep -o '"loss":[^,]*' case$other.jsonl) || fail "case $other draws as case 1"
@@ -51,6 +56,40 @@ on 2 "${sbm[@]}" --log log.jsonl
 on 2 "${sbm[@]}" --clusters 3 --clusters-per-batch 3 --log log1.jsonl
 paste <(grep -o '"loss":[^,]*' log.jsonl) <(grep -o '"loss":[^,]*' log1.jsonl) | tr ':\t' '  ' |
   awk -v t="$tolerance" '{ if (($2 - $4) ^ 2 > t ^ 2 * $2 ^ 2) exit 1; ++n } END { exit n != 2 }' || fail "one batch of all clusters has other losses"
+
+# So is a subgraph of all nodes, whose weights are 1.
+for model in "--model sage" "--model gcn" "--model gcn --gcn-norm in_weights" "--model gat"; do
+  # shellcheck disable=SC2086
+  on 2 "${sbm[@]}" $model --log log.jsonl
+  # shellcheck disable=SC2086
+  on 2 "${sbm[@]}" $model --sampler saint-node --batch-size 1000000 --log log1.jsonl
+  paste <(grep -o '"loss":[^,]*' log.jsonl) <(grep -o '"loss":[^,]*' log1.jsonl) | tr ':\t' '  ' |
+    awk -v t="$tolerance" '{ if (($2 - $4) ^ 2 > t ^ 2 * $2 ^ 2) exit 1; ++n } END { exit n != 2 }' || fail "$model: a subgraph of all nodes has other losses"
+done
+grep -q '"batches":3,' case9.jsonl || fail "--saint-batches 3 makes $(cat case9.jsonl)"
+
+# Rows of other ranks that are kept are not fetched again, and the size of the cache changes no bit.
+if [ "$ranks" -gt 1 ]; then
+  halo() { sed -n 's/.*"halo_rows_per_seed":\([0-9.]*\).*/\1/p' "$1" | tail -n 1; }
+  for bytes in 0 1 6000 1000000; do on "$ranks" "${sbm[@]}" --sample 4,3 --batch-size 30 --halo-cache-bytes $bytes --log "cache$bytes.jsonl"; done
+  for bytes in 6000 1000000; do
+    cmp -s <(grep -o '"loss":[^,]*' cache1.jsonl) <(grep -o '"loss":[^,]*' cache$bytes.jsonl) || fail "--halo-cache-bytes $bytes changes the losses"
+  done
+  awk -v none="$(halo cache0.jsonl)" -v one="$(halo cache1.jsonl)" -v some="$(halo cache6000.jsonl)" -v all="$(halo cache1000000.jsonl)" \
+    'BEGIN { exit !(none == one && some < one && all < some / 2) }' ||
+    fail "halo rows for each seed: $(halo cache0.jsonl), $(halo cache1.jsonl), $(halo cache6000.jsonl), $(halo cache1000000.jsonl)"
+fi
+on 1 --graph karate --epochs 1 --layers 1 --log log.jsonl
+! grep -q rows_per_seed log.jsonl || fail "a full batch has rows for each seed: $(cat log.jsonl)"
+
+# An epoch of subgraphs goes on where it was interrupted.
+saint=("${sbm[@]}" --sampler saint-walk --batch-size 20 --saint-coverage 2 --log log.jsonl)
+on 1 "${saint[@]}" --checkpoint ck_whole --checkpoint-batches 2 --checkpoint-every 1 --keep-checkpoints 20
+cp log.jsonl whole.jsonl
+rm -r ck_whole/*00000002* && on 2 "${saint[@]}" --checkpoint ck_whole --resume
+same whole.jsonl log.jsonl "a resumed run of subgraphs"
+expect 1 "made with --sampler saint-walk --batch-size 20 --saint-batches 0 --walk-length 2 --saint-coverage 2, expected saint-node --batch-size 20 --saint-batches 0 as in this run" \
+  "$train" "${sbm[@]}" --sampler saint-node --batch-size 20 --checkpoint ck_whole --resume
 
 # The parts of a partition directory, several on a rank.
 "$programs/generate" --nodes 300 --classes 3 --degree 8 --out g >out 2>err || fail "generate ends with $?"
@@ -70,7 +109,21 @@ refuse "--sample excludes --clusters" "$train" --graph karate --clusters 2 --sam
 refuse "--clusters: needs --task node" "$train" --graph karate --clusters 2 --task link
 refuse "--clusters-per-batch requires --clusters" "$train" --graph karate --clusters-per-batch 2
 refuse "--cluster-method: needs a number of --clusters" "$train" --dataset parts --clusters parts --cluster-method ldg
-refuse "--sampler requires --sample" "$train" --graph karate --sampler labor
+refuse "--sampler: labor needs --sample" "$train" --graph karate --sampler labor
+refuse "--sampler: saint-node cannot be combined with --sample" "$train" --graph karate --sampler saint-node --sample 3
+refuse "--sampler: saint-node cannot be combined with --clusters" "$train" --graph karate --sampler saint-node --clusters 3
+refuse "--sampler: saint-node needs --task node" "$train" --graph karate --sampler saint-node --task link
+refuse "--sampler: saint-edge cannot be combined with --model rgcn" "$train" --graph karate --sampler saint-edge --model rgcn
+refuse "--walk-length: needs --sampler saint-walk" "$train" --graph karate --sampler saint-edge --walk-length 3
+refuse "--saint-coverage: needs --sampler saint-edge or saint-walk" "$train" --graph karate --sampler saint-node --saint-coverage 3
+refuse "--saint-batches: needs --sampler saint-node, saint-edge or saint-walk" "$train" --graph karate --saint-batches 3
+refuse "--drop-last: needs --sample" "$train" --graph karate --sampler saint-node --drop-last
+refuse "--halo-cache-bytes: needs --sample" "$train" --graph karate --halo-cache-bytes 100
+refuse "--halo-cache-bytes: cannot be combined with --embedding, whose rows change between batches" "$train" --graph karate --sample 3 --embedding 4 --halo-cache-bytes 100
+refuse "--halo-cache-bytes: cannot be combined with --pre-linear" "$train" --graph karate --sample 3 --pre-linear --halo-cache-bytes 100
+refuse "--halo-cache-bytes: needs --task node" "$train" --graph karate --sample 3 --task link --halo-cache-bytes 100
+[ "$5" != single ] || refuse "--halo-cache-bytes: cannot be combined with --bfloat16-features" "$train" --graph karate --sample 3 --bfloat16-features --halo-cache-bytes 100
+[ "$5" != single ] || refuse "--halo-cache-bytes: needs --halo-format exact" "$train" --graph karate --sample 3 --halo-format bf16 --halo-cache-bytes 100
 refuse "--sampler: labor cannot be combined with --sample-replace" "$train" --graph karate --sample 3 --sampler labor --sample-replace
 
 # A folder as ogbn-proteins: several labels a node, data of the edges, no features of the nodes.

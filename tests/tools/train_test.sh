@@ -58,7 +58,7 @@ for wrong in 4,x 4,,3 4,-2; do
 done
 refuse "there are 2 fan-outs, expected one for each of --layers 3" "$programs/train" --graph karate --sample 4,3 --layers 3
 refuse "--sample excludes --mfg" "$programs/train" --graph karate --sample 3 --mfg
-refuse "--batch-size: needs --sample or --task graph" "$programs/train" --graph karate --batch-size 9
+refuse "--batch-size: needs --sample, --sampler saint-node, saint-edge or saint-walk, or --task graph" "$programs/train" --graph karate --batch-size 9
 expect 1 "--drop-last leaves no batch" "$programs/train" --graph karate --sample 3 --batch-size 500 --drop-last
 expect 1 "the model.residual is 'identity', but layer 1 makes rows of 8 values from rows of 34, expected 'linear', or equal widths, which pre_linear and jk give" \
   "$programs/train" --graph karate --hidden 8 --residual identity --post-linear

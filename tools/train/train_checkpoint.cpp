@@ -1,5 +1,7 @@
 #include "train_checkpoint.hpp"
 
+#include "options/saint_options.hpp"
+
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/safetensors.hpp>
 #include <sar/data.hpp>
@@ -67,6 +69,15 @@ std::string describe_clusters(const SampleOptions& s) {
   return concat(clusters, " --clusters-per-batch ", s.clusters_per_batch);
 }
 
+std::string describe_saint(const SampleOptions& s) {
+  if (!s.saint) return "none";
+  std::string text =
+      concat(name_of(*s.saint), " --batch-size ", s.batch_size, " --saint-batches ", s.saint_batches);
+  if (*s.saint == SaintMethod::walk) text += concat(" --walk-length ", s.walk_length);
+  if (*s.saint != SaintMethod::node) text += concat(" --saint-coverage ", s.saint_coverage);
+  return text;
+}
+
 /// Returns the settings of --task graph that the results depend on.
 std::string describe_graphs(const TrainOptions& o, int ranks) {
   if (o.task.type != TaskType::graph) return "none";
@@ -109,6 +120,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--sample", describe(o.sample, graph.comm().size(),
                                 o.found.is_partitioned() ? "given" : to_string(o.data.partition))},
           {"--clusters", describe_clusters(o.sample)},
+          {"--sampler", describe_saint(o.sample)},
           {"--matmul-precision", to_string(o.matmul_precision)},
           {"--precision", o.mixed_precision ? "mixed" : "full"},
           {"--bfloat16-features", concat(o.bfloat16_features)},

@@ -2,8 +2,8 @@
 
 #include "formats/describe_source.hpp"
 #include "formats/open_source.hpp"
+#include "formats/rows/edge_means.hpp"
 #include "program.hpp"
-#include "train_edge_means.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>
@@ -50,7 +50,8 @@ NodeData load(const Communicator& comm, TrainOptions& o) {
       if (source->has_node_keys()) o.node_names = o.predict + "/node_keys.txt";
     }
     NodeData data = load_dataset(*source, o.data);
-    if (!o.edge_means.empty()) data.features = edge_means(comm, o, *source, data);
+    if (!o.edge_means.empty())
+      data.features = formats::edge_means(comm, o.edge_means, "--edge-means", *source, data);
     return data;
   }
   std::error_code error;
@@ -59,7 +60,12 @@ NodeData load(const Communicator& comm, TrainOptions& o) {
   o.node_names = comm.broadcast(o.node_names, 0);
   GraphData graph = load_partitioned(comm, o);
   if (o.edge_means.empty()) return to_node_data(comm, std::move(graph), o.data);
-  const Tensor features = edge_means(comm, o, graph);
+  require_one_type(graph.name, graph.node_types.size(), graph.edge_types.size());
+  require<InputError>(
+      !o.data.add_reverse_edges && !o.data.drop_duplicates, graph.name,
+      ": the graph is partitioned, expected --add-reverse-edges and --drop-duplicates when it ",
+      "is partitioned, for --edge-means");
+  const Tensor features = formats::edge_means(comm, o.edge_means, "--edge-means", graph);
   NodeData data = to_node_data(comm, std::move(graph), o.data);
   data.features = features;
   return data;

@@ -173,7 +173,7 @@ std::optional<Index> EdgeSteps::next_batch() {
   batch_ = loader_->next();
   if (!batch_) return std::nullopt;
   blocks_.emplace(std::move(batch_->blocks), relations_);
-  batch_rows_ = blocks_->blocks.front().num_global_src_nodes();
+  count_rows(blocks_->blocks.front());
   return std::ssize(batch_->positions);
 }
 

@@ -16,8 +16,9 @@ namespace sar::tools {
 /// InputError as gcn_norm_of_weights().
 void choose_gcn_norm(const Communicator& comm, TrainOptions& o);
 
-/// Collective. Normalizes the edge weights of the graph before message flow graphs are made from it.
-void keep_gcn_norm(const GraphShardManager& graph, const ModelDescription& model);
+/// Collective. Normalizes the edge weights of the graph before message flow graphs are made from it; with
+/// `of_one`, weights of 1 if it has none.
+void keep_gcn_norm(const GraphShardManager& graph, const ModelDescription& model, bool of_one);
 
 /// Collective. Returns lines that say which norm `chosen` has in place of the `given` options, and where
 /// the graph differs from what the layers of the weights' library would make of it. The same on every rank.

@@ -207,7 +207,11 @@ void Log::epoch(const Epoch& e, const RunResult& result) {
                {"halo_format", to_string(o_.graph_options.halo_format)}});
   if (e.seeds > 0) {
     line["batches"] = e.batches;
-    line["rows_per_seed"] = static_cast<double>(e.input_rows) / static_cast<double>(e.seeds);
+    const auto per_seed = [&](const char* name, Index rows) {
+      if (rows > 0) line[name] = static_cast<double>(rows) / static_cast<double>(e.seeds);
+    };
+    per_seed("rows_per_seed", e.input_rows);
+    per_seed("halo_rows_per_seed", e.halo_rows);
     line["seeds_per_second"] = e.seeds_per_second;
   }
   write(line);

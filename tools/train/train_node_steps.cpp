@@ -1,5 +1,7 @@
 #include "train_node_steps.hpp"
 
+#include "train_saint.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -24,6 +26,11 @@ NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeI
     cluster_seeds_ = counts.nodes - counts.unlabelled;
     return;
   }
+  if (o.sample.saint) {
+    saint_loader_.emplace(graph, saint_options(o));
+    loss_terms_ = loss_terms(comm_, data, class_weights_);
+    return;
+  }
   const Array<Index> seeds = labelled_nodes(data, comm_, {data.train_mask});
   if (o.mfg) {
     part_ = part_of(construct_mfgs(graph, seeds, static_cast<int>(o.model.layers)));
@@ -35,6 +42,8 @@ NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeI
                                     .drop_last = o.sample.drop_last,
                                     .seed = o.seed});
   require_batches(comm_, o, loader_->num_batches(), std::ssize(seeds), "training nodes");
+  if (o.halo_cache_bytes > 0 && comm_.size() > 1)
+    cache_.emplace(graph, input.all().value(), o.halo_cache_bytes);
 }
 
 std::string NodeSteps::description() const {
@@ -55,46 +64,102 @@ NodeSteps::Part NodeSteps::part_of(std::vector<MessageFlowGraph> blocks) const {
 }
 
 void NodeSteps::start_epoch(std::uint64_t epoch, Index first_batch) {
+  if (cache_) prepare_cache(epoch);
   if (loader_) loader_->start_epoch(epoch, first_batch);
   if (cluster_loader_) cluster_loader_->start_epoch(epoch, first_batch);
+  if (saint_loader_) saint_loader_->start_epoch(epoch, first_batch);
 }
 
 std::optional<Index> NodeSteps::next_batch() {
   part_.reset();
   if (cluster_loader_) return next_clusters();
+  if (saint_loader_) return next_drawn();
+  if (cache_) return next_cached();
   std::optional<MiniBatch> batch = loader_->next();
   if (!batch) return std::nullopt;
   part_ = part_of(std::move(batch->blocks));
-  batch_rows_ = part_->data.blocks.front().num_global_src_nodes();
+  count_rows(part_->data.blocks.front());
   return std::ssize(batch->seeds);
+}
+
+// The rows that the first epoch reads are counted before it, those of the others in the epoch before.
+void NodeSteps::prepare_cache(std::uint64_t epoch) {
+  ahead_.reset();
+  is_ahead_ = false;
+  if (!std::exchange(is_counted_, true)) {
+    loader_->start_epoch(epoch);
+    while (const std::optional<MiniBatch> batch = loader_->next()) cache_->count(batch->blocks.front());
+  }
+  cache_->keep_hottest();
+}
+
+void NodeSteps::load_ahead() {
+  ahead_.reset();
+  is_ahead_ = true;
+  std::optional<MiniBatch> batch = loader_->next();
+  if (!batch) return;
+  HaloRowCache::Pending input = cache_->start(batch->blocks.front());
+  ahead_.emplace(Ahead{std::move(*batch), std::move(input)});
+}
+
+std::optional<Index> NodeSteps::next_cached() {
+  if (!is_ahead_) load_ahead();
+  if (!ahead_) return std::nullopt;
+  Ahead now = std::move(*ahead_);
+  CachedInput input = now.input.finish();
+  load_ahead();
+  count_rows(now.batch.blocks.front());
+  batch_halo_rows_ = cache_->rows_pulled() - std::exchange(rows_pulled_, cache_->rows_pulled());
+  now.batch.blocks.front() = std::move(input.block);
+  part_ = part_of(std::move(now.batch.blocks));
+  part_->input = std::move(input.rows);
+  return std::ssize(now.batch.seeds);
 }
 
 std::optional<Index> NodeSteps::next_clusters() {
   std::optional<ClusterBatch> batch = cluster_loader_->next();
   if (!batch) return std::nullopt;
-  std::vector<MessageFlowGraph> graph;
-  graph.push_back(std::move(batch->graph));
-  part_ = part_of(std::move(graph));
-  const MessageFlowGraph& clusters = part_->data.blocks.front();
-  batch_rows_ = clusters.num_global_src_nodes();
+  return take(std::move(batch->graph));
+}
+
+std::optional<Index> NodeSteps::next_drawn() {
+  std::optional<SaintBatch> batch = saint_loader_->next();
+  if (!batch) return std::nullopt;
+  const Index seeds = take(std::move(batch->graph));
+  for (real& weight : batch->loss_weights.values())
+    weight = static_cast<real>(static_cast<double>(weight) / loss_terms_);
+  part_->loss_weights = std::move(batch->loss_weights);
+  return seeds;
+}
+
+Index NodeSteps::take(MessageFlowGraph graph) {
+  std::vector<MessageFlowGraph> graphs;
+  graphs.push_back(std::move(graph));
+  part_ = part_of(std::move(graphs));
+  const MessageFlowGraph& nodes = part_->data.blocks.front();
+  count_rows(nodes);
   for (Index i = 0; i < std::ssize(part_->mask); ++i)
-    part_->mask[i] = data_.train_mask[clusters.dst_rows()[i]] != 0 && part_->labels[i] >= 0 ? 1 : 0;
+    part_->mask[i] = data_.train_mask[nodes.dst_rows()[i]] != 0 && part_->labels[i] >= 0 ? 1 : 0;
   return std::ranges::count(part_->mask, 1);
 }
 
 Variable NodeSteps::loss_of(const Variable& scores, std::span<const std::int64_t> labels,
-                            const Tensor& targets, std::span<const std::uint8_t> mask) const {
-  return loss_of_labels(comm_, o_.task, class_weights_, scores, labels, targets, mask);
+                            const Tensor& targets, std::span<const std::uint8_t> mask,
+                            const RowWeights& row_weights) const {
+  return loss_of_labels(comm_, o_.task, class_weights_, scores, labels, targets, mask, row_weights);
 }
 
 Variable NodeSteps::loss() {
-  if (cluster_loader_) {
-    const GraphShardManager& clusters = part_->data.blocks.front();
-    return loss_of(model_(clusters, input_of(part_->data), part_->data.relations), part_->labels,
-                   part_->targets, part_->mask);
+  if (cluster_loader_ || saint_loader_) {
+    const GraphShardManager& nodes = part_->data.blocks.front();
+    RowWeights weights;
+    if (part_->loss_weights) weights = part_->loss_weights->values();
+    return loss_of(model_(nodes, input_of(part_->data), part_->data.relations), part_->labels, part_->targets,
+                   part_->mask, weights);
   }
-  return part_ ? loss_of(model_(part_->data.blocks, input_of(part_->data), part_->data.relations),
-                         part_->labels, part_->targets, part_->mask)
+  const auto input = [&] { return part_->input.defined() ? Variable(part_->input) : input_of(part_->data); };
+  return part_ ? loss_of(model_(part_->data.blocks, input(), part_->data.relations), part_->labels,
+                         part_->targets, part_->mask)
                : loss_of(model_(graph_, input_.all(), relations_), data_.labels, data_.targets,
                          data_.train_mask);
 }

@@ -34,6 +34,7 @@ struct Epoch {
   // of mini-batches; 0 full batch
   Index batches = 0, seeds = 0;  ///< of this epoch, in this run
   Index input_rows = 0;          ///< that these batches have read, of all ranks
+  Index halo_rows = 0;           ///< of these, what ranks have fetched from others for the first layer
   double seeds_per_second = 0;   ///< including sampling
 };
 

@@ -54,7 +54,7 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
   const bool cached = !o.sample.has_batches() && (!o.mfg || o.eval_every == 0) &&
                       !g.input->has_learnable_rows() && !g.input->has_parameters() && !g.input->is_sparse();
   if (g.samples) return std::make_unique<SampleSteps>(g, o);
-  keep_gcn_norm(g.graph, g.model);
+  keep_gcn_norm(g.graph, g.model, o.sample.saint.has_value());
   if (o.task.type != TaskType::node) {
     auto steps = std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached,
                                              g.edges, g.gen);
@@ -108,7 +108,7 @@ Epoch train_epoch(Steps& steps, const TrainOptions& o, int epoch, EpochProgress 
   result.lr = optimizer.lr();
   steps.epoch(optimizer, result, timer, from, [&](const EpochProgress& now, Index batches) {
     heartbeat.phase(concat(name, ", batch ", now.batch, "/", batches, ", loss ",
-                           now.loss_sum / static_cast<double>(std::max<Index>(now.seeds, 1))));
+                           now.mean_loss(o.sample.saint.has_value())));
     if (now.batch < batches) batch_done(now);
   });
   if (is_evaluated(o, epoch)) {

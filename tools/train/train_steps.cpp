@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -55,21 +56,22 @@ void require_batches(const Communicator& comm, const TrainOptions& o, Index num_
 
 Variable loss_of_labels(const Communicator& comm, const TaskOptions& o, std::span<const double> class_weights,
                         const Variable& scores, std::span<const std::int64_t> labels, const Tensor& targets,
-                        std::span<const std::uint8_t> mask) {
+                        std::span<const std::uint8_t> mask, const RowWeights& row_weights) {
   switch (o.label_loss) {
     case LabelLoss::bce:
-      return bce_with_logits(scores, targets, mask, comm);
+      return bce_with_logits(scores, targets, mask, comm, row_weights);
     case LabelLoss::mse:
-      return mse(scores, targets, mask, comm);
+      return mse(scores, targets, mask, comm, row_weights);
     case LabelLoss::mae:
-      return l1(scores, targets, mask, comm);
+      return l1(scores, targets, mask, comm, row_weights);
     case LabelLoss::automatic:
     case LabelLoss::cross_entropy:
       break;
   }
   return cross_entropy(
       scores, labels, mask, comm,
-      CrossEntropyOptions{.class_weights = class_weights, .label_smoothing = o.label_smoothing});
+      CrossEntropyOptions{
+          .class_weights = class_weights, .label_smoothing = o.label_smoothing, .row_weights = row_weights});
 }
 
 BlockData::BlockData(std::vector<MessageFlowGraph> graphs, std::span<const GraphRelations> of_graph)
@@ -123,13 +125,17 @@ void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochP
     check(result.loss);
     return;
   }
+  const bool estimates = o_.sample.saint.has_value();  // each batch the loss of all training nodes
   const Index before = from.batch;
   Index seeds_done = 0;
   while (const std::optional<Index> mine = next_batch()) {
-    const auto seeds = comm_.all_reduce(static_cast<double>(*mine));
+    std::array<double, 2> of_ranks{static_cast<double>(*mine), static_cast<double>(batch_halo_rows_)};
+    comm_.all_reduce(std::span<double>(of_ranks));
+    const double seeds = of_ranks[0];
     timer.step_begins();
     result.input_rows += batch_rows_;
-    if (seeds == 0) {  // a batch of clusters without training nodes
+    result.halo_rows += static_cast<Index>(of_ranks[1]);
+    if (seeds == 0) {  // a batch of clusters or drawn nodes without training nodes
       ++from.batch;
       step_done(from, num_batches());
       continue;
@@ -137,17 +143,22 @@ void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochP
     const HaloStep halo_step(o_.seed, (number << 32) + static_cast<std::uint64_t>(from.batch));
     const double loss = step(optimizer, timer);
     check(loss);
-    from.loss_sum += loss * seeds;
+    from.loss_sum += estimates ? loss : loss * seeds;
     from.seeds += static_cast<Index>(seeds);
     seeds_done += static_cast<Index>(seeds);
     ++from.batch;
     step_done(from, num_batches());
   }
   timer.steps_done();
-  result.loss = from.loss_sum / static_cast<double>(std::max<Index>(num_seeds(), 1));
+  result.loss = from.mean_loss(estimates);
   if (!o_.sample.has_batches() && o_.task.type != TaskType::graph) return;
   result.seeds = seeds_done;
   result.batches = num_batches() - before;
+}
+
+void Steps::count_rows(const MessageFlowGraph& block) {
+  batch_rows_ = block.num_global_src_nodes();
+  batch_halo_rows_ = block.num_halo_rows();
 }
 
 std::vector<Scores> Steps::scores_of_labels(const Tensor& predicted) const {

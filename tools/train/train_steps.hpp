@@ -9,6 +9,7 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -39,16 +40,20 @@ void require_batches(const Communicator& comm, const TrainOptions& o, Index num_
                      const char* seeds);
 
 /// Collective. Returns the loss of --loss on the rows of a mask. `labels` are classes, or `targets` in their
-/// place; `class_weights` may be empty.
+/// place; `class_weights` may be empty. With `row_weights` the loss is a sum.
 Variable loss_of_labels(const Communicator& comm, const TaskOptions& o, std::span<const double> class_weights,
                         const Variable& scores, std::span<const std::int64_t> labels, const Tensor& targets,
-                        std::span<const std::uint8_t> mask);
+                        std::span<const std::uint8_t> mask, const RowWeights& row_weights = std::nullopt);
 
 /// The position within an unfinished epoch.
 struct EpochProgress {
   Index batch = 0;      ///< steps done
   Index seeds = 0;      ///< seeds of these steps
-  double loss_sum = 0;  ///< sum of the losses of these seeds
+  double loss_sum = 0;  ///< sum of the losses of these seeds, or of batches that estimate the whole loss
+
+  [[nodiscard]] double mean_loss(bool of_batches) const {
+    return loss_sum / static_cast<double>(std::max<Index>(of_batches ? batch : seeds, 1));
+  }
 
   [[nodiscard]] std::map<std::string, std::string> to_checkpoint() const;
   /// Reads the position from `extra` of a checkpoint; without entries, the start of the epoch. Throws
@@ -103,7 +108,10 @@ class Steps : NonCopyable {
   NodeInput& input_;
   std::span<const GraphRelations> relations_;
   const TrainOptions& o_;
-  Index batch_rows_ = 0;  ///< rows of the input that the batch reads, of all ranks; set by next_batch()
+  /// Sets the two numbers from the first block.
+  void count_rows(const MessageFlowGraph& block);
+  Index batch_rows_ = 0;       ///< rows of the input that the batch reads, of all ranks; set by next_batch()
+  Index batch_halo_rows_ = 0;  ///< rows that this rank fetches from others for the first layer
 
  private:
   double step(Optimizer& optimizer, EpochTimer& timer);

@@ -6,6 +6,7 @@
 #include "model_options.hpp"
 #include "options.hpp"
 #include "output_options.hpp"
+#include "saint_options.hpp"
 #include "training_options.hpp"
 #include "unread_options.hpp"
 
@@ -26,7 +27,7 @@ void read_what_the_task_needs(TrainOptions& o) {
   o.data.features = o.embedding == 0 && o.edge_means.empty();
   // a network that would make dense rows of them needs less memory with dense rows alone
   if (o.data.sparse_features == SparseFeatures::automatic &&
-      !model_type(o.model.type).reads_sparse(o.model.aggregator))
+      (o.halo_cache_bytes > 0 || !model_type(o.model.type).reads_sparse(o.model.aggregator)))
     o.data.sparse_features = SparseFeatures::no;
   if (has_labelled_rows(o.task.type)) o.data.label_type = label_type(o.task.label_loss);
 }
@@ -48,6 +49,7 @@ void add_options(CLI::App& app, TrainOptions& o) {
             "--threads", "--partition", "--log",         "--save-weights", "--predict", "--checkpoint",
             "--resume",  "--metric",    "--runs"});
   app.callback([&o, &app, source] {
+    set_sampler(o.sample);
     refuse_unread(app, o);
     for (const auto& [name, list] : o.sample.relation_lists)
       o.sample.of_relations[name] = read_fan_outs("--sample-relation", list);

@@ -2,6 +2,7 @@
 
 #include "option_lists.hpp"
 #include "options.hpp"
+#include "saint_options.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -58,10 +59,7 @@ void add_sample_options(CLI::App& app, TrainOptions& options) {
   app.add_flag("--sample-replace", o.replace, "draws in-edges with replacement")->needs(sample);
   app.add_flag("--sample-by-weight", o.by_weight, "draws in-edges in proportion to their weights")
       ->needs(sample);
-  add_choice(app, "--sampler", o.method,
-             {{"neighbor", NeighborMethod::uniform}, {"labor", NeighborMethod::labor}},
-             "draws of each node, or shared by nodes with common sources")
-      ->needs(sample);
+  add_saint_options(app, o);
   app.add_flag("--sample-redraw", o.redraw, "draws a node's in-edges anew in each batch of an epoch, as DGL")
       ->needs(sample);
   app.add_flag("--sample-eval", o.evaluate, "also evaluates on sampled in-edges")->needs(sample);

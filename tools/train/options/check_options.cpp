@@ -2,6 +2,7 @@
 
 #include "batch_options.hpp"
 #include "model_options.hpp"
+#include "saint_options.hpp"
 
 #include <sar/core/error.hpp>
 
@@ -182,6 +183,8 @@ void check_options(const CLI::App& app, const TrainOptions& o, const std::vector
   check_types(o);
   check_fan_outs(o);
   check_clusters(o);
+  check_saint(app, o);
+  check_halo_cache(app, o);
   check_network(app, o.model);
   if (o.predict_layer > o.model.layers)
     throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,

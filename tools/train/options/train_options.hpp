@@ -11,6 +11,7 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/partition/partition_method.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
+#include <sar/graph/sampling/saint_loader.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/weight_names.hpp>
 
@@ -35,6 +36,8 @@ struct ScheduleOptions {
   double factor = 0.1, min_lr = 0;
 };
 
+enum class Sampler { neighbor, labor, saint_node, saint_edge, saint_walk };
+
 /// Mini-batches: sampled, or of graphs.
 struct SampleOptions {
   std::vector<Index> fan_outs;  ///< one per layer; empty: full batch. With --category: per edge type
@@ -44,15 +47,19 @@ struct SampleOptions {
   Index batch_size = 1024;  ///< with --task graph: 32, unless it is given
   bool batch_per_rank = false, replace = false, by_weight = false, drop_last = false;
   bool evaluate = false;  ///< evaluate on sampled in-edges, too
-  NeighborMethod method = NeighborMethod::uniform;
+  Sampler sampler = Sampler::neighbor;
+  NeighborMethod method = NeighborMethod::uniform;  ///< of --sampler
   bool redraw = false;  ///< in each batch of an epoch
   // batches of clusters, in place of fan-outs
   static constexpr Index parts = -1;  ///< clusters are the parts of a partition directory
   Index clusters = 0;                 ///< 0: none
   Index clusters_per_batch = 1;
   PartitionMethod cluster_method = PartitionMethod::automatic;
+  // batches of GraphSAINT, in place of fan-outs (--sampler); batch_size is the number of draws
+  std::optional<SaintMethod> saint;
+  Index walk_length = 2, saint_batches = 0, saint_coverage = 50;
 
-  [[nodiscard]] bool has_batches() const noexcept { return !fan_outs.empty() || clusters != 0; }
+  [[nodiscard]] bool has_batches() const noexcept { return !fan_outs.empty() || clusters != 0 || saint; }
 };
 
 /// One of the runs that a start of `train` makes, with its seed in TrainOptions::seed.
@@ -76,6 +83,7 @@ struct TrainOptions {
   std::optional<std::uint64_t> split_seed;
   std::optional<DrawSplitOptions> draw_split;  ///< in place of the dataset's masks
   GraphOptions graph_options;
+  Index halo_cache_bytes = 0;  ///< of input rows of other ranks; 0: none are kept
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   bool mixed_precision = false;
   bool bfloat16_features = false;

@@ -1,14 +1,14 @@
-#include "train_edge_means.hpp"
+#include "edge_means.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/data.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
-namespace sar::tools {
+namespace sar::formats {
 namespace {
 
 constexpr Index chunk_edges = 1 << 16;  // whose rows are in memory at a time
@@ -58,44 +58,40 @@ Tensor means_of(const Communicator& comm, const std::string& place, const Partit
   return means;
 }
 
-void require_data(const std::string& place, const TrainOptions& o, bool has, Index width,
-                  const std::vector<DataField>& fields) {
+void require_data(const std::string& place, const std::string& field, const std::string& option, bool has,
+                  Index width, const std::vector<DataField>& fields) {
   require<InputError>(has && width > 0, place, ": the data of the edges are ",
-                      fields.empty() ? "none" : joined(fields, &DataField::name), ", expected ", o.edge_means,
-                      " among them for --edge-means");
+                      fields.empty() ? "none" : joined(fields, &DataField::name), ", expected ", field,
+                      " among them for ", option);
 }
 
 }  // namespace
 
-Tensor edge_means(const Communicator& comm, const TrainOptions& o, GraphSource& source,
-                  const NodeData& data) {
+Tensor edge_means(const Communicator& comm, const std::string& field, const std::string& option,
+                  GraphSource& source, const NodeData& data) {
   const std::vector<DataField>& fields = source.types().edge_types[0].unread;
-  const auto found = std::ranges::find(fields, o.edge_means, &DataField::name);
+  const auto found = std::ranges::find(fields, field, &DataField::name);
   const Index width = found == fields.end() ? 0 : found->row_size(), num_edges = source.num_edges();
-  require_data(source.name(), o, found != fields.end(), width, fields);
-  return means_of(comm, source.place_of(o.edge_means), data.book, data.edges, num_edges, width,
+  require_data(source.name(), field, option, found != fields.end(), width, fields);
+  return means_of(comm, source.place_of(field), data.book, data.edges, num_edges, width,
                   [&](std::span<const Index> edges) {
                     std::vector<Index> ids;
                     for (const Index e : edges)
                       ids.push_back(data.edges.id[e] - (data.edges.id[e] < num_edges ? 0 : num_edges));
-                    return source.read_edge_data(0, o.edge_means, ids);
+                    return source.read_edge_data(0, field, ids);
                   });
 }
 
-Tensor edge_means(const Communicator& comm, const TrainOptions& o, const GraphData& partition) {
-  require_one_type(partition.name, partition.node_types.size(), partition.edge_types.size());
-  require<InputError>(
-      !o.data.add_reverse_edges && !o.data.drop_duplicates, partition.name,
-      ": the graph is partitioned, expected --add-reverse-edges and --drop-duplicates when it ",
-      "is partitioned, for --edge-means");
+Tensor edge_means(const Communicator& comm, const std::string& field, const std::string& option,
+                  const GraphData& partition) {
   const EdgeTypeData& edges = partition.edge_types[0];
-  const auto found = edges.data.find(o.edge_means);
+  const auto found = edges.data.find(field);
   const Index width = found == edges.data.end() ? 0 : found->second.row_size();
-  require_data(partition.name, o, found != edges.data.end(), width, fields_of(edges.data));
-  return means_of(comm, concat(partition.name, ": ", o.edge_means), partition.node_types[0].book, edges.edges,
+  require_data(partition.name, field, option, found != edges.data.end(), width, fields_of(edges.data));
+  return means_of(comm, concat(partition.name, ": ", field), partition.node_types[0].book, edges.edges,
                   edges.first_added_id, width, [&](std::span<const Index> rows) {
                     return found->second.take(Array<Index>(rows.begin(), rows.end()));
                   });
 }
 
-}  // namespace sar::tools
+}  // namespace sar::formats
