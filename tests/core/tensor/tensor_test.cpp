@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <sstream>
 #include <type_traits>
 #include <utility>
-#include <memory>
 #include <vector>
 
 using namespace sar;
