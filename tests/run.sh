@@ -30,7 +30,7 @@ case $kind in
 esac
 [ ${#presets[@]} -eq 0 ] || { usage >&2 && exit 2; }
 packages=()
-[ $kind = quick ] || packages+=(python3-numpy doxygen gfortran python3-dev python3-venv)  # tests that need them are skipped without
+[ $kind = quick ] || packages+=(python3-numpy doxygen gfortran)  # tests that need them are skipped without
 case " ${parts[*]}" in *" mpich:"*) packages+=(mpich libmpich-dev) ;; esac
 case " ${parts[*]}" in *" aarch64:"*) packages+=(g++-aarch64-linux-gnu qemu-user) ;; esac
 cmake/install-packages.sh "${packages[@]}"
@@ -52,15 +52,9 @@ before_limit() {
 
 # Configures, builds, and runs the tests: part CONFIGURE_PRESET BUILD_AND_TEST_PRESET; status 124 if the time was up
 part() {
-  local begin=$SECONDS status=0 built python
-  local options=()
+  local begin=$SECONDS status=0 built
   echo "== $2"
-  if [ "$1" = release ] && [ $kind != quick ]; then  # the Python package needs packages of an index, and is left out without one
-    python=$(tests/python/environment.sh build/python-environment)
-    options=(-DSAR_PYTHON=OFF)
-    [ -z "$python" ] || options=(-DSAR_PYTHON=ON -DPython_EXECUTABLE="$python")
-  fi
-  cmake --preset "$1" -DSAR_WERROR="${SAR_WERROR:-OFF}" "${options[@]}" >/dev/null || return 1
+  cmake --preset "$1" -DSAR_WERROR="${SAR_WERROR:-OFF}" >/dev/null || return 1
   before_limit cmake --build --preset "$2" || status=$?
   built=$SECONDS
   : >"build/$1/$2.log"

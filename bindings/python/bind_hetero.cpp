@@ -19,7 +19,7 @@ EdgeType edge_type_of(nb::handle given) {
   return {names[0], names[1], names[2]};
 }
 
-const GraphShardManager& relation_of(const HeteroGraph& self, nb::handle type) {
+const GraphShardManager& relation_of(const HostHeteroGraph& self, nb::handle type) {
   if (nb::isinstance<nb::str>(type)) return self[nb::cast<std::string>(type)];
   return self[edge_type_of(type)];
 }

@@ -30,12 +30,22 @@ nb::object as_numpy(nb::handle given, const char* what) {
   return array;
 }
 
+std::string text_of(nb::handle object) {
+  const nb::object text = nb::steal(PyObject_Str(object.ptr()));
+  const char* const characters = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
+  if (characters == nullptr) throw nb::python_error();
+  return characters;
+}
+
 std::string kind_of(nb::handle array) {
-  return nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  const nb::object dtype = array.attr("dtype");
+  const nb::object kind = dtype.attr("kind");
+  return text_of(kind);
 }
 
 std::string dtype_of(nb::handle array) {
-  return nb::cast<std::string>(nb::str(array.attr("dtype")));
+  const nb::object dtype = array.attr("dtype");
+  return text_of(dtype);
 }
 
 template <class Array>
