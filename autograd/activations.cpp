@@ -9,7 +9,9 @@
 #include <sar/core/tensor/deferred_rows.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -20,14 +22,18 @@ namespace {
 template <class Forward, class Backward>
 Variable apply(Variable x, bool keeps_result, const Forward& forward, Backward backward) {
   const bool recorded = recording({&x});
-  Tensor kept = recorded && !keeps_result ? x.value() : Tensor();
-  Tensor y = compute_elementwise(take_value(x), forward);
+  TypedRows kept = recorded && !keeps_result ? x.rows() : TypedRows();
+  TypedRows y =
+      compute_elementwise(take_rows(x), [&](Index, Tensor& out, const Tensor& in) { forward(in, out); });
   if (!recorded) return y;
   if (keeps_result) kept = y;
-  return record(std::move(y), [dx = x.gradient(), kept, backward](Tensor grad) {
-    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
-      backward(kept, g, out, accumulate);
-    });
+  return record(std::move(y), [dx = x.gradient(), kept, backward](TypedRows grad) {
+    pass_elementwise(
+        *dx, std::move(grad),
+        [&](Index, Tensor& out, bool accumulate, const Tensor& g, const Tensor& of_kept) {
+          backward(of_kept, g, out, accumulate);
+        },
+        kept);
   });
 }
 
@@ -43,17 +49,21 @@ Variable activation(Unary op, Variable x, real parameter = 0) {
 /// Rows of x with dropout applied on reading; other handles keep x alive anyway.
 class DroppedRows : public DeferredRows {
  public:
-  DroppedRows(Tensor x, DropoutBits bits)
-      : DeferredRows(x.shape()), x_(std::move(x)), bits_(std::move(bits)) {}
+  DroppedRows(TypedRows x, DropoutBits bits)
+      : DeferredRows(x.shape(), x.type()), x_(std::move(x)), bits_(std::move(bits)) {}
   void compute(Index first, Index count, real* out) const override {
-    bits_.apply_rows(first, count, x_.row(first), out);
+    if (x_.is_real()) return bits_.apply_rows(first, count, x_.reals().row(first), out);
+    widen(x_.bfloat16() + first * x_.row_size(), count * x_.row_size(), out);
+    bits_.apply_rows(first, count, out, out);
   }
-  [[nodiscard]] std::span<const real> reads(Index first, Index count) const override {
-    return {x_.row(first), static_cast<std::size_t>(count * x_.row_size())};
+  [[nodiscard]] std::span<const std::byte> reads(Index first, Index count) const override {
+    const Index width = x_.row_size();
+    return {static_cast<const std::byte*>(x_.at(first * width)),
+            static_cast<std::size_t>(count * width * bytes_of(x_.type()))};
   }
 
  private:
-  Tensor x_;
+  TypedRows x_;
   DropoutBits bits_;
 };
 
@@ -120,18 +130,21 @@ Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids) {
   if (p == 0) return x;
   if (const auto sparse = sparse_matrix(x)) return Variable(mask.apply(*sparse, row_ids.span()));
   const bool recorded = recording({&x});
-  const DropoutBits bits(mask, row_ids.span(), x.value().row_size());
-  Tensor input = take_value(x);
+  const DropoutBits bits(mask, row_ids.span(), x.shape().row_size());
+  TypedRows input = take_rows(x);
   Variable y;
   if (Tape::current() != nullptr && !input.unique()) {
     y = Variable(std::make_shared<const DroppedRows>(std::move(input), bits));
   } else {
-    y = compute_elementwise(std::move(input), [&](const Tensor& in, Tensor& out) { bits.apply(in, out); });
+    y = compute_elementwise(std::move(input), [&](Index first, Tensor& out, const Tensor& in) {
+      bits.apply_to_part(first, in, out);
+    });
   }
   if (!recorded) return y;
-  return record(y, [dx = x.gradient(), bits](Tensor grad) {
-    pass_elementwise(*dx, std::move(grad),
-                     [&](const Tensor& g, Tensor& out, bool accumulate) { bits.apply(g, out, accumulate); });
+  return record(y, [dx = x.gradient(), bits](TypedRows grad) {
+    pass_elementwise(*dx, std::move(grad), [&](Index first, Tensor& out, bool accumulate, const Tensor& g) {
+      bits.apply_to_part(first, g, out, accumulate);
+    });
   });
 }
 

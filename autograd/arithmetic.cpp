@@ -22,22 +22,52 @@ Tensor compute_binary(BinaryOp op, Tensor a, Tensor b) {
   return out;
 }
 
+/// Returns a + b. It is of type bfloat16 if all operands of the result's shape are.
+TypedRows compute_sum(TypedRows a, TypedRows b) {
+  if (a.is_real() && b.is_real())
+    return compute_binary(BinaryOp::add, std::move(a.reals()), std::move(b.reals()));
+  const Shape shape = broadcast(a.shape(), b.shape());
+  const auto is_whole = [&](const TypedRows& x) { return x.shape() == shape; };
+  const bool real_sum = (is_whole(a) && a.is_real()) || (is_whole(b) && b.is_real());
+  const NumberType type = real_sum ? NumberType::reals : NumberType::bfloat16;
+  const auto overwritten = [&](const TypedRows& x) { return x.unique() && is_whole(x) && x.type() == type; };
+  TypedRows sum = overwritten(a) ? a : overwritten(b) ? b : TypedRows(shape, type);
+  const auto part = [&](const TypedRows& x, Index first, Index rows) {
+    return is_whole(x) ? real_rows(x, first, first + rows) : x.to_tensor();
+  };
+  on_real_rows(sum, false, [&](Index first, Tensor& rows) {
+    binary(BinaryOp::add, part(a, first, rows.num_rows()), part(b, first, rows.num_rows()), rows);
+  });
+  return sum;
+}
+
 /// to += grad, summed over the broadcast dimensions.
-void pass_sum(const GradientPtr& to, Tensor grad) {
+void pass_sum(const GradientPtr& to, TypedRows grad) {
   if (to == nullptr) return;
   if (to->shape() == grad.shape()) {
     to->add(std::move(grad));
   } else {
-    to->add([&](Tensor& out, bool accumulate) { sum_to(grad, out, accumulate); });
+    to->add([&](Tensor& out, bool accumulate) {
+      if (grad.is_bfloat16() && out.shape() == Shape{grad.row_size()})
+        sum_columns(grad, out, accumulate);
+      else
+        sum_to(grad.to_tensor(), out, accumulate);
+    });
   }
 }
 
+/// Rows [first, first + count) of an operand that is broadcast to `shape`.
+Tensor rows_of_operand(const Tensor& x, const Shape& shape, Index first, Index count) {
+  const bool has_rows = x.shape().dims() == shape.dims() && x.num_rows() == shape[0];
+  return has_rows ? x.slice_rows(first, first + count) : x;
+}
+
 /// to += grad * other, summed over the broadcast dimensions.
-void pass_product(const GradientPtr& to, Tensor grad, const Tensor& other) {
+void pass_product(const GradientPtr& to, TypedRows grad, const Tensor& other) {
   if (to == nullptr) return;
   if (to->shape() == grad.shape()) {
-    pass_elementwise(*to, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
-      binary(BinaryOp::mul, g, other, out, accumulate);
+    pass_elementwise(*to, std::move(grad), [&](Index first, Tensor& out, bool accumulate, const Tensor& g) {
+      binary(BinaryOp::mul, g, rows_of_operand(other, to->shape(), first, g.num_rows()), out, accumulate);
     });
   } else if (other.shape() == grad.shape()) {
     to->add([&](Tensor& out, bool accumulate) { sum_products_to(grad, other, out, accumulate); });
@@ -57,7 +87,7 @@ Tensor repeated(const Tensor& x, const Shape& shape) {
 }
 
 /// out (+)= -x
-void negate(const Tensor& x, Tensor& out, bool accumulate) {
+void negate(Index /*first*/, Tensor& out, bool accumulate, const Tensor& x) {
   scale_shift(x, -1, 0, out, accumulate);
 }
 
@@ -65,9 +95,9 @@ void negate(const Tensor& x, Tensor& out, bool accumulate) {
 
 Variable add(Variable a, Variable b) {
   const bool recorded = recording({&a, &b});
-  Tensor y = compute_binary(BinaryOp::add, take_value(a), take_value(b));
+  TypedRows y = compute_sum(take_rows(a), take_rows(b));
   if (!recorded) return y;
-  return record(std::move(y), [da = a.gradient(), db = b.gradient()](Tensor grad) {
+  return record(std::move(y), [da = a.gradient(), db = b.gradient()](TypedRows grad) {
     pass_sum(da, grad);
     pass_sum(db, std::move(grad));
   });
@@ -119,8 +149,8 @@ Variable div(Variable a, Variable b) {
     }
     if (da == nullptr) return;
     if (da->shape() == grad.shape()) {
-      pass_elementwise(*da, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
-        binary(BinaryOp::div, g, kept_b, out, accumulate);
+      pass_elementwise(*da, std::move(grad), [&](Index first, Tensor& out, bool accumulate, const Tensor& g) {
+        binary(BinaryOp::div, g, rows_of_operand(kept_b, da->shape(), first, g.num_rows()), out, accumulate);
       });
     } else {
       Tensor quotient = compute_binary(BinaryOp::div, std::move(grad), kept_b);
@@ -131,12 +161,12 @@ Variable div(Variable a, Variable b) {
 
 Variable scale_shift(Variable x, real scale, real shift) {
   const bool recorded = recording({&x});
-  Tensor y = compute_elementwise(take_value(x),
-                                 [&](const Tensor& in, Tensor& out) { scale_shift(in, scale, shift, out); });
+  TypedRows y = compute_elementwise(
+      take_rows(x), [&](Index, Tensor& out, const Tensor& in) { scale_shift(in, scale, shift, out); });
   if (!recorded) return y;
-  return record(std::move(y), [dx = x.gradient(), scale](Tensor grad) {
+  return record(std::move(y), [dx = x.gradient(), scale](TypedRows grad) {
     if (scale == 1) return dx->add(std::move(grad));
-    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
+    pass_elementwise(*dx, std::move(grad), [&](Index, Tensor& out, bool accumulate, const Tensor& g) {
       scale_shift(g, scale, 0, out, accumulate);
     });
   });
@@ -170,11 +200,12 @@ Variable scale_rows(Variable x, const Tensor& column) {
   extents[0] = shape[0];
   const Tensor factors = column.reshape(Shape(extents));
   const bool recorded = recording({&x});
-  Tensor y = compute_elementwise(
-      take_value(x), [&](const Tensor& in, Tensor& out) { binary(BinaryOp::mul, in, factors, out); });
+  TypedRows y = compute_elementwise(take_rows(x), [&](Index first, Tensor& out, const Tensor& in) {
+    binary(BinaryOp::mul, in, factors.slice_rows(first, first + in.num_rows()), out);
+  });
   if (!recorded) return y;
   return record(std::move(y),
-                [dx = x.gradient(), factors](Tensor grad) { pass_product(dx, std::move(grad), factors); });
+                [dx = x.gradient(), factors](TypedRows grad) { pass_product(dx, std::move(grad), factors); });
 }
 
 }}  // namespace sar

@@ -3,6 +3,7 @@
 // ids in parallel, once.
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/simd/prefetch.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
@@ -10,8 +11,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-GatheredRows::GatheredRows(Tensor table, RowIds ids)
-    : DeferredRows(table.shape().with_rows(ids.size())),
+GatheredRows::GatheredRows(TypedRows table, RowIds ids)
+    : DeferredRows(table.shape().with_rows(ids.size()), table.type()),
       table_(std::move(table)),
       ids_(std::move(ids)),
       rows_(ids_.span()) {
@@ -24,7 +25,7 @@ GatheredRows::GatheredRows(Tensor table, RowIds ids)
 }
 
 GatheredRows::GatheredRows(const GatheredRows& all, Index begin, Index end)
-    : DeferredRows(all.shape().with_rows(end - begin)),
+    : DeferredRows(all.shape().with_rows(end - begin), all.type()),
       table_(all.table_),
       ids_(all.ids_),
       rows_(all.rows_.subspan(begin, end - begin)) {}
@@ -37,14 +38,13 @@ std::shared_ptr<const GatheredRows> GatheredRows::slice(Index begin, Index end) 
 
 void GatheredRows::compute(Index first, Index count, real* out) const {
   constexpr Index ahead = 8;  // prefetch distance in rows
-  constexpr Index line = 64 / static_cast<Index>(sizeof(real));
-  const Index width = table_.row_size();
+  const Index width = table_.row_size(), bytes = width * bytes_of(table_.type());
   for (Index i = first; i < first + count; ++i, out += width) {
-    if (i + ahead < first + count) {
-      const real* const next = table_.row(rows_[i + ahead]);
-      for (Index j = 0; j < width; j += line) __builtin_prefetch(next + j);
-    }
-    std::copy_n(table_.row(rows_[i]), width, out);
+    if (i + ahead < first + count) prefetch_lines<0, 3>(table_.at(rows_[i + ahead] * width), bytes);
+    if (table_.is_bfloat16())
+      widen(table_.bfloat16() + rows_[i] * width, width, out);
+    else
+      std::copy_n(table_.reals().row(rows_[i]), width, out);
   }
 }
 
@@ -52,9 +52,8 @@ std::shared_ptr<const GatheredRows> gathered_rows(const Variable& x) {
   return std::dynamic_pointer_cast<const GatheredRows>(x.deferred());
 }
 
-Variable deferred_gather_rows(Tensor x, RowIds ids) {
+Variable deferred_gather_rows(TypedRows x, RowIds ids) {
   require<ShapeError>(x.defined(), "deferred_gather_rows of an undefined tensor");
   return Variable(std::make_shared<const GatheredRows>(std::move(x), std::move(ids)));
 }
-
 }}  // namespace sar

@@ -13,29 +13,29 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Local. Returns y[i] = x[ids[i]] as a deferred value. A product gathers the rows that it multiplies next
 /// into the cache; on one rank, sums and means of copy_u and of u times a number per edge read the rows in
 /// x. Any other operation makes the copy that gather_rows() makes, once. Used for the features of
-/// mini-batches. x and the ids must not change until the backward pass is done. Throws ShapeError, with the
-/// row number, if an id is out of range.
-Variable deferred_gather_rows(Tensor x, RowIds ids);
+/// mini-batches. A table of type bfloat16 gives rows of this type. x and the ids must not change until the
+/// backward pass is done. Throws ShapeError, with the row number, if an id is out of range.
+Variable deferred_gather_rows(TypedRows x, RowIds ids);
 
 /// The result type of deferred_gather_rows(): rows of a table that are gathered when they are read. For
 /// authors of operations.
 class GatheredRows : public DeferredRows {
  public:
-  GatheredRows(Tensor table, RowIds ids);
+  GatheredRows(TypedRows table, RowIds ids);
 
-  [[nodiscard]] const Tensor& table() const noexcept { return table_; }
+  [[nodiscard]] const TypedRows& table() const noexcept { return table_; }
   [[nodiscard]] std::span<const Index> rows() const noexcept { return rows_; }
   /// Returns rows [begin, end) of these. Throws ShapeError if out of range.
   [[nodiscard]] std::shared_ptr<const GatheredRows> slice(Index begin, Index end) const;
 
   void compute(Index first, Index count, real* out) const override;
   /// Returns nothing: the rows are scattered over the table, and compute() prefetches them.
-  [[nodiscard]] std::span<const real> reads(Index, Index) const override { return {}; }
+  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
 
  private:
   GatheredRows(const GatheredRows& all, Index begin, Index end);
 
-  Tensor table_;
+  TypedRows table_;
   RowIds ids_;
   std::span<const Index> rows_;  // a part of ids_
 };

@@ -22,8 +22,8 @@ OuterGradients::Scope::~Scope() {
   current_outer = hidden_;
 }
 
-GradientPtr OuterGradients::make_gradient(const Shape& shape) {
-  auto gradient = std::make_shared<Gradient>(shape);
+GradientPtr OuterGradients::make_gradient(const Shape& shape, NumberType type) {
+  auto gradient = std::make_shared<Gradient>(shape, type);
   if (current_outer != nullptr) current_outer->inner_.insert(gradient.get());
   return gradient;
 }
@@ -33,7 +33,8 @@ Gradient& OuterGradients::receiver(Gradient& gradient) {
   auto& kept = current_outer->kept_;
   const auto found = std::ranges::find_if(kept, [&](const auto& entry) { return entry.first == &gradient; });
   if (found != kept.end()) return *found->second;
-  Gradient& receiver = *kept.emplace_back(&gradient, std::make_unique<Gradient>(gradient.shape())).second;
+  Gradient& receiver =
+      *kept.emplace_back(&gradient, std::make_unique<Gradient>(gradient.shape(), gradient.type())).second;
   receiver.set_temporary();
   current_outer->inner_.insert(&receiver);
   return receiver;
@@ -43,7 +44,7 @@ void OuterGradients::pass_on() {
   for (const auto& [gradient, sum] : std::exchange(kept_, {})) gradient->add(sum->take());
 }
 
-void Gradient::add(Tensor gradient) {
+void Gradient::add(TypedRows gradient) {
   if (Gradient& to = OuterGradients::receiver(*this); &to != this) return to.add(std::move(gradient));
   require<ShapeError>(gradient.shape() == shape_, "gradient of shape ", gradient.shape(),
                       " for a variable of shape ", shape_);
@@ -53,35 +54,56 @@ void Gradient::add(Tensor gradient) {
     value_ = std::move(gradient);
     return;
   }
-  Tensor sum = value_.unique() ? value_ : gradient.unique() ? gradient : Tensor(shape_);
-  binary(BinaryOp::add, value_, gradient, sum);
+  if (value_.is_bfloat16() || gradient.is_bfloat16()) {
+    if (!value_.is_real() && gradient.is_real()) std::swap(value_, gradient);
+    if (!value_.unique()) value_ = value_.clone();
+    return sar::add_rows(gradient, value_);
+  }
+  const Tensor &a = value_.reals(), &b = gradient.reals();
+  Tensor sum = a.unique() ? a : b.unique() ? b : Tensor(shape_);
+  binary(BinaryOp::add, a, b, sum);
   value_ = std::move(sum);
 }
 
 void Gradient::add(FunctionRef<void(Tensor&, bool)> compute) {
   if (Gradient& to = OuterGradients::receiver(*this); &to != this) return to.add(compute);
+  if (value_.is_bfloat16()) {
+    Tensor gradient(shape_);
+    compute(gradient, false);
+    return add(std::move(gradient));
+  }
+  add_in(NumberType::reals, [&](TypedRows& out, bool accumulate) { compute(out.reals(), accumulate); });
+}
+
+void Gradient::add_rows(FunctionRef<void(TypedRows&, bool)> compute) {
+  add_in(type_, compute);
+}
+
+/// `type`: of the sum if this is the first addition.
+void Gradient::add_in(NumberType type, FunctionRef<void(TypedRows&, bool)> compute) {
+  if (Gradient& to = OuterGradients::receiver(*this); &to != this) return to.add_in(type, compute);
   require_live();
   save();
   const bool accumulate = value_.defined();
   if (!accumulate)
-    value_ = Tensor(shape_);
+    value_ = TypedRows(shape_, type);
   else if (!value_.unique())
     value_ = value_.clone();
   try {
     compute(value_, accumulate);
   } catch (...) {
-    if (!accumulate) value_ = Tensor();
+    if (!accumulate) value_ = {};
     throw;
   }
 }
 
-Tensor Gradient::take() {
+TypedRows Gradient::take() {
   save();
-  return std::exchange(value_, Tensor());
+  return std::exchange(value_, {});
 }
 
 void Gradient::release() noexcept {
-  value_ = Tensor();
+  value_ = {};
   released_ = true;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <sar/config.hpp>
-#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <memory>
@@ -16,33 +16,42 @@ namespace sar { inline namespace SAR_PRECISION {
 /// not need the value keeps this and not the variable.
 class Gradient : public std::enable_shared_from_this<Gradient> {
  public:
-  explicit Gradient(const Shape& shape) : shape_(shape) {}
+  /// `type`: of the variable's rows.
+  explicit Gradient(const Shape& shape, NumberType type = NumberType::reals) : shape_(shape), type_(type) {}
 
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  /// Returns the type in which an operation that knows several types makes the gradient.
+  [[nodiscard]] NumberType type() const noexcept { return type_; }
+  /// Returns whether something was added.
+  [[nodiscard]] bool defined() const noexcept { return value_.defined(); }
   /// Returns the sum so far; undefined until something was added.
-  [[nodiscard]] const Tensor& value() const noexcept { return value_; }
+  [[nodiscard]] Tensor value() const { return value_.to_tensor(); }
 
   /// Adds `gradient`. The first one is kept without a copy; later sums are written into its memory only if no
-  /// other handle refers to it. Throws ShapeError if the shape differs from the variable's, Error after
-  /// release().
-  void add(Tensor gradient);
+  /// other handle refers to it. A sum of rows of two types is of type reals. Throws ShapeError if the shape
+  /// differs from the variable's, Error after release().
+  void add(TypedRows gradient);
   /// Adds the values that `compute(out, accumulate)` writes: to new memory (accumulate is false) or on top of
   /// the present sum (accumulate is true), without a temporary tensor. `compute` must not add to this
   /// gradient by other calls.
   void add(FunctionRef<void(Tensor& out, bool accumulate)> compute);
+  /// The same for operations that know several types: rows of type(), or of the type of the present sum.
+  void add_rows(FunctionRef<void(TypedRows& out, bool accumulate)> compute);
   /// Returns the sum and resets it to undefined.
-  Tensor take();
+  TypedRows take();
   /// For the tape and OuterGradients: the gradient exists only within a pass, so transactions do not save it.
   void set_temporary() noexcept { temporary_ = true; }
   /// For the tape: drops the sum and makes later additions fail, because nothing would pass them on.
   void release() noexcept;
 
  private:
+  void add_in(NumberType type, FunctionRef<void(TypedRows& out, bool accumulate)> compute);
   void require_live() const;
   void save();
 
   Shape shape_;
-  Tensor value_;
+  NumberType type_;
+  TypedRows value_;
   bool released_ = false;
   bool temporary_ = false;
 };
@@ -74,7 +83,7 @@ class OuterGradients : NonCopyable {
  private:
   friend class Gradient;
   friend class Variable;
-  static std::shared_ptr<Gradient> make_gradient(const Shape& shape);
+  static std::shared_ptr<Gradient> make_gradient(const Shape& shape, NumberType type = NumberType::reals);
   /// Returns where this thread adds for `gradient`: the gradient itself, or its collected counterpart.
   static Gradient& receiver(Gradient& gradient);
 

@@ -67,6 +67,19 @@ Variable concatenate(std::span<const Variable> parts, int d, const Copy& copy, P
   });
 }
 
+/// Returns rows [begin, end) of x, of any type.
+Variable record_rows(const Variable& x, Index begin, Index end) {
+  TypedRows y = x.rows().slice_rows(begin, end);
+  if (!recording({&x})) return y;
+  return record(std::move(y), [dx = x.gradient(), begin, end](const TypedRows& grad) {
+    dx->add_rows([&](TypedRows& out, bool accumulate) {
+      if (!accumulate) out.set_zero();
+      TypedRows rows = out.slice_rows(begin, end);
+      add_rows(grad, rows);
+    });
+  });
+}
+
 /// Returns y, computed from parts of x; add(grad, out) adds to these parts of the gradient of x.
 template <class Add>
 Variable record_part(const Variable& x, Tensor y, Add add) {
@@ -126,17 +139,14 @@ Variable slice_rows(Variable x, Index begin, Index end) {
   if (const auto gathered = gathered_rows(x); gathered && !x.requires_grad())
     return Variable(gathered->slice(begin, end));
   if (const auto sparse = sparse_matrix(x)) return Variable(sparse->slice(begin, end));
-  return record_part(x, x.value().slice_rows(begin, end), [begin, end](const Tensor& grad, Tensor& out) {
-    Tensor rows = out.slice_rows(begin, end);
-    binary(BinaryOp::add, rows, grad, rows);
-  });
+  return record_rows(x, begin, end);
 }
 
 Variable reshape(Variable x, const Shape& shape) {
-  Tensor y = x.value().reshape(shape);
+  TypedRows y = x.rows().reshape(shape);
   if (!recording({&x})) return y;
   return record(std::move(y),
-                [dx = x.gradient()](const Tensor& grad) { dx->add(grad.reshape(dx->shape())); });
+                [dx = x.gradient()](const TypedRows& grad) { dx->add(grad.reshape(dx->shape())); });
 }
 
 Variable gather_rows(Variable x, RowIds ids) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
+#include <sar/core/rows/row_access.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 
 #include <array>
 #include <span>
@@ -22,25 +24,45 @@ inline Tensor take_value(Variable& operand) {
   return std::exchange(operand.value(), Tensor());
 }
 
-/// Returns the result of compute(x, out), in the memory of x if this is its only handle. `out` may be x.
+/// The same for an operation that reads rows of several types.
+inline TypedRows take_rows(Variable& operand) {
+  return operand.take_rows();
+}
+
+/// Returns the type in which an operation that knows several stores its result.
+[[nodiscard]] inline NumberType type_of_results() noexcept {
+  return mixed_precision() ? NumberType::bfloat16 : NumberType::reals;
+}
+
+/// Returns the result of compute(first row, out, x) in the type of x, in the memory of x if this is its only
+/// handle. `out` may be x. For blocks of rows where they are not reals (core/rows/row_access.hpp).
 template <class Compute>
-Tensor compute_elementwise(Tensor x, const Compute& compute) {
-  Tensor out = x.unique() ? x : Tensor(x.shape());
-  compute(std::as_const(x), out);
+TypedRows compute_elementwise(TypedRows x, const Compute& compute) {
+  TypedRows out = x.unique() ? x : TypedRows(x.shape(), x.type());
+  on_real_rows(out, false, compute, std::as_const(x));
   return out;
 }
 
-/// Adds the values that compute(grad, out, accumulate) writes to the gradient `to`; in the memory of `grad`
-/// if this is its only handle and `to` is still undefined. `out` may be `grad`; both have the shape of `to`.
-template <class Compute>
-void pass_elementwise(Gradient& to, Tensor grad, const Compute& compute) {
-  if (!to.value().defined() && grad.unique()) {
-    Tensor out = std::move(grad);
-    compute(std::as_const(out), out, false);
+/// Adds the values that compute(first row, out, accumulate, grad, kept...) writes to the gradient `to`; in
+/// the memory of `grad` if this is its only handle and `to` is still undefined. `out` may be `grad`; all have
+/// the rows of `to`.
+template <class Compute, class... Kept>
+void pass_elementwise(Gradient& to, TypedRows grad, const Compute& compute, const Kept&... kept) {
+  const auto run = [&](TypedRows& out, bool accumulate) {
+    on_real_rows(
+        out, accumulate,
+        [&](Index first, Tensor& rows, const Tensor& g, const auto&... of_kept) {
+          compute(first, rows, accumulate, g, of_kept...);
+        },
+        std::as_const(grad), kept...);
+  };
+  if (!to.defined() && grad.unique() && grad.type() == to.type()) {
+    TypedRows out = grad;
+    run(out, false);
+    grad = {};
     to.add(std::move(out));
   } else {
-    to.add([&](Tensor& out, bool accumulate) { compute(std::as_const(grad), out, accumulate); });
+    to.add_rows(run);
   }
 }
-
 }}  // namespace sar

@@ -15,6 +15,7 @@
 #include <sar/core/tensor/deferred_rows.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <utility>
 
@@ -22,7 +23,7 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// Returns x as a matrix: all dimensions but the last are rows.
-Tensor flatten(const Tensor& x) {
+TypedRows flatten(const TypedRows& x) {
   const Index last = x.shape()[x.shape().dims() - 1];
   return x.reshape({last == 0 ? x.num_rows() : x.size() / last, last});
 }
@@ -30,11 +31,12 @@ Tensor flatten(const Tensor& x) {
 /// Returns the rows of x as a product operand; deferred rows are computed a few at a time.
 RowOperand row_operand(const Variable& x) {
   if (x.deferred() != nullptr && x.shape().dims() == 2) return *x.deferred();
-  return flatten(x.value());
+  return flatten(x.rows());
 }
 
 /// y = x weight^T + bias (out_in) or x weight + bias; `bias` may be undefined.
-void multiply_rows(const RowOperand& x, const Tensor& weight, const Variable& bias, bool out_in, Tensor& y) {
+void multiply_rows(const RowOperand& x, const Tensor& weight, const Variable& bias, bool out_in,
+                   const TypedRows& y) {
   if (bias.defined())
     out_in ? matmul_nt(x, weight, bias.value(), y) : matmul(x, weight, bias.value(), y);
   else
@@ -48,8 +50,8 @@ class OverwrittenRows : public DeferredRows {
   void compute(Index first, Index count, real* out) const override {
     std::copy(rows_.row(first), rows_.row(first + count), out);
   }
-  [[nodiscard]] std::span<const real> reads(Index first, Index count) const override {
-    return {rows_.row(first), static_cast<std::size_t>(count * rows_.row_size())};
+  [[nodiscard]] std::span<const std::byte> reads(Index first, Index count) const override {
+    return memory_of(rows_.row(first), count * rows_.row_size());
   }
 
  private:
@@ -57,20 +59,18 @@ class OverwrittenRows : public DeferredRows {
 };
 
 /// to += grad W for weight [out, in], grad W^T for weight [in, out]; in the memory of `grad` if the shapes
-/// are equal, it has no other handle and `to` is still undefined.
-void pass_product(Gradient& to, Tensor grad, const Tensor& weight, bool out_in) {
-  const auto product = [&](const RowOperand& g, Tensor& out, bool accumulate) {
+/// and types are equal, it has no other handle and `to` is still undefined.
+void pass_product(Gradient& to, TypedRows grad, const Tensor& weight, bool out_in) {
+  const auto product = [&](const RowOperand& g, const TypedRows& out, bool accumulate) {
     out_in ? matmul(g, weight, out, accumulate) : matmul_nt(g, weight, out, accumulate);
   };
-  if (!grad.unique() || grad.shape() != to.shape() || to.value().defined())
-    return to.add([&](Tensor& sum, bool accumulate) {
-      Tensor flat = flatten(sum);
-      product(flatten(grad), flat, accumulate);
-    });
-  {
-    Tensor flat = flatten(grad);
-    product(OverwrittenRows(flat), flat, false);
-  }
+  if (!grad.unique() || grad.shape() != to.shape() || grad.type() != to.type() || to.defined())
+    return to.add_rows(
+        [&](TypedRows& sum, bool accumulate) { product(flatten(grad), flatten(sum), accumulate); });
+  if (const TypedRows flat = flatten(grad); flat.is_bfloat16())
+    product(flat, flat, false);
+  else
+    product(OverwrittenRows(flat.reals()), flat, false);
   to.add(std::move(grad));
 }
 
@@ -90,15 +90,12 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
     return reshape(linear_layer(std::move(row), std::move(weight), std::move(bias), out_in), {out});
   }
   if (auto sparse = sparse_matrix(x)) return sparse_linear(std::move(sparse), weight, bias, out_in);
-  Tensor y(with_columns(x.shape(), out));
-  {
-    Tensor rows = flatten(y);
-    multiply_rows(row_operand(x), weight.value(), bias, out_in, rows);
-  }
+  TypedRows y(with_columns(x.shape(), out), type_of_results());
+  multiply_rows(row_operand(x), weight.value(), bias, out_in, flatten(y));
   if (!recording({&x, &weight, &bias})) return y;
   return record(std::move(y), [dx = x.gradient(), dw = weight.gradient(), db = bias.gradient(), out_in,
                                kept_x = weight.requires_grad() ? x.detach() : Variable(),
-                               kept_w = x.requires_grad() ? weight.value() : Tensor()](Tensor grad) {
+                               kept_w = x.requires_grad() ? weight.value() : Tensor()](TypedRows grad) {
     Tensor bias_gradient = db != nullptr ? Tensor(db->shape()) : Tensor();
     if (dw != nullptr)
       dw->add([&](Tensor& sum, bool accumulate) {
@@ -110,7 +107,7 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
           matmul_tn(rows, g_rows, sum, accumulate, {.of_b = of_g});
       });
     else if (db != nullptr)
-      sum_to(flatten(grad), bias_gradient);
+      sum_to(flatten(grad).to_tensor(), bias_gradient);
     if (db != nullptr) db->add(std::move(bias_gradient));
     if (dx != nullptr) pass_product(*dx, std::move(grad), kept_w, out_in);
   });
@@ -151,17 +148,18 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
                       weight.shape(), " to a tensor of shape ", base.shape());
   if (auto sparse = sparse_matrix(x)) return add_sparse_linear(std::move(base), std::move(sparse), weight);
   const bool recorded = recording({&base, &x, &weight});
-  Tensor y = take_value(base);
+  TypedRows y = take_rows(base);
   if (!y.unique()) y = y.clone();
   matmul_nt(row_operand(x), weight.value(), y, true);
   if (!recorded) return y;
   return record(std::move(y), [kept_x = weight.requires_grad() ? x.detach() : Variable(),
                                kept_w = x.requires_grad() ? weight.value() : Tensor(),
                                dbase = base.gradient(), dx = x.gradient(),
-                               dw = weight.gradient()](Tensor grad) {
+                               dw = weight.gradient()](TypedRows grad) {
     if (dw != nullptr)
       dw->add([&](Tensor& sum, bool accumulate) { matmul_tn(grad, row_operand(kept_x), sum, accumulate); });
-    if (dx != nullptr) dx->add([&](Tensor& sum, bool accumulate) { matmul(grad, kept_w, sum, accumulate); });
+    if (dx != nullptr)
+      dx->add_rows([&](TypedRows& sum, bool accumulate) { matmul(grad, kept_w, sum, accumulate); });
     if (dbase != nullptr) dbase->add(std::move(grad));
   });
 }

@@ -43,7 +43,7 @@ void Tape::backward(const Variable& output) {
   backward(output, Tensor::full(output.shape(), 1));
 }
 
-void Tape::backward(const Variable& output, Tensor seed) {
+void Tape::backward(const Variable& output, TypedRows seed) {
   require(output.requires_grad(),
           "backward() from a result that was computed without a tape or from constants only");
   const TraceScope scope("backward", TraceKind::compute);
@@ -63,7 +63,7 @@ void Tape::run_back() {
     // Remove the record before running it: its backward pass may throw.
     const Record record = std::move(records_.back());
     records_.pop_back();
-    Tensor grad = record.output->take();
+    TypedRows grad = record.output->take();
     record.output->release();
     if (grad.defined()) record.backward(std::move(grad));
   }

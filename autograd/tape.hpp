@@ -41,14 +41,15 @@ class Tape : NonCopyable {
   /// Collective if recorded operations are.
   void backward(const Variable& output);
   /// Vector-Jacobian product: differentiates the scalar sum(output * seed). `seed` has the shape of `output`.
-  void backward(const Variable& output, Tensor seed);
+  void backward(const Variable& output, TypedRows seed);
 
   /// Returns the tape that records on this thread, or null.
   static Tape* current() noexcept;
 
   /// The backward pass of an operation: receives the gradient of its output and adds to the gradients of its
-  /// inputs. It may overwrite the received gradient if it is unique().
-  using Backward = std::function<void(Tensor grad)>;
+  /// inputs. It may overwrite the received gradient if it is unique(). A function of a Tensor receives rows
+  /// stored in bfloat16 widened.
+  using Backward = std::function<void(TypedRows grad)>;
   /// Appends a record: `backward` is called with the gradient of `output`.
   void record(GradientPtr output, Backward backward);
 

@@ -8,9 +8,16 @@ Variable::Variable(Tensor value, bool requires_grad) : value_(std::move(value)) 
   if (requires_grad) gradient_ = OuterGradients::make_gradient(value_.shape());
 }
 
+Variable::Variable(TypedRows value, bool requires_grad) {
+  if (value.is_real())
+    *this = Variable(std::move(value.reals()), requires_grad);
+  else
+    *this = Variable(std::make_shared<const Bfloat16Rows>(std::move(value)), requires_grad);
+}
+
 Variable::Variable(std::shared_ptr<const DeferredRows> deferred, bool requires_grad)
     : deferred_(std::move(deferred)) {
-  if (requires_grad) gradient_ = OuterGradients::make_gradient(deferred_->shape());
+  if (requires_grad) gradient_ = OuterGradients::make_gradient(deferred_->shape(), deferred_->type());
 }
 
 Variable Variable::detach() const {

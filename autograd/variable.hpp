@@ -26,11 +26,13 @@ class Variable {
   Variable() = default;
   /// A leaf. With requires_grad, the current tape records operations on it.
   Variable(Tensor value, bool requires_grad = false);  // NOLINT: a tensor is a constant variable
+  /// The same for rows of any type.
+  Variable(TypedRows value, bool requires_grad = false);  // NOLINT
   /// For authors of operations: a value that is computed when it is read.
   explicit Variable(std::shared_ptr<const DeferredRows> deferred, bool requires_grad = false);
 
   [[nodiscard]] bool defined() const noexcept { return deferred_ != nullptr || value_.defined(); }
-  /// Returns the value; computes it first if it is deferred.
+  /// Returns the value; computes it first if it is deferred, and widens it if it is stored in bfloat16.
   [[nodiscard]] const Tensor& value() const { return deferred_ == nullptr ? value_ : deferred_->all(); }
   [[nodiscard]] Tensor& value() {
     if (deferred_ != nullptr) {
@@ -52,6 +54,22 @@ class Variable {
   /// Returns the same value as a constant.
   [[nodiscard]] Variable detach() const;
 
+  /// For authors of operations that read rows of several types: returns the value as it is stored; computes
+  /// it first if it is deferred.
+  [[nodiscard]] TypedRows rows() const {
+    return deferred_ == nullptr ? TypedRows(value_) : deferred_->stored();
+  }
+  /// For authors of operations: returns rows() and leaves this handle without a value.
+  TypedRows take_rows() {
+    TypedRows taken = rows();
+    value_ = {};
+    deferred_ = nullptr;
+    return taken;
+  }
+  /// For authors of operations: returns the type of rows().
+  [[nodiscard]] NumberType type() const noexcept {
+    return deferred_ == nullptr ? NumberType::reals : deferred_->type();
+  }
   /// For authors of operations: returns the gradient to add to; null for a constant.
   [[nodiscard]] const GradientPtr& gradient() const noexcept { return gradient_; }
   /// For authors of operations: returns the rows of a deferred value (core/products/row_operand.hpp),

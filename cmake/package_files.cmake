@@ -1,6 +1,7 @@
 # By CPack, between the installation of the components to CPACK_TEMPORARY_DIRECTORY and the packages: programs and shared libraries
 # lose their tables of symbols, programs get their manual pages (cmake/debian/NAME.1), and every package gets its copyright and its
 # changelogs: that of the project and, in the form that Debian's policy asks for, that of the packages.
+cmake_policy(VERSION 3.22)  # CPack sets none
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH, where it is set
 set(debian_changelog ${CPACK_TEMPORARY_DIRECTORY}/changelog.Debian)
 file(WRITE ${debian_changelog} "\

@@ -1,6 +1,6 @@
-/// Conversions between float and the 16-bit floating-point formats of files and messages: IEEE 754 binary16
-/// ("half": 5 exponent bits, 10 fraction bits) and bfloat16 (8 exponent bits, 7 fraction bits; the upper half
-/// of a float).
+/// The 16-bit floating-point formats of files, messages and rows in mixed precision, and conversions between
+/// them and float: IEEE 754 binary16 ("half": 5 exponent bits, 10 fraction bits) and bfloat16 (8 exponent
+/// bits, 7 fraction bits; the upper half of a float).
 ///
 /// Narrowing rounds once, to nearest, ties to even; values beyond the largest finite number become infinite.
 /// Widening is exact.
@@ -11,6 +11,11 @@
 #include <cstdint>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+/// A bfloat16 number: the upper half of a float.
+struct Bfloat16 {
+  std::uint16_t bits;
+};
 
 /// Returns the value of a binary16 number.
 [[nodiscard]] float half_to_float(std::uint16_t half) noexcept;

@@ -24,6 +24,7 @@
 #include <sar/core/tensor/columns.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/core/threads/matmul_precision.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/construct/hetero_block.hpp>

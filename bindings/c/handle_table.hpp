@@ -77,11 +77,12 @@ void add_arguments(CollectiveCall& call, const GraphObject& graph);
 /// ranks.
 int after_comparison(int status, const std::shared_ptr<ModelObject>& model) noexcept;
 
-/// What a training step does with gradients before the optimizer's step.
+/// The precision of a training step, and what it does with gradients before the optimizer's step.
 struct GradientOptions {
   double clip_grad_norm = std::numeric_limits<double>::infinity();   ///< see clip_grad_norm()
   double clip_grad_value = std::numeric_limits<double>::infinity();  ///< see clip_grad_value()
   bool require_finite = true;  ///< refuse steps whose loss or gradients are not finite
+  bool mixed_precision = false;
 };
 
 struct OptimizerObject final : Object {

@@ -1,6 +1,7 @@
 #include <sar/bindings/c/options.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/json_value.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 
 #include <limits>
 #include <utility>
@@ -71,6 +72,15 @@ class OptimizerKeys {
     known_.emplace_back("require_finite");
     if (file_.has("require_finite")) options.require_finite = file_.at("require_finite").flag();
     call_.equal("require_finite", options.require_finite);
+    known_.emplace_back("precision");
+    if (file_.has("precision")) {
+      const std::string precision = file_.at("precision").text();
+      require<InputError>(precision == "full" || precision == "mixed", file_.at("precision").place(), " is '",
+                          precision, "', expected 'full' or 'mixed'");
+      options.mixed_precision = precision == "mixed";
+      const MixedPrecisionScope refused_in_double(options.mixed_precision);
+    }
+    call_.equal("precision", options.mixed_precision);
     return options;
   }
   void require_no_others() const { require_known_keys(file_, known_); }

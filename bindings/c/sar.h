@@ -305,6 +305,9 @@ typedef struct sar_optimizer_s* sar_optimizer;
  *     "require_finite"   true (default): a step whose loss or gradients are not finite returns
  *                        SAR_ERROR_INPUT and changes nothing; false: such a step is taken, after which
  *                        weights may be NaN
+ *     "precision"        "full" (default), or "mixed": steps store activations and their gradients in
+ *                        bfloat16; parameters, losses and sums stay in single precision, and so do
+ *                        evaluations and predictions. An error in a library of double precision
  *
  * Returns SAR_ERROR_INPUT if a value differs between ranks. Collective. */
 SAR_API int sar_optimizer_create(sar_model model, const char* description, sar_optimizer* optimizer);

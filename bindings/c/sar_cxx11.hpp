@@ -240,7 +240,9 @@ class Graph : public Handle<sar_graph, sar_graph_free> {
   template <class T>
   std::vector<T> to_graph_order(const std::vector<T>& rows, std::int64_t fields,
                                 const std::vector<T>* reverse_rows = nullptr) const {
-    std::vector<T> result = detail::room<T>(sizes().edges, fields);
+    std::int64_t edges = 0;
+    sar_graph_sizes(raw_, nullptr, &edges, nullptr);  // without a graph, the call below fails on all ranks
+    std::vector<T> result = detail::room<T>(edges, fields);
     const sar_array given = array(rows, fields);
     const sar_array reverse = array(reverse_rows == nullptr ? rows : *reverse_rows, fields);
     sar_array out = array(result, fields);
@@ -250,7 +252,9 @@ class Graph : public Handle<sar_graph, sar_graph_free> {
   /// The inverse; with `reverse`, returns the rows of the reverse edges.
   template <class T>
   std::vector<T> to_given_order(const std::vector<T>& rows, std::int64_t fields, bool reverse = false) const {
-    std::vector<T> result = detail::room<T>(sizes().given_edges, fields);
+    std::int64_t edges = 0;
+    sar_graph_sizes(raw_, nullptr, nullptr, &edges);  // without a graph, the call below fails on all ranks
+    std::vector<T> result = detail::room<T>(edges, fields);
     const sar_array in_graph_order = array(rows, fields);
     sar_array out = array(result, fields);
     check(sar_graph_edges_to_given_order(raw_, &in_graph_order, reverse ? 1 : 0, &out));

@@ -3,6 +3,7 @@
 #include <sar/bindings/c/array.hpp>
 #include <sar/bindings/c/finite_step.hpp>
 #include <sar/bindings/c/status.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 #include <sar/graph/message/halo_step.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/loss.hpp>
@@ -112,6 +113,7 @@ int train_step(const char* name, sar_model model, sar_optimizer optimizer, sar_g
     call.equal("learning rate", its->optimizer->lr());
     GraphModel& network = *operands.model->model;
     network.train();
+    const MixedPrecisionScope mixed(its->gradients.mixed_precision);
     Tape tape;
     const Variable value = wanted(operands.predict(), comm);
     result = value.value().item();

@@ -13,7 +13,7 @@ Tensor fetch_halo(const Communicator& comm, const Tensor& owned, HaloRounds roun
   HaloFetch fetch(comm, owned, plan_halo(std::move(rounds)));
   std::optional<HaloRows> all = fetch.next();
   fetch.finish();
-  return all ? std::move(all->rows) : Tensor(owned.shape().with_rows(0));
+  return all ? std::move(all->rows.reals()) : Tensor(owned.shape().with_rows(0));
 }
 
 Array<Index> fetch_halo(const Communicator& comm, std::span<const Index> owned,

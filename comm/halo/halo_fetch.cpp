@@ -26,13 +26,15 @@ namespace {
 /// Takes the part of a fetch of a recorded pass, for a rank that failed before the fetch began.
 class RecordedFetch final : public RecordedExchange {
  public:
-  RecordedFetch(const Communicator& comm, const HaloPlan& plan, Index row_size, const Traffic& halo,
+  RecordedFetch(const Communicator& comm, const HaloPlan& plan, const TypedRows& rows, const Traffic& halo,
                 const Traffic& owned)
-      : comm_(comm), key_(plan, row_size), inbox_(comm, halo), outbox_(comm, owned) {}
+      : comm_(comm), key_(plan, rows.row_size(), rows.type()), inbox_(comm, halo), outbox_(comm, owned) {}
 
   /// Compares what all ranks have in common, so that all get the same answer: this rank's own packets may be
   /// the same in another exchange.
-  [[nodiscard]] bool is_of(const HaloPlan& plan, Index row_size) const { return key_ == Key(plan, row_size); }
+  [[nodiscard]] bool is_of(const HaloPlan& plan, const TypedRows& rows) const {
+    return key_ == Key(plan, rows.row_size(), rows.type());
+  }
   [[nodiscard]] std::size_t largest_message() const noexcept override {
     return static_cast<std::size_t>(inbox_.traffic().wire->bytes(inbox_.packets().largest()));
   }
@@ -53,13 +55,13 @@ class RecordedFetch final : public RecordedExchange {
  private:
   /// Determines the packets of all ranks.
   struct Key {
-    Key(const HaloPlan& plan, Index columns)
+    Key(const HaloPlan& plan, Index columns, NumberType type)
         : halo(plan.rounds->empty() ? 0 : plan.rounds->front().halo),
           stage_rows(plan.stage_rows),
           row_size(columns),
           group(plan.wire->group()),
           group_bytes(plan.wire->bytes(group)),
-          as_stored(plan.wire->as_stored()) {}
+          as_stored(plan.wire->as_stored(type)) {}
     bool operator==(const Key&) const = default;
 
     Index halo, stage_rows, row_size, group, group_bytes;
@@ -75,10 +77,11 @@ class RecordedFetch final : public RecordedExchange {
 }  // namespace
 
 struct HaloFetch::Impl final : Exchange {
-  Impl(const Communicator& comm, const Tensor& owned_rows, HaloPlan halo_plan)
+  Impl(const Communicator& comm, const TypedRows& owned_rows, HaloPlan halo_plan)
       : Exchange(comm),
         owned(owned_rows),
         plan(std::move(halo_plan)),
+        as_stored(plan.wire->as_stored(owned.type())),
         inbox(comm, halo_traffic(comm, plan, owned.row_size())),
         outbox(comm, owned_traffic(comm, plan, owned.row_size())),
         packing(outbox.window(), *plan.wire, owned.row_size(), outbox.packets().largest()),
@@ -94,12 +97,12 @@ struct HaloFetch::Impl final : Exchange {
 
   bool advance(bool waiting) override {
     const auto packet_arrived = [&](const Packet&) {
-      if (!given_up()) ++(plan.wire->as_stored() ? arrived : to_unpack);
+      if (!given_up()) ++(as_stored ? arrived : to_unpack);
     };
     const auto incoming = [&](const Packet& packet) -> std::byte* {
       if (given_up()) return inbox.idle() ? sink.data() : nullptr;
-      real* values = values_of(packet);
-      if (plan.wire->as_stored()) return reinterpret_cast<std::byte*>(values);
+      if (as_stored) return static_cast<std::byte*>(tensor(packet.stage).at(packet.offset));
+      real* const values = tensor(packet.stage).reals().data() + packet.offset;
       packed.push_back({packet, values, Array<std::byte>(plan.wire->bytes(packet.size())), {}});
       return packed.back().bytes.data();
     };
@@ -121,23 +124,21 @@ struct HaloFetch::Impl final : Exchange {
     RecordedPass* const pass = RecordedPass::of(comm_);
     const auto* next = pass != nullptr ? static_cast<const RecordedFetch*>(pass->next()) : nullptr;
     if (pass != nullptr && pass->records())
-      pass->begin(
-          std::make_unique<RecordedFetch>(comm_, plan, owned.row_size(), inbox.traffic(), outbox.traffic()));
-    else if (next != nullptr && next->is_of(plan, owned.row_size()))
+      pass->begin(std::make_unique<RecordedFetch>(comm_, plan, owned, inbox.traffic(), outbox.traffic()));
+    else if (next != nullptr && next->is_of(plan, owned))
       pass->begin_next();
     else
       synchronize();
   }
 
-  Tensor& tensor(std::size_t stage) {
+  /// Returns the rows of a stage.
+  TypedRows& tensor(std::size_t stage) {
     while (handed_out + tensors.size() <= stage)
-      tensors.push_back(Tensor(owned.shape().with_rows(plan.halo[handed_out + tensors.size()].size())));
+      tensors.push_back(owned.other(plan.halo[handed_out + tensors.size()].size()));
     return tensors[stage - handed_out];
   }
-  /// Returns where the values of a packet belong.
-  real* values_of(const Packet& packet) { return tensor(packet.stage).data() + packet.offset; }
-  Tensor take_oldest() {
-    Tensor rows = std::move(tensor(handed_out));
+  TypedRows take_oldest() {
+    TypedRows rows = std::move(tensor(handed_out));
     tensors.pop_front();
     ++handed_out;
     return rows;
@@ -175,8 +176,8 @@ struct HaloFetch::Impl final : Exchange {
     const Index row_size = owned.row_size();
     const Index first = packet.begin / row_size;
     const Index last = (packet.end - 1) / row_size;
-    if (plan.wire->as_stored() && rows[last] - rows[first] == last - first)
-      return reinterpret_cast<const std::byte*>(owned.row(rows[first]) + packet.begin % row_size);
+    if (as_stored && rows[last] - rows[first] == last - first)
+      return static_cast<const std::byte*>(owned.at(rows[first] * row_size + packet.begin % row_size));
     const std::byte* bytes = nullptr;
     work(waiting, [&] { bytes = packing.bytes_of(packet, slot, waiting, [&] { return pack_of(packet); }); });
     return bytes;
@@ -191,11 +192,12 @@ struct HaloFetch::Impl final : Exchange {
   };
 
   const std::int64_t start = trace_time();
-  const Tensor owned;
+  const TypedRows owned;
   const HaloPlan plan;
+  const bool as_stored;  // values are sent and received as they are in memory
   Inbox inbox;
   std::size_t arrived = 0;                                 // number of packets whose rows are in place
-  std::deque<Tensor, WorkspaceAllocator<Tensor>> tensors;  // stages handed_out, handed_out + 1, ...
+  std::deque<TypedRows, WorkspaceAllocator<TypedRows>> tensors;  // stages handed_out, handed_out + 1, ...
   std::size_t handed_out = 0;
   bool in_use = false;  // the caller still uses the stage returned last
   // In order: packets being unpacked, packets that have arrived, receives in flight.
@@ -206,7 +208,7 @@ struct HaloFetch::Impl final : Exchange {
   Array<std::byte> sink;  // receives packets that are discarded
 };
 
-HaloFetch::HaloFetch(const Communicator& comm, const Tensor& owned, HaloPlan plan, HaloStart when)
+HaloFetch::HaloFetch(const Communicator& comm, const TypedRows& owned, HaloPlan plan, HaloStart when)
     : impl_(std::make_unique<Impl>(comm, owned, std::move(plan))) {
   if (when == HaloStart::now) start();
 }

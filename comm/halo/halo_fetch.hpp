@@ -7,7 +7,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/halo/halo_plan.hpp>
 #include <sar/comm/halo/halo_push.hpp>
-#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
 
 #include <memory>
 #include <optional>
@@ -17,7 +17,7 @@ namespace sar { inline namespace SAR_PRECISION {
 /// The rows of a stage: [stage.size(), ...].
 struct HaloRows {
   HaloStage stage;
-  Tensor rows;
+  TypedRows rows;
 };
 
 /// One pass of rows from their owners to their readers (SAR's fetch). All ranks must construct the matching
@@ -27,8 +27,10 @@ struct HaloRows {
 /// ranks may make other collective calls, and start other exchanges.
 class HaloFetch : NonCopyable {
  public:
-  /// `owned` [local rows, ...] is read until finish(); it must not change before.
-  HaloFetch(const Communicator& comm, const Tensor& owned, HaloPlan plan, HaloStart start = HaloStart::now);
+  /// `owned` [local rows, ...] is read until finish(); it must not change before. Rows arrive in its type:
+  /// reals, or bfloat16 with the format bf16.
+  HaloFetch(const Communicator& comm, const TypedRows& owned, HaloPlan plan,
+            HaloStart start = HaloStart::now);
   /// Completes all requests. If the exchange is not finished, gives up all exchanges of the communicator in
   /// flight: the calls of peers throw CommunicationError.
   ~HaloFetch();

@@ -60,7 +60,8 @@ struct HaloPush::Impl final : Exchange {
     };
     const auto packet_arrived = [&](const Packet&) { ++arrived; };
     const auto outgoing_rows = [&](const Packet& packet, std::size_t slot) -> const std::byte* {
-      if (plan.wire->as_stored() || rows_of(packet).in_double())
+      const NumberType type = rows_of(packet).type();
+      if (plan.wire->as_stored(type) || type == NumberType::doubles)
         return static_cast<const std::byte*>(rows_of(packet).at(packet.offset));
       const std::byte* bytes = nullptr;
       work(waiting,
@@ -79,13 +80,13 @@ struct HaloPush::Impl final : Exchange {
   void give_up() noexcept override { outbox.give_up(); }
 
   /// Returns the stage of an outgoing packet.
-  [[nodiscard]] const GradientRows& rows_of(const Packet& packet) const {
+  [[nodiscard]] const TypedRows& rows_of(const Packet& packet) const {
     return outgoing[packet.stage - dropped];
   }
 
   /// Waits for the first `stages` incoming stages and adds them to `to`. Between the calls there is nothing
   /// that may be added.
-  void add_stages(std::size_t stages, GradientRows to) {
+  void add_stages(std::size_t stages, TypedRows to) {
     sum = std::move(to);
     to_add = std::min(stages, inbox.packets().num_stages());
     wait_until([&] { return inbox.packets().complete_stages(added) >= to_add; });
@@ -143,8 +144,8 @@ struct HaloPush::Impl final : Exchange {
     const Index begin = in_packet(first), end = in_packet(last);
     if (begin == end) return;
     const std::byte* packed = next.buffer.data() + plan.wire->bytes(begin - packet.begin);
-    if (sum.in_double())
-      add_doubles(sum.doubles().data(), row_size, rows, begin, end, packed);
+    if (sum.doubles() != nullptr)
+      add_doubles(sum.doubles(), row_size, rows, begin, end, packed);
     else
       plan.wire->combine(sum.reals(), rows, begin, end, packed, op);
   }
@@ -152,7 +153,7 @@ struct HaloPush::Impl final : Exchange {
   const std::int64_t start = trace_time();
   const Shape shape;  // of the sum
   const Index row_size;
-  GradientRows sum;  // in add_stages()
+  TypedRows sum;  // in add_stages()
   const HaloPlan plan;
   const ReduceOp op;
   Inbox inbox;
@@ -163,7 +164,7 @@ struct HaloPush::Impl final : Exchange {
   std::size_t arrived = 0;        // number of arrived packets in `incoming`
   std::size_t added = 0;          // number of added packets
   Outbox outbox;
-  std::deque<GradientRows> outgoing;  // stages dropped to given - 1
+  std::deque<TypedRows> outgoing;  // stages dropped to given - 1
   std::size_t dropped = 0;
   std::size_t given = 0;
   std::size_t to_add = 0;  // number of incoming stages that may be added now
@@ -191,7 +192,7 @@ void HaloPush::begin() noexcept {
   impl_->begin();
 }
 
-void HaloPush::send(GradientRows rows, GradientRows sum) {
+void HaloPush::send(TypedRows rows, TypedRows sum) {
   Impl& push = *impl_;
   require<CommunicationError>(push.given < push.plan.halo.size(), "all ", push.given,
                               " stages of gradients were sent already");
@@ -211,7 +212,7 @@ void HaloPush::progress() {
   impl_->progress();
 }
 
-void HaloPush::finish(GradientRows sum) {
+void HaloPush::finish(TypedRows sum) {
   Impl& push = *impl_;
   require<CommunicationError>(push.given == push.plan.halo.size(), "only ", push.given, " of ",
                               push.plan.halo.size(), " stages were sent");
@@ -219,5 +220,4 @@ void HaloPush::finish(GradientRows sum) {
   push.wait_until([&] { return push.outbox.done(); });
   push.end();
 }
-
 }}  // namespace sar

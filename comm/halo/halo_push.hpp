@@ -3,9 +3,8 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/comm/halo/gradient_rows.hpp>
 #include <sar/comm/halo/halo_plan.hpp>
-#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
 
 #include <memory>
 
@@ -23,10 +22,10 @@ enum class HaloStart { now, later };
 /// `sum`, or move it to other memory; the order of all additions is fixed.
 class HaloPush : NonCopyable {
  public:
-  /// `rows`: the shape of `sum`. Rows in double precision (GradientRows) are added, and travel as
-  /// wire_format<double>(), which must be the format of the plan. Buffers: at most `depth` outgoing and
-  /// `depth` incoming stages, besides the one that the caller is filling; more only if more of this rank's
-  /// rows than one stage belong to the same stage of their readers.
+  /// `rows`: the shape of `sum`. Rows of type doubles are added to such rows, and travel as
+  /// wire_format<double>(), which must be the format of the plan. All others are added to reals. Buffers: at
+  /// most `depth` outgoing and `depth` incoming stages, besides the one that the caller is filling; more only
+  /// if more of this rank's rows than one stage belong to the same stage of their readers.
   HaloPush(const Communicator& comm, const Shape& rows, HaloPlan plan, HaloStart start = HaloStart::now,
            ReduceOp op = ReduceOp::sum);
   ~HaloPush();   ///< as HaloFetch::~HaloFetch()
@@ -36,13 +35,13 @@ class HaloPush : NonCopyable {
   /// while `depth` stages are in flight, so that the memory of an older one can be reused; afterwards, waits
   /// for the incoming rows of stage k - depth and adds them to `sum`. Throws CommunicationError after the
   /// last stage, ShapeError if the rows do not match the stage.
-  void send(GradientRows rows, GradientRows sum);
+  void send(TypedRows rows, TypedRows sum);
   /// Advances packets; never waits.
   void progress();
   /// Waits until all incoming rows are added to `sum` and all sends are complete. Call it before finish() of
   /// a fetch in flight: a peer may have to send gradients before it can receive more rows. Throws
   /// CommunicationError if stages were not sent.
-  void finish(GradientRows sum);
+  void finish(TypedRows sum);
 
  private:
   friend class HaloFetch;

@@ -27,12 +27,12 @@ class Int8Rows final : public WireFormat {
 
   [[nodiscard]] Index group() const override { return row_size_; }
   [[nodiscard]] Index bytes(Index values) const override { return values / row_size_ * row_bytes_; }
-  [[nodiscard]] bool as_stored() const override { return false; }
+  [[nodiscard]] bool as_stored(NumberType) const override { return false; }
 
-  void pack(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+  void pack(const TypedRows& rows_of_m, const Array<std::int32_t>& rows, Index begin, Index end,
             std::byte* out) const override {
     pack_rows(begin / row_size_, end / row_size_, out, [&](Index i) {
-      return Row{tensor.row(rows[i]), draws_.owned_ids[static_cast<std::size_t>(rows[i])]};
+      return Row{rows_of_m.reals().row(rows[i]), draws_.owned_ids[static_cast<std::size_t>(rows[i])]};
     });
   }
   void pack(const real* values, Index begin, Index end, std::byte* out) const override {

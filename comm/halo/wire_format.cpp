@@ -30,10 +30,6 @@ void for_each_row(Index row_size, Index begin, Index end, const Work& work) {
   }
 }
 
-struct Bfloat16 {
-  std::uint16_t bits;
-};
-
 /// Rounds to the nearest bfloat16, ties to even; NaN stays NaN.
 inline Bfloat16 to_bfloat16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
@@ -73,15 +69,16 @@ class ValuesAs : public WireFormat {
   [[nodiscard]] Index bytes(Index values) const override {
     return values * static_cast<Index>(sizeof(Value));
   }
-  [[nodiscard]] bool as_stored() const override { return std::is_same_v<Value, real>; }
+  [[nodiscard]] bool as_stored(NumberType type) const override {
+    return type == NumberType::bfloat16 ? std::is_same_v<Value, Bfloat16> : std::is_same_v<Value, real>;
+  }
 
-  void pack(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+  void pack(const TypedRows& rows_of_m, const Array<std::int32_t>& rows, Index begin, Index end,
             std::byte* out) const override {
-    auto* to = reinterpret_cast<Value*>(out);
-    for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
-      prefetch_later_row(tensor.data(), tensor.row_size(), rows, i);
-      to = convert(tensor.row(rows[i]) + column, length, to);
-    });
+    if constexpr (std::is_same_v<Value, Bfloat16>)
+      if (rows_of_m.is_bfloat16())
+        return pack_rows(rows_of_m.bfloat16(), rows_of_m.row_size(), rows, begin, end, out);
+    pack_rows(rows_of_m.reals().data(), rows_of_m.row_size(), rows, begin, end, out);
   }
 
   void pack(const real* values, Index begin, Index end, std::byte* out) const override {
@@ -103,12 +100,24 @@ class ValuesAs : public WireFormat {
   }
 
  private:
+  template <class From>
+  static void pack_rows(const From* first_row, Index row_size, const Array<std::int32_t>& rows, Index begin,
+                        Index end, std::byte* out) {
+    auto* to = reinterpret_cast<Value*>(out);
+    for_each_row(row_size, begin, end, [&](Index i, Index column, Index length) {
+      prefetch_later_row(first_row, row_size, rows, i);
+      to = convert(first_row + rows[i] * row_size + column, length, to);
+    });
+  }
   template <class From, class To>
   static To* convert(const From* from, Index n, To* to) {
-    if constexpr (std::is_same_v<From, To>) return std::copy_n(from, n, to);
-    SAR_INDEPENDENT_ITERATIONS
-    for (Index i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
-    return to + n;
+    if constexpr (std::is_same_v<From, To>) {
+      return std::copy_n(from, n, to);
+    } else {
+      SAR_INDEPENDENT_ITERATIONS
+      for (Index i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
+      return to + n;
+    }
   }
 };
 

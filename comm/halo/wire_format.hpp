@@ -5,7 +5,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
 
 #include <array>
 #include <cstddef>
@@ -24,11 +24,11 @@ class WireFormat {
   [[nodiscard]] virtual Index group() const { return 1; }
   /// Returns the bytes of a number of values, a multiple of group().
   [[nodiscard]] virtual Index bytes(Index values) const = 0;
-  /// Returns whether values are sent as they are in memory. Then contiguous rows are sent from the tensor,
-  /// and rows are received in place, without a copy.
-  [[nodiscard]] virtual bool as_stored() const = 0;
-  /// out = values [begin, end) of M
-  virtual void pack(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+  /// Returns whether values of rows of this type are sent as they are in memory. Then contiguous rows are
+  /// sent from there, and rows are received in place, without a copy.
+  [[nodiscard]] virtual bool as_stored(NumberType type) const = 0;
+  /// out = values [begin, end) of M, for rows of type reals or of a type that is sent as stored.
+  virtual void pack(const TypedRows& rows_of_m, const Array<std::int32_t>& rows, Index begin, Index end,
                     std::byte* out) const = 0;
   /// out = values [begin, end) of all halo rows of this rank, counted round after round; they are contiguous
   /// at `values`.
@@ -51,7 +51,8 @@ WireFormatPtr wire_format();
 void add_doubles(double* sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
                  const std::byte* packed);
 
-/// Returns HaloFormat::bf16. A `double` is rounded to float first.
+/// Returns HaloFormat::bf16, which is also the format of rows stored in bfloat16. A `double` is rounded to
+/// float first.
 WireFormatPtr bfloat16_format();
 
 /// The random words that round a row: those of Random for `key` and the row's id.

@@ -12,6 +12,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <type_traits>
 
 // Enables the instructions for this file, but not for the headers included above.
 #if defined(__clang__)
@@ -46,15 +47,55 @@ __mmask16 first(Index count) {
   return static_cast<__mmask16>((1u << std::clamp<Index>(count, 0, 16)) - 1);
 }
 
+__mmask32 first_of_32(Index count) {
+  return count >= 32 ? ~__mmask32{0} : static_cast<__mmask32>((1u << std::max<Index>(count, 0)) - 1);
+}
+
+/// Returns the numbers of two vectors of bfloat16, which lie one after the other, by turns.
+__m512i alternating(__m512i two) {
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
+                                         22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return _mm512_permutexvar_epi16(order, two);
+}
+
+/// Returns x rounded to bfloat16 as core/simd/bfloat16_lanes.hpp does: subnormal numbers are kept.
+__m256i narrowed(__m512 x) {
+  const __m512i word = _mm512_castps_si512(x);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(word, 16), _mm512_set1_epi32(1));
+  const __m512i nearest = _mm512_add_epi32(word, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  const __m512i quiet = _mm512_or_si512(word, _mm512_set1_epi32(0x00400000));
+  const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_mask_mov_epi32(nearest, nan, quiet), 16));
+}
+
+__m512 widened(__m256i x) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+}
+
 /// Returns two vectors rounded to bfloat16, one after the other, and leaves the remainders in x0 and x1.
 __m512i round_pair(__m512& x0, __m512& x1) {
   const __m512i rounded = (__m512i)_mm512_cvtne2ps_pbh(x1, x0);
-  const auto widened = [](__m256i half) {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
-  };
   x0 = _mm512_sub_ps(x0, widened(_mm512_castsi512_si256(rounded)));
   x1 = _mm512_sub_ps(x1, widened(_mm512_extracti64x4_epi64(rounded, 1)));
   return rounded;
+}
+
+/// For contiguous rows of bfloat16 numbers: their memory has pairs side by side.
+void pairs_of_bfloat16_rows(const MatrixView& x, Pairs& to) {
+  const __mmask32 mask = first_of_32(x.cols);
+  for (Index r = 0; r < tile_rows; ++r)
+    to.part[0][r] = _mm512_maskz_loadu_epi16(r < x.rows ? mask : 0, x.bfloat16 + r * x.row_step);
+}
+
+/// For contiguous columns of bfloat16 numbers.
+void pairs_of_bfloat16_columns(const MatrixView& x, Pairs& to) {
+  const __mmask16 mask = first(x.rows);
+  for (Index p = 0; p < tile_depth / 2; ++p) {
+    const Bfloat16* column = x.bfloat16 + 2 * p * x.col_step;
+    const __m256i x0 = _mm256_maskz_loadu_epi16(2 * p < x.cols ? mask : 0, column);
+    const __m256i x1 = _mm256_maskz_loadu_epi16(2 * p + 1 < x.cols ? mask : 0, column + x.col_step);
+    to.part[0][p] = alternating(_mm512_inserti64x4(_mm512_castsi256_si512(x0), x1, 1));
+  }
 }
 
 /// For contiguous rows: vector r contains the pairs of row r.
@@ -71,15 +112,12 @@ void pairs_of_rows(const MatrixView& x, int parts, Pairs& to) {
 
 /// For contiguous columns: vector p contains the pairs of columns 2p and 2p + 1.
 void pairs_of_columns(const MatrixView& x, int parts, Pairs& to) {
-  const __m512i alternate = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23,
-                                             7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   const __mmask16 mask = first(x.rows);
   for (Index p = 0; p < tile_depth / 2; ++p) {
     const float* column = x.data + 2 * p * x.col_step;
     __m512 x0 = _mm512_maskz_loadu_ps(2 * p < x.cols ? mask : 0, column);
     __m512 x1 = _mm512_maskz_loadu_ps(2 * p + 1 < x.cols ? mask : 0, column + x.col_step);
-    for (int part = 0; part < parts; ++part)
-      to.part[part][p] = _mm512_permutexvar_epi16(alternate, round_pair(x0, x1));
+    for (int part = 0; part < parts; ++part) to.part[part][p] = alternating(round_pair(x0, x1));
   }
 }
 
@@ -116,7 +154,9 @@ void pack_tiles(const MatrixView& x, int parts, bool right, std::uint16_t* to) {
     for (Index k = 0; k < x.cols; k += tile_depth) {
       const MatrixView block =
           x.row_range(r, std::min(x.rows, r + tile_rows)).column_range(k, std::min(x.cols, k + tile_depth));
-      if (x.col_step == 1)
+      if (x.bfloat16 != nullptr)
+        x.col_step == 1 ? pairs_of_bfloat16_rows(block, pairs) : pairs_of_bfloat16_columns(block, pairs);
+      else if (x.col_step == 1)
         pairs_of_rows(block, parts, pairs);
       else
         pairs_of_columns(block, parts, pairs);
@@ -134,15 +174,17 @@ struct TileProduct {
   Index depth_tiles;
   int parts;
   OperandPrefetch* prefetches;  ///< one part per tile of the depth
-  float* target;                ///< destination of the sums
-  Index target_stride, rows, cols;
+  const char* target;           ///< destination of the sums
+  Index target_stride;          ///< in bytes
+  Index target_bytes;           ///< of a row
+  Index rows, cols;
 
   /// Prefetches what is read after this product, and the share of the destination that belongs to depth tile
   /// k.
   void prefetch(Index k) const {
     prefetches->next_part();
     for (Index i = rows * k / depth_tiles; i < rows * (k + 1) / depth_tiles; ++i)
-      prefetch_row_to_write(target + i * target_stride, cols);
+      prefetch_lines<1, 3>(target + i * target_stride, target_bytes);
   }
 };
 
@@ -255,24 +297,44 @@ void write_block(const float* sums, Index rows, Index cols, const ProductTarget&
   }
 }
 
+void write_block(const float* sums, Index rows, Index cols, const Bfloat16Target& target) {
+  for (Index i = 0; i < rows; ++i) {
+    Bfloat16* out = target.out + i * target.stride;
+    for (Index j = 0; j < cols; j += 16) {
+      const __mmask16 mask = first(cols - j);
+      __m512 sum = _mm512_load_ps(sums + i * 32 + j);
+      if (target.start != nullptr) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, target.start + j));
+      if (target.accumulate) sum = _mm512_add_ps(widened(_mm256_maskz_loadu_epi16(mask, out + j)), sum);
+      _mm256_mask_storeu_epi16(out + j, mask, narrowed(sum));
+    }
+  }
+}
+
+// The part of a target from row i and column j on.
+ProductTarget part_of(const ProductTarget& t, Index i, Index j) {
+  return {t.out + i * t.stride + j, t.stride, t.start == nullptr ? nullptr : t.start + i * t.start_stride + j,
+          t.start_stride};
+}
+Bfloat16Target part_of(const Bfloat16Target& t, Index i, Index j) {
+  return {t.out + i * t.stride + j, t.stride, t.start == nullptr ? nullptr : t.start + j, t.accumulate};
+}
+
 /// Multiplies up to 32 rows of a with up to 32 columns of b.
-void multiply_block(const TileProduct& p, bool amx, float* sums, const ProductTarget& target) {
+template <class Target>
+void multiply_block(const TileProduct& p, bool amx, float* sums, const Target& target) {
   const Block block = blocks[amx][p.rows > tile_rows][p.cols > tile_rows];
-  if (p.rows == 2 * tile_rows && p.cols == 2 * tile_rows && target.start == nullptr)
-    return block(p, target.out, target.stride);
+  if constexpr (std::is_same_v<Target, ProductTarget>)
+    if (p.rows == 2 * tile_rows && p.cols == 2 * tile_rows && target.start == nullptr)
+      return block(p, target.out, target.stride);
   block(p, sums, 2 * tile_rows);
   memory_barrier();
   write_block(sums, p.rows, p.cols, target);
 }
 
-}  // namespace
-
-void pack_right_tiles(const MatrixView& b, int parts, std::uint16_t* to) {
-  pack_tiles(b.transposed(), parts, true, to);
-}
-
-void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, bool amx,
-                    const ProductTarget& target, const ReadAhead& ahead) {
+template <class Target>
+void multiply_all(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, bool amx,
+                  const Target& target, const ReadAhead& ahead) {
+  constexpr auto number_bytes = static_cast<Index>(sizeof(*target.out));
   const Index depth_tiles = (a.cols + tile_depth - 1) / tile_depth,
               strip = depth_tiles * parts * tile_numbers;
   Array<std::uint16_t> left(static_cast<std::size_t>(block_rows / tile_rows * strip));
@@ -294,7 +356,8 @@ void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int
       for (Index i = begin; i < end; i += 2 * tile_rows) {
         const std::uint16_t *left_tiles = left.data() + (i - begin) / tile_rows * strip,
                             *right_tiles = b + j / tile_rows * strip;
-        float* const out = target.out + i * target.stride + j;
+        const Target part = part_of(target, i, j);
+        const Index block_cols = std::min<Index>(cols - j, 2 * tile_rows);
         const TileProduct p{.a0 = left_tiles,
                             .a1 = left_tiles + strip,
                             .b0 = right_tiles,
@@ -302,18 +365,33 @@ void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int
                             .depth_tiles = depth_tiles,
                             .parts = parts,
                             .prefetches = &prefetches,
-                            .target = out,
-                            .target_stride = target.stride,
+                            .target = reinterpret_cast<const char*>(part.out),
+                            .target_stride = target.stride * number_bytes,
+                            .target_bytes = block_cols * number_bytes,
                             .rows = std::min<Index>(end - i, 2 * tile_rows),
-                            .cols = std::min<Index>(cols - j, 2 * tile_rows)};
-        const real* start = target.start == nullptr ? nullptr : target.start + i * target.start_stride + j;
-        multiply_block(p, amx, sums.data(), {out, target.stride, start, target.start_stride});
+                            .cols = block_cols};
+        multiply_block(p, amx, sums.data(), part);
       }
   }
   memory_barrier();
   if (amx) _tile_release();
 }
 
+}  // namespace
+
+void pack_right_tiles(const MatrixView& b, int parts, std::uint16_t* to) {
+  pack_tiles(b.transposed(), parts, true, to);
+}
+
+void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, bool amx,
+                    const ProductTarget& target, const ReadAhead& ahead) {
+  multiply_all(a, b, cols, parts, amx, target, ahead);
+}
+
+void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, bool amx,
+                    const Bfloat16Target& target, const ReadAhead& ahead) {
+  multiply_all(a, b, cols, 1, amx, target, ahead);
+}
 }}  // namespace sar
 
 #if defined(__clang__)

@@ -32,5 +32,7 @@ void pack_right_tiles(const MatrixView& b, int parts, std::uint16_t* to);
 /// of core/products/product.hpp.
 void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, bool amx,
                     const ProductTarget& target, const ReadAhead& ahead = {});
-
+/// The same with one part and the result in bfloat16.
+void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, bool amx,
+                    const Bfloat16Target& target, const ReadAhead& ahead = {});
 }}  // namespace sar

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -43,30 +44,44 @@ Index rows_per_task(Index k, Index m) {
   return std::clamp<Index>(rows / block_unit * block_unit, block_unit, 1 << 15);
 }
 
-void check(bool fits, const char* formula, const RowOperand& a, const RowOperand& b, const Tensor& out) {
-  const bool matrices = a.shape().dims() == 2 && b.shape().dims() == 2 && out.shape().dims() == 2;
+void check(bool fits, const char* formula, const RowOperand& a, const RowOperand& b, const Shape& out) {
+  const bool matrices = a.shape().dims() == 2 && b.shape().dims() == 2 && out.dims() == 2;
   require<ShapeError>(matrices && fits, formula, ": a has shape ", a.shape(), ", b ", b.shape(), ", out ",
-                      out.shape());
+                      out);
 }
 
-void check_bias(const char* formula, const Tensor& bias, const Tensor& out) {
-  require<ShapeError>(bias.shape() == Shape{out.row_size()}, formula, ": bias has shape ", bias.shape(),
-                      ", out ", out.shape());
-}
+/// What is added to a product: a bias for each row, or the result itself.
+struct Addend {
+  const Tensor* bias = nullptr;
+  bool accumulate = false;
+};
 
-/// out = start + a b, where row i of `start` is at start + i * stride. Blocks of rows run in parallel.
-void row_blocks(const RowOperand& a, const MatrixView& b, Tensor& out, const real* start, Index stride) {
+/// out = addend + a b. Blocks of rows run in parallel.
+void row_blocks(const char* formula, const RowOperand& a, const MatrixView& b, TypedRows& out,
+                const Addend& addend) {
+  const Tensor* const bias = addend.bias;
+  require<ShapeError>(bias == nullptr || bias->shape() == Shape{out.row_size()}, formula, ": bias has shape ",
+                      bias == nullptr ? Shape() : bias->shape(), ", out ", out.shape());
   if (out.size() == 0) return;
-  RightOperand right(product_method());
+  RightOperand right(product_method(a.is_bfloat16() || out.is_bfloat16()));
   right.pack(b);
+  const Index width = b.cols;
+  const real* const added = bias != nullptr ? bias->data() : nullptr;
+  const auto multiply = [&](const MatrixView& rows, Index first, const ReadAhead& ahead) {
+    if (out.is_bfloat16())
+      return right.multiply(
+          rows, Bfloat16Target{out.bfloat16() + first * width, width, added, addend.accumulate}, ahead);
+    real* const to = out.reals().row(first);
+    right.multiply(
+        rows, ProductTarget{to, width, addend.accumulate ? to : added, addend.accumulate ? width : 0}, ahead);
+  };
   parallel_for(out.num_rows(), rows_per_task(b.rows, b.cols), [&](Index begin, Index end) {
     Array<real> memory;
     const Index chunk = a.is_deferred() ? chunk_rows(b.rows) : end - begin;
     for (Index i = begin; i < end; i += chunk) {
       const Index stop = std::min(end, i + chunk);
-      right.multiply(a.view(i, stop, memory),
-                     {out.row(i), b.cols, start == nullptr ? nullptr : start + i * stride, stride},
-                     a.is_deferred() ? ReadAhead{a.reads(stop, stop + chunk), {}} : ReadAhead{});
+      multiply(a.view(i, stop, memory), i,
+               a.is_deferred() ? ReadAhead{a.reads(stop, stop + chunk), {}} : ReadAhead{});
     }
   });
 }
@@ -74,18 +89,18 @@ void row_blocks(const RowOperand& a, const MatrixView& b, Tensor& out, const rea
 constexpr const char* matmul_formula = "out [n, m] = a [n, k] b [k, m]";
 constexpr const char* matmul_nt_formula = "out [n, m] = a [n, k] (b [m, k])^T";
 
-void matmul(const RowOperand& a, const Tensor& b, Tensor& out, const real* start, Index stride) {
+void matmul(const RowOperand& a, const Tensor& b, TypedRows& out, const Addend& addend) {
   const TraceScope scope("matmul", TraceKind::compute);
   check(a.row_size() == b.num_rows() && out.num_rows() == a.num_rows() && out.row_size() == b.row_size(),
-        matmul_formula, a, b, out);
-  row_blocks(a, view(b), out, start, stride);
+        matmul_formula, a, b, out.shape());
+  row_blocks(matmul_formula, a, view(b), out, addend);
 }
 
-void matmul_nt(const RowOperand& a, const Tensor& b, Tensor& out, const real* start, Index stride) {
+void matmul_nt(const RowOperand& a, const Tensor& b, TypedRows& out, const Addend& addend) {
   const TraceScope scope("matmul_nt", TraceKind::compute);
   check(a.row_size() == b.row_size() && out.num_rows() == a.num_rows() && out.row_size() == b.num_rows(),
-        matmul_nt_formula, a, b, out);
-  row_blocks(a, view(b).transposed(), out, start, stride);
+        matmul_nt_formula, a, b, out.shape());
+  row_blocks(matmul_nt_formula, a, view(b).transposed(), out, addend);
 }
 
 /// How the sum over n rows of a^T b is divided: `parts` sums of `part_rows` rows, each computed in `tiles`
@@ -115,7 +130,7 @@ SumPlan plan_sum(Index n, Index k, Index m) {
 }
 
 /// Returns share `part` of `parts` of the memory that rows [begin, begin + count) of x are read from.
-std::span<const real> share(const RowOperand& x, Index begin, Index count, Index part, Index parts) {
+std::span<const std::byte> share(const RowOperand& x, Index begin, Index count, Index part, Index parts) {
   const auto rows = x.reads(begin, begin + count);
   const auto first = rows.size() * part / parts, end = rows.size() * (part + 1) / parts;
   return rows.subspan(first, end - first);
@@ -130,7 +145,12 @@ class PartialSums {
                         " columns in a tensor of shape ", out == nullptr ? Shape() : out->shape());
   }
   void add(Index part, const MatrixView& rows) {
-    if (out_ != nullptr) add_rows_to(rows.data, rows.rows, columns_, sums_.data() + part * columns_);
+    if (out_ == nullptr) return;
+    double* const sums = sums_.data() + part * columns_;
+    if (rows.bfloat16 == nullptr) return add_rows_to(rows.data, rows.rows, columns_, sums);
+    Array<real> wide(rows.rows * columns_);
+    widen(rows.bfloat16, std::ssize(wide), wide.data());
+    add_rows_to(wide.data(), rows.rows, columns_, sums);
   }
   void finish() {
     for (Index at = columns_; at < std::ssize(sums_); ++at) sums_[at % columns_] += sums_[at];
@@ -149,8 +169,10 @@ class PartialSums {
 void add_sum(ProductMethod method, const RowOperand& a, Index first, Index height, const RowOperand& b,
              Index begin, Index end, real* sum,
              FunctionRef<void(const MatrixView& a, const MatrixView& b)> seen) {
-  const Index depth = method.precision == MatmulPrecision::highest ? 128 : 256;
-  const Index m = b.row_size(), strips = (height + rows_per_task(depth, m) - 1) / rows_per_task(depth, m);
+  const bool in_reals = method.precision == MatmulPrecision::highest;
+  const Index depth = in_reals ? 128 : 256, unit = in_reals ? 1 : 32;  // strips of whole tiles
+  const Index m = b.row_size(), wanted = (height + rows_per_task(depth, m) - 1) / rows_per_task(depth, m);
+  const Index units = (height + unit - 1) / unit, strips = std::min(wanted, units);
   RightOperand right(method);
   Array<real> memory_of_a, memory_of_b;
   for (Index i = begin; i < end; i += depth) {
@@ -159,7 +181,7 @@ void add_sum(ProductMethod method, const RowOperand& a, Index first, Index heigh
     seen(rows_of_a, rows_of_b);
     right.pack_or_borrow(rows_of_b, b.readable_behind(stop));
     for (Index s = 0; s < strips; ++s) {
-      const Index j = height * s / strips, next = height * (s + 1) / strips;
+      const Index j = units * s / strips * unit, next = std::min(height, units * (s + 1) / strips * unit);
       const MatrixView left = rows_of_a.column_range(first + j, first + next);
       right.multiply(left.transposed(), {sum + j * m, m, sum + j * m, m},
                      {share(a, stop, depth, s, strips), share(b, stop, depth, s, strips)});
@@ -170,32 +192,30 @@ void add_sum(ProductMethod method, const RowOperand& a, Index first, Index heigh
 
 }  // namespace
 
-void matmul(const RowOperand& a, const Tensor& b, Tensor& out, bool accumulate) {
-  matmul(a, b, out, accumulate ? out.data() : nullptr, out.row_size());
+void matmul(const RowOperand& a, const Tensor& b, TypedRows out, bool accumulate) {
+  matmul(a, b, out, Addend{.accumulate = accumulate});
 }
 
-void matmul(const RowOperand& a, const Tensor& b, const Tensor& bias, Tensor& out) {
-  check_bias(matmul_formula, bias, out);
-  matmul(a, b, out, bias.data(), 0);
+void matmul(const RowOperand& a, const Tensor& b, const Tensor& bias, TypedRows out) {
+  matmul(a, b, out, Addend{.bias = &bias});
 }
 
-void matmul_nt(const RowOperand& a, const Tensor& b, Tensor& out, bool accumulate) {
-  matmul_nt(a, b, out, accumulate ? out.data() : nullptr, out.row_size());
+void matmul_nt(const RowOperand& a, const Tensor& b, TypedRows out, bool accumulate) {
+  matmul_nt(a, b, out, Addend{.accumulate = accumulate});
 }
 
-void matmul_nt(const RowOperand& a, const Tensor& b, const Tensor& bias, Tensor& out) {
-  check_bias(matmul_nt_formula, bias, out);
-  matmul_nt(a, b, out, bias.data(), 0);
+void matmul_nt(const RowOperand& a, const Tensor& b, const Tensor& bias, TypedRows out) {
+  matmul_nt(a, b, out, Addend{.bias = &bias});
 }
 
 void matmul_tn(const RowOperand& a, const RowOperand& b, Tensor& out, bool accumulate,
                const ColumnSums& sums) {
   const TraceScope scope("matmul_tn", TraceKind::compute);
   check(a.num_rows() == b.num_rows() && out.num_rows() == a.row_size() && out.row_size() == b.row_size(),
-        "out [k, m] = (a [n, k])^T b [n, m]", a, b, out);
+        "out [k, m] = (a [n, k])^T b [n, m]", a, b, out.shape());
   if (!accumulate) out.fill(0);
 
-  const ProductMethod method = product_method();
+  const ProductMethod method = product_method(a.is_bfloat16() || b.is_bfloat16());
   const Index n = a.num_rows(), k = a.row_size(), m = b.row_size();
   const bool empty = n == 0 || out.size() == 0;
   const SumPlan plan = empty ? SumPlan{.part_rows = n, .parts = 1} : plan_sum(n, k, m);

@@ -5,14 +5,21 @@
 #include <sar/core/simd/prefetch.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 
 namespace sar { inline namespace SAR_PRECISION {
 
 /// Memory that is read after a product, and prefetched during it.
 struct ReadAhead {
-  std::span<const real> first, second;
+  std::span<const std::byte> first, second;
 };
+
+/// Returns the memory of n numbers.
+template <class Number>
+std::span<const std::byte> memory_of(const Number* numbers, Index n) {
+  return {reinterpret_cast<const std::byte*>(numbers), static_cast<std::size_t>(n) * sizeof(Number)};
+}
 
 /// Prefetches memory to the second-level cache, in equal parts.
 class OperandPrefetch {
@@ -21,20 +28,20 @@ class OperandPrefetch {
       : streams_{Stream(ahead.first, parts), Stream(ahead.second, parts)} {}
   void next_part() {
     for (Stream& s : streams_) {
-      const real* end = std::min(s.end, s.next + s.step);
-      prefetch_row(s.next, end - s.next);
+      const std::byte* end = std::min(s.end, s.next + s.step);
+      prefetch_bytes(s.next, end - s.next);
       s.next = end;
     }
   }
 
  private:
   struct Stream {
-    Stream(std::span<const real> numbers, Index parts)
-        : next(numbers.data()),
-          end(next + numbers.size()),
-          step((static_cast<Index>(numbers.size()) / std::max<Index>(parts, 1) / cache_line + 1) *
-               cache_line) {}
-    const real *next, *end;
+    Stream(std::span<const std::byte> memory, Index parts)
+        : next(memory.data()),
+          end(next + memory.size()),
+          step((static_cast<Index>(memory.size()) / std::max<Index>(parts, 1) / line + 1) * line) {}
+    static constexpr Index line = 64;
+    const std::byte *next, *end;
     Index step;
   };
   Stream streams_[2];

@@ -13,23 +13,33 @@
 /// and columns nor on the number of threads.
 #pragma once
 
+#include <sar/core/half.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/products/operand_prefetch.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// A matrix view: element (i, j) is data[i * row_step + j * col_step]; one of the steps is 1.
+/// A matrix view: element (i, j) is data[i * row_step + j * col_step]; one of the steps is 1. The elements of
+/// a view of bfloat16 numbers are those of `bfloat16` in place of data, which is null then; only RightOperand
+/// (core/products/right_operand.hpp) multiplies them.
 struct MatrixView {
   const real* data;
   Index rows, cols;
   Index row_step, col_step;
+  const Bfloat16* bfloat16 = nullptr;
 
-  [[nodiscard]] MatrixView transposed() const { return {data, cols, rows, col_step, row_step}; }
+  [[nodiscard]] MatrixView transposed() const { return {data, cols, rows, col_step, row_step, bfloat16}; }
   [[nodiscard]] MatrixView row_range(Index begin, Index end) const {
-    return {data + begin * row_step, end - begin, cols, row_step, col_step};
+    return from(begin * row_step, end - begin, cols);
   }
   [[nodiscard]] MatrixView column_range(Index begin, Index end) const {
-    return {data + begin * col_step, rows, end - begin, row_step, col_step};
+    return from(begin * col_step, rows, end - begin);
+  }
+
+ private:
+  [[nodiscard]] MatrixView from(Index first, Index num_rows, Index num_cols) const {
+    return {bfloat16 == nullptr ? data + first : nullptr,    num_rows, num_cols, row_step, col_step,
+            bfloat16 == nullptr ? nullptr : bfloat16 + first};
   }
 };
 
@@ -62,9 +72,19 @@ struct ProductTarget {
   Index start_stride = 0;
 };
 
+/// The result of a product in bfloat16: out = start + a b, where `start` is one row for all (null: none), or,
+/// if `accumulate`, out + a b. Row i is at out + i * stride. Sums are in single precision and rounded once.
+struct Bfloat16Target {
+  Bfloat16* out;
+  Index stride;
+  const real* start = nullptr;
+  bool accumulate = false;
+};
+
 /// Returns the next `count` rows after row `first` of a matrix with contiguous rows; they need not exist.
 inline ReadAhead rows_after(const MatrixView& a, Index first, Index count) {
-  return {{a.data + first * a.row_step, static_cast<std::size_t>(count * a.row_step)}, {}};
+  if (a.bfloat16 != nullptr) return {memory_of(a.bfloat16 + first * a.row_step, count * a.row_step), {}};
+  return {memory_of(a.data + first * a.row_step, count * a.row_step), {}};
 }
 
 /// out [a.rows, b cols] = start + a b. Prefetches `ahead`; if it is empty and the rows of `a` are contiguous,

@@ -4,6 +4,8 @@
 #include <sar/core/isa/instruction_set.hpp>
 #include <sar/core/products/bfloat16_tiles.hpp>
 #include <sar/core/products/right_operand.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 
 #include <algorithm>
 
@@ -32,8 +34,9 @@ class Parts {
 
 }  // namespace
 
-ProductMethod product_method() {
+ProductMethod product_method(bool of_bfloat16) {
   ProductMethod method{matmul_precision()};
+  if (of_bfloat16 || mixed_precision()) method.precision = MatmulPrecision::medium;
   if (sizeof(real) > sizeof(float)) method.precision = MatmulPrecision::highest;
   if (method.precision == MatmulPrecision::highest || !has_bfloat16_tiles) return method;
   if (has_amx_bf16())
@@ -73,6 +76,25 @@ void RightOperand::multiply(const MatrixView& a, const ProductTarget& target, co
   else if constexpr (has_bfloat16_tiles)
     multiply_tiles(a, tiles_.data(), b_.cols, num_parts(method_.precision), method_.unit == Bfloat16Unit::amx,
                    target, ahead);
+}
+
+void RightOperand::multiply(const MatrixView& a, const Bfloat16Target& target, const ReadAhead& ahead) const {
+  if constexpr (has_bfloat16_tiles)
+    if (method_.unit != Bfloat16Unit::emulated)
+      return multiply_tiles(a, tiles_.data(), b_.cols, method_.unit == Bfloat16Unit::amx, target, ahead);
+  constexpr Index block_rows = 48;
+  const Index cols = b_.cols;
+  Array<real> sums(block_rows * cols);
+  for (Index i = 0; i < a.rows; i += block_rows) {
+    const Index rows = std::min(block_rows, a.rows - i);
+    const bool adds = target.accumulate;
+    for (Index r = 0; adds && r < rows; ++r)
+      widen(target.out + (i + r) * target.stride, cols, sums.data() + r * cols);
+    multiply(a.row_range(i, i + rows),
+             {sums.data(), cols, adds ? sums.data() : target.start, adds ? cols : Index{0}});
+    for (Index r = 0; r < rows; ++r)
+      narrow(sums.data() + r * cols, cols, target.out + (i + r) * target.stride);
+  }
 }
 
 void RightOperand::multiply_parts(const MatrixView& a, const ProductTarget& target) const {

@@ -28,8 +28,9 @@ struct ProductMethod {
   Bfloat16Unit unit = Bfloat16Unit::emulated;
 };
 
-/// Returns matmul_precision() with the best unit of instruction_set(); `highest` in double precision.
-[[nodiscard]] ProductMethod product_method();
+/// Returns matmul_precision() with the best unit of instruction_set(); `highest` in double precision, and
+/// `medium` in mixed precision, and where an operand or the result is stored in bfloat16.
+[[nodiscard]] ProductMethod product_method(bool of_bfloat16 = false);
 
 /// The right operand b of products out = start + a b.
 class RightOperand {
@@ -43,6 +44,9 @@ class RightOperand {
 
   /// out [a.rows, cols] = start + a b, single-threaded.
   void multiply(const MatrixView& a, const ProductTarget& target, const ReadAhead& ahead = {}) const;
+  /// The same in bfloat16. A row of out is written after those of `a` that have its number, and 47 behind it,
+  /// were read.
+  void multiply(const MatrixView& a, const Bfloat16Target& target, const ReadAhead& ahead = {}) const;
 
  private:
   void multiply_parts(const MatrixView& a, const ProductTarget& target) const;
@@ -53,8 +57,9 @@ class RightOperand {
   MatrixView b_{};
 };
 
-/// Splits x into high parts and, unless `low` is null, low parts. Element (i, j) is stored at i * x.cols + j
-/// if the rows of x are contiguous, and at j * x.rows + i otherwise.
+/// Splits x into high parts and, unless `low` is null, low parts; bfloat16 numbers are their high parts.
+/// Element (i, j) is stored at i * x.cols + j if the rows of x are contiguous, and at j * x.rows + i
+/// otherwise.
 void split_bfloat16(const MatrixView& x, real* high, real* low);
 
 }}  // namespace sar

@@ -5,6 +5,7 @@
 // reads 8 and writes 4; dropout adds one bit read.
 #include <sar/core/rows/batch_norm.hpp>
 #include <sar/core/rows/reduce.hpp>
+#include <sar/core/rows/row_access.hpp>
 #include <sar/core/simd/independent_iterations.hpp>
 #include <sar/core/threads/parallel.hpp>
 
@@ -77,8 +78,8 @@ struct BackwardRow {
   const real *x, *grad;
   RowDraws draws;
 
-  BackwardRow(const BatchNormCoefficients& c, const DropoutBits& dropout, const Tensor& from,
-              const Tensor& gradient, Index row)
+  BackwardRow(const BatchNormCoefficients& c, const DropoutBits& dropout, RowReader& from,
+              RowReader& gradient, Index row)
       : center(c.center.data()),
         inv_std(c.inv_std.data()),
         xhat_shift(c.xhat_shift.data()),
@@ -120,8 +121,9 @@ void differentiate_row(const BackwardRow<relu, drops> row, Index columns, const 
 
 }  // namespace
 
-void batch_norm_rows(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
+void batch_norm_rows(const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
                      Index first, Index count, real* y) {
+  RowReader from(x);
   const Columns columns{c.center.data(), c.scale.data(), c.shift.data(),
                         activation.relu ? real{0} : -std::numeric_limits<real>::infinity(), x.row_size()};
   const DropoutBits& dropout = activation.dropout;
@@ -130,24 +132,26 @@ void batch_norm_rows(const Tensor& x, const BatchNormCoefficients& c, const Norm
     real* to = y + i * columns.count;
     if (dropout) {
       normalize_row(columns, dropout.words(row), 1u << row % DropoutBits::rows_of_word, dropout.keep_scale(),
-                    x.row(row), to);
+                    from.row(row), to);
     } else {
-      normalize_row(columns, x.row(row), to);
+      normalize_row(columns, from.row(row), to);
     }
   }
 }
 
-void batch_norm_backward_sums(const Tensor& x, const BatchNormCoefficients& c,
-                              const NormActivation& activation, const Tensor& grad, std::span<double> sums) {
+void batch_norm_backward_sums(const TypedRows& x, const BatchNormCoefficients& c,
+                              const NormActivation& activation, const TypedRows& grad,
+                              std::span<double> sums) {
   constexpr Index rows_in_real = 32;
   const Index columns = x.row_size();
   with_activation(activation, [&](auto relu, auto drops) {
     const auto add_rows = [&](Index block_begin, Index block_end, double* partial) {
       std::vector<real> some(2 * columns);
+      RowReader from(x), gradient(grad);
       for (Index first = block_begin; first < block_end; first += rows_in_real) {
         std::fill(some.begin(), some.end(), real{0});
         for (Index i = first; i < std::min(block_end, first + rows_in_real); ++i)
-          add_row(BackwardRow<relu, drops>(c, activation.dropout, x, grad, i), columns, some.data(),
+          add_row(BackwardRow<relu, drops>(c, activation.dropout, from, gradient, i), columns, some.data(),
                   some.data() + columns);
         for (Index j = 0; j < 2 * columns; ++j) partial[j] += static_cast<double>(some[j]);
       }
@@ -156,15 +160,19 @@ void batch_norm_backward_sums(const Tensor& x, const BatchNormCoefficients& c,
   });
 }
 
-void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
-                           const Tensor& grad, std::span<const real> mean_g, std::span<const real> mean_gx,
-                           Tensor& dx) {
+void batch_norm_backward_x(const TypedRows& x, const BatchNormCoefficients& c,
+                           const NormActivation& activation, const TypedRows& grad,
+                           std::span<const real> mean_g, std::span<const real> mean_gx, TypedRows dx) {
   const Index columns = x.row_size();
   with_activation(activation, [&](auto relu, auto drops) {
     parallel_for(x.num_rows(), rows_at_once(columns), [&](Index begin, Index end) {
-      for (Index i = begin; i < end; ++i)
-        differentiate_row(BackwardRow<relu, drops>(c, activation.dropout, x, grad, i), columns, mean_g.data(),
-                          mean_gx.data(), dx.row(i));
+      RowReader from(x), gradient(grad);
+      RowWriter to(dx);
+      for (Index i = begin; i < end; ++i) {
+        differentiate_row(BackwardRow<relu, drops>(c, activation.dropout, from, gradient, i), columns,
+                          mean_g.data(), mean_gx.data(), to.row(i));
+        to.done(i);
+      }
     });
   });
 }
@@ -172,27 +180,35 @@ void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, cons
 #include <sar/core/isa/isa_end.hpp>
 
 SAR_DISPATCH(void, batch_norm_rows,
-             (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Index first,
-              Index count, real* y),
+             (const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
+              Index first, Index count, real* y),
              (x, c, activation, first, count, y));
 SAR_DISPATCH(void, batch_norm_backward_sums,
-             (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
-              const Tensor& grad, std::span<double> sums),
+             (const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
+              const TypedRows& grad, std::span<double> sums),
              (x, c, activation, grad, sums));
 SAR_DISPATCH(void, batch_norm_backward_x,
-             (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
-              const Tensor& grad, std::span<const real> mean_g, std::span<const real> mean_gx, Tensor& dx),
+             (const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
+              const TypedRows& grad, std::span<const real> mean_g, std::span<const real> mean_gx,
+              TypedRows dx),
              (x, c, activation, grad, mean_g, mean_gx, dx));
 
 #if SAR_COMPILED_ONCE
 namespace sar { inline namespace SAR_PRECISION {
 
-void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
-                Tensor& y) {
+void batch_norm(const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
+                TypedRows y) {
   constexpr Index grain = 1 << 14;  // elements
-  parallel_for(
-      x.num_rows(), std::max<Index>(1, grain / std::max<Index>(x.row_size(), 1)),
-      [&](Index begin, Index end) { batch_norm_rows(x, c, activation, begin, end - begin, y.row(begin)); });
+  parallel_for(x.num_rows(), std::max<Index>(1, grain / std::max<Index>(x.row_size(), 1)),
+               [&](Index begin, Index end) {
+                 if (y.is_real())
+                   return batch_norm_rows(x, c, activation, begin, end - begin, y.reals().row(begin));
+                 RowWriter to(y);
+                 for (Index i = begin; i < end; ++i) {
+                   batch_norm_rows(x, c, activation, i, 1, to.row(i));
+                   to.done(i);
+                 }
+               });
 }
 
 BatchNormCoefficients::BatchNormCoefficients(Index columns)

@@ -3,12 +3,13 @@
 ///     xhat_ij = (x_ij - mean_j) / sqrt(var_j + eps)
 ///     y_ij    = a(xhat_ij weight_j + bias_j)              a: identity, or ReLU and/or dropout
 ///
-/// The backward pass needs only x and the dropout bits: xhat and the sign for ReLU are recomputed.
+/// The backward pass needs only x and the dropout bits: xhat and the sign for ReLU are recomputed. Rows are
+/// of type reals or bfloat16; everything is computed in `real`.
 #pragma once
 
 #include <sar/core/memory/workspace.hpp>
 #include <sar/core/rows/dropout.hpp>
-#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
 
 #include <span>
 
@@ -34,10 +35,11 @@ struct NormActivation {
 };
 
 /// y = a(xhat weight + bias). y may be x. Reads x and writes y once.
-void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y);
+void batch_norm(const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
+                TypedRows y);
 
 /// The same for rows [first, first + count) of x, written to `y`, single-threaded.
-void batch_norm_rows(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
+void batch_norm_rows(const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
                      Index first, Index count, real* y);
 
 /// Column sums of the backward pass, with grad the gradient of y and g the gradient before the activation:
@@ -45,13 +47,13 @@ void batch_norm_rows(const Tensor& x, const BatchNormCoefficients& c, const Norm
 ///     sums_j = sum_i g_ij      sums_(F + j) = sum_i g_ij xhat_ij
 ///
 /// 32 rows are added in `real`, their sums in double precision, in a fixed order. Reads x and grad once.
-void batch_norm_backward_sums(const Tensor& x, const BatchNormCoefficients& c,
-                              const NormActivation& activation, const Tensor& grad, std::span<double> sums);
+void batch_norm_backward_sums(const TypedRows& x, const BatchNormCoefficients& c,
+                              const NormActivation& activation, const TypedRows& grad,
+                              std::span<double> sums);
 
 /// The gradient of x: dx_ij = scale_j (g_ij - mean_g_j - xhat_ij mean_gx_j). dx may be grad. Reads x and grad
 /// and writes dx once.
-void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
-                           const Tensor& grad, std::span<const real> mean_g, std::span<const real> mean_gx,
-                           Tensor& dx);
-
+void batch_norm_backward_x(const TypedRows& x, const BatchNormCoefficients& c,
+                           const NormActivation& activation, const TypedRows& grad,
+                           std::span<const real> mean_g, std::span<const real> mean_gx, TypedRows dx);
 }}  // namespace sar

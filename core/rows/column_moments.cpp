@@ -2,6 +2,7 @@
 // squared deviations, both row by row and vectorized over columns. The moments of chunks are merged within a
 // block, those of at most 64 blocks in block order. Bytes moved: x once.
 #include <sar/core/rows/column_moments.hpp>
+#include <sar/core/rows/row_access.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
@@ -15,19 +16,20 @@ constexpr Index min_block_rows = 256;
 constexpr Index cached_elements = 1 << 15;  // elements of a chunk of rows, which is read twice
 
 /// Two passes over a chunk of rows: means, then squared deviations from them.
-ColumnMoments moments_of_chunk(const Tensor& x, Index begin, Index end) {
+ColumnMoments moments_of_chunk(const TypedRows& x, Index begin, Index end) {
+  RowReader from(x);
   const Index columns = x.row_size();
   ColumnMoments chunk{static_cast<double>(end - begin), std::vector<double>(columns),
                       std::vector<double>(columns)};
   double* mean = chunk.mean.data();
   double* m2 = chunk.m2.data();
   for (Index i = begin; i < end; ++i) {
-    const real* row = x.row(i);
+    const real* row = from.row(i);
     for (Index j = 0; j < columns; ++j) mean[j] += row[j];
   }
   for (Index j = 0; j < columns; ++j) mean[j] /= chunk.count;
   for (Index i = begin; i < end; ++i) {
-    const real* row = x.row(i);
+    const real* row = from.row(i);
     for (Index j = 0; j < columns; ++j) {
       const double deviation = row[j] - mean[j];
       m2[j] += deviation * deviation;
@@ -38,7 +40,7 @@ ColumnMoments moments_of_chunk(const Tensor& x, Index begin, Index end) {
 
 }  // namespace
 
-ColumnMoments column_moments(const Tensor& x) {
+ColumnMoments column_moments(const TypedRows& x) {
   const Index columns = x.row_size();
   const Index chunk_rows = std::max<Index>(8, cached_elements / std::max<Index>(columns, 1));
   ColumnMoments zero{0, std::vector<double>(columns), std::vector<double>(columns)};
@@ -59,7 +61,7 @@ ColumnMoments column_moments(const Tensor& x) {
 
 #include <sar/core/isa/isa_end.hpp>
 
-SAR_DISPATCH(ColumnMoments, column_moments, (const Tensor& x), (x));
+SAR_DISPATCH(ColumnMoments, column_moments, (const TypedRows& x), (x));
 
 #if SAR_COMPILED_ONCE
 namespace sar { inline namespace SAR_PRECISION {

@@ -3,7 +3,7 @@
 /// threads.
 #pragma once
 
-#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
 
 #include <vector>
 
@@ -23,6 +23,5 @@ struct ColumnMoments {
 
 /// Returns the moments of all rows of x [n, F]; count 0 and zeros if n is 0. Reads x once from memory: each
 /// chunk of rows is read twice, the second time from cache.
-ColumnMoments column_moments(const Tensor& x);
-
+ColumnMoments column_moments(const TypedRows& x);
 }}  // namespace sar

@@ -223,11 +223,19 @@ DropoutBits::DropoutBits(const DropoutMask& mask, std::span<const Index> row_ids
 }
 
 void DropoutBits::apply(const Tensor& x, Tensor& out, bool accumulate) const {
-  require<ShapeError>(x.shape() == out.shape() && x.row_size() == row_size_ && x.num_rows() == num_rows_,
+  require<ShapeError>(x.num_rows() == num_rows_, "dropout of a tensor of shape ", x.shape(),
+                      " with draws for ", num_rows_, " rows of ", row_size_, " into one of shape ",
+                      out.shape());
+  apply_to_part(0, x, out, accumulate);
+}
+
+void DropoutBits::apply_to_part(Index first, const Tensor& x, Tensor& out, bool accumulate) const {
+  require<ShapeError>(x.shape() == out.shape() && x.row_size() == row_size_ && 0 <= first &&
+                          first + x.num_rows() <= num_rows_,
                       "dropout of a tensor of shape ", x.shape(), " with draws for ", num_rows_, " rows of ",
                       row_size_, " into one of shape ", out.shape());
   parallel_for_each(x.num_rows(), std::max<Index>(1, grain / std::max<Index>(row_size_, 1)), [&](Index i) {
-    apply_bits(words(i), i, keep_scale_, row_size_, x.row(i), out.row(i), accumulate);
+    apply_bits(words(first + i), first + i, keep_scale_, row_size_, x.row(i), out.row(i), accumulate);
   });
 }
 

@@ -65,6 +65,8 @@ class DropoutBits {
   [[nodiscard]] explicit operator bool() const noexcept { return words_ != nullptr; }
   /// out (+)= x * factors. out may be x. Throws ShapeError if the shapes differ or do not match the bits.
   void apply(const Tensor& x, Tensor& out, bool accumulate = false) const;
+  /// The same for rows `first` and those behind it, which x and out have.
+  void apply_to_part(Index first, const Tensor& x, Tensor& out, bool accumulate = false) const;
   /// out = x * factors for rows [first, first + count), to whose first elements x and out point.
   /// Single-threaded.
   void apply_rows(Index first, Index count, const real* x, real* out) const;

@@ -6,6 +6,7 @@
 // Bytes moved: each operand is read once and the result written once (and read, to accumulate).
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
+#include <sar/core/simd/lanes.hpp>
 #include <sar/core/simd/vector_math.hpp>
 #include <sar/core/tensor/broadcast.hpp>
 #include <sar/core/threads/parallel.hpp>
@@ -76,15 +77,27 @@ void binary_loops(Op op, const Tensor& a, const Tensor& b, Tensor& out, bool acc
   });
 }
 
+/// to[i] (+)= op(a[i], b[i]) for n numbers, a vector of them at a time: `op` is a function of vectors and of
+/// numbers. A choice between two values computes both, as vectors do; branches would be taken at random. `to`
+/// may be a or b.
+template <bool accumulate, class Op>
+void combine_numbers(const Op& op, const real* a, const real* b, real* to, Index n) {
+  constexpr Index width = lanes::vector_lanes;
+  Index i = 0;
+  for (; i + width <= n; i += width) {
+    const lanes::Vector<> v = op(lanes::load(a + i), lanes::load(b + i));
+    lanes::store(to + i, accumulate ? lanes::load(to + i) + v : v);
+  }
+  for (; i < n; ++i) store<accumulate>(to[i], op(a[i], b[i]));
+}
+
 /// out (+)= op(kept, grad)
 template <class Op>
 void gradient_loop(Op op, const Tensor& kept, const Tensor& grad, Tensor& out, bool accumulate) {
   dispatch(accumulate, [&](auto adding) {
     parallel_for(out.size(), grain, [&](Index begin, Index end) {
-      const real* y = kept.data();
-      const real* g = grad.data();
-      real* to = out.data();
-      for (Index i = begin; i < end; ++i) store<decltype(adding)::value>(to[i], op(y[i], g[i]));
+      combine_numbers<decltype(adding)::value>(op, kept.data() + begin, grad.data() + begin,
+                                               out.data() + begin, end - begin);
     });
   });
 }
@@ -115,7 +128,7 @@ void buffered_values(const real* x, real* to, Index n, const Fill& fill, const C
   for (Index first = 0; first < n; first += buffer_size) {
     const Index count = std::min(buffer_size, n - first);
     fill(x + first, buffer, count);
-    for (Index i = 0; i < count; ++i) to[first + i] = combine(x[first + i], buffer[i]);
+    combine_numbers<false>(combine, x + first, buffer, to + first, count);
   }
 }
 
@@ -171,8 +184,8 @@ void gelu_tanh_slopes(const real* x, Index n, real* slope) {
 /// y = f(x) for the functions of the form x times a transcendental function.
 void gated_values(Unary op, const real* from, real* to, Index n) {
   if (op == Unary::silu)
-    return buffered_values(from, to, n, vector_math::sigmoid, [](real x, real s) { return x * s; });
-  const auto gate = [](real x, real t) { return x * (1 + t) / 2; };
+    return buffered_values(from, to, n, vector_math::sigmoid, [](auto x, auto s) { return x * s; });
+  const auto gate = [](auto x, auto t) { return x * (1 + t) / 2; };
   if (op == Unary::gelu) return buffered_values(from, to, n, erf_of_share, gate);
   buffered_values(from, to, n, tanh_of_cubic, gate);
 }
@@ -220,10 +233,10 @@ void unary(Unary op, const Tensor& x, Tensor& out, real parameter) {
         for (Index i = 0; i < n; ++i) to[i] = from[i] < 0 ? real{0} : from[i];  // NaN stays NaN
         break;
       case Unary::leaky_relu:
-        for (Index i = 0; i < n; ++i) to[i] = from[i] > 0 ? from[i] : parameter * from[i];
-        break;
+        return combine_numbers<false>([=](auto value, auto) { return value > 0 ? value : parameter * value; },
+                                      from, from, to, n);
       case Unary::elu:
-        return buffered_values(from, to, n, vector_math::expm1, [=](real value, real negative) {
+        return buffered_values(from, to, n, vector_math::expm1, [=](auto value, auto negative) {
           return value > 0 ? value : parameter * negative;
         });
       case Unary::sigmoid:
@@ -256,30 +269,33 @@ void unary_backward(Unary op, const Tensor& kept, const Tensor& grad, Tensor& ou
                       grad.shape(), " for a value of shape ", kept.shape(), " into ", out.shape());
   switch (op) {
     case Unary::relu:
-      return gradient_loop([](real y, real g) { return y > 0 ? g : real{0}; }, kept, grad, out, accumulate);
+      return gradient_loop([](auto y, auto g) { return y > 0 ? g : decltype(g){}; }, kept, grad, out,
+                           accumulate);
     case Unary::leaky_relu:
-      return gradient_loop([=](real y, real g) { return y > 0 ? g : parameter * g; }, kept, grad, out,
+      return gradient_loop([=](auto y, auto g) { return y > 0 ? g : parameter * g; }, kept, grad, out,
                            accumulate);
     case Unary::elu:
-      return gradient_loop([=](real y, real g) { return y > 0 ? g : (y + parameter) * g; }, kept, grad, out,
+      return gradient_loop([=](auto y, auto g) { return y > 0 ? g : (y + parameter) * g; }, kept, grad, out,
                            accumulate);
     case Unary::sigmoid:
-      return gradient_loop([](real y, real g) { return g * y * (1 - y); }, kept, grad, out, accumulate);
+      return gradient_loop([](auto y, auto g) { return g * y * (1 - y); }, kept, grad, out, accumulate);
     case Unary::softplus:
       return buffered_gradient_loop(softplus_slopes, kept, grad, out, accumulate);
     case Unary::tanh:
-      return gradient_loop([](real y, real g) { return g * (1 - y * y); }, kept, grad, out, accumulate);
+      return gradient_loop([](auto y, auto g) { return g * (1 - y * y); }, kept, grad, out, accumulate);
     case Unary::exp:
-      return gradient_loop([](real y, real g) { return g * y; }, kept, grad, out, accumulate);
+      return gradient_loop([](auto y, auto g) { return g * y; }, kept, grad, out, accumulate);
     case Unary::log:
-      return gradient_loop([](real x, real g) { return g / x; }, kept, grad, out, accumulate);
+      return gradient_loop([](auto x, auto g) { return g / x; }, kept, grad, out, accumulate);
     case Unary::sqrt:
-      return gradient_loop([](real y, real g) { return g / (2 * y); }, kept, grad, out, accumulate);
+      return gradient_loop([](auto y, auto g) { return g / (2 * y); }, kept, grad, out, accumulate);
     case Unary::abs:  // x * g gives 0 at 0 and NaN at NaN
-      return gradient_loop([](real x, real g) { return x > 0   ? g
-                                                       : x < 0 ? -g
-                                                               : x * g; }, kept, grad, out,
-                           accumulate);
+      return gradient_loop(
+          [](auto x, auto g) {
+            const auto below = x < 0 ? -g : x * g;
+            return x > 0 ? g : below;
+          },
+          kept, grad, out, accumulate);
     case Unary::silu:
       return buffered_gradient_loop(silu_slopes, kept, grad, out, accumulate);
     case Unary::gelu:
@@ -303,8 +319,12 @@ void clamp(const Tensor& x, real low, real high, Tensor& out) {
 void clamp_backward(const Tensor& x, real low, real high, const Tensor& grad, Tensor& out, bool accumulate) {
   require<ShapeError>(x.shape() == grad.shape() && x.shape() == out.shape(), "gradient of shape ",
                       grad.shape(), " for a value of shape ", x.shape(), " into ", out.shape());
-  gradient_loop([=](real value, real g) { return value >= low && value <= high ? g : real{0}; }, x, grad, out,
-                accumulate);
+  gradient_loop(
+      [=](auto value, auto g) {
+        const auto up_to_high = value <= high ? g : decltype(g){};
+        return value >= low ? up_to_high : decltype(g){};
+      },
+      x, grad, out, accumulate);
 }
 
 void select(const Tensor& condition, const Tensor& a, const Tensor& b, Tensor& out) {

@@ -6,6 +6,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/rows/reduce.hpp>
+#include <sar/core/rows/row_access.hpp>
 #include <sar/core/tensor/broadcast.hpp>
 
 #include <algorithm>
@@ -205,3 +206,26 @@ SAR_DISPATCH(double, sum_products, (const Tensor& x, const Tensor& y), (x, y));
 SAR_DISPATCH(void, sum_to, (const Tensor& x, Tensor& out, bool accumulate), (x, out, accumulate));
 SAR_DISPATCH(void, sum_products_to, (const Tensor& x, const Tensor& y, Tensor& out, bool accumulate),
              (x, y, out, accumulate));
+
+#if SAR_COMPILED_ONCE
+namespace sar { inline namespace SAR_PRECISION {
+
+void sum_columns(const TypedRows& x, Tensor& out, bool accumulate) {
+  const Index columns = x.row_size();
+  require<ShapeError>(out.shape() == Shape{columns}, "sums of ", columns, " columns in a tensor of shape ",
+                      out.shape());
+  std::vector<double> sums(static_cast<std::size_t>(columns));
+  const auto add_rows = [&](Index begin, Index end, double* partial) {
+    constexpr Index at_once = 64;
+    for (Index first = begin; first < end; first += at_once) {
+      const Tensor rows = real_rows(x, first, std::min(end, first + at_once));
+      add_rows_to(rows.data(), rows.num_rows(), columns, partial);
+    }
+  };
+  sum_row_blocks(x.num_rows(), columns, add_rows, sums);
+  for (Index j = 0; j < columns; ++j)
+    out.data()[j] = static_cast<real>((accumulate ? static_cast<double>(out.data()[j]) : 0) + sums[j]);
+}
+
+}}  // namespace sar
+#endif

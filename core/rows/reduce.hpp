@@ -2,7 +2,7 @@
 /// depend only on the shapes, and the blocks in order: the result does not depend on the number of threads.
 #pragma once
 
-#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <span>
@@ -24,6 +24,9 @@ void sum_to(const Tensor& x, Tensor& out, bool accumulate = false);
 
 /// The same for x * y (of equal shapes), without storing the product.
 void sum_products_to(const Tensor& x, const Tensor& y, Tensor& out, bool accumulate = false);
+
+/// out (+)= the column sums of x, for out of shape [columns].
+void sum_columns(const TypedRows& x, Tensor& out, bool accumulate = false);
 
 /// For fused kernels, single-threaded: sums_j += sum_i rows[i * columns + j] over `count` rows. 32 rows are
 /// added in `real`, their sums in double precision.

@@ -1,3 +1,4 @@
+#include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/deferred_rows.hpp>
 #include <sar/core/threads/parallel.hpp>
 
@@ -6,16 +7,38 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-const Tensor& DeferredRows::all() const {
+// Rows of type bfloat16 are computed a block at a time in a buffer in the cache, and rounded from there.
+void DeferredRows::store() const {
   constexpr Index grain = 1 << 14;  // elements
-  const std::lock_guard lock(mutex_);
-  if (!all_.defined()) {
-    Tensor rows(shape_);
-    parallel_for(rows.num_rows(), std::max<Index>(1, grain / std::max<Index>(rows.row_size(), 1)),
-                 [&](Index begin, Index end) { compute(begin, end - begin, rows.row(begin)); });
-    all_ = std::move(rows);
-  }
-  return all_;
+  if (stored_.defined()) return;
+  TypedRows rows(shape_, type_);
+  const Index width = rows.row_size();
+  parallel_for(rows.num_rows(), std::max<Index>(1, grain / std::max<Index>(width, 1)),
+               [&](Index begin, Index end) {
+                 if (!rows.is_bfloat16()) return compute(begin, end - begin, rows.reals().row(begin));
+                 Array<real> some((end - begin) * width);
+                 compute(begin, end - begin, some.data());
+                 narrow(some.data(), std::ssize(some), rows.bfloat16() + begin * width);
+               });
+  stored_ = std::move(rows);
 }
 
+const TypedRows& DeferredRows::stored() const {
+  const std::lock_guard lock(mutex_);
+  store();
+  return stored_;
+}
+
+const Tensor& DeferredRows::all() const {
+  const std::lock_guard lock(mutex_);
+  store();
+  if (type_ == NumberType::reals) return stored_.reals();
+  if (!wide_.defined()) wide_ = stored_.to_tensor();
+  return wide_;
+}
+
+void Bfloat16Rows::compute(Index first, Index count, real* out) const {
+  const TypedRows rows = computed();
+  widen(rows.bfloat16() + first * rows.row_size(), count * rows.row_size(), out);
+}
 }}  // namespace sar

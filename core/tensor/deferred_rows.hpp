@@ -2,38 +2,63 @@
 #pragma once
 
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
 
+#include <cstddef>
 #include <mutex>
 #include <span>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 
 /// The rows of a result that is cheap to compute from what its operation keeps for the backward pass anyway,
 /// for example a normalization. A product computes the rows that it multiplies next into a buffer in the
 /// cache, and again in the backward pass (core/products/row_operand.hpp), so the whole result is never in
-/// memory. Any other operation calls all().
+/// memory. Any other operation calls all() or, if it reads rows of several types, stored().
 class DeferredRows : NonCopyable {
  public:
-  explicit DeferredRows(const Shape& shape) : shape_(shape) {}
+  /// `type`: of stored(). Rows of type bfloat16 are rounded where they are stored.
+  explicit DeferredRows(const Shape& shape, NumberType type = NumberType::reals)
+      : shape_(shape), type_(type) {}
   virtual ~DeferredRows() = default;
 
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  [[nodiscard]] NumberType type() const noexcept { return type_; }
   /// Writes rows [first, first + count) to `out`. Thread-safe: several threads may compute at once.
   virtual void compute(Index first, Index count, real* out) const = 0;
   /// Returns the memory that compute(first, count, out) reads if prefetching it is worthwhile.
-  [[nodiscard]] virtual std::span<const real> reads(Index first, Index count) const = 0;
-  /// Returns all rows; the first call computes them, later calls return the same tensor. Thread-safe.
+  [[nodiscard]] virtual std::span<const std::byte> reads(Index first, Index count) const = 0;
+  /// Returns all rows in their type; the first call computes them, later calls return the same rows.
+  /// Thread-safe.
+  [[nodiscard]] const TypedRows& stored() const;
+  /// The same as `real`: those of another type are widened, once.
   [[nodiscard]] const Tensor& all() const;
-  /// Returns the tensor of all(), or an undefined tensor if all() was never called.
-  [[nodiscard]] Tensor computed() const {
+  /// Returns the rows of stored(), or undefined ones if it was never called.
+  [[nodiscard]] TypedRows computed() const {
     const std::lock_guard lock(mutex_);
-    return all_;
+    return stored_;
   }
 
+ protected:
+  /// Rows that are in memory from the beginning.
+  explicit DeferredRows(TypedRows rows)
+      : shape_(rows.shape()), type_(rows.type()), stored_(std::move(rows)) {}
+
  private:
+  void store() const;
+
   Shape shape_;
+  NumberType type_;
   mutable std::mutex mutex_;
-  mutable Tensor all_;
+  mutable TypedRows stored_;
+  mutable Tensor wide_;  // of rows of another type than reals
 };
 
+/// Rows of type bfloat16 in memory: operations that do not know the type read them widened.
+class Bfloat16Rows final : public DeferredRows {
+ public:
+  explicit Bfloat16Rows(TypedRows rows) : DeferredRows(std::move(rows)) {}
+  void compute(Index first, Index count, real* out) const override;
+  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
+};
 }}  // namespace sar

@@ -37,12 +37,11 @@ std::uint64_t fingerprint_of_block(const char* bytes, Index count) {
 
 }  // namespace
 
-std::uint64_t fingerprint(const Tensor& x) {
-  const auto* bytes = reinterpret_cast<const char*>(x.data());
+std::uint64_t fingerprint(const TypedRows& x) {
+  const auto* bytes = static_cast<const char*>(x.at(0));
   return parallel_reduce(
-      x.size() * static_cast<Index>(sizeof(real)), grain_bytes, std::uint64_t{0},
+      x.size() * bytes_of(x.type()), grain_bytes, std::uint64_t{0},
       [&](Index begin, Index end) { return fingerprint_of_block(bytes + begin, end - begin); },
       [](std::uint64_t all, std::uint64_t block) { return mix(all + golden_ratio) ^ block; });
 }
-
 }}  // namespace sar

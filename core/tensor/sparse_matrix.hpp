@@ -43,7 +43,7 @@ class SparseMatrix : public DeferredRows {
 
   void compute(Index first, Index count, real* out) const override;
   /// Returns nothing: the stored values of a few rows are in the cache after the first is read.
-  [[nodiscard]] std::span<const real> reads(Index, Index) const override { return {}; }
+  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
 
  private:
   SparseMatrix(const Shape& shape, std::shared_ptr<const Array<Index>> offsets, const SparseMatrix& of);

@@ -53,6 +53,8 @@ std::optional<int> parse(int argc, char** argv, int rank, Options& options) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--seed", options.surrogate.seed, "of parameters and noise")->capture_default_str();
+  app.add_flag("--mixed-precision", options.surrogate.mixed_precision,
+               "training steps with activations and gradients in bfloat16");
   app.add_option("--out", options.out, "directory for rollout.pvd, which ParaView opens, and rollout.svg");
   try {
     app.parse(argc, argv);

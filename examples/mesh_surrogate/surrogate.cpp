@@ -129,6 +129,7 @@ double Surrogate::train(const TimeStep& step) {
     *target.row(i) = static_cast<real>((step.after[node] - before) / change_scale_);
   }
 
+  const MixedPrecisionScope mixed(options_.mixed_precision);
   Tape tape;
   const Variable loss = mse(change(input), target, comm_);
   tape.backward(loss);

@@ -18,6 +18,7 @@ struct SurrogateOptions {
   int hidden = 32;     ///< width of the network
   double lr = 3e-3;    ///< initial learning rate of Adam
   double noise = 0.2;  ///< on the input in training, in units of the typical change per step
+  bool mixed_precision = false;
   std::uint64_t seed = 1;
 };
 

@@ -7,6 +7,7 @@
 /// columns of a destination's result stay in registers while the rows of a segment are added.
 #pragma once
 
+#include <sar/core/rows/row_access.hpp>
 #include <sar/core/simd/vector_math.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/kernels/attention_kernel.hpp>
@@ -22,6 +23,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -59,6 +61,13 @@ inline Index source_width(const AttentionOperands& o) {
 }
 inline Index value_at(const AttentionOperands& o) {
   return o.separate_value ? o.heads * o.key_dim : 0;
+}
+
+/// Source row i of a stage as `real`: in place, or widened into `buffer`.
+inline const real* source_row(const Stage& stage, Index i, Index width, real* buffer) {
+  if (stage.bfloat16 == nullptr) return stage.rows + i * width;
+  widen(stage.bfloat16 + i * width, width, buffer);
+  return buffer;
 }
 
 template <Index L>
@@ -152,6 +161,8 @@ class SourceNumbers {
 ///     void prepare(const Stage&)                                  before each stage or part
 ///
 ///     void by_destination(edges, batch, next, real* s) const      scores s [edges, heads] of a batch
+///
+///     reads_bfloat16                                              whether the rows may be in bfloat16
 template <class Score>
 struct OnlineSoftmax {
   const AttentionOperands& o;
@@ -183,7 +194,8 @@ struct OnlineSoftmax {
     }
   }
 
-  void take(const GraphShard& shard, const Batch<1>& batch, const Batch<1>& next) {
+  template <class X>
+  void take(const GraphShard& shard, const Batch<1, X>& batch, const Batch<1, X>& next) {
     score.by_destination(edges, batch, next, s.data());
     if (min != nullptr) lanes::for_head_lanes(o.heads, [&](auto L, Index h) { find_minima<L>(batch, h); });
     lanes::for_head_lanes(o.heads, [&](auto L, Index h) { subtract_maxima<L>(batch, h); });
@@ -198,8 +210,8 @@ struct OnlineSoftmax {
   [[nodiscard]] bool sets(const Segment& segment) const { return first_stage && segment.begins; }
 
   /// Computes the new minima of heads h .. h + L - 1.
-  template <Index L>
-  void find_minima(const Batch<1>& batch, Index h) {
+  template <Index L, class B>
+  void find_minima(const B& batch, Index h) {
     using lanes::load, lanes::store;
     for (const Segment& seg : batch) {
       real* so_far = min + row(seg) * o.heads + h;
@@ -213,8 +225,8 @@ struct OnlineSoftmax {
 
   /// Computes the new maxima of heads h .. h + L - 1 and subtracts them from the scores. Stores the old
   /// maximum minus the new one after the scores, for each segment.
-  template <Index L>
-  void subtract_maxima(const Batch<1>& batch, Index h) {
+  template <Index L, class B>
+  void subtract_maxima(const B& batch, Index h) {
     using lanes::load, lanes::store;
     real* old = s.data() + batch.edges * o.heads + h;
     for (Index i = 0; i < batch.segments; ++i, old += o.heads) {
@@ -235,8 +247,8 @@ struct OnlineSoftmax {
 
   /// Divides the exponentials by the new sums, which gives the edges' coefficients. Stores the factor of the
   /// previous result after them, for each segment.
-  template <Index L>
-  void divide_by_sums(const Batch<1>& batch, Index h) {
+  template <Index L, class B>
+  void divide_by_sums(const B& batch, Index h) {
     using lanes::load, lanes::store;
     real* old = s.data() + batch.edges * o.heads + h;
     for (Index i = 0; i < batch.segments; ++i, old += o.heads) {
@@ -256,12 +268,13 @@ struct OnlineSoftmax {
     }
   }
 
-  void add_values(const Batch<1>& batch, const Batch<1>& next, const real* weights) {
+  template <class X>
+  void add_values(const Batch<1, X>& batch, const Batch<1, X>& next, const real* weights) {
     const Index width = o.heads * o.dim;
     const real* keep = s.data() + batch.edges * o.heads;
     for (Index i = 0; i < batch.segments; ++i, keep += o.heads) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0, value_at(o), o.heads, o.dim);
+      const auto rows = rows_of(batch, next, seg, 0, value_at(o), o.heads, o.dim);
       real* to = out + row(seg) * width;
       const real* factor = weights + seg.first * o.heads;
       if (o.bias == nullptr) {
@@ -357,15 +370,17 @@ class Attention : public ShardKernel {
     const AttentionResult r = std::exchange(*o_.result, {});
     const Index heads = o_.heads;
     const Index dim = o_.dim;
-    stats_ = Tensor(Shape{r.out.num_rows(), Score::num_stats, heads});
-    parallel_for(r.out.num_rows(), destinations_at_once(), [&](Index first, Index last) {
+    stats_ = Tensor(Shape{r.max.num_rows(), Score::num_stats, heads});
+    const TypedRows& out = r.rounded.defined() ? r.rounded : TypedRows(r.out);
+    parallel_for(r.max.num_rows(), destinations_at_once(), [&](Index first, Index last) {
       std::vector<real> of_bias(heads);
+      RowReader of_out(out), of_grad(o_.grad_out);
       for (Index v = first; v < last; ++v) {
         real* to = stats_.row(v);
-        const real* g = o_.grad_out + v * heads * dim;
+        const real* g = of_grad.row(v);
         std::copy_n(r.max.row(v), heads, to);
         std::copy_n(r.log_sum.row(v), heads, to + heads);
-        lanes::head_dots(heads, dim, g, r.out.row(v), to + 2 * heads);
+        lanes::head_dots(heads, dim, g, of_out.row(v), to + 2 * heads);
         if (o_.bias != nullptr) {
           lanes::head_dots(heads, dim, g, o_.bias, of_bias.data());
           for (Index h = 0; h < heads; ++h) to[2 * heads + h] -= of_bias[h];
@@ -389,11 +404,19 @@ class Attention : public ShardKernel {
                                        .result = result,
                                        .of_parts = of_parts};
           if (first_stage) softmax.clear(first, last);
-          for_batches<1>(
-              edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
-              edges_at_once(source_width(o_), o_.heads), {Gathered{stage.rows, source_width(o_)}},
-              [&](const Batch<1>& batch, const Batch<1>& next) { softmax.take(stage.shard, batch, next); },
-              LongRows::part_edges);
+          const auto take_all = [&](auto* rows) {
+            using X = std::remove_cvref_t<decltype(*rows)>;
+            for_batches<1, X>(
+                edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
+                edges_at_once(source_width(o_), o_.heads), {GatheredOf<X>{rows, source_width(o_)}},
+                [&](const Batch<1, X>& batch, const Batch<1, X>& next) {
+                  softmax.take(stage.shard, batch, next);
+                },
+                LongRows::part_edges);
+          };
+          if constexpr (Score::reads_bfloat16)
+            if (stage.bfloat16 != nullptr) return take_all(stage.bfloat16);
+          take_all(stage.rows);
         });
   }
 

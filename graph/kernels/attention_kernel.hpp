@@ -67,7 +67,7 @@
 #pragma once
 
 #include <sar/core/rows/dropout.hpp>
-#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
 
 #include <cstdint>
 
@@ -81,6 +81,8 @@ struct AttentionResult {
   /// The smallest score, [destinations, heads], infinity without edges; undefined: it is not wanted. Not for
   /// typed attention.
   Tensor min = {};
+  /// `out` in bfloat16, which is undefined then: for the backward pass in mixed precision.
+  TypedRows rounded = {};
 };
 
 struct AttentionOperands {
@@ -101,7 +103,7 @@ struct AttentionOperands {
   Index num_types = 0;
   const std::uint16_t* types = nullptr;  ///< with type_term: per local edge
   AttentionResult* result = nullptr;  ///< written by the forward pass, read and emptied by begin_backward()
-  const real* grad_out = nullptr;     ///< backward: as result->out
+  TypedRows grad_out = {};            ///< backward: as result->out, of the type of the source rows
   real* grad_dst = nullptr;           ///< backward: as dst, added to; null: not required
   double* grad_attn = nullptr;        ///< backward: as attn, added to; null: not required
   real* grad_edge_weight = nullptr;   ///< backward: per local edge, overwritten; null: not required

@@ -53,7 +53,7 @@ void for_blocks_of_sources(const Stage& stage, Index width, Index most_edges, co
   for (Index from = stage.begin; from < stage.end;) {
     const auto behind = std::upper_bound(begin(from + 1), begin(stage.end + 1), *begin(from) + most_edges);
     const Index to = std::max<Index>(stage.begin + (behind - offsets.data()) - 1, from + 1);
-    visit(Stage{stage.shard, from, to, stage.rows + (from - stage.begin) * width});
+    visit(stage.of_sources(from, to, width));
     from = to;
   }
 }

@@ -16,6 +16,7 @@
 namespace edge_batches {
 
 using lanes::Rows;
+using lanes::RowsOf;
 
 inline constexpr Index real_bytes = static_cast<Index>(sizeof(real));
 inline constexpr std::size_t batch_edges = 64;
@@ -30,19 +31,21 @@ struct Segment {
 };
 
 /// A table of gathered rows.
-struct Gathered {
-  const real* base = nullptr;
+template <class X>
+struct GatheredOf {
+  const X* base = nullptr;
   Index width = 0;
 };
+using Gathered = GatheredOf<real>;
 
 /// A batch of consecutive edges.
-template <std::size_t Tables>
+template <std::size_t Tables, class X = real>
 struct Batch {
   Index edges = 0;
   Index segments = 0;
   std::array<Segment, batch_edges> segment;
   std::array<Index, batch_edges> other;  ///< gathered row per edge
-  std::array<std::array<const real*, batch_edges>, Tables> rows;
+  std::array<std::array<const X*, batch_edges>, Tables> rows;
 
   // A loop over a batch visits its segments.
   [[nodiscard]] const Segment* begin() const { return segment.data(); }
@@ -51,9 +54,9 @@ struct Batch {
 
 /// Returns the gathered rows of a segment from one of the tables: `heads` times `dim` columns starting at
 /// `first`.
-template <std::size_t Tables>
-Rows rows_of(const Batch<Tables>& batch, const Batch<Tables>& next, const Segment& s, std::size_t table,
-             Index first, Index heads, Index dim) {
+template <std::size_t Tables, class X>
+RowsOf<X> rows_of(const Batch<Tables, X>& batch, const Batch<Tables, X>& next, const Segment& s,
+                  std::size_t table, Index first, Index heads, Index dim) {
   return {.at = batch.rows[table].data() + s.first,
           .next = next.rows[table].data() + s.first,
           .n = s.edges,
@@ -65,18 +68,18 @@ Rows rows_of(const Batch<Tables>& batch, const Batch<Tables>& next, const Segmen
 /// Calls run(batch, next) for batches over the edges of the rows [first, last), skipping rows with more than
 /// `longest` edges. `next` is the following batch, so that its rows can be prefetched; row pointers past its
 /// last edge point to the table's base.
-template <std::size_t Tables, class Run>
+template <std::size_t Tables, class X = real, class Run>
 void for_batches(const local_index* begin, const local_index* end, Index first, Index last,
                  const local_index* col, Index col_offset, Index most,
-                 const std::array<Gathered, Tables>& tables, const Run& run,
+                 const std::array<GatheredOf<X>, Tables>& tables, const Run& run,
                  Index longest = std::numeric_limits<Index>::max()) {
-  std::array<Batch<Tables>, 2> batches;
-  Batch<Tables>* current = &batches[0];
-  Batch<Tables>* next = &batches[1];
+  std::array<Batch<Tables, X>, 2> batches;
+  Batch<Tables, X>* current = &batches[0];
+  Batch<Tables, X>* next = &batches[1];
   Index row = first;
   Index k = row < last ? begin[row] : 0;
   const auto end_of = [&](Index i) { return end[i] - begin[i] <= longest ? end[i] : begin[i]; };
-  const auto fill = [&](Batch<Tables>& batch) {
+  const auto fill = [&](Batch<Tables, X>& batch) {
     batch.edges = batch.segments = 0;
     while (row < last && batch.edges < most) {
       const Index n = std::min(end_of(row) - k, most - batch.edges);

@@ -28,6 +28,7 @@ namespace {
 class AdditiveScore {
  public:
   static constexpr Index num_stats = 4;
+  static constexpr bool reads_bfloat16 = true;
   explicit AdditiveScore(const AttentionOperands& o) : o_(o) {}
 
   void prepare(const Stage& stage) {
@@ -36,13 +37,16 @@ class AdditiveScore {
     types_ = o_.type_term != nullptr ? o_.types + stage.shard.first_edge : nullptr;
     el_.prepare(stage, rows * o_.heads, [&](real* el) {
       parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
+        PassVector<real> buffer(width);
         for (Index i = first; i < last; ++i)
-          lanes::head_dots(o_.heads, o_.dim, o_.attn, stage.rows + i * width, el + i * o_.heads);
+          lanes::head_dots(o_.heads, o_.dim, o_.attn, source_row(stage, i, width, buffer.data()),
+                           el + i * o_.heads);
       });
     });
   }
 
-  void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
+  template <class B>
+  void by_destination(const EdgeRanges& edges, const B& batch, const B& next, real* s) const {
     for (Index x = 0; x < next.edges; ++x) prefetch_row(source(next.other[x]), o_.heads);
     lanes::for_head_lanes(o_.heads, [&](auto L, Index h) {
       for (const Segment& seg : batch) {
@@ -172,9 +176,10 @@ struct AdditiveBackward {
   const real* stats;      ///< [destinations, 4, heads]
   DestinationSums& sums;  ///< of ds
   real* grad_el;          ///< [rows of the stage, heads], added to
-  real* grad_src;         ///< as block.rows; null: not required
+  real* grad_src;         ///< as block.rows; null: not required here
   bool accumulate;
   double* grad_type_term;  ///< [types, heads], added to, unless null
+  const Stage* own = nullptr;  ///< the block with its rows in `real`
 
   PassVector<real> alpha = per_edge(o.heads), dalpha = alpha, slope = alpha, mean = alpha, weighted = alpha;
   PassVector<real> ones = PassVector<real>(o.heads, real{1});
@@ -182,7 +187,8 @@ struct AdditiveBackward {
   const local_index* positions =
       factors.any() || o.type_term != nullptr ? block.shard.transpose_positions().data() : nullptr;
 
-  void take(const Batch<1>& batch, const Batch<1>& next) {
+  template <class B>
+  void take(const B& batch, const B& next) {
     for (Index x = 0; x < next.edges; ++x) prefetch_row(stats + next.other[x] * 4 * o.heads, 4 * o.heads);
     lanes::for_head_lanes(o.heads, [&](auto L, Index h) { compute_scores<L>(batch, h); });
     exp_below_zero(alpha.data(), batch.edges * o.heads);
@@ -197,7 +203,8 @@ struct AdditiveBackward {
     return positions[seg.position + x - seg.first];
   }
 
-  void add_to_types(const Batch<1>& batch, const real* ds) {
+  template <class B>
+  void add_to_types(const B& batch, const real* ds) {
     for (const Segment& seg : batch) {
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
         double* to = grad_type_term + score.type(position(seg, x)) * o.heads;
@@ -207,8 +214,8 @@ struct AdditiveBackward {
   }
 
   /// Computes the logarithms of alpha, and the other values that depend on both ends of an edge.
-  template <Index L>
-  void compute_scores(const Batch<1>& batch, Index h) {
+  template <Index L, class B>
+  void compute_scores(const B& batch, Index h) {
     using lanes::load, lanes::store;
     const Index heads = o.heads;
     for (const Segment& seg : batch) {
@@ -226,22 +233,23 @@ struct AdditiveBackward {
   }
 
   /// Computes dalpha, and adds the gradient of the source rows as values.
-  void add_values(const Batch<1>& batch, const Batch<1>& next, const real* weights) {
+  template <class B>
+  void add_values(const B& batch, const B& next, const real* weights) {
     for (const Segment& seg : batch) {
-      const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.dim);
+      const auto rows = rows_of(batch, next, seg, 0, 0, o.heads, o.dim);
       const Index column = seg.row * o.heads * o.dim;
       const Index from = seg.first * o.heads;
       if (grad_src != nullptr)
-        lanes::dots_and_add(rows, block.rows + column, &dalpha[from], weights + from,
+        lanes::dots_and_add(rows, own->rows + column, &dalpha[from], weights + from,
                             accumulate || !seg.begins ? ones.data() : nullptr, grad_src + column);
       else
-        lanes::dots(rows, block.rows + column, &dalpha[from]);
+        lanes::dots(rows, own->rows + column, &dalpha[from]);
     }
   }
 
   /// Computes ds of the edges and adds it to grad_el of the sources.
-  template <Index L>
-  void compute_gradients(const Batch<1>& batch, real* ds, Index h) const {
+  template <Index L, class B>
+  void compute_gradients(const B& batch, real* ds, Index h) const {
     using lanes::load, lanes::store;
     const Index heads = o.heads;
     for (const Segment& seg : batch) {
@@ -265,7 +273,30 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
   explicit AdditiveAttention(const AttentionOperands& operands)
       : Attention(operands), by_destination_(operands.heads) {}
 
+  [[nodiscard]] NumberType gradient_type(NumberType wanted) const override {
+    return o_.grad_out.is_bfloat16() ? wanted : NumberType::reals;
+  }
   void backward(const Stage& stage, real* grad_src, bool accumulate) override {
+    run_back(stage, {.reals = grad_src}, accumulate);
+  }
+  void backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) override {
+    run_back(stage, {.bfloat16 = grad_src.bfloat16() + first * o_.heads * o_.dim}, accumulate);
+  }
+
+ private:
+  /// The gradient of the source rows, in one of two types or not required.
+  struct GradientsAt {
+    real* reals = nullptr;
+    Bfloat16* bfloat16 = nullptr;
+
+    [[nodiscard]] bool required() const { return reals != nullptr || bfloat16 != nullptr; }
+    [[nodiscard]] GradientsAt behind(Index numbers) const {
+      return {reals != nullptr ? reals + numbers : nullptr,
+              bfloat16 != nullptr ? bfloat16 + numbers : nullptr};
+    }
+  };
+
+  void run_back(const Stage& stage, const GradientsAt& grad_src, bool accumulate) {
     const Index width = o_.heads * o_.dim;
     score_.prepare(stage);
     grad_el_.assign(stage.size() * o_.heads, 0);
@@ -274,19 +305,18 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     for_blocks_of_sources(stage, width, most_edges, [&](const Stage& block) {
       if (o_.grad_dst != nullptr) by_destination_.open(block);
       const Index skipped = block.begin - stage.begin;
-      backward_block(block, skipped, grad_src != nullptr ? grad_src + skipped * width : nullptr, accumulate);
+      backward_block(block, skipped, grad_src.behind(skipped * width), accumulate);
       if (o_.grad_dst != nullptr) by_destination_.add_to(block, o_.grad_dst);
     });
     if (o_.grad_attn != nullptr) add_grad_attn(stage);
   }
 
- private:
-  void backward_block(const Stage& block, Index skipped, real* grad_src, bool accumulate) {
+  void backward_block(const Stage& block, Index skipped, const GradientsAt& grad_src, bool accumulate) {
     const SourceOffsets offsets(block.shard, block.begin, block.end);
     const local_index* begin = offsets.data();
     const Index width = o_.heads * o_.dim, rows = block.size();
     const auto take = [&](Index first, Index last, double* grad_type_term) {
-      backward_rows(block, begin, first, last,
+      backward_rows(block, begin, first, last, grad_src,
                     {.o = o_,
                      .score = score_,
                      .block = block,
@@ -294,7 +324,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
                      .stats = stats_.data(),
                      .sums = by_destination_,
                      .grad_el = grad_el_.data(),
-                     .grad_src = grad_src,
+                     .grad_src = grad_src.reals,
                      .accumulate = accumulate,
                      .grad_type_term = grad_type_term});
     };
@@ -307,19 +337,42 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     for (std::size_t i = 0; i < sums.size(); ++i) o_.grad_type_term[i] += sums[i];
   }
 
+  /// Rows of type bfloat16 are widened for this thread, and their gradients added up in `real` and rounded.
   void backward_rows(const Stage& block, const local_index* begin, Index first, Index last,
-                     AdditiveBackward pass) const {
+                     const GradientsAt& to, AdditiveBackward pass) const {
+    const Index width = o_.heads * o_.dim, numbers = (last - first) * width;
+    Stage rows = block;
+    Array<real> own(block.bfloat16 != nullptr ? numbers : 0), sums(to.bfloat16 != nullptr ? numbers : 0);
+    if (block.bfloat16 != nullptr) {
+      widen(block.bfloat16 + first * width, numbers, own.data());
+      rows.rows = own.data() - first * width;
+    }
+    if (to.bfloat16 != nullptr) {
+      if (pass.accumulate) widen(to.bfloat16 + first * width, numbers, sums.data());
+      pass.grad_src = sums.data() - first * width;
+    }
+    pass.own = &rows;
+    if (o_.grad_out.is_bfloat16())
+      run_rows(block, begin, first, last, o_.grad_out.bfloat16(), pass);
+    else
+      run_rows(block, begin, first, last, o_.grad_out.reals().data(), pass);
+    if (to.bfloat16 != nullptr) narrow(sums.data(), numbers, to.bfloat16 + first * width);
+  }
+
+  template <class X>
+  void run_rows(const Stage& block, const local_index* begin, Index first, Index last, const X* grad_out,
+                AdditiveBackward& pass) const {
     const Index width = o_.heads * o_.dim;
     real* grad_src = pass.grad_src;
     if (grad_src != nullptr && !pass.accumulate)
       for (Index i = first; i < last; ++i)
         if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
-    for_batches<1>(begin, begin + 1, first, last, block.shard.transpose().dst.data(), 0,
-                   edges_at_once(width, o_.heads), {Gathered{o_.grad_out, width}},
-                   [&](const Batch<1>& batch, const Batch<1>& next) {
-                     pass.take(batch, next);
-                     if (pass.grad_type_term != nullptr) poll_progress();  // a task may have many edges
-                   });
+    for_batches<1, X>(begin, begin + 1, first, last, block.shard.transpose().dst.data(), 0,
+                      edges_at_once(width, o_.heads), {GatheredOf<X>{grad_out, width}},
+                      [&](const Batch<1, X>& batch, const Batch<1, X>& next) {
+                        pass.take(batch, next);
+                        if (pass.grad_type_term != nullptr) poll_progress();  // a task may have many edges
+                      });
     for (Index i = first; grad_src != nullptr && i < last; ++i)
       lanes::add_scaled(o_.heads, o_.dim, pass.grad_el + (i + pass.skipped) * o_.heads, o_.attn,
                         grad_src + i * width);
@@ -333,13 +386,16 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     sum_row_blocks(
         stage.size(), width,
         [&](Index first, Index last, double* partial) {
-          for (Index i = first; i < last; ++i)
+          PassVector<real> buffer(width);
+          for (Index i = first; i < last; ++i) {
+            const real* const row = source_row(stage, i, width, buffer.data());
             for (Index h = 0; h < heads; ++h) {
               const double factor = grad_el_[i * heads + h];
-              const real* x = stage.rows + i * width + h * o_.dim;
+              const real* x = row + h * o_.dim;
               double* to = partial + h * o_.dim;
               for (Index j = 0; j < o_.dim; ++j) to[j] += factor * static_cast<double>(x[j]);
             }
+          }
         },
         grad_attn);
     for (Index j = 0; j < width; ++j) o_.grad_attn[j] += grad_attn[j];

@@ -11,6 +11,7 @@
 /// others, split into parts that run in parallel.
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/rows/row_blocks.hpp>
+#include <sar/core/simd/bfloat16_lanes.hpp>
 #include <sar/core/simd/lanes.hpp>
 #include <sar/core/simd/prefetch.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
@@ -26,6 +27,8 @@
 namespace {
 
 using lanes::load;
+using lanes::number;
+using lanes::set_number;
 using lanes::Vector;
 using lanes::vector_bytes;
 using lanes::vector_lanes;
@@ -34,6 +37,9 @@ using lanes::vector_lanes;
 /// longer rounds the multiply-add once.
 inline void store(real* to, const Vector<>& v) {
   std::memcpy(to, &v, sizeof v);
+}
+inline void store(Bfloat16* to, const Vector<>& v) {
+  lanes::store(to, v);
 }
 
 constexpr Index block_bytes = Index{1} << 19;  // gathered bytes of a block
@@ -44,21 +50,30 @@ constexpr Index max_vectors = vector_bytes == 64 ? 16 : 8;  // accumulators that
 
 enum class Terms { rows, weighted_rows, rows_of_edges };
 
+/// The types of the gathered rows and of the sums.
+template <class X, class Out>
+struct RowTypes {
+  const X* x;
+  Out* out;
+};
+
 /// Computes one output row, a tile of columns at a time in registers.
-template <Terms terms>
+template <Terms terms, class X, class Out>
 struct RowSum {
   const GatherSum& t;
+  RowTypes<X, Out> rows;
   Index all_edges = t.end[t.num_rows - 1];
-  Index ahead = rows_ahead(t.width * static_cast<Index>(sizeof(real)));
+  Index row_bytes = t.width * static_cast<Index>(sizeof(X));
+  Index ahead = rows_ahead(row_bytes);
 
   [[nodiscard]] Index edge(Index k) const {
     const Index position = t.position_of != nullptr ? t.position_of[k] : k;
     return t.first_edge + position;
   }
-  [[nodiscard]] const real* row(Index k) const {
-    if constexpr (terms == Terms::rows_of_edges) return t.x + edge(k) * t.width;
+  [[nodiscard]] const X* row(Index k) const {
+    if constexpr (terms == Terms::rows_of_edges) return rows.x + edge(k) * t.width;
     const Index at = t.col[k] - t.col_offset;
-    return t.x + (t.x_row != nullptr ? t.x_row[at] : at) * t.width;
+    return rows.x + (t.x_row != nullptr ? t.x_row[at] : at) * t.width;
   }
   [[nodiscard]] real coefficient(Index k) const {
     real c = 1;
@@ -76,7 +91,7 @@ struct RowSum {
       const Index at = t.col[k] - t.col_offset;
       if (at < 0 || at >= t.x_rows) return;
     }
-    prefetch_row(row(k), t.width);
+    prefetch_bytes(row(k), row_bytes);
   }
 
   /// Adds columns j .. j + count - 1 of the rows of the edges [first, last) to N vectors. The last vector
@@ -85,9 +100,9 @@ struct RowSum {
   void add_edges(Index first, Index last, Index j, Index count, Vector<> (&sum)[N]) const {
     for (Index k = first; k < last; ++k) {
       if (j == 0) prefetch(k + ahead);
-      const real* x = row(k) + j;
+      const X* x = row(k) + j;
       const real c = terms == Terms::weighted_rows ? coefficient(k) : 1;
-      const auto add = [&](Vector<>& to, const real* from) {
+      const auto add = [&](Vector<>& to, const X* from) {
         if constexpr (terms == Terms::weighted_rows)
           to += c * load(from);
         else
@@ -102,9 +117,9 @@ struct RowSum {
     const Index count = t.width - j;
     for (Index k = first; k < last; ++k) {
       if (j == 0) prefetch(k + ahead);
-      const real* x = row(k) + j;
+      const X* x = row(k) + j;
       const real c = terms == Terms::weighted_rows ? coefficient(k) : 1;
-      for (Index i = 0; i < count; ++i) sum[i] += c * x[i];
+      for (Index i = 0; i < count; ++i) sum[i] += c * number(x[i]);
     }
   }
 
@@ -131,16 +146,17 @@ struct RowSum {
   /// Writes or adds the columns from j on.
   void write(Index j, Index count, Index out_row, const double* totals) const {
     const double scale = scale_of(out_row);
-    const auto write_to = [&](auto* to) {
-      using Number = std::remove_pointer_t<decltype(to)>;
-      for (Index i = 0; i < count; ++i)
-        to[i] = static_cast<Number>((t.accumulate ? static_cast<double>(to[i]) : 0) + scale * totals[i]);
-    };
     const Index place = out_row * t.width + j;
-    if (t.out_in_double != nullptr)
-      write_to(t.out_in_double + place);
-    else
-      write_to(t.out + place);
+    if (t.out_in_double != nullptr) {
+      double* to = t.out_in_double + place;
+      for (Index i = 0; i < count; ++i) to[i] = (t.accumulate ? to[i] : 0) + scale * totals[i];
+      return;
+    }
+    Out* to = rows.out + place;
+    for (Index i = 0; i < count; ++i) {
+      const double base = t.accumulate ? static_cast<double>(number(to[i])) : 0;
+      set_number(to[i], static_cast<real>(base + scale * totals[i]));
+    }
   }
 
   template <Index N>
@@ -148,11 +164,11 @@ struct RowSum {
     Vector<> sum[N] = {};
     add_edges<N>(first, last, j, count, sum);
     const real scale = scale_of(out_row);
-    real *out = t.out + out_row * t.width + j, *end = out + count - vector_lanes;
+    Out *out = rows.out + out_row * t.width + j, *end = out + count - vector_lanes;
     // Read before the previous vector, which may overlap, is written.
     const Vector<> last_sum = t.accumulate ? load(end) + scale * sum[N - 1] : scale * sum[N - 1];
     for (Index i = 0; i + 1 < N; ++i) {
-      real* to = out + i * vector_lanes;
+      Out* to = out + i * vector_lanes;
       store(to, t.accumulate ? load(to) + scale * sum[i] : scale * sum[i]);
     }
     store(end, last_sum);
@@ -161,8 +177,9 @@ struct RowSum {
     real sum[vector_lanes] = {};
     add_edges_of_tail(first, last, j, sum);
     const real scale = scale_of(out_row);
-    real* out = t.out + out_row * t.width + j;
-    for (Index i = 0; i < t.width - j; ++i) out[i] = (t.accumulate ? out[i] : 0) + scale * sum[i];
+    Out* out = rows.out + out_row * t.width + j;
+    for (Index i = 0; i < t.width - j; ++i)
+      set_number(out[i], (t.accumulate ? number(out[i]) : 0) + scale * sum[i]);
   }
 
   /// Calls visit(std::integral_constant<Index, N>, j, count) for tiles of `count` columns in N vectors; N = 0
@@ -231,14 +248,14 @@ struct RowSum {
   }
 };
 
-template <Terms terms>
-void run(const GatherSum& t) {
-  const RowSum<terms> row_sum{t};
+template <Terms terms, class X, class Out>
+void run(const GatherSum& t, const RowTypes<X, Out>& rows) {
+  const RowSum<terms, X, Out> row_sum{t, rows};
   const auto out_row = [&](Index i) { return t.rows != nullptr ? Index{t.rows[i]} : i; };
   std::vector<Index> hubs;
   std::mutex hubs_mutex;
   for_row_blocks(t.before != nullptr ? t.before : t.begin, t.num_rows,
-                 t.width * static_cast<Index>(sizeof(real)), [&](Index first, Index last) {
+                 t.width * static_cast<Index>(sizeof(X)), [&](Index first, Index last) {
                    for (Index i = first; i < last; ++i) {
                      if (t.begin[i] == t.end[i] && t.accumulate) continue;
                      if (t.end[i] - t.begin[i] >= hub_edges) {
@@ -265,12 +282,20 @@ void for_row_blocks(const local_index* offsets, Index num_rows, Index bytes_per_
 
 void gather_sum(const GatherSum& task) {
   if (task.num_rows <= 0 || task.width == 0) return;
-  if (task.col == nullptr)
-    run<Terms::rows_of_edges>(task);
-  else if (task.weight != nullptr || task.col_scale != nullptr)
-    run<Terms::weighted_rows>(task);
+  const auto run_on = [&](auto rows) {
+    if (task.col == nullptr)
+      run<Terms::rows_of_edges>(task, rows);
+    else if (task.weight != nullptr || task.col_scale != nullptr)
+      run<Terms::weighted_rows>(task, rows);
+    else
+      run<Terms::rows>(task, rows);
+  };
+  if (task.x_bfloat16 != nullptr)
+    task.out_bfloat16 != nullptr ? run_on(RowTypes{task.x_bfloat16, task.out_bfloat16})
+                                 : run_on(RowTypes{task.x_bfloat16, task.out});
   else
-    run<Terms::rows>(task);
+    task.out_bfloat16 != nullptr ? run_on(RowTypes{task.x, task.out_bfloat16})
+                                 : run_on(RowTypes{task.x, task.out});
 }
 
 #include <sar/core/isa/isa_end.hpp>

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <sar/config.hpp>
+#include <sar/core/half.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 
@@ -33,9 +34,11 @@ struct GatherSum {
   const real* col_scale = nullptr;           ///< per gathered row (before col_offset); null: 1
   const real* row_scale = nullptr;           ///< per output row; null: 1
   const real* x = nullptr;                   ///< [x_rows, width]
+  const Bfloat16* x_bfloat16 = nullptr;      ///< the same in bfloat16, in place of x
   Index x_rows = 0;
   const Index* x_row = nullptr;     ///< [x_rows] index in x of each gathered row; null: i
   real* out = nullptr;              ///< [rows, width]
+  Bfloat16* out_bfloat16 = nullptr;  ///< replaces out: sums in `real`, rounded when they are written
   double* out_in_double = nullptr;  ///< replaces out: all additions in double precision
   Index width = 0;
   bool accumulate = false;  ///< add to out instead of overwriting it

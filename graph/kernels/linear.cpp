@@ -168,6 +168,7 @@ void LinearKernel::accumulate(const Stage& stage) {
     if (adds_) copy_numbers(o_.out, std::ssize(sums_), sums_.data());
   }
   const EdgeRanges edges = cursor_.ranges(stage);
+  const Index first_number = edges.first_row * o_.width;
   if (o_.heads > 1) return weighted_sum(o_, stage, edges, std::exchange(adds_, true));
   gather_sum({.num_rows = edges.num_rows,
               .begin = edges.begin,
@@ -183,10 +184,12 @@ void LinearKernel::accumulate(const Stage& stage) {
               .x = o_.edge_rows != nullptr ? o_.edge_rows
                    : o_.table != nullptr   ? o_.table
                                            : stage.rows,
+              .x_bfloat16 = o_.table_bfloat16 != nullptr ? o_.table_bfloat16 : stage.bfloat16,
               .x_rows = stage.size(),
               .x_row = o_.table_rows,
-              .out = o_.out + edges.first_row * o_.width,
-              .out_in_double = o_.in_double ? sums_.data() + edges.first_row * o_.width : nullptr,
+              .out = o_.out_bfloat16 != nullptr ? nullptr : o_.out + first_number,
+              .out_bfloat16 = o_.out_bfloat16 != nullptr ? o_.out_bfloat16 + first_number : nullptr,
+              .out_in_double = o_.in_double ? sums_.data() + first_number : nullptr,
               .width = o_.width,
               .accumulate = std::exchange(adds_, true)});
 }
@@ -197,19 +200,21 @@ void LinearKernel::finish() {
 }
 
 void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
-  if (o_.heads > 1 || o_.grad_edge_weight != nullptr)
+  if (!is_one_gather())
     weighted_sum_backward(o_, stage, grad_src, accumulate);
   else if (grad_src != nullptr)
-    gather_gradients(stage, grad_src, nullptr, accumulate);
+    gather_gradients(stage, {.reals = grad_src}, accumulate);
 }
 
-void LinearKernel::backward_in_double(const Stage& stage, double* grad_src, bool accumulate) {
+void LinearKernel::backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) {
+  const Index number = first * o_.width;
+  if (grad_src.is_bfloat16())
+    return gather_gradients(stage, {.bfloat16 = grad_src.bfloat16() + number}, accumulate);
   if (o_.grad_edge_weight != nullptr) weighted_sum_backward(o_, stage, nullptr, accumulate);
-  gather_gradients(stage, nullptr, grad_src, accumulate);
+  gather_gradients(stage, {.doubles = grad_src.doubles() + number}, accumulate);
 }
 
-void LinearKernel::gather_gradients(const Stage& stage, real* out, double* out_in_double,
-                                    bool accumulate) const {
+void LinearKernel::gather_gradients(const Stage& stage, const GradientsAt& out, bool accumulate) const {
   const GraphShard& shard = stage.shard;
   const ShardTranspose& transpose = shard.transpose();
   const SourceOffsets offsets(shard, stage.begin, stage.end);
@@ -224,12 +229,13 @@ void LinearKernel::gather_gradients(const Stage& stage, real* out, double* out_i
               .col_scale = o_.dst_scale,
               .row_scale = scale != nullptr ? scale + stage.begin : nullptr,
               .x = o_.grad_out,
+              .x_bfloat16 = o_.grad_out_bfloat16,
               .x_rows = shard.num_dst,
-              .out = out,
-              .out_in_double = out_in_double,
+              .out = out.reals,
+              .out_bfloat16 = out.bfloat16,
+              .out_in_double = out.doubles,
               .width = o_.width,
               .accumulate = accumulate});
 }
-
 }}  // namespace sar
 #endif

@@ -38,19 +38,23 @@ class LinearKernel : public ShardKernel {
     const real* edge_rows = nullptr;    ///< forward: [local edges, width], summed instead of source rows
     const real* table = nullptr;        ///< forward, one head, if only the local shard has edges: source
     const Index* table_rows = nullptr;  ///< row i is row table_rows[i] of table; null: rows of the stage
+    const Bfloat16* table_bfloat16 = nullptr;  ///< in place of table
     const real* dst_scale = nullptr;    ///< s_v per destination row; null: 1
     std::span<const SourceScale> src_scales = {};  ///< of both shards; empty: c_u = 1
     real* out = nullptr;                           ///< forward: [destinations, width]
+    Bfloat16* out_bfloat16 = nullptr;              ///< in place of out, if only the local shard has edges
     bool has_base = false;                         ///< forward: add to the values in out
     const real* grad_out = nullptr;                ///< backward: [destinations, width]
+    const Bfloat16* grad_out_bfloat16 = nullptr;   ///< in place of grad_out; one head, dw not required
     real* grad_edge_weight = nullptr;  ///< backward: as edge_weight, overwritten; null: not required
     bool in_double = false;            ///< one head: all sums and the resulting gradients in double precision
   };
   explicit LinearKernel(const Operands& operands) : o_(operands) { o_.in_double &= o_.heads == 1; }
 
   /// Sets the memory of the result. Call it before begin().
-  void set_output(real* out, bool has_base) {
-    o_.out = out;
+  void set_output(TypedRows out, bool has_base) {
+    o_.out = out.is_real() ? out.reals().data() : nullptr;
+    o_.out_bfloat16 = out.bfloat16();
     o_.has_base = has_base;
   }
 
@@ -60,13 +64,22 @@ class LinearKernel : public ShardKernel {
   [[nodiscard]] bool takes_parts() const override { return true; }
   [[nodiscard]] bool needs_source_in_backward() const override { return o_.grad_edge_weight != nullptr; }
   void backward(const Stage& stage, real* grad_src, bool accumulate) override;
-  [[nodiscard]] bool gradients_in_double() const override { return o_.in_double; }
-  void backward_in_double(const Stage& stage, double* grad_src, bool accumulate) override;
+  [[nodiscard]] NumberType gradient_type(NumberType wanted) const override {
+    return o_.in_double ? NumberType::doubles : is_one_gather() ? wanted : NumberType::reals;
+  }
+  void backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) override;
 
  private:
   [[nodiscard]] const real* src_scale(const GraphShard& shard) const;
-  /// dx, in one of the two precisions; the other pointer is null.
-  void gather_gradients(const Stage& stage, real* out, double* out_in_double, bool accumulate) const;
+  /// Whether the gradient of the sources is one gather_sum.
+  [[nodiscard]] bool is_one_gather() const { return o_.heads == 1 && o_.grad_edge_weight == nullptr; }
+  /// dx, in one of three types; the other pointers are null.
+  struct GradientsAt {
+    real* reals = nullptr;
+    Bfloat16* bfloat16 = nullptr;
+    double* doubles = nullptr;
+  };
+  void gather_gradients(const Stage& stage, const GradientsAt& out, bool accumulate) const;
 
   Operands o_;
   EdgeCursor cursor_;

@@ -149,6 +149,7 @@ template <class PairScore>
 class ScoreOfPairs : public PairScore {
  public:
   static constexpr Index num_stats = 3;
+  static constexpr bool reads_bfloat16 = false;
   explicit ScoreOfPairs(const AttentionOperands& o) : PairScore(o), o_(o) {}
 
   void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
@@ -381,7 +382,8 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                 for_batches<2>(
                     rows.begin, rows.end, first, last, block.shard.transpose().dst.data(), 0,
                     edges_at_once(o_.heads * (o_.key_dim + o_.dim), o_.heads),
-                    {Gathered{o_.dst, o_.heads * o_.key_dim}, Gathered{o_.grad_out, o_.heads * o_.dim}},
+                    {Gathered{o_.dst, o_.heads * o_.key_dim},
+                     Gathered{o_.grad_out.reals().data(), o_.heads * o_.dim}},
                     [&](const Batch<2>& batch, const Batch<2>& next) {
                       pass.take(batch, next);
                       poll_progress();  // a task of sum_row_blocks may have many edges

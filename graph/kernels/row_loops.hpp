@@ -5,6 +5,7 @@
 /// registers over all gathered rows; each tile prefetches its columns of the rows of the next batch.
 #pragma once
 
+#include <sar/core/simd/bfloat16_lanes.hpp>
 #include <sar/core/simd/prefetch.hpp>
 #include <sar/core/simd/tiles.hpp>
 
@@ -15,29 +16,31 @@ namespace lanes {
 /// Gathered rows. Loops use `heads` times `dim` of their columns, starting at column `first`. next[i] is the
 /// i-th row of the next batch; it is prefetched when row i is used. Null disables prefetching: of several
 /// loops over the same rows, only the last one prefetches.
-struct Rows {
-  const real* const* at;
-  const real* const* next;
+template <class X>
+struct RowsOf {
+  const X* const* at;
+  const X* const* next;
   Index n;
   Index first;
   Index heads;
   Index dim;
 
-  [[nodiscard]] Rows without_prefetch() const { return {at, nullptr, n, first, heads, dim}; }
+  [[nodiscard]] RowsOf without_prefetch() const { return {at, nullptr, n, first, heads, dim}; }
 };
+using Rows = RowsOf<real>;
 
 /// Calls use(i, tile of row i) for all rows.
-template <Index G, Index N, class Use>
-[[gnu::always_inline]] inline void for_rows(const Rows& rows, Index h, Index j, const Use& use) {
+template <Index G, Index N, class X, class Use>
+[[gnu::always_inline]] inline void for_rows(const RowsOf<X>& rows, Index h, Index j, const Use& use) {
   const Index column = rows.first + h * rows.dim + j;
   const Index n = rows.n;
-  const real* const* at = rows.at;
-  const real* const* next = rows.next;
+  const X* const* at = rows.at;
+  const X* const* next = rows.next;
   if (next == nullptr) {
     for (Index i = 0; i < n; ++i) use(i, Tile<G, N>::from(at[i] + column));
   } else {
     for (Index i = 0; i < n; ++i) {
-      prefetch_row(next[i] + column, G * N);
+      prefetch_bytes(next[i] + column, G * N * static_cast<Index>(sizeof(X)));
       use(i, Tile<G, N>::from(at[i] + column));
     }
   }
@@ -55,7 +58,9 @@ template <Index G>
 
 /// Computes to = keep to + sum over the rows i of factor[i] rows[i]. If keep is null, `to` is overwritten
 /// without being read.
-[[gnu::noinline]] inline void add_rows(const Rows& rows, const real* factor, const real* keep, real* to) {
+template <class X>
+[[gnu::noinline]] inline void add_rows(const RowsOf<X>& rows, const real* factor, const real* keep,
+                                       real* to) {
   for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
     real* column = to + h * rows.dim + j;
     auto sum = Tile<g, n>::scaled(keep != nullptr ? keep + h : nullptr, column);
@@ -68,7 +73,8 @@ template <Index G>
 }
 
 /// Computes out[i] = <x, rows[i]>.
-[[gnu::noinline]] inline void dots(const Rows& rows, const real* x, real* out) {
+template <class X>
+[[gnu::noinline]] inline void dots(const RowsOf<X>& rows, const real* x, real* out) {
   for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
     const auto mine = Tile<g, n>::from(x + h * rows.dim + j);
     for_rows<g, n>(
@@ -79,8 +85,9 @@ template <Index G>
 }
 
 /// Computes dots() and add_rows() in one pass over the rows.
-[[gnu::noinline]] inline void dots_and_add(const Rows& rows, const real* x, real* out, const real* factor,
-                                           const real* keep, real* to) {
+template <class X>
+[[gnu::noinline]] inline void dots_and_add(const RowsOf<X>& rows, const real* x, real* out,
+                                           const real* factor, const real* keep, real* to) {
   for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
     real* column = to + h * rows.dim + j;
     const auto mine = Tile<g, n>::from(x + h * rows.dim + j);

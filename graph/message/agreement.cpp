@@ -16,7 +16,7 @@ void add_arguments(CollectiveCall& call, const GraphOptions& options) {
 }
 
 Variable record_collective(const Communicator& comm, const Variable& value, Tape::Backward backward) {
-  return record(value, [comm, backward = std::move(backward)](Tensor grad) {
+  return record(value, [comm, backward = std::move(backward)](TypedRows grad) {
     comm.agree([&] { backward(std::move(grad)); }, "a backward pass");
   });
 }

@@ -7,6 +7,7 @@
 #include <sar/autograd/unit_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/reduce.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/kernels/gat_attention.hpp>
 #include <sar/graph/kernels/pair_attention.hpp>
@@ -64,6 +65,7 @@ CollectiveCall attention_call(const char* operation, const GraphShardManager& gr
   const RandomKey key = options.dropout > 0 ? options.dropout_key : RandomKey{};
   CollectiveCall call(operation);
   call.equal(graph.options())
+      .equal("mixed precision", mixed_precision())
       .equal("dropout", options.dropout)
       .equal("seed of dropout", key.seed)
       .equal("stream of dropout", key.stream)
@@ -121,7 +123,13 @@ struct Attention {
     return make_kernel == make_gat_kernel && dst.requires_grad() && operands.slope >= 0;
   }
 
-  void forward(const Driver& driver, const Tensor& rows, bool recorded) {
+  /// Whether the kernel reads rows in bfloat16 and writes the result so.
+  [[nodiscard]] bool reads_bfloat16() const { return make_kernel == make_gat_kernel; }
+  [[nodiscard]] TypedRows rows_of(const Variable& x) const {
+    return reads_bfloat16() ? x.rows() : TypedRows(x.value());
+  }
+
+  void forward(const Driver& driver, const TypedRows& rows, bool recorded) {
     const Index num_dst = driver.graph().local.num_dst;
     result = {.out = Tensor(Shape{num_dst, operands.heads, operands.dim}),
               .max = Tensor(Shape{num_dst, operands.heads}),
@@ -137,12 +145,17 @@ struct Attention {
   }
 
   /// Once: the kernel gives the result up as soon as it is not needed any more.
-  void backward(const Driver& driver, const Variable& rows, const Tensor& grad) {
+  void backward(const Driver& driver, const Variable& x, TypedRows grad) {
+    const TypedRows rows = rows_of(x);
+    if (grad.type() != rows.type())
+      grad = rows.is_real() ? TypedRows(grad.to_tensor()) : TypedRows(grad, rows.type());
     AttentionOperands o = common(driver.graph());
     if (options.bias.requires_grad())
       options.bias.gradient()->add([&](Tensor& sum, bool accumulate) {
         Tensor row = sum.reshape({sum.size()});
-        sum_to(grad.reshape({grad.num_rows(), sum.size()}), row, accumulate);
+        const TypedRows flat_grad = grad.reshape({grad.num_rows(), sum.size()});
+        flat_grad.is_real() ? sum_to(flat_grad.reals(), row, accumulate)
+                            : sum_columns(flat_grad, row, accumulate);
       });
     Tensor grad_edge_weight, grad_dst;
     std::vector<double> grad_attn, grad_type_term;
@@ -150,12 +163,12 @@ struct Attention {
     if (dst.requires_grad()) grad_dst = Tensor::zeros(dst.shape());
     if (attn.requires_grad()) grad_attn.resize(attn.value().size());
     if (type_term.requires_grad()) grad_type_term.resize(type_term.value().size());
-    o.grad_out = grad.data();
+    o.grad_out = std::move(grad);
     o.grad_edge_weight = data_or_null(grad_edge_weight);
     o.grad_dst = data_or_null(grad_dst);
     o.grad_attn = attn.requires_grad() ? grad_attn.data() : nullptr;
     o.grad_type_term = type_term.requires_grad() ? grad_type_term.data() : nullptr;
-    driver.backward(rows.value(), rows.shape(), *make_kernel(o), rows.gradient());
+    driver.backward(rows, rows.shape(), *make_kernel(o), x.gradient());
     for (std::size_t i = 0; i < cancels.size(); ++i)
       if (cancels[i]) grad_dst.data()[i] = 0;
     if (grad_edge_weight.defined()) options.edge_weight.gradient()->add(std::move(grad_edge_weight));
@@ -172,14 +185,19 @@ Variable attend(const GraphShardManager& graph, const Variable& rows, Attention 
   const Driver driver(graph.shards(), graph.options(), recorded);
   {
     const TraceScope scope("attention", TraceKind::compute);
-    attention.forward(driver, rows.value(), recorded);
+    attention.forward(driver, attention.rows_of(rows), recorded);
   }
-  Tensor out = attention.result.out;
+  TypedRows out = attention.result.out;
+  if (attention.reads_bfloat16() && mixed_precision()) {
+    out = TypedRows(attention.result.out, NumberType::bfloat16);
+    attention.result.out = {};
+    attention.result.rounded = out;
+  }
   if (!recorded) return out;
   return record_collective(graph.comm(), std::move(out),
-                           [driver, rows, attention = std::move(attention)](const Tensor& grad) mutable {
+                           [driver, rows, attention = std::move(attention)](TypedRows grad) mutable {
                              const TraceScope scope("attention backward", TraceKind::compute);
-                             attention.backward(driver, rows, grad);
+                             attention.backward(driver, rows, std::move(grad));
                            });
 }
 

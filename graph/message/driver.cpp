@@ -45,21 +45,36 @@ class LocalParts {
 };
 
 /// Computes the gradients of the sources of a stage, from row `first` of `rows` on, if they are required.
-void compute_gradients(ShardKernel& kernel, const Stage& stage, GradientRows& rows, Index first,
+void compute_gradients(ShardKernel& kernel, const Stage& stage, TypedRows& rows, Index first,
                        bool accumulate) {
-  if (rows.in_double())
-    kernel.backward_in_double(stage, rows.doubles().data() + first * rows.shape().row_size(), accumulate);
-  else
+  if (rows.is_real())
     kernel.backward(stage, rows.defined() ? rows.reals().row(first) : nullptr, accumulate);
+  else
+    kernel.backward_typed(stage, rows, first, accumulate);
 }
 
-/// out += the doubles of `sums`, rounded
-void round_sums(GradientRows& sums, Tensor& out) {
+/// out (+)= sums, rounded
+void round_sums(TypedRows& sums, TypedRows& out, bool accumulate) {
   constexpr Index grain = 1 << 16;
-  const double* from = sums.doubles().data();
-  parallel_for_each(out.size(), grain, [&, to = out.data()](Index i) {
-    to[i] = static_cast<real>(static_cast<double>(to[i]) + from[i]);
+  const double* const from = sums.doubles();
+  if (from == nullptr) return add_rows(sums, out, accumulate);
+  parallel_for_each(out.size(), grain, [&, to = out.reals().data()](Index i) {
+    to[i] = static_cast<real>((accumulate ? static_cast<double>(to[i]) : 0) + from[i]);
   });
+}
+
+/// The stage [begin, end) of a shard, with rows from row `first` of `rows` on, if they are defined.
+Stage stage_of(const GraphShard& shard, Index begin, Index end, const TypedRows& rows, Index first) {
+  Stage stage{shard, begin, end, nullptr};
+  if (!rows.defined()) return stage;
+  stage.rows = rows.is_real() ? rows.reals().row(first) : nullptr;
+  stage.bfloat16 = rows.is_bfloat16() ? rows.bfloat16() + first * rows.row_size() : nullptr;
+  return stage;
+}
+
+/// The rows of `src` from row `first` on: those of the halo, if they are in memory.
+TypedRows rows_behind(const TypedRows& src, Index first) {
+  return src.defined() && first < src.num_rows() ? src.slice_rows(first, src.num_rows()) : TypedRows();
 }
 
 }  // namespace
@@ -71,34 +86,35 @@ Driver::Driver(std::shared_ptr<const ShardedGraph> graph, const GraphOptions& op
   if (keeps_rows && keeps_halo_rows(options)) kept_ = std::make_shared<std::vector<HaloRows>>();
 }
 
-void Driver::forward(const Tensor& src, ShardKernel& kernel) const {
+void Driver::forward(const TypedRows& src, ShardKernel& kernel) const {
   ForwardPass(*this, src).finish(kernel);
 }
 
-void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+void Driver::backward(const TypedRows& src, const Shape& src_shape, ShardKernel& kernel,
                       const GradientPtr& gradient) const {
   BackwardPass pass;
   pass.start(*this, src, src_shape, kernel, gradient);
   pass.finish(gradient);
 }
 
-void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
+void Driver::backward(const TypedRows& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                       bool accumulate, ReduceOp op) const {
   kernel.begin_backward();
   BackwardPass pass;
-  const GradientRows rows = grad_src != nullptr ? *grad_src : GradientRows();
+  const TypedRows rows = grad_src != nullptr ? TypedRows(*grad_src) : TypedRows();
   pass.run(*this, src, src_shape, kernel, rows, accumulate, op);
   pass.end(rows);
 }
 
-ForwardPass::ForwardPass(const Driver& driver, const Tensor& src) : driver_(driver), src_(src) {
+ForwardPass::ForwardPass(const Driver& driver, const TypedRows& src) : driver_(driver), src_(src) {
   const GraphTopology& graph = driver_.graph();
   if (src.defined() && driver_.rows_travel()) {
     if (driver_.kept_ != nullptr) driver_.kept_->clear();
-    GraphPlan plan(graph, driver_.options_, driver_.draws_, src.shape(), {.fetch = true});
+    GraphPlan plan(graph, driver_.options_, driver_.draws_, src.shape(),
+                   {.fetch = true, .fetched_type = src.type()});
     rows_.emplace(graph.remote, graph.comm, src, std::move(plan.fetch), driver_.kept_.get());
   } else {
-    rows_.emplace(graph.remote, src.defined() ? src.row(graph.local.num_src_rows) : nullptr);
+    rows_.emplace(graph.remote, rows_behind(src, graph.local.num_src_rows));
   }
   rows_->start(nullptr);
 }
@@ -107,7 +123,7 @@ void ForwardPass::finish(ShardKernel& kernel) {
   const GraphShard& local = driver_.graph().local;
   kernel.begin();
   const auto run_part = [&](Index begin, Index end) {
-    Stage part{local, 0, local.num_src_rows, src_.defined() ? src_.data() : nullptr};
+    Stage part = stage_of(local, 0, local.num_src_rows, src_, 0);
     if (begin > 0 || end < local.num_dst) part.first_row = begin, part.end_row = end;
     kernel.accumulate(part);
   };
@@ -135,27 +151,34 @@ void ForwardPass::discard() {
   rows_->finish();
 }
 
-void BackwardPass::start(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
-                         const GradientPtr& gradient) {
+void BackwardPass::start(const Driver& driver, const TypedRows& src, const Shape& src_shape,
+                         ShardKernel& kernel, const GradientPtr& gradient) {
   kernel.begin_backward();  // before there is memory for the gradient: kernels give up what they kept
   if (gradient == nullptr) return run(driver, src, src_shape, kernel, {}, false, ReduceOp::sum);
-  if (kernel.gradients_in_double()) {
-    doubles_ = GradientRows::of_doubles(src_shape);
-    return run(driver, src, src_shape, kernel, doubles_, false, ReduceOp::sum);
+  stage_type_ = kernel.gradient_type(gradient->type());
+  if (stage_type_ == NumberType::doubles || (stage_type_ == NumberType::bfloat16 && driver.rows_travel())) {
+    const bool in_double = stage_type_ == NumberType::doubles;
+    sums_ = TypedRows(src_shape, in_double ? NumberType::doubles : NumberType::reals);
+    return run(driver, src, src_shape, kernel, sums_, false, ReduceOp::sum);
   }
-  gradient->add([&](Tensor& sum, bool accumulate) {
+  const auto run_into = [&](TypedRows& sum, bool accumulate) {
     run(driver, src, src_shape, kernel, sum, accumulate, ReduceOp::sum);
+  };
+  if (stage_type_ == NumberType::bfloat16) return gradient->add_rows(run_into);
+  gradient->add([&](Tensor& sum, bool accumulate) {
+    TypedRows rows = sum;
+    run_into(rows, accumulate);
   });
 }
 
-void BackwardPass::run(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
-                       GradientRows grad_src, bool accumulate, ReduceOp op) {
+void BackwardPass::run(const Driver& driver, const TypedRows& src, const Shape& src_shape,
+                       ShardKernel& kernel, TypedRows grad_src, bool accumulate, ReduceOp op) {
   const GraphTopology& graph = driver.graph();
   const bool reads_rows = kernel.needs_source_in_backward(), travels = driver.rows_travel();
   const bool fetches = travels && reads_rows && driver.kept_ == nullptr;
   const bool pushes = travels && grad_src.defined();
   GraphPlan plan(graph, driver.options_, driver.draws_, src_shape,
-                 {.fetch = fetches, .push = pushes, .in_double = grad_src.in_double()});
+                 {.fetch = fetches, .push = pushes, .fetched_type = src.type(), .pushed_type = stage_type_});
   if (pushes) {
     if (!accumulate) grad_src.set_zero();  // gradients of others come at any time
     accumulate = true;
@@ -169,11 +192,11 @@ void BackwardPass::run(const Driver& driver, const Tensor& src, const Shape& src
   else if (pushes)
     rows_.emplace(graph.remote, push_stages_);
   else
-    rows_.emplace(graph.remote, reads_rows ? src.row(graph.local.num_src_rows) : nullptr);
+    rows_.emplace(graph.remote, reads_rows ? rows_behind(src, graph.local.num_src_rows) : TypedRows());
 
   const auto run_part = [&](Index begin, Index end) {
-    compute_gradients(kernel, {graph.local, begin, end, reads_rows ? src.row(begin) : nullptr}, grad_src,
-                      begin, accumulate);
+    compute_gradients(kernel, stage_of(graph.local, begin, end, reads_rows ? src : TypedRows(), begin),
+                      grad_src, begin, accumulate);
   };
   LocalParts parts(kernel, rows_->num_stages(), graph.local.num_src_rows, run_part);
   // Gradients of halo rows come first if the rows are here: they travel while the local shard is computed.
@@ -200,13 +223,12 @@ void BackwardPass::run(const Driver& driver, const Tensor& src, const Shape& src
 
 /// Computes and sends the gradients of a stage, which is one stage of the push or several.
 void BackwardPass::send(const Stage& stage, const Shape& src_shape, ShardKernel& kernel,
-                        const GradientRows& grad_src) {
+                        const TypedRows& grad_src) {
   for (Index begin = stage.begin; begin < stage.end;) {
     const HaloStage& part = push_stages_[next_++];
-    const real* rows =
-        stage.rows != nullptr ? stage.rows + (begin - stage.begin) * src_shape.row_size() : nullptr;
-    GradientRows gradient = grad_src.other(part.size());
-    compute_gradients(kernel, {stage.shard, part.begin, part.end, rows}, gradient, 0, false);
+    TypedRows gradient(src_shape.with_rows(part.size()), stage_type_);
+    compute_gradients(kernel, stage.of_sources(part.begin, part.end, src_shape.row_size()), gradient, 0,
+                      false);
     push_->send(std::move(gradient), grad_src);
     begin = part.end;
   }
@@ -221,13 +243,10 @@ void BackwardPass::fail() noexcept {
 void BackwardPass::finish(const GradientPtr& gradient) {
   if (failure_ != nullptr) std::rethrow_exception(failure_);
   if (gradient == nullptr) return end({});
-  if (doubles_.defined()) {
-    end(doubles_);
-    gradient->add([&](Tensor& sum, bool accumulate) {
-      if (!accumulate) sum.fill(0);
-      round_sums(doubles_, sum);
-    });
-    doubles_ = {};
+  if (sums_.defined()) {
+    end(sums_);
+    gradient->add_rows([&](TypedRows& sum, bool accumulate) { round_sums(sums_, sum, accumulate); });
+    sums_ = {};
   } else if (push_) {
     gradient->add([&](Tensor& sum, bool) { end(sum); });
   } else {
@@ -235,9 +254,8 @@ void BackwardPass::finish(const GradientPtr& gradient) {
   }
 }
 
-void BackwardPass::end(GradientRows grad_src) {
+void BackwardPass::end(TypedRows grad_src) {
   if (push_) push_->finish(std::move(grad_src));  // before the fetch: see HaloPush::finish()
   rows_->finish();
 }
-
 }}  // namespace sar

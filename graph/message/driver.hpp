@@ -22,10 +22,10 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
-#include <sar/comm/halo/gradient_rows.hpp>
 #include <sar/comm/halo/halo_fetch.hpp>
 #include <sar/comm/halo/halo_push.hpp>
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
 #include <sar/graph/message/graph_plan.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/source_rows.hpp>
@@ -49,14 +49,14 @@ class Driver {
   [[nodiscard]] const GraphTopology& graph() const noexcept { return *graph_->topology; }
 
   /// Collective. Both halves of a ForwardPass.
-  void forward(const Tensor& src, ShardKernel& kernel) const;
+  void forward(const TypedRows& src, ShardKernel& kernel) const;
   /// Collective. Both halves of a BackwardPass.
-  void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+  void backward(const TypedRows& src, const Shape& src_shape, ShardKernel& kernel,
                 const GradientPtr& gradient) const;
   /// Collective. The same with a tensor of shape `src_shape` for the gradient; null if no rank requires it.
   /// It is added to if `accumulate` and overwritten otherwise. `op` combines the gradients of one source;
   /// an op other than sum needs `accumulate`.
-  void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
+  void backward(const TypedRows& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                 bool accumulate, ReduceOp op = ReduceOp::sum) const;
 
  private:
@@ -75,7 +75,7 @@ class ForwardPass : NonCopyable {
  public:
   /// Collective. Starts to fetch the halo rows of `src` [local sources, ...]. If src is undefined on all
   /// ranks, no rows are exchanged, and each shard is one stage without rows.
-  ForwardPass(const Driver& driver, const Tensor& src);
+  ForwardPass(const Driver& driver, const TypedRows& src);
   /// Collective. Calls kernel.accumulate() for all stages.
   void finish(ShardKernel& kernel);
   /// Collective. Takes part in the exchange without computing.
@@ -85,7 +85,7 @@ class ForwardPass : NonCopyable {
 
  private:
   Driver driver_;
-  Tensor src_;
+  TypedRows src_;
   std::optional<SourceRows> rows_;
 };
 
@@ -94,7 +94,7 @@ class BackwardPass : NonCopyable {
   /// Collective. Calls kernel.backward() for all stages and sends the gradients of halo rows. `src`: as in
   /// the forward pass, if the kernel needs its values. `src_shape`: the shape of src. Adds this rank's
   /// gradients of its own sources to `gradient` (null: not required).
-  void start(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+  void start(const Driver& driver, const TypedRows& src, const Shape& src_shape, ShardKernel& kernel,
              const GradientPtr& gradient);
   /// Collective. Adds the gradients from other ranks to the same `gradient`, to which others may have added
   /// meanwhile.
@@ -106,10 +106,10 @@ class BackwardPass : NonCopyable {
 
  private:
   friend class Driver;
-  void run(const Driver& driver, const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
-           GradientRows grad_src, bool accumulate, ReduceOp op);
-  void end(GradientRows grad_src);
-  void send(const Stage& stage, const Shape& src_shape, ShardKernel& kernel, const GradientRows& grad_src);
+  void run(const Driver& driver, const TypedRows& src, const Shape& src_shape, ShardKernel& kernel,
+           TypedRows grad_src, bool accumulate, ReduceOp op);
+  void end(TypedRows grad_src);
+  void send(const Stage& stage, const Shape& src_shape, ShardKernel& kernel, const TypedRows& grad_src);
 
   PassVector<HaloStage> push_stages_;
   std::size_t next_ = 0;  // of push_stages_
@@ -117,7 +117,8 @@ class BackwardPass : NonCopyable {
   std::optional<SourceRows> rows_;
   bool in_flight_ = false;
   std::exception_ptr failure_;
-  GradientRows doubles_;  // the gradient, if the kernel computes it in double precision
+  NumberType stage_type_ = NumberType::reals;  // of the gradients that are sent
+  TypedRows sums_;                             // the gradient, if it is added up in another type than its own
 };
 
 }}  // namespace sar

@@ -29,8 +29,8 @@ struct StageRows {
 
 /// The same on every rank.
 StageRows stage_rows(const GraphTopology& graph, const GraphOptions& options, const Shape& shape,
-                     bool fetch_and_push) {
-  const Index row_bytes = std::max<Index>(shape.row_size(), 1) * static_cast<Index>(sizeof(real));
+                     NumberType type, bool fetch_and_push) {
+  const Index row_bytes = std::max<Index>(shape.row_size(), 1) * bytes_of(type);
   Index most_owned = 0;
   for (int q = 0; q < graph.comm.size(); ++q) most_owned = std::max(most_owned, graph.src_book.num_nodes(q));
   Index rows = most_owned / stages_of_owned_rows;
@@ -42,8 +42,10 @@ StageRows stage_rows(const GraphTopology& graph, const GraphOptions& options, co
   return {rows / pushes_per_fetch * pushes_per_fetch, rows / pushes_per_fetch};
 }
 
-/// `draws`: what rounds the rows of int8.
-WireFormatPtr wire_of(HaloFormat format, Index row_size, const RowDraws& draws) {
+/// The format of rows of a type; `draws`: what rounds the rows of int8.
+WireFormatPtr wire_of(NumberType type, HaloFormat format, Index row_size, const RowDraws& draws) {
+  if (type == NumberType::doubles) return wire_format<double>();
+  if (type == NumberType::bfloat16) return bfloat16_format();
   switch (format) {
     case HaloFormat::exact:
       return wire_format<real>();
@@ -59,20 +61,22 @@ WireFormatPtr wire_of(HaloFormat format, Index row_size, const RowDraws& draws) 
 
 GraphPlan::GraphPlan(const GraphTopology& graph, const GraphOptions& options, const HaloDraws& draws,
                      const Shape& rows, const Travels& travels) {
-  const StageRows sizes = stage_rows(graph, options, rows, travels.fetch && travels.push);
+  const bool halves = travels.fetch ? travels.fetched_type == NumberType::bfloat16
+                                    : travels.pushed_type == NumberType::bfloat16;
+  const StageRows sizes = stage_rows(graph, options, rows, halves ? NumberType::bfloat16 : NumberType::reals,
+                                     travels.fetch && travels.push);
   if (travels.push) {
     const Index pushes = std::max<Index>(sizes.fetch / sizes.push / 2, 1) * options.pipeline_depth;
     const RowDraws of_halo{.key = Random(draws.gradients).key(),
                            .owned_ids = {},
                            .first_halo_id = static_cast<Index>(graph.comm.rank()) << 32};
-    push = plan_halo(
-        graph.shared_rounds, sizes.push, static_cast<int>(std::min(pushes, most_depth)),
-        travels.in_double ? wire_format<double>() : wire_of(options.halo_format, rows.row_size(), of_halo));
+    push = plan_halo(graph.shared_rounds, sizes.push, static_cast<int>(std::min(pushes, most_depth)),
+                     wire_of(travels.pushed_type, options.halo_format, rows.row_size(), of_halo));
   }
   if (travels.fetch)
     fetch = plan_halo(graph.shared_rounds, options.mode == HaloMode::one_shot ? 0 : sizes.fetch,
                       options.pipeline_depth,
-                      wire_of(options.halo_format, rows.row_size(),
+                      wire_of(travels.fetched_type, options.halo_format, rows.row_size(),
                               {.key = Random(draws.rows).key(), .owned_ids = graph.src_ids()}));
 }
 

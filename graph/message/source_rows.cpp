@@ -4,7 +4,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-SourceRows::SourceRows(const GraphShard& remote, const real* rows) : remote_(remote), rows_(rows) {
+SourceRows::SourceRows(const GraphShard& remote, TypedRows rows) : remote_(remote), rows_(std::move(rows)) {
   if (remote.num_src_rows > 0) stages_.push_back({0, remote.num_src_rows});
 }
 SourceRows::SourceRows(const GraphShard& remote, PassVector<HaloStage> stages)
@@ -13,8 +13,8 @@ SourceRows::SourceRows(const GraphShard& remote, const std::vector<HaloRows>& ke
     : remote_(remote), kept_(&kept) {
   for (const HaloRows& stage : kept) stages_.push_back(stage.stage);
 }
-SourceRows::SourceRows(const GraphShard& remote, const Communicator& comm, const Tensor& owned, HaloPlan plan,
-                       std::vector<HaloRows>* keep)
+SourceRows::SourceRows(const GraphShard& remote, const Communicator& comm, const TypedRows& owned,
+                       HaloPlan plan, std::vector<HaloRows>* keep)
     : remote_(remote), stages_(plan.halo), keep_(keep) {
   fetch_.emplace(comm, owned, std::move(plan), HaloStart::later);
 }
@@ -30,8 +30,11 @@ Stage SourceRows::next() {
   const std::size_t k = next_++;
   const HaloStage& stage = stages_[k];
   if (fetch_) held_ = *fetch_->next();
-  const real* const rows = fetch_ ? held_.rows.data() : kept_ != nullptr ? (*kept_)[k].rows.data() : rows_;
-  return {remote_, stage.begin, stage.end, rows};
+  const TypedRows& rows = fetch_ ? held_.rows : kept_ != nullptr ? (*kept_)[k].rows : rows_;
+  Stage next{remote_, stage.begin, stage.end,
+             rows.defined() && rows.is_real() ? rows.reals().data() : nullptr};
+  next.bfloat16 = rows.bfloat16();
+  return next;
 }
 
 void SourceRows::release() {

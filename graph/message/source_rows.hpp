@@ -21,16 +21,16 @@ namespace sar { inline namespace SAR_PRECISION {
 
 class SourceRows : NonCopyable {
  public:
-  /// All rows are in memory, from `rows` on, or no values are needed (null): one stage, or none if the shard
+  /// All rows are in memory, or no values are needed (undefined): one stage, or none if the shard
   /// has no sources.
-  SourceRows(const GraphShard& remote, const real* rows);
+  SourceRows(const GraphShard& remote, TypedRows rows);
   /// No values are needed; these stages.
   SourceRows(const GraphShard& remote, PassVector<HaloStage> stages);
   /// The rows were kept. The vector must live until the last stage was used.
   SourceRows(const GraphShard& remote, const std::vector<HaloRows>& kept);
   /// The rows of `owned` are fetched from their owners. `keep`: where the stages are kept; null: dropped
   /// after use. Call start().
-  SourceRows(const GraphShard& remote, const Communicator& comm, const Tensor& owned, HaloPlan plan,
+  SourceRows(const GraphShard& remote, const Communicator& comm, const TypedRows& owned, HaloPlan plan,
              std::vector<HaloRows>* keep);
 
   /// Posts the first messages of the fetch, if there is one, and of `push`, if it is not null. Collective if
@@ -48,7 +48,7 @@ class SourceRows : NonCopyable {
  private:
   const GraphShard& remote_;
   PassVector<HaloStage> stages_;
-  const real* rows_ = nullptr;
+  TypedRows rows_;
   const std::vector<HaloRows>* kept_ = nullptr;
   std::vector<HaloRows>* keep_ = nullptr;
   std::optional<HaloFetch> fetch_;

@@ -34,17 +34,18 @@ namespace {
 
 using Result = BinaryKernel::Result;
 
-/// Values to add to, in memory that may be overwritten.
-Tensor own_values(Variable base) {
-  Tensor values = base.value();
-  base = Variable();
-  return values.unique() ? values : values.clone();
+/// Rows of this type to add to, in memory that may be overwritten.
+TypedRows own_rows(Variable base, NumberType type) {
+  TypedRows rows = take_rows(base);
+  if (rows.type() != type)
+    rows = type == NumberType::reals ? TypedRows(rows.to_tensor()) : TypedRows(rows, type);
+  return rows.unique() ? rows : rows.clone();
 }
 
 /// row[v] *= scale[v], in the memory of `x` if nobody else refers to it.
 Tensor scaled_rows(Tensor x, const Tensor& scale) {
   const Shape rows{x.num_rows(), x.row_size()};
-  return compute_elementwise(std::move(x), [&](const Tensor& from, Tensor& to) {
+  return compute_elementwise(std::move(x), [&](Index, Tensor& to, const Tensor& from) {
     Tensor out = to.reshape(rows);
     binary(BinaryOp::mul, from.reshape(rows), Tensor::borrow(scale.data(), {rows[0], 1}), out);
   });
@@ -99,6 +100,8 @@ class MessagePass {
         result_(result),
         mean_(mean),
         scales_(std::move(scales)) {
+    require<InputError>(!mixed_precision() || !options_.aggregate_in_double,
+                        "a graph with aggregate_in_double in mixed precision, expected one of them");
     if (mean) scales_.dst = graph_->degrees.inverse_in();
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
@@ -115,7 +118,10 @@ class MessagePass {
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
       if (target == MessageTarget::u && reads_by_number()) gathered_ = gathered_rows(x);
-      if (target != MessageTarget::u || gathered_ == nullptr) side(target).value = x.value();
+      if (target == MessageTarget::u && linear_ && edge_heads() == 1 && !wants(MessageTarget::e))
+        side(target).value = gathered_ == nullptr ? x.rows() : TypedRows();
+      else if (target != MessageTarget::u || gathered_ == nullptr)
+        side(target).value = x.value();
     }
   }
 
@@ -123,7 +129,7 @@ class MessagePass {
   [[nodiscard]] Driver driver() const {
     return {graph_, options_, recorded_ && needs_value(MessageTarget::u)};
   }
-  [[nodiscard]] const Tensor& source_rows() const { return side(MessageTarget::u).value; }
+  [[nodiscard]] const TypedRows& source_rows() const { return side(MessageTarget::u).value; }
   /// Of the gradients that are recorded, if any.
   [[nodiscard]] std::optional<SplitBackward> split_backward() const {
     if (!recorded_) return std::nullopt;
@@ -143,19 +149,29 @@ class MessagePass {
     describe(scope);
     const bool has_base = base.defined();
     const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
-    Tensor out = has_base ? own_values(std::move(base)) : Tensor(shape());
+    const bool sum_of_edge_rows = result_ == Result::sum && row_.is_copy() && lhs_ == MessageTarget::e;
+    // Sums of several stages are rounded when they are complete.
+    const bool one_gather = (linear_ || sum_of_edge_rows) && (!linear_ || edge_heads() == 1) && !in_double();
+    const bool rounds_at_end = one_gather && graph_->topology->comm.size() > 1;
+    const NumberType type = one_gather && !rounds_at_end ? type_of_results() : NumberType::reals;
+    TypedRows out = has_base ? own_rows(std::move(base), type) : TypedRows(shape(), type);
     const auto forward = [&](auto& kernel) {
-      kernel.set_output(out.data(), has_base);
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(kernel)>, LinearKernel>)
+        kernel.set_output(out, has_base);
+      else
+        kernel.set_output(out.reals().data(), has_base);
       forward_pass.finish(kernel);
     };
-    const bool sum_of_edge_rows = result_ == Result::sum && row_.is_copy() && lhs_ == MessageTarget::e;
     if (linear_ || sum_of_edge_rows) {
       LinearKernel kernel({.width = row_.width(),
                            .heads = linear_ ? edge_heads() : 1,
                            .edge_weight = linear_ ? data(MessageTarget::e) : nullptr,
                            .edge_rows = sum_of_edge_rows ? data(MessageTarget::e) : nullptr,
-                           .table = gathered_ != nullptr ? gathered_->table().data() : nullptr,
+                           .table = gathered_ != nullptr && gathered_->table().is_real()
+                                        ? gathered_->table().reals().data()
+                                        : nullptr,
                            .table_rows = gathered_ != nullptr ? gathered_->rows().data() : nullptr,
+                           .table_bfloat16 = gathered_ != nullptr ? gathered_->table().bfloat16() : nullptr,
                            .dst_scale = scales_.of_destinations(),
                            .src_scales = scales_.src,
                            .in_double = in_double()});
@@ -168,14 +184,15 @@ class MessagePass {
       forward(*make_binary_kernel(std::move(operands)));
     }
 
+    if (rounds_at_end && mixed_precision()) out = TypedRows(out.reals(), type_of_results());
     if (!recorded_ && base_gradient == nullptr) return out;
     for (const MessageTarget target : {lhs_, rhs_})
-      if (!recorded_ || !needs_value(target)) side(target).value = Tensor();
+      if (!recorded_ || !needs_value(target)) side(target).value = {};
     gathered_ = nullptr;
-    return record(std::move(out), [=, pass = std::move(*this)](Tensor grad) mutable {
+    return record(std::move(out), [=, pass = std::move(*this)](TypedRows grad) mutable {
       if (base_gradient != nullptr) base_gradient->add(grad);
       if (!split) return;
-      split->run([&](BackwardPass& rows) { pass.backward(driver, rows, std::exchange(grad, Tensor())); });
+      split->run([&](BackwardPass& rows) { pass.backward(driver, rows, std::exchange(grad, {})); });
     });
   }
 
@@ -183,7 +200,7 @@ class MessagePass {
   struct Side {
     Shape shape;
     Index width = 0;
-    Tensor value;
+    TypedRows value;
     GradientPtr gradient;
   };
   [[nodiscard]] Side& side(MessageTarget target) { return sides_[static_cast<std::size_t>(target)]; }
@@ -191,8 +208,8 @@ class MessagePass {
     return sides_[static_cast<std::size_t>(target)];
   }
   [[nodiscard]] const real* data(MessageTarget target) const {
-    const Tensor& value = side(target).value;
-    return value.defined() ? value.data() : nullptr;
+    const TypedRows& value = side(target).value;
+    return value.defined() && value.is_real() ? value.reals().data() : nullptr;
   }
   /// Numbers of an edge, of which each multiplies the columns of a head of u.
   [[nodiscard]] Index edge_heads() const { return std::max<Index>(side(MessageTarget::e).width, 1); }
@@ -231,7 +248,7 @@ class MessagePass {
                  trace_name(options_.mode));
   }
 
-  void backward(const Driver& driver, BackwardPass& rows, Tensor grad) const {
+  void backward(const Driver& driver, BackwardPass& rows, TypedRows grad) const {
     TraceScope scope(result_ == Result::edges ? "apply_edges backward" : "update_all backward",
                      TraceKind::compute);
     describe(scope);
@@ -241,22 +258,25 @@ class MessagePass {
     if (wants(MessageTarget::v)) grad_v = Tensor::zeros(side(MessageTarget::v).shape);
     if (wants(MessageTarget::e)) grad_e = Tensor(side(MessageTarget::e).shape);
     const auto run = [&](ShardKernel&& kernel) { rows.start(driver, u.value, u.shape, kernel, u.gradient); };
+    const bool one_gather = linear_ && edge_heads() == 1 && !wants(MessageTarget::e);
+    if (!one_gather) grad = grad.to_tensor();
     if (linear_) {
       run(LinearKernel({.width = row_.width(),
                         .heads = edge_heads(),
                         .edge_weight = data(MessageTarget::e),
                         .dst_scale = scales_.of_destinations(),
                         .src_scales = scales_.src,
-                        .grad_out = grad.data(),
+                        .grad_out = grad.is_real() ? grad.reals().data() : nullptr,
+                        .grad_out_bfloat16 = grad.bfloat16(),
                         .grad_edge_weight = grad_e.defined() ? grad_e.data() : nullptr,
                         .in_double = in_double()}));
     } else {
-      if (mean_) grad = scaled_rows(std::move(grad), scales_.dst);
+      if (mean_) grad = scaled_rows(std::move(grad.reals()), scales_.dst);
       BinaryKernel::Operands operands = kernel_operands();
       operands.v.grad = grad_v.defined() ? grad_v.data() : nullptr;
       operands.e.grad = grad_e.defined() ? grad_e.data() : nullptr;
       operands.wants_u = u.gradient != nullptr;
-      operands.grad_out = grad.data();
+      operands.grad_out = grad.reals().data();
       run(std::move(*make_binary_kernel(std::move(operands))));
     }
     if (wants(MessageTarget::v)) side(MessageTarget::v).gradient->add(std::move(grad_v));
@@ -311,6 +331,7 @@ CollectiveCall collective_call(const GraphShardManager& graph, const char* opera
       .equal("left operand", message.lhs, name_of<MessageTarget>)
       .equal("right operand", message.op == Message::Op::copy ? message.lhs : message.rhs,
              name_of<MessageTarget>)
+      .equal("mixed precision", mixed_precision())
       .equal("reduction", reduction, name_of<Reduce>)
       .equal("shape of the source rows", shape(MessageTarget::u))
       .equal("shape of the destination rows", shape(MessageTarget::v))

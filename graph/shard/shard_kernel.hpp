@@ -12,6 +12,7 @@
 /// in parts, between the stages of the remote shard.
 #pragma once
 
+#include <sar/core/tensor/typed_rows.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -25,10 +26,18 @@ struct Stage {
   Index end;
   const real* rows;  ///< [end - begin, ...]; null if values are not needed
   Index first_row = 0;
-  Index end_row = -1;  ///< -1: all rows
+  Index end_row = -1;                  ///< -1: all rows
+  const Bfloat16* bfloat16 = nullptr;  ///< in place of rows, for kernels that are given rows in bfloat16
 
   [[nodiscard]] bool is_part() const noexcept { return end_row >= 0; }
   [[nodiscard]] Index size() const noexcept { return end - begin; }
+  /// The stage of the source rows [from, to) of this one, with `width` numbers each.
+  [[nodiscard]] Stage of_sources(Index from, Index to, Index width) const {
+    const Index first = (from - begin) * width;
+    Stage part{shard, from, to, rows != nullptr ? rows + first : nullptr};
+    part.bfloat16 = bfloat16 != nullptr ? bfloat16 + first : nullptr;
+    return part;
+  }
 };
 
 class ShardKernel : NonCopyable {
@@ -56,10 +65,13 @@ class ShardKernel : NonCopyable {
   /// require no gradient. The local shard is one stage, unless the kernel supports parts. Stages of a shard
   /// come in ascending order and may be smaller than in the forward pass.
   virtual void backward(const Stage& stage, real* grad_src, bool accumulate) = 0;
-  /// Returns whether the driver calls backward_in_double(), if the sources require a gradient.
-  [[nodiscard]] virtual bool gradients_in_double() const { return false; }
-  /// The same with gradients in double precision; `grad_src` is not null.
-  virtual void backward_in_double(const Stage& /*stage*/, double* /*grad_src*/, bool /*accumulate*/) {}
+  /// Returns the type in which the kernel computes the gradients of sources whose gradient is of type
+  /// `wanted`.
+  [[nodiscard]] virtual NumberType gradient_type(NumberType /*wanted*/) const { return NumberType::reals; }
+  /// The same as backward() with gradients of another type than reals, in the rows of `grad_src` from row
+  /// `first` on.
+  virtual void backward_typed(const Stage& /*stage*/, TypedRows& /*grad_src*/, Index /*first*/,
+                              bool /*accumulate*/) {}
   /// Called after the last stage.
   virtual void finish_backward() {}
 };

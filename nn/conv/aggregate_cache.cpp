@@ -17,13 +17,13 @@ bool AggregateCache::is_valid(const GraphShardManager& graph,
   if (!value_.defined() || graph_.lock() != graph.shards() || options_ != graph.options()) return false;
   auto kept = operands_.begin();
   for (const Variable* x : operands) {
-    const Tensor& before = (kept++)->tensor;
-    if (x->value().data() != before.data() || x->shape() != before.shape()) return false;
+    const TypedRows &before = (kept++)->rows, now = x->rows();
+    if (now.at(0) != before.at(0) || now.shape() != before.shape()) return false;
   }
   for (const Constant& constant : operands_)
     require<InputError>(
-        fingerprint(constant.tensor) == constant.fingerprint, layer_,
-        " with cached got features or edge weights of shape ", constant.tensor.shape(),
+        fingerprint(constant.rows) == constant.fingerprint, layer_,
+        " with cached got features or edge weights of shape ", constant.rows.shape(),
         " whose values have changed since the last call, expected constants, or another tensor");
   return true;
 }
@@ -35,14 +35,13 @@ Variable AggregateCache::operator()(const GraphShardManager& graph,
   const Communicator& comm = graph.comm();
   const bool valid = comm.all_reduce(is_valid(graph, operands) ? 0 : 1, ReduceOp::max) == 0;
   if (valid) return value_;
-  value_ = Tensor();
+  value_ = {};
   std::vector<Constant> read;
-  Tensor value = comm.agree([&] {  // all ranks cache the value, or none does
+  TypedRows value = comm.agree([&] {  // all ranks cache the value, or none does
     const ExactHaloRows exact;     // the value is reused in later steps, so its rows are fetched in exact
                                    // format
-    for (const Variable* x : operands)
-      read.push_back({x->value(), x->defined() ? fingerprint(x->value()) : 0});
-    return aggregate().value();
+    for (const Variable* x : operands) read.push_back({x->rows(), x->defined() ? fingerprint(x->rows()) : 0});
+    return aggregate().rows();
   });
   graph_ = graph.shards();
   options_ = graph.options();

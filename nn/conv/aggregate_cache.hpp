@@ -37,7 +37,7 @@ class AggregateCache {
  private:
   /// An operand of the cached value. The tensor is kept alive so that no other tensor can get its address.
   struct Constant {
-    Tensor tensor;
+    TypedRows rows;
     std::uint64_t fingerprint = 0;
   };
   /// Returns whether the cached value belongs to these operands. Throws InputError as above.
@@ -49,7 +49,7 @@ class AggregateCache {
   std::weak_ptr<const ShardedGraph> graph_;
   GraphOptions options_;
   std::vector<Constant> operands_;
-  Tensor value_;  // undefined: the cache is empty
+  TypedRows value_;  // undefined: the cache is empty
 };
 
 }}  // namespace sar

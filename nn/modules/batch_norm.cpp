@@ -1,5 +1,6 @@
 // Memory traffic: the forward pass reads x twice (statistics, values) and writes y. The backward pass reads x
 // and the gradient twice (sums, values) and writes dx, in place of the gradient if nothing else holds it.
+#include <sar/autograd/op_support.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/batch_norm.hpp>
@@ -10,6 +11,7 @@
 #include <sar/nn/modules/rank_moments.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,7 +38,7 @@ struct DistributedBN1D::Statistics {
 
 /// What the tape keeps of a call.
 struct DistributedBN1D::Call {
-  Tensor x;
+  TypedRows x;
   Statistics statistics;
   NormActivation activation;
 };
@@ -44,13 +46,15 @@ struct DistributedBN1D::Call {
 /// The deferred result of a call, computed from x when it is read.
 class DistributedBN1D::Rows : public DeferredRows {
  public:
-  explicit Rows(std::shared_ptr<const Call> call) : DeferredRows(call->x.shape()), call_(std::move(call)) {}
+  explicit Rows(std::shared_ptr<const Call> call)
+      : DeferredRows(call->x.shape(), type_of_results()), call_(std::move(call)) {}
   void compute(Index first, Index count, real* out) const override {
     batch_norm_rows(call_->x, call_->statistics.coefficients, call_->activation, first, count, out);
   }
-  [[nodiscard]] std::span<const real> reads(Index first, Index count) const override {
-    const Tensor& x = call_->x;
-    return {x.row(first), static_cast<std::size_t>(count * x.row_size())};
+  [[nodiscard]] std::span<const std::byte> reads(Index first, Index count) const override {
+    const Index width = call_->x.row_size();
+    return {static_cast<const std::byte*>(call_->x.at(first * width)),
+            static_cast<std::size_t>(count * width * bytes_of(call_->x.type()))};
   }
 
  private:
@@ -76,7 +80,7 @@ DistributedBN1D::DistributedBN1D(Index num_features, const Communicator& comm,
   register_counter("num_batches_tracked", num_batches_tracked_, /*in_state_dict=*/true);
 }
 
-DistributedBN1D::Statistics DistributedBN1D::statistics(const Tensor& x) {
+DistributedBN1D::Statistics DistributedBN1D::statistics(const TypedRows& x) {
   const Index columns = running_mean_.size();
   Statistics s{BatchNormCoefficients(columns)};
   const auto set = [&](Index j, double mean, double var) {
@@ -148,12 +152,13 @@ Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* m
                       " rows with ", row_ids.size(), " row ids");
   const bool records = recording({&x, &weight_, &bias_});
   const GradientPtr dx = x.gradient();
-  Tensor input = std::exchange(x.value(), Tensor());
+  TypedRows input = take_rows(x);
   Statistics s = statistics(input);
   const NormActivation activation{
       .relu = relu, .dropout = mask != nullptr ? DropoutBits(*mask, row_ids.span(), columns) : DropoutBits()};
   if (!records) {
-    Tensor y = input.unique() ? input : Tensor(input.shape());
+    const bool overwrites = input.unique() && input.type() == type_of_results();
+    TypedRows y = overwrites ? input : TypedRows(input.shape(), type_of_results());
     batch_norm(input, s.coefficients, activation, y);
     return y;
   }
@@ -163,19 +168,19 @@ Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* m
   if (relu) {
     y = Variable(std::make_shared<const Rows>(call));
   } else {  // the next operation may overwrite it
-    Tensor values(call->x.shape());
+    TypedRows values(call->x.shape(), type_of_results());
     batch_norm(call->x, call->statistics.coefficients, activation, values);
     y = std::move(values);
   }
   const auto backward = [call, dx, dweight = weight_.gradient(), dbias = bias_.gradient(), comm = comm_](
-                            Tensor grad) { pass_back(*call, std::move(grad), dx, dweight, dbias, comm); };
+                            TypedRows grad) { pass_back(*call, std::move(grad), dx, dweight, dbias, comm); };
   return over_ranks ? record_collective(comm_, y, backward) : record(y, backward);
 }
 
-void DistributedBN1D::pass_back(const Call& call, Tensor grad, const GradientPtr& dx,
+void DistributedBN1D::pass_back(const Call& call, TypedRows grad, const GradientPtr& dx,
                                 const GradientPtr& dweight, const GradientPtr& dbias,
                                 const Communicator& comm) {
-  const Tensor& x = call.x;
+  const TypedRows& x = call.x;
   const Statistics& s = call.statistics;
   const auto width = x.row_size();
   std::vector<double> sums(2 * width);  // of g, then of g xhat
@@ -194,9 +199,10 @@ void DistributedBN1D::pass_back(const Call& call, Tensor grad, const GradientPtr
       mean_g[j] = static_cast<real>(sum_g[j] / s.count);
       mean_gx[j] = static_cast<real>(sum_gx[j] / s.count);
     }
-  Tensor result = grad.unique() ? grad : Tensor(grad.shape());
+  const bool overwrites = grad.unique() && grad.type() == dx->type();
+  TypedRows result = overwrites ? grad : TypedRows(grad.shape(), dx->type());
   batch_norm_backward_x(x, s.coefficients, call.activation, grad, mean_g, mean_gx, result);
-  grad = Tensor();
+  grad = {};
   dx->add(std::move(result));
 }
 

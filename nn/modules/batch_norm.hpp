@@ -58,9 +58,9 @@ class DistributedBN1D : public Module {
   [[nodiscard]] Variable apply(Variable x, bool relu, Dropout* dropout, const RowIds& row_ids);
   [[nodiscard]] Variable normalized(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids);
   /// Returns the statistics for x; in training, updates the running statistics.
-  [[nodiscard]] Statistics statistics(const Tensor& x);
+  [[nodiscard]] Statistics statistics(const TypedRows& x);
   void track(const ColumnMoments& moments);
-  static void pass_back(const Call& call, Tensor grad, const GradientPtr& dx, const GradientPtr& dweight,
+  static void pass_back(const Call& call, TypedRows grad, const GradientPtr& dx, const GradientPtr& dweight,
                         const GradientPtr& dbias, const Communicator& comm);
 
   Variable weight_, bias_;

@@ -37,8 +37,8 @@ class Doubled : public DeferredRows {
     computed += count;
     std::transform(x_.row(first), x_.row(first + count), out, [](real x) { return 2 * x; });
   }
-  [[nodiscard]] std::span<const real> reads(Index first, Index count) const override {
-    return {x_.row(first), static_cast<std::size_t>(count * x_.row_size())};
+  [[nodiscard]] std::span<const std::byte> reads(Index first, Index count) const override {
+    return std::as_bytes(std::span(x_.row(first), static_cast<std::size_t>(count * x_.row_size())));
   }
   mutable std::atomic<Index> computed = 0;
 
@@ -241,8 +241,8 @@ TEST_CASE("rows of an operand lie where they are, or are computed") {
   for (Index i = 0; i < 9; ++i) CHECK(there.data[i] == 2 * x.row(2)[i]);
   CHECK(std::ssize(memory) >= 9 + computed.readable_behind(5));
   for (const RowOperand& operand : {in_memory, computed}) {
-    CHECK(operand.reads(8, 12).data() == x.row(8));
-    CHECK(operand.reads(8, 12).size() == 6);
+    CHECK(static_cast<const void*>(operand.reads(8, 12).data()) == x.row(8));
+    CHECK(operand.reads(8, 12).size() == 6 * sizeof(real));
     CHECK(operand.reads(10, 12).empty());
     CHECK(operand.reads(20, 22).empty());
   }

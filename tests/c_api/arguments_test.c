@@ -493,6 +493,7 @@ static void tries_optimizers(void) {
     WRONG(text, "{\"optimizer\": \"adam\", \"clip_grad_norm\": -1}");
     WRONG(text, "{\"optimizer\": \"adam\", \"clip_grad_value\": -1}");
     WRONG(text, "{\"optimizer\": \"adam\", \"require_finite\": 1}");
+    WRONG(text, "{\"optimizer\": \"adam\", \"precision\": \"half\"}");
     DIFFERENT(text, "{\"optimizer\": \"sgd\"}", "different optimizer");
     DIFFERENT(text, "{\"optimizer\": \"adam\", \"lr\": 0.02, \"clip_grad_norm\": 1}", "different lr");
     DIFFERENT(text, "{\"optimizer\": \"adam\", \"lr\": 0.01}", "different clip_grad_norm");

@@ -3,11 +3,13 @@
 /// files.
 #include <sar_cxx11.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -201,6 +203,11 @@ void wrong_on_one_rank(const Ring& ring) {
                        ring.last ? &short_mask : &mask);
       },
       SAR_ERROR_SHAPE, "a short mask");
+  sar_cxx11::Graph given(ring.comm, ring.ids, ring.src, ring.dst),
+      taken(ring.comm, ring.ids, ring.src, ring.dst);
+  if (ring.last) taken = sar_cxx11::Graph(std::move(given));
+  refusal([&] { given.to_graph_order(ring.length, 1); }, SAR_ERROR_HANDLE, "a graph that was moved");
+  refusal([&] { given.to_given_order(ring.length, 1); }, SAR_ERROR_HANDLE, "the same, the inverse order");
   expect(step(2) > 0, "all goes on");
 }
 
@@ -238,6 +245,14 @@ void edges_and_parameters(const Ring& ring) {
   const double of_labels = model.evaluate(graph, x, labels);
   expect(of_labels == model.train_step(optimizer, graph, x, labels),
          "the loss of labels, and before the step");
+
+  const char* const in_bfloat16 = R"({"optimizer": "sgd", "lr": 0.1, "precision": "mixed"})";
+  if (sar_precision() == SAR_FLOAT64)
+    return (void)refusal([&] { sar_cxx11::Optimizer(model, in_bfloat16); }, SAR_ERROR_INPUT,
+                         "mixed precision in double precision");
+  const sar_cxx11::Optimizer mixed(model, in_bfloat16);
+  const double full = model.evaluate(graph, x, y), rounded = model.train_step(mixed, graph, x, y);
+  expect(rounded != full && std::fabs(rounded - full) < 0.05 * std::fabs(full), "a step in mixed precision");
 }
 
 void normalizes(const Ring& ring, const std::string& folder) {
@@ -275,6 +290,37 @@ void normalizes(const Ring& ring, const std::string& folder) {
   expect(loaded.evaluate(graph, x, y, SAR_LOSS_MSE, &edges) == before, "the file has the statistics");
 }
 
+Values all_parameters(const sar_cxx11::Model& model) {
+  Values all;
+  for (std::int64_t i = 0; i < model.num_parameters(); ++i)
+    for (const double value : model.get_parameter(i)) all.push_back(value);
+  return all;
+}
+
+/// A step of SGD with the rate 1 moves the parameters by the clipped gradient. The gradients here are large.
+void clips(const Ring& ring) {
+  const sar_cxx11::Graph graph(ring.comm, ring.ids, ring.src, ring.dst);
+  const char* const gcn =
+      R"({"sar_model": 1, "type": "gcn", "in_feats": 2, "hidden": 4, "out_feats": 1, "layers": 2})";
+  for (const std::string limit : {"clip_grad_norm", "clip_grad_value"}) {
+    sar_cxx11::Model model(ring.comm, gcn, 3);
+    const sar_cxx11::Optimizer optimizer(model,
+                                         R"({"optimizer": "sgd", "lr": 1, ")" + limit + R"(": 0.001})");
+    const Values before = all_parameters(model);
+    model.train_step(optimizer, graph, sar_cxx11::array(ring.x, 2), sar_cxx11::array(ring.y, 1));
+    const Values after = all_parameters(model);
+    double squares = 0, largest = 0;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const double moved = std::abs(after[i] - before[i]);
+      squares += moved * moved;
+      largest = std::max(largest, moved);
+    }
+    const double found = limit == "clip_grad_norm" ? std::sqrt(squares) : largest;
+    expect(std::abs(found - 0.001) < 1e-6, limit.c_str());
+    expect(limit == "clip_grad_norm" || squares > 2e-6, "each value is limited by itself");
+  }
+}
+
 void the_library(const Ring& ring, const std::string& folder) {
   sar_cxx11::set_num_threads(ring.comm.default_num_threads());
   sar_cxx11::set_num_threads(0);
@@ -302,6 +348,7 @@ int main(int argc, char** argv) {
     wrong_on_one_rank(ring);
     edges_and_parameters(ring);
     normalizes(ring, folder);
+    clips(ring);
     the_library(ring, folder);
   }
   int all = 0;

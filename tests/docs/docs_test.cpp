@@ -750,6 +750,18 @@ TEST_CASE("rounded halo rows") {
   CHECK(loss() < before);
 }
 
+TEST_CASE("mixed precision") {
+  Setting s;
+  const GraphShardManager& graph = s.graph;
+  const Variable features = s.node_rows(false);
+  const auto& labels = s.data.labels;
+  const auto& train_mask = s.data.train_mask;
+  SAGEConv conv(width, s.data.num_classes, s.gen);
+#include "mixed_precision.inc"
+  CHECK(mixed_precision() == (sizeof(real) == 4));
+  for (const auto& [name, parameter] : conv.named_parameters()) CHECK(parameter.grad().defined());
+}
+
 TEST_CASE("what travels") {
   const Setting s;
   const Communicator& comm = s.comm;

@@ -64,6 +64,7 @@ programs | tools/formats/ogb   | not autograd  not nn                           
 programs | tools/formats/samples | not autograd  not nn                                 | tools/formats/samples/read_samples.hpp
 programs | tools               | public  mpi                                            | tools/program.hpp
 programs | tools/curves        | public  not comm                                       | tools/curves/curves_svg.hpp
+programs | tools/train/options | public  mpi                                            | tools/train/options/add_options.hpp
 programs | tools/train         | public  mpi                                            | tools/train/train.cpp
 programs | tools/partition     | public  mpi                                            | tools/partition/partition.cpp
 programs | tools/plan          | public  mpi                                            | tools/plan/plan.cpp

@@ -2,6 +2,7 @@
 #include "tools/generate/generate_options.hpp"
 #include "tools/partition/partition_options.hpp"
 #include "tools/plan/plan_options.hpp"
+#include "tools/train/options/add_options.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,7 @@
 #include "plan_options.hpp"
 
 #include "options.hpp"
+#include "train/options/add_options.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -1,7 +1,7 @@
 /// The options of `plan`: those of `train`, and a description of the machine.
 #pragma once
 
-#include "train/train_options.hpp"
+#include "train/options/train_options.hpp"
 
 #include <string>
 

@@ -3,7 +3,7 @@
 
 #include "model_cost.hpp"
 #include "plan_shape.hpp"
-#include "train/train_options.hpp"
+#include "train/options/train_options.hpp"
 
 namespace sar::tools {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "source_widths.hpp"
-#include "train/train_options.hpp"
+#include "train/options/train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
 

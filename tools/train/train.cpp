@@ -3,11 +3,11 @@
 ///
 /// Room tools/train: The program `train`.
 #include "heartbeat.hpp"
+#include "options/add_options.hpp"
 #include "program.hpp"
 #include "train_data.hpp"
 #include "train_gcn_norm.hpp"
 #include "train_graph.hpp"
-#include "train_options.hpp"
 #include "train_run.hpp"
 #include "train_runs.hpp"
 #include "train_samples.hpp"
@@ -26,6 +26,7 @@ void train(const Communicator& comm, const TrainOptions& options) {
   choose_gcn_norm(comm, o);
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
   const MatmulPrecisionScope precision(o.matmul_precision);
+  const MixedPrecisionScope mixed(o.mixed_precision);
   if (o.describe) return describe_dataset(comm, o);
   check_outputs(comm, o);
   Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);

@@ -110,6 +110,8 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
                                 o.found.is_partitioned() ? "given" : to_string(o.data.partition))},
           {"--clusters", describe_clusters(o.sample)},
           {"--matmul-precision", to_string(o.matmul_precision)},
+          {"--precision", o.mixed_precision ? "mixed" : "full"},
+          {"--bfloat16-features", concat(o.bfloat16_features)},
           {"--aggregate-in-double", concat(o.graph_options.aggregate_in_double)},
           {"--halo-format", to_string(o.graph_options.halo_format)},
           {"--schedule", describe(o.schedule, o.epochs)},

@@ -2,8 +2,8 @@
 /// continues.
 #pragma once
 
+#include "options/train_options.hpp"
 #include "train_input.hpp"
-#include "train_options.hpp"
 #include "train_progress.hpp"
 #include "train_steps.hpp"
 

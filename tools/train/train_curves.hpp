@@ -2,7 +2,7 @@
 #pragma once
 
 #include "curves/event_file.hpp"
-#include "train_options.hpp"
+#include "options/train_options.hpp"
 #include "train_progress.hpp"
 
 #include <nlohmann/json_fwd.hpp>

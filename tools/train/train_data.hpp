@@ -1,7 +1,7 @@
 /// Loads the data of `train`: a dataset, a partition directory, or a generated graph.
 #pragma once
 
-#include "train_options.hpp"
+#include "options/train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/data/edge_data.hpp>

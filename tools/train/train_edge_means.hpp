@@ -1,7 +1,7 @@
 /// Features of nodes made of data of their in-edges, for graphs without features of nodes.
 #pragma once
 
-#include "train_options.hpp"
+#include "options/train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor/tensor.hpp>

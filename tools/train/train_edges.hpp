@@ -1,7 +1,7 @@
 /// Edges of the tasks link and edge: training, validation and test edges, and the edges that carry messages.
 #pragma once
 
-#include "train_options.hpp"
+#include "options/train_options.hpp"
 #include "train_pairs.hpp"
 
 #include <sar/data.hpp>

@@ -1,7 +1,7 @@
 /// What the weights of other libraries expect of the graph: how a GCN normalizes messages, and self loops.
 #pragma once
 
-#include "train_options.hpp"
+#include "options/train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>

@@ -196,9 +196,14 @@ TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Hear
                        .graph = std::move(graph),
                        .relations = std::move(relations),
                        .types_of_input = {},
+                       .features = {},
                        .clusters = std::move(clusters),
                        .model = o.model,
                        .unlabelled = unlabelled};
+  if (o.bfloat16_features && o.embedding == 0 && loaded.data.features.defined()) {
+    loaded.features = bfloat16_features(comm, loaded.data.input(), loaded.data.name);
+    loaded.data.features = {};
+  }
   loaded.start_run(o);
   return loaded;
 }
@@ -238,7 +243,8 @@ TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
     input.book = nodes.book;
     input.original_ids = nodes.original_ids;
     const auto set_features = [&](const NodeData& data) {
-      if (data.num_features() > 0) input.features = data.input();
+      if (data.num_features() == 0) return;
+      input.features = o.bfloat16_features ? bfloat16_features(comm, data.input(), nodes.name) : data.input();
     };
     if (nodes.name == o.category)
       set_features(category);
@@ -303,7 +309,7 @@ TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
 void TrainingGraph::start_run(const TrainOptions& o) {
   gen = Generator(o.seed);
   input.reset();
-  input = types_of_input.empty() ? std::make_unique<NodeInput>(graph.comm(), o, data)
+  input = types_of_input.empty() ? std::make_unique<NodeInput>(graph.comm(), o, data, features)
                                  : std::make_unique<NodeInput>(graph.comm(), o, types_of_input, gen);
 }
 

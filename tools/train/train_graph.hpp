@@ -2,9 +2,9 @@
 #pragma once
 
 #include "heartbeat.hpp"
+#include "options/train_options.hpp"
 #include "train_edges.hpp"
 #include "train_input.hpp"
-#include "train_options.hpp"
 #include "train_predict.hpp"
 
 #include <sar/data.hpp>
@@ -33,7 +33,8 @@ struct TrainingGraph {
   EdgeTask edges;
   GraphShardManager graph;
   std::vector<GraphRelations> relations;  ///< one element, or none if the model has no relations
-  std::vector<NodeTypeInput> types_of_input;    ///< of a typed graph; otherwise the input is data.features
+  std::vector<NodeTypeInput> types_of_input;    ///< of a typed graph; otherwise the input is data.features or
+  Variable features = {};                       ///< these, with --bfloat16-features
   Array<std::int32_t> clusters = {};            ///< of each node of this rank, for --clusters
   ModelDescription model;                       ///< including the numbers of types
   std::vector<PredictedNodes> node_types = {};  ///< node types whose rows --predict writes; empty: all nodes

@@ -34,13 +34,32 @@ Tensor rows_of_file(const std::string& path, const DistributedEmbedding& embeddi
 /// Dense rows are gathered where they are read; of sparse rows, the stored values are copied.
 Variable rows_of_features(const Variable& features, RowIds rows) {
   if (sparse_matrix(features) != nullptr) return gather_rows(features, std::move(rows));
-  return deferred_gather_rows(features.value(), std::move(rows));
+  return deferred_gather_rows(features.rows(), std::move(rows));
 }
 
 }  // namespace
 
 // The seed of learnable rows is another one than that of the model, so that both draw other numbers.
-NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& data) : gen_(~o.seed) {
+Variable bfloat16_features(const Communicator& comm, const Variable& features, const std::string& name) {
+  if (sparse_matrix(features) != nullptr) return features;
+  return comm.agree([&]() -> Variable {
+    const Tensor& full = features.value();
+    TypedRows rows(full, NumberType::bfloat16);
+    constexpr Index grain = 1 << 16;
+    parallel_for_each(full.size(), grain, [&](Index i) {
+      const real x = full.data()[i];
+      require<InputError>(!std::isfinite(x) || std::isfinite(bfloat16_to_float(rows.bfloat16()[i].bits)),
+                          name, ": the features have the number ", x, " in row ", i / full.row_size(),
+                          " of rank ", comm.rank(),
+                          ", expected magnitudes below 3.39e38 for --bfloat16-features");
+    });
+    return rows;
+  });
+}
+
+NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& data,
+                     const Variable& features)
+    : gen_(~o.seed) {
   Type& type = types_.emplace_back("node", data.book.num_nodes(comm.rank()));
   if (o.embedding > 0) {
     width_ = o.embedding;
@@ -48,8 +67,8 @@ NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& 
     make_optimizer(o);
     data.features = type.rows->mine();
   }
-  type.features = data.input();
-  width_ = data.num_features();
+  type.features = features.defined() ? features : data.input();
+  width_ = type.features.shape().row_size();
 }
 
 NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, std::vector<NodeTypeInput> types,

@@ -1,7 +1,7 @@
 /// The input of the first layer: features, or learnable rows.
 #pragma once
 
-#include "train_options.hpp"
+#include "options/train_options.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>
@@ -23,6 +23,11 @@ struct NodeTypeInput {
   Array<Index> original_ids;  ///< keys of the random draws of learnable rows
 };
 
+/// Collective. Dense features in bfloat16; sparse ones stay as they are. Throws InputError for a number that
+/// overflows in bfloat16. NaN and infinities stay what they are.
+[[nodiscard]] Variable bfloat16_features(const Communicator& comm, const Variable& features,
+                                         const std::string& name);
+
 /// The input rows of all nodes. If all types have features of one width, these are the rows. Otherwise rows
 /// have a common width: a linear layer per type maps features, and types without features have learnable
 /// rows. Learnable rows start Xavier-uniform with the gain of ReLU, as a matrix [nodes of the type, width]
@@ -30,9 +35,9 @@ struct NodeTypeInput {
 /// parameters; step() updates them.
 class NodeInput : public Module {
  public:
-  /// Collective. The input of a homogeneous graph. With --embedding, data.features become the learnable
-  /// rows.
-  NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& data);
+  /// Collective. The input of a homogeneous graph: `features`, or data.input() if they are undefined. With
+  /// --embedding, data.features become the learnable rows.
+  NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& data, const Variable& features);
   /// Collective.
   NodeInput(const Communicator& comm, const TrainOptions& o, std::vector<NodeTypeInput> types,
             Generator& gen);

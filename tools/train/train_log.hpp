@@ -1,9 +1,9 @@
 /// Measurements and output of `train`: one printed line and, in the log, one JSON object per epoch.
 #pragma once
 
+#include "options/train_options.hpp"
 #include "train_curves.hpp"
 #include "train_graph.hpp"
-#include "train_options.hpp"
 #include "train_progress.hpp"
 
 #include <sar/comm/communicator.hpp>

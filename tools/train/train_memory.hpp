@@ -2,8 +2,8 @@
 /// collective.
 #pragma once
 
+#include "options/train_options.hpp"
 #include "train_edges.hpp"
-#include "train_options.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>

@@ -101,15 +101,8 @@ Variable NodeSteps::loss() {
 
 std::vector<Scores> NodeSteps::evaluate() {
   model_.eval();
-  const Tensor predicted =
-      o_.sample.evaluate ? scores_of_samples() : model_(graph_, input_.all(), relations_).value();
-  const Labels labels{.type = data_.label_type, .classes = data_.labels, .targets = data_.targets};
-  std::vector<Scores> scores;
-  for (const Metric metric : metrics_of(o_.task)) {
-    const auto on = [&](const auto& mask) { return value_of(metric, predicted, labels, mask, comm_); };
-    scores.push_back({.train = on(data_.train_mask), .val = on(data_.val_mask), .test = on(data_.test_mask)});
-  }
-  return scores;
+  return scores_of_labels(o_.sample.evaluate ? scores_of_samples()
+                                             : model_(graph_, input_.all(), relations_).value());
 }
 
 Tensor NodeSteps::scores_of_samples() {

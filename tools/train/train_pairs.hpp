@@ -1,7 +1,7 @@
 /// The pairs of nodes of --predict-pairs, and the files of their scores.
 #pragma once
 
-#include "train_options.hpp"
+#include "options/train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor/tensor.hpp>

@@ -1,8 +1,8 @@
 /// Writes the files of `train --predict`.
 #pragma once
 
+#include "options/train_options.hpp"
 #include "train_input.hpp"
-#include "train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/data/node_data.hpp>

@@ -1,7 +1,7 @@
 /// What a run has reached: its epochs, the scores of the best epoch and of the last.
 #pragma once
 
-#include "train_options.hpp"
+#include "options/train_options.hpp"
 
 #include <sar/nn/train/best_epoch.hpp>
 

@@ -1,8 +1,8 @@
 /// Link prediction of one edge type of a typed graph.
 #pragma once
 
+#include "options/train_options.hpp"
 #include "train_edges.hpp"
-#include "train_options.hpp"
 
 #include <sar/data.hpp>
 

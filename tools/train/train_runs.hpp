@@ -1,7 +1,7 @@
 /// Several runs in one start: their options, and what their results are on average.
 #pragma once
 
-#include "train_options.hpp"
+#include "options/train_options.hpp"
 #include "train_progress.hpp"
 
 #include <sar/comm/communicator.hpp>

@@ -80,14 +80,7 @@ Tensor SampleSteps::scores_of_all() {
 
 std::vector<Scores> SampleSteps::evaluate() {
   model_.eval();
-  const Tensor predicted = scores_of_all();
-  const Labels labels{.type = data_.label_type, .classes = data_.labels, .targets = data_.targets};
-  std::vector<Scores> scores;
-  for (const Metric metric : metrics_of(o_.task)) {
-    const auto on = [&](const auto& mask) { return value_of(metric, predicted, labels, mask, comm_); };
-    scores.push_back({.train = on(data_.train_mask), .val = on(data_.val_mask), .test = on(data_.test_mask)});
-  }
-  return scores;
+  return scores_of_labels(scores_of_all());
 }
 
 void SampleSteps::predict() {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "heartbeat.hpp"
+#include "options/train_options.hpp"
 #include "train_graph.hpp"
-#include "train_options.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>

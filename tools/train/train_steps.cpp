@@ -150,6 +150,16 @@ void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochP
   result.batches = num_batches() - before;
 }
 
+std::vector<Scores> Steps::scores_of_labels(const Tensor& predicted) const {
+  const Labels labels{.type = data_.label_type, .classes = data_.labels, .targets = data_.targets};
+  std::vector<Scores> scores;
+  for (const Metric metric : metrics_of(o_.task)) {
+    const auto on = [&](const auto& mask) { return value_of(metric, predicted, labels, mask, comm_); };
+    scores.push_back({.train = on(data_.train_mask), .val = on(data_.val_mask), .test = on(data_.test_mask)});
+  }
+  return scores;
+}
+
 double Steps::step(Optimizer& optimizer, EpochTimer& timer) {
   Tape tape;
   const Variable of_step = loss();

@@ -1,9 +1,9 @@
 /// The steps of an epoch: one step on the whole graph, or one step per mini-batch. Optimizers and schedules.
 #pragma once
 
+#include "options/train_options.hpp"
 #include "train_input.hpp"
 #include "train_log.hpp"
-#include "train_options.hpp"
 
 #include <sar/config.hpp>
 #include <sar/data.hpp>
@@ -93,6 +93,9 @@ class Steps : NonCopyable {
   [[nodiscard]] Variable input_of(const BlockData& part) const {
     return input_.of(part.blocks.front().src_rows());
   }
+
+  /// Collective. Returns the scores of predicted labels of nodes or graphs, a row for each of this rank.
+  [[nodiscard]] std::vector<Scores> scores_of_labels(const Tensor& predicted) const;
 
   const GraphShardManager& graph_;
   const Communicator& comm_;

@@ -169,7 +169,8 @@ void check_fetch(HaloFetch& fetch, const Pattern& pattern, const Communicator& c
     for (Index k = 0; k < stage.size(); ++k, ++row) {
       const auto [owner, i] = sources[row];
       for (Index j = 0; j < shape.row_size(); ++j)
-        same = same && held->rows.row(k)[j] == owned_value(owner, pattern.rows(owner, comm.rank())[i], j);
+        same = same &&
+               held->rows.reals().row(k)[j] == owned_value(owner, pattern.rows(owner, comm.rank())[i], j);
     }
     CHECK(same);
   }
@@ -325,14 +326,14 @@ TEST_CASE("rows in double precision are added in double precision") {
   const std::vector<HaloRound> rounds = pattern.rounds(comm);
   const Shape shape{pattern.num_rows[comm.rank()], 9};
   const double more_than_one = 1 + 0x1p-40;
-  GradientRows sum = GradientRows::of_doubles(shape);
-  std::ranges::fill(sum.doubles(), 1.0);
+  TypedRows sum = TypedRows(shape, NumberType::doubles);
+  std::fill_n(sum.doubles(), sum.size(), 1.0);
   Tensor readers = Tensor::zeros(shape);
   const HaloPlan plan = plan_halo(share(rounds), 7, 1, wire_format<double>());
   HaloPush push(comm, shape, plan), count(comm, shape, plan_halo(share(rounds), 7));
   for (const HaloStage& stage : plan.halo) {
-    GradientRows rows = sum.other(stage.size());
-    std::ranges::fill(rows.doubles(), more_than_one);
+    TypedRows rows = sum.other(stage.size());
+    std::fill_n(rows.doubles(), rows.size(), more_than_one);
     push.send(std::move(rows), sum);
     count.send(Tensor::full(shape.with_rows(stage.size()), 1), readers);
   }

@@ -32,7 +32,7 @@ template <class Value>
 void check_format() {
   const WireFormat& format = *wire_format<Value>();
   CHECK(format.bytes(5) == 5 * sizeof(Value));
-  CHECK(format.as_stored() == std::is_same_v<Value, real>);
+  CHECK(format.as_stored(NumberType::reals) == std::is_same_v<Value, real>);
   Some some;
   Array<std::byte> packed(format.bytes(4));
   format.pack(some.tensor, some.rows, 1, 5, packed.data());  // begins and ends inside of rows
@@ -111,7 +111,7 @@ TEST_CASE("bfloat16: half the bytes, rounded to the nearest, ties to even") {
   const WireFormat& format = *bfloat16_format();
   CHECK(format.bytes(5) == 10);
   CHECK(wire_bytes(HaloFormat::bf16, 5) == 10);
-  CHECK_FALSE(format.as_stored());
+  CHECK_FALSE(format.as_stored(NumberType::reals));
   const std::vector<real> exact{0, 1, -2.5, real(0x1.fep100), -infinity};
   CHECK(arrived(format, exact) == exact);
   CHECK(std::signbit(arrived(format, {-real(0)})[0]));

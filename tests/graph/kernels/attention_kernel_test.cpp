@@ -87,7 +87,7 @@ TEST_CASE("a softmax over two shards, and the gradients of sources and destinati
     CHECK(error < small);
 
     Tensor dx = Tensor::full(p.x.shape(), 99), ddst = Tensor::zeros(p.dst.shape());
-    p.operands.grad_out = grad.data();
+    p.operands.grad_out = grad;
     p.operands.grad_dst = ddst.data();
     p.g.backward(*p.kernel(), p.x, dx);
     CHECK(!p.result.out.defined());  // given up when it is not needed any more
@@ -143,7 +143,7 @@ struct Hub {
                               .dst = dst.data(),
                               .slope = real(0.2),
                               .result = &result,
-                              .grad_out = grad.data(),
+                              .grad_out = grad,
                               .grad_dst = sums.ddst.data(),
                               .grad_attn = score == Score::dot ? nullptr : sums.dattn.data()};
     const auto kernel = score == Score::gat     ? make_gat_kernel(o)

@@ -34,7 +34,7 @@ TEST_CASE("weighted sums, scaled by destination, and their gradients") {
     Tensor out = has_base ? base.clone() : Tensor::full({g.num_dst, width}, 99);
     LinearKernel forward(
         {.width = width, .heads = heads, .edge_weight = w.data(), .dst_scale = scale.data()});
-    forward.set_output(out.data(), has_base);
+    forward.set_output(out, has_base);
     g.forward(forward, x);
 
     Tensor dx = Tensor::full(x.shape(), 99), dw = Tensor::full(w.shape(), 99);

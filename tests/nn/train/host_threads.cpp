@@ -76,20 +76,27 @@ Losses beside_nested_teams(const sar::Communicator& comm) {
   return losses;
 }
 
-/// Another thread of a team than the one that initialized MPI is refused; the next call trains.
+/// Another thread of a team than the one that initialized MPI can neither call nor make a communicator; the
+/// next call trains.
 Losses after_wrong_thread(const sar::Communicator& comm) {
   int level = 0;
   MPI_Query_thread(&level);
-  bool refused = level >= MPI_THREAD_SERIALIZED;  // MPI may give more than was asked for
+  const bool any_may_call = level >= MPI_THREAD_SERIALIZED;  // MPI may give more than was asked for
+  int refused = any_may_call ? 2 : 0;
 #pragma omp parallel num_threads(2) shared(refused)
-  if (omp_get_thread_num() == 1 && !refused) {
+  if (omp_get_thread_num() == 1 && !any_may_call) {
     try {
       train(comm);
     } catch (const sar::CommunicationError&) {
-      refused = true;
+      ++refused;
+    }
+    try {
+      (void)sar::Communicator(MPI_COMM_SELF);
+    } catch (const sar::CommunicationError&) {
+      ++refused;
     }
   }
-  return refused ? train(comm) : Losses{};
+  return refused == 2 ? train(comm) : Losses{};
 }
 
 /// Arenas of the host, of one thread and of two.
@@ -116,6 +123,10 @@ Losses under_limits(const sar::Communicator& comm) {
   }
   {
     const sar::ThreadLimit two(2);
+    if (train(comm) != losses) losses.clear();
+  }
+  {
+    const sar::ThreadLimit one(1);
     if (train(comm) != losses) losses.clear();
   }
   return tbb::global_control::active_value(parallelism) == before ? losses : Losses{};

@@ -1,4 +1,4 @@
-/// The options of `train`.
+/// The values of the options of `train`.
 #pragma once
 
 #include "formats/source_options.hpp"
@@ -19,10 +19,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace sar::tools {
 
@@ -81,6 +77,8 @@ struct TrainOptions {
   std::optional<DrawSplitOptions> draw_split;  ///< in place of the dataset's masks
   GraphOptions graph_options;
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
+  bool mixed_precision = false;
+  bool bfloat16_features = false;
 
   // the model and its training
   TaskOptions task;
@@ -118,7 +116,7 @@ struct TrainOptions {
   std::string predict;        ///< directory
   std::string predict_pairs;  ///< file of pairs of nodes, whose scores are written there
   std::string node_names;     ///< file with the name of each node, if they have names; known after loading
-  int predict_layer = 0;  ///< layer whose output is also written; 0: none
+  int predict_layer = 0;      ///< layer whose output is also written; 0: none
 
   /// Whether the graph has node and edge types.
   [[nodiscard]] bool is_typed() const noexcept { return !category.empty() || !relation.empty(); }
@@ -133,8 +131,5 @@ struct TrainOptions {
 std::string name_of_run(const TrainOptions& o);
 /// Returns the activation of a network without --activation: ELU after attention without a norm, else ReLU.
 std::string default_activation(const ModelDescription& model);
-
-/// Adds the options. Parsing also detects the format of the dataset and checks the combination of options.
-void add_options(CLI::App& app, TrainOptions& o);
 
 }  // namespace sar::tools

@@ -1,0 +1,61 @@
+// Conversions and sums of rows of several types, vectorized. Bytes moved per number: those read and written.
+#include <sar/core/error.hpp>
+#include <sar/core/simd/bfloat16_lanes.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
+#include <sar/core/threads/parallel.hpp>
+
+#include <sar/core/isa/isa_begin.hpp>
+
+namespace {
+
+using lanes::load;
+using lanes::number;
+using lanes::set_number;
+using lanes::store;
+using lanes::vector_lanes;
+
+template <class From, class To>
+void add_numbers(const From* from, Index n, To* to, bool accumulate) {
+  Index i = 0;
+  for (; i + vector_lanes <= n; i += vector_lanes)
+    store(to + i, accumulate ? load(to + i) + load(from + i) : load(from + i));
+  for (; i < n; ++i) set_number(to[i], (accumulate ? number(to[i]) : real{0}) + number(from[i]));
+}
+
+}  // namespace
+
+void widen(const Bfloat16* from, Index n, real* to) {
+  Index i = 0;
+  for (; i + vector_lanes <= n; i += vector_lanes) store(to + i, load(from + i));
+  for (; i < n; ++i) to[i] = number(from[i]);
+}
+
+void narrow(const real* from, Index n, Bfloat16* to) {
+  Index i = 0;
+  for (; i + vector_lanes <= n; i += vector_lanes) store(to + i, load(from + i));
+  for (; i < n; ++i) set_number(to[i], from[i]);
+}
+
+void add_rows(const TypedRows& from, TypedRows& to, bool accumulate) {
+  constexpr Index grain = 1 << 15;
+  require<ShapeError>(from.shape() == to.shape(), "rows of shape ", from.shape(),
+                      " are added to rows of shape ", to.shape());
+  parallel_for(to.size(), grain, [&](Index begin, Index end) {
+    const auto add_to = [&](auto* sums) {
+      if (from.is_bfloat16())
+        add_numbers(from.bfloat16() + begin, end - begin, sums + begin, accumulate);
+      else
+        add_numbers(from.reals().data() + begin, end - begin, sums + begin, accumulate);
+    };
+    if (to.is_bfloat16())
+      add_to(to.bfloat16());
+    else
+      add_to(to.reals().data());
+  });
+}
+
+#include <sar/core/isa/isa_end.hpp>
+
+SAR_DISPATCH(void, widen, (const Bfloat16* from, Index n, real* to), (from, n, to));
+SAR_DISPATCH(void, narrow, (const real* from, Index n, Bfloat16* to), (from, n, to));
+SAR_DISPATCH(void, add_rows, (const TypedRows& from, TypedRows& to, bool accumulate), (from, to, accumulate));

@@ -1,0 +1,82 @@
+#include <sar/core/error.hpp>
+#include <sar/core/memory/workspace.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
+#include <sar/core/threads/parallel.hpp>
+
+#include <algorithm>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+constexpr Index numbers_at_once = 1 << 15;  // per parallel block
+
+}  // namespace
+
+TypedRows::TypedRows(const Shape& shape, NumberType type) : shape_(shape), type_(type) {
+  if (type == NumberType::reals) {
+    reals_ = Tensor(shape);
+    return;
+  }
+  require<ShapeError>(shape.dims() > 0, "rows need at least one dimension");
+  const auto bytes = static_cast<std::size_t>(shape.size() * bytes_of(type));
+  memory_ = std::shared_ptr<void>(
+      allocate_bytes(bytes), [bytes](void* memory) { deallocate_bytes(memory, bytes); },
+      WorkspaceAllocator<char>());
+}
+
+TypedRows::TypedRows(const Tensor& rows, NumberType type) {
+  if (type == NumberType::reals) {
+    *this = rows;
+    return;
+  }
+  require(type == NumberType::bfloat16, "rows of a tensor in double precision");
+  *this = TypedRows(rows.shape(), type);
+  parallel_for(size(), numbers_at_once,
+               [&](Index begin, Index end) { narrow(rows.data() + begin, end - begin, bfloat16() + begin); });
+}
+
+TypedRows TypedRows::slice_rows(Index begin, Index end) const {
+  if (type_ == NumberType::reals) return reals_.slice_rows(begin, end);
+  require<ShapeError>(0 <= begin && begin <= end && end <= num_rows(), "rows ", begin, " to ", end,
+                      " of rows of shape ", shape_);
+  TypedRows part = *this;
+  part.offset_ += begin * row_size();
+  part.shape_ = shape_.with_rows(end - begin);
+  return part;
+}
+
+TypedRows TypedRows::reshape(const Shape& shape) const {
+  if (type_ == NumberType::reals) return reals_.reshape(shape);
+  require<ShapeError>(shape.dims() > 0 && shape.size() == size(), "cannot reshape ", shape_, " to ", shape);
+  TypedRows same = *this;
+  same.shape_ = shape;
+  return same;
+}
+
+TypedRows TypedRows::clone() const {
+  if (type_ == NumberType::reals) return reals_.clone();
+  TypedRows copy(shape_, type_);
+  parallel_for(size(), numbers_at_once, [&](Index begin, Index end) {
+    std::copy_n(static_cast<const char*>(at(begin)), (end - begin) * bytes_of(type_),
+                static_cast<char*>(copy.at(begin)));
+  });
+  return copy;
+}
+
+void TypedRows::set_zero() {
+  if (type_ == NumberType::reals) return reals_.fill(0);
+  parallel_for(size(), numbers_at_once, [&](Index begin, Index end) {
+    std::fill_n(static_cast<char*>(at(begin)), (end - begin) * bytes_of(type_), char{0});
+  });
+}
+
+Tensor TypedRows::to_tensor() const {
+  if (type_ == NumberType::reals) return reals_;
+  require(is_bfloat16(), "a tensor of rows in double precision");
+  Tensor wide(shape_);
+  parallel_for(size(), numbers_at_once,
+               [&](Index begin, Index end) { widen(bfloat16() + begin, end - begin, wide.data() + begin); });
+  return wide;
+}
+
+}}  // namespace sar

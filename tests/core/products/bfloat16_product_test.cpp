@@ -1,0 +1,145 @@
+/// Products of rows stored in bfloat16, and results in bfloat16: every way that products can be called in,
+/// within the rounding of factors, sums and results.
+#include <doctest/doctest.h>
+
+#include <sar/core/half.hpp>
+#include <sar/core/products/matmul.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
+#include <sar/core/threads/parallel.hpp>
+
+#include "support/random_tensor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+double rounded(real x) {
+  return static_cast<double>(bfloat16_to_float(float_to_bfloat16(static_cast<double>(x))));
+}
+
+/// Bounds: a sum of n products has an error of n 2^-23 times the sum of their magnitudes, for any order; a
+/// result in bfloat16 one of 2^-8 times the result besides. Double precision has no bfloat16 units and rounds
+/// no factor.
+struct Expected {
+  double value = 0, magnitude = 0;
+  void add(double a, double b) {
+    value += a * b;
+    magnitude += std::abs(a * b);
+  }
+};
+
+bool near(real found, const Expected& e, Index terms, bool to_bfloat16) {
+  const double sums = static_cast<double>(terms + 2) * 0x1p-23 * e.magnitude;
+  const double result = to_bfloat16 ? 0x1p-8 * (std::abs(e.value) + sums) : 0;
+  return std::abs(static_cast<double>(found) - e.value) <= sums + result + 1e-37;
+}
+
+struct Operand {
+  TypedRows rows;
+  Tensor values;  ///< as they are multiplied
+  Operand(const Shape& shape, std::uint64_t stream, NumberType type)
+      : rows(random_tensor(shape, stream), type), values(rows.to_tensor().clone()) {
+    if constexpr (sizeof(real) == 4)  // factors are rounded where they are not stored so
+      for (real& x : values.values()) x = static_cast<real>(rounded(x));
+  }
+};
+
+Tensor factors(const Tensor& w) {
+  Tensor of = w.clone();
+  if constexpr (sizeof(real) == 4)
+    for (real& x : of.values()) x = static_cast<real>(rounded(x));
+  return of;
+}
+
+constexpr NumberType types[] = {NumberType::reals, NumberType::bfloat16};
+
+}  // namespace
+
+TEST_CASE("matmul and matmul_nt of rows and results in bfloat16") {
+  struct Size {
+    Index n, k, m;
+  };
+  for (const auto [n, k, m] :
+       {Size{1, 1, 1}, Size{70, 40, 33}, Size{131, 256, 40}, Size{49, 7, 100}, Size{0, 5, 3}})
+    for (const NumberType from : types)
+      for (const NumberType to : types) {
+        if (from == NumberType::reals && to == NumberType::reals) continue;
+        CAPTURE(n);
+        CAPTURE(k);
+        CAPTURE(m);
+        const Operand a({n, k}, 1, from);
+        const Tensor w = random_tensor({k, m}, 2), wt = random_tensor({m, k}, 3),
+                     bias = random_tensor({m}, 4), used_w = factors(w), used_wt = factors(wt);
+        for (const int way : {0, 1, 2, 3}) {  // matmul, plus a bias; matmul_nt, added to the result
+          CAPTURE(way);
+          TypedRows out(random_tensor({n, m}, 5), to);
+          const Tensor before = out.to_tensor().clone();
+          if (way == 0) matmul(a.rows, w, out);
+          if (way == 1) matmul(a.rows, w, bias, out);
+          if (way == 2) matmul_nt(a.rows, wt, out);
+          if (way == 3) matmul_nt(a.rows, wt, out, true);
+          const Tensor found = out.to_tensor();
+          bool all_near = true;
+          for (Index i = 0; i < n; ++i)
+            for (Index j = 0; j < m; ++j) {
+              Expected e;
+              if (way == 1) e.add(bias.data()[j], 1);
+              if (way == 3) e.add(before.row(i)[j], 1);
+              for (Index d = 0; d < k; ++d)
+                e.add(a.values.row(i)[d], way < 2 ? used_w.row(d)[j] : used_wt.row(j)[d]);
+              all_near &= near(found.row(i)[j], e, k, to == NumberType::bfloat16);
+            }
+          CHECK(all_near);
+        }
+      }
+}
+
+TEST_CASE("a product overwrites its rows in bfloat16") {
+  for (const Index n : {1, 47, 200}) {
+    const Tensor w = random_tensor({40, 40}, 2);
+    TypedRows rows(random_tensor({n, 40}, 1), NumberType::bfloat16);
+    TypedRows apart(rows.shape(), NumberType::bfloat16);
+    matmul(rows, w, apart);
+    matmul(rows, w, rows);
+    CHECK(std::memcmp(rows.bfloat16(), apart.bfloat16(), static_cast<std::size_t>(2 * n * 40)) == 0);
+  }
+}
+
+TEST_CASE("matmul_tn of rows in bfloat16, with column sums; the same bits with any number of threads") {
+  struct Size {
+    Index n, k, m;
+  };
+  for (const auto [n, k, m] : {Size{1, 3, 2}, Size{700, 100, 33}, Size{5000, 40, 64}})
+    for (const NumberType of_a : types)
+      for (const NumberType of_b : types) {
+        if (of_a == NumberType::reals && of_b == NumberType::reals) continue;
+        const Operand a({n, k}, 1, of_a), b({n, m}, 2, of_b);
+        Tensor out({k, m}), sums_a({k}), sums_b({m});
+        matmul_tn(a.rows, b.rows, out, false, {&sums_a, &sums_b});
+        bool all_near = true;
+        for (Index i = 0; i < k; ++i)
+          for (Index j = 0; j < m; ++j) {
+            Expected e;
+            for (Index r = 0; r < n; ++r) e.add(a.values.row(r)[i], b.values.row(r)[j]);
+            all_near &= near(out.row(i)[j], e, n, false);
+          }
+        CHECK(all_near);
+        const Tensor unrounded = b.rows.to_tensor();
+        for (Index j = 0; j < m; ++j) {
+          Expected e;
+          for (Index r = 0; r < n; ++r) e.add(unrounded.row(r)[j], 1);
+          all_near &= near(sums_b.data()[j], e, n, false);
+        }
+        CHECK(all_near);
+        const ThreadLimit one(1);
+        Tensor alone({k, m});
+        matmul_tn(a.rows, b.rows, alone);
+        CHECK(std::ranges::equal(alone.values(), out.values()));
+      }
+}

@@ -1,0 +1,114 @@
+/// Rows of several types: conversions are exact or rounded to nearest even, sums are rounded once.
+#include <doctest/doctest.h>
+
+#include <sar/core/error.hpp>
+#include <sar/core/half.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/tensor/deferred_rows.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
+
+#include "support/random_tensor.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+/// Ties, carries into the exponent, subnormal numbers, both zeros, infinities, NaN.
+Tensor special_numbers(Index repeated) {
+  std::vector<real> numbers;
+  for (const std::uint32_t upper :
+       {0x0000u, 0x0001u, 0x007fu, 0x0080u, 0x3f80u, 0x3f81u, 0x40ffu, 0x7f7fu, 0x7f80u})
+    for (const std::uint32_t lower : {0x0000u, 0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+      for (const std::uint32_t sign : {0u, 0x80000000u})
+        numbers.push_back(static_cast<real>(std::bit_cast<float>(sign | upper << 16 | lower)));
+  Tensor all({static_cast<Index>(numbers.size()), repeated});
+  for (Index i = 0; i < all.num_rows(); ++i) std::fill_n(all.row(i), repeated, numbers[i]);
+  return all;
+}
+
+bool same_number(real a, real b) {
+  return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+}
+
+real rounded(double x) {
+  return static_cast<real>(bfloat16_to_float(float_to_bfloat16(x)));
+}
+
+}  // namespace
+
+TEST_CASE("rows in bfloat16 are rounded as single numbers are, and widened exactly") {
+  for (const Index width : {1, 7, 16, 33}) {
+    const Tensor x = special_numbers(width);
+    const TypedRows rows(x, NumberType::bfloat16);
+    const Tensor back = rows.to_tensor();
+    CHECK(back.shape() == x.shape());
+    bool same = true;
+    for (Index i = 0; i < x.size(); ++i) same &= same_number(back.data()[i], rounded(x.data()[i]));
+    CHECK(same);
+    const Tensor again = TypedRows(back, NumberType::bfloat16).to_tensor();
+    for (Index i = 0; i < x.size(); ++i) same &= same_number(again.data()[i], back.data()[i]);
+    CHECK(same);
+  }
+}
+
+TEST_CASE("sums of rows of two types are rounded once") {
+  const Tensor a = random_tensor({13, 37}, 1), b = random_tensor({13, 37}, 2);
+  for (const NumberType from : {NumberType::reals, NumberType::bfloat16})
+    for (const NumberType to : {NumberType::reals, NumberType::bfloat16})
+      for (const bool accumulate : {false, true}) {
+        const TypedRows addend(a, from);
+        TypedRows sum = TypedRows(b, to).clone();
+        const Tensor x = addend.to_tensor(), y = sum.to_tensor().clone();
+        add_rows(addend, sum, accumulate);
+        const Tensor found = sum.to_tensor();
+        bool same = true;
+        for (Index i = 0; i < a.size(); ++i) {
+          const real exact = accumulate ? y.data()[i] + x.data()[i] : x.data()[i];
+          same &= found.data()[i] == (to == NumberType::bfloat16 ? rounded(exact) : exact);
+        }
+        CHECK(same);
+      }
+  TypedRows other(Shape{12, 37}, NumberType::bfloat16);
+  CHECK_THROWS_AS(add_rows(TypedRows(a), other), ShapeError);
+}
+
+TEST_CASE("handles of rows share memory, which is in the byte account") {
+  const std::size_t before = live_bytes();
+  TypedRows rows(random_tensor({100, 64}, 3), NumberType::bfloat16);
+  CHECK(live_bytes() - before == 100 * 64 * 2);
+  CHECK(rows.unique());
+  TypedRows part = rows.slice_rows(10, 20);
+  CHECK_FALSE(rows.unique());
+  CHECK(part.bfloat16() == rows.bfloat16() + 10 * 64);
+  part.set_zero();
+  const Tensor values = rows.to_tensor();
+  CHECK(std::all_of(values.row(10), values.row(20), [](real x) { return x == 0; }));
+  CHECK(values.row(9)[0] != 0);
+  CHECK(rows.reshape({50, 128}).bfloat16() == rows.bfloat16());
+  CHECK(rows.clone().bfloat16() != rows.bfloat16());
+  CHECK_THROWS_AS((void)rows.slice_rows(90, 101), ShapeError);
+  CHECK_THROWS_AS((void)rows.reshape({50, 127}), ShapeError);
+  const Tensor reals = random_tensor({3, 2}, 4);
+  CHECK(TypedRows(reals).reals().data() == reals.data());
+}
+
+TEST_CASE("deferred rows are stored in their type") {
+  const Tensor x = random_tensor({70, 9}, 5);
+  const TypedRows rows(x, NumberType::bfloat16);
+  const Bfloat16Rows stored(rows);
+  CHECK(stored.computed().bfloat16() == rows.bfloat16());
+  const Tensor wide = rows.to_tensor();
+  CHECK(std::ranges::equal(stored.all().values(), wide.values()));
+  CHECK(stored.all().data() == stored.all().data());  // widened once
+  std::vector<real> some(4 * 9);
+  stored.compute(50, 4, some.data());
+  CHECK(std::equal(some.begin(), some.end(), wide.row(50)));
+}

@@ -1,0 +1,401 @@
+/// Mixed precision: what is stored in bfloat16 and what is not, layers within a bound that follows from the
+/// number of roundings, trainings on any number of ranks and threads.
+#include <doctest/doctest.h>
+
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/half.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
+
+#include "curve.hpp"
+#include "graph/test_graphs.hpp"
+#include "support/random_tensor.hpp"
+#include "support/rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+
+using namespace sar;
+using namespace sar::test;
+
+#if SAR_DOUBLE
+
+TEST_CASE("mixed precision is refused in double precision") {
+  CHECK_THROWS_AS((void)MixedPrecisionScope(), InputError);
+  CHECK_FALSE(mixed_precision());
+  const MixedPrecisionScope full(false);
+  CHECK_FALSE(mixed_precision());
+}
+
+#else
+
+namespace {
+
+constexpr double unit = 0x1p-8;  // of rounding to bfloat16
+
+real rounded(real x) {
+  return bfloat16_to_float(float_to_bfloat16(static_cast<double>(x)));
+}
+
+Tensor absolute(const Tensor& x) {
+  Tensor y = x.clone();
+  for (real& value : y.values()) value = std::abs(value);
+  return y;
+}
+
+/// Sets parameters to their magnitudes.
+void make_absolute(Module& module) {
+  for (const auto& [name, parameter] : module.named_parameters())
+    module.set_parameter(name, absolute(parameter.value()));
+}
+
+struct Pass {
+  Tensor y, dx;
+  std::vector<Tensor> dw;
+};
+
+/// Forward and backward with the gradient `g` of the result.
+Pass run(Module& module, const std::function<Variable(const Variable&)>& layer, const Tensor& x0,
+         const Tensor& g, bool mixed) {
+  const MixedPrecisionScope precision(mixed);
+  module.zero_grad();
+  const Variable leaf(x0.clone(), true);
+  Pass pass;
+  {
+    Tape tape;
+    // a result of type bfloat16 in mixed precision, of the numbers that are used in both
+    const Variable x = mixed ? record(Variable(TypedRows(leaf.value(), NumberType::bfloat16)),
+                                      [to = leaf.gradient()](const Tensor& grad) { to->add(grad); })
+                             : leaf;
+    const Variable y = layer(x);
+    CHECK(y.type() == (mixed ? NumberType::bfloat16 : NumberType::reals));
+    pass.y = y.value().clone();
+    tape.backward(y, g.clone());
+  }
+  pass.dx = leaf.grad();
+  for (const auto& [name, parameter] : module.named_parameters()) {
+    CHECK((!parameter.gradient()->defined() || parameter.gradient()->type() == NumberType::reals));
+    pass.dw.push_back(parameter.grad());
+  }
+  return pass;
+}
+
+/// |a - b| <= share * bound for each number.
+bool within(const Tensor& a, const Tensor& b, const Tensor& bound, double share) {
+  if (!(a.shape() == b.shape()) || !(a.shape() == bound.shape())) return false;
+  for (Index i = 0; i < a.size(); ++i)
+    if (!(std::abs(static_cast<double>(a.data()[i]) - static_cast<double>(b.data()[i])) <=
+          share * static_cast<double>(bound.data()[i]) + 1e-30))
+      return false;
+  return true;
+}
+
+Tensor rounded_tensor(const Shape& shape, std::uint64_t stream) {
+  Tensor x = random_tensor(shape, stream);
+  for (real& value : x.values()) value = rounded(value);
+  return x;
+}
+
+/// A layer that is linear in x and in its parameters, up to signs: with magnitudes in place of all operands
+/// it computes the sum of the magnitudes of all terms. A path from operand to result with r roundings changes
+/// a term by at most (1 + unit)^r - 1 of its magnitude.
+void check_linear_layer(Module& module, const std::function<Variable(const Variable&)>& layer,
+                        const Tensor& x, const Tensor& g, int roundings) {
+  const Pass mixed = run(module, layer, x, g, true), full = run(module, layer, x, g, false);
+  make_absolute(module);
+  const Pass bound = run(module, layer, absolute(x), absolute(g), false);
+  const double share = std::pow(1 + unit, roundings) - 1;
+  CHECK(within(mixed.y, full.y, bound.y, share));
+  CHECK(within(mixed.dx, full.dx, bound.dx, share));
+  for (std::size_t i = 0; i < full.dw.size(); ++i)
+    if (full.dw[i].defined()) CHECK(within(mixed.dw[i], full.dw[i], bound.dw[i], share));
+}
+
+}  // namespace
+
+TEST_CASE("scopes of mixed precision nest") {
+  CHECK_FALSE(mixed_precision());
+  {
+    const MixedPrecisionScope mixed;
+    CHECK(mixed_precision());
+    {
+      const MixedPrecisionScope full(false);
+      CHECK_FALSE(mixed_precision());
+    }
+    CHECK(mixed_precision());
+  }
+  CHECK_FALSE(mixed_precision());
+}
+
+TEST_CASE("sums over neighbors of rows in bfloat16 are those of the widened rows, rounded once") {
+  const Communicator comm = Communicator::world();
+  for (const WholeGraph& whole : square_graphs())
+    for (const Books& books : test_books(whole, comm.size()))
+      for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
+        const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+        const Tensor all = rounded_tensor({whole.num_src, 19}, 1),
+                     all_base = rounded_tensor({whole.num_src, 19}, 2);
+        const Tensor x = my_rows(all, books.src, comm.rank()),
+                     base = my_rows(all_base, books.src, comm.rank());
+        for (const Reduce reduce : {Reduce::sum, Reduce::mean}) {
+          const Tensor sum = graph.update_all(fn::copy_u(x), reduce, Variable(base.clone())).value();
+          const MixedPrecisionScope mixed;
+          const Variable found = graph.update_all(fn::copy_u(TypedRows(x, NumberType::bfloat16)), reduce,
+                                                  Variable(TypedRows(base, NumberType::bfloat16)));
+          CHECK(found.type() == NumberType::bfloat16);
+          // one rounding of a sum whose terms, all of them below 1, are added in `real`, fused or not
+          const double of_sums = 0x1p-22 * static_cast<double>(whole.src.size() + 1);
+          bool near = true;
+          for (Index i = 0; i < sum.size(); ++i) {
+            const double want = static_cast<double>(sum.data()[i]),
+                         is = static_cast<double>(found.value().data()[i]);
+            near &= std::abs(is - want) <= unit * std::abs(want) + of_sums;
+          }
+          CHECK(near);
+        }
+      }
+}
+
+TEST_CASE("linear layers agree with full precision within their roundings") {
+  Generator gen(1);
+  Linear layer(24, 17, gen);
+  // x and w are factors of bfloat16 (x has them, 1), the result is rounded (2), its gradient is stored (3),
+  // and so is that of x (4)
+  check_linear_layer(
+      layer, [&](const Variable& x) { return layer(x); }, rounded_tensor({33, 24}, 1),
+      rounded_tensor({33, 17}, 2), 4);
+}
+
+TEST_CASE("layers that sum over neighbors agree with full precision within their roundings") {
+  const Communicator comm = Communicator::world();
+  for (const WholeGraph& whole : square_graphs()) {
+    const Books books = test_books(whole, comm.size()).back();
+    const GraphShardManager graph = shard(comm, whole, books, {});
+    const auto mine = [&](Index width, std::uint64_t stream) {
+      return my_rows(rounded_tensor({whole.num_src, width}, stream), books.src, comm.rank());
+    };
+    const Tensor x = mine(12, 1), g = mine(9, 2), narrow_g = mine(20, 3);
+    // each of product, sum and gradients rounds; gradients of halo rows are rounded where they are sent, and
+    // added for each layer twice (self and neighbors)
+    const int roundings = 9;
+    {
+      Generator gen(2);
+      SAGEConv conv(12, 9, gen);
+      check_linear_layer(
+          conv, [&](const Variable& h) { return conv(graph, h); }, x, g, roundings);
+    }
+    {
+      Generator gen(3);
+      SAGEConv conv(12, 20, gen);
+      check_linear_layer(
+          conv, [&](const Variable& h) { return conv(graph, h); }, x, narrow_g, roundings);
+    }
+    {
+      Generator gen(4);
+      SAGEConv conv(12, 9, gen, {.aggregator = SAGEAggregator::gcn});
+      check_linear_layer(
+          conv, [&](const Variable& h) { return conv(graph, h); }, x, g, roundings);
+    }
+    {
+      Generator gen(5);
+      GraphConv conv(12, 9, gen);
+      check_linear_layer(
+          conv, [&](const Variable& h) { return conv(graph, h); }, x, g, roundings);
+    }
+    {
+      Generator gen(6);
+      GINConv conv(std::make_shared<Linear>(12, 9, gen));
+      check_linear_layer(
+          conv, [&](const Variable& h) { return conv(graph, h); }, x, g, roundings);
+    }
+  }
+}
+
+TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precision") {
+  const Communicator comm = Communicator::world();
+  for (const WholeGraph& whole : square_graphs()) {
+    const Books books = test_books(whole, comm.size()).back();
+    const GraphShardManager graph = shard(comm, whole, books, {});
+    const Tensor all = rounded_tensor({whole.num_src, 24}, 1), grad = rounded_tensor({whole.num_src, 24}, 4);
+    const Tensor rows = my_rows(all, books.src, comm.rank()), g = my_rows(grad, books.src, comm.rank());
+    const Shape heads{rows.num_rows(), 3, 8};
+    const Tensor attn = random_tensor({1, 3, 8}, 2), dst = random_tensor({rows.num_rows(), 3}, 3);
+    const auto attend = [&](bool mixed) {
+      const MixedPrecisionScope precision(mixed);
+      const Variable leaf(rows.reshape(heads), true);
+      Variable a(attn.clone(), true), d(dst.clone(), true);
+      Tape tape;
+      const Variable x = mixed ? record(Variable(TypedRows(leaf.value(), NumberType::bfloat16)),
+                                        [to = leaf.gradient()](const Tensor& of) { to->add(of); })
+                               : leaf;
+      const Variable y = gat_attention(graph, x, a, d, real(0.2));
+      const Tensor value = y.value().clone();
+      tape.backward(y, TypedRows(g.reshape(y.shape()), y.type()));
+      return std::tuple(value, leaf.grad(), a.grad(), d.grad());
+    };
+    const auto [y, dx, da, dd] = attend(true);
+    const auto [want_y, want_dx, want_da, want_dd] = attend(false);
+    // The scores are the same. The result is rounded once; D = <g, out> of the backward pass reads it
+    // rounded, so that ds has an error of unit sum_j |g_j out_j| alpha, and the sums of halo gradients are
+    // rounded twice.
+    CHECK(within(y, want_y, absolute(want_y), 1.01 * unit));
+    const auto most = [](const Tensor& t) {
+      double largest = 0;
+      for (const real v : t.values()) largest = std::max(largest, std::abs(static_cast<double>(v)));
+      return largest;
+    };
+    const double of_d = 8 * most(g) * most(want_y);  // <g, out> of 8 columns
+    const double most_degree = static_cast<double>(std::max<Index>(graph.num_global_edges(), 1));
+    const auto close = [&](const Tensor& found, const Tensor& want, double share, double more) {
+      for (Index i = 0; i < found.size(); ++i)
+        if (!(std::abs(static_cast<double>(found.data()[i] - want.data()[i])) <= share * most(want) + more))
+          return false;
+      return true;
+    };
+    CHECK(close(dx, want_dx, 3 * unit, unit * of_d * most(attn) * most_degree));
+    CHECK(close(dd, want_dd, unit, unit * of_d));
+    CHECK(close(da, want_da, unit, unit * of_d * most_degree));
+  }
+}
+
+TEST_CASE("norms, activations and dropout keep the type of their rows") {
+  const Communicator comm = Communicator::world();
+  Generator gen(1);
+  DistributedBN1D batch(24, comm);
+  LayerNorm layer(24);
+  Dropout dropout(0.5, gen);
+  const Tensor x0 = rounded_tensor({200, 24}, 7);
+  std::vector<Index> ids(200);
+  for (Index i = 0; i < 200; ++i) ids[static_cast<std::size_t>(i)] = 200 * comm.rank() + i;
+  struct Step {
+    const char* name;
+    std::function<Variable(const Variable&)> apply;
+    double magnitude;  ///< of results and gradients
+  };
+  const Step steps[] = {
+      {"batch norm", [&](const Variable& x) { return batch(x); }, 16},
+      {"batch norm, relu", [&](const Variable& x) { return batch_norm_relu_dropout(x, batch, dropout, ids); },
+       16},
+      {"layer norm", [&](const Variable& x) { return layer(x); }, 16},
+      {"relu", [](const Variable& x) { return relu(x); }, 2},
+      {"elu", [](const Variable& x) { return elu(x); }, 2},
+      {"silu", [](const Variable& x) { return silu(x); }, 2},
+      {"sum", [](const Variable& x) { return x + x; }, 4},
+      {"rows", [](const Variable& x) { return slice_rows(x, 0, 200); }, 2},
+      {"scaled", [](const Variable& x) { return x * 3 + 1; }, 8},
+  };
+  dropout.train(false);
+  for (const Step& step : steps) {
+    CAPTURE(step.name);
+    const auto pass = [&](bool mixed) {
+      const MixedPrecisionScope precision(mixed);
+      const Variable leaf(x0.clone(), true);
+      Tape tape;
+      const Variable x = mixed ? record(Variable(TypedRows(x0, NumberType::bfloat16)),
+                                        [to = leaf.gradient()](const TypedRows& grad) {
+                                          CHECK(grad.type() == NumberType::bfloat16);
+                                          to->add(grad.to_tensor());
+                                        })
+                               : leaf;
+      const Variable y = step.apply(x);
+      CHECK(y.type() == (mixed ? NumberType::bfloat16 : NumberType::reals));
+      const Tensor value = y.value().clone();
+      const Tensor g = rounded_tensor(y.shape(), 8);
+      tape.backward(y, mixed ? TypedRows(g, NumberType::bfloat16) : TypedRows(g));
+      return std::pair(value, leaf.grad());
+    };
+    const auto [y, dx] = pass(true);
+    const auto [want_y, want_dx] = pass(false);
+    const Tensor one = Tensor::full(y.shape(), static_cast<real>(step.magnitude));
+    CHECK(within(y, want_y, one, unit));
+    CHECK(within(dx, want_dx, one, 2 * unit));
+  }
+}
+
+TEST_CASE("rows of a table in bfloat16 are gathered where they are read") {
+  const TypedRows table(random_tensor({50, 21}, 1), NumberType::bfloat16);
+  const std::vector<Index> ids{7, 0, 49, 7, 30, 30, 12};
+  Tensor copied({7, 21});
+  const Tensor all = table.to_tensor();
+  for (Index i = 0; i < 7; ++i) std::copy_n(all.row(ids[static_cast<std::size_t>(i)]), 21, copied.row(i));
+  const Variable rows = deferred_gather_rows(table, ids);
+  CHECK(rows.type() == NumberType::bfloat16);
+  Generator gen(1);
+  const Linear layer(21, 5, gen);
+  const MixedPrecisionScope mixed;
+  const Tensor y = layer(rows).value();
+  CHECK_FALSE(rows.deferred()->computed().defined());  // no copy was made
+  CHECK(std::ranges::equal(y.values(),
+                           layer(Variable(TypedRows(copied, NumberType::bfloat16))).value().values()));
+  CHECK(std::ranges::equal(rows.value().values(), copied.values()));
+
+  // sums read the table by number on one rank
+  const Communicator self = Communicator::self();
+  WholeGraph ring{"ring", 7, 7, true, {}, {}};
+  for (Index v = 0; v < 7; ++v) ring.src.push_back((v + 3) % 7), ring.dst.push_back(v);
+  const Books books{PartitionBook::even(7, 1), PartitionBook::even(7, 1)};
+  const GraphShardManager graph = shard(self, ring, books, {});
+  const Variable gathered = deferred_gather_rows(table, ids);
+  const Tensor sums = graph.update_all(fn::copy_u(gathered), Reduce::sum).value();
+  CHECK_FALSE(gathered.deferred()->computed().defined());
+  for (Index v = 0; v < 7; ++v) CHECK(std::equal(sums.row(v), sums.row(v) + 21, copied.row((v + 3) % 7)));
+}
+
+TEST_CASE("NaN and infinities stay what they are") {
+  const MixedPrecisionScope mixed;
+  Generator gen(1);
+  const Linear layer(4, 3, gen);
+  Tensor x = Tensor::full({3, 4}, 1);
+  x.row(1)[2] = std::numeric_limits<real>::quiet_NaN();
+  x.row(2)[2] = std::numeric_limits<real>::infinity();
+  const Tensor y = layer(x).value();
+  for (Index j = 0; j < 3; ++j) {
+    CHECK(std::isfinite(y.row(0)[j]));
+    CHECK(std::isnan(y.row(1)[j]));
+    CHECK(std::isinf(y.row(2)[j]));
+  }
+}
+
+TEST_CASE("a training in mixed precision: any number of ranks and threads, less memory, parameters in full") {
+  const Communicator comm = Communicator::world();
+  const auto train = [](const Communicator& on, int threads, bool is_mixed) {
+    const ThreadLimit limit(threads);
+    const MixedPrecisionScope mixed(is_mixed);
+    return curve(on, make_sbm(on, {.nodes = 400, .degree = 8, .classes = 4, .features = 16}), {}, 20);
+  };
+  const std::vector<double> full = train(comm, 2, false), mixed = train(comm, 2, true);
+  CHECK(mixed == train(comm, 1, true));  // the same bits
+  CHECK(mixed.back() < mixed.front() / 2);
+  // The first loss is computed from the same parameters. Three layers of at most 4 roundings each change
+  // logits of magnitude 2 by at most 12 units of it, and a loss by no more than the logits.
+  CHECK(std::abs(mixed.front() - full.front()) < 12 * unit * 2);
+  const std::vector<double> alone = train(Communicator::self(), 2, true);
+  CHECK(std::abs(mixed.front() - alone.front()) < 12 * unit * 2);
+  CHECK(std::abs(mixed.back() - full.back()) < 0.1);
+
+  const auto peak = [&](bool is_mixed) {
+    const MixedPrecisionScope scope(is_mixed);
+    NodeData data = make_sbm(comm, {.nodes = 3000, .degree = 4, .classes = 4, .features = 8});
+    const GraphShardManager graph = construct_full_graph(comm, data, {});
+    Net net({8, 128, 128, 4}, 0.5, comm, 3);
+    Adam adam(net.named_parameters(), {.lr = 0.01});
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      reset_peak_bytes();
+      (void)step(net, adam, graph, data, comm);
+    }
+    for (const auto& [name, parameter] : net.named_parameters()) CHECK(parameter.type() == NumberType::reals);
+    return peak_bytes();
+  };
+  const auto in_full = peak(false), in_mixed = peak(true);
+  if (comm.size() == 1) CHECK(static_cast<double>(in_mixed) < 0.75 * static_cast<double>(in_full));
+}
+
+#endif

@@ -1,0 +1,17 @@
+/// All options of `train`.
+///
+/// Room tools/train/options: The options of `train`: one source for each group of them, and their checks.
+#pragma once
+
+#include "train_options.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace sar::tools {
+
+/// Adds the options. Parsing also detects the format of the dataset and checks the combination of options.
+void add_options(CLI::App& app, TrainOptions& o);
+
+}  // namespace sar::tools

@@ -1,0 +1,196 @@
+#include "check_options.hpp"
+
+#include "batch_options.hpp"
+#include "model_options.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sar::tools {
+namespace {
+
+/// Refuses what graph samples do not go with. Throws CLI::ValidationError.
+void check_samples(const CLI::App& app, const TrainOptions& o) {
+  if (o.task.type != TaskType::graph) return;
+  for (const char* option :
+       {"--category", "--sample", "--mfg", "--embedding", "--describe", "--fields", "--normalize-features",
+        "--sparse-features", "--drop-duplicates", "--graph", "--partition", "--mode", "--max-halo-bytes",
+        "--halo-format", "--aggregate-in-double", "--predict-layer"})
+    if (app.get_option(option)->count() > 0)
+      throw CLI::ValidationError(std::string(option) + ": cannot be combined with --task graph");
+  if (o.dataset.empty())
+    throw CLI::ValidationError("--task: graph needs a --dataset, a TU or OGB folder of many graphs");
+  if (o.data.remaining_self_loops)
+    throw CLI::ValidationError("--add-self-loops: remaining cannot be combined with --task graph");
+  if (model_type(o.model.type).has_relations)
+    throw CLI::ValidationError(concat(
+        "--model: ", o.model.type, " reads types of edges, expected ",
+        model_types_where([](const ModelType& type) { return type.is_stack() && !type.has_relations; }),
+        " for --task graph"));
+}
+
+/// Refuses metrics that are not for the task. The labels of nodes, on which they depend, too, are read later.
+void check_metrics(const TaskOptions& o) {
+  const bool link = o.type == TaskType::link;
+  const LabelType labels = has_labelled_rows(o.type) ? label_type(o.label_loss) : o.labels;
+  for (const Metric metric : o.metrics)
+    if (link ? !is_for_links(metric) : !is_for(metric, labels))
+      throw CLI::ValidationError(concat(
+          "--metric: ", name_of(metric), " is not for --task ", name_of(o.type),
+          labels != LabelType::automatic && !link ? concat(" with labels that are ", to_string(labels)) : "",
+          ", expected ", link ? metrics_for_links() : metrics_for(labels)));
+  const bool classes = labels == LabelType::classes || labels == LabelType::automatic;
+  if (!classes && (o.balanced_classes || !o.class_weights.empty()))
+    throw CLI::ValidationError("--class-weights: needs --loss cross-entropy");
+  if (!classes && o.label_smoothing > 0)
+    throw CLI::ValidationError("--label-smoothing: needs --loss cross-entropy");
+}
+
+/// What compares validation values needs them.
+void check_evaluation(const TrainOptions& o) {
+  const std::pair<const char*, bool> needing[] = {{"--stop-after", o.stop_after > 0},
+                                                  {"--keep best", o.keep == KeptWeights::best},
+                                                  {"--runs", o.runs > 1},
+                                                  {"--splits", o.may_have_several_runs()}};
+  for (const auto& [option, is_given] : needing) {
+    if (is_given && o.eval_every == 0)
+      throw CLI::ValidationError(
+          concat(option, ": needs validation values, expected --eval-every of 1 or more"));
+    if (is_given && o.epochs == 0 && !o.resume)
+      throw CLI::ValidationError(
+          concat(option, ": needs a training, expected --epochs of 1 or more, or --resume"));
+  }
+  if (o.keep == KeptWeights::best && o.embedding > 0)
+    throw CLI::ValidationError(
+        "--keep: best cannot be combined with --embedding, whose learnable rows have no copy");
+  if (o.seed > std::numeric_limits<std::uint64_t>::max() - static_cast<std::uint64_t>(o.runs))
+    throw CLI::ValidationError(concat("--runs: there are no ", o.runs, " seeds from --seed ", o.seed, " on"));
+}
+
+/// Checks what graphs with node and edge types go with. Throws CLI::ValidationError.
+void check_types(const TrainOptions& o) {
+  const ModelType& model = model_type(o.model.type);
+  const std::string typed = o.relation.empty() ? "--category: " : "--relation: ";
+  if (model.needs_types && !o.is_typed())
+    throw CLI::ValidationError(concat("--model: ", model.name, " needs --category or --relation"));
+  if (o.is_typed() && o.dataset.empty())
+    throw CLI::ValidationError(typed + "needs a --dataset, not a generated graph");
+  if (!o.is_typed() && !o.describe && o.found.kind == DatasetKind::hetero_directory)
+    throw CLI::ValidationError(concat("--dataset: ", o.dataset,
+                                      " has node and edge types, expected --category, the node type that has "
+                                      "the labels, or --task link and --relation"));
+  if (o.is_typed() && !model.has_relations)
+    throw CLI::ValidationError(concat(
+        typed, "is for graphs with node and edge types, expected --model ",
+        model_types_where([](const ModelType& type) { return type.has_relations; }), ", not ", model.name));
+}
+
+/// Checks the fan-outs of mini-batches. Throws CLI::ValidationError.
+void check_fan_outs(const TrainOptions& o) {
+  if (!o.sample.fan_outs.empty() && std::ssize(o.sample.fan_outs) != o.model.layers)
+    throw CLI::ValidationError(concat("--sample: there are ", o.sample.fan_outs.size(),
+                                      " fan-outs, expected one for each of --layers ", o.model.layers));
+  for (const auto& [name, fan_outs] : o.sample.of_relations)
+    if (std::ssize(fan_outs) != o.model.layers)
+      throw CLI::ValidationError(concat("--sample-relation: there are ", fan_outs.size(), " fan-outs of ",
+                                        name, ", expected one for each of --layers ", o.model.layers));
+}
+
+/// Checks what the nodes have as features. Throws CLI::ValidationError.
+void check_features(const CLI::App& app, const TrainOptions& o) {
+  if (o.embedding > 0 && o.data.sparse_features == SparseFeatures::yes)
+    throw CLI::ValidationError("--sparse-features: yes cannot be combined with --embedding");
+  if (o.embedding > 0 && o.data.normalize_features)
+    throw CLI::ValidationError("--normalize-features: cannot be combined with --embedding");
+  for (const auto& [option, is_given] : std::initializer_list<std::pair<const char*, bool>>{
+           {"--embedding", o.embedding > 0},
+           {"--normalize-features", o.data.normalize_features},
+           {"--category", !o.category.empty()}})
+    if (is_given && !o.edge_means.empty())
+      throw CLI::ValidationError(concat("--edge-means: cannot be combined with ", option));
+  if (app.count("--edge-means") > 0 && o.dataset.empty())
+    throw CLI::ValidationError("--edge-means: needs a --dataset, not a generated graph");
+  if (o.embedding > 0 && o.clip_norm > 0)
+    throw CLI::ValidationError("--embedding: cannot be combined with --clip-norm");
+}
+
+/// Checks the schedule of the learning rate. Throws CLI::ValidationError.
+void check_schedule(const TrainOptions& o) {
+  const ScheduleOptions& s = o.schedule;
+  if (s.type == ScheduleType::plateau && s.warm_up > 0)
+    throw CLI::ValidationError("--warm-up: needs --schedule none, step or cosine, not plateau");
+  if ((s.type == ScheduleType::cosine || s.type == ScheduleType::plateau) && s.min_lr > o.lr)
+    throw CLI::ValidationError(concat("--min-lr: is ", s.min_lr, ", expected at most --lr ", o.lr));
+  if (s.type == ScheduleType::plateau && s.factor == 1)
+    throw CLI::ValidationError("--lr-factor: is 1, expected less than 1 with --schedule plateau");
+  if (s.type == ScheduleType::cosine && o.epochs > 0 && s.warm_up >= o.epochs)
+    throw CLI::ValidationError(concat("--warm-up: is ", s.warm_up, ", expected less than --epochs ", o.epochs,
+                                      " with --schedule cosine"));
+}
+
+/// Checks what is said of the dataset. Throws CLI::ValidationError.
+void check_dataset(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source) {
+  if (!o.data.edge_weights && o.data.fields.contains("weight"))
+    throw CLI::ValidationError("--fields: weight cannot be combined with --ignore-edge-weights");
+  if (app.count("--fields") > 0 && o.dataset.empty())
+    throw CLI::ValidationError("--fields: needs a --dataset, not a generated graph");
+  for (const CLI::Option* option : source)
+    if (option->count() > 0 &&
+        (o.dataset.empty() || (o.found.kind != DatasetKind::unknown && option->get_name() != "--split")))
+      throw CLI::ValidationError(
+          option->get_name() +
+          ": needs a --dataset that is an edge list, another graph file or an OGB folder, not " +
+          (o.dataset.empty() ? "a generated graph" : o.dataset));
+  if (o.found.is_partitioned() && app.count("--partition") > 0)
+    throw CLI::ValidationError("--partition: " + o.dataset + " is already partitioned");
+}
+
+void check_precision(const TrainOptions& o) {
+  if (o.bfloat16_features && sizeof(real) > sizeof(float))
+    throw CLI::ValidationError("--bfloat16-features: needs a library of single precision, not double");
+  if (!o.mixed_precision) return;
+  if (sizeof(real) > sizeof(float))
+    throw CLI::ValidationError("--precision: is mixed in a library of double precision, expected full");
+  if (o.graph_options.aggregate_in_double)
+    throw CLI::ValidationError("--precision: mixed does not go with --aggregate-in-double");
+}
+
+void check_halo_format(const GraphOptions& o) {
+  const std::vector<std::string> formats = allowed_halo_formats(o);
+  const std::string format = to_string(o.halo_format);
+  if (std::ranges::find(formats, format) == formats.end())
+    throw CLI::ValidationError(
+        concat("--halo-format: is ", format,
+               o.aggregate_in_double ? " with --aggregate-in-double" : " in double precision", ", expected ",
+               joined(formats)));
+}
+
+}  // namespace
+
+void check_options(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source) {
+  check_samples(app, o);
+  check_metrics(o.task);
+  check_evaluation(o);
+  check_types(o);
+  check_fan_outs(o);
+  check_clusters(o);
+  check_network(app, o.model);
+  if (o.predict_layer > o.model.layers)
+    throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
+                                      ", expected at most --layers ", o.model.layers));
+  check_features(app, o);
+  check_precision(o);
+  check_halo_format(o.graph_options);
+  check_schedule(o);
+  check_dataset(app, o, source);
+}
+
+}  // namespace sar::tools
