@@ -46,7 +46,7 @@ PyTensor rows_of(const PyTensor& self, nb::handle key) {
     return compute([&] { return slice_rows(self.value, at, at + 1); });
   }
   nb::object ids = nb::borrow(key);
-  if (nb::hasattr(key, "dtype") && nb::cast<std::string>(nb::str(key.attr("dtype"))) == "bool") {
+  if (nb::hasattr(key, "dtype") && dtype_of(key) == "bool") {
     require<ShapeError>(nb::cast<Index>(nb::int_(nb::len(key))) == self.value.num_rows(), "a mask of ",
                         nb::len(key), " rows for a tensor of shape ", self.value.shape());
     ids = nb::module_::import_("numpy").attr("flatnonzero")(key);
@@ -222,12 +222,12 @@ void bind_tensor(nb::module_& module) {
            })
       .def("__repr__",
            [](const PyTensor& self) {
-             const std::string values = nb::cast<std::string>(nb::str(numpy_of(self.value.value())));
+             const std::string values = text_of(numpy_of(self.value.value()));
              return concat("sar.Tensor(", values, self.value.requires_grad() ? ", requires_grad=True)" : ")");
            })
       .def("__reduce__",
            [](const PyTensor& self) {
-             const nb::object make = nb::module_::import_("sar").attr("tensor");
+             const nb::object make = nb::module_::import_("sar.autograd").attr("unpickled");
              return nb::make_tuple(make,
                                    nb::make_tuple(numpy_of(self.value.value()),
                                                   self.value.requires_grad() && self.recording == nullptr));

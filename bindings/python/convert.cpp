@@ -30,22 +30,10 @@ nb::object as_numpy(nb::handle given, const char* what) {
   return array;
 }
 
-std::string text_of(nb::handle object) {
-  const nb::object text = nb::steal(PyObject_Str(object.ptr()));
-  const char* const characters = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
-  if (characters == nullptr) throw nb::python_error();
-  return characters;
-}
-
 std::string kind_of(nb::handle array) {
   const nb::object dtype = array.attr("dtype");
   const nb::object kind = dtype.attr("kind");
   return text_of(kind);
-}
-
-std::string dtype_of(nb::handle array) {
-  const nb::object dtype = array.attr("dtype");
-  return text_of(dtype);
 }
 
 template <class Array>
@@ -64,6 +52,18 @@ nb::object copied(std::span<const T> numbers) {
 }
 
 }  // namespace
+
+std::string text_of(nb::handle object) {
+  const nb::object text = nb::steal(PyObject_Str(object.ptr()));
+  const char* const characters = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
+  if (characters == nullptr) throw nb::python_error();
+  return characters;
+}
+
+std::string dtype_of(nb::handle array) {
+  const nb::object dtype = array.attr("dtype");
+  return text_of(dtype);
+}
 
 std::shared_ptr<void> owner_of(nb::object object) {
   return {object.release().ptr(), [](void* kept) {

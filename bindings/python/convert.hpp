@@ -55,6 +55,11 @@ inline InFeatures widths_of(const Widths& given) {
   return InFeatures(std::get<0>(given));
 }
 
+/// Returns str(object).
+std::string text_of(nb::handle object);
+/// Returns the name of the dtype of a NumPy array.
+std::string dtype_of(nb::handle array);
+
 /// Returns an object that keeps `object` of Python alive. It may end on any thread.
 std::shared_ptr<void> owner_of(nb::object object);
 

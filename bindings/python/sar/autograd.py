@@ -28,3 +28,8 @@ class enable_grad(_GradMode):
     """Local. The opposite of no_grad, inside of one."""
 
     _enabled = True
+
+
+def unpickled(values, requires_grad):
+    """A tensor of its pickled state."""
+    return _sar.tensor(values, requires_grad)

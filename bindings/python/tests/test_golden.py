@@ -14,7 +14,7 @@ LAYERS = {
     "DotGatConv": ("in_feats", "out_feats", "num_heads"),
     "EdgeConv": ("in_feat", "out_feat"),
     "EdgeGATConv": ("in_feats", "edge_feats", "out_feats", "num_heads", "residual", "bias"),
-    "GATConv": ("in_feats", "out_feats", "num_heads", "residual", "bias"),
+    "GATConv": ("in_feats", "out_feats", "num_heads", "negative_slope", "residual", "bias"),
     "GATv2Conv": ("in_feats", "out_feats", "num_heads", "residual", "bias", "share_weights"),
     "GraphConv": ("in_feats", "out_feats", "norm", "weight", "bias"),
     "RelGraphConv": ("in_feat", "out_feat", "num_rels", "regularizer", "num_bases", "bias", "self_loop", "layer_norm"),
@@ -60,7 +60,7 @@ def make(case, args, arrays):
     return getattr(sar.nn, name)(**options)
 
 
-@pytest.mark.parametrize("golden, case", cases())
+@pytest.mark.parametrize("golden, case", list(cases()))
 def test_layer(golden, case):
     args, arrays = golden.args[case], golden.arrays[case]
     nodes = int(args["num_src"])

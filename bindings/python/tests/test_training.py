@@ -10,9 +10,9 @@ from sar.nn import functional as F
 
 
 class Net(sar.nn.Module):
-    def __init__(self, width=8):
+    def __init__(self, width=8, bias=True):
         super().__init__()
-        self.first = sar.nn.SAGEConv(5, width)
+        self.first = sar.nn.SAGEConv(5, width, bias=bias)
         self.norm = sar.nn.BatchNorm1d(width)
         self.drop = sar.nn.Dropout(0.5)
         self.second = sar.nn.SAGEConv(width, 3)
@@ -28,7 +28,7 @@ def curve(epochs=6, **options):
     x, labels = draw.normal(size=(60, 5)).astype(np.float32), draw.integers(0, 3, 60)
     mask = draw.uniform(size=60) < 0.7
     sar.manual_seed(3)
-    net = Net()
+    net = Net(bias=False)  # ahead of the batch norm, its gradient is 0, and Adam would step by rounding errors
     optimizer = sar.optim.Adam(net, lr=0.02)
     losses = []
     for _ in range(epochs):

@@ -158,6 +158,7 @@ TEST_CASE("borrowed memory with an owner lives as long as the last handle, and i
   read = Tensor();
   CHECK(alive.expired());
 }
+
 TEST_CASE("what was borrowed for reading is not written") {
   const std::vector<real> mine{1, 2, 3, 4};
   Tensor t = Tensor::borrow(mine, {2, 2});
