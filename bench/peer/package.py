@@ -35,7 +35,7 @@ def parse():
 
 
 def generated(o, nodes, folder):
-    subprocess.run([o.generate, "--graph", "sbm", "--nodes", str(nodes), "--degree", str(o.degree), "--out", folder], check=True, capture_output=True)
+    subprocess.run([o.generate, "--nodes", str(nodes), "--degree", str(o.degree), "--out", folder], check=True, capture_output=True)
     return folder
 
 
