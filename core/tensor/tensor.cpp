@@ -101,12 +101,25 @@ Tensor Tensor::borrow(real* data, const Shape& shape) {
   Tensor result;
   result.data_ = data;
   result.shape_ = shape;
+  result.borrowed_ = true;
   return result;
 }
 
 Tensor Tensor::borrow(const real* data, const Shape& shape) {
   Tensor result = borrow(const_cast<real*>(data), shape);  // NOLINT: read_only_ prevents writing
   result.read_only_ = true;
+  return result;
+}
+
+Tensor Tensor::borrow(real* data, const Shape& shape, std::shared_ptr<void> owner) {
+  Tensor result = borrow(data, shape);
+  result.storage_ = std::move(owner);
+  return result;
+}
+
+Tensor Tensor::borrow(const real* data, const Shape& shape, std::shared_ptr<void> owner) {
+  Tensor result = borrow(data, shape);
+  result.storage_ = std::move(owner);
   return result;
 }
 

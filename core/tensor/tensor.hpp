@@ -84,6 +84,10 @@ class Tensor {
   /// Returns a read-only tensor on the caller's memory: the functions that write throw InputError. data() and
   /// row() of a non-const handle do not check this, so keep the handle const.
   static Tensor borrow(const real* data, const Shape& shape);
+  /// Returns a tensor on memory that lives as long as `owner`, which the tensor and all its handles keep. It
+  /// is borrowed memory otherwise: operations never write to it.
+  static Tensor borrow(real* data, const Shape& shape, std::shared_ptr<void> owner);
+  static Tensor borrow(const real* data, const Shape& shape, std::shared_ptr<void> owner);
   /// Returns a tensor on the memory of a vector, array or span of `real`; read-only if the elements are
   /// const. Throws ShapeError unless its length is shape.size().
   template <std::ranges::contiguous_range Range>
@@ -140,7 +144,7 @@ class Tensor {
   void copy_to(std::span<other_precision> values) const;
 
   /// Returns true if this is the only handle to memory of the library: no one else sees it overwritten.
-  [[nodiscard]] bool unique() const noexcept { return storage_ != nullptr && storage_.use_count() == 1; }
+  [[nodiscard]] bool unique() const noexcept { return !borrowed_ && storage_.use_count() == 1; }
   /// Returns true if the memory was borrowed as const.
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   /// Throws InputError if read_only().
@@ -152,9 +156,10 @@ class Tensor {
  private:
   static void require_length(std::size_t length, const Shape& shape);
 
-  std::shared_ptr<void> storage_;  // null when borrowed or undefined
+  std::shared_ptr<void> storage_;  // null when undefined, or borrowed without an owner
   real* data_ = nullptr;
   Shape shape_;
+  bool borrowed_ = false;
   bool read_only_ = false;
 };
 

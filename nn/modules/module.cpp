@@ -128,4 +128,15 @@ void Module::register_module(const std::string& name, Module& module) {
   modules_.emplace_back(name, &module);
 }
 
+void Module::unregister(const std::string& name) noexcept {
+  const auto remove = [&](auto& entries) {
+    std::erase_if(entries, [&](const auto& entry) { return entry.first == name; });
+  };
+  remove(parameters_);
+  remove(buffers_);
+  remove(counters_);
+  remove(state_dict_counters_);
+  remove(modules_);
+}
+
 }}  // namespace sar

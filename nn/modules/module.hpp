@@ -91,6 +91,8 @@ class Module : NonCopyable {
   void register_counter(const std::string& name, Recoverable<std::uint64_t>& counter,
                         bool in_state_dict = false);
   void register_module(const std::string& name, Module& module);
+  /// Takes the part of this name, with everything below it, out of this module. Nothing if there is none.
+  void unregister(const std::string& name) noexcept;
   /// Constructs a module in `module`, registers it and returns it.
   template <class M, class... Args>
   M& make_module(const std::string& name, std::optional<M>& module, Args&&... args) {

@@ -253,6 +253,7 @@ BEGIN {
   links["data"] = " data sar "
   links["models"] = " models sar "
   links["c"] = " c models sar "
+  links["python"] = " python models data sar "
   public_head["sar.hpp"] = "nn/sar.hpp"
   public_head["data.hpp"] = "graph/data/data.hpp"
   public_head["models.hpp"] = "nn/models/models.hpp"

@@ -55,6 +55,7 @@ models   | nn/links            |                                                
 models   | nn/models           |                                                        | nn/models/models.hpp
 c        | bindings/c          | mpi                                                    | bindings/c/handle_table.hpp
 fortran  | bindings/fortran    |                                                        | bindings/fortran/sar.f90
+python   | bindings/python     | mpi                                                    | bindings/python/call.hpp
 programs | tools/formats/packed | not autograd  not nn                                  | tools/formats/packed/zip_file.hpp
 programs | tools/formats       | not autograd  not nn                                   | tools/formats/open_source.hpp
 programs | tools/formats/arrays | not autograd  not nn                                  | tools/formats/arrays/npz_arrays.hpp

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <sstream>
@@ -134,6 +135,28 @@ TEST_CASE("borrowed memory is used in place, not accounted, never unique") {
   CHECK_THROWS_WITH_AS((void)Tensor::borrow(mine, {2, 3}),
                        "4 values for a tensor of shape [2, 3], expected 6", ShapeError);
   CHECK(live_bytes() == before);
+}
+
+TEST_CASE("borrowed memory with an owner lives as long as the last handle, and is never unique") {
+  auto owner = std::make_shared<std::vector<real>>(4, real{3});
+  const std::weak_ptr<std::vector<real>> alive = owner;
+  real* const data = owner->data();
+  Tensor t = Tensor::borrow(data, {2, 2}, owner);
+  Tensor read = Tensor::borrow(std::as_const(*owner).data(), {4}, owner);
+  owner.reset();
+  CHECK(read.read_only());
+  CHECK_FALSE(t.read_only());
+  CHECK(t.data() == data);
+  Tensor row = t.slice_rows(1, 2);
+  t = Tensor();
+  CHECK_FALSE(row.unique());
+  CHECK(row.row(0)[1] == 3);
+  CHECK(std::as_const(read).values()[3] == 3);
+  CHECK_FALSE(alive.expired());
+  row = Tensor();
+  CHECK_FALSE(alive.expired());
+  read = Tensor();
+  CHECK(alive.expired());
 }
 
 TEST_CASE("what was borrowed for reading is not written") {

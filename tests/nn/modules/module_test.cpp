@@ -93,6 +93,27 @@ TEST_CASE("names that would be ambiguous are refused") {
   CHECK_THROWS_AS((void)none.back(), InputError);
 }
 
+TEST_CASE("a part that is taken out leaves its name free") {
+  struct Open : Module {
+    using Module::register_module;
+    using Module::register_parameter;
+    using Module::unregister;
+  } net;
+  Generator gen(1);
+  Linear linear(2, 2, gen);
+  Variable scale(Tensor::full({1}, 2), true);
+  net.register_module("part", linear);
+  net.register_parameter("scale", scale);
+  CHECK(net.parameters().size() == 3);
+  net.unregister("part");
+  net.unregister("nothing");
+  CHECK(net.named_parameters().size() == 1);
+  net.unregister("scale");
+  CHECK(net.parameters().empty());
+  net.register_parameter("part", scale);
+  CHECK(net.named_parameters()[0].name == "part");
+}
+
 TEST_CASE("zero_grad forgets every gradient") {
   Generator gen(0);
   Net net(gen);

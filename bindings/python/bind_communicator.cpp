@@ -1,0 +1,87 @@
+#include <sar/bindings/python/convert.hpp>
+#include <sar/bindings/python/module.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/threads/parallel.hpp>
+
+#include <mpi.h>
+
+namespace sar { inline namespace SAR_PRECISION { namespace python {
+
+void bind_communicator(nb::module_& module) {
+  using namespace nb::literals;
+  nb::class_<Communicator>(
+      module, "Communicator",
+      "The ranks that hold a graph together. Communicator(comm) takes a communicator of mpi4py.")
+      .def(
+          "__init__",
+          [](Communicator* self, nb::object comm) {
+            require_environment();
+            if (comm.is_none()) {
+              new (self) Communicator(default_communicator());
+              return;
+            }
+            require<InputError>(nb::hasattr(comm, "py2f"), "a communicator given as ",
+                                nb::cast<std::string>(nb::str(comm.type())), ", expected one of mpi4py");
+            const auto handle = nb::cast<int>(comm.attr("py2f")());
+            new (self) Communicator(MPI_Comm_f2c(static_cast<MPI_Fint>(handle)));
+          },
+          "comm"_a = nb::none(), "Collective. Duplicates a communicator of mpi4py; None: that of all ranks.")
+      .def_static(
+          "self", [] { return require_environment(), Communicator::self(); }, "Local. This rank alone.")
+      .def_prop_ro("rank", &Communicator::rank)
+      .def_prop_ro("size", &Communicator::size)
+      .def(
+          "barrier", [](const Communicator& self) { compute([&] { self.barrier(); }); },
+          "Collective. Returns when all ranks have called it.")
+      .def(
+          "all_reduce",
+          [](const Communicator& self, double value, const std::string& op) {
+            static constexpr EnumName<ReduceOp> ops[] = {
+                {ReduceOp::sum, "sum"}, {ReduceOp::max, "max"}, {ReduceOp::min, "min"}};
+            const ReduceOp chosen = choice(ops, op, "op");
+            return compute([&] { return self.all_reduce(value, chosen); });
+          },
+          "value"_a, "op"_a = "sum", "Collective. The sum, maximum or minimum of a number over all ranks.")
+      .def(
+          "agree",
+          [](const Communicator& self, const nb::callable& body) {
+            nb::object result;
+            const Call call;
+            const nb::gil_scoped_release released;
+            self.agree(
+                [&] {
+                  const nb::gil_scoped_acquire locked;
+                  try {
+                    result = body();
+                  } catch (const nb::python_error& error) {
+                    throw_as_error(error);
+                  }
+                },
+                "agree");
+            const nb::gil_scoped_acquire locked;
+            return result;
+          },
+          "body"_a,
+          "Collective. Calls body() and returns its result. If it raises on a rank, all ranks raise "
+          "sar.Error with its "
+          "text, and tensors, modules and optimizers are as before.")
+      .def("__reduce__", [](nb::handle) -> nb::object {
+        throw nb::type_error("a sar.Communicator cannot be pickled: it belongs to its process");
+      });
+
+  module.def(
+      "get_communicator", [] { return default_communicator(); },
+      "Collective at the first call. The communicator of layers and losses that are given none.");
+  module.def("set_communicator", &set_default_communicator, "comm"_a,
+             "Local. Sets the communicator of layers and losses that are given none.");
+  module.def("set_num_threads", &set_num_threads, "threads"_a,
+             "Local. Limits the threads of this process; 0: no limit. By default the ranks of a node share "
+             "its cores.");
+  module.def(
+      "get_num_threads", [] { return num_threads(); }, "Local. How many threads compute.");
+  module.def(
+      "peak_bytes", [] { return peak_bytes(); }, "Local. The largest memory of tensors and graphs so far.");
+  module.def("_finalize", &finalize);
+}
+
+}}}  // namespace sar

@@ -1,0 +1,129 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/bindings/python/convert.hpp>
+#include <sar/bindings/python/module.hpp>
+#include <sar/graph/message/edge_softmax.hpp>
+#include <sar/nn/conv/edge_weight_norm.hpp>
+#include <sar/nn/conv/relative_positions.hpp>
+#include <sar/nn/modules/reductions.hpp>
+
+namespace sar { inline namespace SAR_PRECISION { namespace python {
+namespace {
+
+constexpr EnumName<NormBy> norm_by_names[] = {{NormBy::dst, "dst"}, {NormBy::src, "src"}};
+constexpr EnumName<EdgeNorm> edge_norm_names[] = {
+    {EdgeNorm::right, "right"}, {EdgeNorm::both, "both"}, {EdgeNorm::in_weights, "in_weights"}};
+constexpr EnumName<GeluApproximation> gelu_names[] = {{GeluApproximation::none, "none"},
+                                                      {GeluApproximation::tanh, "tanh"}};
+constexpr EnumName<ReduceOp> op_names[] = {
+    {ReduceOp::sum, "sum"}, {ReduceOp::max, "max"}, {ReduceOp::min, "min"}};
+
+using Whole = Variable (*)(const Variable&, const Communicator&, ReduceDim);
+
+/// A reduction over all ranks.
+auto whole(Whole f) {
+  return [f](const Variable& x, std::optional<Communicator> comm) {
+    const Communicator& all = or_default(comm);
+    return compute([&] { return f(x, all, ReduceDim::all); });
+  };
+}
+
+}  // namespace
+
+void bind_functions(nb::module_& module) {
+  using namespace nb::literals;
+  const auto element_wise = [&](const char* name, Variable (*f)(Variable)) {
+    module.def(name, computing(f), "x"_a);
+  };
+  element_wise("relu", &relu);
+  element_wise("sigmoid", &sigmoid);
+  element_wise("softplus", &softplus);
+  element_wise("tanh", &tanh);
+  element_wise("exp", &exp);
+  element_wise("log", &log);
+  element_wise("sqrt", &sqrt);
+  element_wise("abs", &abs);
+  element_wise("silu", &silu);
+  element_wise("softmax", &softmax);
+  element_wise("log_softmax", &log_softmax);
+  module.def("leaky_relu", computing(&leaky_relu), "x"_a, "negative_slope"_a = 0.01);
+  module.def("elu", computing(&elu), "x"_a, "alpha"_a = 1.0);
+  module.def("clamp", computing(&clamp), "x"_a, "min"_a, "max"_a);
+  module.def(
+      "linear",
+      [](const Variable& x, const Variable& weight, const std::optional<Variable>& bias) {
+        return compute([&] { return linear(x, weight, or_undefined(bias)); });
+      },
+      "x"_a, "weight"_a, "bias"_a = nb::none());
+  module.def("matmul", computing(&matmul), "a"_a, "b"_a);
+  module.def(
+      "gelu",
+      [](const Variable& x, const std::string& approximate) {
+        const GeluApproximation how = choice(gelu_names, approximate, "approximate");
+        return compute([&] { return gelu(x, how); });
+      },
+      "x"_a, "approximate"_a = "none");
+  module.def(
+      "cat",
+      [](const std::vector<Variable>& parts, int dim) {
+        require<InputError>(!parts.empty(), "cat() of no tensors");
+        const int dims = parts.front().shape().dims();
+        require<InputError>(dim == 0 || dim == -1 || dim == dims - 1, "dim is ", dim, ", expected 0 or -1");
+        return compute([&] { return dim == 0 ? concat_rows(parts) : concat_columns(parts); });
+      },
+      "parts"_a, "dim"_a = 0, "Local. Tensors one after another: rows (dim=0), or side by side (dim=-1).");
+  module.def(
+      "where",
+      [](nb::handle condition, const Variable& a, const Variable& b) {
+        const Tensor chosen = tensor_of(condition);
+        return compute([&] { return where(chosen, a, b); });
+      },
+      "condition"_a, "a"_a, "b"_a);
+
+  module.def("sum", whole(&sum), "x"_a, "comm"_a = nb::none(),
+             "Collective. The sum over the rows of all ranks, as a loss.");
+  module.def("mean", whole(&mean), "x"_a, "comm"_a = nb::none(),
+             "Collective. The mean over the rows of all ranks, as a loss.");
+  module.def(
+      "dot",
+      [](const Variable& x, const Variable& y, std::optional<Communicator> comm) {
+        const Communicator& all = or_default(comm);
+        return compute([&] { return dot(x, y, all); });
+      },
+      "x"_a, "y"_a, "comm"_a = nb::none(),
+      "Collective. The sum of x y over the elements of all ranks, as a loss.");
+  module.def(
+      "all_reduce",
+      [](const Variable& x, const std::string& op, std::optional<Communicator> comm) {
+        const ReduceOp chosen = choice(op_names, op, "op");
+        const Communicator& all = or_default(comm);
+        return compute([&] { return all_reduce(x, all, chosen); });
+      },
+      "x"_a, "op"_a = "sum", "comm"_a = nb::none(),
+      "Collective. The sum, maximum or minimum over the ranks, which further layers may read.");
+
+  module.def(
+      "edge_softmax",
+      [](const GraphShardManager& graph, const Variable& x, const std::string& norm_by) {
+        const NormBy by = choice(norm_by_names, norm_by, "norm_by");
+        return compute([&] { return edge_softmax(graph, x, by); });
+      },
+      "graph"_a, "x"_a, "norm_by"_a = "dst", "Collective. dgl.nn.functional.edge_softmax.");
+  module.def(
+      "edge_weight_norm",
+      [](const GraphShardManager& graph, const Variable& weight, const std::string& norm) {
+        const EdgeNorm how = choice(edge_norm_names, norm, "norm");
+        return compute([&] { return edge_weight_norm(graph, weight, how); });
+      },
+      "graph"_a, "edge_weight"_a, "norm"_a = "both",
+      "Collective. dgl.nn.EdgeWeightNorm; in_weights: PyG's gcn_norm.");
+  module.def(
+      "relative_positions",
+      [](const GraphShardManager& graph, const Features& positions, const std::optional<Variable>& shifts) {
+        return compute(
+            [&] { return relative_positions(graph, features_of(positions), or_undefined(shifts)); });
+      },
+      "graph"_a, "positions"_a, "shifts"_a = nb::none(),
+      "Collective. Relative position and distance of the ends of each edge, [edges, dim + 1].");
+}
+
+}}}  // namespace sar

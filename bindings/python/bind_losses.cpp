@@ -1,0 +1,136 @@
+#include <sar/bindings/python/convert.hpp>
+#include <sar/bindings/python/module.hpp>
+#include <sar/nn/train/loss.hpp>
+#include <sar/nn/train/masked_loss.hpp>
+#include <sar/nn/train/metrics.hpp>
+#include <sar/nn/train/value_metrics.hpp>
+
+namespace sar { inline namespace SAR_PRECISION { namespace python {
+namespace {
+
+constexpr EnumName<F1> f1_names[] = {{F1::binary, "binary"}, {F1::micro, "micro"}, {F1::macro, "macro"}};
+
+/// Labels of classes and the mask of the rows that count.
+struct Labels {
+  Labels(const Variable& logits, nb::handle given, nb::handle mask_given)
+      : classes(given, "labels"), mask(mask_given, logits.num_rows(), "mask") {}
+  Ids classes;
+  Mask mask;
+};
+
+/// A metric of classes: (logits, labels, mask=None, comm=None).
+template <class F>
+auto class_metric(F f) {
+  return [f](const Variable& logits, nb::handle labels, nb::handle mask, std::optional<Communicator> comm) {
+    const Labels given(logits, labels, mask);
+    const Communicator& all = or_default(comm);
+    return compute([&] { return f(logits.value(), given.classes.span(), given.mask.span(), all); });
+  };
+}
+
+/// A metric of numbers: (predictions, targets, mask=None, comm=None).
+template <class F>
+auto value_metric(F f) {
+  return [f](const Variable& predictions, nb::handle targets, nb::handle mask,
+             std::optional<Communicator> comm) {
+    const Tensor wanted = tensor_of(targets);
+    const Mask rows(mask, predictions.num_rows(), "mask");
+    const Communicator& all = or_default(comm);
+    return compute([&] { return f(predictions.value(), wanted, rows.span(), all); });
+  };
+}
+
+/// A loss of numbers, over all elements or, with a mask, over rows.
+template <class All, class Masked>
+auto value_loss(All all_rows, Masked masked) {
+  return [=](const Variable& prediction, nb::handle target, nb::handle mask,
+             std::optional<Communicator> comm) {
+    Variable differentiable;
+    const bool is_tensor = nb::try_cast(target, differentiable, false);
+    if (!is_tensor) differentiable = Variable(tensor_of(target));
+    const Communicator& all = or_default(comm);
+    if (mask.is_none()) return PyTensor(compute([&] { return all_rows(prediction, differentiable, all); }));
+    const Mask rows(mask, prediction.num_rows(), "mask");
+    return PyTensor(compute([&] { return masked(prediction, differentiable.value(), rows.span(), all); }));
+  };
+}
+
+}  // namespace
+
+void bind_losses(nb::module_& module) {
+  using namespace nb::literals;
+  const auto of_mask = "mask"_a = nb::none(), of_comm = "comm"_a = nb::none();
+  module.def(
+      "cross_entropy",
+      [](const Variable& logits, nb::handle labels, nb::handle mask, nb::handle weight,
+         double label_smoothing, std::optional<Communicator> comm) {
+        const Labels given(logits, labels, mask);
+        std::vector<double> weights;
+        if (!weight.is_none()) weights = nb::cast<std::vector<double>>(weight);
+        const Communicator& all = or_default(comm);
+        const CrossEntropyOptions options{.class_weights = weights, .label_smoothing = label_smoothing};
+        return compute(
+            [&] { return cross_entropy(logits, given.classes.span(), given.mask.span(), all, options); });
+      },
+      "input"_a, "target"_a, of_mask, "weight"_a = nb::none(), "label_smoothing"_a = 0.0, of_comm,
+      "Collective. The mean over the rows of all ranks that the mask has and whose label is not -1. input "
+      "[rows, "
+      "classes], target [rows] integers.");
+  module.def(
+      "balanced_class_weights",
+      [](nb::handle labels, nb::handle mask, Index num_classes, std::optional<Communicator> comm) {
+        const Ids classes(labels, "labels");
+        const Mask rows(mask, std::ssize(classes.span()), "mask");
+        const Communicator& all = or_default(comm);
+        return compute([&] { return balanced_class_weights(classes.span(), rows.span(), num_classes, all); });
+      },
+      "labels"_a, "mask"_a.none(), "num_classes"_a, of_comm, "Collective.");
+  using All = Variable (*)(const Variable&, const Variable&, const Communicator&);
+  using Masked = Variable (*)(const Variable&, const Tensor&, Columns, const Communicator&);
+  module.def("mse_loss", value_loss(static_cast<All>(&mse), static_cast<Masked>(&mse)), "input"_a, "target"_a,
+             of_mask, of_comm,
+             "Collective. The mean of squares over the elements of all ranks, or of the rows of the mask.");
+  module.def("l1_loss", value_loss(static_cast<All>(&l1), static_cast<Masked>(&l1)), "input"_a, "target"_a,
+             of_mask, of_comm, "Collective. The mean of absolute values, as mse_loss().");
+  module.def(
+      "huber_loss",
+      [](const Variable& prediction, nb::handle target, double delta, std::optional<Communicator> comm) {
+        const Variable wanted(tensor_of(target));
+        const Communicator& all = or_default(comm);
+        return compute([&] { return huber(prediction, wanted, all, delta); });
+      },
+      "input"_a, "target"_a, "delta"_a = 1.0, of_comm, "Collective.");
+  const auto bce = [](const Variable& x, const Variable& target, const Communicator& all) {
+    return bce_with_logits(x, target.value(), all);
+  };
+  module.def("binary_cross_entropy_with_logits", value_loss(bce, static_cast<Masked>(&bce_with_logits)),
+             "input"_a, "target"_a, of_mask, of_comm, "Collective. The mean over the elements of all ranks.");
+
+  using Classes = double (*)(const Tensor&, std::span<const std::int64_t>, Columns, const Communicator&);
+  module.def("accuracy", class_metric(static_cast<Classes>(&accuracy)), "logits"_a, "labels"_a, of_mask,
+             of_comm,
+             "Collective. The fraction of rows whose largest logit is that of the label; nan without rows.");
+  module.def("roc_auc", class_metric(static_cast<Classes>(&roc_auc)), "logits"_a, "labels"_a, of_mask,
+             of_comm, "Collective.");
+  module.def("average_precision", class_metric(static_cast<Classes>(&average_precision)), "logits"_a,
+             "labels"_a, of_mask, of_comm, "Collective.");
+  module.def(
+      "f1_score",
+      [](const Variable& logits, nb::handle labels, nb::handle mask, const std::string& average,
+         std::optional<Communicator> comm) {
+        const Labels given(logits, labels, mask);
+        const F1 how = choice(f1_names, average, "average");
+        const Communicator& all = or_default(comm);
+        return compute(
+            [&] { return f1_score(logits.value(), given.classes.span(), given.mask.span(), how, all); });
+      },
+      "logits"_a, "labels"_a, of_mask, "average"_a = "micro", of_comm, "Collective.");
+  module.def("mean_absolute_error", value_metric(&mean_absolute_error), "predictions"_a, "targets"_a, of_mask,
+             of_comm, "Collective.");
+  module.def("mean_squared_error", value_metric(&mean_squared_error), "predictions"_a, "targets"_a, of_mask,
+             of_comm, "Collective.");
+  module.def("r2_score", value_metric(&r2_score), "predictions"_a, "targets"_a, of_mask, of_comm,
+             "Collective.");
+}
+
+}}}  // namespace sar

@@ -1,0 +1,144 @@
+#include <sar/bindings/python/convert.hpp>
+#include <sar/bindings/python/module.hpp>
+#include <sar/bindings/python/module_tree.hpp>
+#include <sar/nn/train/distributed.hpp>
+#include <sar/nn/train/state_dict.hpp>
+
+#include <set>
+
+namespace sar { inline namespace SAR_PRECISION { namespace python {
+namespace {
+
+nb::dict state_of(const Module& self) {
+  nb::dict state;
+  for (const NamedParameter& named : self.named_parameters())
+    state[named.name.c_str()] = PyTensor{named.parameter};
+  for (const NamedBuffer& named : self.named_buffers())
+    state[named.name.c_str()] = PyTensor{Variable(named.tensor)};
+  for (const NamedCounter& named : self.state_dict_counters()) state[named.name.c_str()] = named.value->get();
+  return state;
+}
+
+/// Checks everything before the first value is written.
+void load_state(Module& self, const nb::dict& state, bool strict) {
+  struct Entry {
+    Tensor to, from;
+  };
+  std::vector<Entry> entries;
+  std::vector<std::pair<NamedCounter, std::uint64_t>> counters;
+  std::set<std::string> names;
+  const auto find = [&](const std::string& name) -> std::optional<nb::object> {
+    names.insert(name);
+    if (state.contains(name.c_str())) return nb::object(state[name.c_str()]);
+    require<InputError>(!strict, "the state has no '", name, "', which the module has");
+    return std::nullopt;
+  };
+  const auto take = [&](const std::string& name, const Tensor& to) {
+    const auto found = find(name);
+    if (!found) return;
+    const Tensor from = tensor_of(*found);
+    require<ShapeError>(from.shape() == to.shape(), "'", name, "' has shape ", from.shape(),
+                        " in the state, expected ", to.shape());
+    entries.push_back({to, from});
+  };
+  for (const NamedParameter& named : self.named_parameters())
+    take(named.name, Variable(named.parameter).value());
+  for (const NamedBuffer& named : self.named_buffers()) take(named.name, named.tensor);
+  for (const NamedCounter& named : self.state_dict_counters())
+    if (const auto found = find(named.name))
+      counters.emplace_back(named, nb::cast<std::uint64_t>(nb::int_(*found)));
+  for (const auto& [key, value] : state)
+    require<InputError>(!strict || names.contains(nb::cast<std::string>(key)), "the state has '",
+                        nb::cast<std::string>(key), "', which the module has not");
+  for (Entry& entry : entries) entry.to.copy_from(entry.from);
+  for (auto& [named, value] : counters) *named.value = value;
+}
+
+}  // namespace
+
+void bind_modules(nb::module_& module) {
+  using namespace nb::literals;
+  nb::class_<Generator>(module, "Generator",
+                        "Random streams of parameters and dropouts, in order of construction.")
+      .def(nb::init<std::uint64_t>(), "seed"_a)
+      .def_prop_ro("seed", &Generator::seed);
+  module.def(
+      "manual_seed", [](std::uint64_t seed) { generator() = std::make_unique<Generator>(seed); }, "seed"_a,
+      "Local; the same on all ranks. Seeds the layers that are made from now on.");
+
+  nb::class_<Module>(module, "ModuleBase", nb::dynamic_attr(), "A layer or network with named parameters.")
+      .def(
+          "named_parameters",
+          [](const Module& self) {
+            std::vector<std::pair<std::string, PyTensor>> all;
+            for (const NamedParameter& named : self.named_parameters())
+              all.emplace_back(named.name, PyTensor{named.parameter});
+            return all;
+          },
+          "Local. Names, as torch has them, and parameters.")
+      .def("parameters",
+           [](const Module& self) {
+             std::vector<PyTensor> all;
+             for (const Variable& parameter : self.parameters()) all.push_back({parameter});
+             return all;
+           })
+      .def("named_buffers",
+           [](const Module& self) {
+             std::vector<std::pair<std::string, PyTensor>> all;
+             for (const NamedBuffer& named : self.named_buffers())
+               all.emplace_back(named.name, PyTensor{Variable(named.tensor)});
+             return all;
+           })
+      .def("state_dict", &state_of, "Local. Parameters and buffers by name. They share the module's memory.")
+      .def("load_state_dict", &load_state, "state"_a, "strict"_a = true,
+           "Local; the same on all ranks. Copies tensors or arrays into the module. Raises InputError for "
+           "names that only "
+           "one of them has, if strict, ShapeError for other shapes; the module is then unchanged.")
+      .def(
+          "train",
+          [](nb::handle_t<Module> self, bool mode) {
+            nb::cast<Module&>(self).train(mode);
+            return nb::borrow(self);
+          },
+          "mode"_a = true)
+      .def("eval",
+           [](nb::handle_t<Module> self) {
+             nb::cast<Module&>(self).eval();
+             return nb::borrow(self);
+           })
+      .def_prop_ro("training", &Module::is_training)
+      .def("zero_grad", &Module::zero_grad)
+      .def("freeze", &Module::freeze, "name"_a, "Local. Makes a parameter a constant, before it is used.")
+      .def("__reduce__", [](nb::handle) -> nb::object {
+        throw nb::type_error(
+            "a module of sar cannot be pickled: save its state_dict(), or use sar.save_weights");
+      });
+
+  nb::class_<ModuleTree, Module>(module, "ModuleTree")
+      .def(nb::init<>())
+      .def("_set_parameter",
+           [](ModuleTree& self, const std::string& name, const Variable& value) { self.set(name, value); })
+      .def("_set_buffer", [](ModuleTree& self, const std::string& name,
+                             const Variable& value) { self.set_buffer(name, value.value()); })
+      .def("_set_module",
+           [](ModuleTree& self, const std::string& name, Module& part) { self.set(name, part); })
+      .def("_unset", &ModuleTree::unset);
+
+  module.def(
+      "sync_params",
+      [](Module& net, std::optional<Communicator> comm) {
+        const Communicator& all = or_default(comm);
+        compute([&] { sync_params(all, net); });
+      },
+      "module"_a, "comm"_a = nb::none(), "Collective. Copies parameters and buffers of rank 0 to all ranks.");
+  module.def(
+      "compare_params",
+      [](const Module& net, std::optional<Communicator> comm) {
+        const Communicator& all = or_default(comm);
+        compute([&] { compare_params(all, net); });
+      },
+      "module"_a, "comm"_a = nb::none(),
+      "Collective. Raises InputError unless all ranks have the same parameters.");
+}
+
+}}}  // namespace sar

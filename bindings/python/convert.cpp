@@ -1,0 +1,188 @@
+#include <sar/bindings/python/convert.hpp>
+#include <sar/comm/environment.hpp>
+#include <sar/core/threads/parallel.hpp>
+
+namespace sar { inline namespace SAR_PRECISION { namespace python {
+namespace {
+
+struct Process {
+  std::unique_ptr<Environment> environment;
+  std::optional<Communicator> comm;
+  std::unique_ptr<ThreadLimit> threads;
+  bool threads_are_set = false;
+};
+Process& process() {
+  static auto* const the = new Process;  // ended by finalize()
+  return *the;
+}
+
+std::string class_name(nb::handle object) {
+  return nb::cast<std::string>(object.type().attr("__name__"));
+}
+
+nb::object as_numpy(nb::handle given, const char* what) {
+  nb::object array;
+  try {
+    array = nb::module_::import_("numpy").attr("asarray")(given);
+  } catch (const nb::python_error& error) {
+    throw InputError(concat("the ", what, " given as ", class_name(given), " are no array: ", error.what()));
+  }
+  return array;
+}
+
+std::string kind_of(nb::handle array) {
+  const nb::object dtype = array.attr("dtype");
+  const nb::object kind = dtype.attr("kind");
+  return text_of(kind);
+}
+
+template <class Array>
+Shape shape_of(const Array& array) {
+  if (array.ndim() == 0) return {1};
+  std::vector<Index> extents;
+  for (std::size_t d = 0; d < array.ndim(); ++d) extents.push_back(static_cast<Index>(array.shape(d)));
+  return Shape(extents);
+}
+
+template <class T>
+nb::object copied(std::span<const T> numbers) {
+  auto* const own = new std::vector<T>(numbers.begin(), numbers.end());
+  const nb::capsule owner(own, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T>(own->data(), {own->size()}, owner));
+}
+
+}  // namespace
+
+std::string text_of(nb::handle object) {
+  const nb::object text = nb::steal(PyObject_Str(object.ptr()));
+  const char* const characters = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
+  if (characters == nullptr) throw nb::python_error();
+  return characters;
+}
+
+std::string dtype_of(nb::handle array) {
+  const nb::object dtype = array.attr("dtype");
+  return text_of(dtype);
+}
+
+std::shared_ptr<void> owner_of(nb::object object) {
+  return {object.release().ptr(), [](void* kept) {
+            if (Py_IsInitialized() == 0) return;
+            const nb::gil_scoped_acquire locked;
+            if (locked) Py_DECREF(static_cast<PyObject*>(kept));
+          }};
+}
+
+Tensor tensor_of(nb::handle given, bool copy) {
+  if (PyTensor* known = nullptr; nb::try_cast(given, known, false) && known != nullptr)
+    return copy ? known->value.value().clone() : known->value.value();
+  using Writable = nb::ndarray<real, nb::c_contig, nb::device::cpu>;
+  using Readable = nb::ndarray<const real, nb::c_contig, nb::device::cpu>;
+  Writable writable;
+  Readable readable;
+  if (nb::try_cast(given, writable, false)) {
+    const Shape shape = shape_of(writable);
+    const Tensor there = Tensor::borrow(writable.data(), shape, owner_of(nb::borrow(given)));
+    return copy ? there.clone() : there;
+  }
+  if (nb::try_cast(given, readable, false)) {
+    const Shape shape = shape_of(readable);
+    const Tensor there =
+        Tensor::borrow(static_cast<const real*>(readable.data()), shape, owner_of(nb::borrow(given)));
+    return copy ? there.clone() : there;
+  }
+  nb::object array = as_numpy(given, "values");
+  const std::string kind = kind_of(array);
+  require<InputError>(kind == "f" || kind == "i" || kind == "u" || kind == "b", "an array of dtype ",
+                      dtype_of(array), ", expected real numbers");
+  const nb::object numpy = nb::module_::import_("numpy");
+  array =
+      numpy.attr("ascontiguousarray")(array, nb::arg("dtype") = sizeof(real) == 4 ? "float32" : "float64");
+  require<InputError>(nb::try_cast(array, readable, true), "an array of dtype ", dtype_of(array),
+                      " cannot be read");
+  return Tensor::borrow(static_cast<const real*>(readable.data()), shape_of(readable), owner_of(array))
+      .clone();
+}
+
+nb::object numpy_of(const Tensor& tensor) {
+  std::array<std::size_t, 4> extents{};
+  const auto dims = static_cast<std::size_t>(tensor.shape().dims());
+  for (std::size_t d = 0; d < dims; ++d)
+    extents[d] = static_cast<std::size_t>(tensor.shape()[static_cast<int>(d)]);
+  auto* const kept = new Tensor(tensor);
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Tensor*>(p); });
+  if (tensor.read_only())
+    return nb::cast(
+        nb::ndarray<nb::numpy, const real>(std::as_const(*kept).data(), dims, extents.data(), owner));
+  return nb::cast(nb::ndarray<nb::numpy, real>(kept->data(), dims, extents.data(), owner));
+}
+
+Ids::Ids(nb::handle given, const char* what) {
+  nb::object array = nb::borrow(given);
+  if (!nb::try_cast(array, array_, false)) {
+    array = as_numpy(given, what);
+    const std::string kind = kind_of(array);
+    require<InputError>(kind == "i" || kind == "u" || nb::cast<std::size_t>(array.attr("size")) == 0, "the ",
+                        what, " have dtype ", dtype_of(array), ", expected integers");
+    require<ShapeError>(nb::cast<int>(array.attr("ndim")) == 1, "the ", what, " have ",
+                        nb::cast<int>(array.attr("ndim")), " dimensions, expected 1");
+    array = nb::module_::import_("numpy").attr("ascontiguousarray")(array, nb::arg("dtype") = "int64");
+    require<InputError>(nb::try_cast(array, array_, false), "the ", what, " cannot be read as integers");
+  }
+  owner_ = owner_of(std::move(array));
+}
+
+Mask::Mask(nb::handle given, Index rows, const char* what) {
+  if (given.is_none()) {
+    own_.assign(static_cast<std::size_t>(rows), 1);
+    span_ = own_;
+    return;
+  }
+  array_ = as_numpy(given, what);
+  const std::string dtype = dtype_of(array_);
+  require<InputError>(dtype == "bool" || dtype == "uint8" || dtype == "int8", "the ", what, " has dtype ",
+                      dtype, ", expected bool, one for each row");
+  array_ = nb::module_::import_("numpy").attr("ascontiguousarray")(array_).attr("view")("uint8");
+  nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> bytes;
+  require<ShapeError>(nb::try_cast(array_, bytes, false), "the ", what, " has ",
+                      nb::cast<int>(array_.attr("ndim")), " dimensions, expected 1");
+  span_ = {bytes.data(), bytes.size()};
+}
+
+nb::object numpy_of(std::span<const std::int64_t> numbers) {
+  return copied(numbers);
+}
+
+nb::object numpy_of(std::span<const std::uint8_t> mask) {
+  return copied(mask).attr("astype")("bool");
+}
+
+void require_environment() {
+  if (process().environment == nullptr) process().environment = std::make_unique<Environment>();
+}
+
+const Communicator& default_communicator() {
+  if (!process().comm) set_default_communicator((require_environment(), Communicator::world()));
+  return *process().comm;
+}
+
+void set_default_communicator(const Communicator& comm) {
+  process().comm = comm;
+  if (!process().threads_are_set) set_num_threads(default_num_threads(comm));
+}
+
+void set_num_threads(int threads) {
+  require<InputError>(threads >= 0, "the number of threads is ", threads, ", expected 0 or more");
+  process().threads_are_set = true;
+  process().threads.reset();
+  if (threads > 0) process().threads = std::make_unique<ThreadLimit>(threads);
+}
+
+void finalize() noexcept {
+  end_recording();
+  process().threads.reset();
+  process().comm.reset();
+  process().environment.reset();
+}
+
+}}}  // namespace sar

@@ -1,0 +1,126 @@
+/// Arguments from Python as the library takes them: arrays, ids, widths, names of choices, and back.
+#pragma once
+
+#include <sar/autograd/row_ids.hpp>
+#include <sar/bindings/python/call.hpp>
+#include <sar/comm/communicator.hpp>
+#include <sar/core/enum_names.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/nn/modules/node_features.hpp>
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <span>
+#include <variant>
+
+/// A sar.Tensor where the library takes a Variable.
+template <>
+struct nanobind::detail::type_caster<sar::Variable> {
+  NB_TYPE_CASTER(sar::Variable, const_name("Tensor"))
+
+  template <class Flags>
+  bool from_python(handle from, Flags, cleanup_list*) noexcept {
+    sar::python::PyTensor* found = nullptr;
+    if (!nanobind::try_cast(from, found, false) || found == nullptr) return false;
+    value = found->value;
+    return true;
+  }
+  static handle from_cpp(const sar::Variable& variable, rv_policy, cleanup_list*) noexcept {
+    return nanobind::cast(sar::python::PyTensor{variable}).release();
+  }
+};
+
+namespace sar { inline namespace SAR_PRECISION { namespace python {
+
+/// Rows for both ends of an edge, or a pair (sources, destinations).
+using Features = std::variant<Variable, std::pair<Variable, Variable>>;
+/// A width for both ends, or a pair.
+using Widths = std::variant<Index, std::pair<Index, Index>>;
+using Columns = std::span<const std::uint8_t>;
+
+inline NodeFeatures features_of(const Features& given) {
+  if (const auto* pair = std::get_if<1>(&given)) return NodeFeatures(*pair);
+  return NodeFeatures(std::get<0>(given));
+}
+inline InFeatures widths_of(const Widths& given) {
+  if (const auto* pair = std::get_if<1>(&given)) return InFeatures(*pair);
+  return InFeatures(std::get<0>(given));
+}
+
+/// Returns str(object).
+std::string text_of(nb::handle object);
+/// Returns the name of the dtype of a NumPy array.
+std::string dtype_of(nb::handle array);
+
+/// Returns an object that keeps `object` of Python alive. It may end on any thread.
+std::shared_ptr<void> owner_of(nb::object object);
+
+/// Returns numbers of Python as a tensor: without a copy of an array that is C-ordered and of the library's
+/// precision, otherwise converted. Throws InputError for what is no array of numbers.
+Tensor tensor_of(nb::handle array, bool copy = false);
+/// Returns the memory of a tensor as a NumPy array, which keeps it alive.
+nb::object numpy_of(const Tensor& tensor);
+
+/// Integers of Python as a list of the library. It keeps an array of 64-bit integers, and converts others.
+class Ids {
+ public:
+  /// Throws InputError that names `what` for other numbers and for more than one dimension.
+  Ids(nb::handle given, const char* what);
+  [[nodiscard]] std::span<const std::int64_t> span() const noexcept {
+    return {static_cast<const std::int64_t*>(array_.data()), array_.size()};
+  }
+  [[nodiscard]] RowIds rows() const { return {span(), owner_}; }
+
+ private:
+  nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> array_;
+  std::shared_ptr<void> owner_;
+};
+
+/// A mask of rows: bool or 8-bit integers, or None for all rows.
+class Mask {
+ public:
+  Mask(nb::handle given, Index rows, const char* what);
+  [[nodiscard]] Columns span() const noexcept { return span_; }
+
+ private:
+  std::vector<std::uint8_t> own_;
+  nb::object array_;
+  Columns span_;
+};
+
+/// Returns a list of the library as a NumPy array of its own.
+nb::object numpy_of(std::span<const std::int64_t> numbers);
+nb::object numpy_of(std::span<const std::uint8_t> mask);
+
+/// Returns the enumerator called `name`. Throws InputError that lists the names.
+template <class Enum, std::size_t n>
+Enum choice(const EnumName<Enum> (&names)[n], const std::string& name, const char* what) {
+  for (const auto& each : names)
+    if (name == each.name) return each.value;
+  throw InputError(concat(what, " is '", name, "', expected ",
+                          joined(names, [](const auto& each) { return concat("'", each.name, "'"); })));
+}
+
+/// Collective at the first call. Returns the communicator of layers and losses that are given none: all
+/// ranks, unless set_default_communicator() says another. Initializes MPI if nobody has.
+const Communicator& default_communicator();
+void set_default_communicator(const Communicator& comm);
+inline const Communicator& or_default(const std::optional<Communicator>& comm) {
+  return comm ? *comm : default_communicator();
+}
+/// Initializes MPI unless the program has.
+void require_environment();
+/// Local. Limits the threads of parallel loops; 0: no limit.
+void set_num_threads(int threads);
+/// Ends what belongs to MPI, when the interpreter exits.
+void finalize() noexcept;
+
+}}}  // namespace sar

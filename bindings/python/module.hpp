@@ -1,0 +1,23 @@
+/// The parts of the module `_sar`, each in the source of its name.
+#pragma once
+
+#include <sar/bindings/python/call.hpp>
+
+namespace sar { inline namespace SAR_PRECISION { namespace python {
+
+void bind_attention(nb::module_& module);
+void bind_communicator(nb::module_& module);
+void bind_convs(nb::module_& module);
+void bind_datasets(nb::module_& module);
+void bind_functions(nb::module_& module);
+void bind_graphs(nb::module_& module);
+void bind_hetero(nb::module_& module);
+void bind_layers(nb::module_& module);
+void bind_losses(nb::module_& module);
+void bind_models(nb::module_& module);
+void bind_modules(nb::module_& module);
+void bind_optimizers(nb::module_& module);
+void bind_sampling(nb::module_& module);
+void bind_tensor(nb::module_& module);
+
+}}}  // namespace sar

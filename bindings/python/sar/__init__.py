@@ -1,0 +1,81 @@
+"""Graph neural networks on graphs that do not fit one machine, under MPI.
+
+    import sar
+    graph = sar.Graph((src, dst), num_nodes=1000)
+    net = sar.nn.SAGEConv(64, 4)
+    optimizer = sar.optim.Adam(net, lr=0.01)
+    loss = sar.nn.functional.cross_entropy(net(graph, x), labels, mask)
+    loss.backward()
+    optimizer.step()
+
+docs/python.md is the guide.
+"""
+
+import atexit as _atexit
+
+from . import _sar
+from ._sar import (
+    Block,
+    CommunicationError,
+    Communicator,
+    EdgeBatch,
+    Error,
+    GraphModel as _GraphModel,
+    InputError,
+    OutOfMemoryError,
+    ShapeError,
+    Tensor,
+    __version__,
+    all_reduce,
+    balanced_class_weights,
+    cat,
+    compare_params,
+    construct_mfgs,
+    dot,
+    edge_softmax,
+    edge_weight_norm,
+    full,
+    get_communicator,
+    get_num_threads,
+    is_grad_enabled,
+    load_model,
+    load_weights,
+    manual_seed,
+    mean,
+    mpi_library,
+    peak_bytes,
+    relative_positions,
+    save_model,
+    save_weights,
+    set_num_threads,
+    sum,
+    sync_params,
+    tensor,
+    where,
+    zeros,
+)
+from .autograd import enable_grad, no_grad
+from . import fn
+from .graph import Graph
+from .hetero import HeteroGraph
+from . import nn, optim
+from .dataloading import DataLoader, NeighborSampler
+from .datasets import Dataset, load_dataset
+from .models import GraphModel
+from .running import TrainError, train
+
+_atexit.register(_sar._finalize)
+
+
+def init(comm=None, threads=None):
+    """Collective. Uses `comm`, a communicator of mpi4py, for everything that is given no communicator. Without
+    init(), sar uses all ranks, and initializes MPI itself where nobody has.
+
+    threads: how many threads this process computes with; by default the ranks of a node share its cores.
+    Returns the sar.Communicator.
+    """
+    if threads is not None:
+        set_num_threads(threads)
+    if comm is not None:
+        _sar.set_communicator(comm if isinstance(comm, Communicator) else Communicator(comm))
+    return get_communicator()

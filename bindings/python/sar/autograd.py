@@ -1,0 +1,35 @@
+"""Whether operations are recorded."""
+
+import contextlib as _contextlib
+
+from . import _sar
+
+
+class _GradMode(_contextlib.ContextDecorator):
+    _enabled = False
+
+    def __enter__(self):
+        self._before = _sar._set_grad_enabled(self._enabled)
+        return self
+
+    def __exit__(self, *error):
+        _sar._set_grad_enabled(self._before)
+        return False
+
+    def _recreate_cm(self):
+        return type(self)()
+
+
+class no_grad(_GradMode):
+    """Local. While it lasts, this thread records nothing: results are constants. A context or a decorator."""
+
+
+class enable_grad(_GradMode):
+    """Local. The opposite of no_grad, inside of one."""
+
+    _enabled = True
+
+
+def unpickled(values, requires_grad):
+    """A tensor of its pickled state."""
+    return _sar.tensor(values, requires_grad)

@@ -1,0 +1,56 @@
+"""Mini-batches, as dgl.dataloading."""
+
+import numpy as np
+
+from . import _sar
+from ._sar import InputError
+
+
+class NeighborSampler:
+    """Local. Draws at most fanouts[i] in-edges of each node for layer i, the first layer first; -1: all in-edges.
+
+    replace, prob [edges], redraw (new draws in each batch), seed and method ("uniform", "labor") as in
+    sar::NeighborSampler. Draws do not depend on the number of ranks.
+    """
+
+    def __init__(self, fanouts, **options):
+        self.fanouts, self.options = list(fanouts), options
+
+    def of(self, graph):
+        """Collective. The sampler of a graph."""
+        return _sar.NeighborSampler(graph, self.fanouts, **self.options)
+
+
+class DataLoader:
+    """Collective. Iterates over nodes in batches, once for each `for`:
+
+        for input_nodes, output_nodes, blocks in loader:
+            y = net(blocks, x[input_nodes])
+            loss = cross_entropy(y, labels[output_nodes])
+
+    indices: rows of this rank's nodes, or a mask of them. batch_size counts seeds of all ranks, per_rank those of
+    each. input_nodes and output_nodes are rows of this rank. Every rank has the same number of batches, some of them
+    perhaps without its nodes. state: the next epoch's number is `epoch`.
+    """
+
+    def __init__(self, graph, indices, sampler, batch_size=1024, shuffle=True, drop_last=False, per_rank=False, seed=0):
+        indices = np.asarray(indices)
+        if indices.dtype == bool:
+            if len(indices) != graph.num_nodes():
+                raise _sar.ShapeError(f"a mask of {len(indices)} rows for {graph.num_nodes()} nodes of this rank")
+            indices = np.flatnonzero(indices)
+        if indices.dtype.kind not in "iu":
+            raise InputError(f"the indices have dtype {indices.dtype}, expected integers or bool")
+        seeds = indices.astype(np.int64) + graph._first_id()
+        self._loader = _sar.BatchLoader(sampler.of(graph), seeds, batch_size, per_rank, shuffle, drop_last, seed)
+        self.epoch = 0
+
+    def __len__(self):
+        return self._loader.num_batches
+
+    def __iter__(self):
+        self.epoch += 1
+        self._loader.start_epoch(self.epoch)
+        while (batch := self._loader.next()) is not None:
+            blocks = batch.blocks
+            yield blocks[0].src_rows, blocks[-1].dst_rows, blocks

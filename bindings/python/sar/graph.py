@@ -1,0 +1,262 @@
+"""Graphs from arrays and from objects of other packages, and message passing on them."""
+
+import contextlib
+
+import numpy as np
+
+from . import _sar, fn
+from ._sar import Communicator, GraphBase, HostGraph, InputError, ShapeError, Tensor
+
+
+def _integers(values, what):
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ShapeError(f"the {what} have {array.ndim} dimensions, expected 1")
+    if array.dtype.kind not in "iu" and array.size > 0:
+        raise InputError(f"the {what} have dtype {array.dtype}, expected integers")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _edges_of(given):
+    """The ends of edges, their weights and the number of nodes, of whatever describes a graph."""
+    if hasattr(given, "edge_index"):  # torch_geometric.data.Data
+        src, dst = np.asarray(given.edge_index)
+        weight = getattr(given, "edge_weight", None)
+        return src, dst, None if weight is None else np.asarray(weight), int(given.num_nodes)
+    if hasattr(given, "tocoo"):  # a sparse matrix of SciPy
+        if given.shape[0] != given.shape[1]:
+            raise ShapeError(f"a sparse matrix of shape {list(given.shape)}, expected as many rows as columns")
+        matrix = given.tocoo()
+        return matrix.row, matrix.col, None, given.shape[0]
+    if hasattr(given, "ndata") and hasattr(given, "edges"):  # dgl.DGLGraph
+        src, dst = given.edges()
+        return np.asarray(src), np.asarray(dst), None, int(given.num_nodes())
+    if hasattr(given, "number_of_nodes") and hasattr(given, "is_directed"):  # networkx
+        place = {node: i for i, node in enumerate(given.nodes)}
+        pairs = np.array([(place[u], place[v]) for u, v in given.edges()], dtype=np.int64).reshape(-1, 2)
+        if not given.is_directed():
+            loops = pairs[:, 0] == pairs[:, 1]
+            pairs = np.concatenate([pairs, pairs[~loops][:, ::-1]])
+        return pairs[:, 0], pairs[:, 1], None, len(place)
+    try:
+        src, dst = given
+    except (TypeError, ValueError):
+        raise TypeError(f"edges are given as a {type(given).__name__}, expected (sources, destinations), an array [2, edges] "
+                        "or a graph of SciPy, NetworkX, DGL or PyG") from None
+    return src, dst, None, None
+
+
+class Graph(HostGraph):
+    """Collective. A graph whose nodes are distributed over the ranks.
+
+    edges: (sources, destinations), an array [2, edges], a sparse matrix of SciPy (an edge from row to column for
+    each stored value), or a graph of NetworkX, DGL or PyG. Integers are used without a copy where they are 64-bit.
+
+    Without `nodes`, every rank gives the same whole graph with nodes 0 to num_nodes - 1, and keeps a contiguous
+    range of them with their in-edges; local_rows() takes this rank's rows of an array of all nodes. With `nodes`,
+    each rank gives the ids of the nodes that it owns and some of the edges, each edge on one rank; row i of a node
+    tensor is nodes[i]. A pair of ids (sources, destinations) makes a bipartite graph.
+
+    add_reverse_edges adds (v, u) for each edge (u, v), with its weight; then add_self_loops adds (v, v) for each
+    node, with weight 1, or with "remaining" for each node that has none. Edge ids count the edges in this order.
+    Options are those of set_options().
+    """
+
+    def __init__(self, edges, num_nodes=None, *, nodes=None, edge_weight=None, edge_ids=None, add_reverse_edges=False,
+                 add_self_loops=False, comm=None, **options):
+        src, dst, own_weight, own_nodes = _edges_of(edges)
+        src, dst = _integers(src, "sources of edges"), _integers(dst, "destinations of edges")
+        if src.shape != dst.shape:
+            raise ShapeError(f"there are {len(src)} sources of edges and {len(dst)} destinations, expected equal numbers")
+        comm = _sar.get_communicator() if comm is None else comm
+        comm = comm if isinstance(comm, Communicator) else Communicator(comm)
+        weight = own_weight if edge_weight is None else edge_weight
+        if weight is not None:
+            weight = np.asarray(weight, dtype=np.float32).reshape(-1)
+            if len(weight) != len(src):
+                raise ShapeError(f"there are {len(weight)} weights for {len(src)} edges")
+        if edge_ids is not None and (add_reverse_edges or add_self_loops or nodes is None):
+            raise InputError("edge_ids are given, which goes with `nodes`, without add_reverse_edges and add_self_loops")
+        self._given, self._reversed = len(src), bool(add_reverse_edges)
+        if add_reverse_edges:
+            src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
+            weight = None if weight is None else np.concatenate([weight, weight])
+        whole = nodes is None
+        if whole:
+            num_nodes = own_nodes if num_nodes is None else num_nodes
+            if num_nodes is None:
+                num_nodes = int(max(src.max(), dst.max())) + 1 if len(src) else 0
+            for end, name in ((src, "source"), (dst, "destination")):
+                if len(end) and (end.min() < 0 or end.max() >= num_nodes):
+                    raise InputError(f"an edge has the {name} {end.min() if end.min() < 0 else end.max()}, expected nodes 0 to "
+                                     f"{num_nodes - 1}")
+            begin, end = (num_nodes * r // comm.size for r in (comm.rank, comm.rank + 1))
+            mine = np.arange(begin, end)
+        else:
+            mine = nodes
+        self._loops = 0
+        if add_self_loops:
+            if isinstance(mine, tuple):
+                raise InputError("add_self_loops of a bipartite graph")
+            loops = np.arange(num_nodes) if whole else _integers(nodes, "nodes")
+            if add_self_loops == "remaining":
+                loops = np.setdiff1d(loops, src[src == dst])
+            elif add_self_loops is not True:
+                raise InputError(f"add_self_loops is {add_self_loops!r}, expected True, False or 'remaining'")
+            self._loops = len(loops)
+            src, dst = np.concatenate([src, loops]), np.concatenate([dst, loops])
+            weight = None if weight is None else np.concatenate([weight, np.ones(len(loops), np.float32)])
+        self._chosen = None
+        if whole and comm.size > 1:
+            self._chosen = np.flatnonzero((dst >= begin) & (dst < end))
+            src, dst = src[self._chosen], dst[self._chosen]
+            weight = None if weight is None else weight[self._chosen]
+            edge_ids = self._chosen
+        self._whole = num_nodes if whole else None
+        super().__init__(comm, mine, src, dst, edge_ids, weight, False, options)
+
+    def local_rows(self, rows):
+        """Local. This rank's rows of an array with a row for each node of the whole graph; a view of it."""
+        if self._whole is None:
+            raise InputError("local_rows() of a graph that was made with `nodes`: give the rows of these nodes")
+        if len(rows) != self._whole:
+            raise ShapeError(f"an array of {len(rows)} rows for a graph of {self._whole} nodes")
+        first = self._first_id()
+        return rows[first:first + self.num_nodes()]
+
+    def edge_rows(self, rows, fill=0):
+        """Collective. A row for each in-edge of this rank's nodes, in the order of edge tensors, from rows for the
+        edges that were given to Graph(). A reverse edge has the row of its edge, an added self loop has `fill`."""
+        rows = np.asarray(rows, dtype=np.float32)
+        if len(rows) != self._given:
+            raise ShapeError(f"{len(rows)} rows for {self._given} edges that were given")
+        parts = [rows] * (2 if self._reversed else 1)
+        parts.append(np.full((self._loops, *rows.shape[1:]), fill, np.float32))
+        rows = np.concatenate(parts)
+        return self._to_graph_order(rows if self._chosen is None else rows[self._chosen])
+
+
+class _Ends:
+    """edges.src(x), or edges.src["h"] of a field, in a message function."""
+
+    def __init__(self, read, frame):
+        self._read, self._frame = read, frame
+
+    def __call__(self, x):
+        return self._read(x)
+
+    def __getitem__(self, name):
+        return self._read(self._frame[name])
+
+
+class _Edges:
+    """The edges of a chunk, as a message function gets them."""
+
+    def __init__(self, batch, frames):
+        self.num_edges = batch.num_edges
+        self.src, self.dst = _Ends(batch.src, frames["u"]), _Ends(batch.dst, frames["v"])
+        self.edata = self.data = _Ends(batch.edata, frames["e"])
+
+    def batch_size(self):
+        return self.num_edges
+
+
+def _frame(graph, name):
+    return graph.__dict__.setdefault(name, {})
+
+
+def _srcdata(graph):
+    return _frame(graph, "_srcdata")
+
+
+def _dstdata(graph):
+    whole = graph.is_block and not isinstance(graph, _sar.Block)
+    return _frame(graph, "_srcdata" if whole else "_dstdata")
+
+
+def _ndata(graph):
+    if not graph.is_block or isinstance(graph, _sar.Block):
+        raise InputError("ndata of a graph whose sources and destinations differ, expected srcdata or dstdata")
+    return _frame(graph, "_srcdata")
+
+
+def _edata(graph):
+    return _frame(graph, "_edata")
+
+
+def _frames(graph):
+    return {"u": _srcdata(graph), "v": _dstdata(graph), "e": _edata(graph)}
+
+
+def _as_function(graph, message):
+    frames = _frames(graph)
+
+    def function(batch):
+        result = message(_Edges(batch, frames))
+        if isinstance(result, dict):
+            (result,) = result.values()
+        return result
+
+    return function
+
+
+def _update_all(graph, message, reduce):
+    """Collective. Computes a message for each edge and reduces the messages at each destination.
+
+    message: one of sar.fn, or a function of a chunk of edges that returns a row for each: it reads
+    edges.src(x), edges.dst(x) and edges.edata(x), or fields as edges.src["h"]. The interpreter runs it for one
+    chunk at a time. reduce: one of sar.fn, or its name. Returns [destinations, ...], or writes the field that
+    `reduce` names.
+    """
+    reduction = fn.Reduction(reduce) if isinstance(reduce, str) else reduce
+    if not isinstance(reduction, fn.Reduction):
+        raise TypeError(f"the reduction is a {type(reduce).__name__}, expected fn.sum, fn.mean, fn.max or fn.min")
+    if isinstance(message, fn.Message):
+        if reduction.message is not None and message.out != reduction.message:
+            raise InputError(f"the reduction reads the message '{reduction.message}', expected '{message.out}'")
+        result = graph._update_all(message.op, message.lhs, message.rhs, *message.operands(_frames(graph)), reduction.name)
+    elif callable(message):
+        result = graph._update_all_by(_as_function(graph, message), reduction.name)
+    else:
+        raise TypeError(f"the message is a {type(message).__name__}, expected one of sar.fn or a function")
+    if reduction.out is None:
+        return result
+    _dstdata(graph)[reduction.out] = result
+    return None
+
+
+def _apply_edges(graph, message, out=None):
+    """Collective. The message of each edge, [edges, ...]; or writes the field of edata that it names."""
+    if isinstance(message, fn.Message):
+        out = message.out if out is None else out
+        result = graph._apply_edges(message.op, message.lhs, message.rhs, *message.operands(_frames(graph)))
+    elif callable(message):
+        result = graph._apply_edges_by(_as_function(graph, message))
+    else:
+        raise TypeError(f"the message is a {type(message).__name__}, expected one of sar.fn or a function")
+    if out is None:
+        return result
+    _edata(graph)[out] = result
+    return None
+
+
+@contextlib.contextmanager
+def _local_scope(graph):
+    """While it lasts, changes of the fields are undone at its end."""
+    frames = [_srcdata(graph), _dstdata(graph), _edata(graph)]
+    before = [dict(frame) for frame in frames]
+    try:
+        yield
+    finally:
+        for frame, fields in zip(frames, before):
+            frame.clear()
+            frame.update(fields)
+
+
+GraphBase.update_all = _update_all
+GraphBase.apply_edges = _apply_edges
+GraphBase.local_scope = _local_scope
+GraphBase.ndata = property(_ndata, doc="Fields of the nodes: tensors by name.")
+GraphBase.srcdata = property(_srcdata, doc="Fields of the sources.")
+GraphBase.dstdata = property(_dstdata, doc="Fields of the destinations.")
+GraphBase.edata = property(_edata, doc="Fields of the edges, in the order of edge_ids.")

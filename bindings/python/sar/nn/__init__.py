@@ -1,0 +1,39 @@
+"""Layers under DGL's and torch's names. A layer of a graph is called as layer(graph, x)."""
+
+from .. import _sar
+from .._sar import (
+    MLP,
+    AGNNConv,
+    APPNPConv,
+    AvgPooling,
+    BatchNorm1d,
+    CFConv,
+    DotGatConv,
+    Dropout,
+    EdgeConv,
+    EdgeGATConv,
+    GATConv,
+    GATv2Conv,
+    GINConv,
+    GINEConv,
+    GraphConv,
+    HGTConv,
+    LayerNorm,
+    Linear,
+    MaxPooling,
+    NNConv,
+    RelGraphConv,
+    SAGEConv,
+    SGConv,
+    SumPooling,
+    TAGConv,
+    TransformerConv,
+)
+from . import functional
+from .modules import ELU, GELU, HeteroGraphConv, Identity, Module, ModuleDict, ModuleList, Parameter, ReLU, Sequential, Sigmoid, SiLU, Tanh
+
+
+def GCNConv(in_channels, out_channels, bias=True, cached=False):
+    """torch_geometric.nn.GCNConv: GraphConv with the weights of in-edges normalized. PyG adds self loops in the layer;
+    here the graph has them: sar.Graph(..., add_self_loops="remaining")."""
+    return GraphConv(in_channels, out_channels, norm="in_weights", bias=bias, cached=cached)

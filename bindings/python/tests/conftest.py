@@ -1,0 +1,53 @@
+"""What the tests share. Under mpirun, every rank runs all of them, in the same order."""
+
+import json
+import pathlib
+import struct
+
+import numpy as np
+import pytest
+
+import sar
+
+DATA = pathlib.Path(__file__).resolve().parents[3] / "tests" / "data"
+
+
+class Golden:
+    """Arrays and arguments of reference cases, of a .safetensors file that pack.py has written."""
+
+    def __init__(self, name):
+        content = (DATA / "golden" / f"{name}.safetensors").read_bytes()
+        length = struct.unpack("<Q", content[:8])[0]
+        header = json.loads(content[8:8 + length])
+        self.args, self.arrays = {}, {}
+        for key, value in header.pop("__metadata__").items():
+            case, _, name = key.partition("/")
+            self.args.setdefault(case, {})[name] = value
+        types = {"F64": np.float64, "I64": np.int64, "F32": np.float32, "I32": np.int32, "U8": np.uint8, "BOOL": np.bool_}
+        for key, entry in header.items():
+            case, _, name = key.partition("/")
+            begin, end = entry["data_offsets"]
+            array = np.frombuffer(content[8 + length + begin:8 + length + end], types[entry["dtype"]])
+            self.arrays.setdefault(case, {})[name] = array.reshape(entry["shape"])
+
+
+@pytest.fixture(scope="session")
+def comm():
+    return sar.get_communicator()
+
+
+def whole(graph, rows):
+    """The rows of all ranks, in the order of the original ids."""
+    rows = np.asarray(rows)
+    everything = np.zeros((graph.num_global_nodes(), *rows.shape[1:]), np.float32)
+    everything[graph.src_ids] = rows
+    return np.asarray(sar.all_reduce(sar.tensor(everything), comm=graph.comm))
+
+
+def random_graph(nodes=60, edges=300, seed=1, **options):
+    """A graph with loops, duplicate edges and isolated nodes."""
+    draw = np.random.default_rng(seed)
+    src, dst = draw.integers(0, nodes - 2, edges), draw.integers(0, nodes - 2, edges)
+    src[:5], dst[:5] = src[5:10], dst[5:10]
+    src[10:13] = dst[10:13]
+    return src, dst, sar.Graph((src, dst), nodes, **options)

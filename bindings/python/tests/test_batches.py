@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from conftest import random_graph, whole
+
+import sar
+from sar import fn
+from sar.nn import functional as F
+
+
+class Net(sar.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = sar.nn.ModuleList([sar.nn.SAGEConv(4, 8), sar.nn.SAGEConv(8, 2)])
+
+    def forward(self, graphs, x):
+        for layer, graph in zip(self.layers, graphs):
+            x = layer(graph, x)
+        return x
+
+
+def test_all_neighbors_give_the_whole_result(comm):
+    _, _, graph = random_graph()
+    sar.manual_seed(1)
+    net = Net()
+    x = sar.tensor(graph.local_rows(np.random.default_rng(0).normal(size=(60, 4))))
+    y = np.asarray(net([graph, graph], x))
+    loader = sar.DataLoader(graph, np.arange(graph.num_nodes()), sar.NeighborSampler([-1, -1]), batch_size=16)
+    seen = []
+    assert len(loader) == 4
+    for inputs, outputs, blocks in loader:
+        assert blocks[0].num_src_nodes() == len(inputs) and blocks[-1].num_dst_nodes() == len(outputs)
+        np.testing.assert_allclose(np.asarray(net(blocks, x[inputs])), y[outputs], rtol=1e-4, atol=1e-5)
+        seen.extend(outputs)
+    assert sorted(seen) == list(range(graph.num_nodes()))
+    assert loader.epoch == 1
+
+
+def test_training_on_batches(comm):
+    _, _, graph = random_graph()
+    draw = np.random.default_rng(0)
+    labels = draw.integers(0, 2, 60)
+    x = sar.tensor(graph.local_rows(np.eye(4)[labels * 2] + 0.1 * draw.normal(size=(60, 4))))
+    labels, mask = graph.local_rows(labels), graph.local_rows(np.arange(60) % 3 != 0)
+    sar.manual_seed(2)
+    net = Net()
+    optimizer = sar.optim.Adam(net, lr=0.05)
+    loader = sar.DataLoader(graph, mask, sar.NeighborSampler([3, 3], seed=1), batch_size=16, seed=2)
+    losses = []
+    for _ in range(6):
+        for inputs, outputs, blocks in loader:
+            loss = F.cross_entropy(net(blocks, x[inputs]), labels[outputs])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    assert np.mean(losses[-3:]) < 0.5 * np.mean(losses[:3])
+    sar.compare_params(net)
+
+
+def test_wrong_batches():
+    _, _, graph = random_graph()
+    with pytest.raises(sar.ShapeError, match="a mask of 3 rows"):
+        sar.DataLoader(graph, np.ones(3, bool), sar.NeighborSampler([2]))
+    with pytest.raises(sar.InputError, match="expected integers or bool"):
+        sar.DataLoader(graph, np.ones(3), sar.NeighborSampler([2]))
+    with pytest.raises(sar.InputError):
+        sar.DataLoader(graph, np.arange(0), sar.NeighborSampler([-2]))
+    with pytest.raises(sar.InputError):
+        sar.DataLoader(graph, np.arange(0), sar.NeighborSampler([2]), batch_size=0)
+
+
+def test_hetero_graph(comm):
+    draw = np.random.default_rng(0)
+    ends = {("user", "follows", "user"): (draw.integers(0, 20, 50), draw.integers(0, 20, 50)),
+            ("user", "plays", "game"): (draw.integers(0, 20, 40), draw.integers(0, 10, 40))}
+    graph = sar.HeteroGraph(ends, {"user": 20, "game": 10})
+    assert graph.ntypes == ["user", "game"] and graph.canonical_etypes == list(ends)
+    users, games = draw.normal(size=(20, 3)).astype(np.float32), draw.normal(size=(10, 2)).astype(np.float32)
+    h = sar.tensor(graph.local_rows("user", users), requires_grad=True)
+    plays = graph["plays"].update_all(fn.copy_u(h), fn.sum)
+    expected = np.zeros((10, 3))
+    np.add.at(expected, ends["user", "plays", "game"][1], users[ends["user", "plays", "game"][0]])
+    np.testing.assert_allclose(np.asarray(plays), graph.local_rows("game", expected), rtol=1e-4, atol=1e-5)
+    both = graph.multi_update_all({"plays": (fn.copy_u(h), "sum"), "follows": (fn.copy_u(h), "mean")}, "sum")
+    np.testing.assert_allclose(np.asarray(both["game"]), np.asarray(plays), atol=1e-5)
+    graph.nodes["user"].data["h"] = h
+    graph.multi_update_all({"plays": (fn.copy_u("h", "m"), fn.sum("m", "y"))}, "sum")
+    np.testing.assert_allclose(np.asarray(graph.nodes["game"].data["y"]), np.asarray(plays), atol=1e-5)
+    conv = sar.nn.HeteroGraphConv({"plays": sar.nn.SAGEConv((3, 2), 4), "follows": sar.nn.GraphConv(3, 4)})
+    out = conv(graph, {"user": h, "game": sar.tensor(graph.local_rows("game", games))})
+    assert sorted(out) == ["game", "user"] and out["game"].shape[1] == 4
+    sar.optim.SGD(conv).zero_grad()
+    (sar.sum(out["game"]) + sar.sum(out["user"])).backward()
+    assert h.grad is not None
+    assert [name for name, _ in conv.named_parameters()][0].startswith("mods.plays.")
+    with pytest.raises(sar.InputError, match="0 edge types 'likes'"):
+        graph["likes"]
+    with pytest.raises(sar.InputError, match="the game"):
+        sar.HeteroGraph({("user", "plays", "game"): ([0], [3])}, {"user": 1, "game": 2})

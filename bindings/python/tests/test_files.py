@@ -1,0 +1,100 @@
+import os
+
+import numpy as np
+import pytest
+from conftest import random_graph
+
+import sar
+from sar.nn import functional as F
+
+
+@pytest.fixture
+def folder(tmp_path_factory, comm):
+    """The same folder on all ranks."""
+    name = str(tmp_path_factory.mktemp("shared")) if comm.rank == 0 else ""
+    numbers = np.zeros(400, np.float32)
+    numbers[:len(name)] = [ord(c) for c in name]
+    numbers = np.asarray(sar.all_reduce(sar.tensor(numbers)))
+    return "".join(chr(int(c)) for c in numbers if c)
+
+
+def test_weights(folder):
+    net, other = sar.nn.SAGEConv(4, 3), sar.nn.SAGEConv(4, 3)
+    path = os.path.join(folder, "weights.safetensors")
+    sar.save_weights(net, path)
+    sar.load_weights(other, path)
+    for (name, one), (_, two) in zip(net.named_parameters(), other.named_parameters()):
+        np.testing.assert_array_equal(one.numpy(), two.numpy(), err_msg=name)
+    with pytest.raises(sar.InputError):
+        sar.load_weights(sar.nn.SAGEConv(5, 3), path)
+    with pytest.raises(sar.InputError, match="nothing.safetensors"):
+        sar.load_weights(net, os.path.join(folder, "nothing.safetensors"))
+
+
+def test_models(folder):
+    description = {"type": "sage", "in_feats": 4, "hidden": 6, "out_feats": 2, "layers": 2, "norm": "batch"}
+    net = sar.GraphModel(description)
+    assert net.description["layers"] == 2
+    path = os.path.join(folder, "model.safetensors")
+    sar.save_model(net, path)
+    again = sar.load_model(path)
+    assert not again.training and again.description == net.description
+    _, _, graph = random_graph()
+    x = sar.tensor(graph.local_rows(np.ones((60, 4))))
+    net.eval()
+    np.testing.assert_array_equal(np.asarray(net(graph, x)), np.asarray(again(graph, x)))
+    with pytest.raises(sar.InputError, match="hiden"):
+        sar.GraphModel({**description, "hiden": 3})
+
+
+def write_dataset(folder):
+    draw = np.random.default_rng(7)
+    labels = np.repeat([0, 1, 2], 30)
+    src = draw.integers(0, 90, 600)
+    dst = np.where(draw.uniform(size=600) < 0.8, (src // 30) * 30 + draw.integers(0, 30, 600), draw.integers(0, 90, 600))
+    np.save(os.path.join(folder, "edge_index.npy"), np.stack([src, dst]))
+    np.save(os.path.join(folder, "features.npy"), np.eye(3)[labels] + draw.normal(size=(90, 3)))
+    np.save(os.path.join(folder, "labels.npy"), labels)
+    kind = draw.integers(0, 3, 90)
+    for i, mask in enumerate(("train_mask", "val_mask", "test_mask")):
+        np.save(os.path.join(folder, mask + ".npy"), kind == i)
+
+
+def test_a_dataset(folder, comm):
+    if comm.rank == 0:
+        write_dataset(folder)
+    comm.barrier()
+    data = sar.load_dataset(folder, add_self_loops=True)
+    assert data.num_classes == 3 and data.num_nodes == 90 and data.graph.num_global_edges() == 690
+    assert comm.all_reduce(len(data.labels)) == 90 and data.train_mask.dtype == bool
+    sar.manual_seed(0)
+    net = sar.nn.GraphConv(3, 3)
+    optimizer = sar.optim.Adam(net, lr=0.1)
+    for _ in range(40):
+        loss = F.cross_entropy(net(data.graph, data.features), data.labels, data.train_mask)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert F.accuracy(net(data.graph, data.features), data.labels, data.test_mask) > 0.9
+    with pytest.raises(sar.InputError, match="partition is 'best'"):
+        sar.load_dataset(folder, partition="best")
+    with pytest.raises(sar.InputError):
+        sar.load_dataset(os.path.join(folder, "nothing"))
+
+
+def test_the_program_train(folder, comm):
+    if comm.size > 1:
+        with pytest.raises(sar.InputError, match="without mpirun"):
+            sar.train(dataset=folder)
+        return
+    write_dataset(folder)
+    try:
+        log = sar.train(dataset=folder, model="gcn", layers=2, hidden=8, epochs=5, progress=False)
+    except sar.InputError as error:
+        pytest.skip(str(error))
+    losses = [line["loss"] for line in log if "loss" in line]
+    assert len(losses) == 5 and losses[-1] < losses[0]
+    with pytest.raises(sar.TrainError, match="nothing"):
+        sar.train(dataset=os.path.join(folder, "nothing"), progress=False)
+
+

@@ -1,0 +1,181 @@
+import numpy as np
+import pytest
+from conftest import random_graph, whole
+
+import sar
+from sar import fn
+from sar.nn import functional as F
+
+
+def test_sum_over_edges(comm):
+    src, dst, graph = random_graph()
+    x = np.random.default_rng(2).normal(size=(60, 3)).astype(np.float32)
+    y = graph.update_all(fn.copy_u(sar.tensor(graph.local_rows(x))), fn.sum)
+    expected = np.zeros((60, 3))
+    np.add.at(expected, dst, x[src])
+    np.testing.assert_allclose(whole(graph, y), expected, rtol=1e-5, atol=1e-5)
+    assert graph.num_global_nodes() == 60 and graph.num_global_edges() == 300
+    assert comm.all_reduce(graph.num_edges()) == 300
+    np.testing.assert_array_equal(whole(graph, graph.in_degrees()), np.bincount(dst, minlength=60))
+
+
+def test_rows_of_edges_and_weights():
+    weight = np.random.default_rng(3).uniform(size=300).astype(np.float32)
+    src, dst, graph = random_graph(edge_weight=weight)
+    np.testing.assert_allclose(graph.edge_rows(weight), graph.edge_weight, rtol=1e-6)
+    np.testing.assert_array_equal(np.asarray(graph.edge_rows(np.arange(300))).astype(int), graph.edge_ids)
+    x = np.ones((60, 1), np.float32)
+    y = graph.update_all(fn.u_mul_e(sar.tensor(graph.local_rows(x)), graph.edge_weight), "sum")
+    expected = np.zeros((60, 1))
+    np.add.at(expected, dst, weight[:, None])
+    np.testing.assert_allclose(whole(graph, y), expected, rtol=1e-5)
+
+
+def test_fields_as_in_dgl():
+    src, dst, graph = random_graph()
+    x = np.random.default_rng(2).normal(size=(60, 3)).astype(np.float32)
+    graph.ndata["h"] = sar.tensor(graph.local_rows(x))
+    with graph.local_scope():
+        graph.apply_edges(fn.u_dot_v("h", "h", "s"))
+        graph.edata["a"] = sar.edge_softmax(graph, graph.edata["s"])
+        graph.update_all(fn.u_mul_e("h", "a", "m"), fn.sum("m", "y"))
+        y = graph.dstdata["y"]
+    assert "y" not in graph.ndata and not graph.edata
+    score = np.exp((x[src] * x[dst]).sum(1))
+    total = np.zeros(60)
+    np.add.at(total, dst, score)
+    expected = np.zeros((60, 3))
+    np.add.at(expected, dst, x[src] * (score / total[dst])[:, None])
+    np.testing.assert_allclose(whole(graph, y), expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(sar.InputError, match="the field 'z' of u"):
+        graph.update_all(fn.copy_u("z", "m"), fn.sum("m", "y"))
+
+
+def test_messages_in_python():
+    src, dst, graph = random_graph()
+    draw = np.random.default_rng(2)
+    rows = draw.normal(size=(60, 3)).astype(np.float32)
+    results = []
+    for own in (False, True):
+        x = sar.tensor(graph.local_rows(rows), requires_grad=True)
+        w = sar.tensor(draw.normal(size=(3, 3)) if not results else results[0][2].numpy(), requires_grad=True)
+        if own:
+            graph.ndata["x"] = x
+            y = graph.update_all(lambda edges: {"m": F.tanh(edges.src["x"] @ w) * edges.dst(x)}, fn.sum)
+        else:
+            y = graph.update_all(fn.u_mul_v(F.tanh(x @ w), x), fn.sum)
+        (y * y).sum().backward()
+        results.append((np.asarray(y), np.asarray(x.grad), w, np.asarray(sar.all_reduce(w.grad))))
+    for one, other in zip(*results):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-4, atol=1e-4)
+    edges = graph.apply_edges(lambda edges: edges.src(x) - edges.dst(x))
+    np.testing.assert_allclose(np.asarray(edges), np.asarray(graph.apply_edges(fn.u_sub_v(x, x))), atol=1e-6)
+
+
+def test_an_exception_in_a_message_is_raised_by_all_ranks(comm):
+    _, _, graph = random_graph()
+    x = sar.tensor(graph.local_rows(np.ones((60, 2))))
+
+    def message(edges):
+        if comm.rank == comm.size - 1:
+            raise KeyError("nothing here")
+        return edges.src(x)
+
+    with pytest.raises(sar.Error, match="KeyError: 'nothing here'"):
+        graph.update_all(message, "sum")
+    with pytest.raises(sar.Error, match="no sar.Tensor"):
+        graph.update_all(lambda edges: 3, "sum")
+    kept = []
+    graph.update_all(lambda edges: kept.append(edges) or edges.src(x), "sum")
+    with pytest.raises(sar.Error, match="after it has returned"):
+        kept[0].src(x)
+    graph.update_all(fn.copy_u(x), "sum")
+
+
+def test_reverse_edges_and_loops():
+    graph = sar.Graph(([0, 1, 1], [1, 2, 1]), 4, edge_weight=[2, 3, 4], add_reverse_edges=True, add_self_loops="remaining")
+    assert graph.num_global_edges() == 9
+    x = sar.tensor(graph.local_rows(np.ones((4, 1), np.float32)))
+    y = graph.update_all(fn.u_mul_e(x, graph.edge_weight), "sum")
+    np.testing.assert_allclose(whole(graph, y)[:, 0], [3, 13, 4, 1])
+    assert sar.Graph(([0, 1], [1, 1]), 4, add_self_loops=True).num_global_edges() == 6
+    rows = graph.edge_rows([[1], [2], [3]], fill=-1)
+    y = graph.update_all(fn.copy_e(rows), "sum")
+    np.testing.assert_allclose(whole(graph, y)[:, 0], [0, 1 + 3 + 3 + 2, 1, -1])
+
+
+def test_each_rank_gives_its_nodes(comm):
+    mine = np.array([7 * comm.rank, 7 * comm.rank + 3]) if comm.rank % 2 == 0 else np.array([], int)
+    ranks = [r for r in range(comm.size) if r % 2 == 0]
+    nodes = np.concatenate([[7 * r, 7 * r + 3] for r in ranks])
+    src, dst = (np.concatenate([nodes, nodes[::-1]]), np.concatenate([nodes[::-1], nodes])) if comm.rank == comm.size - 1 else ([], [])
+    graph = sar.Graph((np.array(src, int), np.array(dst, int)), nodes=mine)
+    np.testing.assert_array_equal(graph.src_ids, mine)
+    y = graph.update_all(fn.copy_u(sar.tensor(mine.reshape(-1, 1))), "sum")
+    np.testing.assert_allclose(np.asarray(y)[:, 0], 2 * (nodes[0] + nodes[-1] - mine))
+    with pytest.raises(sar.InputError, match="local_rows"):
+        graph.local_rows(np.ones(4))
+
+
+def test_bipartite_graph(comm):
+    mine = np.array([comm.rank])
+    graph = sar.Graph((mine, mine), nodes=(mine, mine))
+    conv = sar.nn.SAGEConv((3, 2), 4)
+    y = conv(graph, (sar.tensor(np.ones((1, 3))), sar.tensor(np.ones((1, 2)))))
+    assert y.shape == (1, 4) and graph.num_src_nodes() == graph.num_dst_nodes() == 1
+    with pytest.raises(sar.ShapeError):
+        conv(graph, sar.tensor(np.ones((1, 3))))
+
+
+def test_graphs_of_other_packages():
+    scipy = pytest.importorskip("scipy.sparse")
+    networkx = pytest.importorskip("networkx")
+    matrix = scipy.csr_matrix(np.array([[0, 1, 1], [0, 0, 0], [1, 0, 0]]))
+    undirected = networkx.Graph([("a", "b"), ("b", "c"), ("c", "c")])
+
+    class Pyg:
+        edge_index, num_nodes = np.array([[0, 0, 2], [1, 2, 0]]), 3
+
+    class Dgl:
+        ndata = {}
+
+        def edges(self):
+            return np.array([0, 0, 2]), np.array([1, 2, 0])
+
+        def num_nodes(self):
+            return 3
+
+    for given in (matrix, Pyg(), Dgl(), networkx.from_scipy_sparse_array(matrix, create_using=networkx.DiGraph),
+                  np.array([[0, 0, 2], [1, 2, 0]]), [[0, 0, 2], [1, 2, 0]]):
+        graph = sar.Graph(given)
+        np.testing.assert_array_equal(whole(graph, graph.in_degrees()), [1, 1, 1])
+        np.testing.assert_array_equal(whole(graph, graph.out_degrees()), [2, 0, 1])
+    assert sar.Graph(undirected).num_global_edges() == 5
+
+
+@pytest.mark.parametrize("edges, options, error, text", [
+    (([0, 1], [1]), {}, sar.ShapeError, "2 sources of edges and 1 destinations"),
+    (([0, 9], [1, 1]), {"num_nodes": 4}, sar.InputError, "the source 9, expected nodes 0 to 3"),
+    (([0, 1], [-1, 1]), {"num_nodes": 4}, sar.InputError, "the destination -1"),
+    (([0.5, 1], [0, 1]), {}, sar.InputError, "dtype float64, expected integers"),
+    ((np.ones((2, 2), int), [1, 1]), {}, sar.ShapeError, "2 dimensions, expected 1"),
+    (([0, 1], [1, 0]), {"edge_weight": [1.0]}, sar.ShapeError, "1 weights for 2 edges"),
+    (([0, 1], [1, 0]), {"mode": "fast"}, sar.InputError, "mode is 'fast', expected 'rematerialize'"),
+    (([0, 1], [1, 0]), {"speed": 1}, sar.InputError, "no option 'speed'"),
+    (([0, 1], [1, 0]), {"add_self_loops": "some"}, sar.InputError, "expected True, False or 'remaining'"),
+    (7, {}, TypeError, "expected \\(sources, destinations\\)"),
+])
+def test_wrong_graphs(edges, options, error, text):
+    with pytest.raises(error, match=text):
+        sar.Graph(edges, **options)
+
+
+def test_modes_give_the_same(comm):
+    results = []
+    for mode in ("rematerialize", "sequential", "one_shot"):
+        src, dst, graph = random_graph(mode=mode)
+        sar.manual_seed(1)
+        conv = sar.nn.GATConv(3, 2, 2)
+        results.append(whole(graph, conv(graph, sar.tensor(graph.local_rows(np.eye(60, 3))))))
+    np.testing.assert_allclose(results[0], results[1], atol=1e-6)
+    np.testing.assert_allclose(results[0], results[2], atol=1e-6)

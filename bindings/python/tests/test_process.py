@@ -1,0 +1,111 @@
+"""What ends a process, threads and pickles."""
+
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from conftest import random_graph
+
+import sar
+
+ALONE = int(os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("PMI_SIZE", "1"))) == 1
+alone = pytest.mark.skipif(not ALONE, reason="starts processes of its own")
+MPIRUN = os.environ.get("SAR_TEST_MPIRUN", "mpirun -n").split()
+
+
+def python(code, ranks=1, **options):
+    words = [sys.executable, "-c", code]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OMPI_COMM", "PMIX_", "PMI_", "OMPI_MCA_ess", "OMPI_MCA_orte", "OMPI_UNIVERSE"))}
+    environment["PYTHONPATH"] = str(pathlib.Path(sar.__file__).resolve().parents[1]) if "build" not in sar.__path__[0] else os.path.dirname(sar.__path__[0])
+    words = words if ranks == 1 else [*MPIRUN, str(ranks), *words]
+    return subprocess.run(words, capture_output=True, text=True, timeout=100, env=environment, **options)
+
+
+@pytest.mark.parametrize("make", [lambda: random_graph()[2], lambda: sar.nn.Linear(2, 2), sar.get_communicator,
+                                  lambda: sar.optim.SGD(sar.nn.Linear(2, 2)), lambda: sar.nn.Sequential(sar.nn.Linear(2, 2))])
+def test_what_cannot_be_pickled(make):
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(make())
+
+
+def test_two_threads():
+    started, errors = threading.Event(), []
+    x = sar.tensor(np.ones((10, 2)))
+    _, _, graph = random_graph()
+    rows = sar.tensor(np.ones((graph.num_nodes(), 1)))
+
+    def other():
+        started.wait()
+        try:
+            x + x
+        except sar.Error as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+
+    def message(edges):
+        started.set()
+        if not errors:
+            time.sleep(0.2)
+        return edges.src(rows)
+
+    graph.update_all(message, "sum")
+    thread.join()
+    assert errors and "a call of another thread has not returned" in errors[0]
+    x + x
+
+
+@alone
+def test_a_program_with_mpi4py():
+    pytest.importorskip("mpi4py")
+    run = python("from mpi4py import MPI\nimport sar\ncomm = sar.init(MPI.COMM_WORLD)\n"
+                 "g = sar.Graph(([0, 1], [1, 0]), 2, comm=MPI.COMM_WORLD)\nprint(comm.size, g.num_global_edges())\n", 2)
+    assert run.returncode == 0 and run.stdout.split() == ["2", "2"] * 2, run.stderr
+
+
+@alone
+def test_a_rank_that_raises_ends_the_others():
+    run = python("import sar\ncomm = sar.get_communicator()\nif comm.rank == 1:\n    raise KeyError('mine')\ncomm.barrier()\n", 2)
+    assert run.returncode != 0 and "KeyError: 'mine'" in run.stderr
+
+
+@alone
+def test_the_same_exception_on_all_ranks():
+    run = python("import sar\ncomm = sar.get_communicator()\n"
+                 "def body():\n    if comm.rank == 1:\n        raise ValueError('only here')\n    comm.barrier()\n"
+                 "try:\n    comm.agree(body)\nexcept sar.Error as error:\n    print(error)\n", 2)
+    assert run.returncode == 0 and run.stdout.count("rank 1: ValueError: only here") == 2, run.stdout + run.stderr
+
+
+@alone
+def test_an_interrupt_is_raised_after_the_call():
+    run = python("import os, signal, threading, sar\nx = sar.tensor([1.0])\n"
+                 "threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+                 "try:\n    while True:\n        x + x\nexcept KeyboardInterrupt:\n    print('ended', (x + x).item())\n")
+    assert run.stdout.strip() == "ended 2.0", run.stderr
+
+
+@alone
+def test_objects_outlive_the_end():
+    run = python("import sar\nimport builtins\nbuiltins.kept = [sar.Graph(([0], [0]), 1), sar.nn.BatchNorm1d(2)]\n"
+                 "w = sar.tensor([1.0], requires_grad=True)\nbuiltins.kept.append(w * w)\n")
+    assert run.returncode == 0 and not run.stderr, run.stderr
+
+
+@alone
+def test_selftest():
+    run = python("import runpy\nrunpy.run_module('sar.selftest', run_name='__main__')\n", 2)
+    assert run.returncode == 0 and "passed" in run.stdout, run.stdout + run.stderr
+
+
+@alone
+def test_import_is_quick_and_does_not_start_mpi():
+    run = python("import time\nbegin = time.perf_counter()\nimport sar\nimport sys\nprint('mpi4py' in sys.modules, time.perf_counter() - begin)\n")
+    assert run.stdout.split()[0] == "False"

@@ -1,0 +1,180 @@
+import copy
+import gc
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import sar
+from sar.nn import functional as F
+
+
+def test_an_array_is_used_without_a_copy():
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    x = sar.tensor(array)
+    array[0, 0] = 7
+    assert x.shape == (2, 3) and x.numpy()[0, 0] == 7
+    assert np.shares_memory(array, x.numpy())
+    assert not np.shares_memory(array, sar.tensor(array, copy=True).numpy())
+
+
+@pytest.mark.parametrize("array", [np.arange(4.0), np.arange(12, dtype=np.float32).reshape(3, 4).T, np.arange(3), [1, 2.5],
+                                   np.array([True, False]), np.arange(8, dtype=np.float32)[::2]])
+def test_other_arrays_are_converted(array):
+    x = sar.tensor(array)
+    assert x.dtype == "float32"
+    np.testing.assert_array_equal(x.numpy(), np.asarray(array, np.float32))
+
+
+def test_memory_lives_as_long_as_an_array_or_a_tensor():
+    view = sar.tensor(np.full((1000, 10), 3.0)).numpy()
+    x = sar.tensor(np.full((1000, 10), 4, np.float32))
+    gc.collect()
+    np.testing.assert_array_equal(view, 3)
+    np.testing.assert_array_equal(x.numpy(), 4)
+    result = F.relu(x)
+    kept = result.numpy()
+    del result
+    gc.collect()
+    F.relu(x)
+    np.testing.assert_array_equal(kept, 4)
+
+
+def test_buffers_and_dlpack_show_the_memory():
+    x = sar.tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert memoryview(x).shape == (2, 3) and memoryview(x).format == "f"
+    y = np.from_dlpack(x)
+    x.copy_(np.zeros((2, 3)))
+    np.testing.assert_array_equal(y, 0)
+    assert np.asarray(x, dtype=np.float64).dtype == np.float64
+
+
+def test_operations_do_not_write_to_borrowed_memory():
+    array = np.full((4, 4), -1, np.float32)
+    F.relu(sar.tensor(array))
+    y = sar.tensor(array) + sar.tensor(array)
+    np.testing.assert_array_equal(array, -1)
+    np.testing.assert_array_equal(y.numpy(), -2)
+
+
+def test_read_only_arrays():
+    array = np.ones((2, 2), np.float32)
+    array.flags.writeable = False
+    x = sar.tensor(array)
+    assert not x.numpy().flags.writeable
+    with pytest.raises(sar.InputError, match="borrowed for reading"):
+        x.copy_(np.zeros((2, 2)))
+    assert np.shares_memory(array, x.numpy())
+
+
+def test_wrong_arrays():
+    with pytest.raises(sar.InputError, match="dtype complex128, expected real numbers"):
+        sar.tensor(np.ones(3, complex))
+    with pytest.raises(sar.InputError, match="expected real numbers"):
+        sar.tensor(np.array(["a"]))
+    with pytest.raises(sar.ShapeError, match="1 to 4 dimensions, not 5"):
+        sar.tensor(np.ones((1, 1, 1, 1, 1), np.float32))
+    with pytest.raises(TypeError):
+        F.relu("text")
+
+
+def test_arithmetic_as_numpy():
+    draw = np.random.default_rng(0)
+    a, b = draw.normal(size=(4, 3)).astype(np.float32), draw.normal(size=3).astype(np.float32)
+    x, y = sar.tensor(a), sar.tensor(b)
+    for result, expected in [(x + y, a + b), (x - 2, a - 2), (2 - x, 2 - a), (x * y, a * b), (3 / (x * x + 1), 3 / (a * a + 1)),
+                             (-x, -a), (x ** 2, a ** 2), (x @ sar.tensor(a.T), a @ a.T), (x.sum(), [a.sum()]),
+                             (x.mean(dim=0), a.mean(0)), (x.sum(dim=-1), a.sum(1, keepdims=True)), (x.reshape(2, -1), a.reshape(2, -1)),
+                             (x[1:3], a[1:3]), (x[[2, 0]], a[[2, 0]]), (x[a[:, 0] > 0], a[a[:, 0] > 0]), (x[:, 1:], a[:, 1:]),
+                             (x[-1], a[-1:]), (sar.cat([x, x], dim=-1), np.hstack([a, a]))]:
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-5, atol=1e-6)
+    with pytest.raises(IndexError):
+        x[4]
+    with pytest.raises(sar.ShapeError):
+        x + sar.tensor(np.ones(5))
+
+
+def test_gradients():
+    w = sar.tensor([1.0, 2, 3], requires_grad=True)
+    (w * w).sum().backward()
+    np.testing.assert_allclose(w.grad.numpy(), [2, 4, 6])
+    (w * 2).sum().backward()
+    np.testing.assert_allclose(w.grad.numpy(), [4, 6, 8])
+    w.grad = None
+    assert w.grad is None
+    (w * w).backward(np.ones(3))
+    np.testing.assert_allclose(w.grad.numpy(), [2, 4, 6])
+
+
+def test_backward_ends_the_recording():
+    w = sar.tensor([2.0], requires_grad=True)
+    y = w * w
+    y.backward()
+    with pytest.raises(sar.Error, match="recording has ended"):
+        y.backward()
+    with pytest.raises(sar.Error, match="constants"):
+        sar.tensor([1.0]).backward()
+    with pytest.raises(sar.ShapeError, match="scalar"):
+        (sar.tensor([2.0, 1.0], requires_grad=True) * 2).backward()
+
+
+def test_a_recording_ends_with_its_last_result():
+    w = sar.tensor(np.ones((1000, 1000)), requires_grad=True)
+    peaks = []
+    for _ in range(8):
+        y = F.tanh(w) * w
+        del y
+        peaks.append(sar.peak_bytes())
+    assert peaks[-1] == peaks[1]
+
+
+def test_a_result_that_another_thread_drops_does_not_break_the_recording():
+    w = sar.tensor([2.0], requires_grad=True)
+    holder = [w * 3]
+    thread = threading.Thread(target=holder.clear)
+    thread.start()
+    thread.join()
+    (w * w).backward()
+    np.testing.assert_allclose(w.grad.numpy(), [4])
+
+
+def test_no_grad():
+    w = sar.tensor([2.0], requires_grad=True)
+    with sar.no_grad():
+        assert not (w * w).requires_grad
+        with sar.enable_grad():
+            assert (w * w).requires_grad
+    assert (w * w).requires_grad and sar.is_grad_enabled()
+
+    @sar.no_grad()
+    def constant():
+        return w * w
+
+    assert not constant().requires_grad
+    assert not (w * w).detach().requires_grad
+
+
+def test_leaves():
+    x = sar.tensor([1.0, 2]).requires_grad_()
+    y = x * 2
+    assert x.is_leaf and not y.is_leaf
+    with pytest.raises(sar.Error, match="computed from other tensors"):
+        y.requires_grad_()
+    with pytest.raises(sar.Error, match="detach"):
+        x.requires_grad_(False)
+
+
+def test_pickling_and_copies():
+    x = sar.tensor([[1.0, 2]], requires_grad=True)
+    for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
+        assert y.requires_grad and not np.shares_memory(x.numpy(), y.numpy())
+        np.testing.assert_array_equal(x.numpy(), y.numpy())
+
+
+def test_errors_are_values_and_runtime_errors():
+    assert issubclass(sar.InputError, ValueError) and issubclass(sar.InputError, sar.Error)
+    assert issubclass(sar.ShapeError, ValueError) and issubclass(sar.Error, RuntimeError)
+    assert issubclass(sar.OutOfMemoryError, MemoryError)
+    error = pickle.loads(pickle.dumps(sar.InputError("text")))
+    assert isinstance(error, sar.InputError) and str(error) == "text"

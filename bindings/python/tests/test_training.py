@@ -1,0 +1,204 @@
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from conftest import random_graph, whole
+
+import sar
+from sar.nn import functional as F
+
+
+class Net(sar.nn.Module):
+    def __init__(self, width=8, bias=True):
+        super().__init__()
+        self.first = sar.nn.SAGEConv(5, width, bias=bias)
+        self.norm = sar.nn.BatchNorm1d(width)
+        self.drop = sar.nn.Dropout(0.5)
+        self.second = sar.nn.SAGEConv(width, 3)
+
+    def forward(self, graph, x):
+        h = self.drop(F.relu(self.norm(self.first(graph, x))), graph)
+        return self.second(graph, h)
+
+
+def curve(epochs=6, **options):
+    src, dst, graph = random_graph(**options)
+    draw = np.random.default_rng(4)
+    x, labels = draw.normal(size=(60, 5)).astype(np.float32), draw.integers(0, 3, 60)
+    mask = draw.uniform(size=60) < 0.7
+    sar.manual_seed(3)
+    net = Net(bias=False)  # ahead of the batch norm, its gradient is 0, and Adam would step by rounding errors
+    optimizer = sar.optim.Adam(net, lr=0.02)
+    losses = []
+    for _ in range(epochs):
+        loss = F.cross_entropy(net(graph, sar.tensor(graph.local_rows(x))), graph.local_rows(labels), graph.local_rows(mask))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    net.eval()
+    with sar.no_grad():
+        logits = net(graph, sar.tensor(graph.local_rows(x)))
+    return losses, whole(graph, logits), F.accuracy(logits, graph.local_rows(labels), graph.local_rows(mask))
+
+
+def test_a_training_is_the_same_on_one_rank_and_on_all(comm):
+    losses, logits, accuracy = curve()
+    alone, logits_alone, accuracy_alone = None, None, None
+    before = sar.get_communicator()
+    sar.init(sar.Communicator.self())
+    try:
+        alone, logits_alone, accuracy_alone = curve(comm=sar.Communicator.self())
+    finally:
+        sar.init(before)
+    np.testing.assert_allclose(losses, alone, rtol=1e-4)
+    np.testing.assert_allclose(logits, logits_alone, rtol=1e-2, atol=1e-3)
+    assert losses[-1] < losses[0] and accuracy == pytest.approx(accuracy_alone)
+
+
+def test_names_and_state():
+    net = Net()
+    names = [name for name, _ in net.named_parameters()]
+    assert names == ["first.fc_neigh.weight", "first.fc_self.weight", "first.fc_self.bias", "norm.weight", "norm.bias",
+                     "second.fc_neigh.weight", "second.fc_self.weight", "second.fc_self.bias"] or set(names) == {
+                         "first.fc_neigh.weight", "first.fc_self.weight", "first.fc_self.bias", "norm.weight", "norm.bias",
+                         "second.fc_neigh.weight", "second.fc_self.weight", "second.fc_self.bias"}
+    assert net.training and not net.eval().training and not net.drop.training and net.train() is net
+    other = Net()
+    other.load_state_dict(net.state_dict())
+    for (name, one), (_, two) in zip(net.named_parameters(), other.named_parameters()):
+        np.testing.assert_array_equal(one.numpy(), two.numpy(), err_msg=name)
+    state = {name: np.array(value) for name, value in net.state_dict().items()}
+    before = other.first.state_dict()["fc_neigh.weight"].numpy().copy()
+    with pytest.raises(sar.InputError, match="the state has no 'norm.bias'"):
+        other.load_state_dict({name: value + 1 for name, value in state.items() if name != "norm.bias"})
+    with pytest.raises(sar.InputError, match="the state has 'more'"):
+        other.load_state_dict({**state, "more": np.ones(1)})
+    with pytest.raises(sar.ShapeError, match=r"'norm.bias' has shape \[2\] in the state, expected \[8\]"):
+        other.load_state_dict({**state, "norm.bias": np.ones(2)})
+    np.testing.assert_array_equal(before, other.first.state_dict()["fc_neigh.weight"].numpy())
+
+
+def test_parts_of_a_module():
+    class Parts(sar.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = sar.nn.Parameter([1.0, 2])
+            self.register_buffer("length", [3.0])
+            self.steps = sar.nn.Sequential(sar.nn.Linear(2, 3), sar.nn.ReLU(), sar.nn.Linear(3, 1))
+            self.several = sar.nn.ModuleList([sar.nn.Linear(1, 1), sar.nn.Linear(1, 1, bias=False)])
+
+        def forward(self, x):
+            return self.steps(x * self.scale)
+
+    net = Parts()
+    assert sorted(net.state_dict()) == ["length", "scale", "several.0.bias", "several.0.weight", "several.1.weight",
+                                        "steps.0.bias", "steps.0.weight", "steps.2.bias", "steps.2.weight"]
+    net(sar.tensor(np.ones((4, 2)))).sum().backward()
+    assert net.scale.grad.shape == (2,)
+    net.several = sar.nn.Linear(1, 1)
+    del net.scale
+    assert sorted(net.state_dict()) == ["length", "several.bias", "several.weight", "steps.0.bias", "steps.0.weight",
+                                        "steps.2.bias", "steps.2.weight"]
+    gone = weakref.ref(net)
+    del net
+    gc.collect()
+    assert gone() is None
+
+
+def test_networks_in_layers():
+    _, _, graph = random_graph()
+    net = sar.nn.Sequential(sar.nn.Linear(5, 4), sar.nn.Tanh(), sar.nn.Linear(4, 2))
+    for apply_func in (net, sar.nn.MLP(5, 4, 2), sar.nn.Linear(5, 2)):
+        conv = sar.nn.GINConv(apply_func, learn_eps=True)
+        x = sar.tensor(graph.local_rows(np.ones((60, 5))))
+        y = conv(graph, x)
+        y.sum().backward()
+        assert y.shape == (graph.num_nodes(), 2)
+        assert [name for name, _ in conv.named_parameters()][0] == "eps"
+        assert all(name == "eps" or name.startswith("apply_func.") for name, _ in conv.named_parameters())
+        assert all(parameter.grad is not None for parameter in conv.parameters())
+    with pytest.raises(sar.InputError, match="apply_func is a function"):
+        sar.nn.GINConv(lambda x: x)
+    gat = sar.nn.GATConv(5, 2, 2, activation=F.elu)
+    plain = sar.nn.GATConv(5, 2, 2)
+    plain.load_state_dict(gat.state_dict())
+    np.testing.assert_allclose(np.asarray(gat(graph, x)), np.asarray(F.elu(plain(graph, x))), atol=1e-6)
+
+
+def test_gradients_are_those_of_differences():
+    _, _, graph = random_graph()
+    sar.manual_seed(1)
+    conv = sar.nn.GraphConv(3, 2)
+    x = sar.tensor(graph.local_rows(np.random.default_rng(0).normal(size=(60, 3))))
+    loss = sar.sum(F.tanh(conv(graph, x)))
+    loss.backward()
+    optimizer = sar.optim.SGD(conv)
+    optimizer.gather_grads()
+    weight = dict(conv.named_parameters())["weight"]
+    gradient = weight.grad.numpy().copy()
+    for place in ((0, 0), (2, 1)):
+        values = []
+        for step in (0.01, -0.01):
+            weight.numpy()[place] += step
+            with sar.no_grad():
+                values.append(sar.sum(F.tanh(conv(graph, x))).item())
+            weight.numpy()[place] -= step
+        assert (values[0] - values[1]) / 0.02 == pytest.approx(gradient[place], rel=2e-2, abs=2e-2)
+
+
+def test_optimizers_and_schedules():
+    for make in (sar.optim.SGD, sar.optim.Adam, sar.optim.AdamW):
+        w = sar.tensor([1.0, -2], requires_grad=True)
+        optimizer = make([("w", w)], lr=0.1)
+        (w * w).sum().backward()
+        assert optimizer.clip_grad_norm(1e9) > 0
+        with pytest.raises(sar.Error, match="after the gradients of all ranks were added"):
+            (w * w).sum().backward()
+            optimizer.step()
+        optimizer.zero_grad()
+        assert w.grad is None
+        (w * w).sum().backward()
+        optimizer.step()
+        assert np.all(np.abs(w.numpy()) < [1, 2])
+        state = optimizer.state_dict()
+        make([("w", w)]).load_state_dict(state)
+    schedule = sar.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+    schedule.step()
+    assert optimizer.lr == pytest.approx(0.05)
+    with pytest.raises(sar.InputError, match="lr"):
+        sar.optim.SGD([w], lr=-1)
+    with pytest.raises(sar.InputError, match="expected a sar.Tensor"):
+        sar.optim.SGD([np.ones(3)])
+
+
+def test_losses_as_in_numpy(comm):
+    draw = np.random.default_rng(0)
+    logits, labels = draw.normal(size=(6, 3)).astype(np.float32), np.array([0, 1, 2, -1, 1, 0])
+    logp = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    counted = labels >= 0
+    expected = -logp[counted, labels[counted]].mean()
+    assert F.cross_entropy(sar.tensor(logits), labels).item() == pytest.approx(expected, rel=1e-5)
+    assert F.cross_entropy(sar.tensor(logits), labels.astype(np.int32), counted).item() == pytest.approx(expected, rel=1e-5)
+    target = draw.normal(size=(6, 3)).astype(np.float32)
+    assert F.mse_loss(sar.tensor(logits), target).item() == pytest.approx(((logits - target) ** 2).mean(), rel=1e-5)
+    assert F.l1_loss(sar.tensor(logits), target, counted).item() == pytest.approx(np.abs(logits - target)[counted].mean(), rel=1e-5)
+    with pytest.raises(sar.InputError, match="the labels have dtype float64, expected integers"):
+        F.cross_entropy(sar.tensor(logits), labels * 1.0)
+    with pytest.raises(sar.ShapeError):
+        F.cross_entropy(sar.tensor(logits), labels[:4])
+    with pytest.raises(sar.InputError, match="label 7"):
+        F.cross_entropy(sar.tensor(logits), np.full(6, 7))
+    with pytest.raises(sar.InputError, match="expected bool"):
+        F.cross_entropy(sar.tensor(logits), labels, labels * 0.5)
+
+
+def test_dropout_is_the_same_on_all_ranks():
+    _, _, graph = random_graph()
+    sar.manual_seed(5)
+    drop = sar.nn.Dropout(0.5)
+    y = whole(graph, drop(sar.tensor(np.ones((graph.num_nodes(), 4))), graph))
+    assert 0.3 < (y == 0).mean() < 0.7 and set(np.unique(y)) == {0, 2}
+    drop.eval()
+    np.testing.assert_array_equal(np.asarray(drop(sar.tensor(np.ones((2, 4))))), 1)
