@@ -37,7 +37,7 @@ class AdditiveScore {
     types_ = o_.type_term != nullptr ? o_.types + stage.shard.first_edge : nullptr;
     el_.prepare(stage, rows * o_.heads, [&](real* el) {
       parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
-        PassVector<real> buffer(width);
+        PassVector<real> buffer(stage.bfloat16 != nullptr ? width : 0);
         for (Index i = first; i < last; ++i)
           lanes::head_dots(o_.heads, o_.dim, o_.attn, source_row(stage, i, width, buffer.data()),
                            el + i * o_.heads);
@@ -386,7 +386,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     sum_row_blocks(
         stage.size(), width,
         [&](Index first, Index last, double* partial) {
-          PassVector<real> buffer(width);
+          PassVector<real> buffer(stage.bfloat16 != nullptr ? width : 0);
           for (Index i = first; i < last; ++i) {
             const real* const row = source_row(stage, i, width, buffer.data());
             for (Index h = 0; h < heads; ++h) {

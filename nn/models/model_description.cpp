@@ -274,14 +274,15 @@ std::string layers_without_weights(const ModelDescription& description) {
 }
 
 void require_weights_read(const ModelDescription& description, bool has_weights) {
+  if (!has_weights) return;  // a prediction allocates nothing here
   const std::string layers = layers_without_weights(description);
+  if (layers.empty()) return;
   const bool typed = model_type(description.type).has_relations;
-  require<InputError>(!has_weights || layers.empty(), "a network of type ", description.type,
-                      " on a graph with edge weights, which ", layers,
-                      " does not read, expected a graph without weights, or a network of type ",
-                      model_types_where([&](const ModelType& type) {
-                        return type.has_relations == typed && type.weightless.empty();
-                      }));
+  throw InputError(concat("a network of type ", description.type, " on a graph with edge weights, which ", layers,
+                          " does not read, expected a graph without weights, or a network of type ",
+                          model_types_where([&](const ModelType& type) {
+                            return type.has_relations == typed && type.weightless.empty();
+                          })));
 }
 
 const std::vector<std::string>& ModelDescription::types() {

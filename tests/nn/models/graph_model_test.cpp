@@ -372,7 +372,7 @@ TEST_CASE("rows that do not fit the description are the same error on all ranks"
   const bool last = comm.rank() + 1 == comm.size();
   const Index rows = problem.graph.num_nodes(), edges = problem.graph.num_edges();
   const auto error_of = [&](GraphModel& of, const Variable& x, const Variable& of_edges) {
-    return thrown_by_all<ShapeError>(comm, [&] { (void)of(problem.graph, x, of_edges); });
+    return thrown_by_all<ShapeError>(comm, [&] { (void)of(problem.graph_of(of), x, of_edges); });
   };
   const auto text_of = [&](const Shape& shape) {  // of the last rank
     return comm.broadcast(concat(shape), comm.size() - 1);

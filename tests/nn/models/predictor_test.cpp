@@ -25,8 +25,8 @@ std::size_t allocations = 0;
 
 constexpr Index num_nodes = 60, in_feats = 5, out_feats = 3, edge_feats = 2;
 
-GraphShardManager graph_of(const Communicator& comm, const PartitionBook& book) {
-  return renamed_shard(comm, random_graph("random", num_nodes, num_nodes, 400, 1), book, {}, true);
+GraphShardManager graph_of(const Communicator& comm, const PartitionBook& book, bool weighted = true) {
+  return renamed_shard(comm, random_graph("random", num_nodes, num_nodes, 400, 1), book, {}, weighted);
 }
 
 Tensor rows_of(const Communicator& comm, const PartitionBook& book, std::uint64_t stream) {
@@ -131,10 +131,10 @@ struct TwoLayers : Module {
 TEST_CASE("a prediction has the bits of the forward pass, in memory of the caller, with the weights of now") {
   const Communicator comm = Communicator::world();
   for (const PartitionBook& book : row_splits(num_nodes, comm.size())) {
-    const GraphShardManager graph = graph_of(comm, book);
     for (const std::string& type : ModelDescription::types()) {
       for (const std::string norm : {"none", "batch", "layer"}) {
         const ModelDescription description = description_of(type, norm);
+        const GraphShardManager graph = graph_of(comm, book, layers_without_weights(description).empty());
         const bool reads_edges = description.edge_feats > 0;
         const Tensor edges =
             reads_edges ? Tensor::full({graph.num_edges(), edge_feats}, real{0.5}) : Tensor();
@@ -176,12 +176,12 @@ TEST_CASE("from its second call on a prediction allocates nothing, for every typ
   const ThreadLimit one_thread(1);
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
-  const GraphShardManager graph = graph_of(comm, book);
   const Tensor x = rows_of(comm, book, 1);
-  Tensor out({graph.num_nodes(), out_feats});
+  Tensor out({x.num_rows(), out_feats});
   for (const std::string& type : ModelDescription::types()) {
     for (const std::string norm : {"none", "batch", "layer"}) {
       const ModelDescription description = description_of(type, norm);
+      const GraphShardManager graph = graph_of(comm, book, layers_without_weights(description).empty());
       CAPTURE(type);
       CAPTURE(norm);
       const Tensor edges =
