@@ -208,14 +208,14 @@ TEST_CASE("from its second call on a prediction allocates nothing, for every typ
 TEST_CASE("on several ranks, a later call synchronizes at its first exchange of rows and at its end") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
-  const GraphShardManager graph = graph_of(comm, book);
   const Tensor x = rows_of(comm, book, 1);
-  Tensor out({graph.num_nodes(), out_feats});
+  Tensor out({x.num_rows(), out_feats});
   for (const std::string& type : ModelDescription::types()) {
     CAPTURE(type);
     for (const int layers : {1, 2, 5}) {
       ModelDescription description = description_of(type);
       description.layers = layers;
+      const GraphShardManager graph = graph_of(comm, book, layers_without_weights(description).empty());
       const Tensor edges =
           description.edge_feats > 0 ? Tensor::full({graph.num_edges(), edge_feats}, real{0.5}) : Tensor();
       GraphModel model = model_of(comm, description);
