@@ -36,8 +36,9 @@ class Parts {
 
 ProductMethod product_method(bool of_bfloat16) {
   ProductMethod method{matmul_precision()};
-  if (of_bfloat16 || mixed_precision()) method.precision = MatmulPrecision::medium;
+  if (mixed_precision()) method.precision = MatmulPrecision::medium;
   if (sizeof(real) > sizeof(float)) method.precision = MatmulPrecision::highest;
+  if (of_bfloat16) method.precision = MatmulPrecision::medium;
   if (method.precision == MatmulPrecision::highest || !has_bfloat16_tiles) return method;
   if (has_amx_bf16())
     method.unit = Bfloat16Unit::amx;

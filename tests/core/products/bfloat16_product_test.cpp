@@ -24,8 +24,7 @@ double rounded(real x) {
 }
 
 /// Bounds: a sum of n products has an error of n 2^-23 times the sum of their magnitudes, for any order; a
-/// result in bfloat16 one of 2^-8 times the result besides. Double precision has no bfloat16 units and rounds
-/// no factor.
+/// result in bfloat16 one of 2^-8 times the result besides.
 struct Expected {
   double value = 0, magnitude = 0;
   void add(double a, double b) {
@@ -45,15 +44,13 @@ struct Operand {
   Tensor values;  ///< as they are multiplied
   Operand(const Shape& shape, std::uint64_t stream, NumberType type)
       : rows(random_tensor(shape, stream), type), values(rows.to_tensor().clone()) {
-    if constexpr (sizeof(real) == 4)  // factors are rounded where they are not stored so
-      for (real& x : values.values()) x = static_cast<real>(rounded(x));
+    for (real& x : values.values()) x = static_cast<real>(rounded(x));  // also those that are not stored so
   }
 };
 
 Tensor factors(const Tensor& w) {
   Tensor of = w.clone();
-  if constexpr (sizeof(real) == 4)
-    for (real& x : of.values()) x = static_cast<real>(rounded(x));
+  for (real& x : of.values()) x = static_cast<real>(rounded(x));
   return of;
 }
 
