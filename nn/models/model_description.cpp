@@ -278,8 +278,8 @@ void require_weights_read(const ModelDescription& description, bool has_weights)
   const std::string layers = layers_without_weights(description);
   if (layers.empty()) return;
   const bool typed = model_type(description.type).has_relations;
-  throw InputError(concat("a network of type ", description.type, " on a graph with edge weights, which ", layers,
-                          " does not read, expected a graph without weights, or a network of type ",
+  throw InputError(concat("a network of type ", description.type, " on a graph with edge weights, which ",
+                          layers, " does not read, expected a graph without weights, or a network of type ",
                           model_types_where([&](const ModelType& type) {
                             return type.has_relations == typed && type.weightless.empty();
                           })));
