@@ -24,7 +24,7 @@ Variable apply(Variable x, bool keeps_result, const Forward& forward, Backward b
   const bool recorded = recording({&x});
   TypedRows kept = recorded && !keeps_result ? x.rows() : TypedRows();
   TypedRows y =
-      compute_elementwise(take_rows(x), [&](Index, Tensor& out, const Tensor& in) { forward(in, out); });
+      compute_elementwise(x.take_rows(), [&](Index, Tensor& out, const Tensor& in) { forward(in, out); });
   if (!recorded) return y;
   if (keeps_result) kept = y;
   return record(std::move(y), [dx = x.gradient(), kept, backward](TypedRows grad) {
@@ -131,7 +131,7 @@ Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids) {
   if (const auto sparse = sparse_matrix(x)) return Variable(mask.apply(*sparse, row_ids.span()));
   const bool recorded = recording({&x});
   const DropoutBits bits(mask, row_ids.span(), x.shape().row_size());
-  TypedRows input = take_rows(x);
+  TypedRows input = x.take_rows();
   Variable y;
   if (Tape::current() != nullptr && !input.unique()) {
     y = Variable(std::make_shared<const DroppedRows>(std::move(input), bits));

@@ -95,7 +95,7 @@ void negate(Index /*first*/, Tensor& out, bool accumulate, const Tensor& x) {
 
 Variable add(Variable a, Variable b) {
   const bool recorded = recording({&a, &b});
-  TypedRows y = compute_sum(take_rows(a), take_rows(b));
+  TypedRows y = compute_sum(a.take_rows(), b.take_rows());
   if (!recorded) return y;
   return record(std::move(y), [da = a.gradient(), db = b.gradient()](TypedRows grad) {
     pass_sum(da, grad);
@@ -162,7 +162,7 @@ Variable div(Variable a, Variable b) {
 Variable scale_shift(Variable x, real scale, real shift) {
   const bool recorded = recording({&x});
   TypedRows y = compute_elementwise(
-      take_rows(x), [&](Index, Tensor& out, const Tensor& in) { scale_shift(in, scale, shift, out); });
+      x.take_rows(), [&](Index, Tensor& out, const Tensor& in) { scale_shift(in, scale, shift, out); });
   if (!recorded) return y;
   return record(std::move(y), [dx = x.gradient(), scale](TypedRows grad) {
     if (scale == 1) return dx->add(std::move(grad));
@@ -200,7 +200,7 @@ Variable scale_rows(Variable x, const Tensor& column) {
   extents[0] = shape[0];
   const Tensor factors = column.reshape(Shape(extents));
   const bool recorded = recording({&x});
-  TypedRows y = compute_elementwise(take_rows(x), [&](Index first, Tensor& out, const Tensor& in) {
+  TypedRows y = compute_elementwise(x.take_rows(), [&](Index first, Tensor& out, const Tensor& in) {
     binary(BinaryOp::mul, in, factors.slice_rows(first, first + in.num_rows()), out);
   });
   if (!recorded) return y;

@@ -19,14 +19,9 @@ inline Shape with_columns(const Shape& shape, Index columns) {
 }
 
 /// Takes the value out of an operand that was passed by value. An operation that keeps the value for the
-/// backward pass copies the handle first.
+/// backward pass copies the handle first. Operations that read rows of several types call take_rows().
 inline Tensor take_value(Variable& operand) {
   return std::exchange(operand.value(), Tensor());
-}
-
-/// The same for an operation that reads rows of several types.
-inline TypedRows take_rows(Variable& operand) {
-  return operand.take_rows();
 }
 
 /// Returns the type in which an operation that knows several stores its result.

@@ -148,7 +148,7 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
                       weight.shape(), " to a tensor of shape ", base.shape());
   if (auto sparse = sparse_matrix(x)) return add_sparse_linear(std::move(base), std::move(sparse), weight);
   const bool recorded = recording({&base, &x, &weight});
-  TypedRows y = take_rows(base);
+  TypedRows y = base.take_rows();
   if (!y.unique()) y = y.clone();
   matmul_nt(row_operand(x), weight.value(), y, true);
   if (!recorded) return y;

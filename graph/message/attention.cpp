@@ -147,8 +147,7 @@ struct Attention {
   /// Once: the kernel gives the result up as soon as it is not needed any more.
   void backward(const Driver& driver, const Variable& x, TypedRows grad) {
     const TypedRows rows = rows_of(x);
-    if (grad.type() != rows.type())
-      grad = rows.is_real() ? TypedRows(grad.to_tensor()) : TypedRows(grad, rows.type());
+    if (grad.type() != rows.type()) grad = TypedRows(grad, rows.type());
     AttentionOperands o = common(driver.graph());
     if (options.bias.requires_grad())
       options.bias.gradient()->add([&](Tensor& sum, bool accumulate) {

@@ -36,9 +36,8 @@ using Result = BinaryKernel::Result;
 
 /// Rows of this type to add to, in memory that may be overwritten.
 TypedRows own_rows(Variable base, NumberType type) {
-  TypedRows rows = take_rows(base);
-  if (rows.type() != type)
-    rows = type == NumberType::reals ? TypedRows(rows.to_tensor()) : TypedRows(rows, type);
+  TypedRows rows = base.take_rows();
+  if (rows.type() != type) rows = TypedRows(rows, type);
   return rows.unique() ? rows : rows.clone();
 }
 

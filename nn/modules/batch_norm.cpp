@@ -152,7 +152,7 @@ Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* m
                       " rows with ", row_ids.size(), " row ids");
   const bool records = recording({&x, &weight_, &bias_});
   const GradientPtr dx = x.gradient();
-  TypedRows input = take_rows(x);
+  TypedRows input = x.take_rows();
   Statistics s = statistics(input);
   const NormActivation activation{
       .relu = relu, .dropout = mask != nullptr ? DropoutBits(*mask, row_ids.span(), columns) : DropoutBits()};

@@ -16,7 +16,7 @@ Variable relu_dropout(Variable x, Dropout& dropout, const RowIds& row_ids) {
   require<ShapeError>(row_ids.size() == x.num_rows(), "dropout of a tensor of shape ", x.shape(), " with ",
                       row_ids.size(), " row ids into one of shape ", x.shape());
   const bool recorded = recording({&x});
-  TypedRows y = compute_elementwise(take_rows(x), [&](Index first, Tensor& out, const Tensor& in) {
+  TypedRows y = compute_elementwise(x.take_rows(), [&](Index first, Tensor& out, const Tensor& in) {
     const auto ids =
         row_ids.span().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(in.num_rows()));
     mask.apply_to_relu(in, ids, out);
