@@ -4,6 +4,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/heads.hpp>
+#include <sar/core/rows/row_access.hpp>
 
 #include <vector>
 
@@ -12,18 +13,22 @@ namespace sar { inline namespace SAR_PRECISION {
 Variable head_dots(Variable x, Variable a) {
   require<ShapeError>(x.shape().dims() == 3, "head_dots: rows of shape ", x.shape(), ", expected [N, H, D]");
   Tensor y({x.shape()[0], x.shape()[1]});
-  head_dots(x.value(), a.value(), y);
+  head_dots(x.rows(), a.value(), y);
   if (!recording({&x, &a})) return y;
-  return record(
-      std::move(y), [dx = x.gradient(), da = a.gradient(), kept_x = a.requires_grad() ? x.value() : Tensor(),
-                     kept_a = x.requires_grad() ? a.value() : Tensor()](const Tensor& grad) {
-        if (dx != nullptr)
-          dx->add([&](Tensor& out, bool accumulate) { head_dots_backward_x(grad, kept_a, out, accumulate); });
-        if (da == nullptr) return;
-        std::vector<double> sums(da->shape().size());
-        head_dots_backward_a(grad, kept_x, sums);
-        da->add(Tensor::from(da->shape(), sums));
+  return record(std::move(y), [dx = x.gradient(), da = a.gradient(),
+                               kept_x = a.requires_grad() ? x.rows() : TypedRows(),
+                               kept_a = x.requires_grad() ? a.value() : Tensor()](const Tensor& grad) {
+    if (dx != nullptr)
+      dx->add_rows([&](TypedRows& out, bool accumulate) {
+        on_real_rows(out, accumulate, [&](Index first, Tensor& rows) {
+          head_dots_backward_x(grad.slice_rows(first, first + rows.num_rows()), kept_a, rows, accumulate);
+        });
       });
+    if (da == nullptr) return;
+    std::vector<double> sums(da->shape().size());
+    head_dots_backward_a(grad, kept_x, sums);
+    da->add(Tensor::from(da->shape(), sums));
+  });
 }
 
 Variable head_mean(Variable x) {

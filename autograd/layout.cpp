@@ -45,20 +45,31 @@ Shape concat_shape(std::span<const Variable> parts, int d, PartLayout& layout) {
   return Shape(extents);
 }
 
-/// Returns the concatenation along dimension `d`: copy(part, y, begin, count) writes a part, pass(gradient of
-/// the part, grad, begin, count) adds to its gradient.
+/// Columns [from, from + count) of x to columns [at, at + count) of y, which keeps the others.
+void copy_typed_columns(const TypedRows& x, Index from, TypedRows& y, Index at, Index count,
+                        bool accumulate = false) {
+  const bool keep = accumulate || count < y.row_size();
+  on_real_rows(y, keep, [&](Index first, Tensor& rows) {
+    copy_columns(real_rows(x, first, first + rows.num_rows()), from, rows, at, count, accumulate);
+  });
+}
+
+/// Returns the concatenation along dimension `d`, in bfloat16 if all parts are: copy(part, y, begin, count)
+/// writes a part, pass(gradient of the part, grad, begin, count) adds to its gradient.
 template <class Copy, class Pass>
 Variable concatenate(std::span<const Variable> parts, int d, const Copy& copy, Pass pass) {
   require<ShapeError>(!parts.empty(), "concat of no tensor");
   PartLayout layout;
-  Tensor y(concat_shape(parts, d, layout));
+  const bool small =
+      std::ranges::all_of(parts, [](const Variable& part) { return part.type() == NumberType::bfloat16; });
+  TypedRows y(concat_shape(parts, d, layout), small ? NumberType::bfloat16 : NumberType::reals);
   Index begin = 0;
   for (Index i = 0; i < std::ssize(parts); ++i) {
-    copy(parts[i].value(), y, begin, layout.sizes[i]);
+    copy(parts[i].rows(), y, begin, layout.sizes[i]);
     begin += layout.sizes[i];
   }
   if (std::ranges::none_of(parts, [](const Variable& part) { return recording({&part}); })) return y;
-  return record(std::move(y), [layout = std::move(layout), pass](const Tensor& grad) {
+  return record(std::move(y), [layout = std::move(layout), pass](const TypedRows& grad) {
     Index first = 0;
     for (Index i = 0; i < std::ssize(layout.sizes); ++i) {
       if (layout.gradients[i] != nullptr) pass(*layout.gradients[i], grad, first, layout.sizes[i]);
@@ -97,9 +108,13 @@ Variable record_part(const Variable& x, Tensor y, Add add) {
 Variable concat_columns(std::span<const Variable> parts) {
   return concatenate(
       parts, -1,
-      [](const Tensor& part, Tensor& y, Index begin, Index count) { copy_columns(part, 0, y, begin, count); },
-      [](Gradient& to, const Tensor& grad, Index begin, Index count) {
-        to.add([&](Tensor& out, bool accumulate) { copy_columns(grad, begin, out, 0, count, accumulate); });
+      [](const TypedRows& part, TypedRows& y, Index begin, Index count) {
+        copy_typed_columns(part, 0, y, begin, count);
+      },
+      [](Gradient& to, const TypedRows& grad, Index begin, Index count) {
+        to.add_rows([&](TypedRows& out, bool accumulate) {
+          copy_typed_columns(grad, begin, out, 0, count, accumulate);
+        });
       });
 }
 
@@ -109,10 +124,11 @@ Variable concat_rows(std::span<const Variable> parts) {
   if (!sparse.empty() && std::ranges::find(sparse, nullptr) == sparse.end()) return concat_sparse(sparse);
   return concatenate(
       parts, 0,
-      [](const Tensor& part, Tensor& y, Index begin, Index count) {
-        y.slice_rows(begin, begin + count).copy_from(part);
+      [](const TypedRows& part, TypedRows& y, Index begin, Index count) {
+        TypedRows rows = y.slice_rows(begin, begin + count);
+        add_rows(part, rows, false);
       },
-      [](Gradient& to, const Tensor& grad, Index begin, Index count) {
+      [](Gradient& to, const TypedRows& grad, Index begin, Index count) {
         to.add(grad.slice_rows(begin, begin + count));
       });
 }
@@ -127,10 +143,14 @@ Variable concat_rows(std::initializer_list<Variable> parts) {
 Variable slice_columns(Variable x, Index begin, Index end) {
   require<ShapeError>(x.defined() && 0 <= begin && begin <= end && end <= x.shape()[x.shape().dims() - 1],
                       "columns ", begin, " to ", end, " of a tensor of shape ", x.shape());
-  Tensor y(with_columns(x.shape(), end - begin));
-  copy_columns(x.value(), begin, y, 0, end - begin);
-  return record_part(x, std::move(y), [begin, end](const Tensor& grad, Tensor& out) {
-    copy_columns(grad, 0, out, begin, end - begin, true);
+  TypedRows y(with_columns(x.shape(), end - begin), x.type());
+  copy_typed_columns(x.rows(), begin, y, 0, end - begin);
+  if (!recording({&x})) return y;
+  return record(std::move(y), [dx = x.gradient(), begin, end](const TypedRows& grad) {
+    dx->add_rows([&](TypedRows& out, bool accumulate) {
+      if (!accumulate) out.set_zero();
+      copy_typed_columns(grad, 0, out, begin, end - begin, true);
+    });
   });
 }
 

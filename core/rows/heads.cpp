@@ -4,6 +4,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/rows/heads.hpp>
 #include <sar/core/rows/reduce.hpp>
+#include <sar/core/rows/row_access.hpp>
 #include <sar/core/simd/sum_of.hpp>
 #include <sar/core/threads/parallel.hpp>
 
@@ -28,15 +29,17 @@ struct Heads {
 
 }  // namespace
 
-void head_dots(const Tensor& x, const Tensor& a, Tensor& out) {
+void head_dots(const TypedRows& x, const Tensor& a, Tensor& out) {
   const Heads n(x.shape(), out.shape(), a.shape());
   parallel_for(n.rows, n.grain(), [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i)
-      for (Index h = 0; h < n.heads; ++h) {
-        const real* mine = x.row(i) + h * n.columns;
+    RowReader of_x(x);
+    for (Index i = begin; i < end; ++i) {
+      const real* mine = of_x.row(i);
+      for (Index h = 0; h < n.heads; ++h, mine += n.columns) {
         const real* other = a.data() + h * n.columns;
         out.row(i)[h] = sum_of(n.columns, [&](Index j) { return mine[j] * other[j]; });
       }
+    }
   });
 }
 
@@ -56,26 +59,28 @@ void head_dots_backward_x(const Tensor& grad, const Tensor& a, Tensor& out, bool
   });
 }
 
-void head_dots_backward_a(const Tensor& grad, const Tensor& x, std::span<double> out) {
+void head_dots_backward_a(const Tensor& grad, const TypedRows& x, std::span<double> out) {
   const Heads n(x.shape(), grad.shape(), {});
   sum_row_blocks(
       n.rows, n.heads * n.columns,
       [&](Index begin, Index end, double* partial) {
-        for (Index i = begin; i < end; ++i)
-          for (Index h = 0; h < n.heads; ++h) {
+        RowReader of_x(x);
+        for (Index i = begin; i < end; ++i) {
+          const real* from = of_x.row(i);
+          double* to = partial;
+          for (Index h = 0; h < n.heads; ++h, from += n.columns, to += n.columns) {
             const real g = grad.row(i)[h];
-            const real* from = x.row(i) + h * n.columns;
-            double* to = partial + h * n.columns;
             for (Index j = 0; j < n.columns; ++j) to[j] += static_cast<double>(g * from[j]);
           }
+        }
       },
       out);
 }
 
 #include <sar/core/isa/isa_end.hpp>
 
-SAR_DISPATCH(void, head_dots, (const Tensor& x, const Tensor& a, Tensor& out), (x, a, out));
+SAR_DISPATCH(void, head_dots, (const TypedRows& x, const Tensor& a, Tensor& out), (x, a, out));
 SAR_DISPATCH(void, head_dots_backward_x, (const Tensor& grad, const Tensor& a, Tensor& out, bool accumulate),
              (grad, a, out, accumulate));
-SAR_DISPATCH(void, head_dots_backward_a, (const Tensor& grad, const Tensor& x, std::span<double> out),
+SAR_DISPATCH(void, head_dots_backward_a, (const Tensor& grad, const TypedRows& x, std::span<double> out),
              (grad, x, out));

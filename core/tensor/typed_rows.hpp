@@ -77,6 +77,10 @@ class TypedRows {
   /// Returns a copy with its own memory.
   [[nodiscard]] TypedRows clone() const;
   void set_zero();
+  /// Returns the rows in this type, reals or bfloat16: this memory if they are of it, otherwise a copy.
+  [[nodiscard]] TypedRows as(NumberType type) const {
+    return type == type_ ? *this : TypedRows(to_tensor(), type);
+  }
   /// Returns the rows in `real`: this memory if they are of type reals, otherwise a copy.
   [[nodiscard]] Tensor to_tensor() const;
   // Functions of a Tensor read any rows.

@@ -69,6 +69,44 @@ inline const real* source_row(const Stage& stage, Index i, Index width, real* bu
   widen(stage.bfloat16 + i * width, width, buffer);
   return buffer;
 }
+/// The same for row v of the destinations, of heads * key_dim columns.
+inline const real* destination_row(const AttentionOperands& o, Index v, real* buffer) {
+  if (!o.dst.is_bfloat16()) return o.dst.reals().row(v);
+  const Index width = o.heads * o.key_dim;
+  widen(o.dst.bfloat16() + v * width, width, buffer);
+  return buffer;
+}
+
+/// The gradients of the sources of a stage, in one of two types or not required.
+struct GradientsAt {
+  real* reals = nullptr;
+  Bfloat16* bfloat16 = nullptr;
+
+  [[nodiscard]] bool required() const { return reals != nullptr || bfloat16 != nullptr; }
+  [[nodiscard]] GradientsAt behind(Index numbers) const {
+    return {reals != nullptr ? reals + numbers : nullptr, bfloat16 != nullptr ? bfloat16 + numbers : nullptr};
+  }
+};
+
+/// `count` of these gradients from number `first` on, which one thread computes in `real`.
+class GradientBlock {
+ public:
+  GradientBlock(const GradientsAt& to, Index first, Index count, bool accumulate)
+      : to_(to.behind(first)), count_(count), sums_(to.bfloat16 != nullptr ? count : 0) {
+    if (to_.bfloat16 != nullptr && accumulate) widen(to_.bfloat16, count_, sums_.data());
+  }
+  /// Null if the gradients are not required.
+  [[nodiscard]] real* data() { return to_.bfloat16 != nullptr ? sums_.data() : to_.reals; }
+  /// Once, after the last change.
+  void store() const {
+    if (to_.bfloat16 != nullptr) narrow(sums_.data(), count_, to_.bfloat16);
+  }
+
+ private:
+  GradientsAt to_;
+  Index count_;
+  Array<real> sums_;
+};
 
 template <Index L>
 inline lanes::Vector<L> leaky(const lanes::Vector<L>& x, real slope) {
@@ -160,9 +198,9 @@ class SourceNumbers {
 ///
 ///     void prepare(const Stage&)                                  before each stage or part
 ///
-///     void by_destination(edges, batch, next, real* s) const      scores s [edges, heads] of a batch
+///     void by_destination(edges, batch, next, real* s, real* row) const
 ///
-///     reads_bfloat16                                              whether the rows may be in bfloat16
+/// which computes the scores s [edges, heads] of a batch and may use `row`, of heads * key_dim numbers.
 template <class Score>
 struct OnlineSoftmax {
   const AttentionOperands& o;
@@ -171,12 +209,14 @@ struct OnlineSoftmax {
   const bool first_stage;  ///< overwrite results instead of adding to them
   AttentionResult& result;
   const bool of_parts = false;  ///< the result has one row per range, not per destination
-  real *out = result.out.data(), *max = result.max.data(), *sum = result.log_sum.data();
+  real* out = result.out.data();  ///< row v is at out + v * heads * dim
+  real *max = result.max.data(), *sum = result.log_sum.data();
   real* min = result.min.defined() ? result.min.data() : nullptr;
   PassVector<real> s =
       PassVector<real>(2 * batch_edges * o.heads);  ///< scores of a batch, then rescaling exponents
   PassVector<real> weighted = per_edge(o.heads);
   PassVector<real> ones = PassVector<real>(o.heads, real{1});
+  PassVector<real> row_of_dst = PassVector<real>(o.heads * o.key_dim);
   Factors factors{o};
 
   /// Initializes the results of the rows [first, last) without edges.
@@ -196,7 +236,7 @@ struct OnlineSoftmax {
 
   template <class X>
   void take(const GraphShard& shard, const Batch<1, X>& batch, const Batch<1, X>& next) {
-    score.by_destination(edges, batch, next, s.data());
+    score.by_destination(edges, batch, next, s.data(), row_of_dst.data());
     if (min != nullptr) lanes::for_head_lanes(o.heads, [&](auto L, Index h) { find_minima<L>(batch, h); });
     lanes::for_head_lanes(o.heads, [&](auto L, Index h) { subtract_maxima<L>(batch, h); });
     exp_below_zero(s.data(), (batch.edges + batch.segments) * o.heads);
@@ -294,10 +334,11 @@ struct OnlineSoftmax {
 /// double precision.
 inline void merge_parts(const AttentionResult& parts, Index first, Index last, AttentionResult& r, Index v,
                         Index h, bool sets) {
-  const Index dim = r.out.shape()[2];
+  const Index dim = parts.out.shape()[2], at = (v * r.max.shape()[1] + h) * dim;
   real* max = r.max.row(v) + h;
   real* sum = r.log_sum.row(v) + h;
-  real* out = r.out.row(v) + h * dim;
+  PassVector<real> merged(r.out.defined() ? 0 : dim);
+  real* out = r.out.defined() ? r.out.data() + at : merged.data();
   real most = sets ? parts.max.row(first)[h] : *max;
   for (Index part = first; part < last; ++part) most = std::max(most, parts.max.row(part)[h]);
   double total = 0;
@@ -318,6 +359,7 @@ inline void merge_parts(const AttentionResult& parts, Index first, Index last, A
   *max = most;
   *sum = static_cast<real>(total);
   for (Index j = 0; j < dim; ++j) out[j] = static_cast<real>(values[j] / total);
+  if (!r.out.defined()) narrow(out, dim, r.rounded.bfloat16() + at);
 }
 
 /// Replaces the sums by their logarithms.
@@ -386,7 +428,7 @@ class Attention : public ShardKernel {
           for (Index h = 0; h < heads; ++h) to[2 * heads + h] -= of_bias[h];
         }
         mark_one_term(heads, to + heads, to + 2 * heads);
-        if constexpr (Score::num_stats == 4) std::copy_n(o_.dst + v * heads, heads, to + 3 * heads);
+        if constexpr (Score::num_stats == 4) std::copy_n(o_.dst.reals().row(v), heads, to + 3 * heads);
       }
     });
   }
@@ -395,14 +437,19 @@ class Attention : public ShardKernel {
   /// Processes the edges of all rows except long ones.
   void attend(const Stage& stage, const EdgeRanges& edges, AttentionResult& result, bool first_stage,
               bool of_parts) {
+    const Index width = o_.heads * o_.dim;
+    const bool rounds = !result.out.defined();
     for_row_blocks(
         edges.before, edges.num_rows, o_.heads * o_.dim * real_bytes, [&](Index first, Index last) {
-          OnlineSoftmax<Score> softmax{.o = o_,
-                                       .score = score_,
-                                       .edges = edges,
-                                       .first_stage = first_stage,
-                                       .result = result,
-                                       .of_parts = of_parts};
+          Array<real> rows_of_out(rounds ? (last - first) * width : 0);
+          OnlineSoftmax<Score> softmax{
+              .o = o_,
+              .score = score_,
+              .edges = edges,
+              .first_stage = first_stage,
+              .result = result,
+              .of_parts = of_parts,
+              .out = rounds ? rows_of_out.data() - first * width : result.out.data()};
           if (first_stage) softmax.clear(first, last);
           const auto take_all = [&](auto* rows) {
             using X = std::remove_cvref_t<decltype(*rows)>;
@@ -414,9 +461,12 @@ class Attention : public ShardKernel {
                 },
                 LongRows::part_edges);
           };
-          if constexpr (Score::reads_bfloat16)
-            if (stage.bfloat16 != nullptr) return take_all(stage.bfloat16);
-          take_all(stage.rows);
+          if (stage.bfloat16 != nullptr)
+            take_all(stage.bfloat16);
+          else
+            take_all(stage.rows);
+          if (rounds)
+            narrow(rows_of_out.data(), (last - first) * width, result.rounded.bfloat16() + first * width);
         });
   }
 

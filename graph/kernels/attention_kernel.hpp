@@ -75,13 +75,13 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// The result, and the statistics that the backward pass reads.
 struct AttentionResult {
-  Tensor out;      ///< [destinations, heads, dim]
+  Tensor out;      ///< [destinations, heads, dim]; undefined: `rounded` in place of it
   Tensor max;      ///< [destinations, heads]
   Tensor log_sum;  ///< [destinations, heads]; the sum itself until finish()
   /// The smallest score, [destinations, heads], infinity without edges; undefined: it is not wanted. Not for
   /// typed attention.
   Tensor min = {};
-  /// `out` in bfloat16, which is undefined then: for the backward pass in mixed precision.
+  /// `out` in bfloat16. The forward pass can write it if the local shard is its only stage.
   TypedRows rounded = {};
 };
 
@@ -91,7 +91,7 @@ struct AttentionOperands {
   Index key_dim = 0;                  ///< columns per head of x; equal to dim unless the value is separate
   bool separate_value = false;        ///< source rows are [heads * key_dim + heads * dim]
   const real* attn = nullptr;         ///< [heads, key_dim]; not for dot
-  const real* dst = nullptr;          ///< additive: [destinations, heads]; others: [.., heads, key_dim]
+  TypedRows dst = {};  ///< additive: reals [destinations, heads]; others: [.., heads, key_dim], as the rows
   real slope = 0;                     ///< of leaky_relu
   real scale = 1;                     ///< dot
   bool unit_sources = false;          ///< dot

@@ -28,7 +28,6 @@ namespace {
 class AdditiveScore {
  public:
   static constexpr Index num_stats = 4;
-  static constexpr bool reads_bfloat16 = true;
   explicit AdditiveScore(const AttentionOperands& o) : o_(o) {}
 
   void prepare(const Stage& stage) {
@@ -46,11 +45,11 @@ class AdditiveScore {
   }
 
   template <class B>
-  void by_destination(const EdgeRanges& edges, const B& batch, const B& next, real* s) const {
+  void by_destination(const EdgeRanges& edges, const B& batch, const B& next, real* s, real*) const {
     for (Index x = 0; x < next.edges; ++x) prefetch_row(source(next.other[x]), o_.heads);
     lanes::for_head_lanes(o_.heads, [&](auto L, Index h) {
       for (const Segment& seg : batch) {
-        const auto er = lanes::load<L>(o_.dst + edges.row(seg.row) * o_.heads + h);
+        const auto er = lanes::load<L>(o_.dst.reals().row(edges.row(seg.row)) + h);
         for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
           auto sum = lanes::load<L>(source(batch.other[x]) + h) + er;
           if (types_ != nullptr) sum += lanes::load<L>(type_term(seg.position + x - seg.first) + h);
@@ -284,18 +283,6 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
   }
 
  private:
-  /// The gradient of the source rows, in one of two types or not required.
-  struct GradientsAt {
-    real* reals = nullptr;
-    Bfloat16* bfloat16 = nullptr;
-
-    [[nodiscard]] bool required() const { return reals != nullptr || bfloat16 != nullptr; }
-    [[nodiscard]] GradientsAt behind(Index numbers) const {
-      return {reals != nullptr ? reals + numbers : nullptr,
-              bfloat16 != nullptr ? bfloat16 + numbers : nullptr};
-    }
-  };
-
   void run_back(const Stage& stage, const GradientsAt& grad_src, bool accumulate) {
     const Index width = o_.heads * o_.dim;
     score_.prepare(stage);
@@ -324,7 +311,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
                      .stats = stats_.data(),
                      .sums = by_destination_,
                      .grad_el = grad_el_.data(),
-                     .grad_src = grad_src.reals,
+                     .grad_src = nullptr,
                      .accumulate = accumulate,
                      .grad_type_term = grad_type_term});
     };
@@ -342,21 +329,19 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
                      const GradientsAt& to, AdditiveBackward pass) const {
     const Index width = o_.heads * o_.dim, numbers = (last - first) * width;
     Stage rows = block;
-    Array<real> own(block.bfloat16 != nullptr ? numbers : 0), sums(to.bfloat16 != nullptr ? numbers : 0);
+    Array<real> own(block.bfloat16 != nullptr ? numbers : 0);
+    GradientBlock gradients(to, first * width, numbers, pass.accumulate);
     if (block.bfloat16 != nullptr) {
       widen(block.bfloat16 + first * width, numbers, own.data());
       rows.rows = own.data() - first * width;
     }
-    if (to.bfloat16 != nullptr) {
-      if (pass.accumulate) widen(to.bfloat16 + first * width, numbers, sums.data());
-      pass.grad_src = sums.data() - first * width;
-    }
+    if (to.required()) pass.grad_src = gradients.data() - first * width;
     pass.own = &rows;
     if (o_.grad_out.is_bfloat16())
       run_rows(block, begin, first, last, o_.grad_out.bfloat16(), pass);
     else
       run_rows(block, begin, first, last, o_.grad_out.reals().data(), pass);
-    if (to.bfloat16 != nullptr) narrow(sums.data(), numbers, to.bfloat16 + first * width);
+    gradients.store();
   }
 
   template <class X>

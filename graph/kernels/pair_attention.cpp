@@ -30,13 +30,16 @@ class DotScore {
     const Index width = source_width(o_);
     inverse_norm_.prepare(stage, rows * o_.heads, [&](real* inverse_norm) {
       parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
-        for (Index i = first; i < last; ++i)
+        PassVector<real> buffer(stage.bfloat16 != nullptr ? width : 0);
+        for (Index i = first; i < last; ++i) {
+          const real* row = source_row(stage, i, width, buffer.data());
           for (Index h = 0; h < o_.heads; ++h) {
-            const real* x = stage.rows + i * width + h * o_.key_dim;
+            const real* x = row + h * o_.key_dim;
             real& to = inverse_norm[i * o_.heads + h];
             lanes::head_dots(1, o_.key_dim, x, x, &to);
             to = 1 / std::max(std::sqrt(to), smallest_norm);
           }
+        }
       });
     });
   }
@@ -44,7 +47,10 @@ class DotScore {
   /// Reals per edge that the pass by source stores for source_gradient() and the destinations.
   [[nodiscard]] Index sign_words() const { return 0; }
   /// Computes the scores of the row `mine` with rows of the other end, without the factor c.
-  void raw(const Rows& rows, const real* mine, real* s) const { lanes::dots(rows, mine, s); }
+  template <class X>
+  void raw(const RowsOf<X>& rows, const real* mine, real* s) const {
+    lanes::dots(rows, mine, s);
+  }
   /// Whether c is the same for all sources, and c of a source row of the stage.
   [[nodiscard]] bool equal_factors() const { return !o_.unit_sources; }
   [[nodiscard]] real factor(Index source, Index h) const {
@@ -52,8 +58,9 @@ class DotScore {
   }
   /// Computes to = keep to + the gradient of the source's row, from rows of destinations and c ds; `to` may
   /// be null. Stores signs for add_destinations().
-  void source_gradient(const Rows& rows, real*, Index source, const real* x, const real* ds, const real* keep,
-                       real* to, double*, real* scratch) const {
+  template <class X>
+  void source_gradient(const RowsOf<X>& rows, real*, Index source, const real* x, const real* ds,
+                       const real* keep, real* to, double*, real* scratch) const {
     if (to == nullptr) return;
     if (!o_.unit_sources) return lanes::add_rows(rows, ds, keep, to);
     const Index dim = o_.key_dim;
@@ -76,16 +83,23 @@ class DotScore {
                         Index last, const To& to, double*) const {
     const Index width = o_.heads * o_.key_dim;
     const PassVector<real> ones(o_.heads, real{1});
-    for_batches<1>(
-        edges.begin, edges.end, first, last, block.shard.src.data(), block.begin,
-        edges_at_once(width, o_.heads), {Gathered{block.rows, source_width(o_)}},
-        [&](const Batch<1>& batch, const Batch<1>& next) {
-          for (const Segment& seg : batch) {
-            lanes::add_rows(rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim),
-                            slots.at(edges.row(seg.row), seg.position), ones.data(), to(seg.row));
-          }
-        },
-        LongRows::part_edges);
+    const auto add_all = [&](auto* rows) {
+      using X = std::remove_cvref_t<decltype(*rows)>;
+      for_batches<1, X>(
+          edges.begin, edges.end, first, last, block.shard.src.data(), block.begin,
+          edges_at_once(width, o_.heads), {GatheredOf<X>{rows, source_width(o_)}},
+          [&](const Batch<1, X>& batch, const Batch<1, X>& next) {
+            for (const Segment& seg : batch) {
+              lanes::add_rows(rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim),
+                              slots.at(edges.row(seg.row), seg.position), ones.data(), to(seg.row));
+            }
+          },
+          LongRows::part_edges);
+    };
+    if (block.bfloat16 != nullptr)
+      add_all(block.bfloat16);
+    else
+      add_all(block.rows);
   }
 
  private:
@@ -107,12 +121,14 @@ class AdditiveV2Score {
 
   void prepare(const Stage&) {}
   [[nodiscard]] Index sign_words() const { return lanes::sign_words(o_.heads, o_.dim); }
-  void raw(const Rows& rows, const real* mine, real* s) const {
+  template <class X>
+  void raw(const RowsOf<X>& rows, const real* mine, real* s) const {
     lanes::leaky_dots(rows, mine, o_.attn, o_.slope, s);
   }
   [[nodiscard]] bool equal_factors() const { return true; }
   [[nodiscard]] real factor(Index, Index) const { return 1; }
-  void source_gradient(const Rows& rows, real* signs, Index, const real* x, const real* ds, const real*,
+  template <class X>
+  void source_gradient(const RowsOf<X>& rows, real* signs, Index, const real* x, const real* ds, const real*,
                        real* to, double* attn, real* scratch) const {
     lanes::sum_by_signs_of(rows, x, ds, o_.slope, scratch, signs);
     add(scratch, x, to, attn);
@@ -121,14 +137,14 @@ class AdditiveV2Score {
   void add_destinations(const Stage&, const EdgeRanges& edges, DestinationSlots& slots, Index first,
                         Index last, const To& to, double* attn) const {
     const Index width = o_.heads * o_.dim;
-    std::vector<real> sums(width);
+    std::vector<real> sums(width), row(width);
     for (Index i = first; i < last; ++i) {
       const Index n = edges.end[i] - edges.begin[i];
       if (n == 0 || n > LongRows::part_edges) continue;
       const real* slot = slots.at(edges.row(i), edges.begin[i]);
       lanes::sum_by_signs(n, o_.heads, o_.dim, slot, slots.width(), slot + o_.heads, slots.width(), o_.slope,
                           sums.data());
-      add(sums.data(), o_.dst + edges.row(i) * width, to(i), attn);
+      add(sums.data(), destination_row(o_, edges.row(i), row.data()), to(i), attn);
     }
   }
 
@@ -149,19 +165,21 @@ template <class PairScore>
 class ScoreOfPairs : public PairScore {
  public:
   static constexpr Index num_stats = 3;
-  static constexpr bool reads_bfloat16 = false;
   explicit ScoreOfPairs(const AttentionOperands& o) : PairScore(o), o_(o) {}
 
-  void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
+  template <class X>
+  void by_destination(const EdgeRanges& edges, const Batch<1, X>& batch, const Batch<1, X>& next, real* s,
+                      real* row) const {
     for (const Segment& seg : batch) {
-      Rows rows = rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim);
+      RowsOf<X> rows = rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim);
       if (!o_.separate_value) rows = rows.without_prefetch();  // the loop over values prefetches
-      this->raw(rows, o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim, s + seg.first * o_.heads);
+      this->raw(rows, destination_row(o_, edges.row(seg.row), row), s + seg.first * o_.heads);
     }
     multiply(batch, s);
   }
   /// Multiplies values in the layout of scores by c.
-  void multiply(const Batch<1>& batch, real* s) const {
+  template <class B>
+  void multiply(const B& batch, real* s) const {
     if (const real c = this->factor(0, 0); this->equal_factors()) {
       for (Index i = 0; i < batch.edges * o_.heads; ++i) s[i] *= c;
       return;
@@ -174,14 +192,15 @@ class ScoreOfPairs : public PairScore {
   const AttentionOperands& o_;
 };
 
-/// The backward pass over the source rows of one thread.
-template <class PairScore>
+/// The backward pass over the source rows of one thread, which gathers rows of numbers X.
+template <class PairScore, class X>
 struct PairBackward {
+  using B = Batch<2, X>;
   const AttentionOperands& o;
   const PairScore& score;
   const Stage& block;  ///< a block of source rows
   const real* stats;   ///< [destinations, 3, heads]
-  real* grad_src;      ///< as block.rows; null: not required
+  real* grad_src;      ///< as the rows of the block; null: not required
   bool accumulate;
   DestinationSlots* slots;          ///< receives c ds and signs, unless null
   double* grad_attn;                ///< added to, unless null
@@ -196,8 +215,9 @@ struct PairBackward {
   std::vector<real> scratch = std::vector<real>(o.heads * o.key_dim);
   PassVector<real> ones = PassVector<real>(o.heads, real{1});
   std::array<real*, batch_edges> slot{};  ///< slot of each edge of the batch
+  std::vector<real> own = std::vector<real>(source_width(o));
 
-  void take(const Batch<2>& batch, const Batch<2>& next) {
+  void take(const B& batch, const B& next) {
     if (slots != nullptr) find_slots(batch);
     compute_alpha(batch, next);
     add_values(batch, next, factors.weights(block.shard, positions, batch, alpha.data(), weighted));
@@ -210,8 +230,11 @@ struct PairBackward {
   [[nodiscard]] Index source(const Segment& segment) const {
     return parts != nullptr ? parts->ranges().row(segment.row) : segment.row;
   }
+  [[nodiscard]] const real* source_row_of(const Segment& segment) {
+    return source_row(block, source(segment), source_width(o), own.data());
+  }
 
-  void find_slots(const Batch<2>& batch) {
+  void find_slots(const B& batch) {
     for (const Segment& seg : batch) {
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
         slot[x] = slots->at(batch.other[x], positions[seg.position + x - seg.first]);
@@ -219,7 +242,7 @@ struct PairBackward {
       }
     }
   }
-  void fill_slots(const Batch<2>& batch) {
+  void fill_slots(const B& batch) {
     const auto copy = [&](const real* from, Index n, Index to) {
       lanes::for_head_lanes(n, [&](auto L, Index j) {
         for (Index x = 0; x < batch.edges; ++x)
@@ -230,15 +253,15 @@ struct PairBackward {
     copy(signs.data(), sign_words, o.heads);
   }
 
-  void compute_alpha(const Batch<2>& batch, const Batch<2>& next) {
+  void compute_alpha(const B& batch, const B& next) {
     const Index heads = o.heads;
     for (Index x = 0; x < next.edges; ++x) {
       prefetch_row(stats + next.other[x] * 3 * heads, 1);
       prefetch_row(stats + next.other[x] * 3 * heads + 3 * heads - 1, 1);
     }
     for (const Segment& seg : batch) {
-      const Rows rows = rows_of(batch, next, seg, 0, 0, heads, o.key_dim).without_prefetch();
-      score.raw(rows, block.rows + source(seg) * source_width(o), &alpha[seg.first * heads]);
+      const auto rows = rows_of(batch, next, seg, 0, 0, heads, o.key_dim).without_prefetch();
+      score.raw(rows, source_row_of(seg), &alpha[seg.first * heads]);
       multiply(seg, alpha.data());
     }
     lanes::for_head_lanes(heads, [&](auto L, Index h) { subtract_logarithms<L>(batch, h); });
@@ -256,7 +279,7 @@ struct PairBackward {
   }
 
   template <Index L>
-  void subtract_logarithms(const Batch<2>& batch, Index h) {
+  void subtract_logarithms(const B& batch, Index h) {
     using lanes::load, lanes::store;
     for (Index x = 0; x < batch.edges; ++x) {
       const real* of_dst = stats + batch.other[x] * 3 * o.heads + h;
@@ -267,11 +290,11 @@ struct PairBackward {
   }
 
   /// Computes dalpha, and adds the gradient of the source rows as values.
-  void add_values(const Batch<2>& batch, const Batch<2>& next, const real* weights) {
+  void add_values(const B& batch, const B& next, const real* weights) {
     for (const Segment& seg : batch) {
-      const Rows rows = rows_of(batch, next, seg, 1, 0, o.heads, o.dim);
+      const auto rows = rows_of(batch, next, seg, 1, 0, o.heads, o.dim);
       const Index from = seg.first * o.heads;
-      const real* values = block.rows + source(seg) * source_width(o) + value_at(o);
+      const real* values = source_row_of(seg) + value_at(o);
       if (grad_src != nullptr)
         lanes::dots_and_add(rows, values, &dalpha[from], weights + from,
                             accumulate || !seg.begins ? ones.data() : nullptr,
@@ -282,15 +305,14 @@ struct PairBackward {
   }
 
   /// Adds the gradient of the source rows as keys. Reads ds from alpha and multiplies it by c there.
-  void add_keys(const Batch<2>& batch, const Batch<2>& next) {
+  void add_keys(const B& batch, const B& next) {
     for (const Segment& seg : batch) {
       multiply(seg, alpha.data());
       if (grad_src == nullptr && slots == nullptr) continue;
-      const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim);
+      const auto rows = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim);
       const bool adds = !o.separate_value || accumulate || !seg.begins;
-      score.source_gradient(rows, signs.data() + seg.first * sign_words, source(seg),
-                            block.rows + source(seg) * source_width(o), &alpha[seg.first * o.heads],
-                            adds ? ones.data() : nullptr,
+      score.source_gradient(rows, signs.data() + seg.first * sign_words, source(seg), source_row_of(seg),
+                            &alpha[seg.first * o.heads], adds ? ones.data() : nullptr,
                             grad_src != nullptr ? grad_src + seg.row * source_width(o) : nullptr, grad_attn,
                             scratch.data());
     }
@@ -306,9 +328,20 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
   explicit PairAttention(const AttentionOperands& operands)
       : Base(operands), slots_(o_.heads + score_.sign_words()) {}
 
+  [[nodiscard]] NumberType gradient_type(NumberType wanted) const override {
+    return o_.grad_out.is_bfloat16() ? wanted : NumberType::reals;
+  }
   void backward(const Stage& stage, real* grad_src, bool accumulate) override {
+    run_back(stage, {.reals = grad_src}, accumulate);
+  }
+  void backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) override {
+    run_back(stage, {.bfloat16 = grad_src.bfloat16() + first * source_width(o_)}, accumulate);
+  }
+
+ private:
+  void run_back(const Stage& stage, const GradientsAt& grad_src, bool accumulate) {
     if (o_.grad_dst == nullptr && o_.grad_attn == nullptr) {
-      if (grad_src != nullptr || o_.grad_edge_weight != nullptr)
+      if (grad_src.required() || o_.grad_edge_weight != nullptr)
         by_source(stage, grad_src, accumulate, nullptr);
       return;
     }
@@ -322,12 +355,11 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
       const EdgeRanges edges = cursors_.at(block.shard).ranges(block);
       slots_.open(block.shard.num_dst, edges);
       const Index skipped = (block.begin - stage.begin) * width;
-      by_source(block, grad_src != nullptr ? grad_src + skipped : nullptr, accumulate, &slots_);
+      by_source(block, grad_src.behind(skipped), accumulate, &slots_);
       by_destination(block, edges);
     });
   }
 
- private:
   /// Calls body(first, last, gradient of attn or null) for blocks of rows.
   template <class Body>
   void over_rows(const local_index* before, Index rows, Index bytes_per_edge, const Body& body) {
@@ -342,54 +374,64 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     for (std::size_t j = 0; j < sums.size(); ++j) o_.grad_attn[j] += sums[j];
   }
 
-  void by_source(const Stage& block, real* grad_src, bool accumulate, DestinationSlots* slots) {
+  void by_source(const Stage& block, const GradientsAt& grad_src, bool accumulate, DestinationSlots* slots) {
     score_.prepare(block);
     const SourceOffsets offsets(block.shard, block.begin, block.end);
     const local_index* begin = offsets.data();
     const Index width = source_width(o_);
-    const EdgeRanges rows{block.size(), nullptr, begin, begin + 1, begin};
-    if (grad_src != nullptr && !accumulate)
-      parallel_for(block.size(), 1 << 12, [&](Index first, Index last) {
-        for (Index i = first; i < last; ++i)
-          if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
-      });
-    take_sources(block, rows, grad_src, accumulate, slots, nullptr);
+    take_sources(block, {block.size(), nullptr, begin, begin + 1, begin}, grad_src, accumulate, slots,
+                 nullptr);
     const LongRows long_rows(begin, begin + 1, block.size());
     if (long_rows.parts() == 0) return;
     Tensor parts;
-    if (grad_src != nullptr) parts = Tensor(Shape{long_rows.parts(), width});
-    take_sources(block, long_rows.ranges(), parts.defined() ? parts.data() : nullptr, false, slots,
+    if (grad_src.required()) parts = Tensor(Shape{long_rows.parts(), width});
+    take_sources(block, long_rows.ranges(), {.reals = parts.defined() ? parts.data() : nullptr}, false, slots,
                  &long_rows);
-    if (grad_src == nullptr) return;
+    if (!grad_src.required()) return;
     long_rows.for_rows([&](Index row, Index first, Index last) {
-      sum_parts(parts.data(), first, last, width, accumulate, grad_src + row * width);
+      GradientBlock gradient(grad_src, row * width, width, accumulate);
+      sum_parts(parts.data(), first, last, width, accumulate, gradient.data());
+      gradient.store();
     });
   }
 
-  void take_sources(const Stage& block, const EdgeRanges& rows, real* grad_src, bool accumulate,
+  void take_sources(const Stage& block, const EdgeRanges& rows, const GradientsAt& grad_src, bool accumulate,
                     DestinationSlots* slots, const LongRows* parts) {
-    over_rows(rows.before, rows.num_rows, 2 * source_width(o_) * real_bytes,
-              [&](Index first, Index last, double* grad_attn) {
-                PairBackward<PairScore> pass{.o = o_,
-                                             .score = score_,
-                                             .block = block,
-                                             .stats = stats_.data(),
-                                             .grad_src = grad_src,
-                                             .accumulate = accumulate,
-                                             .slots = slots,
-                                             .grad_attn = grad_attn,
-                                             .parts = parts};
-                for_batches<2>(
-                    rows.begin, rows.end, first, last, block.shard.transpose().dst.data(), 0,
-                    edges_at_once(o_.heads * (o_.key_dim + o_.dim), o_.heads),
-                    {Gathered{o_.dst, o_.heads * o_.key_dim},
-                     Gathered{o_.grad_out.reals().data(), o_.heads * o_.dim}},
-                    [&](const Batch<2>& batch, const Batch<2>& next) {
-                      pass.take(batch, next);
-                      poll_progress();  // a task of sum_row_blocks may have many edges
-                    },
-                    LongRows::part_edges);
-              });
+    const Index width = source_width(o_);
+    const auto run = [&](auto* dst, auto* grad_out) {
+      using X = std::remove_cvref_t<decltype(*dst)>;
+      over_rows(rows.before, rows.num_rows, 2 * width * real_bytes,
+                [&](Index first, Index last, double* grad_attn) {
+                  GradientBlock gradients(grad_src, first * width, (last - first) * width, accumulate);
+                  real* const to = grad_src.required() ? gradients.data() - first * width : nullptr;
+                  if (to != nullptr && !accumulate)
+                    for (Index i = first; i < last; ++i)
+                      if (rows.begin[i] == rows.end[i]) std::fill_n(to + i * width, width, real{0});
+                  PairBackward<PairScore, X> pass{.o = o_,
+                                                  .score = score_,
+                                                  .block = block,
+                                                  .stats = stats_.data(),
+                                                  .grad_src = to,
+                                                  .accumulate = accumulate,
+                                                  .slots = slots,
+                                                  .grad_attn = grad_attn,
+                                                  .parts = parts};
+                  for_batches<2, X>(
+                      rows.begin, rows.end, first, last, block.shard.transpose().dst.data(), 0,
+                      edges_at_once(o_.heads * (o_.key_dim + o_.dim), o_.heads),
+                      {GatheredOf<X>{dst, o_.heads * o_.key_dim}, GatheredOf<X>{grad_out, o_.heads * o_.dim}},
+                      [&](const Batch<2, X>& batch, const Batch<2, X>& next) {
+                        pass.take(batch, next);
+                        poll_progress();  // a task of sum_row_blocks may have many edges
+                      },
+                      LongRows::part_edges);
+                  gradients.store();
+                });
+    };
+    if (o_.grad_out.is_bfloat16())
+      run(o_.dst.bfloat16(), o_.grad_out.bfloat16());
+    else
+      run(o_.dst.reals().data(), o_.grad_out.reals().data());
   }
 
   void by_destination(const Stage& block, const EdgeRanges& edges) {

@@ -109,7 +109,8 @@ inline Index sign_words(Index heads, Index dim) {
 }
 
 /// Computes out[i] = <a, leaky_relu(x + rows[i])>.
-[[gnu::noinline]] inline void leaky_dots(const Rows& rows, const real* x, const real* a, real slope,
+template <class X>
+[[gnu::noinline]] inline void leaky_dots(const RowsOf<X>& rows, const real* x, const real* a, real slope,
                                          real* out) {
   for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
     using T = Tile<g, n>;
@@ -134,8 +135,9 @@ template <Index G, Index N>
 
 /// Computes the sum over the rows i of factor[i] in columns where x + rows[i] is above 0, and slope factor[i]
 /// elsewhere. Stores these sign bits of row i at signs + i sign_words(), unless null.
-[[gnu::noinline]] inline void sum_by_signs_of(const Rows& rows, const real* x, const real* factor, real slope,
-                                              real* sums, real* signs) {
+template <class X>
+[[gnu::noinline]] inline void sum_by_signs_of(const RowsOf<X>& rows, const real* x, const real* factor,
+                                              real slope, real* sums, real* signs) {
   const Index words = sign_words(rows.heads, rows.dim);
   for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
     using T = Tile<g, n>;

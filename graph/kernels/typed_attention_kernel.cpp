@@ -77,7 +77,7 @@ struct PairScores {
   const AttentionOperands& o;
   const real* queries;  ///< q' of the current pairs
 
-  void by_destination(const EdgeRanges&, const Batch<1>& batch, const Batch<1>& next, real* s) const {
+  void by_destination(const EdgeRanges&, const Batch<1>& batch, const Batch<1>& next, real* s, real*) const {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.dim);

@@ -103,7 +103,7 @@ struct Attention {
   [[nodiscard]] AttentionOperands common(const GraphTopology& graph) {
     AttentionOperands o = operands;
     o.attn = data_or_null(attn);
-    o.dst = dst.value().data();
+    o.dst = operands.dst;
     o.edge_weight = data_or_null(options.edge_weight);
     o.bias = data_or_null(options.bias);
     o.result = &result;
@@ -123,20 +123,21 @@ struct Attention {
     return make_kernel == make_gat_kernel && dst.requires_grad() && operands.slope >= 0;
   }
 
-  /// Whether the kernel reads rows in bfloat16 and writes the result so.
-  [[nodiscard]] bool reads_bfloat16() const { return make_kernel == make_gat_kernel; }
-  [[nodiscard]] TypedRows rows_of(const Variable& x) const {
-    return reads_bfloat16() ? x.rows() : TypedRows(x.value());
-  }
-
   void forward(const Driver& driver, const TypedRows& rows, bool recorded) {
-    const Index num_dst = driver.graph().local.num_dst;
-    result = {.out = Tensor(Shape{num_dst, operands.heads, operands.dim}),
-              .max = Tensor(Shape{num_dst, operands.heads}),
-              .log_sum = Tensor(Shape{num_dst, operands.heads})};
-    if (recorded && dst_may_cancel()) result.min = Tensor(Shape{num_dst, operands.heads});
+    const Shape shape{driver.graph().local.num_dst, operands.heads, operands.dim};
+    const Shape scores{shape[0], shape[1]};
+    const bool rounds = mixed_precision(), rounds_rows = rounds && driver.has_one_stage();
+    result = {
+        .out = rounds_rows ? Tensor() : Tensor(shape), .max = Tensor(scores), .log_sum = Tensor(scores)};
+    if (rounds_rows) result.rounded = TypedRows(shape, NumberType::bfloat16);
+    operands.dst = make_kernel == make_gat_kernel ? TypedRows(dst.value()) : dst.rows().as(rows.type());
+    if (recorded && dst_may_cancel()) result.min = Tensor(scores);
     if (options.dropout > 0) mask = std::make_shared<const DropoutMask>(options.dropout_key, options.dropout);
     driver.forward(rows, *make_kernel(common(driver.graph())));
+    if (rounds && !rounds_rows) {
+      result.rounded = TypedRows(result.out, NumberType::bfloat16);
+      result.out = {};
+    }
     const Tensor min = std::exchange(result.min, {});
     if (!min.defined()) return;
     cancels.resize(static_cast<std::size_t>(min.size()));
@@ -146,8 +147,8 @@ struct Attention {
 
   /// Once: the kernel gives the result up as soon as it is not needed any more.
   void backward(const Driver& driver, const Variable& x, TypedRows grad) {
-    const TypedRows rows = rows_of(x);
-    if (grad.type() != rows.type()) grad = TypedRows(grad, rows.type());
+    const TypedRows rows = x.rows();
+    grad = grad.as(rows.type());
     AttentionOperands o = common(driver.graph());
     if (options.bias.requires_grad())
       options.bias.gradient()->add([&](Tensor& sum, bool accumulate) {
@@ -184,14 +185,10 @@ Variable attend(const GraphShardManager& graph, const Variable& rows, Attention 
   const Driver driver(graph.shards(), graph.options(), recorded);
   {
     const TraceScope scope("attention", TraceKind::compute);
-    attention.forward(driver, attention.rows_of(rows), recorded);
+    attention.forward(driver, rows.rows(), recorded);
   }
-  TypedRows out = attention.result.out;
-  if (attention.reads_bfloat16() && mixed_precision()) {
-    out = TypedRows(attention.result.out, NumberType::bfloat16);
-    attention.result.out = {};
-    attention.result.rounded = out;
-  }
+  const AttentionResult& result = attention.result;
+  TypedRows out = result.out.defined() ? TypedRows(result.out) : result.rounded;
   if (!recorded) return out;
   return record_collective(graph.comm(), std::move(out),
                            [driver, rows, attention = std::move(attention)](TypedRows grad) mutable {

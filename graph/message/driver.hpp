@@ -48,6 +48,9 @@ class Driver {
 
   [[nodiscard]] const GraphTopology& graph() const noexcept { return *graph_->topology; }
 
+  /// Returns whether the local shard is the only stage of a pass, and whole.
+  [[nodiscard]] bool has_one_stage() const { return !rows_travel() && graph().remote.num_src_rows == 0; }
+
   /// Collective. Both halves of a ForwardPass.
   void forward(const TypedRows& src, ShardKernel& kernel) const;
   /// Collective. Both halves of a BackwardPass.

@@ -36,8 +36,7 @@ using Result = BinaryKernel::Result;
 
 /// Rows of this type to add to, in memory that may be overwritten.
 TypedRows own_rows(Variable base, NumberType type) {
-  TypedRows rows = base.take_rows();
-  if (rows.type() != type) rows = TypedRows(rows, type);
+  const TypedRows rows = base.take_rows().as(type);
   return rows.unique() ? rows : rows.clone();
 }
 

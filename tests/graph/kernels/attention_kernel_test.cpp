@@ -26,7 +26,7 @@ struct Problem {
 
   explicit Problem(Score with) : score(with) {
     dst = numbers(score == Score::gat ? Shape{g.num_dst, heads} : Shape{g.num_dst, heads, dim}, 3);
-    operands.dst = dst.data();
+    operands.dst = dst;
     operands.edge_ids = g.edge_ids.data();
     operands.result = &result;
   }
@@ -140,7 +140,7 @@ struct Hub {
                               .dim = of_head,
                               .key_dim = of_head,
                               .attn = attn.data(),
-                              .dst = dst.data(),
+                              .dst = dst,
                               .slope = real(0.2),
                               .result = &result,
                               .grad_out = grad,

@@ -219,54 +219,109 @@ TEST_CASE("layers that sum over neighbors agree with full precision within their
   }
 }
 
-TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precision") {
-  const Communicator comm = Communicator::world();
-  for (const WholeGraph& whole : square_graphs()) {
-    const Books books = test_books(whole, comm.size()).back();
-    const GraphShardManager graph = shard(comm, whole, books, {});
-    const Tensor all = rounded_tensor({whole.num_src, 24}, 1), grad = rounded_tensor({whole.num_src, 24}, 4);
-    const Tensor rows = my_rows(all, books.src, comm.rank()), g = my_rows(grad, books.src, comm.rank());
-    const Shape heads{rows.num_rows(), 3, 8};
-    const Tensor attn = random_tensor({1, 3, 8}, 2), dst = random_tensor({rows.num_rows(), 3}, 3);
-    const auto attend = [&](bool mixed, bool twice) {
-      const MixedPrecisionScope precision(mixed);
-      const Variable leaf(rows.reshape(heads), true);
-      Variable a(attn.clone(), true), d(dst.clone(), true);
-      Tape tape;
-      const Variable x = mixed ? record(Variable(TypedRows(leaf.value(), NumberType::bfloat16)),
-                                        [to = leaf.gradient()](const Tensor& of) { to->add(of); })
-                               : leaf;
-      Variable y = gat_attention(graph, x, a, d, real(0.2));
-      if (twice) y = y + gat_attention(graph, x, a, d, real(0.2));
-      const Tensor value = y.value().clone();
-      tape.backward(y, TypedRows(g.reshape(y.shape()), y.type()));
-      return std::tuple(value, leaf.grad(), a.grad(), d.grad());
-    };
-    for (const bool twice : {false, true}) {
-      const auto [y, dx, da, dd] = attend(true, twice);
-      const auto [want_y, want_dx, want_da, want_dd] = attend(false, twice);
-      // The scores are the same. The result is rounded once; D = <g, out> of the backward pass reads it
-      // rounded, so that ds has an error of unit sum_j |g_j out_j| alpha, and the sums of halo gradients are
-      // rounded twice.
-      CHECK(within(y, want_y, absolute(want_y), (twice ? 2.02 : 1.01) * unit));
-      const auto most = [](const Tensor& t) {
-        double largest = 0;
-        for (const real v : t.values()) largest = std::max(largest, std::abs(static_cast<double>(v)));
-        return largest;
-      };
-      const double of_d = 8 * most(g) * most(want_y);  // <g, out> of 8 columns
-      const double most_degree = static_cast<double>(std::max<Index>(graph.num_global_edges(), 1));
-      const auto close = [&](const Tensor& found, const Tensor& want, double share, double more) {
-        for (Index i = 0; i < found.size(); ++i)
-          if (!(std::abs(static_cast<double>(found.data()[i] - want.data()[i])) <= share * most(want) + more))
-            return false;
-        return true;
-      };
-      CHECK(close(dx, want_dx, 3 * unit, unit * of_d * most(attn) * most_degree));
-      CHECK(close(dd, want_dd, unit, unit * of_d));
-      CHECK(close(da, want_da, unit, unit * of_d * most_degree));
-    }
+namespace {
+
+/// 1,300 edges into node 0 and as many out of it, which kernels divide into parts.
+WholeGraph star() {
+  WholeGraph g{"star", 40, 40, true, {}, {}};
+  for (Index k = 0; k < 1300; ++k) {
+    g.src.insert(g.src.end(), {k % 39, 0});
+    g.dst.insert(g.dst.end(), {0, k % 39});
   }
+  return g;
+}
+
+double most(const Tensor& t) {
+  double largest = 0;
+  for (const real v : t.values()) largest = std::max(largest, std::abs(static_cast<double>(v)));
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precision") {
+  struct Kind {
+    const char* name;
+    bool dst_rows;  ///< dst has rows, not scores
+    std::function<Variable(const GraphShardManager&, const Variable& x, const Variable& a,
+                           const Variable& dst)>
+        attend;
+  };
+  const Kind kinds[] = {
+      {"GAT", false,
+       [](const auto& graph, const Variable& x, const Variable& a, const Variable& dst) {
+         return gat_attention(graph, x, a, dst, real(0.2));
+       }},
+      {"GATv2", true,
+       [](const auto& graph, const Variable& x, const Variable& a, const Variable& dst) {
+         return gatv2_attention(graph, x, dst, a, real(0.2));
+       }},
+      {"dot", true,
+       [](const auto& graph, const Variable& x, const Variable&, const Variable& dst) {
+         return dot_attention(graph, x, dst, {}, real(0.5));
+       }},
+      {"dot with values", true,
+       [](const auto& graph, const Variable& x, const Variable&, const Variable& dst) {
+         return dot_attention(graph, x, dst, x, real(0.5));
+       }},
+  };
+  const Communicator comm = Communicator::world();
+  std::vector<WholeGraph> graphs = square_graphs();
+  graphs.push_back(star());
+  for (const WholeGraph& whole : graphs)
+    for (const Kind& kind : kinds)
+      for (const bool twice : {false, true}) {
+        CAPTURE(whole.name);
+        CAPTURE(kind.name);
+        const Books books = test_books(whole, comm.size()).back();
+        const GraphShardManager graph = shard(comm, whole, books, {});
+        const auto mine = [&](Index width, std::uint64_t stream) {
+          return my_rows(rounded_tensor({whole.num_src, width}, stream), books.src, comm.rank());
+        };
+        const Tensor rows = mine(24, 1), g = mine(24, 4), dst = mine(kind.dst_rows ? 24 : 3, 3);
+        const Tensor attn = random_tensor({1, 3, 8}, 2);
+        const auto attend = [&](bool mixed) {
+          const MixedPrecisionScope precision(mixed);
+          const Shape heads{rows.num_rows(), 3, 8};
+          const Variable leaf(rows.reshape(heads), true),
+              dst_leaf(kind.dst_rows ? dst.reshape(heads) : dst.clone(), true);
+          Variable a(attn.clone(), true);
+          Tape tape;
+          const auto operand = [&](const Variable& from, bool small) {
+            return small ? record(Variable(TypedRows(from.value(), NumberType::bfloat16)),
+                                  [to = from.gradient()](const Tensor& of) { to->add(of); })
+                         : from;
+          };
+          const Variable x = operand(leaf, mixed), d = operand(dst_leaf, mixed && kind.dst_rows);
+          Variable y = kind.attend(graph, x, a, d);
+          CHECK(y.type() == (mixed ? NumberType::bfloat16 : NumberType::reals));
+          if (twice) y = y + kind.attend(graph, x, a, d);
+          const Tensor value = y.value().clone();
+          tape.backward(y, TypedRows(g.reshape(y.shape()), y.type()));
+          return std::tuple(value, leaf.grad(), a.grad(), dst_leaf.grad());
+        };
+        const auto [y, dx, da, dd] = attend(true);
+        const auto [want_y, want_dx, want_da, want_dd] = attend(false);
+        // The scores are the same. The result is rounded once. D = <g, out> of the backward pass reads it
+        // rounded, so that ds has an error of unit sum_j |g_j out_j| alpha. The derivatives of a score in an
+        // operand are at most 2, and at most all edges have a share in a gradient. Gradients of rows are
+        // rounded where they are stored, for each operand and part of it, and where they travel.
+        CHECK(within(y, want_y, absolute(want_y), (twice ? 2.02 : 1.01) * unit));
+        const double of_d = 8 * most(g) * most(want_y) * (twice ? 2 : 1);  // <g, out> of 8 columns
+        const double of_edges = 2 * unit * of_d * static_cast<double>(graph.num_global_edges());
+        const auto close = [&](const Tensor& found, const Tensor& want, double share) {
+          if (found.defined() != want.defined()) return false;
+          if (!found.defined()) return true;
+          for (Index i = 0; i < found.size(); ++i)
+            if (!(std::abs(static_cast<double>(found.data()[i] - want.data()[i])) <=
+                  share * most(want) + of_edges))
+              return false;
+          return true;
+        };
+        CHECK(close(dx, want_dx, 4 * unit));
+        CHECK(close(dd, want_dd, 4 * unit));
+        CHECK(close(da, want_da, unit));
+      }
 }
 
 TEST_CASE("norms, activations and dropout keep the type of their rows") {
@@ -293,6 +348,16 @@ TEST_CASE("norms, activations and dropout keep the type of their rows") {
       {"silu", [](const Variable& x) { return silu(x); }, 2},
       {"sum", [](const Variable& x) { return x + x; }, 4},
       {"rows", [](const Variable& x) { return slice_rows(x, 0, 200); }, 2},
+      {"joined rows",
+       [](const Variable& x) {
+         return concat_rows({slice_rows(x, 50, 200), x});
+       },
+       4},
+      {"joined columns",
+       [](const Variable& x) {
+         return concat_columns({slice_columns(x, 9, 24), x, slice_columns(x, 0, 9)});
+       },
+       4},
       {"scaled", [](const Variable& x) { return x * 3 + 1; }, 8},
   };
   dropout.train(false);
@@ -317,10 +382,36 @@ TEST_CASE("norms, activations and dropout keep the type of their rows") {
     };
     const auto [y, dx] = pass(true);
     const auto [want_y, want_dx] = pass(false);
-    const Tensor one = Tensor::full(y.shape(), static_cast<real>(step.magnitude));
-    CHECK(within(y, want_y, one, unit));
-    CHECK(within(dx, want_dx, one, 2 * unit));
+    const auto magnitude = static_cast<real>(step.magnitude);
+    CHECK(within(y, want_y, Tensor::full(y.shape(), magnitude), unit));
+    CHECK(within(dx, want_dx, Tensor::full(dx.shape(), magnitude), 2 * unit));
   }
+}
+
+TEST_CASE("products of heads read rows of either type") {
+  const Tensor x0 = rounded_tensor({700, 3, 5}, 1), a0 = random_tensor({1, 3, 5}, 2);
+  const Tensor g = random_tensor({700, 3}, 3);
+  const auto pass = [&](bool mixed) {
+    const Variable leaf(x0.clone(), true);
+    Variable a(a0.clone(), true);
+    Tape tape;
+    const Variable x = mixed ? record(Variable(TypedRows(x0, NumberType::bfloat16)),
+                                      [to = leaf.gradient()](const TypedRows& grad) {
+                                        CHECK(grad.type() == NumberType::bfloat16);
+                                        to->add(grad.to_tensor());
+                                      })
+                             : leaf;
+    const Variable y = head_dots(x, a) + head_dots(x, a);
+    CHECK(y.type() == NumberType::reals);  // scores
+    const Tensor value = y.value().clone();
+    tape.backward(y, g.clone());
+    return std::tuple(value, leaf.grad(), a.grad());
+  };
+  const auto [y, dx, da] = pass(true);
+  const auto [want_y, want_dx, want_da] = pass(false);
+  CHECK(std::ranges::equal(y.values(), want_y.values()));
+  CHECK(std::ranges::equal(da.values(), want_da.values()));
+  CHECK(within(dx, want_dx, absolute(want_dx), 2.02 * unit));  // rounded twice
 }
 
 TEST_CASE("rows of a table in bfloat16 are gathered where they are read") {
