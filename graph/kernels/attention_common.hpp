@@ -381,6 +381,7 @@ class Attention : public ShardKernel {
   void begin() override { first_ = true; }
 
   [[nodiscard]] bool takes_parts() const override { return true; }
+  [[nodiscard]] bool reads_bfloat16() const override { return true; }
   void accumulate(const Stage& stage) override {
     const EdgeRanges edges = cursors_.at(stage.shard).ranges(stage);
     const bool first_stage = std::exchange(first_, false);
@@ -413,7 +414,7 @@ class Attention : public ShardKernel {
     const Index heads = o_.heads;
     const Index dim = o_.dim;
     stats_ = Tensor(Shape{r.max.num_rows(), Score::num_stats, heads});
-    const TypedRows& out = r.rounded.defined() ? r.rounded : TypedRows(r.out);
+    const TypedRows out = r.rows();
     parallel_for(r.max.num_rows(), destinations_at_once(), [&](Index first, Index last) {
       std::vector<real> of_bias(heads);
       RowReader of_out(out), of_grad(o_.grad_out);

@@ -83,6 +83,8 @@ struct AttentionResult {
   Tensor min = {};
   /// `out` in bfloat16. The forward pass can write it if the local shard is its only stage.
   TypedRows rounded = {};
+
+  [[nodiscard]] TypedRows rows() const { return out.defined() ? TypedRows(out) : rounded; }
 };
 
 struct AttentionOperands {

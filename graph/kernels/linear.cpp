@@ -208,6 +208,8 @@ void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate)
 
 void LinearKernel::backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) {
   const Index number = first * o_.width;
+  if (grad_src.is_bfloat16() && !is_one_gather())
+    return ShardKernel::backward_typed(stage, grad_src, first, accumulate);
   if (grad_src.is_bfloat16())
     return gather_gradients(stage, {.bfloat16 = grad_src.bfloat16() + number}, accumulate);
   if (o_.grad_edge_weight != nullptr) weighted_sum_backward(o_, stage, nullptr, accumulate);

@@ -64,8 +64,9 @@ class LinearKernel : public ShardKernel {
   [[nodiscard]] bool takes_parts() const override { return true; }
   [[nodiscard]] bool needs_source_in_backward() const override { return o_.grad_edge_weight != nullptr; }
   void backward(const Stage& stage, real* grad_src, bool accumulate) override;
+  [[nodiscard]] bool reads_bfloat16() const override { return is_one_gather(); }
   [[nodiscard]] NumberType gradient_type(NumberType wanted) const override {
-    return o_.in_double ? NumberType::doubles : is_one_gather() ? wanted : NumberType::reals;
+    return o_.in_double ? NumberType::doubles : wanted;
   }
   void backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) override;
 

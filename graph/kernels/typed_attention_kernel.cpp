@@ -306,12 +306,14 @@ class TypedAttention final : public ShardKernel {
 
   void begin_backward() override {
     const AttentionResult result = std::exchange(*o_.result, {});
-    stats_ = Tensor(Shape{result.out.num_rows(), 3, o_.heads});
-    parallel_for(result.out.num_rows(), rows_at_once(), [&](Index first, Index last) {
+    const TypedRows out = result.rows();
+    stats_ = Tensor(Shape{out.num_rows(), 3, o_.heads});
+    parallel_for(out.num_rows(), rows_at_once(), [&](Index first, Index last) {
+      RowReader of_out(out);
       for (Index v = first; v < last; ++v) {
         std::copy_n(result.max.row(v), o_.heads, stats_.row(v));
         std::copy_n(result.log_sum.row(v), o_.heads, stats_.row(v) + o_.heads);
-        lanes::head_dots(o_.heads, o_.dim, o_.grad_out + v * width(), result.out.row(v),
+        lanes::head_dots(o_.heads, o_.dim, o_.grad_out + v * width(), of_out.row(v),
                          stats_.row(v) + 2 * o_.heads);
         mark_one_term(o_.heads, stats_.row(v) + o_.heads, stats_.row(v) + 2 * o_.heads);
       }

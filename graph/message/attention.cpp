@@ -187,8 +187,7 @@ Variable attend(const GraphShardManager& graph, const Variable& rows, Attention 
     const TraceScope scope("attention", TraceKind::compute);
     attention.forward(driver, rows.rows(), recorded);
   }
-  const AttentionResult& result = attention.result;
-  TypedRows out = result.out.defined() ? TypedRows(result.out) : result.rounded;
+  TypedRows out = attention.result.rows();
   if (!recorded) return out;
   return record_collective(graph.comm(), std::move(out),
                            [driver, rows, attention = std::move(attention)](TypedRows grad) mutable {

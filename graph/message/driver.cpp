@@ -72,6 +72,26 @@ Stage stage_of(const GraphShard& shard, Index begin, Index end, const TypedRows&
   return stage;
 }
 
+/// A stage as the kernel reads it: with rows of `row_size` reals in place of bfloat16 unless it reads those.
+class ReadableStage {
+ public:
+  ReadableStage(const ShardKernel& kernel, const Stage& stage, Index row_size) : stage_(stage) {
+    if (stage.bfloat16 == nullptr || kernel.reads_bfloat16()) return;
+    constexpr Index grain = 1 << 15;
+    wide_ = Tensor(Shape{stage.size(), row_size});
+    parallel_for(wide_.size(), grain, [&](Index begin, Index end) {
+      widen(stage.bfloat16 + begin, end - begin, wide_.data() + begin);
+    });
+    stage_.rows = wide_.data();
+    stage_.bfloat16 = nullptr;
+  }
+  [[nodiscard]] const Stage& operator*() const { return stage_; }
+
+ private:
+  Stage stage_;
+  Tensor wide_;
+};
+
 /// The rows of `src` from row `first` on: those of the halo, if they are in memory.
 TypedRows rows_behind(const TypedRows& src, Index first) {
   return src.defined() && first < src.num_rows() ? src.slice_rows(first, src.num_rows()) : TypedRows();
@@ -122,8 +142,9 @@ ForwardPass::ForwardPass(const Driver& driver, const TypedRows& src) : driver_(d
 void ForwardPass::finish(ShardKernel& kernel) {
   const GraphShard& local = driver_.graph().local;
   kernel.begin();
+  const ReadableStage whole(kernel, stage_of(local, 0, local.num_src_rows, src_, 0), row_size());
   const auto run_part = [&](Index begin, Index end) {
-    Stage part = stage_of(local, 0, local.num_src_rows, src_, 0);
+    Stage part = *whole;
     if (begin > 0 || end < local.num_dst) part.first_row = begin, part.end_row = end;
     kernel.accumulate(part);
   };
@@ -134,7 +155,7 @@ void ForwardPass::finish(ShardKernel& kernel) {
       const Stage stage = rows_->next();
       TraceScope scope("remote shard", TraceKind::compute);
       describe(scope, stage);
-      kernel.accumulate(stage);
+      kernel.accumulate(*ReadableStage(kernel, stage, row_size()));
     }
     rows_->release();
   }
@@ -195,8 +216,9 @@ void BackwardPass::run(const Driver& driver, const TypedRows& src, const Shape& 
     rows_.emplace(graph.remote, reads_rows ? rows_behind(src, graph.local.num_src_rows) : TypedRows());
 
   const auto run_part = [&](Index begin, Index end) {
-    compute_gradients(kernel, stage_of(graph.local, begin, end, reads_rows ? src : TypedRows(), begin),
-                      grad_src, begin, accumulate);
+    const Stage part = stage_of(graph.local, begin, end, reads_rows ? src : TypedRows(), begin);
+    compute_gradients(kernel, *ReadableStage(kernel, part, src_shape.row_size()), grad_src, begin,
+                      accumulate);
   };
   LocalParts parts(kernel, rows_->num_stages(), graph.local.num_src_rows, run_part);
   // Gradients of halo rows come first if the rows are here: they travel while the local shard is computed.
@@ -206,7 +228,8 @@ void BackwardPass::run(const Driver& driver, const TypedRows& src, const Shape& 
   for (std::size_t k = 0; k < rows_->num_stages(); ++k) {
     if (!stage_first) parts.run_of_stage(k);
     {
-      const Stage stage = rows_->next();
+      const ReadableStage readable(kernel, rows_->next(), src_shape.row_size());
+      const Stage& stage = *readable;
       TraceScope scope("remote shard", TraceKind::compute);
       describe(scope, stage);
       if (push_)

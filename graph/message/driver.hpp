@@ -87,6 +87,8 @@ class ForwardPass : NonCopyable {
   [[nodiscard]] bool in_flight() const noexcept { return rows_->in_flight(); }
 
  private:
+  [[nodiscard]] Index row_size() const { return src_.defined() ? src_.row_size() : 0; }
+
   Driver driver_;
   TypedRows src_;
   std::optional<SourceRows> rows_;

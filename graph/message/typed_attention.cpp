@@ -1,5 +1,6 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/kernels/typed_attention_kernel.hpp>
 #include <sar/graph/message/agreement.hpp>
@@ -35,28 +36,35 @@ struct TypedAttentionCall {
   Variable query, att, msg;
   EdgeTypes types;
   AttentionResult result = {};
+  Tensor query_rows = {};  ///< as `real`, within a pass
 
   [[nodiscard]] TypedAttentionOperands operands() {
     return {.heads = query.shape()[1],
             .dim = query.shape()[2],
             .num_types = att.num_rows(),
-            .query = query.value().data(),
+            .query = query_rows.data(),
             .att = att.value().data(),
             .msg = msg.value().data(),
             .types = types.numbers().data(),
             .result = &result};
   }
 
-  void forward(const Driver& driver, const Tensor& rows) {
+  void forward(const Driver& driver, const TypedRows& rows) {
     const Index heads = query.shape()[1];
+    query_rows = query.rows().to_tensor();
     result = {.out = Tensor(query.shape()),
               .max = Tensor(Shape{query.num_rows(), heads}),
               .log_sum = Tensor(Shape{query.num_rows(), heads})};
     driver.forward(rows, *make_typed_attention_kernel(operands()));
+    query_rows = {};
+    if (!mixed_precision()) return;
+    result.rounded = TypedRows(result.out, NumberType::bfloat16);
+    result.out = {};
   }
 
   /// Once: the kernel gives the result up as soon as it is not needed any more.
   void backward(const Driver& driver, const Variable& rows, const Tensor& grad) {
+    query_rows = query.rows().to_tensor();
     TypedAttentionOperands o = operands();
     Tensor grad_query;
     std::vector<double> grad_att, grad_msg;
@@ -67,7 +75,7 @@ struct TypedAttentionCall {
     o.grad_query = grad_query.defined() ? grad_query.data() : nullptr;
     o.grad_att = att.requires_grad() ? grad_att.data() : nullptr;
     o.grad_msg = msg.requires_grad() ? grad_msg.data() : nullptr;
-    driver.backward(rows.value(), rows.shape(), *make_typed_attention_kernel(o), rows.gradient());
+    driver.backward(rows.rows(), rows.shape(), *make_typed_attention_kernel(o), rows.gradient());
     if (grad_query.defined()) query.gradient()->add(std::move(grad_query));
     if (att.requires_grad()) att.gradient()->add(Tensor::from(att.shape(), grad_att));
     if (msg.requires_grad()) msg.gradient()->add(Tensor::from(msg.shape(), grad_msg));
@@ -98,9 +106,9 @@ Variable typed_attention(const GraphShardManager& graph, const Variable& key_val
         TypedAttentionCall call{query, att, msg, numbers};
         {
           const TraceScope scope("typed attention", TraceKind::compute);
-          call.forward(driver, key_value.value());
+          call.forward(driver, key_value.rows());
         }
-        Tensor out = call.result.out;
+        TypedRows out = call.result.rows();
         if (!recorded) return out;
         return record_collective(graph.comm(), std::move(out),
                                  [driver, key_value, call = std::move(call)](const Tensor& grad) mutable {

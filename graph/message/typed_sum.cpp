@@ -41,7 +41,7 @@ void check(const GraphShardManager& graph, const Variable& x, const Variable& we
 
 /// One call, from the rows that travel to the gradients. Copied into its record.
 struct TypedPass {
-  Tensor x;  ///< after the forward pass only if reads_x()
+  TypedRows x;  ///< after the forward pass only if reads_x()
   Shape x_shape;
   GradientPtr gradient;
   Variable weight;
@@ -62,7 +62,7 @@ struct TypedPass {
     return {driver.graph().local.num_dst, sizes.blocks * sizes.cols};
   }
 
-  Tensor forward(const Driver& driver, ForwardPass& rows, Variable base) const {
+  TypedRows forward(const Driver& driver, ForwardPass& rows, Variable base) const {
     const TraceScope scope("typed_sum", TraceKind::compute);
     TypedSumKernel kernel(operands());
     const bool has_base = base.defined();
@@ -71,7 +71,7 @@ struct TypedPass {
     if (!out.unique()) out = out.clone();
     kernel.set_output(out.data(), has_base);
     rows.finish(kernel);
-    return out;
+    return TypedRows(out, type_of_results());
   }
 
   void backward(const Driver& driver, BackwardPass& rows, const Tensor& grad) const {
@@ -96,7 +96,7 @@ class StartedTypedSum final : public StartedSum::Operation {
  public:
   StartedTypedSum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
                   const EdgeTypes& types, const Variable& edge_weight)
-      : pass_{x.value(), x.shape(), x.gradient(), weight, types, edge_weight},
+      : pass_{x.rows(), x.shape(), x.gradient(), weight, types, edge_weight},
         recorded_(recording({&x, &weight, &edge_weight})),
         driver_(graph.shards(), graph.options(), recorded_ && pass_.reads_x()),
         split_(recorded_ ? std::optional<SplitBackward>(std::in_place, graph.comm(), pass_.gradient)
@@ -106,13 +106,13 @@ class StartedTypedSum final : public StartedSum::Operation {
   [[nodiscard]] Shape shape() const override { return pass_.shape(driver_); }
   Variable finish(Variable base) override {
     const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
-    Tensor out = pass_.forward(driver_, rows_, std::move(base));
+    TypedRows out = pass_.forward(driver_, rows_, std::move(base));
     if (!recorded_ && base_gradient == nullptr) return out;
-    if (!recorded_ || !pass_.reads_x()) pass_.x = Tensor();
+    if (!recorded_ || !pass_.reads_x()) pass_.x = {};
     return record(std::move(out), [base_gradient, pass = std::move(pass_), driver = driver_,
-                                   split = split_](const Tensor& grad) {
+                                   split = split_](const TypedRows& grad) {
       if (base_gradient != nullptr) base_gradient->add(grad);
-      if (split) split->run([&](BackwardPass& rows) { pass.backward(driver, rows, grad); });
+      if (split) split->run([&](BackwardPass& rows) { pass.backward(driver, rows, grad.to_tensor()); });
     });
   }
   void discard() override { rows_.discard(); }

@@ -116,10 +116,10 @@ class MessagePass {
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
       if (target == MessageTarget::u && reads_by_number()) gathered_ = gathered_rows(x);
-      if (target == MessageTarget::u && linear_ && edge_heads() == 1 && !wants(MessageTarget::e))
-        side(target).value = gathered_ == nullptr ? x.rows() : TypedRows();
-      else if (target != MessageTarget::u || gathered_ == nullptr)
+      if (target != MessageTarget::u)
         side(target).value = x.value();
+      else if (gathered_ == nullptr)
+        side(target).value = x.rows();
     }
   }
 
@@ -150,7 +150,8 @@ class MessagePass {
     const bool sum_of_edge_rows = result_ == Result::sum && row_.is_copy() && lhs_ == MessageTarget::e;
     // Sums of several stages are rounded when they are complete.
     const bool one_gather = (linear_ || sum_of_edge_rows) && (!linear_ || edge_heads() == 1) && !in_double();
-    const bool rounds_at_end = one_gather && graph_->topology->comm.size() > 1;
+    const bool rounds_at_end =
+        one_gather ? graph_->topology->comm.size() > 1 : result_ != Result::edges && !in_double();
     const NumberType type = one_gather && !rounds_at_end ? type_of_results() : NumberType::reals;
     TypedRows out = has_base ? own_rows(std::move(base), type) : TypedRows(shape(), type);
     const auto forward = [&](auto& kernel) {
@@ -257,7 +258,7 @@ class MessagePass {
     if (wants(MessageTarget::e)) grad_e = Tensor(side(MessageTarget::e).shape);
     const auto run = [&](ShardKernel&& kernel) { rows.start(driver, u.value, u.shape, kernel, u.gradient); };
     const bool one_gather = linear_ && edge_heads() == 1 && !wants(MessageTarget::e);
-    if (!one_gather) grad = grad.to_tensor();
+    if (!one_gather) grad = grad.as(NumberType::reals);
     if (linear_) {
       run(LinearKernel({.width = row_.width(),
                         .heads = edge_heads(),

@@ -27,7 +27,7 @@ struct Stage {
   const real* rows;  ///< [end - begin, ...]; null if values are not needed
   Index first_row = 0;
   Index end_row = -1;                  ///< -1: all rows
-  const Bfloat16* bfloat16 = nullptr;  ///< in place of rows, for kernels that are given rows in bfloat16
+  const Bfloat16* bfloat16 = nullptr;  ///< in place of rows, for kernels that read them
 
   [[nodiscard]] bool is_part() const noexcept { return end_row >= 0; }
   [[nodiscard]] Index size() const noexcept { return end - begin; }
@@ -53,6 +53,9 @@ class ShardKernel : NonCopyable {
   /// Called after the last stage.
   virtual void finish() {}
 
+  /// Returns whether the kernel reads rows in bfloat16. For other kernels the driver widens the rows of a
+  /// stage.
+  [[nodiscard]] virtual bool reads_bfloat16() const { return false; }
   /// Returns whether the local shard may come in parts: of its destination rows forward, of its source rows
   /// backward.
   [[nodiscard]] virtual bool takes_parts() const { return false; }
@@ -67,11 +70,15 @@ class ShardKernel : NonCopyable {
   virtual void backward(const Stage& stage, real* grad_src, bool accumulate) = 0;
   /// Returns the type in which the kernel computes the gradients of sources whose gradient is of type
   /// `wanted`.
-  [[nodiscard]] virtual NumberType gradient_type(NumberType /*wanted*/) const { return NumberType::reals; }
+  [[nodiscard]] virtual NumberType gradient_type(NumberType wanted) const { return wanted; }
   /// The same as backward() with gradients of another type than reals, in the rows of `grad_src` from row
-  /// `first` on.
-  virtual void backward_typed(const Stage& /*stage*/, TypedRows& /*grad_src*/, Index /*first*/,
-                              bool /*accumulate*/) {}
+  /// `first` on. By default, those of the stage are computed as reals and rounded.
+  virtual void backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) {
+    TypedRows to = grad_src.slice_rows(first, first + stage.size());
+    Tensor sums(to.shape());
+    backward(stage, sums.data(), false);
+    add_rows(sums, to, accumulate);
+  }
   /// Called after the last stage.
   virtual void finish_backward() {}
 };

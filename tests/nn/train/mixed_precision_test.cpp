@@ -324,6 +324,149 @@ TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precisio
       }
 }
 
+TEST_CASE("kernels of reals: the same sums of widened rows, rounded once; gradients rounded once") {
+  struct Kind {
+    const char* name;
+    Index width;   ///< of x
+    Shape weight;  ///< without its first dimension where that is the number of edges
+    bool weight_of_edges;
+    int roundings;  ///< of a term of a result, and of one of the gradient of w
+    /// With `all`, a sum of all terms from which a result may be chosen.
+    std::function<Variable(const GraphShardManager&, const Variable& x, const Variable& w, const EdgeTypes&,
+                           bool all)>
+        run;
+  };
+  const Kind kinds[] = {
+      // sums of rows are factors of a product, which rounds them
+      {"a matrix for each type",
+       6,
+       {3, 6, 5},
+       false,
+       2,
+       [](const auto& graph, const Variable& x, const Variable& w, const EdgeTypes& types, bool) {
+         return typed_sum(graph, x, w, types);
+       }},
+      {"a number for each head of an edge",
+       6,
+       {3},
+       true,
+       1,
+       [](const auto& graph, const Variable& x, const Variable& w, const EdgeTypes&, bool) {
+         return graph.update_all(
+             fn::u_mul_e(reshape(x, {x.num_rows(), 3, 2}), reshape(w, {w.num_rows(), 3, 1})), Reduce::sum);
+       }},
+      {"rows of edges",
+       6,
+       {6},
+       true,
+       1,
+       [](const auto& graph, const Variable& x, const Variable& w, const EdgeTypes&, bool) {
+         return graph.update_all(fn::u_mul_e(x, w), Reduce::mean);
+       }},
+      {"maximum",
+       6,
+       {6},
+       true,
+       1,
+       [](const auto& graph, const Variable& x, const Variable& w, const EdgeTypes&, bool all) {
+         return graph.update_all(fn::u_mul_e(x, w), all ? Reduce::sum : Reduce::max);
+       }},
+  };
+  const Communicator comm = Communicator::world();
+  for (const WholeGraph& whole : square_graphs())
+    for (const Kind& kind : kinds)
+      for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
+        CAPTURE(whole.name);
+        CAPTURE(kind.name);
+        const Books books = test_books(whole, comm.size()).back();
+        const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+        const Tensor rows = my_rows(rounded_tensor({whole.num_src, kind.width}, 1), books.src, comm.rank());
+        const Shape w_shape = kind.weight_of_edges ? Shape{graph.num_edges(), kind.weight[0]} : kind.weight;
+        std::vector<Index> types(static_cast<std::size_t>(graph.num_edges()));
+        for (std::size_t i = 0; i < types.size(); ++i) types[i] = static_cast<Index>(i % 3);
+        const auto pass = [&](bool mixed, bool magnitudes) {
+          const auto operand = [&](const Tensor& x) { return magnitudes ? absolute(x) : x.clone(); };
+          const MixedPrecisionScope precision(mixed);
+          const Variable leaf(operand(rows), true);
+          Variable w(operand(rounded_tensor(w_shape, 2)), true);
+          Tape tape;
+          const Variable x = mixed ? record(Variable(TypedRows(leaf.value(), NumberType::bfloat16)),
+                                            [to = leaf.gradient()](const TypedRows& grad) {
+                                              CHECK(grad.type() == NumberType::bfloat16);
+                                              to->add(grad.to_tensor());
+                                            })
+                                   : leaf;
+          const Variable y = kind.run(graph, x, w, types, magnitudes);
+          CHECK(y.type() == (mixed ? NumberType::bfloat16 : NumberType::reals));
+          const Tensor value = y.value().clone();
+          const Tensor g = operand(
+              my_rows(rounded_tensor({whole.num_src, y.shape().row_size()}, 3), books.src, comm.rank()));
+          tape.backward(y, TypedRows(g.reshape(y.shape()), y.type()));
+          if (mixed) CHECK((!x.requires_grad() || x.deferred()->computed().is_bfloat16()));
+          return std::tuple(value, leaf.grad(), w.grad());
+        };
+        const auto [y, dx, dw] = pass(true, false);
+        const auto [want_y, want_dx, want_dw] = pass(false, false);
+        const auto [most_y, most_dx, most_dw] = pass(false, true);
+        CHECK(
+            within(y, want_y, kind.roundings > 1 ? most_y : absolute(want_y), 1.01 * kind.roundings * unit));
+        // rounded where they are made (as factors, too), sent and stored
+        CHECK(within(dx, want_dx, most_dx, (kind.roundings + 2) * unit));
+        CHECK(within(dw, want_dw, most_dw, kind.roundings > 1 ? 2 * unit : 0x1p-16));
+      }
+}
+
+TEST_CASE("typed attention in bfloat16: the same coefficients, of products with rounded factors") {
+  const Communicator comm = Communicator::world();
+  for (const WholeGraph& whole : square_graphs()) {
+    CAPTURE(whole.name);
+    const Books books = test_books(whole, comm.size()).back();
+    const GraphShardManager graph = shard(comm, whole, books, {});
+    const auto mine = [&](Index width, std::uint64_t stream) {
+      return my_rows(rounded_tensor({whole.num_src, width}, stream), books.src, comm.rank());
+    };
+    const Tensor kv = mine(16, 1), q = mine(8, 2), g = mine(8, 3);
+    std::vector<Index> types(static_cast<std::size_t>(graph.num_edges()));
+    for (std::size_t i = 0; i < types.size(); ++i) types[i] = static_cast<Index>(i % 2);
+    const auto pass = [&](bool mixed) {
+      const MixedPrecisionScope precision(mixed);
+      const Index n = kv.num_rows();
+      const Variable leaf(kv.reshape({n, 2, 2, 4}), true), query_leaf(q.reshape({n, 2, 4}), true);
+      Variable att(rounded_tensor({2, 2, 4, 4}, 4), true), msg(rounded_tensor({2, 2, 4, 4}, 5), true);
+      Tape tape;
+      const auto operand = [&](const Variable& from) {
+        return mixed ? record(Variable(TypedRows(from.value(), NumberType::bfloat16)),
+                              [to = from.gradient()](const Tensor& of) { to->add(of); })
+                     : from;
+      };
+      const Variable y = typed_attention(graph, operand(leaf), operand(query_leaf), att, msg, types);
+      CHECK(y.type() == (mixed ? NumberType::bfloat16 : NumberType::reals));
+      const Tensor value = y.value().clone();
+      tape.backward(y, TypedRows(g.reshape(y.shape()), y.type()));
+      return std::tuple(value, leaf.grad(), query_leaf.grad(), att.grad(), msg.grad());
+    };
+    const auto [y, dkv, dq, datt, dmsg] = pass(true);
+    const auto [want_y, want_dkv, want_dq, want_datt, want_dmsg] = pass(false);
+    // Products round the means of values, which are factors; the result is rounded: sums of 4 terms below 1.
+    CHECK(within(y, want_y, Tensor::full(y.shape(), 4), 2.02 * unit));
+    // D has an error of 4 unit |g| |out|, which the derivative of a score, at most 4 products of magnitude 1,
+    // passes on for each edge, and so do the rounded factors of a product, 4 terms for each edge.
+    const double of_edges =
+        4 * unit * (4 * most(g) * most(want_y) + 4) * static_cast<double>(graph.num_global_edges());
+    const auto close = [&](const Tensor& found, const Tensor& want, double share) {
+      for (Index i = 0; i < found.size(); ++i)
+        if (!(std::abs(static_cast<double>(found.data()[i] - want.data()[i])) <=
+              share * most(want) + of_edges))
+          return false;
+      return found.shape() == want.shape();
+    };
+    CHECK(close(dkv, want_dkv, 3 * unit));
+    CHECK(close(dq, want_dq, 3 * unit));
+    CHECK(close(datt, want_datt, unit));
+    CHECK(close(dmsg, want_dmsg, unit));
+  }
+}
+
 TEST_CASE("norms, activations and dropout keep the type of their rows") {
   const Communicator comm = Communicator::world();
   Generator gen(1);
