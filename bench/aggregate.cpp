@@ -1,6 +1,7 @@
 /// Aggregation on the sbm graph: update_all(copy_u, sum) forward and backward, in bytes of gathered rows per
 /// second (edges * width * sizeof(real)), beside the STREAM triad on the same threads in the same run; then
-/// other messages and reductions beside copy_u sum of the same width in the same run.
+/// other messages and reductions beside copy_u sum of the same width in the same run; NAME_bfloat16: the same
+/// in mixed precision.
 ///     bench_aggregate [nodes] [degree] [threads]            on one rank or several
 #include "bench.hpp"
 #include "passes.hpp"
@@ -39,7 +40,18 @@ void compare_messages(const GraphShardManager& graph) {
   add("u_mul_e_sum_number", fn::u_mul_e(u, number), fn::sum);
   add("u_mul_e_sum_heads", fn::u_mul_e(u, by_head), fn::sum);
   add("u_mul_v_sum", fn::u_mul_v(u, v), fn::sum);
-  bench::compare_passes(comm, all, {u, v, by_head, number}, gradient, 8);
+  std::vector<Variable> leaves = {u, v, by_head, number};
+  if (sizeof(real) == 4) {
+    leaves.push_back(bench::bfloat16_leaf(u));
+    const auto add_mixed = [&](const std::string& name, const Message& message, Reduce reduce) {
+      add(name + "_bfloat16", message, reduce);
+      all.back().mixed = true;
+    };
+    add_mixed("copy_u_sum", fn::copy_u(leaves.back()), fn::sum);
+    add_mixed("copy_u_max", fn::copy_u(leaves.back()), fn::max);
+    add_mixed("u_mul_e_sum_heads", fn::u_mul_e(leaves.back(), by_head), fn::sum);
+  }
+  bench::compare_passes(comm, all, leaves, gradient, 8);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 /// Fused attention on the sbm graph, forward and backward, beside update_all(copy_u, sum) of the same width
-/// in the same run, and beside the same attention written with separate operations.
+/// in the same run, and beside the same attention written with separate operations; NAME_bfloat16: the same
+/// in mixed precision.
 ///     bench_attention [nodes] [degree] [threads] [name]     on one rank or several; with a name, that one alone
 /// Ratios are to copy_u of the same pass: forward, backward, and both together.
 #include "bench.hpp"
@@ -14,6 +15,9 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
 #include <vector>
 
 using namespace sar;
@@ -44,10 +48,22 @@ int main(int argc, char** argv) {
                    return graph.update_all(fn::u_mul_e(x, alpha), fn::sum);
                  }});
   all.push_back({"dot_attention", [&] { return dot_attention(graph, x, y, {}, real(0.2)); }});
+  std::vector<Variable> leaves = {x, y, attn, score};
+  if (sizeof(real) == 4) {
+    const Variable rows = bench::bfloat16_leaf(x), others = bench::bfloat16_leaf(y);
+    leaves.insert(leaves.end(), {rows, others});
+    const auto add = [&](const char* name, std::function<Variable()> run) {
+      all.push_back({std::string(name) + "_bfloat16", std::move(run), true});
+    };
+    add("copy_u_sum", [&graph, rows] { return graph.update_all(fn::copy_u(rows), fn::sum); });
+    add("gat_attention", [&, rows] { return gat_attention(graph, rows, attn, score); });
+    add("gatv2_attention", [&, rows, others] { return gatv2_attention(graph, rows, others, attn); });
+    add("dot_attention", [&, rows, others] { return dot_attention(graph, rows, others, {}, real(0.2)); });
+  }
   if (argc > 4)
     std::erase_if(all, [&](const bench::Operation& operation) {
       return &operation != &all[0] && operation.name != argv[4];
     });
-  bench::compare_passes(comm, all, {x, y, attn, score}, gradient, argc > 4 ? 29 : 8);
+  bench::compare_passes(comm, all, leaves, gradient, argc > 4 ? 29 : 8);
   return 0;
 }

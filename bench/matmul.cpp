@@ -7,8 +7,10 @@
 #define EIGEN_STACK_ALLOCATION_LIMIT (512 * 1024)  // no page faults for the reference
 #include "bench.hpp"
 
+#include <sar/autograd/products.hpp>
 #include <sar/core/products/matmul.hpp>
 #include <sar/core/threads/matmul_precision.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 
 #include <Eigen/Core>
 
@@ -64,6 +66,7 @@ struct Case {
   const char* name;
   FunctionRef<void()> ours;
   FunctionRef<void(Index begin, Index end)> eigen, blas;  // for these rows of n
+  bool mixed = false;  // rows in bfloat16, in every precision the same product
 };
 
 void compare(const Case& c, Index n, Index k, Index m, bool has_blas) {
@@ -84,9 +87,10 @@ void compare(const Case& c, Index n, Index k, Index m, bool has_blas) {
         [&] { has_blas ? shared(c.blas) : shared(c.eigen); });
     const double reference = operations / std::min(seconds[3], seconds[4]);
     for (const auto precision : {MatmulPrecision::highest, MatmulPrecision::high, MatmulPrecision::medium}) {
+      if (c.mixed && precision != MatmulPrecision::medium) continue;
       const double mine = seconds[static_cast<std::size_t>(precision)];
       print({.name = std::string(c.name) + " " + std::to_string(k) + "x" + std::to_string(m) + " " +
-                     to_string(precision),
+                     (c.mixed ? "rows in bfloat16" : to_string(precision)),
              .seconds = mine,
              .rate = operations / mine,
              .unit = "GFLOP/s",
@@ -114,6 +118,12 @@ void run(Index n, Index k, Index m) {
                                                                        c.row(begin), 0);
   };
   compare({"matmul", nn, nn_eigen, nn_blas}, n, k, m, gemm != nullptr);
+  if (sizeof(real) == 4) {
+    const Variable rows_of_a(TypedRows(a, NumberType::bfloat16)), right(b);
+    const MixedPrecisionScope mixed;
+    compare({"matmul", [&] { (void)matmul(rows_of_a, right); }, nn_eigen, nn_blas, true}, n, k, m,
+            gemm != nullptr);
+  }
 
   const auto tn = [&] { matmul_tn(a, c, d); };
   const auto tn_eigen = [&](Index begin, Index end) {

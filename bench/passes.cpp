@@ -3,6 +3,7 @@
 #include "bench.hpp"
 
 #include <sar/autograd/tape.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 
 namespace sar::bench {
 namespace {
@@ -35,18 +36,25 @@ Variable leaf(const Shape& shape, unsigned seed) {
   return {values, true};
 }
 
+Variable bfloat16_leaf(const Variable& x) {
+  return {TypedRows(x.value(), NumberType::bfloat16), true};
+}
+
 void compare_passes(const Communicator& comm, const std::vector<Operation>& operations,
                     std::vector<Variable> operands, const Tensor& gradient, int repetitions) {
   std::vector<Seconds> best(operations.size());
   for (int repetition = 0; repetition <= repetitions; ++repetition)
     for (std::size_t i = 0; i < operations.size(); ++i) {
       for (Variable& operand : operands) operand.zero_grad();
+      const MixedPrecisionScope precision(operations[i].mixed);
+      const TypedRows seed =
+          TypedRows(gradient).as(operations[i].mixed ? NumberType::bfloat16 : NumberType::reals);
       Tape tape;
       Variable out;
       comm.barrier();
       const double forward = seconds_of([&] { out = operations[i].run(); });
       comm.barrier();
-      const double backward = seconds_of([&] { tape.backward(out, gradient); });
+      const double backward = seconds_of([&] { tape.backward(out, seed); });
       if (repetition == 0) continue;  // the first builds the transpose
       best[i].forward = std::min(best[i].forward, forward);
       best[i].backward = std::min(best[i].backward, backward);
@@ -58,6 +66,4 @@ void compare_passes(const Communicator& comm, const std::vector<Operation>& oper
     report(comm, name + "_backward", best[i].backward, first.backward);
     report(comm, name, best[i].forward + best[i].backward, first.forward + first.backward);
   }
-}
-
-}  // namespace sar::bench
+}}  // namespace sar::bench

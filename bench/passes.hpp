@@ -16,7 +16,11 @@ Variable leaf(const Shape& shape, unsigned seed);
 struct Operation {
   std::string name;
   std::function<Variable()> run;
+  bool mixed = false;  ///< in mixed precision
 };
+
+/// x with its rows in bfloat16.
+Variable bfloat16_leaf(const Variable& x);
 
 /// Collective. Prints NAME_forward, NAME_backward and NAME (both) of each operation: milliseconds of the
 /// slowest rank, the fastest of `repetitions`, and as the ratio the time divided by that of the first
