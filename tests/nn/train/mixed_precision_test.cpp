@@ -231,6 +231,13 @@ WholeGraph star() {
   return g;
 }
 
+/// The number of edges out of each node, [nodes, 1].
+Tensor out_degrees(const WholeGraph& g) {
+  Tensor degrees = Tensor::zeros({g.num_src, 1});
+  for (const Index u : g.src) degrees.row(u)[0] += 1;
+  return degrees;
+}
+
 double most(const Tensor& t) {
   double largest = 0;
   for (const real v : t.values()) largest = std::max(largest, std::abs(static_cast<double>(v)));
@@ -268,6 +275,7 @@ TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precisio
   const Communicator comm = Communicator::world();
   std::vector<WholeGraph> graphs = square_graphs();
   graphs.push_back(star());
+  graphs.push_back(random_graph("several blocks of rows", 4000, 4000, 16000, 9));
   for (const WholeGraph& whole : graphs)
     for (const Kind& kind : kinds)
       for (const bool twice : {false, true}) {
@@ -304,23 +312,24 @@ TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precisio
         const auto [want_y, want_dx, want_da, want_dd] = attend(false);
         // The scores are the same. The result is rounded once. D = <g, out> of the backward pass reads it
         // rounded, so that ds has an error of unit sum_j |g_j out_j| alpha. The derivatives of a score in an
-        // operand are at most 2, and at most all edges have a share in a gradient. Gradients of rows are
-        // rounded where they are stored, for each operand and part of it, and where they travel.
+        // operand are at most 2, for each edge of a source. Gradients of rows are rounded where they are
+        // stored, for each operand and part of it, and where they travel.
         CHECK(within(y, want_y, absolute(want_y), (twice ? 2.02 : 1.01) * unit));
         const double of_d = 8 * most(g) * most(want_y) * (twice ? 2 : 1);  // <g, out> of 8 columns
-        const double of_edges = 2 * unit * of_d * static_cast<double>(graph.num_global_edges());
-        const auto close = [&](const Tensor& found, const Tensor& want, double share) {
+        const double of_edge = 2 * unit * of_d;
+        const auto close = [&](const Tensor& found, const Tensor& want, double share, const auto& edges_of) {
           if (found.defined() != want.defined()) return false;
           if (!found.defined()) return true;
           for (Index i = 0; i < found.size(); ++i)
             if (!(std::abs(static_cast<double>(found.data()[i] - want.data()[i])) <=
-                  share * most(want) + of_edges))
+                  share * most(want) + of_edge * static_cast<double>(edges_of(i / found.row_size()))))
               return false;
           return true;
         };
-        CHECK(close(dx, want_dx, 4 * unit));
-        CHECK(close(dd, want_dd, 4 * unit));
-        CHECK(close(da, want_da, unit));
+        const Tensor degrees = my_rows(out_degrees(whole), books.src, comm.rank());
+        CHECK(close(dx, want_dx, 4 * unit, [&](Index u) { return degrees.row(u)[0]; }));
+        CHECK(close(dd, want_dd, 4 * unit, [](Index) { return 1; }));  // sum of alpha
+        CHECK(close(da, want_da, unit, [&](Index) { return graph.num_global_edges(); }));
       }
 }
 
