@@ -144,6 +144,16 @@ done
 grep -q "60 nodes, 480 edges, 3 features, 3 labels a node, loss bce" out || fail "the folder is described as $(cat out)"
 same log1.jsonl "log$ranks.jsonl" "--edge-means on 1 and on $ranks ranks"
 [ -s p1/logits.npy ] && [ -s p1/labels.npy ] || fail "the predictions are $(ls p1)"
+# The same features in the file, by the formula: a reversed edge has the data of its edge, and self loops that are added do not count.
+cp -r proteins given
+paste -d, proteins/raw/edge.csv proteins/raw/edge-feat.csv | awk -F, -v OFMT=%.9g '
+  function add(v) { ++n[v]; for (j = 0; j < 3; ++j) sum[v, j] += $(3 + j) }
+  { add($2) } $1 != $2 { add($1) }
+  END { for (v = 0; v < 60; ++v) { m = n[v] ? n[v] : 1; print sum[v, 0] / m "," sum[v, 1] / m "," sum[v, 2] / m } }' >given/raw/node-feat.csv
+both=(--add-reverse-edges --add-self-loops --layers 2 --hidden 8 --epochs 3 --dropout 0 --metric roc-auc)
+on 1 --dataset given "${both[@]}" --log log.jsonl
+on 2 --dataset proteins --edge-means features "${both[@]}" --log log2.jsonl
+keys='loss|[a-z]+_auc' same log.jsonl log2.jsonl "--edge-means and the means in a file"
 expect 1 "expected weight among them for --edge-means" "$train" --dataset proteins --edge-means weight --epochs 1
 on 2 --dataset proteins --add-reverse-edges --embedding 4 --layers 2 --hidden 8 --epochs 2 --metric roc-auc
 "$programs/partition" proteins --add-reverse-edges --parts 2 --method random --out parted >out 2>err || fail "partition of the folder ends with $?"
