@@ -51,6 +51,7 @@ rows() { sed -n 's/.*"rows_per_seed":\([0-9.]*\).*/\1/p' "$1" | head -n 1; }
 awk -v labor="$(rows case2.jsonl)" -v neighbor="$(rows case1.jsonl)" -v clusters="$(rows case5.jsonl)" \
   'BEGIN { exit !(labor > 1 && labor < neighbor && clusters > 400 / 240 - 1e-3 && clusters < 400 / 240 + 1e-3) }' ||
   fail "rows for each seed: neighbor $(rows case1.jsonl), labor $(rows case2.jsonl), clusters $(rows case5.jsonl)"
+! grep -q halo_rows_per_seed case1.jsonl || fail "one rank fetches rows: $(cat case1.jsonl)"
 grep -q '"batches":4,' case5.jsonl || fail "8 clusters by 2 are not 4 batches: $(cat case5.jsonl)"
 # One batch of all clusters is the whole graph.
 on 2 "${sbm[@]}" --log log.jsonl
