@@ -1,4 +1,5 @@
 #include "graph/construct/host_arrays.hpp"
+#include "graph/data/dataset_files.hpp"
 
 #include <doctest/doctest.h>
 #include <support/rows.hpp>
@@ -491,6 +492,72 @@ TEST_CASE(
   SAR_OKAY(sar_predictor_run(predictor, &x, nullptr, &out));
   CHECK(std::ranges::equal(std::as_const(after).values(), std::as_const(before).values()));
   SAR_OKAY(sar_predictor_free(predictor));
+}
+
+TEST_CASE(
+    "a graph with types has the edges, ids and rows that were given; a loaded model predicts the same") {
+  const Communicator comm = Communicator::world();
+  constexpr Index nodes = 12;
+  const PartitionBook book = PartitionBook::even(nodes, comm.size());
+  std::vector<std::int64_t> node_ids, from, edge_ids, same_ids;
+  for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v) {
+    node_ids.push_back(v);
+    from.push_back((v + 1) % nodes);
+    edge_ids.push_back(100 + v);
+    same_ids.push_back(7);
+  }
+  const auto count = std::ssize(node_ids);
+  const Tensor x = random_values(Shape{count, 2}, 1), wide = random_values(Shape{count, 3}, 2);
+  sar_comm c_comm = nullptr;
+  sar_hetero graph = nullptr;
+  sar_model model = nullptr, loaded = nullptr;
+  SAR_OKAY(sar_comm_create(MPI_COMM_WORLD, &c_comm));
+  SAR_OKAY(sar_hetero_create(c_comm, nullptr, &graph));
+  const auto add_edges = [&](const std::vector<std::int64_t>& ids, std::int32_t add_reverse) {
+    SAR_OKAY(sar_hetero_add_nodes(graph, "a", count, node_ids.data()));
+    SAR_OKAY(sar_hetero_add_edges(graph, "a", "r", "a", count, from.data(), node_ids.data(), ids.data(),
+                                  nullptr, add_reverse));
+  };
+  std::int64_t edges = 0, all = 0;
+  for (const std::int32_t add_reverse : {0, 1}) {
+    add_edges(edge_ids, add_reverse);
+    SAR_OKAY(sar_hetero_build(graph));
+    SAR_OKAY(sar_hetero_num_edges(graph, "a", "r", "a", &edges, &all));
+    CHECK(edges == (1 + add_reverse) * count);
+    CHECK(all == (1 + add_reverse) * nodes);
+  }
+  const sar_array rows = array_of(x);
+  if (comm.size() > 1) {
+    const sar_array given = array_of(comm.rank() == 0 ? wide : x);
+    CHECK(sar_hetero_set_rows(graph, "a", &given) == SAR_ERROR_INPUT);
+    CHECK(std::string(sar_last_error()).find("number of fields") != std::string::npos);
+  }
+  SAR_OKAY(sar_hetero_set_rows(graph, "a", &rows));
+  SAR_OKAY(
+      sar_model_create(c_comm,
+                       R"({"sar_model": 1, "type": "hetero-sage", "in_feats": 2, "hidden": 4, "out_feats": 3,
+                                "layers": 2, "node_types": ["a"], "edge_types": [["a", "r", "a"]]})",
+                       3, &model));
+  const TemporaryDirectory directory(comm);
+  const std::string path = directory.path() + "/model.safetensors";
+  SAR_OKAY(sar_model_save(model, path.c_str()));
+  SAR_OKAY(sar_model_load(c_comm, path.c_str(), &loaded));
+  Tensor y({count, 3}), again({count, 3});
+  sar_array out = array_of(y), of_loaded = array_of(again);
+  SAR_OKAY(sar_hetero_predict(model, graph, "a", &out));
+  SAR_OKAY(sar_hetero_predict(loaded, graph, "a", &of_loaded));
+  CHECK(same_bits(y, again));
+
+  // ids of edges are read: these are not unique; the graph stays as it was
+  add_edges(same_ids, 0);
+  CHECK(sar_hetero_build(graph) == SAR_ERROR_INPUT);
+  CHECK(std::string(sar_last_error()).find('7') != std::string::npos);
+  SAR_OKAY(sar_hetero_predict(model, graph, "a", &of_loaded));
+  CHECK(same_bits(y, again));
+  SAR_OKAY(sar_model_free(loaded));
+  SAR_OKAY(sar_model_free(model));
+  SAR_OKAY(sar_hetero_free(graph));
+  SAR_OKAY(sar_comm_free(c_comm));
 }
 
 TEST_CASE("parameters are read and written") {

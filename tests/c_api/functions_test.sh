@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# functions_test.sh SOURCE_DIR: the C++11 classes and the Fortran module call every function of sar.h, and arguments_test.c tries every
-# function that takes arguments.
+# functions_test.sh SOURCE_DIR: the C++11 classes and the Fortran module call every function of sar.h, arguments_test.c tries every
+# function that takes arguments, and random_calls_test.c every one that takes or makes a handle.
 set -euo pipefail
 cd "$1"
 declared=$(tr '\n' ' ' <bindings/c/sar.h | grep -oE 'SAR_API [a-z0-9_* ]+\(' | grep -oE 'sar_[a-z0-9_]+\(' | tr -d '(' | sort -u)
@@ -16,3 +16,5 @@ requires 'sar_array_.*|sar_comm_create' bindings/fortran/sar.f90
 # a wrapper of arguments.h that arguments_test.c does not try is an error of the compiler
 requires 'sar_array_.*|sar_init|sar_finalize|sar_last_error|sar_version|sar_precision|sar_memory_re.*|sar_refuse_next' tests/c_api/arguments.h
 requires "$(grep -vx sar_refuse_next <<<"$declared" | paste -sd '|')" tests/c_api/arguments_test.c
+requires 'sar_array_.*|sar_init|sar_finalize|sar_last_error|sar_version|sar_precision|sar_set_num_threads|sar_memory_.*|sar_refuse_next' \
+  tests/c_api/random_calls_test.c

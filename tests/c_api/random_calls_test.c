@@ -1,7 +1,8 @@
 /* Functions of sar.h in random order, with handles that are live, null, freed, of another kind, of another
  * communicator or no handles at all; handles are made, freed and made again in between. Calls whose handles
  * are right succeed; all others return SAR_ERROR_HANDLE or SAR_ERROR_INPUT with a text, the same status on
- * every rank. In the end nothing is in memory. The argument is a folder for files. */
+ * every rank. Calls that come at the wrong time, such as a step on a graph that is not built, are refused as
+ * well. In the end nothing is in memory. The argument is a folder for files. */
 #include <sar.h>
 
 #include <stdio.h>
@@ -9,14 +10,27 @@
 
 enum {
   NUM_NODES = 4,
-  NUM_CALLS = 3000,
+  NUM_CALLS = 6000,
   MAX_OBJECTS = 400,
   MAX_FREED = 20,
   MAX_HANDLES = 3,
   MAX_MESSAGES = 10
 };
 
-enum { COMM, GRAPH, MODEL, OPTIMIZER, PREDICTOR, CHECKPOINTS, TRACE, NUM_KINDS };
+enum { COMM, GRAPH, HETERO, MODEL, OPTIMIZER, PREDICTOR, CHECKPOINTS, TRACE, NUM_KINDS };
+
+/* What has been done with an object, as bits. */
+enum {
+  NODES = 1, /* of a sar_hetero: nodes were added since the last build */
+  EDGES = 2,
+  BUILT = 4,
+  ROWS = 8,
+  OF_HETERO = NODES | EDGES | BUILT | ROWS,
+  TYPED = 16, /* of a model, and of what is made from it: it reads a sar_hetero */
+  MESH = 32,  /* it has statistics and reads edge features, which no call here has */
+  OF_MODEL = TYPED | MESH,
+  SAVED = 64 /* of checkpoints: there is one */
+};
 
 /* What a handle referred to when it was made. */
 typedef struct object {
@@ -25,10 +39,26 @@ typedef struct object {
   int comm;    /* which of the communicators */
   void* model; /* of an optimizer */
   int is_freed;
+  int state;
+  int folder; /* of checkpoints */
+  int saved;  /* of checkpoints: the state of the model that was saved last */
 } object;
+
+enum { NOTHING = NUM_KINDS, FREED }; /* what a function makes of its handles, beside new ones */
+
+typedef struct function {
+  const char* name;
+  int (*call)(void** h);
+  int num_handles;
+  int kinds[MAX_HANDLES];
+  int makes;          /* the kind of its new handle, NOTHING, or FREED for its first handle */
+  int needs, refuses; /* bits that its handles together must have, and must not have */
+  int sets, clears;   /* bits of its new handle, or else of its first handle */
+} function;
 
 static object objects[MAX_OBJECTS];
 static int num_objects = 0, num_comms = 0, num_folders = 0, is_recording = 0;
+static int saved_state = 0; /* of the model in the model file */
 static int failures = 0, my_rank = 0, num_ranks = 1;
 static const char* folder = "random_calls";
 
@@ -70,18 +100,27 @@ static const object* any_object(int kind, int is_freed) {
   return NULL;
 }
 
-/* Of the communicator of the first handle; an optimizer of a model among the handles. */
+/* Of the communicator of the first handle; an optimizer of a model among the handles; a model like the one
+ * that checkpoints have. */
 static int belongs_to(const object* given, void** h, int num_handles) {
   const object* first = num_handles > 0 ? find(h[0]) : NULL;
   int i, has_its_model = 0;
   if (first != NULL && first->comm != given->comm) return 0;
+  if (first != NULL && (first->state & SAVED) != 0 && given->kind == MODEL && given->state != first->saved)
+    return 0;
   for (i = 0; i < num_handles; ++i) has_its_model |= h[i] == given->model;
   return num_handles == 0 || given->kind != OPTIMIZER || has_its_model;
 }
 
-/* A handle for a function that has been given `num_handles` handles already. */
-static void* random_handle(int kind, void** h, int num_handles) {
-  const int choice = draw(24);
+/* Whether the function can be called with the object as it is. */
+static int fits(const function* f, const object* given) {
+  const int bits = given->kind == HETERO ? OF_HETERO : given->kind == MODEL ? OF_MODEL : SAVED;
+  return (given->state & f->refuses) == 0 && (f->needs & bits & ~given->state) == 0;
+}
+
+/* The next handle for a function that has been given `num_handles` handles already. */
+static void* random_handle(const function* f, void** h, int num_handles) {
+  const int choice = draw(24), kind = f->kinds[num_handles];
   const object* found = NULL;
   int tries;
   if (choice == 0) return NULL;
@@ -90,13 +129,15 @@ static void* random_handle(int kind, void** h, int num_handles) {
   if (choice == 3) found = any_object(NUM_KINDS, 1);
   if (choice == 4) found = any_object(NUM_KINDS, 0);
   if (choice > 4) found = any_object(kind, 0);
-  for (tries = 0; choice > 6 && found != NULL && !belongs_to(found, h, num_handles) && tries < 40; ++tries)
+  for (tries = 0; choice > 6 && found != NULL && tries < 40; ++tries) {
+    if (belongs_to(found, h, num_handles) && fits(f, found)) break;
     found = any_object(kind, 0);
+  }
   return found == NULL ? NULL : found->handle;
 }
 
-static void add_object(void* handle, int kind, int comm, void* model) {
-  const object made = {handle, kind, comm, model, 0};
+static void add_object(void* handle, int kind, int comm, void* model, int state) {
+  const object made = {handle, kind, comm, model, 0, state, num_folders - 1, 0};
   objects[num_objects++] = made;
 }
 
@@ -112,6 +153,7 @@ static union {
   void* any;
   sar_comm comm;
   sar_graph graph;
+  sar_hetero hetero;
   sar_model model;
   sar_optimizer optimizer;
   sar_predictor predictor;
@@ -123,6 +165,14 @@ static char path[1200];
 static int comm_create(void** h) {
   (void)h;
   return sar_comm_create(MPI_COMM_WORLD, &made.comm);
+}
+static int comm_create_f(void** h) {
+  (void)h;
+  return sar_comm_create_f((int32_t)MPI_Comm_c2f(MPI_COMM_WORLD), &made.comm);
+}
+static int comm_world(void** h) {
+  (void)h;
+  return sar_comm_world(&made.comm);
 }
 static int comm_rank(void** h) {
   return sar_comm_rank(h[0], &small);
@@ -178,12 +228,66 @@ static int to_given_order(void** h) {
 static int graph_free(void** h) {
   return sar_graph_free(h[0]);
 }
+static int hetero_create(void** h) {
+  return sar_hetero_create(h[0], NULL, &made.hetero);
+}
+static int add_nodes(void** h) {
+  return sar_hetero_add_nodes(h[0], "a", NUM_NODES, ids);
+}
+static int add_edges(void** h) {
+  return sar_hetero_add_edges(h[0], "a", "r", "a", NUM_NODES, src, dst, NULL, NULL, 0);
+}
+static int hetero_build(void** h) {
+  return sar_hetero_build(h[0]);
+}
+static int set_rows(void** h) {
+  return sar_hetero_set_rows(h[0], "a", &x);
+}
+/* A graph that a step can use. */
+static int hetero_create_built(void** h) {
+  int status = hetero_create(h);
+  void* graph[1];
+  graph[0] = made.hetero;
+  if (status == SAR_OK) status = add_nodes(graph);
+  if (status == SAR_OK) status = add_edges(graph);
+  if (status == SAR_OK) status = hetero_build(graph);
+  return status == SAR_OK ? set_rows(graph) : status;
+}
+static int hetero_num_nodes(void** h) {
+  return sar_hetero_num_nodes(h[0], "a", numbers, numbers + 1);
+}
+static int hetero_num_edges(void** h) {
+  return sar_hetero_num_edges(h[0], "a", "r", "a", numbers, numbers + 1);
+}
+static int hetero_free(void** h) {
+  return sar_hetero_free(h[0]);
+}
 static int model_create(void** h) {
   return sar_model_create(
       h[0],
       "{\"sar_model\": 1, \"type\": \"sage\", \"in_feats\": 2, \"hidden\": 3, \"out_feats\": 2, "
       "\"layers\": 2}",
       1, &made.model);
+}
+static int model_create_typed(void** h) {
+  return sar_model_create(
+      h[0],
+      "{\"sar_model\": 1, \"type\": \"hetero-sage\", \"in_feats\": 2, \"hidden\": 3, \"out_feats\": 2, "
+      "\"layers\": 2, \"node_types\": [\"a\"], \"edge_types\": [[\"a\", \"r\", \"a\"]]}",
+      1, &made.model);
+}
+static int update_statistics(void** h) {
+  return sar_model_update_statistics(h[0], &x, &x, &y);
+}
+static int model_create_mesh(void** h) {
+  int status =
+      sar_model_create(h[0],
+                       "{\"sar_model\": 1, \"type\": \"mesh_graph_net\", \"in_feats\": 2, \"edge_feats\": 2, "
+                       "\"hidden\": 3, \"out_feats\": 2, \"layers\": 1, \"normalize\": true}",
+                       1, &made.model);
+  void* model[1];
+  model[0] = made.model;
+  return status == SAR_OK ? update_statistics(model) : status;
 }
 static int model_save(void** h) {
   snprintf(path, sizeof path, "%s/model.safetensors", folder);
@@ -246,6 +350,22 @@ static int evaluate(void** h) {
 static int evaluate_labels(void** h) {
   return sar_evaluate_labels(h[0], h[1], &x, NULL, NUM_NODES, labels, 0, NULL, &number);
 }
+static int hetero_train_step(void** h) {
+  return sar_hetero_train_step(h[0], h[1], h[2], "a", SAR_LOSS_MSE, &y, 0, NULL, &number);
+}
+static int hetero_train_step_labels(void** h) {
+  return sar_hetero_train_step_labels(h[0], h[1], h[2], "a", NUM_NODES, labels, 0, NULL, &number);
+}
+static int hetero_evaluate(void** h) {
+  return sar_hetero_evaluate(h[0], h[1], "a", SAR_LOSS_L1, &y, 0, NULL, &number);
+}
+static int hetero_evaluate_labels(void** h) {
+  return sar_hetero_evaluate_labels(h[0], h[1], "a", NUM_NODES, labels, 0, NULL, &number);
+}
+static int hetero_predict(void** h) {
+  sar_array out = sar_array_double(values + 32, NUM_NODES, 2);
+  return sar_hetero_predict(h[0], h[1], "a", &out);
+}
 static int predictor_create(void** h) {
   return sar_predictor_create(h[0], h[1], &made.predictor);
 }
@@ -263,8 +383,14 @@ static int checkpoints_create(void** h) {
 static int checkpoints_save(void** h) {
   return sar_checkpoints_save(h[0], 3, h[1], h[2]);
 }
-static int checkpoints_load(void** h) {
+static int checkpoints_load_latest(void** h) {
   return sar_checkpoints_load_latest(h[0], h[1], h[2], &small);
+}
+static int checkpoints_load(void** h) {
+  const object* given = find(h[0]);
+  snprintf(path, sizeof path, "%s/checkpoints_%d/checkpoint-00000003.safetensors", folder,
+           given == NULL ? 0 : given->folder);
+  return sar_checkpoints_load(h[0], path, h[1], h[2], &small);
 }
 static int checkpoints_free(void** h) {
   return sar_checkpoints_free(h[0]);
@@ -277,59 +403,109 @@ static int trace_write(void** h) {
   return sar_trace_write(h[0]);
 }
 
-enum { NOTHING = NUM_KINDS, FREED }; /* what a function makes of its handles, beside new ones */
-
-typedef struct function {
-  const char* name;
-  int (*call)(void** h);
-  int num_handles;
-  int kinds[MAX_HANDLES];
-  int makes; /* the kind of its new handle, NOTHING, or FREED for its first handle */
-} function;
-
 static const function functions[] = {
-    {"sar_comm_create", comm_create, 0, {0}, COMM},
-    {"sar_comm_rank", comm_rank, 1, {COMM}, NOTHING},
-    {"sar_comm_size", comm_size, 1, {COMM}, NOTHING},
-    {"sar_comm_default_num_threads", comm_threads, 1, {COMM}, NOTHING},
-    {"sar_comm_free", comm_free, 1, {COMM}, FREED},
-    {"sar_graph_from_global", from_global, 1, {COMM}, GRAPH},
-    {"sar_graph_from_local", from_local, 1, {COMM}, GRAPH},
-    {"sar_graph_rebuild_from_global", rebuild_from_global, 1, {GRAPH}, NOTHING},
-    {"sar_graph_rebuild_from_local", rebuild_from_local, 1, {GRAPH}, NOTHING},
-    {"sar_graph_sizes", graph_sizes, 1, {GRAPH}, NOTHING},
-    {"sar_graph_global_sizes", global_sizes, 1, {GRAPH}, NOTHING},
-    {"sar_graph_edge_ids", edge_ids, 1, {GRAPH}, NOTHING},
-    {"sar_graph_edges_to_graph_order", to_graph_order, 1, {GRAPH}, NOTHING},
-    {"sar_graph_edges_to_given_order", to_given_order, 1, {GRAPH}, NOTHING},
-    {"sar_graph_free", graph_free, 1, {GRAPH}, FREED},
-    {"sar_model_create", model_create, 1, {COMM}, MODEL},
-    {"sar_model_save", model_save, 1, {MODEL}, NOTHING},
-    {"sar_model_load", model_load, 1, {COMM}, MODEL},
-    {"sar_model_description", model_description, 1, {MODEL}, NOTHING},
-    {"sar_model_feats", model_feats, 1, {MODEL}, NOTHING},
-    {"sar_model_num_parameters", num_parameters, 1, {MODEL}, NOTHING},
-    {"sar_model_parameter", parameter, 1, {MODEL}, NOTHING},
-    {"sar_model_get_parameter", get_parameter, 1, {MODEL}, NOTHING},
-    {"sar_model_set_parameter", set_parameter, 1, {MODEL}, NOTHING},
-    {"sar_model_free", model_free, 1, {MODEL}, FREED},
-    {"sar_optimizer_create", optimizer_create, 1, {MODEL}, OPTIMIZER},
-    {"sar_optimizer_get_lr", get_lr, 1, {OPTIMIZER}, NOTHING},
-    {"sar_optimizer_set_lr", set_lr, 1, {OPTIMIZER}, NOTHING},
-    {"sar_optimizer_free", optimizer_free, 1, {OPTIMIZER}, FREED},
-    {"sar_train_step", train_step, 3, {MODEL, OPTIMIZER, GRAPH}, NOTHING},
-    {"sar_train_step_labels", train_step_labels, 3, {MODEL, OPTIMIZER, GRAPH}, NOTHING},
-    {"sar_evaluate", evaluate, 2, {MODEL, GRAPH}, NOTHING},
-    {"sar_evaluate_labels", evaluate_labels, 2, {MODEL, GRAPH}, NOTHING},
-    {"sar_predictor_create", predictor_create, 2, {MODEL, GRAPH}, PREDICTOR},
-    {"sar_predictor_run", predictor_run, 1, {PREDICTOR}, NOTHING},
-    {"sar_predictor_free", predictor_free, 1, {PREDICTOR}, FREED},
-    {"sar_checkpoints_create", checkpoints_create, 1, {COMM}, CHECKPOINTS},
-    {"sar_checkpoints_save", checkpoints_save, 3, {CHECKPOINTS, MODEL, OPTIMIZER}, NOTHING},
-    {"sar_checkpoints_load_latest", checkpoints_load, 3, {CHECKPOINTS, MODEL, OPTIMIZER}, NOTHING},
-    {"sar_checkpoints_free", checkpoints_free, 1, {CHECKPOINTS}, FREED},
-    {"sar_trace_start", trace_start, 1, {COMM}, TRACE},
-    {"sar_trace_write", trace_write, 1, {TRACE}, FREED}};
+    {"sar_comm_create", comm_create, 0, {0}, COMM, 0, 0, 0, 0},
+    {"sar_comm_create_f", comm_create_f, 0, {0}, COMM, 0, 0, 0, 0},
+    {"sar_comm_world", comm_world, 0, {0}, COMM, 0, 0, 0, 0},
+    {"sar_comm_rank", comm_rank, 1, {COMM}, NOTHING, 0, 0, 0, 0},
+    {"sar_comm_size", comm_size, 1, {COMM}, NOTHING, 0, 0, 0, 0},
+    {"sar_comm_default_num_threads", comm_threads, 1, {COMM}, NOTHING, 0, 0, 0, 0},
+    {"sar_comm_free", comm_free, 1, {COMM}, FREED, 0, 0, 0, 0},
+    {"sar_graph_from_global", from_global, 1, {COMM}, GRAPH, 0, 0, 0, 0},
+    {"sar_graph_from_local", from_local, 1, {COMM}, GRAPH, 0, 0, 0, 0},
+    {"sar_graph_rebuild_from_global", rebuild_from_global, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
+    {"sar_graph_rebuild_from_local", rebuild_from_local, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
+    {"sar_graph_sizes", graph_sizes, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
+    {"sar_graph_global_sizes", global_sizes, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
+    {"sar_graph_edge_ids", edge_ids, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
+    {"sar_graph_edges_to_graph_order", to_graph_order, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
+    {"sar_graph_edges_to_given_order", to_given_order, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
+    {"sar_graph_free", graph_free, 1, {GRAPH}, FREED, 0, 0, 0, 0},
+    {"sar_hetero_create", hetero_create, 1, {COMM}, HETERO, 0, 0, 0, 0},
+    {"sar_hetero_create", hetero_create_built, 1, {COMM}, HETERO, 0, 0, BUILT | ROWS, 0},
+    {"sar_hetero_add_nodes", add_nodes, 1, {HETERO}, NOTHING, 0, NODES, NODES, 0},
+    {"sar_hetero_add_edges", add_edges, 1, {HETERO}, NOTHING, 0, EDGES, EDGES, 0},
+    {"sar_hetero_build", hetero_build, 1, {HETERO}, NOTHING, NODES | EDGES, 0, BUILT, NODES | EDGES | ROWS},
+    {"sar_hetero_num_nodes", hetero_num_nodes, 1, {HETERO}, NOTHING, BUILT, 0, 0, 0},
+    {"sar_hetero_num_edges", hetero_num_edges, 1, {HETERO}, NOTHING, BUILT, 0, 0, 0},
+    {"sar_hetero_set_rows", set_rows, 1, {HETERO}, NOTHING, BUILT, 0, ROWS, 0},
+    {"sar_hetero_free", hetero_free, 1, {HETERO}, FREED, 0, 0, 0, 0},
+    {"sar_model_create", model_create, 1, {COMM}, MODEL, 0, 0, 0, 0},
+    {"sar_model_create", model_create_typed, 1, {COMM}, MODEL, 0, 0, TYPED, 0},
+    {"sar_model_create", model_create_mesh, 1, {COMM}, MODEL, 0, 0, MESH, 0},
+    {"sar_model_update_statistics", update_statistics, 1, {MODEL}, NOTHING, MESH, 0, 0, 0},
+    {"sar_model_save", model_save, 1, {MODEL}, NOTHING, 0, 0, 0, 0},
+    {"sar_model_load", model_load, 1, {COMM}, MODEL, 0, 0, 0, 0},
+    {"sar_model_description", model_description, 1, {MODEL}, NOTHING, 0, 0, 0, 0},
+    {"sar_model_feats", model_feats, 1, {MODEL}, NOTHING, 0, 0, 0, 0},
+    {"sar_model_num_parameters", num_parameters, 1, {MODEL}, NOTHING, 0, 0, 0, 0},
+    {"sar_model_parameter", parameter, 1, {MODEL}, NOTHING, 0, 0, 0, 0},
+    {"sar_model_get_parameter", get_parameter, 1, {MODEL}, NOTHING, 0, 0, 0, 0},
+    {"sar_model_set_parameter", set_parameter, 1, {MODEL}, NOTHING, 0, 0, 0, 0},
+    {"sar_model_free", model_free, 1, {MODEL}, FREED, 0, 0, 0, 0},
+    {"sar_optimizer_create", optimizer_create, 1, {MODEL}, OPTIMIZER, 0, 0, 0, 0},
+    {"sar_optimizer_get_lr", get_lr, 1, {OPTIMIZER}, NOTHING, 0, 0, 0, 0},
+    {"sar_optimizer_set_lr", set_lr, 1, {OPTIMIZER}, NOTHING, 0, 0, 0, 0},
+    {"sar_optimizer_free", optimizer_free, 1, {OPTIMIZER}, FREED, 0, 0, 0, 0},
+    {"sar_train_step", train_step, 3, {MODEL, OPTIMIZER, GRAPH}, NOTHING, 0, TYPED | MESH, 0, 0},
+    {"sar_train_step_labels",
+     train_step_labels,
+     3,
+     {MODEL, OPTIMIZER, GRAPH},
+     NOTHING,
+     0,
+     TYPED | MESH,
+     0,
+     0},
+    {"sar_evaluate", evaluate, 2, {MODEL, GRAPH}, NOTHING, 0, TYPED | MESH, 0, 0},
+    {"sar_evaluate_labels", evaluate_labels, 2, {MODEL, GRAPH}, NOTHING, 0, TYPED | MESH, 0, 0},
+    {"sar_hetero_train_step",
+     hetero_train_step,
+     3,
+     {MODEL, OPTIMIZER, HETERO},
+     NOTHING,
+     TYPED | BUILT | ROWS,
+     0,
+     0,
+     0},
+    {"sar_hetero_train_step_labels",
+     hetero_train_step_labels,
+     3,
+     {MODEL, OPTIMIZER, HETERO},
+     NOTHING,
+     TYPED | BUILT | ROWS,
+     0,
+     0,
+     0},
+    {"sar_hetero_evaluate", hetero_evaluate, 2, {MODEL, HETERO}, NOTHING, TYPED | BUILT | ROWS, 0, 0, 0},
+    {"sar_hetero_evaluate_labels",
+     hetero_evaluate_labels,
+     2,
+     {MODEL, HETERO},
+     NOTHING,
+     TYPED | BUILT | ROWS,
+     0,
+     0,
+     0},
+    {"sar_hetero_predict", hetero_predict, 2, {MODEL, HETERO}, NOTHING, TYPED | BUILT | ROWS, 0, 0, 0},
+    {"sar_predictor_create", predictor_create, 2, {MODEL, GRAPH}, PREDICTOR, 0, TYPED, 0, 0},
+    {"sar_predictor_run", predictor_run, 1, {PREDICTOR}, NOTHING, 0, MESH, 0, 0},
+    {"sar_predictor_free", predictor_free, 1, {PREDICTOR}, FREED, 0, 0, 0, 0},
+    {"sar_checkpoints_create", checkpoints_create, 1, {COMM}, CHECKPOINTS, 0, 0, 0, 0},
+    {"sar_checkpoints_save", checkpoints_save, 3, {CHECKPOINTS, MODEL, OPTIMIZER}, NOTHING, 0, 0, SAVED, 0},
+    {"sar_checkpoints_load_latest",
+     checkpoints_load_latest,
+     3,
+     {CHECKPOINTS, MODEL, OPTIMIZER},
+     NOTHING,
+     0,
+     0,
+     0,
+     0},
+    {"sar_checkpoints_load", checkpoints_load, 3, {CHECKPOINTS, MODEL, OPTIMIZER}, NOTHING, SAVED, 0, 0, 0},
+    {"sar_checkpoints_free", checkpoints_free, 1, {CHECKPOINTS}, FREED, 0, 0, 0, 0},
+    {"sar_trace_start", trace_start, 1, {COMM}, TRACE, 0, 0, 0, 0},
+    {"sar_trace_write", trace_write, 1, {TRACE}, FREED, 0, 0, 0, 0}};
 enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0] };
 
 /* How many calls of each function succeeded, and how many did not. */
@@ -337,23 +513,29 @@ static int num_good[NUM_FUNCTIONS], num_refused[NUM_FUNCTIONS];
 
 /* Calls. */
 
-enum { GOOD, BAD_HANDLE, BAD_INPUT, BAD }; /* BAD: a handle, or handles that do not belong together */
+/* BAD: a handle, or handles that do not belong together; UNFIT: good handles at the wrong time. */
+enum { GOOD, BAD_HANDLE, BAD_INPUT, BAD, UNFIT };
 
 /* What the function has to say to the handles. */
 static int expected_of(const function* f, void** h) {
   const object* found[MAX_HANDLES] = {NULL, NULL, NULL};
   const object *model = NULL, *optimizer = NULL;
-  int i, handles_are_good = 1, comms_differ = 0;
+  int i, handles_are_good = 1, comms_differ = 0, state = 0, is_fit;
   for (i = 0; i < f->num_handles; ++i) {
     found[i] = find(h[i]);
     if (found[i] == NULL || found[i]->is_freed || found[i]->kind != f->kinds[i]) handles_are_good = 0;
     if (found[i] != NULL && found[0] != NULL && found[i]->comm != found[0]->comm) comms_differ = 1;
+    if (found[i] != NULL) state |= found[i]->state;
     if (f->kinds[i] == MODEL) model = found[i];
     if (f->kinds[i] == OPTIMIZER && f->num_handles > 1) optimizer = found[i];
   }
-  if (!handles_are_good) return comms_differ ? BAD : BAD_HANDLE;
+  is_fit = (f->needs & ~state) == 0 && (f->refuses & state) == 0;
+  if (!handles_are_good) return comms_differ || !is_fit ? BAD : BAD_HANDLE;
   if (comms_differ) return BAD_INPUT;
-  if (optimizer != NULL && optimizer->model != model->handle) return BAD_INPUT;
+  if (optimizer != NULL && optimizer->model != model->handle) return is_fit ? BAD_INPUT : UNFIT;
+  if ((f->call == checkpoints_load || f->call == checkpoints_load_latest) && (state & SAVED) != 0)
+    is_fit = found[0]->saved == model->state;
+  if (!is_fit) return UNFIT;
   return f->makes == TRACE && is_recording ? BAD_INPUT : GOOD;
 }
 
@@ -363,6 +545,8 @@ static void check_status(const function* f, int expected, int status) {
   if (expected == GOOD && status != SAR_OK) fail(f->name, "the handles are good", status);
   if (expected == BAD_HANDLE && status != SAR_ERROR_HANDLE) fail(f->name, "a handle is not good", status);
   if (expected == BAD_INPUT && status != SAR_ERROR_INPUT) fail(f->name, "handles of others", status);
+  if (expected == UNFIT && status != SAR_ERROR_INPUT && status != SAR_ERROR_SHAPE)
+    fail(f->name, "the call comes at the wrong time", status);
   if (expected == BAD && status != SAR_ERROR_INPUT && status != SAR_ERROR_HANDLE)
     fail(f->name, "a handle is not good, others are of others", status);
   if (status != SAR_OK && sar_last_error()[0] == '\0') fail(f->name, "there is no text", status);
@@ -374,6 +558,13 @@ static void check_status(const function* f, int expected, int status) {
 /* The object of a call that was good. */
 static void note(const function* f, void** h) {
   const object* first = f->num_handles > 0 ? find(h[0]) : NULL;
+  int state = f->sets;
+  if (f->makes == NOTHING && first != NULL) {
+    object* changed = &objects[first - objects];
+    changed->state = (changed->state & ~f->clears) | f->sets;
+    if (f->call == model_save) saved_state = first->state;
+    if (f->call == checkpoints_save) changed->saved = find(h[1])->state;
+  }
   if (f->makes == NOTHING) return;
   if (f->makes == FREED) {
     objects[first - objects].is_freed = 1;
@@ -381,8 +572,10 @@ static void note(const function* f, void** h) {
     return;
   }
   if (f->makes == TRACE) is_recording = 1;
+  if (f->call == model_load) state = saved_state;
+  if (first != NULL && first->kind == MODEL) state |= first->state;
   add_object(made.any, f->makes, f->makes == COMM ? num_comms++ : first->comm,
-             f->makes == OPTIMIZER ? h[0] : NULL);
+             f->makes == OPTIMIZER ? h[0] : NULL, state);
 }
 
 static void call_with(const function* f, void** h) {
@@ -442,8 +635,10 @@ static void call_at_random(void) {
   const function* f = &functions[draw(NUM_FUNCTIONS)];
   void* h[MAX_HANDLES] = {NULL, NULL, NULL};
   int i;
-  if ((f->makes == FREED || (f->makes == COMM && any_object(COMM, 0) != NULL)) && draw(4) != 0) return;
-  for (i = 0; i < f->num_handles; ++i) h[i] = random_handle(f->kinds[i], h, i);
+  if (f->makes == FREED && draw(4) != 0) return;
+  if (f->makes == COMM && any_object(COMM, 0) != NULL && draw(12) != 0)
+    return; /* three functions make some */
+  for (i = 0; i < f->num_handles; ++i) h[i] = random_handle(f, h, i);
   if (f->num_handles > 1 && expected_of(f, h) == GOOD && draw(2) == 0) spoil_on_one_rank(f, h);
   call_with(f, h);
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <string>
 
@@ -50,6 +51,15 @@ TEST_CASE("a picture has a panel for each set of curves, with gaps where values 
   CHECK(count(path(1), "L") == 1);
   CHECK(count(svg, ">10<") == 1);  // a logarithmic axis from 0.5 to 100
   CHECK(count(svg, ">100<") == 1);
+  // Epochs are equally far apart, the greatest value is on top, and distances are those of logarithms.
+  double x[3], y[3];
+  const std::string drawn = path(0);
+  REQUIRE(std::sscanf(drawn.c_str() + drawn.find('M'), "M%lf %lfL%lf %lfL%lf %lf", &x[0], &y[0], &x[1], &y[1],
+                      &x[2], &y[2]) == 6);
+  CHECK(x[1] > x[0]);
+  CHECK(x[2] - x[1] == doctest::Approx(x[1] - x[0]).epsilon(0.01));
+  CHECK(y[1] > y[0]);
+  CHECK((y[1] - y[0]) / (y[2] - y[1]) == doctest::Approx(std::log(100) / std::log(2)).epsilon(0.02));
 }
 
 TEST_CASE("the check value of CRC-32C") {

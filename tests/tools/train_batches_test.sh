@@ -13,9 +13,10 @@ on() {
   timeout 180 "$mpirun" "$mpiexec" "$number" "$train" "$@" </dev/null >out 2>err || fail "train $* on $number ranks ends with $?"
 }
 
-# same LOG LOG WHAT: the same losses and scores.
+# same LOG LOG WHAT: the same losses, scores and rows of an epoch, or what keys says.
 same() {
-  paste <(grep -oE '"(loss|[a-z]+_(acc|auc)|rows_per_seed)":[^,}]*' "$1") <(grep -oE '"(loss|[a-z]+_(acc|auc)|rows_per_seed)":[^,}]*' "$2") | tr ':\t' '  ' >both
+  local read="\"(${keys:-loss|[a-z]+_(acc|auc)|rows_per_seed})\":[^,}]*"
+  paste <(grep -oE "$read" "$1") <(grep -oE "$read" "$2") | tr ':\t' '  ' >both
   awk -v t="$tolerance" '$1 != $3 || ($2 != $4 && ($2 - $4) ^ 2 > t ^ 2 * ($2 ^ 2 + 1e-3)) { exit bad = 1 } { ++n } END { exit bad || n < 6 }' both ||
     fail "$3: $(cat both)"
 }
@@ -50,6 +51,7 @@ rows() { sed -n 's/.*"rows_per_seed":\([0-9.]*\).*/\1/p' "$1" | head -n 1; }
 awk -v labor="$(rows case2.jsonl)" -v neighbor="$(rows case1.jsonl)" -v clusters="$(rows case5.jsonl)" \
   'BEGIN { exit !(labor > 1 && labor < neighbor && clusters > 400 / 240 - 1e-3 && clusters < 400 / 240 + 1e-3) }' ||
   fail "rows for each seed: neighbor $(rows case1.jsonl), labor $(rows case2.jsonl), clusters $(rows case5.jsonl)"
+! grep -q halo_rows_per_seed case1.jsonl || fail "one rank fetches rows: $(cat case1.jsonl)"
 grep -q '"batches":4,' case5.jsonl || fail "8 clusters by 2 are not 4 batches: $(cat case5.jsonl)"
 # One batch of all clusters is the whole graph.
 on 2 "${sbm[@]}" --log log.jsonl
@@ -87,7 +89,7 @@ saint=("${sbm[@]}" --sampler saint-walk --batch-size 20 --saint-coverage 2 --log
 on 1 "${saint[@]}" --checkpoint ck_whole --checkpoint-batches 2 --checkpoint-every 1 --keep-checkpoints 20
 cp log.jsonl whole.jsonl
 rm -r ck_whole/*00000002* && on 2 "${saint[@]}" --checkpoint ck_whole --resume
-same whole.jsonl log.jsonl "a resumed run of subgraphs"
+keys='loss|[a-z]+_acc' same whole.jsonl log.jsonl "a resumed run of subgraphs"  # which counts the rows of its own batches
 expect 1 "made with --sampler saint-walk --batch-size 20 --saint-batches 0 --walk-length 2 --saint-coverage 2, expected saint-node --batch-size 20 --saint-batches 0 as in this run" \
   "$train" "${sbm[@]}" --sampler saint-node --batch-size 20 --checkpoint ck_whole --resume
 
@@ -143,6 +145,16 @@ done
 grep -q "60 nodes, 480 edges, 3 features, 3 labels a node, loss bce" out || fail "the folder is described as $(cat out)"
 same log1.jsonl "log$ranks.jsonl" "--edge-means on 1 and on $ranks ranks"
 [ -s p1/logits.npy ] && [ -s p1/labels.npy ] || fail "the predictions are $(ls p1)"
+# The same features in the file, by the formula: a reversed edge has the data of its edge, and self loops that are added do not count.
+cp -r proteins given
+paste -d, proteins/raw/edge.csv proteins/raw/edge-feat.csv | awk -F, -v OFMT=%.9g '
+  function add(v) { ++n[v]; for (j = 0; j < 3; ++j) sum[v, j] += $(3 + j) }
+  { add($2) } $1 != $2 { add($1) }
+  END { for (v = 0; v < 60; ++v) { m = n[v] ? n[v] : 1; print sum[v, 0] / m "," sum[v, 1] / m "," sum[v, 2] / m } }' >given/raw/node-feat.csv
+both=(--add-reverse-edges --add-self-loops --layers 2 --hidden 8 --epochs 3 --dropout 0 --metric roc-auc)
+on 1 --dataset given "${both[@]}" --log log.jsonl
+on 2 --dataset proteins --edge-means features "${both[@]}" --log log2.jsonl
+keys='loss|[a-z]+_auc' same log.jsonl log2.jsonl "--edge-means and the means in a file"
 expect 1 "expected weight among them for --edge-means" "$train" --dataset proteins --edge-means weight --epochs 1
 on 2 --dataset proteins --add-reverse-edges --embedding 4 --layers 2 --hidden 8 --epochs 2 --metric roc-auc
 "$programs/partition" proteins --add-reverse-edges --parts 2 --method random --out parted >out 2>err || fail "partition of the folder ends with $?"

@@ -133,6 +133,11 @@ printf 'ann bob\nbob cid\ncid ann\ndan bob\nann eve\neve fay\nfay dan\ncid fay\n
 printf 'dan ann\nfay bob\n' >named.txt
 expect 0 "3 epochs in" "$train" --dataset edges.txt --task link --embedding 4 --layers 1 --hidden 4 --epochs 3 --predict named --predict-pairs named.txt
 [ "$(wc -l <named/pair_scores.txt)" -eq 2 ] || fail "pairs of names have $(wc -l <named/pair_scores.txt) scores"
+# shellcheck disable=SC2086
+od -An -v ${number/-w?/} -w$((4 * bytes)) -j128 named/embeddings.npy >rows
+paste -d' ' named.txt named/pair_scores.txt | awk 'BEGIN { while ((getline line < "rows") > 0) row[n++] = line; while ((getline key < "named/node_keys.txt") > 0) at[key] = m++ }
+  { split(row[at[$1]], u, " "); split(row[at[$2]], v, " "); s = 0; for (j = 1; j <= 4; ++j) s += u[j] * v[j]; d = s - $3; if (d * d <= 1e-6 * (1 + s * s)) ++right }
+  END { exit m != 6 || n != 6 || right != 2 }' || fail "the score of two names is not the dot product of their rows"
 "$programs/partition" edges.txt --parts 2 --method contiguous --out parted >out 2>err || fail "partition ends with $?"
 expect 0 "3 epochs in" "$train" --dataset parted --task link --embedding 4 --layers 1 --hidden 4 --epochs 3 --predict again --predict-pairs named.txt
 paste named/pair_scores.txt again/pair_scores.txt | awk '{ if (($1 - $2) ^ 2 > 1e-6 * (1 + $1 ^ 2)) exit 1; ++n } END { exit n != 2 }' ||

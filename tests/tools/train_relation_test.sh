@@ -60,6 +60,16 @@ cp -r mag written
 awk -F, '{ print $2 "," $1 }' written/raw/relations/author___writes___paper/edge.csv | ogb_relation written paper written_by author 9
 on 2 --dataset written --relation writes --model rgcn "${net[@]}"
 [ "$(edges paper:written_by:author)" = "$(edges author:writes:paper)" ] || fail "reverse edges carry messages: $(cat out)"
+# Nor do edges of another type in the same direction.
+cp -r mag twice
+ogb_relation twice author signed paper 9 <mag/raw/relations/author___writes___paper/edge.csv
+on 2 --dataset twice --relation writes --add-reverse-edges --model rgcn "${net[@]}"
+[ "$(edges author:signed:paper)" = "$(edges author:writes:paper)" ] || fail "edges of the same direction carry messages: $(cat out)"
+# In a mini-batch, the edges of the batch carry no messages in any of these types.
+for exclude in self reverse; do
+  on 2 --dataset mag --relation writes --add-reverse-edges --model rgcn "${net[@]}" --sample -1,-1 --batch-size 100000 --exclude $exclude --log $exclude.jsonl
+done
+cmp -s <(grep -o '"loss":[^,]*' self.jsonl) <(grep -o '"loss":[^,]*' reverse.jsonl) && fail "--exclude reverse leaves edges of paper:rev_writes:author"
 # Where a type has other edges, too, --reverse-relation decides.
 cp -r mag partly
 { awk -F, '{ print $2 "," $1 }' mag/raw/relations/author___writes___paper/edge.csv; seq 0 59 | awk '{ print $1 + 60 "," $1 }'; } | sort -u |

@@ -81,16 +81,19 @@ TEST_CASE("chosen samples have their fields") {
   CHECK(chosen.ids == Array<Index>{7, 3, 7});
   const GraphSamples seven = make_samples(7, 8), three = make_samples(3, 4);
   CHECK(chosen.num_nodes() == 2 * seven.num_nodes() + three.num_nodes());
-  CHECK(chosen.num_edges(0) == seven.num_edges());
-  const auto rows = [&](const Tensor& all, Index begin, const Tensor& expected) {
+  CHECK(chosen.num_edges() == 2 * seven.num_edges() + three.num_edges());
+  const auto rows = [](const Tensor& all, Index begin, const Tensor& expected) {
     CHECK(same_bits(all.slice_rows(begin, begin + expected.num_rows()).clone(), expected));
   };
-  rows(chosen.nodes.tensors.at("x"), 0, seven.nodes.tensors.at("x"));
-  rows(chosen.nodes.tensors.at("x"), seven.num_nodes(), three.nodes.tensors.at("x"));
-  rows(chosen.edges.tensors.at("w"), seven.num_edges(), three.edges.tensors.at("w"));
-  rows(chosen.graphs.tensors.at("y"), 2, seven.graphs.tensors.at("y"));
-  CHECK(chosen.nodes.integers.at("kind").row(seven.num_nodes())[0] ==
-        three.nodes.integers.at("kind").row(0)[0]);
+  for (Index g = 0; g < 3; ++g) {
+    CAPTURE(g);
+    const GraphSamples& expected = g == 1 ? three : seven;
+    const Index node = chosen.node_begin[g];
+    rows(chosen.nodes.tensors.at("x"), node, expected.nodes.tensors.at("x"));
+    rows(chosen.edges.tensors.at("w"), chosen.edge_begin[g], expected.edges.tensors.at("w"));
+    rows(chosen.graphs.tensors.at("y"), g, expected.graphs.tensors.at("y"));
+    CHECK(chosen.nodes.integers.at("kind").row(node)[0] == expected.nodes.integers.at("kind").row(0)[0]);
+  }
   CHECK(samples.select({}).num_graphs() == 0);
   CHECK(samples.select({}).nodes.tensors.at("x").shape() == Shape{0, sample_width});
   CHECK(thrown<InputError>([&] { (void)samples.select(std::vector<Index>{13}); }) ==
@@ -150,6 +153,28 @@ TEST_CASE("every sample is in one batch of an epoch, in the same one for every n
       }
       if (shuffle) CHECK(batches_of(comm, loader, 1) != batches_of(comm, loader, 2));
     }
+}
+
+TEST_CASE("batches of some of the samples are at the positions that were given") {
+  const Communicator comm = Communicator::world();
+  for (const PartitionBook& book : sample_books(graphs, comm.size())) {
+    const auto mine =
+        std::make_shared<const GraphSamples>(make_samples(book.begin(comm.rank()), book.end(comm.rank())));
+    std::vector<Index> odd;  // of the samples of all ranks, the last first
+    for (Index i = mine->num_graphs() - 1; i >= 0; --i)
+      if (mine->ids[i] % 2 == 1) odd.push_back(i);
+    SampleLoader loader(comm, mine, odd, {.batch_size = 4, .seed = 3});
+    loader.start_epoch(1);
+    std::vector<Index> all;
+    while (const auto next = loader.next()) {
+      for (Index i = 0; i < std::ssize(next->positions); ++i)
+        CHECK(next->batch.samples().ids[i] == mine->ids[next->positions[i]]);
+      for (const Index id : comm.all_gather(std::span<const Index>(next->batch.samples().ids)))
+        all.push_back(id);
+    }
+    std::ranges::sort(all);
+    CHECK(all == std::vector<Index>{1, 3, 5, 7, 9, 11});
+  }
 }
 
 TEST_CASE("wrong samples, the same exception on all ranks") {

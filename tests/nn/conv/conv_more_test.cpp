@@ -8,6 +8,7 @@
 #include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/conv/edge_weight_norm.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
+#include <sar/nn/conv/gine_conv.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/hetero_graph_conv.hpp>
 #include <sar/nn/conv/multi_hop_conv.hpp>
@@ -16,6 +17,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <span>
@@ -159,6 +161,38 @@ TEST_CASE("EdgeConv: golden vectors") {
     EdgeConv conv(run.width(run.bipartite() ? "in.feat_src" : "in.feat"), run.width("out"), gen);
     run.check(conv, [&](const GraphShardManager& graph, Inputs& in) { return call(conv, run, graph, in); });
   });
+}
+
+// y_v = (1 + eps) x_v + sum relu(x_u + e_uv), edge by edge.
+TEST_CASE("GINEConv: by the formula, with a given and a learnable eps") {
+  const Communicator world = Communicator::world();
+  constexpr Index width = 3;
+  for (const WholeGraph& whole : test_graphs())
+    for (const Books& books : test_books(whole, world.size()))
+      for (const bool learn_eps : {false, true}) {
+        CAPTURE(whole.name);
+        const auto num_edges = static_cast<Index>(whole.src.size());
+        const Tensor x = random_values(Shape{whole.num_src, width}, 1),
+                     own = whole.square ? x : random_values(Shape{whole.num_dst, width}, 2),
+                     e = random_values(Shape{num_edges, width}, 3);
+        Tensor want = Tensor::zeros({whole.num_dst, width});
+        for (Index i = 0; i < want.size(); ++i) want.data()[i] = real(1.25) * own.data()[i];
+        for (Index k = 0; k < num_edges; ++k)
+          for (Index j = 0; j < width; ++j)
+            want.row(whole.dst[static_cast<std::size_t>(k)])[j] +=
+                std::max(real{0}, x.row(whole.src[static_cast<std::size_t>(k)])[j] + e.row(k)[j]);
+        const GraphShardManager graph = shard(world, whole, books, {});
+        const Variable src(my_rows(x, books.src, world.rank()), true);
+        const Variable dst = whole.square ? src : Variable(my_rows(own, books.dst, world.rank()), true);
+        Tensor of_edges({graph.num_edges(), width});
+        for (Index i = 0; i < graph.num_edges(); ++i)
+          std::copy_n(e.row(graph.edge_ids()[i]), width, of_edges.row(i));
+        const Variable edges(of_edges, true);
+        const GINEConv conv({}, {.init_eps = 0.25, .learn_eps = learn_eps});
+        CHECK(conv.parameters().size() == (learn_eps ? 1 : 0));
+        const Variable y = whole.square ? conv(graph, src, edges) : conv(graph, std::pair(src, dst), edges);
+        CHECK(error_of_rows(y.value(), want, books.dst.begin(world.rank())) < tolerance());
+      }
 }
 
 TEST_CASE("APPNPConv: golden vectors") {

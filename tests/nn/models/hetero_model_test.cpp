@@ -163,7 +163,9 @@ TEST_CASE("save_model and load_hetero_model keep a network and its results") {
   for (const std::string& type : ModelDescription::typed_types()) {
     CAPTURE(type);
     Generator gen(5);
-    HeteroModel model(description_of(type), comm, gen);
+    ModelDescription d = description_of(type);
+    d.dropout = 0.5;  // a loaded network predicts
+    HeteroModel model(d, comm, gen);
     model.eval();
     save_model(comm, path, model);
     const auto loaded = load_hetero_model(comm, path);
@@ -214,6 +216,9 @@ TEST_CASE("descriptions and graphs that do not fit are refused") {
   CHECK(thrown_by_all<ShapeError>(comm, [&] {
           (void)model(graph, x);
         }).starts_with("a network of type rgcn on rows of 'author' of shape ["));
+  x = inputs(typed, books, comm.rank());
+  if (bad) x["venue"] = x.at("paper");
+  CHECK(thrown_by_all<InputError>(comm, [&] { (void)model(graph, x); }).find("venue") != std::string::npos);
   // edge weights, which HGTConv does not read
   std::vector<HeteroGraph::NodeTypeSpec> nodes;
   for (const auto& [type, size] : typed.nodes) nodes.push_back({.name = type, .book = books.at(type)});
@@ -233,4 +238,10 @@ TEST_CASE("descriptions and graphs that do not fit are refused") {
   CHECK(thrown_by_all<InputError>(comm, [&] { (void)other(graph, inputs(typed, books, comm.rank())); })
             .starts_with("a network of type rgcn on a graph of the node types paper, author, field, expected "
                          "author, paper, field"));
+  d = description_of("rgcn");
+  std::swap(d.edge_types[0], d.edge_types[1]);
+  HeteroModel reordered(d, comm, gen);
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          (void)reordered(graph, inputs(typed, books, comm.rank()));
+        }).starts_with("a network of type rgcn on a graph of the edge types "));
 }
