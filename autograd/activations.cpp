@@ -1,6 +1,9 @@
 #include <sar/autograd/activations.hpp>
+#include <sar/autograd/arithmetic.hpp>
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/sparse_variable.hpp>
+#include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/dropout.hpp>
@@ -37,7 +40,55 @@ Variable apply(Variable x, bool keeps_result, const Forward& forward, Backward b
   });
 }
 
-Variable activation(Unary op, Variable x, real parameter = 0) {
+Variable activation(Unary op, Variable x, real parameter = 0);
+
+/// Returns f'(x) of a function that is linear on both sides of 0.
+Variable constant_slope(Unary op, const Variable& x, const Variable& y, real parameter) {
+  Tensor slope(x.shape());
+  unary_backward(op, differentiates_from_output(op) ? y.value() : x.value(), Tensor::full(x.shape(), 1),
+                 slope, false, parameter);
+  return slope;
+}
+
+/// Returns the tangent of y = f(x) along dx.
+Variable activation_tangent(Unary op, const Variable& x, const Variable& y, const Variable& dx,
+                            real parameter) {
+  switch (op) {
+    case Unary::relu:
+    case Unary::leaky_relu:
+    case Unary::abs:
+      return constant_slope(op, x, y, parameter) * dx;
+    case Unary::elu:  // 1 on the right of 0, y + parameter on the left
+      return where(relu(x.detach()).value(), Tensor::full({1}, 1), y + parameter) * dx;
+    case Unary::sigmoid:
+      return (y - y * y) * dx;
+    case Unary::softplus:
+      return sigmoid(x) * dx;
+    case Unary::tanh:
+      return (real{1} - y * y) * dx;
+    case Unary::exp:
+      return y * dx;
+    case Unary::log:
+      return dx / x;
+    case Unary::sqrt:
+      return dx / (y * real{2});
+    case Unary::silu: {
+      const Variable s = sigmoid(x);
+      return (s + y * (real{1} - s)) * dx;
+    }
+    default:
+      return {};
+  }
+}
+
+Variable activation_of_dual(Unary op, const Variable& x, real parameter) {
+  if (op == Unary::gelu || op == Unary::gelu_tanh) refuse_tangents({&x}, "gelu");
+  const Variable value = x.primal(), y = activation(op, value, parameter);
+  return make_dual(y, activation_tangent(op, value, y, x.tangent(), parameter));
+}
+
+Variable activation(Unary op, Variable x, real parameter) {
+  if (x.is_dual()) return activation_of_dual(op, x, parameter);
   return apply(
       std::move(x), differentiates_from_output(op),
       [=](const Tensor& in, Tensor& out) { unary(op, in, out, parameter); },
@@ -109,6 +160,11 @@ Variable gelu(Variable x, GeluApproximation approximation) {
 
 Variable clamp(Variable x, real low, real high) {
   require(!std::isnan(low) && !std::isnan(high), "clamp between ", low, " and ", high, ", expected numbers");
+  if (x.is_dual()) {
+    Tensor slope(x.shape());
+    clamp_backward(x.value(), low, high, Tensor::full(x.shape(), 1), slope);
+    return make_dual(clamp(x.primal(), low, high), x.tangent() * Variable(slope));
+  }
   return apply(
       std::move(x), false, [=](const Tensor& in, Tensor& out) { clamp(in, low, high, out); },
       [=](const Tensor& kept, const Tensor& g, Tensor& out, bool accumulate) {
@@ -117,9 +173,17 @@ Variable clamp(Variable x, real low, real high) {
 }
 
 Variable softmax(Variable x) {
+  if (x.is_dual()) {  // dy = y (dx - sum of y dx)
+    const Variable y = softmax(x.primal()), dx = x.tangent();
+    return make_dual(y, y * (dx - sum(y * dx, ReduceDim::columns)));
+  }
   return apply(std::move(x), true, softmax_rows, softmax_rows_backward);
 }
 Variable log_softmax(Variable x) {
+  if (x.is_dual()) {  // dy = dx - sum of exp(y) dx
+    const Variable y = log_softmax(x.primal()), dx = x.tangent();
+    return make_dual(y, dx - sum(exp(y) * dx, ReduceDim::columns));
+  }
   return apply(std::move(x), true, log_softmax_rows, log_softmax_rows_backward);
 }
 
@@ -128,6 +192,8 @@ Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids) {
   require<ShapeError>(row_ids.size() == x.num_rows(), "dropout: ", row_ids.size(),
                       " row ids for a tensor of shape ", x.shape());
   if (p == 0) return x;
+  if (x.is_dual())
+    return apply_linear(x, [&](Variable part) { return dropout(std::move(part), p, key, row_ids); });
   if (const auto sparse = sparse_matrix(x)) return Variable(mask.apply(*sparse, row_ids.span()));
   const bool recorded = recording({&x});
   const DropoutBits bits(mask, row_ids.span(), x.shape().row_size());

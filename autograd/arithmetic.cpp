@@ -2,6 +2,7 @@
 // sum_products_to() multiplies and adds in one pass over the gradient and the other operand, without a
 // temporary tensor. Only if both operands were broadcast, or the dividend was, a temporary has the terms.
 #include <sar/autograd/arithmetic.hpp>
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
@@ -94,6 +95,10 @@ void negate(Index /*first*/, Tensor& out, bool accumulate, const Tensor& x) {
 }  // namespace
 
 Variable add(Variable a, Variable b) {
+  if (any_dual({&a, &b})) {
+    const Variable y = add(a.primal(), b.primal());
+    return make_dual(y, tangent_sum(a.tangent(), b.tangent(), y.shape()));
+  }
   const bool recorded = recording({&a, &b});
   TypedRows y = compute_sum(a.take_rows(), b.take_rows());
   if (!recorded) return y;
@@ -104,6 +109,10 @@ Variable add(Variable a, Variable b) {
 }
 
 Variable sub(Variable a, Variable b) {
+  if (any_dual({&a, &b})) {
+    const Variable y = sub(a.primal(), b.primal());
+    return make_dual(y, tangent_sum(a.tangent(), b.is_dual() ? -b.tangent() : Variable(), y.shape()));
+  }
   const bool recorded = recording({&a, &b});
   Tensor y = compute_binary(BinaryOp::sub, take_value(a), take_value(b));
   if (!recorded) return y;
@@ -120,6 +129,7 @@ Variable sub(Variable a, Variable b) {
 }
 
 Variable mul(Variable a, Variable b) {
+  if (any_dual({&a, &b})) return apply_bilinear(a, b, mul);
   const bool recorded = recording({&a, &b});
   const Tensor kept_a = recorded && b.requires_grad() ? a.value() : Tensor();
   const Tensor kept_b = recorded && a.requires_grad() ? b.value() : Tensor();
@@ -132,6 +142,11 @@ Variable mul(Variable a, Variable b) {
 }
 
 Variable div(Variable a, Variable b) {
+  if (any_dual({&a, &b})) {  // dy = (da - y db) / b
+    const Variable divisor = b.primal(), y = div(a.primal(), divisor);
+    const Variable change = b.is_dual() ? -(y * b.tangent()) : Variable();
+    return make_dual(y, div(tangent_sum(a.tangent(), change, y.shape()), divisor));
+  }
   const bool recorded = recording({&a, &b});
   const Tensor kept_b = recorded ? b.value() : Tensor();
   Tensor y = compute_binary(BinaryOp::div, take_value(a), take_value(b));
@@ -160,6 +175,8 @@ Variable div(Variable a, Variable b) {
 }
 
 Variable scale_shift(Variable x, real scale, real shift) {
+  if (x.is_dual())
+    return make_dual(scale_shift(x.primal(), scale, shift), scale_shift(x.tangent(), scale, 0));
   const bool recorded = recording({&x});
   TypedRows y = compute_elementwise(
       x.take_rows(), [&](Index, Tensor& out, const Tensor& in) { scale_shift(in, scale, shift, out); });
@@ -173,6 +190,9 @@ Variable scale_shift(Variable x, real scale, real shift) {
 }
 
 Variable where(const Tensor& condition, Variable a, Variable b) {
+  if (any_dual({&a, &b}))
+    return make_dual(where(condition, a.primal(), b.primal()),
+                     where(condition, tangent_or_zeros(a), tangent_or_zeros(b)));
   const Shape shape = broadcast(condition.shape(), broadcast(a.shape(), b.shape()));
   const bool recorded = recording({&a, &b});
   const Tensor choice = repeated(condition, shape);
@@ -196,6 +216,7 @@ Variable scale_rows(Variable x, const Tensor& column) {
   const Shape& shape = column.shape();
   require<ShapeError>(x.defined() && shape.dims() > 0 && shape.row_size() == 1 && shape[0] == x.num_rows(),
                       "scale_rows: column of shape ", shape, " for a tensor of shape ", x.shape());
+  if (x.is_dual()) return apply_linear(x, [&](Variable part) { return scale_rows(std::move(part), column); });
   std::vector<Index> extents(x.shape().dims(), 1);
   extents[0] = shape[0];
   const Tensor factors = column.reshape(Shape(extents));
@@ -208,4 +229,8 @@ Variable scale_rows(Variable x, const Tensor& column) {
                 [dx = x.gradient(), factors](TypedRows grad) { pass_product(dx, std::move(grad), factors); });
 }
 
+Variable tangent_sum(const Variable& a, const Variable& b, const Shape& shape) {
+  Variable sum = !a.defined() ? b : !b.defined() ? a : add(a, b);
+  return sum.shape() == shape ? sum : add(Variable(Tensor::zeros(shape)), std::move(sum));
+}
 }}  // namespace sar

@@ -3,6 +3,7 @@
 /// number of rows; use scale_rows() for a column [N]. ops.hpp says what holds for all operations.
 #pragma once
 
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/variable.hpp>
 
 #include <utility>
@@ -65,4 +66,17 @@ inline Variable operator/(real c, Variable x) {
   return div(Variable(Tensor::full({1}, c)), std::move(x));
 }
 
+/// For authors of operations: returns a + b, either of which may be undefined, broadcast to `shape`.
+Variable tangent_sum(const Variable& a, const Variable& b, const Shape& shape);
+
+/// For authors of operations: applies an operation that is linear in a and in b. By the product rule, its
+/// tangent is f(da, b) + f(a, db).
+template <class F>
+Variable apply_bilinear(const Variable& a, const Variable& b, const F& f) {
+  const Variable x = a.primal(), z = b.primal();
+  Variable y = f(x, z);
+  const Variable of_a = a.is_dual() ? f(a.tangent(), z) : Variable();
+  const Variable of_b = b.is_dual() ? f(x, b.tangent()) : Variable();
+  return make_dual(y, tangent_sum(of_a, of_b, y.shape()));
+}
 }}  // namespace sar

@@ -1,3 +1,4 @@
+#include <sar/autograd/arithmetic.hpp>
 #include <sar/autograd/gather_mm.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
@@ -15,6 +16,8 @@ Variable gather_mm(Variable x, Variable w, std::span<const Index> types) {
                           static_cast<Index>(types.size()) == x.num_rows(),
                       "gather_mm: x of shape ", x.shape(), ", w of shape ", shape, ", ", types.size(),
                       " types");
+  if (any_dual({&x, &w}))
+    return apply_bilinear(x, w, [&](const Variable& a, const Variable& b) { return gather_mm(a, b, types); });
   const auto groups = std::make_shared<const TypeGroups>(types, w.num_rows());
   Tensor y({x.num_rows(), shape.dims() == 4 ? shape[1] * shape[3] : shape[2]});
   gather_mm(x.value(), w.value(), *groups, y);

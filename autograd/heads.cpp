@@ -1,3 +1,4 @@
+#include <sar/autograd/arithmetic.hpp>
 #include <sar/autograd/heads.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/sums.hpp>
@@ -12,6 +13,8 @@ namespace sar { inline namespace SAR_PRECISION {
 
 Variable head_dots(Variable x, Variable a) {
   require<ShapeError>(x.shape().dims() == 3, "head_dots: rows of shape ", x.shape(), ", expected [N, H, D]");
+  if (any_dual({&x, &a}))
+    return apply_bilinear(x, a, [](const Variable& rows, const Variable& b) { return head_dots(rows, b); });
   Tensor y({x.shape()[0], x.shape()[1]});
   head_dots(x.rows(), a.value(), y);
   if (!recording({&x, &a})) return y;

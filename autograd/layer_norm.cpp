@@ -1,7 +1,11 @@
 // The forward pass keeps no statistics. The backward pass goes over x and the gradient twice, once for the
 // gradients of weight and bias and once for that of x, and computes the statistics of each row again.
+#include <sar/autograd/activations.hpp>
+#include <sar/autograd/arithmetic.hpp>
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/layer_norm.hpp>
 #include <sar/autograd/op_support.hpp>
+#include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/layer_norm.hpp>
@@ -26,6 +30,26 @@ void add_backward_sums(const TypedRows& x, const TypedRows& grad, double eps, st
   }
 }
 
+/// With z = (x - mean) r, r = 1 / sqrt(var + eps) and means over a row:
+///
+///     dz = r (dx - mean(dx) - z mean(z dx))        dy = dz weight + z dweight + dbias
+Variable layer_norm_of_dual(const Variable& x, const Variable& weight, const Variable& bias, double eps) {
+  const auto row_mean = [](const Variable& rows) { return mean(rows, ReduceDim::columns); };
+  const Variable value = x.primal(), y = layer_norm(value, weight.primal(), bias.primal(), eps);
+  const Variable deviation = value - row_mean(value);
+  const Variable root = sqrt(row_mean(deviation * deviation) + static_cast<real>(eps));
+  const Variable z = deviation / root;
+  Variable change = bias.tangent();
+  if (weight.is_dual()) change = tangent_sum(z * weight.tangent(), change, y.shape());
+  if (x.is_dual()) {
+    const Variable dx = x.tangent();
+    Variable dz = (dx - row_mean(dx) - z * row_mean(z * dx)) / root;
+    if (weight.defined()) dz = dz * weight.primal();
+    change = tangent_sum(dz, change, y.shape());
+  }
+  return make_dual(y, tangent_sum(change, {}, y.shape()));
+}
+
 }  // namespace
 
 Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps) {
@@ -35,6 +59,7 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
           (!weight.defined() || (weight.shape() == Shape{columns} && bias.shape() == Shape{columns})),
       "layer_norm of a tensor of shape ", x.shape(), " with a weight of shape ", weight.shape(),
       " and a bias of shape ", bias.shape());
+  if (any_dual({&x, &weight, &bias})) return layer_norm_of_dual(x, weight, bias, eps);
   TypedRows y(x.shape(), x.type());
   on_real_rows(
       y, false,

@@ -1,6 +1,7 @@
 // Copies and gathers move each element once; slices of rows and reshape() share memory. gather_rows() and
 // scatter_add_rows() are the backward passes of each other. The gradient of a part of x is added to the
 // whole gradient of x: if it is the first, all rows are set to zero before.
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
@@ -103,9 +104,28 @@ Variable record_part(const Variable& x, Tensor y, Add add) {
   });
 }
 
+/// Concatenates the values and the tangents, with zeros for constants.
+template <class Concat>
+Variable concatenate_duals(std::span<const Variable> parts, const Concat& concat) {
+  std::vector<Variable> values, tangents;
+  for (const Variable& part : parts) {
+    values.push_back(part.primal());
+    tangents.push_back(tangent_or_zeros(part));
+  }
+  return make_dual(concat(values), concat(tangents));
+}
+
+Variable concat_columns_of(const std::vector<Variable>& parts) {
+  return concat_columns(std::span(parts));
+}
+Variable concat_rows_of(const std::vector<Variable>& parts) {
+  return concat_rows(std::span(parts));
+}
+
 }  // namespace
 
 Variable concat_columns(std::span<const Variable> parts) {
+  if (std::ranges::any_of(parts, &Variable::is_dual)) return concatenate_duals(parts, concat_columns_of);
   return concatenate(
       parts, -1,
       [](const TypedRows& part, TypedRows& y, Index begin, Index count) {
@@ -119,6 +139,7 @@ Variable concat_columns(std::span<const Variable> parts) {
 }
 
 Variable concat_rows(std::span<const Variable> parts) {
+  if (std::ranges::any_of(parts, &Variable::is_dual)) return concatenate_duals(parts, concat_rows_of);
   std::vector<std::shared_ptr<const SparseMatrix>> sparse;
   for (const Variable& part : parts) sparse.push_back(sparse_matrix(part));
   if (!sparse.empty() && std::ranges::find(sparse, nullptr) == sparse.end()) return concat_sparse(sparse);
@@ -143,6 +164,8 @@ Variable concat_rows(std::initializer_list<Variable> parts) {
 Variable slice_columns(Variable x, Index begin, Index end) {
   require<ShapeError>(x.defined() && 0 <= begin && begin <= end && end <= x.shape()[x.shape().dims() - 1],
                       "columns ", begin, " to ", end, " of a tensor of shape ", x.shape());
+  if (x.is_dual())
+    return apply_linear(x, [&](Variable part) { return slice_columns(std::move(part), begin, end); });
   TypedRows y(with_columns(x.shape(), end - begin), x.type());
   copy_typed_columns(x.rows(), begin, y, 0, end - begin);
   if (!recording({&x})) return y;
@@ -156,6 +179,8 @@ Variable slice_columns(Variable x, Index begin, Index end) {
 
 Variable slice_rows(Variable x, Index begin, Index end) {
   if (x.defined() && begin == 0 && end == x.num_rows()) return x;
+  if (x.is_dual())
+    return apply_linear(x, [&](Variable part) { return slice_rows(std::move(part), begin, end); });
   if (const auto gathered = gathered_rows(x); gathered && !x.requires_grad())
     return Variable(gathered->slice(begin, end));
   if (const auto sparse = sparse_matrix(x)) return Variable(sparse->slice(begin, end));
@@ -163,6 +188,7 @@ Variable slice_rows(Variable x, Index begin, Index end) {
 }
 
 Variable reshape(Variable x, const Shape& shape) {
+  if (x.is_dual()) return apply_linear(x, [&](Variable part) { return reshape(std::move(part), shape); });
   TypedRows y = x.rows().reshape(shape);
   if (!recording({&x})) return y;
   return record(std::move(y),
@@ -171,6 +197,7 @@ Variable reshape(Variable x, const Shape& shape) {
 
 Variable gather_rows(Variable x, RowIds ids) {
   require<ShapeError>(x.defined(), "gather_rows of an undefined tensor");
+  if (x.is_dual()) return apply_linear(x, [&](Variable part) { return gather_rows(std::move(part), ids); });
   if (const auto sparse = sparse_matrix(x)) return Variable(sparse->gather(ids.span()));
   Tensor y(x.shape().with_rows(ids.size()));
   gather_rows(x.value(), ids.span(), y);
@@ -181,6 +208,8 @@ Variable gather_rows(Variable x, RowIds ids) {
 
 Variable scatter_add_rows(Variable x, RowIds ids, Index num_rows) {
   require<ShapeError>(x.defined(), "scatter_add_rows of an undefined tensor");
+  if (x.is_dual())
+    return apply_linear(x, [&](Variable part) { return scatter_add_rows(std::move(part), ids, num_rows); });
   Tensor y = Tensor::zeros(x.shape().with_rows(num_rows));
   scatter_add_rows(x.value(), ids.span(), y);
   if (!recording({&x})) return y;

@@ -11,6 +11,7 @@
 
 #include <sar/autograd/activations.hpp>
 #include <sar/autograd/arithmetic.hpp>
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/gather_mm.hpp>
 #include <sar/autograd/heads.hpp>
 #include <sar/autograd/layer_norm.hpp>

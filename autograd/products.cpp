@@ -3,6 +3,8 @@
 // dx = g W (or g W^T) is computed, in the memory of g if the shapes are equal and nothing else needs g: a
 // thread copies the rows that it multiplies next to a buffer in the cache. Deferred x are computed again,
 // a few rows at a time.
+#include <sar/autograd/arithmetic.hpp>
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/products.hpp>
@@ -85,6 +87,15 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
   require<ShapeError>(!bias.defined() || bias.shape() == Shape{out}, "linear: bias of shape ", bias.shape(),
                       " for a weight of shape ", w);
 
+  if (any_dual({&x, &weight, &bias})) {
+    const Variable y = linear_layer(x.primal(), weight.primal(), bias.primal(), out_in);
+    Variable change = bias.tangent();
+    if (x.is_dual())
+      change = tangent_sum(linear_layer(x.tangent(), weight.primal(), {}, out_in), change, y.shape());
+    if (weight.is_dual())
+      change = tangent_sum(linear_layer(x.primal(), weight.tangent(), {}, out_in), change, y.shape());
+    return make_dual(y, tangent_sum(change, {}, y.shape()));
+  }
   if (x.shape().dims() == 1) {
     Variable row = reshape(std::move(x), {1, in});
     return reshape(linear_layer(std::move(row), std::move(weight), std::move(bias), out_in), {out});
@@ -118,6 +129,8 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
 Variable matmul(Variable a, Variable b) {
   require<ShapeError>(a.shape().dims() == 2 && b.shape().dims() == 2 && a.shape()[1] == b.shape()[0],
                       "matmul: operands of shapes ", a.shape(), " and ", b.shape());
+  if (any_dual({&a, &b}))
+    return apply_bilinear(a, b, [](const Variable& x, const Variable& y) { return matmul(x, y); });
   if (auto sparse = sparse_matrix(a)) return sparse_linear(std::move(sparse), b, {}, false);
   Tensor y({a.shape()[0], b.shape()[1]});
   matmul(a.value(), b.value(), y);
@@ -146,6 +159,7 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
                           base.shape() == Shape{x.num_rows(), weight.shape()[0]},
                       "cannot add x of shape ", x.shape(), " times the transposed weight of shape ",
                       weight.shape(), " to a tensor of shape ", base.shape());
+  if (any_dual({&base, &x, &weight})) return add(std::move(base), linear(x, weight));
   if (auto sparse = sparse_matrix(x)) return add_sparse_linear(std::move(base), std::move(sparse), weight);
   const bool recorded = recording({&base, &x, &weight});
   TypedRows y = base.take_rows();

@@ -1,3 +1,4 @@
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
@@ -18,6 +19,8 @@ Shape summed_shape(const Shape& shape, ReduceDim over) {
 }
 
 Variable sum_to_shape(const Variable& x, const Shape& shape, real scale) {
+  if (x.is_dual())
+    return apply_linear(x, [&](const Variable& part) { return sum_to_shape(part, shape, scale); });
   Tensor y(shape);
   sum_to(x.value(), y);
   if (scale != 1) scale_shift(y, scale, 0, y);

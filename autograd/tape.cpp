@@ -74,7 +74,14 @@ NoTape::~NoTape() {
   current_tape = hidden_;
 }
 
-bool recording(std::initializer_list<const Variable*> inputs) noexcept {
+void refuse_tangents(std::initializer_list<const Variable*> inputs, const char* operation) {
+  for (const Variable* x : inputs)
+    require<InputError>(!x->is_dual(), operation, " of a dual variable of shape ", x->shape(),
+                        ": this operation has no tangent, and so no second derivative");
+}
+
+bool recording(std::initializer_list<const Variable*> inputs, const char* operation) {
+  refuse_tangents(inputs, operation);
   return current_tape != nullptr && std::ranges::any_of(inputs, &Variable::requires_grad);
 }
 

@@ -23,6 +23,7 @@ Variable::Variable(std::shared_ptr<const DeferredRows> deferred, bool requires_g
 Variable Variable::detach() const {
   Variable constant = *this;
   constant.gradient_ = nullptr;
+  constant.tangent_ = nullptr;
   return constant;
 }
 

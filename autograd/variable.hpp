@@ -12,7 +12,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// A handle to a value, a flag whether it requires a gradient, and the gradient. Copies are the same
-/// variable.
+/// variable. A dual variable also has a tangent (dual.hpp).
 ///
 /// @code
 /// const Variable x(Tensor::full({2, 3}, 1));                  // a constant
@@ -51,8 +51,18 @@ class Variable {
   [[nodiscard]] Tensor grad() const;
   /// Resets the gradient to undefined.
   void zero_grad();
-  /// Returns the same value as a constant.
+  /// Returns the same value as a constant without a tangent.
   [[nodiscard]] Variable detach() const;
+  /// Returns whether this is a dual variable.
+  [[nodiscard]] bool is_dual() const noexcept { return tangent_ != nullptr; }
+  /// Returns the tangent of a dual variable; otherwise undefined.
+  [[nodiscard]] Variable tangent() const { return tangent_ != nullptr ? *tangent_ : Variable(); }
+  /// Returns the same variable without its tangent.
+  [[nodiscard]] Variable primal() const {
+    Variable x = *this;
+    x.tangent_ = nullptr;
+    return x;
+  }
 
   /// For authors of operations that read rows of several types: returns the value as it is stored; computes
   /// it first if it is deferred.
@@ -77,9 +87,12 @@ class Variable {
   [[nodiscard]] const std::shared_ptr<const DeferredRows>& deferred() const noexcept { return deferred_; }
 
  private:
+  friend Variable make_dual(const Variable& x, const Variable& tangent);
+
   Tensor value_;  // undefined while deferred
   std::shared_ptr<const DeferredRows> deferred_;
   GradientPtr gradient_;
+  std::shared_ptr<const Variable> tangent_;  // of a dual variable
 };
 
 }}  // namespace sar

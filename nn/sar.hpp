@@ -110,6 +110,7 @@
 #include <sar/nn/train/metrics.hpp>
 #include <sar/nn/train/optimizer.hpp>
 #include <sar/nn/train/row_metric.hpp>
+#include <sar/nn/train/slope_loss.hpp>
 #include <sar/nn/train/sparse_optimizer.hpp>
 #include <sar/nn/train/state_dict.hpp>
 #include <sar/nn/train/value_metrics.hpp>

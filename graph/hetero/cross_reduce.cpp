@@ -40,6 +40,7 @@ void CrossReducer::take(std::size_t k, Variable y) {
     sum_ = sum_.defined() ? add(std::exchange(sum_, {}), std::move(y)) : std::move(y);
     return;
   }
+  refuse_tangents({&y}, "CrossReducer");
   gradients_.resize(num_relations_);
   if (Tape::current() != nullptr) gradients_[k] = y.gradient();
   if (op_ == CrossReduce::stack)

@@ -76,6 +76,7 @@ void HeteroGraph::call(const Variable& x, std::span<const RelationCall> calls,
   if (calls.empty()) return;
   const auto described_call = [&] {
     CollectiveCall described("HeteroGraph::call");
+    refuse_tangents({&x}, "HeteroGraph::call");
     described.equal(options()).equal("number of relations", calls.size());
     for (const RelationCall& each : calls) {
       const GraphShardManager& graph = (*this)[each.type];

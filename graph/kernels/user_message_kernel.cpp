@@ -46,6 +46,12 @@ Index MessageInputs::u_width() const {
   return width;
 }
 
+Variable beside_tangent(const Variable& message) {
+  if (!message.is_dual()) return message;
+  const Shape rows{message.num_rows(), message.shape().row_size()};
+  return concat_columns({reshape(message.primal(), rows), reshape(message.tangent(), rows)});
+}
+
 /// The implementation of EdgeBatch. Rows are gathered on demand, once per variable.
 class UserMessageKernel::Batch final : public EdgeBatch {
  public:
@@ -58,6 +64,7 @@ class UserMessageKernel::Batch final : public EdgeBatch {
 
   [[nodiscard]] Index num_edges() const override { return block_.size(); }
   [[nodiscard]] Variable src(const Variable& x) const override {
+    if (x.is_dual()) return apply_linear(x, [&](const Variable& part) { return src(part); });
     return leaf(u_, o_.inputs.u, x, "src", [&](std::size_t slot, Tensor& rows) {
       Index offset = 0;
       for (std::size_t i = 0; i < slot; ++i) offset += o_.inputs.u.slots[i].shape().row_size();
@@ -66,11 +73,13 @@ class UserMessageKernel::Batch final : public EdgeBatch {
     });
   }
   [[nodiscard]] Variable dst(const Variable& x) const override {
+    if (x.is_dual()) return apply_linear(x, [&](const Variable& part) { return dst(part); });
     return leaf(v_, o_.inputs.v, x, "dst", [&](std::size_t, Tensor& rows) {
       take_rows(x.value().data(), rows.row_size(), rows.row_size(), block_.dst, nullptr, rows.data());
     });
   }
   [[nodiscard]] Variable edata(const Variable& x) const override {
+    if (x.is_dual()) return apply_linear(x, [&](const Variable& part) { return edata(part); });
     return leaf(e_, o_.inputs.e, x, "edata", [&](std::size_t, Tensor& rows) {
       take_rows(x.value().data(), rows.row_size(), rows.row_size(), block_.edge, nullptr, rows.data());
     });
@@ -173,7 +182,7 @@ void UserMessageKernel::for_blocks(FunctionRef<void(Work&)> compute, FunctionRef
 }
 
 Variable UserMessageKernel::call(const Batch& batch) const {
-  Variable message = o_.function(batch);
+  Variable message = beside_tangent(o_.function(batch));
   const Shape expected = o_.inputs.message.with_rows(batch.num_edges());
   require<ShapeError>(message.shape() == expected, "a message function returns a tensor of shape ",
                       message.shape(), " for ", batch.num_edges(), " edges, expected ", expected);

@@ -50,6 +50,7 @@ struct MessageOperands {
 struct MessageInputs {
   MessageOperands u, v, e;
   Shape message;               ///< shape of the result without edges: [0, ...]
+  bool dual = false;           ///< whether the rows have the tangent beside the value: [0, 2 width]
   bool requires_grad = false;  ///< whether the result requires a gradient
 
   [[nodiscard]] const MessageOperands& of(MessageTarget end) const {
@@ -58,6 +59,10 @@ struct MessageInputs {
   /// Width of a row with all source variables side by side.
   [[nodiscard]] Index u_width() const;
 };
+
+/// Returns a message with its tangent beside it, [edges, 2 width]: sums and means reduce both alike. Returns
+/// a message without a tangent as it is.
+Variable beside_tangent(const Variable& message);
 
 class UserMessageKernel : public ShardKernel {
  public:

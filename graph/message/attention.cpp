@@ -75,7 +75,11 @@ CollectiveCall attention_call(const char* operation, const GraphShardManager& gr
       .equal("presence of a bias", options.bias.defined())
       .operand("the edge weights", {}, options.edge_weight.requires_grad())
       .operand("the bias", {}, options.bias.requires_grad());
-  for (const auto& [name, x, shape] : operands) call.operand(name, x.shape(), x.requires_grad());
+  refuse_tangents({&options.edge_weight, &options.bias}, operation);
+  for (const auto& [name, x, shape] : operands) {
+    refuse_tangents({&x}, operation);
+    call.operand(name, x.shape(), x.requires_grad());
+  }
   return call;
 }
 

@@ -114,6 +114,7 @@ Variable edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy 
         require<ShapeError>(x.defined() && x.num_rows() == graph.num_edges(), "edge_softmax of shape ",
                             x.shape(), ", the graph has ", graph.num_edges(), " edges on rank ",
                             graph.comm().rank());
+        refuse_tangents({&x}, "edge_softmax");
         return CollectiveCall("edge_softmax")
             .equal(graph.options())
             .equal("norm_by", norm_by)

@@ -1,3 +1,4 @@
+#include <sar/autograd/arithmetic.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/workspace.hpp>
 #include <sar/graph/message/started_sum.hpp>
@@ -27,7 +28,9 @@ Variable StartedSum::finish(Variable base) {
     const std::unique_ptr<Operation> operation = std::move(operation_);  // ends here, also if it fails
     require<ShapeError>(!base.defined() || base.shape() == operation->shape(), "a base of shape ",
                         base.shape(), " for a result of shape ", operation->shape());
-    return operation->finish(std::move(base));
+    if (!base.is_dual()) return operation->finish(std::move(base));
+    const Variable sum = operation->finish(base.primal());
+    return make_dual(sum.primal(), tangent_sum(sum.tangent(), base.tangent(), sum.shape()));
   });
 }
 

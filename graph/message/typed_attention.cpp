@@ -91,6 +91,7 @@ Variable typed_attention(const GraphShardManager& graph, const Variable& key_val
       graph.comm(),
       [&] {
         numbers = check(graph, key_value, query, att, msg, types);
+        refuse_tangents({&key_value, &query, &att, &msg}, "typed_attention");
         return CollectiveCall("typed_attention")
             .equal(graph.options())
             .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr)

@@ -136,6 +136,7 @@ StartedSum start_typed_sum(const GraphShardManager& graph, const Variable& x, co
       [&] {
         check(graph, x, weight, edge_weight);
         numbers = types.checked(graph.num_edges(), weight.num_rows(), "typed_sum");
+        refuse_tangents({&x, &weight, &edge_weight}, "typed_sum");
         return CollectiveCall("typed_sum")
             .equal(graph.options())
             .equal("number of edge types", weight.num_rows())

@@ -6,6 +6,7 @@
 // The kernels apply 1 / in-degree of a mean and the factors of scaled_sum(). Two cases take a pass of
 // their own: the gradient of a mean in BinaryKernel, and factors beside edge weights that want a gradient
 // (SumBetweenScales).
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
@@ -324,6 +325,9 @@ CollectiveCall collective_call(const GraphShardManager& graph, const char* opera
   const auto wish = [&](MessageTarget target) {
     return message.reads(target) && message.operand(target).requires_grad();
   };
+  const auto dual = [&](MessageTarget target) {
+    return message.reads(target) && message.operand(target).is_dual();
+  };
   return CollectiveCall(operation)
       .equal(graph.options())
       .equal("message", message.op, name_of<Message::Op>)
@@ -338,7 +342,59 @@ CollectiveCall collective_call(const GraphShardManager& graph, const char* opera
       .equal("wish for the sources' gradient", wish(MessageTarget::u))
       .equal("wish for the destinations' gradient", wish(MessageTarget::v))
       .equal("wish for the edges' gradient", wish(MessageTarget::e))
+      .equal("tangent of the sources", dual(MessageTarget::u))
+      .equal("tangent of the destinations", dual(MessageTarget::v))
+      .equal("tangent of the edges", dual(MessageTarget::e))
       .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
+}
+
+bool is_dual(const Message& message) {
+  return (message.reads(MessageTarget::u) && message.u.is_dual()) ||
+         (message.reads(MessageTarget::v) && message.v.is_dual()) ||
+         (message.reads(MessageTarget::e) && message.e.is_dual());
+}
+
+Message primal_of(Message message) {
+  for (Variable* x : {&message.u, &message.v, &message.e}) *x = x->primal();
+  return message;
+}
+
+/// Returns messages whose sum is the tangent of a message: one for each dual operand, by the product rule.
+PassVector<Message> tangent_messages(const Message& message) {
+  PassVector<Message> terms;
+  const Message value = primal_of(message);
+  const Variable &a = message.operand(message.lhs), &b = message.operand(message.rhs);
+  const auto add_term = [&](Message::Op op, const Variable& of_lhs, const Variable& of_rhs) {
+    Message& term = terms.emplace_back(value);
+    term.op = op;
+    term.operand(message.lhs) = of_lhs;
+    if (op != Message::Op::copy) term.operand(message.rhs) = of_rhs;
+  };
+  if (!is_dual(message)) return terms;
+  switch (message.op) {
+    case Message::Op::copy:
+      add_term(message.op, a.tangent(), {});
+      break;
+    case Message::Op::add:
+    case Message::Op::sub:
+      add_term(message.op, tangent_or_zeros(a), tangent_or_zeros(b));
+      break;
+    default:  // mul, div, dot
+      if (a.is_dual()) add_term(message.op, a.tangent(), b.primal());
+      if (!b.is_dual()) break;
+      if (message.op == Message::Op::div)  // a / b changes by -a db / b^2
+        add_term(Message::Op::mul, a.primal(), -(b.tangent() / (b.primal() * b.primal())));
+      else
+        add_term(message.op, a.primal(), b.tangent());
+  }
+  return terms;
+}
+
+/// Throws InputError unless the reduction of dual messages has a tangent.
+void check_reduction(const Message& message, Reduce reduce) {
+  require<InputError>(!is_dual(message) || reduce == Reduce::sum || reduce == Reduce::mean,
+                      "update_all: the ", to_string(reduce),
+                      " of messages that are dual variables has no tangent, and so no second derivative");
 }
 
 Result result_of(Reduce reduce) {
@@ -393,27 +449,56 @@ class SumBetweenScales final : public StartedSum::Operation {
   StartedMessage sum_;
 };
 
+/// A sum of dual messages: the tangent is a sum of its own, started when the first is finished.
+class DualSum final : public StartedSum::Operation {
+ public:
+  DualSum(std::unique_ptr<StartedSum::Operation> value, std::function<Variable()> tangent)
+      : value_(std::move(value)), tangent_(std::move(tangent)) {}
+
+  [[nodiscard]] Shape shape() const override { return value_->shape(); }
+  Variable finish(Variable base) override {
+    const Variable y = value_->finish(std::move(base));
+    return make_dual(y, tangent_());
+  }
+  void discard() override { value_->discard(); }
+  [[nodiscard]] bool in_flight() const override { return value_->in_flight(); }
+
+ private:
+  std::unique_ptr<StartedSum::Operation> value_;
+  std::function<Variable()> tangent_;
+};
+
 }  // namespace
 
 StartedSum start_scaled_sum(const GraphShardManager& graph, Variable x, const Variable& edge_weight,
                             const SumFactors& factors) {
-  Message message = edge_weight.defined() ? fn::u_mul_e(std::move(x), edge_weight) : fn::copy_u(std::move(x));
+  const Message given =
+      edge_weight.defined() ? fn::u_mul_e(std::move(x), edge_weight) : fn::copy_u(std::move(x));
+  Message message = primal_of(given);
   const bool scales_rows =
       edge_weight.defined() && (edge_weight.requires_grad() || edge_weight.shape().row_size() != 1);
   return StartedSum(
       graph.comm(),
       [&] {
         (void)check_operands(graph, message, graph.num_dst_nodes());
-        return collective_call(graph, "update_all", message, static_cast<int>(Reduce::sum));
+        return collective_call(graph, "update_all", given, static_cast<int>(Reduce::sum));
       },
       [&]() -> std::unique_ptr<StartedSum::Operation> {
-        if (!scales_rows)
-          return std::make_unique<StartedMessage>(
-              MessagePass(graph, message, Result::sum, false, row_scales(graph, factors)));
-        if (factors.src)
-          message.u =
-              scale_rows(std::move(message.u), degree_factors(graph, factors.src_degree, *factors.src));
-        return std::make_unique<SumBetweenScales>(graph, message, factors);
+        const auto value = [&]() -> std::unique_ptr<StartedSum::Operation> {
+          if (!scales_rows)
+            return std::make_unique<StartedMessage>(
+                MessagePass(graph, message, Result::sum, false, row_scales(graph, factors)));
+          if (factors.src)
+            message.u =
+                scale_rows(std::move(message.u), degree_factors(graph, factors.src_degree, *factors.src));
+          return std::make_unique<SumBetweenScales>(graph, message, factors);
+        };
+        if (!is_dual(given)) return value();
+        return std::make_unique<DualSum>(value(), [graph, factors, terms = tangent_messages(given)] {
+          Variable sum;
+          for (const Message& term : terms) sum = scaled_sum(graph, term.u, term.e, factors, std::move(sum));
+          return sum;
+        });
       },
       "scaled_sum");
 }
@@ -428,12 +513,26 @@ StartedSum GraphShardManager::start_update_all(const Message& message, Reduce re
       comm(),
       [&] {
         (void)check_operands(*this, message, num_dst_nodes());
+        check_reduction(message, reduce);
         return collective_call(*this, "update_all", message, static_cast<int>(reduce));
       },
-      [&] { return std::make_unique<StartedMessage>(*this, message, reduce); }, "update_all");
+      [&]() -> std::unique_ptr<StartedSum::Operation> {
+        auto value = std::make_unique<StartedMessage>(*this, primal_of(message), reduce);
+        if (!is_dual(message)) return value;
+        return std::make_unique<DualSum>(std::move(value),
+                                         [graph = *this, reduce, terms = tangent_messages(message)] {
+                                           Variable sum;
+                                           for (const Message& term : terms)
+                                             sum = graph.update_all(term, reduce, std::move(sum));
+                                           return sum;
+                                         });
+      },
+      "update_all");
 }
 
 Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Variable base) const {
+  if (is_dual(message) || base.is_dual())
+    return comm().agree([&] { return start_update_all(message, reduce).finish(std::move(base)); });
   return collective(
       comm(),
       [&] {
@@ -452,7 +551,13 @@ Variable GraphShardManager::apply_edges(const Message& message) const {
         (void)check_operands(*this, message, num_edges());
         return collective_call(*this, "apply_edges", message, -1);
       },
-      [&] { return StartedMessage(MessagePass(*this, message, Result::edges, false)).finish({}); });
+      [&] {
+        Variable y = StartedMessage(MessagePass(*this, primal_of(message), Result::edges, false)).finish({});
+        Variable change;
+        for (const Message& term : tangent_messages(message))
+          change = tangent_sum(apply_edges(term), change, y.shape());
+        return make_dual(y, change);
+      });
 }
 
 }}  // namespace sar

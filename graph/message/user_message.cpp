@@ -1,5 +1,7 @@
 /// Messages of the caller's own: what a function reads is learned from a call without edges; the rest is
 /// UserMessageKernel.
+#include <sar/autograd/dual.hpp>
+#include <sar/autograd/layout.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/rows.hpp>
@@ -26,12 +28,15 @@ class Probe final : public EdgeBatch {
       : graph_(graph), frames_(frames), inputs_(inputs) {}
   [[nodiscard]] Index num_edges() const override { return 0; }
   [[nodiscard]] Variable src(const Variable& x) const override {
+    if (x.is_dual()) return apply_linear(x, [&](const Variable& part) { return src(part); });
     return note(inputs_.u, x, graph_.num_src_nodes(), "src", "source nodes");
   }
   [[nodiscard]] Variable dst(const Variable& x) const override {
+    if (x.is_dual()) return apply_linear(x, [&](const Variable& part) { return dst(part); });
     return note(inputs_.v, x, graph_.num_dst_nodes(), "dst", "destination nodes");
   }
   [[nodiscard]] Variable edata(const Variable& x) const override {
+    if (x.is_dual()) return apply_linear(x, [&](const Variable& part) { return edata(part); });
     return note(inputs_.e, x, graph_.num_edges(), "edata", "edges");
   }
   [[nodiscard]] RowIds ids() const override {
@@ -63,7 +68,12 @@ class Probe final : public EdgeBatch {
   MessageInputs& inputs_;
 };
 
-MessageInputs probe(const GraphShardManager& graph, Frames& frames, const MessageFunction& function) {
+struct Probed {
+  MessageInputs inputs;
+  Shape value;  ///< shape of the message's value without edges: [0, ...]
+};
+
+Probed probe(const GraphShardManager& graph, Frames& frames, const MessageFunction& function) {
   require<InputError>(static_cast<bool>(function), "an empty message function");
   MessageInputs inputs;
   std::optional<Tape> tape;
@@ -71,9 +81,11 @@ MessageInputs probe(const GraphShardManager& graph, Frames& frames, const Messag
   const Variable message = function(Probe(graph, frames, inputs));
   require<ShapeError>(message.defined() && message.num_rows() == 0,
                       "a message function returns a tensor of shape ", message.shape(), " for 0 edges");
-  inputs.message = message.shape();
-  inputs.requires_grad = message.requires_grad();
-  return inputs;
+  const Variable rows = beside_tangent(message);
+  inputs.dual = message.is_dual();
+  inputs.message = rows.shape();
+  inputs.requires_grad = rows.requires_grad();
+  return {std::move(inputs), message.shape()};
 }
 
 /// Two calls ask for the same source variable where they do so on every rank: constants without rows cannot
@@ -106,18 +118,24 @@ void agree_on_sources(const GraphShardManager& graph, const char* operation, Mes
 }
 
 /// What the function reads, agreed upon by all ranks before rows travel. Collective.
-MessageInputs agreed_inputs(const GraphShardManager& graph, Frames& frames, const char* operation,
-                            const MessageFunction& function, Reduce reduce) {
-  MessageInputs inputs = probe(graph, frames, function);
+Probed agreed_inputs(const GraphShardManager& graph, Frames& frames, const char* operation,
+                     const MessageFunction& function, Reduce reduce) {
+  Probed probed = probe(graph, frames, function);
+  MessageInputs& inputs = probed.inputs;
+  require<InputError>(!inputs.dual || reduce == Reduce::sum || reduce == Reduce::mean, operation, ": the ",
+                      to_string(reduce),
+                      " of messages that are dual variables has no tangent, and so "
+                      "no second derivative");
   graph.comm().require_equal(
       CollectiveCall(operation)
           .equal(graph.options())
           .equal("reduction", reduce, name_of<Reduce>)
           .equal("shape of the message", inputs.message)
+          .equal("tangent of the message", inputs.dual)
           .equal("wish for gradients", Tape::current() != nullptr && inputs.requires_grad)
           .equal("number of calls of edges.src()", inputs.u.calls.size()));
   agree_on_sources(graph, operation, inputs.u);
-  return inputs;
+  return probed;
 }
 
 /// All source variables side by side; a single one as it is.
@@ -224,22 +242,32 @@ void UserMessage::backward(const Driver& driver, const Tensor& grad) const {
   pass_on(inputs.e.slots, grad_e);
 }
 
+/// Returns rows with values and tangents side by side as a dual variable. `value`: shape of the values.
+Variable split_dual(const Variable& rows, const Shape& value) {
+  const Index width = value.row_size();
+  const auto part = [&](Index k) { return reshape(slice_columns(rows, k * width, (k + 1) * width), value); };
+  return make_dual(part(0), part(1));
+}
+
 Variable run(const GraphShardManager& graph, Frames& frames, const char* operation,
              const MessageFunction& function, bool by_edge, Reduce reduce) {
+  Probed probed = agreed_inputs(graph, frames, operation, function, reduce);
   UserMessage message{.graph = graph.shards(),
                       .options = graph.options(),
                       .function = function,
-                      .inputs = agreed_inputs(graph, frames, operation, function, reduce),
+                      .inputs = std::move(probed.inputs),
                       .by_edge = by_edge,
                       .reduce = reduce};
   if (reduce == Reduce::mean) message.inverse_in_degrees = graph.shards()->degrees.inverse_in();
   const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
   const Driver driver(graph.shards(), graph.options(), recorded);
-  Tensor out = message.forward(driver);
-  if (!recorded) return out;
-  return record_collective(
-      graph.comm(), std::move(out),
-      [driver, message = std::move(message)](const Tensor& grad) { message.backward(driver, grad); });
+  const bool dual = message.inputs.dual;
+  Variable out = message.forward(driver);
+  if (recorded)
+    out = record_collective(
+        graph.comm(), std::exchange(out, {}),
+        [driver, message = std::move(message)](const Tensor& grad) { message.backward(driver, grad); });
+  return dual ? split_dual(out, probed.value.with_rows(out.num_rows())) : out;
 }
 
 }  // namespace

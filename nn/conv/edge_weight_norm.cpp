@@ -30,7 +30,7 @@ Variable out_sums(const GraphShardManager& graph, const Variable& weight) {
   const Driver driver(graph.shards(), graph.options(), /*keeps_rows=*/false);
   driver.backward(Tensor(), gradient->shape(), kernel, gradient);
   Tensor sums = gradient->take();
-  if (!recording({&weight})) return sums;
+  if (!recording({&weight}, "edge_weight_norm")) return sums;
   return record_collective(graph.comm(), std::move(sums), [graph, to = weight.gradient()](Tensor grad) {
     to->add(graph.apply_edges(fn::copy_u(std::move(grad))).value().reshape(to->shape()));
   });

@@ -17,6 +17,7 @@
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/painn.hpp>
 #include <sar/nn/models/painn_conv.hpp>
+#include <sar/nn/models/potential_loss.hpp>
 #include <sar/nn/models/predictor.hpp>
 #include <sar/nn/models/propagation.hpp>
 #include <sar/nn/models/relations.hpp>

@@ -1,6 +1,6 @@
-#include <sar/autograd/tape.hpp>
 #include <sar/nn/models/painn.hpp>
 #include <sar/nn/modules/reductions.hpp>
+#include <sar/nn/train/slope_loss.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -16,28 +16,6 @@ const PaiNNOptions& checked(const PaiNNOptions& options) {
   return options;
 }
 
-/// Saves the gradients of parameters and restores them in its destructor.
-class KeptGradients : NonCopyable {
- public:
-  explicit KeptGradients(std::vector<Variable> parameters) : parameters_(std::move(parameters)) {
-    gradients_.reserve(parameters_.size());
-    for (Variable& parameter : parameters_) {
-      gradients_.push_back(parameter.grad());
-      parameter.zero_grad();
-    }
-  }
-  ~KeptGradients() {
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      parameters_[i].zero_grad();
-      if (gradients_[i].defined()) parameters_[i].gradient()->add(std::move(gradients_[i]));
-    }
-  }
-
- private:
-  std::vector<Variable> parameters_;
-  std::vector<Tensor> gradients_;
-};
-
 }  // namespace
 
 PaiNN::PaiNN(const PaiNNOptions& options, Generator& gen)
@@ -48,7 +26,7 @@ PaiNN::PaiNN(const PaiNNOptions& options, Generator& gen)
   register_parameter("embedding", embedding_);
   register_module("convs", convs_);
   for (int i = 0; i < options.convs; ++i)
-    convs_.emplace_back(options.feats, options.cutoff, gen, options.num_basis);
+    convs_.emplace_back(options.feats, options.cutoff, gen, options.num_basis, options.norm_epsilon);
   register_module("outnet", outnet_);
 }
 
@@ -62,6 +40,12 @@ Variable PaiNN::atomic_energies(const GraphShardManager& graph, const RowIds& sp
     for (const Index kind : species.span())
       require<InputError>(kind >= 0 && kind < options_.num_species, "PaiNN of ", options_.num_species,
                           " species got species ", kind);
+    for (Index i = 0; i < n; ++i) {
+      const Index in = graph.in_degrees()[static_cast<std::size_t>(i)];
+      const Index out = graph.out_degrees()[static_cast<std::size_t>(i)];
+      require<InputError>(in == out, "PaiNN got an atom with ", in, " edges to it and ", out,
+                          " from it; expected all pairs in both directions (a full neighbor list)");
+    }
     PaiNNRows rows{.scalars = gather_rows(embedding_, species), .vectors = {}};
     for (std::size_t i = 0; i < convs_.size(); ++i)
       rows = convs_[i](graph, std::exchange(rows, {}), positions, shifts);
@@ -78,15 +62,12 @@ Variable PaiNN::energy(const GraphShardManager& graph, const RowIds& species, co
 EnergyAndForces PaiNN::energy_and_forces(const GraphShardManager& graph, const RowIds& species,
                                          const Tensor& positions, const Tensor& shifts) const {
   return graph.comm().agree([&] {
-    const KeptGradients kept(parameters());
-    const Variable x(positions, true);
-    Tape tape;
-    const Variable e = energy(graph, species, x, shifts.defined() ? Variable(shifts) : Variable());
-    const auto value = static_cast<double>(e.value().item());
-    tape.backward(e);
-    const Tensor slope = x.grad();  // undefined if no energy depends on a position
-    return EnergyAndForces{.energy = value,
-                           .forces = slope.defined() ? (-Variable(slope)).value() : Tensor::zeros(x.shape())};
+    const auto f = [&](const std::vector<Variable>& x) {
+      return energy(graph, species, x[0], shifts.defined() ? Variable(shifts) : Variable());
+    };
+    const ValueAndSlopes found = value_and_slopes(f, {positions});
+    return EnergyAndForces{.energy = static_cast<double>(found.value.item()),
+                           .forces = (-Variable(found.slopes[0])).value()};
   });
 }
 

@@ -15,6 +15,9 @@ struct PaiNNOptions {
   int convs = 3;          ///< number of convolutions; at least 1
   double cutoff = 5;      ///< in the unit of the positions
   Index num_basis = 20;   ///< number of radial basis functions
+  /// Added under the root of the vectors' norms. With SchNetPack's 1e-8 the energy has nearly a cusp at
+  /// symmetric sites of a crystal: give it only for weights that were trained with it.
+  double norm_epsilon = 0.01;
 };
 
 /// The energy E and the forces -dE/dx.
@@ -42,15 +45,20 @@ struct EnergyAndForces {
 /// 3] in the graph's edge order, as in relative_positions(). If the shifts depend on a deformation of the
 /// cell, they receive the gradient of the energy. The default is 0.
 ///
-/// It can be trained on energies. Losses of forces need second derivatives, which the tape does not support.
+/// A host whose positions are in double precision, or far from the origin, gives the edge vectors itself: as
+/// `shifts`, with positions that are all zero. Forces are the same.
+///
+/// backward_potential_loss() trains it on energies, forces and stresses.
 class PaiNN : public Module {
  public:
-  /// Throws InputError unless the numbers and widths are positive and the cutoff is positive and finite.
+  /// Throws InputError unless the numbers and widths are positive, and cutoff and norm_epsilon positive and
+  /// finite.
   PaiNN(const PaiNNOptions& options, Generator& gen);
 
   /// Returns E_i [local nodes, 1] for species (numbers below num_species) and positions [local nodes, 3].
   /// Throws the same exception on every rank: ShapeError if shapes do not match, InputError for an invalid
-  /// species or a graph whose sources are not its destinations. Collective: one update_all per convolution.
+  /// species, a graph whose sources are not its destinations, or a node with other numbers of in-edges and
+  /// out-edges, as in a half neighbor list. Collective: one update_all per convolution.
   [[nodiscard]] Variable atomic_energies(const GraphShardManager& graph, const RowIds& species,
                                          const Variable& positions, const Variable& shifts = {}) const;
   /// Collective. Returns E [1], a loss in the sense of nn/modules/reductions.hpp. Its gradient with respect

@@ -9,8 +9,6 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-constexpr real norm_epsilon = static_cast<real>(1e-8);  // added under the root of |V|
-
 /// The geometry of n edges, as messages read it.
 struct Geometry {
   Variable direction;  ///< [n, 3, 1]
@@ -34,15 +32,16 @@ Tensor mask(const Tensor& x, const F& f) {
   return result;
 }
 
-Geometry geometry(const Variable& from, const Variable& to, const Tensor& frequency, double cutoff) {
-  const Index n = from.num_rows(), num_basis = frequency.size();
-  const Variable length = row_distance(from, to, RowComparison::l2);
+/// Returns the geometry of edges from their vectors x_u + t_uv - x_v: [n, 3].
+Geometry geometry(const Variable& vector, const Tensor& frequency, double cutoff) {
+  const Index n = vector.num_rows(), num_basis = frequency.size();
+  const Variable length = row_distance(vector, Tensor::zeros(vector.shape()), RowComparison::l2);
   const Tensor apart = mask(length.value(), [](real r) { return r > 0; });
   const Tensor inside = mask(length.value(), [&](real r) { return static_cast<double>(r) < cutoff; });
   const Variable divisor = where(apart, length, Tensor::full({1}, 1));
   const Variable waves = unit_complex(matmul(length, frequency));  // cosines, then sines
   const Variable cosine = slice_columns(waves, 0, 1), sines = slice_columns(waves, num_basis, 2 * num_basis);
-  return {.direction = reshape((from - to) / divisor, {n, 3, 1}),
+  return {.direction = reshape(vector / divisor, {n, 3, 1}),
           .basis = where(apart, sines / divisor, frequency),
           .cutoff = where(inside, scale_shift(cosine, real{0.5}, real{0.5}), Tensor::zeros({1}))};
 }
@@ -58,15 +57,18 @@ MLPOptions context_options() {
 
 }  // namespace
 
-PaiNNConv::PaiNNConv(Index feats, double cutoff, Generator& gen, Index num_basis)
+PaiNNConv::PaiNNConv(Index feats, double cutoff, Generator& gen, Index num_basis, double norm_epsilon)
     : feats_(feats),
       cutoff_(cutoff),
+      norm_epsilon_(static_cast<real>(norm_epsilon)),
       interatomic_context_net_(feats, feats, 3 * feats, gen, context_options()),
       filter_net_(num_basis, 3 * feats, gen),
       mu_channel_mix_(feats, 2 * feats, gen, /*bias=*/false),
       intraatomic_context_net_(2 * feats, feats, 3 * feats, gen, context_options()) {
   require<InputError>(cutoff > 0 && std::isfinite(cutoff), "PaiNNConv with the cutoff ", cutoff,
                       ", expected a positive number");
+  require<InputError>(norm_epsilon > 0 && std::isfinite(norm_epsilon), "PaiNNConv with the norm_epsilon ",
+                      norm_epsilon, ", expected a positive number");
   register_module("interatomic_context_net", interatomic_context_net_);
   register_module("filter_net", filter_net_);
   register_module("mu_channel_mix", mu_channel_mix_);
@@ -97,9 +99,9 @@ PaiNNRows PaiNNConv::add_messages(const GraphShardManager& graph, const PaiNNRow
        cutoff = cutoff_,
        frequency = frequencies(filter_net_.weight().shape()[1], cutoff_)](const EdgeBatch& edges) {
         const Index n = edges.num_edges();
-        Variable from = edges.src(positions);
-        if (shifts.defined()) from = std::exchange(from, {}) + edges.edata(shifts);
-        const Geometry g = geometry(from, edges.dst(own), frequency, cutoff);
+        const Geometry g = geometry(edge_vectors(edges.src(positions), edges.dst(own),
+                                                 shifts.defined() ? edges.edata(shifts) : Variable()),
+                                    frequency, cutoff);
         const Variable channels = edges.src(phi) * (linear(g.basis, weight, bias) * g.cutoff);
         const auto part = [&](Index k) { return slice_columns(channels, k * feats, (k + 1) * feats); };
         Variable turned = g.direction * reshape(part(1), {n, 1, feats});
@@ -117,7 +119,7 @@ PaiNNRows PaiNNConv::update(const PaiNNRows& rows) const {
   const Index n = rows.scalars.num_rows();
   const Variable mixed = mu_channel_mix_(rows.vectors);
   const Variable v = slice_columns(mixed, 0, feats_), w = slice_columns(mixed, feats_, 2 * feats_);
-  const Variable length = sqrt(component_sum(v * v) + norm_epsilon);
+  const Variable length = sqrt(component_sum(v * v) + norm_epsilon_);
   const Variable channels = intraatomic_context_net_(concat_columns({rows.scalars, length}));
   const auto part = [&](Index k) { return slice_columns(channels, k * feats_, (k + 1) * feats_); };
   return {.scalars = rows.scalars + part(0) + part(2) * component_sum(v * w),

@@ -24,7 +24,7 @@ struct PaiNNRows {
 ///
 ///     cutoff(r) = (cos(pi r / c) + 1) / 2 for r < c, otherwise 0
 ///
-/// and then updates each node, with |.| = sqrt(sum of squares + 1e-8) over the 3 components:
+/// and then updates each node, with |.| = sqrt(sum of squares + norm_epsilon) over the 3 components:
 ///
 ///     (V, W) = U v        (a, b, g) = psi(s, |V|)
 ///
@@ -32,19 +32,20 @@ struct PaiNNRows {
 ///
 /// where * multiplies elementwise over the F channels. phi and psi are networks with one hidden layer of F
 /// channels and SiLU. An edge of length 0, for example a self loop, has d = 0 and the limit k pi / c of the
-/// basis.
+/// basis. Where the vectors of a node vanish, as at symmetric sites of a crystal, forces change linearly over
+/// displacements for which V is small beside sqrt(norm_epsilon).
 ///
 /// Parameters: interatomic_context_net (phi), as in MLP; filter_net.weight [3 F, num_basis] and .bias;
 /// mu_channel_mix.weight (U) [2 F, F]; intraatomic_context_net (psi), as in MLP. Under a rotation of all
 /// positions the vectors rotate and the scalars are invariant; both are invariant under translation.
 /// Differentiable in the positions, including those of nodes on other ranks. The shifts t (default 0) select
-/// the periodic image of u that an edge comes from, as in relative_positions(). Basis and filters are
-/// computed for options().edge_block edges at a time. Collective: one update_all with halo rows of 6 F + 3
-/// values (3 F + 3 without vectors).
+/// the periodic image of u that an edge comes from, as in relative_positions(); x_u + t_uv - x_v is computed
+/// in double precision. Basis and filters are computed for options().edge_block edges at a time. Collective:
+/// one update_all with halo rows of 6 F + 3 values (3 F + 3 without vectors).
 class PaiNNConv : public Module {
  public:
-  /// Throws InputError unless the widths are positive and the cutoff is positive and finite.
-  PaiNNConv(Index feats, double cutoff, Generator& gen, Index num_basis = 20);
+  /// Throws InputError unless the widths are positive, and cutoff and norm_epsilon positive and finite.
+  PaiNNConv(Index feats, double cutoff, Generator& gen, Index num_basis = 20, double norm_epsilon = 0.01);
 
   /// Takes rows and positions [.., 3] of the local sources and optional shifts [local edges, 3] in the
   /// graph's edge order. Returns the rows of the local destinations, which must be the first of the sources.
@@ -59,6 +60,7 @@ class PaiNNConv : public Module {
 
   Index feats_;
   double cutoff_;
+  real norm_epsilon_;
   MLP interatomic_context_net_;
   Linear filter_net_;
   Linear mu_channel_mix_;

@@ -1,3 +1,5 @@
+#include <sar/autograd/arithmetic.hpp>
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
@@ -88,6 +90,7 @@ std::vector<std::int32_t> choose(const std::vector<real>& of_ranks, Tensor& resu
 Variable sum(const Variable& x, const Communicator& comm, ReduceDim over) {
   return comm.agree([&] {
     const Shape shape = shape_of_sum(x.shape(), over, "sum");
+    if (x.is_dual()) return apply_linear(x, [&](const Variable& part) { return sum(part, comm, over); });
     return loss_of_sums(x, shape, total_of(x, comm, shape, "sum"), 1);
   });
 }
@@ -95,6 +98,7 @@ Variable sum(const Variable& x, const Communicator& comm, ReduceDim over) {
 Variable mean(const Variable& x, const Communicator& comm, ReduceDim over) {
   return comm.agree([&] {
     const Shape shape = shape_of_sum(x.shape(), over, "mean");
+    if (x.is_dual()) return apply_linear(x, [&](const Variable& part) { return mean(part, comm, over); });
     const std::vector<double> sums = total_of(x, comm, shape, "mean");
     const Index mine = over == ReduceDim::rows ? x.num_rows() : x.value().size();
     const auto count = static_cast<double>(comm.all_reduce(mine));
@@ -107,6 +111,8 @@ Variable dot(const Variable& x, const Variable& y, const Communicator& comm) {
   return comm.agree([&]() -> Variable {
     require<ShapeError>(x.defined() && x.shape() == y.shape(), "dot over all ranks: operands of shapes ",
                         x.shape(), " and ", y.shape(), ", expected the same");
+    if (any_dual({&x, &y}))
+      return apply_bilinear(x, y, [&](const Variable& a, const Variable& b) { return dot(a, b, comm); });
     const CallScope compared(comm, CollectiveCall("dot"));
     const double sum = comm.all_reduce(sum_products(x.value(), y.value()));
     Tensor total = Tensor::full({1}, static_cast<real>(sum));
@@ -125,11 +131,14 @@ Variable dot(const Variable& x, const Variable& y, const Communicator& comm) {
 }
 
 Variable all_reduce(const Variable& x, const Communicator& comm, ReduceOp op) {
-  const bool records = recording({&x});
+  if (x.is_dual() && op == ReduceOp::sum)
+    return apply_linear(x, [&](const Variable& part) { return all_reduce(part, comm, op); });
+  const bool records = x.is_dual() ? false : recording({&x});
   return collective(
       comm,
       [&] {
         require<ShapeError>(x.defined(), "all_reduce of an undefined tensor");
+        refuse_tangents({&x}, "all_reduce");
         return CollectiveCall("all_reduce")
             .equal("operation", op)
             .equal("shape", x.shape())

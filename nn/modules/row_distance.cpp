@@ -1,5 +1,7 @@
+#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/rows/elementwise.hpp>
 #include <sar/nn/modules/row_distance.hpp>
 
 #include <algorithm>
@@ -64,6 +66,13 @@ Variable row_distance(const Variable& a, const Variable& b, RowComparison kind) 
   const Tensor x = a.value(), y = b.value();
   require<ShapeError>(x.shape().dims() == 2 && x.shape() == y.shape(), "row_distance of shapes ", x.shape(),
                       " and ", y.shape(), ", expected equal ones [n, width]");
+  if (kind == RowComparison::l2 && any_dual({&a, &b})) {  // (a - b) . (da - db) / y, 0 where y = 0
+    const Variable distances = row_distance(a.primal(), b.primal(), kind);
+    const Variable apart = a - b, projection = sum(apart.primal() * apart.tangent(), ReduceDim::columns);
+    const Variable one = Tensor::full({1}, 1), zero = Tensor::zeros({1});
+    return make_dual(distances,
+                     where(distances.value(), projection, zero) / where(distances.value(), distances, one));
+  }
   const Index width = x.row_size();
   Tensor out({x.num_rows(), Index{1}});
   parallel_for_each(x.num_rows(), grain_of(width), [&](Index i) {
@@ -87,7 +96,40 @@ Variable row_distance(const Variable& a, const Variable& b, RowComparison kind) 
   });
 }
 
+Variable edge_vectors(const Variable& x, const Variable& y, const Variable& s) {
+  if (any_dual({&x, &y, &s})) {
+    const Variable shift = s.defined() ? tangent_or_zeros(s) : s;
+    return make_dual(edge_vectors(x.primal(), y.primal(), s.primal()),
+                     edge_vectors(tangent_or_zeros(x), tangent_or_zeros(y), shift));
+  }
+  const Tensor from = x.value(), to = y.value();
+  require<ShapeError>(from.shape() == to.shape() && (!s.defined() || s.shape() == from.shape()),
+                      "edge_vectors of shapes ", from.shape(), " and ", to.shape(), " with shifts of shape ",
+                      s.shape(), ", expected equal ones");
+  Tensor out(from.shape());
+  const real* shift = s.defined() ? std::as_const(s).value().data() : nullptr;
+  parallel_for_each(out.size(), Index{1} << 14, [&](Index i) {
+    const double t = shift != nullptr ? static_cast<double>(shift[i]) : 0;
+    out.data()[i] =
+        static_cast<real>(static_cast<double>(from.data()[i]) + t - static_cast<double>(to.data()[i]));
+  });
+  if (!recording({&x, &y, &s})) return out;
+  return record(std::move(out),
+                [dx = x.gradient(), dy = y.gradient(), ds = s.gradient()](const Tensor& grad) {
+                  if (dy != nullptr)
+                    dy->add([&](Tensor& sum, bool accumulate) { scale_shift(grad, -1, 0, sum, accumulate); });
+                  if (dx != nullptr) dx->add(grad);
+                  if (ds != nullptr) ds->add(grad);
+                });
+}
+
 Variable unit_complex(const Variable& angle) {
+  if (angle.is_dual()) {
+    const Index columns = angle.shape().row_size();
+    const Variable y = unit_complex(angle.primal()), change = angle.tangent();
+    return make_dual(y, concat_columns({-(slice_columns(y, columns, 2 * columns) * change),
+                                        slice_columns(y, 0, columns) * change}));
+  }
   const Tensor& angles = angle.value();
   const Index width = angles.row_size();
   Tensor out({angles.num_rows(), 2 * width});

@@ -17,6 +17,10 @@ enum class RowComparison {
 /// 1]. Accumulates in double precision. The gradient at a distance of 0 is 0. Keeps a and b.
 Variable row_distance(const Variable& a, const Variable& b, RowComparison kind);
 
+/// Returns x + s - y for rows of equal shapes, computed in double precision and rounded once; s may be
+/// undefined, for 0. Keeps nothing.
+Variable edge_vectors(const Variable& x, const Variable& y, const Variable& s = {});
+
 /// Returns the cosines and then the sines of angles in radians: [n, d] -> [n, 2 d]. Keeps the result.
 Variable unit_complex(const Variable& angle);
 

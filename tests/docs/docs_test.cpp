@@ -363,6 +363,8 @@ TEST_CASE("mesh_networks.md") {
 #include "painn.inc"
   CHECK(std::isfinite(energy));
   CHECK(forces.shape() == Shape{n, 3});
+#include "train_forces.inc"
+  CHECK(std::isfinite(errors.loss));
 #include "periodic.inc"
   CHECK(shifts.shape() == Shape{graph.num_edges(), 3});
   CHECK(std::abs(in_box.energy - energy) < 1e-4 * std::abs(energy));  // all positions are near each other

@@ -2,7 +2,7 @@
 # examples_test.sh MPIRUN_SH MPIEXEC RANKS EXAMPLES_DIR: the examples that are a page each, as a user runs them.
 source "$(dirname "$0")/../support/program_test.sh"
 
-for program in gcn gat graphsage rgcn custom_message link_prediction sign; do
+for program in gcn gat graphsage rgcn custom_message link_prediction potential sign; do
   expect 1 "$program: SAR_TRACE: missing/trace: cannot write (No such file or directory)" env SAR_TRACE=missing/trace "$programs/$program"
 done
 expect 1 "gcn: missing/edge_index.npy: cannot open" "$programs/gcn" missing

@@ -104,9 +104,9 @@ def mesh_case(name, blocks, hidden_layers, activation, normalize=False):
 class PaiNNConv(nn.Module):
     """Message and update block of arXiv 2102.03150."""
 
-    def __init__(self, feats, cutoff, num_basis):
+    def __init__(self, feats, cutoff, num_basis, norm_epsilon=1e-8):
         super().__init__()
-        self.feats, self.cutoff, self.num_basis = feats, cutoff, num_basis
+        self.feats, self.cutoff, self.num_basis, self.norm_epsilon = feats, cutoff, num_basis, norm_epsilon
         self.interatomic_context_net = mlp([feats, feats, 3 * feats], nn.SiLU)
         self.filter_net = nn.Linear(num_basis, 3 * feats)
         self.mu_channel_mix = nn.Linear(feats, 2 * feats, bias=False)
@@ -124,16 +124,16 @@ class PaiNNConv(nn.Module):
         v = v + sum_at(b.unsqueeze(1) * d + g.unsqueeze(1) * v[src], dst, len(s))
 
         v_mix, w_mix = self.mu_channel_mix(v).chunk(2, 2)
-        length = torch.sqrt((v_mix**2).sum(1) + 1e-8)
+        length = torch.sqrt((v_mix**2).sum(1) + self.norm_epsilon)
         a, b, g = self.intraatomic_context_net(torch.cat([s, length], 1)).chunk(3, 1)
         return s + a + g * (v_mix * w_mix).sum(1), v + b.unsqueeze(1) * w_mix
 
 
 class PaiNN(nn.Module):
-    def __init__(self, num_species, feats, convs, cutoff, num_basis):
+    def __init__(self, num_species, feats, convs, cutoff, num_basis, norm_epsilon=1e-8):
         super().__init__()
         self.embedding = nn.Parameter(values(num_species, feats))
-        self.convs = nn.ModuleList(PaiNNConv(feats, cutoff, num_basis) for _ in range(convs))
+        self.convs = nn.ModuleList(PaiNNConv(feats, cutoff, num_basis, norm_epsilon) for _ in range(convs))
         self.outnet = mlp([feats, max(feats // 2, 1), 1], nn.SiLU)
 
     def forward(self, src, dst, species, positions, shifts):
@@ -184,8 +184,39 @@ def painn_case(name, box=None):
          forces=-positions.grad, grad_shifts=shifts.grad, **gradients(model))
 
 
+def potential_case(name, box):
+    """A loss of energies, forces and stresses of two structures, differentiated twice."""
+    atoms, num_species, feats, convs, cutoff, num_basis = 12, 2, 4, 2, 1.6, 5
+    model = PaiNN(num_species, feats, convs, cutoff, num_basis, norm_epsilon=0.01)
+    shake(model)
+    species = torch.arange(atoms) % num_species
+    positions = (torch.rand(atoms, 3) * box).float().double().requires_grad_()
+    structure = torch.arange(atoms) * 2 // atoms
+    src, dst, shifts = pairs(positions.detach(), cutoff + 0.1, box)
+    same = structure[src] == structure[dst]
+    src, dst, shifts = src[same], dst[same], shifts[same]
+    strain = torch.zeros(2, 3, 3, requires_grad=True)
+    strained = lambda x, of: x + torch.einsum("na,nab->nb", x, strain[of])
+    out = model(src, dst, species, strained(positions, structure), strained(shifts, structure[dst]))
+    energies = sum_at(out[:, 0], structure, 2)
+    slope, virial = torch.autograd.grad(energies.sum(), [positions, strain], create_graph=True)
+    volumes = box.prod() * torch.ones(2)
+    labels = dict(label_energies=values(2), label_forces=values(atoms, 3), label_stresses=values(2, 3, 3))
+    weights = dict(energy=1.5, forces=20.0, stress=3.0)
+    counts = torch.bincount(structure)
+    loss = weights["energy"] * (((energies - labels["label_energies"]) / counts)**2).mean() \
+        + weights["forces"] * ((-slope - labels["label_forces"])**2).mean() \
+        + weights["stress"] * ((virial / volumes.reshape(2, 1, 1) - labels["label_stresses"])**2).mean()
+    loss.backward()
+    save(name, dict(graph="homogeneous", num_src=atoms, num_dst=atoms, num_species=num_species, feats=feats, convs=convs, cutoff=cutoff,
+                    num_basis=num_basis, norm_epsilon=0.01, **{f"weight_{key}": value for key, value in weights.items()}),
+         src=src, dst=dst, species=species, positions=positions, shifts=shifts, structures=structure, energies=energies,
+         forces=-slope, virial=virial, volumes=volumes, loss=loss.reshape(1), **labels, **gradients(model))
+
+
 mesh_case("mesh_graph_net__relu", blocks=2, hidden_layers=2, activation=nn.ReLU)
 mesh_case("mesh_graph_net__silu_normalize", blocks=2, hidden_layers=1, activation=nn.SiLU, normalize=True)
 conv_case("painn_conv")
 painn_case("painn__molecule")
 painn_case("painn__periodic", box=torch.tensor([2.5, 3.25, 2.25]))
+potential_case("potential", box=torch.tensor([2.5, 3.25, 2.25]))

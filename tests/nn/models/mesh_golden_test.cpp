@@ -7,6 +7,7 @@
 #include <sar/nn/conv/relative_positions.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>
 #include <sar/nn/models/painn.hpp>
+#include <sar/nn/models/potential_loss.hpp>
 #include <sar/nn/train/distributed.hpp>
 
 #include <doctest/doctest.h>
@@ -115,7 +116,7 @@ TEST_CASE("MeshGraphNet: golden vectors") {
 TEST_CASE("PaiNNConv: golden vectors") {
   for_each_part("painn_conv", [](const Part& part) {
     Generator gen(1);
-    PaiNNConv conv(part.count("feats"), part.golden.number("cutoff"), gen, part.count("num_basis"));
+    PaiNNConv conv(part.count("feats"), part.golden.number("cutoff"), gen, part.count("num_basis"), 1e-8);
     load(conv, part.golden);
 
     const Variable s(part.nodes("s"), true), v(part.nodes("v"), true), x(part.nodes("positions"), true);
@@ -144,7 +145,8 @@ TEST_CASE("PaiNN: golden vectors of a molecule and of a periodic box") {
                    .feats = part.count("feats"),
                    .convs = static_cast<int>(part.count("convs")),
                    .cutoff = part.golden.number("cutoff"),
-                   .num_basis = part.count("num_basis")},
+                   .num_basis = part.count("num_basis"),
+                   .norm_epsilon = 1e-8},
                   gen);
       load(model, part.golden);
       std::vector<Index> species = part.golden.indices("species");
@@ -172,4 +174,39 @@ TEST_CASE("PaiNN: golden vectors of a molecule and of a periodic box") {
       CHECK(found.energy == static_cast<double>(energy.value().item()));
       part.check_nodes(found.forces, "forces");
     });
+}
+
+TEST_CASE("potential loss: golden vectors of PyTorch's double backward, two periodic structures") {
+  for_each_part("potential", [](const Part& part) {
+    Generator gen(1);
+    PaiNN model({.num_species = part.count("num_species"),
+                 .feats = part.count("feats"),
+                 .convs = static_cast<int>(part.count("convs")),
+                 .cutoff = part.golden.number("cutoff"),
+                 .num_basis = part.count("num_basis"),
+                 .norm_epsilon = part.golden.number("norm_epsilon")},
+                gen);
+    load(model, part.golden);
+    const auto mine = [&](const std::string& array) {
+      const std::vector<Index> all = part.golden.indices(array);
+      return std::vector<Index>(all.begin() + part.book.begin(part.world.rank()),
+                                all.begin() + part.book.end(part.world.rank()));
+    };
+    const PotentialErrors errors = backward_potential_loss(model, part.graph,
+                                                           {.species = mine("species"),
+                                                            .positions = part.nodes("positions"),
+                                                            .shifts = part.edges("shifts"),
+                                                            .structures = mine("structures"),
+                                                            .energies = part.golden.tensor("label_energies"),
+                                                            .forces = part.nodes("label_forces"),
+                                                            .stresses = part.golden.tensor("label_stresses"),
+                                                            .volumes = part.golden.tensor("volumes")},
+                                                           {.energy = part.golden.number("weight_energy"),
+                                                            .forces = part.golden.number("weight_forces"),
+                                                            .stress = part.golden.number("weight_stress")});
+    gather_grads(part.world, model);
+    const auto loss = static_cast<double>(part.golden.tensor("loss").item());
+    CHECK(std::abs(errors.loss - loss) < largest_error * loss);
+    part.check_gradients(model);
+  });
 }

@@ -108,7 +108,7 @@ class Reference {
     Row context = s;
     for (const Vector& vector : a)
       context.push_back(
-          std::sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2] + 1e-8));
+          std::sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2] + 0.01));
     const Row channels = network("intraatomic_context_net", context);
     for (std::size_t f = 0; f < feats; ++f) {
       const double product = a[f][0] * b[f][0] + a[f][1] * b[f][1] + a[f][2] * b[f][2];

@@ -1,0 +1,131 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/core/error.hpp>
+#include <sar/nn/models/potential_loss.hpp>
+#include <sar/nn/modules/reductions.hpp>
+#include <sar/nn/train/slope_loss.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// The structures of the local nodes and edges, and their numbers of atoms over all ranks.
+struct Structures {
+  Index count = 0;
+  std::vector<Index> of_nodes, of_edges;
+  Tensor num_atoms;  ///< [count]
+};
+
+/// Collective.
+Structures structures_of(const GraphShardManager& graph, const LabelledAtoms& atoms) {
+  const Index n = graph.num_nodes();
+  require<ShapeError>(atoms.energies.defined() && atoms.energies.shape().dims() == 1,
+                      "potential loss: energies of shape ", atoms.energies.shape(),
+                      ", expected [structures]");
+  Structures result{.count = atoms.energies.size(), .of_nodes = {}, .of_edges = {}, .num_atoms = {}};
+  const std::span<const Index> given = atoms.structures.span();
+  require<ShapeError>(given.empty() || std::ssize(given) == n, "potential loss: ", given.size(),
+                      " structures of nodes for ", n, " nodes");
+  result.of_nodes.assign(static_cast<std::size_t>(n), 0);
+  if (!given.empty()) result.of_nodes.assign(given.begin(), given.end());
+  std::vector<double> counts(static_cast<std::size_t>(result.count));
+  for (const Index s : result.of_nodes) {
+    require<InputError>(s >= 0 && s < result.count, "potential loss: an atom of structure ", s,
+                        ", energies are those of ", result.count, " structures");
+    ++counts[static_cast<std::size_t>(s)];
+  }
+  graph.comm().all_reduce(std::span<double>(counts));
+  for (std::size_t s = 0; s < counts.size(); ++s)
+    require<InputError>(counts[s] > 0, "potential loss: structure ", s, " has no atoms");
+  result.num_atoms = Tensor::from({result.count}, std::span<const double>(counts));
+  return result;
+}
+
+/// Sets the structures of the edges, which are those of their destinations. Collective.
+void set_edge_structures(const GraphShardManager& graph, Structures& structures) {
+  Tensor of_nodes({graph.num_nodes(), 1});
+  for (Index i = 0; i < of_nodes.size(); ++i)
+    of_nodes.data()[i] = static_cast<real>(structures.of_nodes[static_cast<std::size_t>(i)]);
+  const Variable column(of_nodes);
+  const Variable of_edges = graph.apply_edges([column](const EdgeBatch& edges) { return edges.dst(column); });
+  for (const real s : of_edges.value().values()) structures.of_edges.push_back(static_cast<Index>(s));
+}
+
+/// Returns the mean of |x| over all ranks, 0 of no elements. Collective.
+double mean_absolute(const Tensor& x, const Communicator& comm) {
+  double sums[2] = {0, static_cast<double>(x.size())};
+  for (const real value : x.values()) sums[0] += std::abs(static_cast<double>(value));
+  comm.all_reduce(std::span<double>(sums));
+  return sums[1] > 0 ? sums[0] / sums[1] : 0;
+}
+
+double mean_absolute(const Tensor& x) {
+  double sum = 0;
+  for (const real value : x.values()) sum += std::abs(static_cast<double>(value));
+  return sum / static_cast<double>(x.size());
+}
+
+}  // namespace
+
+PotentialErrors backward_potential_loss(const PaiNN& model, const GraphShardManager& graph,
+                                        const LabelledAtoms& atoms, const PotentialWeights& weights) {
+  return graph.comm().agree([&] {
+    const Communicator& comm = graph.comm();
+    Structures structures = structures_of(graph, atoms);
+    const Index n = graph.num_nodes(), count = structures.count;
+    const bool with_forces = atoms.forces.defined(), with_stress = atoms.stresses.defined();
+    require<ShapeError>(!with_forces || atoms.forces.shape() == Shape{n, 3},
+                        "potential loss: forces of shape ", atoms.forces.shape(), ", expected [", n, ", 3]");
+    require<ShapeError>(
+        !with_stress ||
+            (atoms.stresses.shape() == Shape{count, 3, 3} && atoms.volumes.shape() == Shape{count}),
+        "potential loss: stresses of shape ", atoms.stresses.shape(), " and volumes of shape ",
+        atoms.volumes.shape(), ", expected [", count, ", 3, 3] and [", count, "]");
+    const bool strains_shifts = with_stress && atoms.shifts.defined();
+    if (strains_shifts) set_edge_structures(graph, structures);
+
+    const auto energies = [&](const std::vector<Variable>& inputs) {
+      Variable x = inputs.empty() ? Variable(atoms.positions) : inputs[0];
+      Variable shifts = atoms.shifts.defined() ? Variable(atoms.shifts) : Variable();
+      if (with_stress) {
+        const Variable& strain = inputs[1];
+        x = x + gather_mm(x, strain, structures.of_nodes);
+        if (strains_shifts) shifts = shifts + gather_mm(shifts, strain, structures.of_edges);
+      }
+      const Variable mine = scatter_add_rows(model.atomic_energies(graph, atoms.species, x, shifts),
+                                             structures.of_nodes, count);
+      return sum(reshape(mine, {1, count}), comm, ReduceDim::rows);
+    };
+    PotentialErrors errors;
+    const auto loss = [&](const Variable& energy, const std::vector<Variable>& slopes) {
+      const Variable energy_error = (energy - Variable(atoms.energies)) / Variable(structures.num_atoms);
+      errors.energy_per_atom = mean_absolute(energy_error.value());
+      Variable total = mean(energy_error * energy_error) * static_cast<real>(weights.energy);
+      if (with_forces) {
+        const Variable error = slopes[0] + Variable(atoms.forces);  // forces are minus the slopes
+        errors.force = mean_absolute(error.value(), comm);
+        total = total + mean(error * error, comm) * static_cast<real>(weights.forces);
+      }
+      if (with_stress) {
+        const Variable virial = sum(reshape(slopes[1], {1, 9 * count}), comm, ReduceDim::rows);
+        const Variable volumes = atoms.volumes.reshape({count, 1});
+        const Variable error =
+            reshape(virial, {count, 9}) / volumes - Variable(atoms.stresses.reshape({count, 9}));
+        errors.stress = mean_absolute(error.value());
+        total = total + mean(error * error) * static_cast<real>(weights.stress);
+      }
+      return total;
+    };
+    std::vector<Tensor> inputs;
+    if (with_forces || with_stress) inputs.push_back(atoms.positions);
+    if (with_stress) inputs.push_back(Tensor::zeros({count, 3, 3}));
+    errors.loss = backward_slope_loss(energies, inputs, loss);
+    return errors;
+  });
+}
+
+}}  // namespace sar

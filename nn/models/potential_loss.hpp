@@ -1,0 +1,51 @@
+/// Training of a potential on energies, forces and stresses.
+#pragma once
+
+#include <sar/autograd/row_ids.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/models/painn.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// One or several structures in one graph, with their labels. A label that is undefined takes no part in the
+/// loss; the same labels are defined on all ranks. S structures may be spread over the ranks in any way.
+struct LabelledAtoms {
+  RowIds species;      ///< [local nodes]
+  Tensor positions;    ///< [local nodes, 3]
+  Tensor shifts = {};  ///< [local edges, 3], as of PaiNN; undefined: 0
+  RowIds structures =
+      {};                ///< the structure of each local node, from 0 to S - 1; empty: all are of structure 0
+  Tensor energies;       ///< E of each structure, [S]; the same on every rank. Never undefined
+  Tensor forces = {};    ///< F, [local nodes, 3]
+  Tensor stresses = {};  ///< sigma = dE / d strain / volume, [S, 3, 3]; the same on every rank
+  Tensor volumes = {};   ///< [S], if there are stresses; the same on every rank
+};
+
+/// The weights of the terms of potential_loss.
+struct PotentialWeights {
+  double energy = 1;
+  double forces = 1;
+  double stress = 1;
+};
+
+/// The loss and mean absolute errors, the same on every rank. 0 where there are no labels.
+struct PotentialErrors {
+  double loss = 0;
+  double energy_per_atom = 0;  ///< of E / number of atoms, over the structures
+  double force = 0;            ///< over all components
+  double stress = 0;           ///< over all components
+};
+
+/// Collective. Adds to the gradients of the model's parameters those of the loss, with the N_s atoms of
+/// structure s and means over structures, components of forces and components of stresses:
+///
+///     L = w_E mean ((E_s - E_s') / N_s)^2 + w_F mean (F - F')^2 + w_S mean (sigma - sigma')^2
+///
+/// where F = -dE/dx, and sigma_ab is the derivative in the strain e of positions x (1 + e) and shifts t (1 +
+/// e), divided by the volume. Call gather_grads() before the optimizer's step. The gradients are exact
+/// (nn/train/slope_loss.hpp). Throws the same exception on every rank: ShapeError if shapes do not match,
+/// InputError for a structure that does not exist or has no atoms, and as PaiNN::energy().
+PotentialErrors backward_potential_loss(const PaiNN& model, const GraphShardManager& graph,
+                                        const LabelledAtoms& atoms, const PotentialWeights& weights = {});
+
+}}  // namespace sar

@@ -1,0 +1,212 @@
+/// Losses of slopes, and of energies, forces and stresses: gradients against central differences of the loss,
+/// whose forces come from first-order gradients, for all distributions over the ranks and in all modes.
+#include "graph/test_graphs.hpp"
+#include "nn/conv/conv_cases.hpp"
+#include "support/effort.hpp"
+#include "support/rows.hpp"
+#include "support/thrown.hpp"
+
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/random/random.hpp>
+#include <sar/nn/conv/gat_conv.hpp>
+#include <sar/nn/conv/relative_positions.hpp>
+#include <sar/nn/models/mesh_graph_net.hpp>
+#include <sar/nn/models/potential_loss.hpp>
+#include <sar/nn/modules/reductions.hpp>
+#include <sar/nn/train/distributed.hpp>
+#include <sar/nn/train/slope_loss.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+constexpr bool is_double = sizeof(real) == 8;
+
+/// Checks the gradients of all parameters, which are the same on every rank, along random directions.
+void check_gradients(const Communicator& comm, Module& module, const std::function<double()>& backward) {
+  for (Variable parameter : module.parameters()) parameter.zero_grad();
+  (void)backward();
+  gather_grads(comm, module);
+  std::vector<Tensor> gradients;
+  for (Variable parameter : module.parameters()) {
+    REQUIRE(parameter.grad().defined());
+    gradients.push_back(parameter.grad().clone());
+  }
+  const double step = is_double ? 1e-4 : 5e-3;
+  for (std::uint64_t direction = 0; direction < 2; ++direction) {
+    const Random random({.seed = 17, .stream = direction});
+    double slope = 0;
+    std::uint64_t draw = 0;
+    for (const Tensor& gradient : gradients)
+      for (const real g : gradient.values()) slope += random.normal(draw++) * static_cast<double>(g);
+    const auto loss_at = [&](double distance) {
+      std::vector<Tensor> before;
+      draw = 0;
+      for (Variable parameter : module.parameters()) {
+        before.push_back(parameter.value().clone());
+        for (real& x : parameter.value().values())
+          x = static_cast<real>(static_cast<double>(x) + distance * random.normal(draw++));
+      }
+      const double loss = backward();
+      for (std::size_t k = 0; k < before.size(); ++k) {
+        Variable parameter = module.parameters()[k];
+        parameter.value().copy_from(before[k]);
+        parameter.zero_grad();
+      }
+      return loss;
+    };
+    const double near = loss_at(step) - loss_at(-step), far = loss_at(2 * step) - loss_at(-2 * step);
+    const double difference = (8 * near - far) / (12 * step);  // error of order step^4
+    CHECK(std::abs(slope - difference) <= (is_double ? 1e-7 : 3e-2) * std::max(1.0, std::abs(difference)));
+    CHECK(std::abs(difference) > 1e-3);
+  }
+}
+
+/// Atoms at random in a box, in two structures, with all pairs of a structure that are closer than 2.4.
+struct Atoms {
+  Index num_atoms = 12;
+  Tensor x = Tensor({12, 3});
+  std::vector<Index> species, structures;
+  WholeGraph graph{"atoms", 12, 12, true, {}, {}};
+
+  Atoms() {
+    const Random random({.seed = 5});
+    for (Index i = 0; i < num_atoms; ++i) {
+      species.push_back(i % 2);
+      structures.push_back(i * 2 / num_atoms);
+      for (Index j = 0; j < 3; ++j)
+        x.row(i)[j] = static_cast<real>(
+            3 * random.uniform(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
+    }
+    for (Index u = 0; u < num_atoms; ++u)
+      for (Index v = 0; v < num_atoms; ++v) {
+        if (u == v || structures[static_cast<std::size_t>(u)] != structures[static_cast<std::size_t>(v)])
+          continue;
+        double squares = 0;
+        for (Index j = 0; j < 3; ++j)
+          squares += std::pow(static_cast<double>(x.row(u)[j]) - static_cast<double>(x.row(v)[j]), 2);
+        if (squares > 2.4 * 2.4) continue;
+        graph.src.push_back(u);
+        graph.dst.push_back(v);
+      }
+  }
+};
+
+std::vector<Index> part_of(const std::vector<Index>& all, const PartitionBook& book, int rank) {
+  return {all.begin() + book.begin(rank), all.begin() + book.end(rank)};
+}
+
+PaiNN make_potential() {
+  Generator gen(4);
+  return PaiNN({.num_species = 2, .feats = 4, .convs = 2, .cutoff = 2.2, .num_basis = 4}, gen);
+}
+
+}  // namespace
+
+TEST_CASE("potential loss: gradients against differences of the loss, on ranks without atoms, in all modes") {
+  const Communicator world = Communicator::world();
+  const Atoms atoms;
+  for (const Books& books : test_books(atoms.graph, world.size()))
+    for (const GraphOptions& options : graph_ways()) {
+      CAPTURE(static_cast<int>(options.mode));
+      PaiNN model = make_potential();
+      const GraphShardManager graph = shard(world, atoms.graph, books, options);
+      const int rank = world.rank();
+      const LabelledAtoms labelled{.species = part_of(atoms.species, books.src, rank),
+                                   .positions = my_rows(atoms.x, books.src, rank),
+                                   .structures = part_of(atoms.structures, books.src, rank),
+                                   .energies = Tensor::from({2}, {1, -2}),
+                                   .forces = my_rows(random_values({12, 3}, 8), books.src, rank),
+                                   .stresses = random_values({2, 3, 3}, 9),
+                                   .volumes = Tensor::from({2}, {5, 7})};
+      check_gradients(world, model, [&] {
+        return backward_potential_loss(model, graph, labelled, {.energy = 1, .forces = 2, .stress = 3}).loss;
+      });
+      LabelledAtoms energies_only = labelled;
+      energies_only.forces = energies_only.stresses = {};
+      check_gradients(world, model,
+                      [&] { return backward_potential_loss(model, graph, energies_only).loss; });
+      if (sanitized) break;
+    }
+}
+
+TEST_CASE("slope loss: derivatives of MeshGraphNet and of built-in messages") {
+  const Communicator world = Communicator::world();
+  const WholeGraph whole = random_graph("random", 12, 12, 40, 1);
+  for (const Books& books : test_books(whole, world.size()))
+    for (const GraphOptions& options : graph_ways()) {
+      const GraphShardManager graph = shard(world, whole, books, options);
+      Generator gen(2);
+      MeshGraphNetOptions net_options;
+      net_options.node_feats = 3;
+      net_options.edge_feats = 4;
+      net_options.out_feats = 2;
+      net_options.hidden = 4;
+      net_options.blocks = 1;
+      net_options.mlp_layers = 1;
+      net_options.activation = silu;
+      MeshGraphNet net(net_options, gen);
+      const auto f = [&](const std::vector<Variable>& x) {
+        const Variable y = net(graph, x[0], relative_positions(graph, x[0]));
+        const Variable means = graph.update_all(fn::u_mul_v(y, y), fn::mean, y);
+        return graph.update_all(fn::copy_e(graph.apply_edges(fn::u_sub_v(means, means))), fn::sum);
+      };
+      const auto loss = [&](const Variable& y, const std::vector<Variable>& slopes) {
+        return mean(y * y, world) + mean(slopes[0] * slopes[0], world);
+      };
+      const Tensor x = my_rows(random_values({12, 3}, 3), books.src, world.rank());
+      check_gradients(world, net, [&] { return backward_slope_loss(f, {x}, loss); });
+      if (sanitized) break;
+    }
+}
+
+TEST_CASE("slope loss: a refused operation and wrong labels leave everything as it was, on all ranks") {
+  const Communicator world = Communicator::world();
+  const Atoms atoms;
+  const Books books = test_books(atoms.graph, world.size()).back();
+  const GraphShardManager graph = shard(world, atoms.graph, books, {});
+  const Tensor x = my_rows(atoms.x, books.src, world.rank());
+  const auto loss = [&](const Variable& y, const std::vector<Variable>& slopes) {
+    return mean(y * y, world) + mean(slopes[0] * slopes[0], world);
+  };
+  const auto refused = [&](const SlopeFunction& f) {
+    return thrown<InputError>([&] { (void)backward_slope_loss(f, {x}, loss); });
+  };
+  Generator gen(1);
+  GATConv gat(3, 2, 1, gen);
+  CHECK(refused([&](const auto& in) { return gat(graph, in[0]); }).find("of a dual variable") !=
+        std::string::npos);
+  CHECK(refused([&](const auto& in) {
+          return graph.update_all(fn::copy_u(in[0]), fn::max);
+        }).find("the max of messages that are dual variables") != std::string::npos);
+  CHECK(refused([&](const auto& in) {
+          return graph.update_all([x = in[0]](const EdgeBatch& edges) { return edges.src(x); }, fn::min);
+        }).find("the min of messages that are dual variables") != std::string::npos);
+
+  PaiNN model = make_potential();
+  LabelledAtoms labelled{.species = part_of(atoms.species, books.src, world.rank()),
+                         .positions = x,
+                         .structures = part_of(atoms.structures, books.src, world.rank()),
+                         .energies = Tensor::from({1}, {1})};
+  CHECK(thrown<InputError>([&] {
+          (void)backward_potential_loss(model, graph, labelled);
+        }).find("structure 1") != std::string::npos);
+  labelled.energies = Tensor::from({3}, {1, 2, 3});
+  CHECK(thrown<InputError>([&] {
+          (void)backward_potential_loss(model, graph, labelled);
+        }).find("structure 2 has no atoms") != std::string::npos);
+  labelled.energies = Tensor::from({2}, {1, 2});
+  labelled.forces = Tensor::zeros({x.num_rows(), 2});
+  CHECK_THROWS_AS((void)backward_potential_loss(model, graph, labelled), ShapeError);
+  for (const Variable& parameter : model.parameters()) CHECK(!parameter.grad().defined());
+}
