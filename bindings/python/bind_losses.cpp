@@ -85,13 +85,12 @@ void bind_losses(nb::module_& module) {
         return compute([&] { return balanced_class_weights(classes.span(), rows.span(), num_classes, all); });
       },
       "labels"_a, "mask"_a.none(), "num_classes"_a, of_comm, "Collective.");
-  using All = Variable (*)(const Variable&, const Variable&, const Communicator&);
-  using Masked = Variable (*)(const Variable&, const Tensor&, Columns, const Communicator&);
-  module.def("mse_loss", value_loss(static_cast<All>(&mse), static_cast<Masked>(&mse)), "input"_a, "target"_a,
-             of_mask, of_comm,
+  const auto mean_square = [](const auto&... arguments) { return mse(arguments...); };
+  module.def("mse_loss", value_loss(mean_square, mean_square), "input"_a, "target"_a, of_mask, of_comm,
              "Collective. The mean of squares over the elements of all ranks, or of the rows of the mask.");
-  module.def("l1_loss", value_loss(static_cast<All>(&l1), static_cast<Masked>(&l1)), "input"_a, "target"_a,
-             of_mask, of_comm, "Collective. The mean of absolute values, as mse_loss().");
+  const auto mean_distance = [](const auto&... arguments) { return l1(arguments...); };
+  module.def("l1_loss", value_loss(mean_distance, mean_distance), "input"_a, "target"_a, of_mask, of_comm,
+             "Collective. The mean of absolute values, as mse_loss().");
   module.def(
       "huber_loss",
       [](const Variable& prediction, nb::handle target, double delta, std::optional<Communicator> comm) {
@@ -103,8 +102,9 @@ void bind_losses(nb::module_& module) {
   const auto bce = [](const Variable& x, const Variable& target, const Communicator& all) {
     return bce_with_logits(x, target.value(), all);
   };
-  module.def("binary_cross_entropy_with_logits", value_loss(bce, static_cast<Masked>(&bce_with_logits)),
-             "input"_a, "target"_a, of_mask, of_comm, "Collective. The mean over the elements of all ranks.");
+  const auto masked_bce = [](const auto&... arguments) { return bce_with_logits(arguments...); };
+  module.def("binary_cross_entropy_with_logits", value_loss(bce, masked_bce), "input"_a, "target"_a, of_mask,
+             of_comm, "Collective. The mean over the elements of all ranks.");
 
   using Classes = double (*)(const Tensor&, std::span<const std::int64_t>, Columns, const Communicator&);
   module.def("accuracy", class_metric(static_cast<Classes>(&accuracy)), "logits"_a, "labels"_a, of_mask,

@@ -55,7 +55,7 @@ nb::object copied(std::span<const T> numbers) {
 
 std::string text_of(nb::handle object) {
   const nb::object text = nb::steal(PyObject_Str(object.ptr()));
-  const char* const characters = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
+  const char* const characters = text.is_valid() ? PyUnicode_AsUTF8AndSize(text.ptr(), nullptr) : nullptr;
   if (characters == nullptr) throw nb::python_error();
   return characters;
 }
