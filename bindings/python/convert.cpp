@@ -60,6 +60,11 @@ std::string text_of(nb::handle object) {
   return characters;
 }
 
+std::string path_of(nb::handle path) {
+  const nb::object text = nb::module_::import_("os").attr("fspath")(path);
+  return text_of(text);
+}
+
 std::string dtype_of(nb::handle array) {
   const nb::object dtype = array.attr("dtype");
   return text_of(dtype);

@@ -57,6 +57,8 @@ inline InFeatures widths_of(const Widths& given) {
 
 /// Returns str(object).
 std::string text_of(nb::handle object);
+/// Returns os.fspath(path).
+std::string path_of(nb::handle path);
 /// Returns the name of the dtype of a NumPy array.
 std::string dtype_of(nb::handle array);
 
