@@ -127,9 +127,9 @@ void bind_tensor(nb::module_& module) {
           [](PyTensor& self, std::optional<PyTensor> grad) {
             require<InputError>(!grad || self.value.requires_grad(),
                                 "a gradient for a tensor that requires none");
-            require<ShapeError>(!grad || grad->value.shape() == self.value.shape(),
-                                "a gradient of shape ", grad ? grad->value.shape() : Shape(),
-                                " for a tensor of shape ", self.value.shape());
+            require<ShapeError>(!grad || grad->value.shape() == self.value.shape(), "a gradient of shape ",
+                                grad ? grad->value.shape() : Shape(), " for a tensor of shape ",
+                                self.value.shape());
             self.value.zero_grad();
             if (grad) self.value.gradient()->add(grad->value.value().clone());
           },
