@@ -119,11 +119,11 @@ def test_wrong_message_functions():
 def test_a_graph_after_its_communicator():
     pytest.importorskip("mpi4py")
     run = python("from mpi4py import MPI\nimport sar\nown = MPI.COMM_WORLD.Dup()\ng = sar.Graph(([0, 1], [1, 0]), 2, comm=own)\nown.Free()\n"
-                 "x = sar.tensor(g.local_rows([[1.0], [2.0]]))\nprint(g.update_all(sar.fn.copy_u(x), 'sum').item())\n"
+                 "x = sar.tensor(g.local_rows([[1.0], [2.0]]))\nassert g.update_all(sar.fn.copy_u(x), 'sum').item() == 2 - g.comm.rank\n"
                  "try:\n    sar.Communicator(own)\nexcept sar.CommunicationError as error:\n    print(error)\n"
                  "MPI.Finalize()\ntry:\n    g.update_all(sar.fn.copy_u(x), 'sum')\nexcept sar.CommunicationError as error:\n    print(error)\n", 2)
     assert run.returncode == 0 and run.stdout.count("MPI, which is finalized already") == 2, run.stdout + run.stderr
-    assert run.stdout.count("MPI_COMM_NULL") == 2 and "2.0" in run.stdout.split() and "1.0" in run.stdout.split()
+    assert run.stdout.count("MPI_COMM_NULL") == 2
 
 
 ENDLESS = ("import os, signal, sys, threading, time, numpy as np, sar\ng = sar.Graph(([0, 1, 2], [1, 2, 0]), 3)\n"
@@ -148,7 +148,7 @@ def test_an_interrupt_of_mpirun_ends_all():
     process = subprocess.Popen([*MPIRUN, "2", sys.executable, "-c", ENDLESS.format("")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env=environment(), start_new_session=True)
     try:
-        assert process.stdout.readline() == "begun\n"
+        assert "begun" in process.stdout.readline()  # of both ranks, perhaps in one line
         time.sleep(0.2)
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=30)
