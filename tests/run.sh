@@ -6,7 +6,8 @@ Usage: tests/run.sh                      a selection of tests of every part, on 
        tests/run.sh --gate               what every change must pass: see docs/testing.md
        tests/run.sh --full [PRESET...]   all tests of these presets of CMakePresets.json; of release, double, asan, mpich, tsan, portable if
                                          none is given
-Installs the packages that are missing, configures, builds and runs the tests. SAR_WERROR=ON makes warnings errors.
+Installs the packages that are missing, configures, builds and runs the tests. SAR_WERROR=ON makes warnings errors. SAR_PYTHON=OFF leaves
+out the tests of the Python package, which the gate and the full run have, and says so.
 END
 }
 cd "$(dirname "$0")/.."
@@ -31,6 +32,9 @@ esac
 [ ${#presets[@]} -eq 0 ] || { usage >&2 && exit 2; }
 packages=()
 [ $kind = quick ] || packages+=(python3-numpy doxygen gfortran)  # tests that need them are skipped without
+python=${SAR_PYTHON:-ON}  # the package for Python, a part of the preset release
+[ $kind != quick ] || python=OFF
+[ "$python" = OFF ] || packages+=(python3-dev python3-venv)
 case " ${parts[*]}" in *" mpich:"*) packages+=(mpich libmpich-dev) ;; esac
 case " ${parts[*]}" in *" aarch64:"*) packages+=(g++-aarch64-linux-gnu qemu-user) ;; esac
 cmake/install-packages.sh "${packages[@]}"
@@ -52,9 +56,13 @@ before_limit() {
 
 # Configures, builds, and runs the tests: part CONFIGURE_PRESET BUILD_AND_TEST_PRESET; status 124 if the time was up
 part() {
-  local begin=$SECONDS status=0 built
+  local begin=$SECONDS status=0 built options=()
   echo "== $2"
-  cmake --preset "$1" -DSAR_WERROR="${SAR_WERROR:-OFF}" >/dev/null || return 1
+  if [ "$1 $kind" = "release gate" ] || [ "$1 $kind" = "release full" ]; then
+    options=(-DSAR_PYTHON="$python" -DPython_EXECUTABLE="$PWD/build/python/bin/python")
+    [ "$python" = OFF ] || tests/python/environment.sh build/python || return 1
+  fi
+  cmake --preset "$1" -DSAR_WERROR="${SAR_WERROR:-OFF}" "${options[@]}" >/dev/null || return 1
   before_limit cmake --build --preset "$2" || status=$?
   built=$SECONDS
   : >"build/$1/$2.log"
@@ -94,6 +102,7 @@ report() {
   else
     echo "total: $SECONDS s"
   fi
+  [ "$python" = ON ] || echo "not run, SAR_PYTHON is OFF: the tests of the Python package"
   [ ${#not_run[@]} -eq 0 ] || printf 'not run, the time was up: %s\n' "${not_run[@]}"
 }
 

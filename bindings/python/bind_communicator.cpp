@@ -1,5 +1,6 @@
 #include <sar/bindings/python/convert.hpp>
 #include <sar/bindings/python/module.hpp>
+#include <sar/comm/trace.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/threads/parallel.hpp>
 
@@ -68,6 +69,30 @@ void bind_communicator(nb::module_& module) {
       .def("__reduce__", [](nb::handle) -> nb::object {
         throw nb::type_error("a sar.Communicator cannot be pickled: it belongs to its process");
       });
+
+  nb::class_<Trace>(module, "Trace",
+                    "A timeline of all ranks, for https://ui.perfetto.dev and sar.plot.timeline:\n\n"
+                    "    with sar.Trace(\"step.json\"):\n"
+                    "        ...\n")
+      .def(
+          "__init__",
+          [](Trace* self, nb::handle path, std::optional<Communicator> comm) {
+            const Communicator& all = or_default(comm);
+            const std::string file = path_of(path);
+            compute([&] { new (self) Trace(all, file); });
+          },
+          "path"_a, "comm"_a = nb::none(),
+          "Collective. Starts a trace. Raises InputError if the file is not writable or a trace runs.")
+      .def(
+          "write", [](Trace& self) { compute([&] { self.write(); }); },
+          "Collective. Ends the trace and writes the file.")
+      .def("__enter__", [](nb::handle_t<Trace> self) { return nb::borrow(self); })
+      .def(
+          "__exit__",
+          [](Trace& self, nb::handle type, nb::handle, nb::handle) {
+            if (type.is_none()) compute([&] { self.write(); });
+          },
+          "type"_a.none(), "value"_a.none(), "traceback"_a.none());
 
   module.def(
       "get_communicator", [] { return default_communicator(); },

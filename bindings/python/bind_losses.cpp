@@ -40,6 +40,16 @@ auto value_metric(F f) {
   };
 }
 
+/// A metric of classes, or of targets [rows, columns], a column for each of several labels.
+template <class Classes, class Targets>
+auto score_metric(Classes of_classes, Targets of_targets) {
+  return [=](const Variable& scores, nb::handle labels, nb::handle mask, std::optional<Communicator> comm) {
+    const nb::object array = nb::module_::import_("numpy").attr("asarray")(labels);
+    if (nb::cast<int>(array.attr("ndim")) == 1) return class_metric(of_classes)(scores, array, mask, comm);
+    return value_metric(of_targets)(scores, array, mask, comm);
+  };
+}
+
 /// A loss of numbers, over all elements or, with a mask, over rows.
 template <class All, class Masked>
 auto value_loss(All all_rows, Masked masked) {
@@ -85,13 +95,12 @@ void bind_losses(nb::module_& module) {
         return compute([&] { return balanced_class_weights(classes.span(), rows.span(), num_classes, all); });
       },
       "labels"_a, "mask"_a.none(), "num_classes"_a, of_comm, "Collective.");
-  using All = Variable (*)(const Variable&, const Variable&, const Communicator&);
-  using Masked = Variable (*)(const Variable&, const Tensor&, Columns, const Communicator&);
-  module.def("mse_loss", value_loss(static_cast<All>(&mse), static_cast<Masked>(&mse)), "input"_a, "target"_a,
-             of_mask, of_comm,
+  const auto mean_square = [](const auto&... arguments) { return mse(arguments...); };
+  module.def("mse_loss", value_loss(mean_square, mean_square), "input"_a, "target"_a, of_mask, of_comm,
              "Collective. The mean of squares over the elements of all ranks, or of the rows of the mask.");
-  module.def("l1_loss", value_loss(static_cast<All>(&l1), static_cast<Masked>(&l1)), "input"_a, "target"_a,
-             of_mask, of_comm, "Collective. The mean of absolute values, as mse_loss().");
+  const auto mean_distance = [](const auto&... arguments) { return l1(arguments...); };
+  module.def("l1_loss", value_loss(mean_distance, mean_distance), "input"_a, "target"_a, of_mask, of_comm,
+             "Collective. The mean of absolute values, as mse_loss().");
   module.def(
       "huber_loss",
       [](const Variable& prediction, nb::handle target, double delta, std::optional<Communicator> comm) {
@@ -103,17 +112,22 @@ void bind_losses(nb::module_& module) {
   const auto bce = [](const Variable& x, const Variable& target, const Communicator& all) {
     return bce_with_logits(x, target.value(), all);
   };
-  module.def("binary_cross_entropy_with_logits", value_loss(bce, static_cast<Masked>(&bce_with_logits)),
-             "input"_a, "target"_a, of_mask, of_comm, "Collective. The mean over the elements of all ranks.");
+  const auto masked_bce = [](const auto&... arguments) { return bce_with_logits(arguments...); };
+  module.def("binary_cross_entropy_with_logits", value_loss(bce, masked_bce), "input"_a, "target"_a, of_mask,
+             of_comm, "Collective. The mean over the elements of all ranks.");
 
   using Classes = double (*)(const Tensor&, std::span<const std::int64_t>, Columns, const Communicator&);
+  using Targets = double (*)(const Tensor&, const Tensor&, Columns, const Communicator&);
   module.def("accuracy", class_metric(static_cast<Classes>(&accuracy)), "logits"_a, "labels"_a, of_mask,
              of_comm,
              "Collective. The fraction of rows whose largest logit is that of the label; nan without rows.");
-  module.def("roc_auc", class_metric(static_cast<Classes>(&roc_auc)), "logits"_a, "labels"_a, of_mask,
-             of_comm, "Collective.");
-  module.def("average_precision", class_metric(static_cast<Classes>(&average_precision)), "logits"_a,
-             "labels"_a, of_mask, of_comm, "Collective.");
+  module.def("roc_auc", score_metric(static_cast<Classes>(&roc_auc), static_cast<Targets>(&roc_auc)),
+             "logits"_a, "labels"_a, of_mask, of_comm,
+             "Collective. The area under the ROC curve: of class 1 against class 0, or the mean over the "
+             "classes, for labels [rows]; the mean over the columns for targets [rows, columns] of 0 and 1.");
+  module.def("average_precision",
+             score_metric(static_cast<Classes>(&average_precision), static_cast<Targets>(&average_precision)),
+             "logits"_a, "labels"_a, of_mask, of_comm, "Collective. Labels or targets as of roc_auc().");
   module.def(
       "f1_score",
       [](const Variable& logits, nb::handle labels, nb::handle mask, const std::string& average,

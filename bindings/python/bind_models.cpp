@@ -15,10 +15,6 @@ constexpr EnumName<SafetensorsType> type_names[] = {{SafetensorsType::float16, "
                                                     {SafetensorsType::float32, "float32"},
                                                     {SafetensorsType::float64, "float64"}};
 
-std::string path_of(nb::handle path) {
-  return nb::cast<std::string>(nb::str(nb::module_::import_("os").attr("fspath")(path)));
-}
-
 }  // namespace
 
 void bind_models(nb::module_& module) {

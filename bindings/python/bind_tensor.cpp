@@ -125,6 +125,11 @@ void bind_tensor(nb::module_& module) {
             return PyTensor{Variable(grad)};
           },
           [](PyTensor& self, std::optional<PyTensor> grad) {
+            require<InputError>(!grad || self.value.requires_grad(),
+                                "a gradient for a tensor that requires none");
+            require<ShapeError>(!grad || grad->value.shape() == self.value.shape(), "a gradient of shape ",
+                                grad ? grad->value.shape() : Shape(), " for a tensor of shape ",
+                                self.value.shape());
             self.value.zero_grad();
             if (grad) self.value.gradient()->add(grad->value.value().clone());
           },

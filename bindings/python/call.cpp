@@ -157,6 +157,8 @@ void bind_errors(nb::module_& module) {
       auto kind = static_cast<std::size_t>(error.kind());
       if (kind >= exceptions.size()) kind = 0;
       PyErr_SetString(exceptions[kind], error.what());
+    } catch (const nb::cast_error&) {
+      PyErr_SetString(PyExc_TypeError, "a value in an argument has a type that sar does not take there");
     }
   });
 }

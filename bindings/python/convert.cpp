@@ -55,9 +55,14 @@ nb::object copied(std::span<const T> numbers) {
 
 std::string text_of(nb::handle object) {
   const nb::object text = nb::steal(PyObject_Str(object.ptr()));
-  const char* const characters = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
+  const char* const characters = text.is_valid() ? PyUnicode_AsUTF8AndSize(text.ptr(), nullptr) : nullptr;
   if (characters == nullptr) throw nb::python_error();
   return characters;
+}
+
+std::string path_of(nb::handle path) {
+  const nb::object text = nb::module_::import_("os").attr("fspath")(path);
+  return text_of(text);
 }
 
 std::string dtype_of(nb::handle array) {
@@ -73,6 +78,14 @@ std::shared_ptr<void> owner_of(nb::object object) {
           }};
 }
 
+std::shared_ptr<void> memory_of(nb::ndarray<> array) {
+  return {new nb::ndarray<>(std::move(array)), [](nb::ndarray<>* kept) {
+            if (Py_IsInitialized() == 0) return;
+            const nb::gil_scoped_acquire locked;
+            if (locked) delete kept;
+          }};
+}
+
 Tensor tensor_of(nb::handle given, bool copy) {
   if (PyTensor* known = nullptr; nb::try_cast(given, known, false) && known != nullptr)
     return copy ? known->value.value().clone() : known->value.value();
@@ -82,13 +95,13 @@ Tensor tensor_of(nb::handle given, bool copy) {
   Readable readable;
   if (nb::try_cast(given, writable, false)) {
     const Shape shape = shape_of(writable);
-    const Tensor there = Tensor::borrow(writable.data(), shape, owner_of(nb::borrow(given)));
+    const Tensor there = Tensor::borrow(writable.data(), shape, memory_of(nb::ndarray<>(writable)));
     return copy ? there.clone() : there;
   }
   if (nb::try_cast(given, readable, false)) {
     const Shape shape = shape_of(readable);
     const Tensor there =
-        Tensor::borrow(static_cast<const real*>(readable.data()), shape, owner_of(nb::borrow(given)));
+        Tensor::borrow(static_cast<const real*>(readable.data()), shape, memory_of(nb::ndarray<>(readable)));
     return copy ? there.clone() : there;
   }
   nb::object array = as_numpy(given, "values");
@@ -100,8 +113,7 @@ Tensor tensor_of(nb::handle given, bool copy) {
       numpy.attr("ascontiguousarray")(array, nb::arg("dtype") = sizeof(real) == 4 ? "float32" : "float64");
   require<InputError>(nb::try_cast(array, readable, true), "an array of dtype ", dtype_of(array),
                       " cannot be read");
-  return Tensor::borrow(static_cast<const real*>(readable.data()), shape_of(readable), owner_of(array))
-      .clone();
+  return Tensor::borrow(static_cast<const real*>(readable.data()), shape_of(readable)).clone();
 }
 
 nb::object numpy_of(const Tensor& tensor) {
@@ -129,7 +141,7 @@ Ids::Ids(nb::handle given, const char* what) {
     array = nb::module_::import_("numpy").attr("ascontiguousarray")(array, nb::arg("dtype") = "int64");
     require<InputError>(nb::try_cast(array, array_, false), "the ", what, " cannot be read as integers");
   }
-  owner_ = owner_of(std::move(array));
+  owner_ = memory_of(nb::ndarray<>(array_));
 }
 
 Mask::Mask(nb::handle given, Index rows, const char* what) {

@@ -57,11 +57,15 @@ inline InFeatures widths_of(const Widths& given) {
 
 /// Returns str(object).
 std::string text_of(nb::handle object);
+/// Returns os.fspath(path).
+std::string path_of(nb::handle path);
 /// Returns the name of the dtype of a NumPy array.
 std::string dtype_of(nb::handle array);
 
 /// Returns an object that keeps `object` of Python alive. It may end on any thread.
 std::shared_ptr<void> owner_of(nb::object object);
+/// Returns an object that keeps the memory of an array where it is: its exporter neither frees nor moves it.
+std::shared_ptr<void> memory_of(nb::ndarray<> array);
 
 /// Returns numbers of Python as a tensor: without a copy of an array that is C-ordered and of the library's
 /// precision, otherwise converted. Throws InputError for what is no array of numbers.

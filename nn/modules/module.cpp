@@ -1,6 +1,8 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/modules/module.hpp>
 
+#include <algorithm>
+
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
@@ -125,6 +127,12 @@ void Module::register_counter(const std::string& name, Recoverable<std::uint64_t
 
 void Module::register_module(const std::string& name, Module& module) {
   check_name(name);
+  const auto contains_this = [this](const auto& again, const Module& part) -> bool {
+    return &part == this ||
+           std::ranges::any_of(part.modules_, [&](const auto& entry) { return again(again, *entry.second); });
+  };
+  require<InputError>(!contains_this(contains_this, module), "the part '", name,
+                      "' of a module contains the module itself");
   modules_.emplace_back(name, &module);
 }
 

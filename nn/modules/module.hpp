@@ -83,7 +83,7 @@ class Module : NonCopyable {
   Module() = default;
 
   // Registered objects must be members of this object, or live as long. Throws InputError if the name is
-  // empty, contains a dot or is in use.
+  // empty, contains a dot or is in use, or if the part contains this module.
   void register_parameter(const std::string& name, Variable& parameter);
   /// Gives `parameter` its initial value, a leaf that requires a gradient, and registers it.
   void register_parameter(const std::string& name, Variable& parameter, Tensor initial);

@@ -25,6 +25,7 @@ from ._sar import (
     OutOfMemoryError,
     ShapeError,
     Tensor,
+    Trace,
     __version__,
     all_reduce,
     balanced_class_weights,
@@ -58,7 +59,7 @@ from .autograd import enable_grad, no_grad
 from . import fn
 from .graph import Graph
 from .hetero import HeteroGraph
-from . import nn, optim
+from . import nn, optim, plot
 from .dataloading import DataLoader, NeighborSampler
 from .datasets import Dataset, load_dataset
 from .models import GraphModel

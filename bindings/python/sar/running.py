@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -42,18 +43,65 @@ def _environment():
     return {key: value for key, value in os.environ.items() if not key.startswith(own)}
 
 
+class _Lines:
+    """Shows the program's lines as they come."""
+
+    def show(self, line):
+        sys.stdout.write(line)
+        sys.stdout.flush()
+
+    def close(self):
+        pass
+
+
+class _Bar:
+    """Shows the epochs as a bar of tqdm, with the program's numbers beside it, and the other lines above it."""
+
+    def __init__(self, bar):
+        self._make, self._bar = bar, None
+
+    def show(self, line):
+        epoch = re.match(r"epoch +(\d+)/(\d+) +(.*?)(?:  (?:\S+ )+left)?$", line.rstrip())
+        if epoch is None:
+            self._make.write(line.rstrip())
+            return
+        if self._bar is None:
+            self._bar = self._make(total=int(epoch[2]), unit="epoch")
+        self._bar.set_postfix_str(epoch[3], refresh=False)
+        self._bar.update(int(epoch[1]) - self._bar.n)
+
+    def close(self):
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _shown(progress):
+    if progress is True:
+        try:
+            from tqdm.auto import tqdm
+
+            return _Bar(tqdm)
+        except ImportError:
+            pass
+    elif progress not in (False, "lines"):
+        raise InputError(f"progress is {progress!r}, expected True, False or 'lines'")
+    return _Lines() if progress else None
+
+
 def train(*, ranks=1, mpirun=("mpirun",), progress=True, **options):
     """Runs the program train (train --help) on `ranks` ranks of its own and returns its log: a dict for each line.
 
         log = sar.train(dataset="cora", model="gcn", layers=2, epochs=200, ranks=2)
         losses = [line["loss"] for line in log if "loss" in line]
 
-    Options have the program's names with underscores; True gives one without a value. progress prints the program's
-    lines as they come. Raises sar.TrainError with the program's message if it fails. Not under mpirun: there the
-    program itself is started.
+    Options have the program's names with underscores; True gives one without a value. progress shows a bar of tqdm, where
+    that is installed, or else prints the program's lines as they come, as progress="lines" does. The log is a table for
+    pandas: pandas.DataFrame([line for line in log if "epoch" in line]). Raises sar.TrainError with the program's message
+    if it fails. Not under mpirun: there the program itself is started.
     """
     if int(os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("PMI_SIZE", "1"))) > 1:
         raise InputError("sar.train() starts ranks of its own: call it from a program that was started without mpirun")
+    shown = _shown(progress)
     with tempfile.TemporaryDirectory() as folder:
         log = options.pop("log", None) or os.path.join(folder, "log.jsonl")
         words = [_program(), *_words({**options, "log": log})]
@@ -62,15 +110,17 @@ def train(*, ranks=1, mpirun=("mpirun",), progress=True, **options):
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment())
         try:
             for line in process.stdout:
-                if progress:
-                    sys.stdout.write(line)
-                    sys.stdout.flush()
+                if shown:
+                    shown.show(line)
             message = process.stderr.read()
             code = process.wait()
         except BaseException:
             process.terminate()
             process.wait()
             raise
+        finally:
+            if shown:
+                shown.close()
         if code != 0:
             raise TrainError(message.strip() or f"the program train ended with code {code}")
         if not os.path.exists(log):

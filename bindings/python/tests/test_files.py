@@ -98,3 +98,31 @@ def test_the_program_train(folder, comm):
         sar.train(dataset=os.path.join(folder, "nothing"), progress=False)
 
 
+def test_a_bar_shows_the_lines_of_the_program_train():
+    from sar.running import _Bar, _shown
+
+    written = []
+
+    class Bar:
+        def __init__(self, total, unit):
+            self.total, self.n = total, 0
+
+        def set_postfix_str(self, text, refresh):
+            self.text = text
+
+        def update(self, steps):
+            self.n += steps
+
+        def close(self):
+            pass
+
+        write = staticmethod(written.append)
+
+    bar = _Bar(Bar)
+    for line in ("sage: 64 -> 16\n", "epoch    1/4  loss 4.5  train 0.2  0.06 s  peak 3.5 MB  0 s left\n",
+                 "epoch    3/4  loss 2.5  train 0.6  0.29 s  peak 4.0 MB  0 s left\n"):
+        bar.show(line)
+    assert written == ["sage: 64 -> 16"] and (bar._bar.n, bar._bar.total) == (3, 4)
+    assert bar._bar.text == "loss 2.5  train 0.6  0.29 s  peak 4.0 MB"
+    with pytest.raises(sar.InputError, match="progress is 'some'"):
+        _shown("some")

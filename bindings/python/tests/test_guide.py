@@ -1,5 +1,6 @@
 """Runs the fragments of docs/python.md, in their order."""
 
+import importlib.util
 import os
 import pathlib
 import re
@@ -21,8 +22,11 @@ def test_guide(folder, comm, monkeypatch, capsys):  # noqa: F811
         write_dataset(os.path.join(folder, "cora"))
     comm.barrier()
     monkeypatch.chdir(folder)
-    names = {}
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    names, losses = {}, {}
     for name, code in FRAGMENTS:
+        if name == "pictures" and importlib.util.find_spec("matplotlib") is None:
+            continue
         if name == "program" and comm.size > 1:
             continue  # it starts ranks itself
         code = re.sub(r"range\((100|200)\)", "range(20)", code)
@@ -31,7 +35,9 @@ def test_guide(folder, comm, monkeypatch, capsys):  # noqa: F811
         except sar.InputError as error:
             if "there is no program sar-train" not in str(error):
                 raise
-    assert names["loss"].item() < 1.1 and names["result"]["game"].shape[1] == 8
+        if "loss" in names:
+            losses[name] = names["loss"].item()
+    assert losses["from_dgl"] < 1.1 and 0.5 < names["auc"] <= 1 and names["result"]["game"].shape[1] == 8
 
 
 @pytest.mark.skipif(not CORA.is_dir(), reason="needs the dataset Cora beside the repository")

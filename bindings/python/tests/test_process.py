@@ -19,12 +19,17 @@ alone = pytest.mark.skipif(not ALONE, reason="starts processes of its own")
 MPIRUN = os.environ.get("SAR_TEST_MPIRUN", "mpirun -n").split()
 
 
+def environment():
+    """Of programs that are no part of this one's MPI."""
+    own = {key: value for key, value in os.environ.items() if not key.startswith(("OMPI_COMM", "PMIX_", "PMI_", "OMPI_MCA_ess", "OMPI_MCA_orte", "OMPI_UNIVERSE"))}
+    own["PYTHONPATH"] = str(pathlib.Path(sar.__file__).resolve().parents[1]) if "build" not in sar.__path__[0] else os.path.dirname(sar.__path__[0])
+    return own
+
+
 def python(code, ranks=1, **options):
     words = [sys.executable, "-c", code]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OMPI_COMM", "PMIX_", "PMI_", "OMPI_MCA_ess", "OMPI_MCA_orte", "OMPI_UNIVERSE"))}
-    environment["PYTHONPATH"] = str(pathlib.Path(sar.__file__).resolve().parents[1]) if "build" not in sar.__path__[0] else os.path.dirname(sar.__path__[0])
     words = words if ranks == 1 else [*MPIRUN, str(ranks), *words]
-    return subprocess.run(words, capture_output=True, text=True, timeout=100, env=environment, **options)
+    return subprocess.run(words, capture_output=True, text=True, timeout=100, env=environment(), **options)
 
 
 @pytest.mark.parametrize("make", [lambda: random_graph()[2], lambda: sar.nn.Linear(2, 2), sar.get_communicator,

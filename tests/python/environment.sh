@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# environment.sh DIRECTORY: makes a virtual environment of Debian's python3 with what the package sar is built and tested with, unless
+# the directory has it. Fails if pip cannot install it.
+set -euo pipefail
+directory=$1
+packages=(nanobind numpy pytest scipy networkx matplotlib)
+[ "$(cat "$directory/packages" 2>/dev/null)" != "${packages[*]}" ] || exit 0
+rm -rf "$directory"
+/usr/bin/python3 -m venv "$directory"
+if ! "$directory/bin/python" -m pip install -q --disable-pip-version-check "${packages[@]}"; then
+  echo "pip cannot install ${packages[*]}, which the tests of the Python package need; SAR_PYTHON=OFF leaves these tests out" >&2
+  exit 1
+fi
+echo "${packages[*]}" >"$directory/packages"
