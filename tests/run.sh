@@ -59,8 +59,8 @@ part() {
   local begin=$SECONDS status=0 built options=()
   echo "== $2"
   if [ "$1 $kind" = "release gate" ] || [ "$1 $kind" = "release full" ]; then
+    [ "$python" = OFF ] || tests/python/environment.sh build/python || python=OFF
     options=(-DSAR_PYTHON="$python" -DPython_EXECUTABLE="$PWD/build/python/bin/python")
-    [ "$python" = OFF ] || tests/python/environment.sh build/python || return 1
   fi
   cmake --preset "$1" -DSAR_WERROR="${SAR_WERROR:-OFF}" "${options[@]}" >/dev/null || return 1
   before_limit cmake --build --preset "$2" || status=$?
@@ -102,7 +102,7 @@ report() {
   else
     echo "total: $SECONDS s"
   fi
-  [ "$python" = ON ] || echo "not run, SAR_PYTHON is OFF: the tests of the Python package"
+  [ "$python" = ON ] || echo "not run, SAR_PYTHON is OFF or pip failed: the tests of the Python package"
   [ ${#not_run[@]} -eq 0 ] || printf 'not run, the time was up: %s\n' "${not_run[@]}"
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # environment.sh DIRECTORY: makes a virtual environment of Debian's python3 with what the package sar is built and tested with, unless
-# the directory has it. Fails if pip cannot install it.
+# the directory has it. Status 1 if pip cannot install it.
 set -euo pipefail
 directory=$1
 packages=(nanobind numpy pytest scipy networkx matplotlib)

@@ -320,9 +320,10 @@ TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precisio
         const auto close = [&](const Tensor& found, const Tensor& want, double share, const auto& edges_of) {
           if (found.defined() != want.defined()) return false;
           if (!found.defined()) return true;
+          const double rounded_share = share * most(want);
           for (Index i = 0; i < found.size(); ++i)
             if (!(std::abs(static_cast<double>(found.data()[i] - want.data()[i])) <=
-                  share * most(want) + of_edge * static_cast<double>(edges_of(i / found.row_size()))))
+                  rounded_share + of_edge * static_cast<double>(edges_of(i / found.row_size()))))
               return false;
           return true;
         };
@@ -463,10 +464,9 @@ TEST_CASE("typed attention in bfloat16: the same coefficients, of products with 
     const double of_edges =
         4 * unit * (4 * most(g) * most(want_y) + 4) * static_cast<double>(graph.num_global_edges());
     const auto close = [&](const Tensor& found, const Tensor& want, double share) {
+      const double most_error = share * most(want) + of_edges;
       for (Index i = 0; i < found.size(); ++i)
-        if (!(std::abs(static_cast<double>(found.data()[i] - want.data()[i])) <=
-              share * most(want) + of_edges))
-          return false;
+        if (!(std::abs(static_cast<double>(found.data()[i] - want.data()[i])) <= most_error)) return false;
       return found.shape() == want.shape();
     };
     CHECK(close(dkv, want_dkv, 3 * unit));
