@@ -354,6 +354,7 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"nn/models/mesh_graph_net.hpp ", by_parts},
           {"nn/models/painn.hpp ", by_parts},
           {"nn/models/painn_conv.hpp ", by_parts},
+          {"nn/models/potential_loss.hpp ", by_parts},
           {"nn/models/predictor.hpp ", "the first prediction compares what the network calls"},
           {"nn/models/weight_file.hpp ", of_rank_0},
           {"nn/modules/reductions.hpp dot", none},
@@ -365,9 +366,8 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"nn/train/distributed.hpp sync_params", "compares the names and shapes of the parameters"},
           {"nn/train/hetero_embedding.hpp HeteroEmbedding::operator", by_parts},
           {"nn/train/hetero_embedding.hpp HeteroEmbedding::set_weight", of_rows},
+          {"nn/train/slope_loss.hpp ", by_parts},
           {"nn/train/sparse_optimizer.hpp SparseOptimizer::load", of_rank_0},
           {"nn/train/sparse_optimizer.hpp SparseOptimizer::save", by_parts},
           {"nn/train/state_dict.hpp ", of_rank_0}};
-}
-
-}  // namespace sar::test
+}}  // namespace sar::test

@@ -302,6 +302,39 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
       return s.x + Variable(model.energy_and_forces(s.graph, species, s.x.value()).forces);
     });
   });
+  add_model("nn/models/potential_loss.hpp backward_potential_loss",
+            [](const PaiNN& model, Scene& s, const RowIds& species) {
+              return s.comm.agree([&] {
+                const PotentialErrors errors =
+                    backward_potential_loss(model, s.graph,
+                                            {.species = species,
+                                             .positions = s.x.value(),
+                                             .energies = Tensor::full({1}, 1),
+                                             .forces = scene_values({s.graph.num_nodes(), 3}, 7)});
+                return s.x + static_cast<real>(errors.loss);
+              });
+            });
+  const auto slope_function = [](Scene& s) {
+    return [&s, w = Variable(scene_values({scene_width}, 2), true)](const std::vector<Variable>& inputs) {
+      return sum(s.graph.update_all(fn::copy_u(inputs[0] * inputs[0] * w), Reduce::sum), s.comm);
+    };
+  };
+  add_operation(calls, comm, "nn/train/slope_loss.hpp value_and_slopes", [=](Scene& s) {
+    return [&s, f = slope_function(s)] {
+      return s.comm.agree([&] { return s.x + Variable(value_and_slopes(f, {s.x.value()}).slopes[0]); });
+    };
+  });
+  add_operation(calls, comm, "nn/train/slope_loss.hpp backward_slope_loss", [=](Scene& s) {
+    return [&s, f = slope_function(s)] {
+      return s.comm.agree([&] {
+        const double loss = backward_slope_loss(f, {s.x.value()},
+                                                [&](const Variable& y, const std::vector<Variable>& slopes) {
+                                                  return y + sum(slopes[0] * slopes[0], s.comm);
+                                                });
+        return s.x + static_cast<real>(loss);
+      });
+    };
+  });
 }
 
 /// The first and the second call of a predictor, with two exchanges of rows each.
@@ -835,6 +868,4 @@ std::vector<Call> layer_calls(const Communicator& comm, const std::string& direc
   add_typed_model_file(calls, comm, directory);
   add_embedding(calls, comm, directory);
   return calls;
-}
-
-}  // namespace sar::test
+}}  // namespace sar::test
