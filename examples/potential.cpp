@@ -77,7 +77,7 @@ Data make_data(const Communicator& comm, Index first, Index count) {
   return {.batch = SampleBatch(comm, std::move(samples)),
           .atoms = {.species = std::vector<Index>(structures.size(), 0),
                     .positions = tensor({num_atoms, 3}, x),
-                    .structures = structures,
+                    .structures = std::move(structures),
                     .energies = tensor({count}, energies),
                     .forces = tensor({num_atoms, 3}, forces)}};
 }
