@@ -448,6 +448,18 @@ TEST_CASE("PaiNN: names of parameters, errors") {
   CHECK(thrown_by_all<ShapeError>(world, [&] {
           (void)model.energy_and_forces(part.graph, part.species, Tensor::zeros({n + (last ? 1 : 0), 3}));
         }).starts_with("PaiNNConv, positions have shape ["));
+  Molecule half = molecule;  // each pair in one direction
+  half.graph.src.clear();
+  half.graph.dst.clear();
+  for (std::size_t k = 0; k < molecule.graph.src.size(); ++k)
+    if (molecule.graph.src[k] < molecule.graph.dst[k]) {
+      half.graph.src.push_back(molecule.graph.src[k]);
+      half.graph.dst.push_back(molecule.graph.dst[k]);
+    }
+  const Part half_part(world, half, test_books(half.graph, world.size())[0]);
+  CHECK(thrown_by_all<InputError>(world, [&] {
+          (void)model.energy(half_part.graph, half_part.species, half_part.mine(half.x));
+        }).ends_with("expected all pairs in both directions (a full neighbor list)"));
   const PaiNNConv conv(4, 1, gen);
   CHECK(thrown_by_all<ShapeError>(world, [&] {
           (void)conv(part.graph,
