@@ -500,6 +500,7 @@ TEST_CASE("norms, activations and dropout keep the type of their rows") {
       {"silu", [](const Variable& x) { return silu(x); }, 2},
       {"sum", [](const Variable& x) { return x + x; }, 4},
       {"rows", [](const Variable& x) { return slice_rows(x, 0, 200); }, 2},
+      {"columns", [](const Variable& x) { return slice_columns(x, 3, 9); }, 2},
       {"joined rows",
        [](const Variable& x) {
          return concat_rows({slice_rows(x, 50, 200), x});
@@ -541,8 +542,8 @@ TEST_CASE("norms, activations and dropout keep the type of their rows") {
 }
 
 TEST_CASE("products of heads read rows of either type") {
-  const Tensor x0 = rounded_tensor({700, 3, 5}, 1), a0 = random_tensor({1, 3, 5}, 2);
-  const Tensor g = random_tensor({700, 3}, 3);
+  const Tensor x0 = rounded_tensor({4000, 3, 5}, 1), a0 = random_tensor({1, 3, 5}, 2);
+  const Tensor g = random_tensor({4000, 3}, 3);
   const auto pass = [&](bool mixed) {
     const Variable leaf(x0.clone(), true);
     Variable a(a0.clone(), true);
