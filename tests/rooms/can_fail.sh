@@ -34,9 +34,9 @@ add comm/halo/gradients.hpp '#include <sar/autograd/variable.hpp>'
 expect 'comm/halo/gradients.hpp:1: comm/halo may not include autograd/variable.hpp'
 rm comm/halo/gradients.hpp
 
-add nn/models/read.hpp '#include <sar/graph/data/node_data.hpp>'
-expect 'nn/models/read.hpp:1: nn/models, of the library models, may not include graph/data/node_data.hpp, of the library data'
-rm nn/models/read.hpp
+add nn/links/read.hpp '#include <sar/graph/data/node_data.hpp>'
+expect 'nn/links/read.hpp:1: nn/links, of the library models, may not include graph/data/node_data.hpp, of the library data'
+rm nn/links/read.hpp
 
 add nn/train/modelled.hpp '#include <sar/nn/models/graph_model.hpp>'
 expect 'nn/train/modelled.hpp:1: nn/train, of the library sar, may not include nn/models/graph_model.hpp, of the library models'
