@@ -4,6 +4,7 @@
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
 
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
@@ -20,6 +21,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 using namespace sar;
@@ -278,4 +280,36 @@ TEST_CASE("what is wrong on one rank is an error on all") {
   Tape tape;
   CHECK_THROWS_AS(all_reduce(Variable(Tensor::zeros({1}), last), world), InputError);
   CHECK(all_reduce(Tensor::full({1}, 1), world).value().item() == world.size());
+}
+
+TEST_CASE("reductions over ranks reduce tangents, and a tangent on one rank only is an error of all") {
+  const Communicator comm = Communicator::world();
+  const real size = static_cast<real>(comm.size());
+  const Variable x = make_dual(Variable(Tensor::full({2, 3}, 2)), Variable(Tensor::full({2, 3}, 10)));
+  struct Kind {
+    const char* name;
+    std::function<Variable(const Variable&)> reduce;
+    real value, tangent;
+  };
+  const Kind kinds[] = {
+      {"sum", [&](const Variable& of) { return sum(of, comm); }, 12 * size, 60 * size},
+      {"mean", [&](const Variable& of) { return mean(of, comm); }, 2, 10},
+      {"dot", [&](const Variable& of) { return dot(of, of, comm); }, 24 * size, 240 * size},
+      {"all_reduce", [&](const Variable& of) { return all_reduce(of, comm); }, 2 * size, 10 * size},
+  };
+  for (const Kind& kind : kinds) {
+    CAPTURE(kind.name);
+    const Variable y = kind.reduce(x);
+    REQUIRE(y.is_dual());
+    CHECK(y.value().data()[0] == doctest::Approx(kind.value));
+    CHECK(y.tangent().value().data()[0] == doctest::Approx(kind.tangent));
+    if (comm.size() == 1) continue;
+    const Variable of_one = comm.rank() == 0 ? x : x.primal();
+    CHECK(thrown_by_all<Error>(comm, [&] { (void)kind.reduce(of_one); }).find(kind.name) !=
+          std::string::npos);
+    CHECK(kind.reduce(x).is_dual());  // the communicator can be used further
+  }
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          (void)all_reduce(x, comm, ReduceOp::max);
+        }).starts_with("all_reduce of a dual variable"));
 }
