@@ -36,9 +36,9 @@ struct TypedAttentionCall {
   Variable query, att, msg;
   EdgeTypes types;
   AttentionResult result = {};
-  Tensor query_rows = {};  ///< as `real`, within a pass
 
-  [[nodiscard]] TypedAttentionOperands operands() {
+  /// `query_rows`: the query as `real`, which must outlive the operands.
+  [[nodiscard]] TypedAttentionOperands operands(const Tensor& query_rows) {
     return {.heads = query.shape()[1],
             .dim = query.shape()[2],
             .num_types = att.num_rows(),
@@ -51,12 +51,11 @@ struct TypedAttentionCall {
 
   void forward(const Driver& driver, const TypedRows& rows) {
     const Index heads = query.shape()[1];
-    query_rows = query.rows().to_tensor();
+    const Tensor query_rows = query.rows().to_tensor();
     result = {.out = Tensor(query.shape()),
               .max = Tensor(Shape{query.num_rows(), heads}),
               .log_sum = Tensor(Shape{query.num_rows(), heads})};
-    driver.forward(rows, *make_typed_attention_kernel(operands()));
-    query_rows = {};
+    driver.forward(rows, *make_typed_attention_kernel(operands(query_rows)));
     if (!mixed_precision()) return;
     result.rounded = TypedRows(result.out, NumberType::bfloat16);
     result.out = {};
@@ -64,8 +63,8 @@ struct TypedAttentionCall {
 
   /// Once: the kernel gives the result up as soon as it is not needed any more.
   void backward(const Driver& driver, const Variable& rows, const Tensor& grad) {
-    query_rows = query.rows().to_tensor();
-    TypedAttentionOperands o = operands();
+    const Tensor query_rows = query.rows().to_tensor();
+    TypedAttentionOperands o = operands(query_rows);
     Tensor grad_query;
     std::vector<double> grad_att, grad_msg;
     if (query.requires_grad()) grad_query = Tensor::zeros(query.shape());
