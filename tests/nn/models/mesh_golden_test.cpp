@@ -137,17 +137,24 @@ TEST_CASE("PaiNNConv: golden vectors") {
   });
 }
 
+namespace {
+
+PaiNNOptions options_of(const Part& part, double norm_epsilon) {
+  return {.num_species = part.count("num_species"),
+          .feats = part.count("feats"),
+          .convs = static_cast<int>(part.count("convs")),
+          .cutoff = part.golden.number("cutoff"),
+          .num_basis = part.count("num_basis"),
+          .norm_epsilon = norm_epsilon};
+}
+
+}  // namespace
+
 TEST_CASE("PaiNN: golden vectors of a molecule and of a periodic box") {
   for (const std::string name : {"painn__molecule", "painn__periodic"})
     for_each_part(name, [&](const Part& part) {
       Generator gen(1);
-      PaiNN model({.num_species = part.count("num_species"),
-                   .feats = part.count("feats"),
-                   .convs = static_cast<int>(part.count("convs")),
-                   .cutoff = part.golden.number("cutoff"),
-                   .num_basis = part.count("num_basis"),
-                   .norm_epsilon = 1e-8},
-                  gen);
+      PaiNN model(options_of(part, 1e-8), gen);
       load(model, part.golden);
       std::vector<Index> species = part.golden.indices("species");
       species = {species.begin() + part.book.begin(part.world.rank()),
@@ -179,13 +186,7 @@ TEST_CASE("PaiNN: golden vectors of a molecule and of a periodic box") {
 TEST_CASE("potential loss: golden vectors of PyTorch's double backward, two periodic structures") {
   for_each_part("potential", [](const Part& part) {
     Generator gen(1);
-    PaiNN model({.num_species = part.count("num_species"),
-                 .feats = part.count("feats"),
-                 .convs = static_cast<int>(part.count("convs")),
-                 .cutoff = part.golden.number("cutoff"),
-                 .num_basis = part.count("num_basis"),
-                 .norm_epsilon = part.golden.number("norm_epsilon")},
-                gen);
+    PaiNN model(options_of(part, part.golden.number("norm_epsilon")), gen);
     load(model, part.golden);
     const auto mine = [&](const std::string& array) {
       const std::vector<Index> all = part.golden.indices(array);

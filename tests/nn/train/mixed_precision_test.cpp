@@ -57,6 +57,17 @@ void make_absolute(Module& module) {
     module.set_parameter(name, absolute(parameter.value()));
 }
 
+/// The leaf, or in mixed precision a result of type bfloat16 with its numbers, which are the same in both.
+/// With `typed_gradient`, its gradient must arrive in bfloat16, too.
+Variable operand(const Variable& leaf, bool mixed, bool typed_gradient = false) {
+  if (!mixed) return leaf;
+  return record(Variable(TypedRows(leaf.value(), NumberType::bfloat16)),
+                [to = leaf.gradient(), typed_gradient](const TypedRows& grad) {
+                  CHECK((!typed_gradient || grad.type() == NumberType::bfloat16));
+                  to->add(grad.to_tensor());
+                });
+}
+
 struct Pass {
   Tensor y, dx;
   std::vector<Tensor> dw;
@@ -71,10 +82,7 @@ Pass run(Module& module, const std::function<Variable(const Variable&)>& layer, 
   Pass pass;
   {
     Tape tape;
-    // a result of type bfloat16 in mixed precision, of the numbers that are used in both
-    const Variable x = mixed ? record(Variable(TypedRows(leaf.value(), NumberType::bfloat16)),
-                                      [to = leaf.gradient()](const Tensor& grad) { to->add(grad); })
-                             : leaf;
+    const Variable x = operand(leaf, mixed);
     const Variable y = layer(x);
     CHECK(y.type() == (mixed ? NumberType::bfloat16 : NumberType::reals));
     pass.y = y.value().clone();
@@ -295,11 +303,6 @@ TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precisio
               dst_leaf(kind.dst_rows ? dst.reshape(heads) : dst.clone(), true);
           Variable a(attn.clone(), true);
           Tape tape;
-          const auto operand = [&](const Variable& from, bool small) {
-            return small ? record(Variable(TypedRows(from.value(), NumberType::bfloat16)),
-                                  [to = from.gradient()](const Tensor& of) { to->add(of); })
-                         : from;
-          };
           const Variable x = operand(leaf, mixed), d = operand(dst_leaf, mixed && kind.dst_rows);
           Variable y = kind.attend(graph, x, a, d);
           CHECK(y.type() == (mixed ? NumberType::bfloat16 : NumberType::reals));
@@ -395,23 +398,18 @@ TEST_CASE("kernels of reals: the same sums of widened rows, rounded once; gradie
         std::vector<Index> types(static_cast<std::size_t>(graph.num_edges()));
         for (std::size_t i = 0; i < types.size(); ++i) types[i] = static_cast<Index>(i % 3);
         const auto pass = [&](bool mixed, bool magnitudes) {
-          const auto operand = [&](const Tensor& x) { return magnitudes ? absolute(x) : x.clone(); };
+          const auto given = [&](const Tensor& x) { return magnitudes ? absolute(x) : x.clone(); };
           const MixedPrecisionScope precision(mixed);
-          const Variable leaf(operand(rows), true);
-          Variable w(operand(rounded_tensor(w_shape, 2)), true);
+          const Variable leaf(given(rows), true);
+          Variable w(given(rounded_tensor(w_shape, 2)), true);
           Tape tape;
-          const Variable x = mixed ? record(Variable(TypedRows(leaf.value(), NumberType::bfloat16)),
-                                            [to = leaf.gradient()](const TypedRows& grad) {
-                                              CHECK(grad.type() == NumberType::bfloat16);
-                                              to->add(grad.to_tensor());
-                                            })
-                                   : leaf;
+          const Variable x = operand(leaf, mixed, /*typed_gradient=*/true);
           // twice, so that gradients of x are added to
           const Variable y =
               kind.run(graph, x, w, types, magnitudes) + kind.run(graph, x, w, types, magnitudes);
           CHECK(y.type() == (mixed ? NumberType::bfloat16 : NumberType::reals));
           const Tensor value = y.value().clone();
-          const Tensor g = operand(
+          const Tensor g = given(
               my_rows(rounded_tensor({whole.num_src, y.shape().row_size()}, 3), books.src, comm.rank()));
           tape.backward(y, TypedRows(g.reshape(y.shape()), y.type()));
           if (mixed) CHECK((!x.requires_grad() || x.deferred()->computed().is_bfloat16()));
@@ -446,12 +444,8 @@ TEST_CASE("typed attention in bfloat16: the same coefficients, of products with 
       const Variable leaf(kv.reshape({n, 2, 2, 4}), true), query_leaf(q.reshape({n, 2, 4}), true);
       Variable att(rounded_tensor({2, 2, 4, 4}, 4), true), msg(rounded_tensor({2, 2, 4, 4}, 5), true);
       Tape tape;
-      const auto operand = [&](const Variable& from) {
-        return mixed ? record(Variable(TypedRows(from.value(), NumberType::bfloat16)),
-                              [to = from.gradient()](const Tensor& of) { to->add(of); })
-                     : from;
-      };
-      const Variable y = typed_attention(graph, operand(leaf), operand(query_leaf), att, msg, types);
+      const Variable y =
+          typed_attention(graph, operand(leaf, mixed), operand(query_leaf, mixed), att, msg, types);
       CHECK(y.type() == (mixed ? NumberType::bfloat16 : NumberType::reals));
       const Tensor value = y.value().clone();
       tape.backward(y, TypedRows(g.reshape(y.shape()), y.type()));
@@ -522,12 +516,7 @@ TEST_CASE("norms, activations and dropout keep the type of their rows") {
       const MixedPrecisionScope precision(mixed);
       const Variable leaf(x0.clone(), true);
       Tape tape;
-      const Variable x = mixed ? record(Variable(TypedRows(x0, NumberType::bfloat16)),
-                                        [to = leaf.gradient()](const TypedRows& grad) {
-                                          CHECK(grad.type() == NumberType::bfloat16);
-                                          to->add(grad.to_tensor());
-                                        })
-                               : leaf;
+      const Variable x = operand(leaf, mixed, /*typed_gradient=*/true);
       const Variable y = step.apply(x);
       CHECK(y.type() == (mixed ? NumberType::bfloat16 : NumberType::reals));
       const Tensor value = y.value().clone();
@@ -550,12 +539,7 @@ TEST_CASE("products of heads read rows of either type") {
     const Variable leaf(x0.clone(), true);
     Variable a(a0.clone(), true);
     Tape tape;
-    const Variable x = mixed ? record(Variable(TypedRows(x0, NumberType::bfloat16)),
-                                      [to = leaf.gradient()](const TypedRows& grad) {
-                                        CHECK(grad.type() == NumberType::bfloat16);
-                                        to->add(grad.to_tensor());
-                                      })
-                             : leaf;
+    const Variable x = operand(leaf, mixed, /*typed_gradient=*/true);
     const Variable y = head_dots(x, a) + head_dots(x, a);
     CHECK(y.type() == NumberType::reals);  // scores
     const Tensor value = y.value().clone();
