@@ -68,11 +68,6 @@ std::vector<double> total_of(const Variable& x, const Communicator& comm, const 
   return sums;
 }
 
-/// Collective. Throws on every rank if others call the same with a variable that has no tangent.
-void agree_on_tangents(const Communicator& comm, const char* operation_of_duals) {
-  comm.require_equal(CollectiveCall(operation_of_duals));
-}
-
 /// Writes the maximum (or minimum) of each element to `result` and returns the lowest rank that has it. NaN
 /// wins.
 std::vector<std::int32_t> choose(const std::vector<real>& of_ranks, Tensor& result, bool larger) {
@@ -95,10 +90,7 @@ std::vector<std::int32_t> choose(const std::vector<real>& of_ranks, Tensor& resu
 Variable sum(const Variable& x, const Communicator& comm, ReduceDim over) {
   return comm.agree([&] {
     const Shape shape = shape_of_sum(x.shape(), over, "sum");
-    if (x.is_dual()) {
-      agree_on_tangents(comm, "sum of a dual variable");
-      return apply_linear(x, [&](const Variable& part) { return sum(part, comm, over); });
-    }
+    if (x.is_dual()) return apply_linear(x, [&](const Variable& part) { return sum(part, comm, over); });
     return loss_of_sums(x, shape, total_of(x, comm, shape, "sum"), 1);
   });
 }
@@ -106,10 +98,7 @@ Variable sum(const Variable& x, const Communicator& comm, ReduceDim over) {
 Variable mean(const Variable& x, const Communicator& comm, ReduceDim over) {
   return comm.agree([&] {
     const Shape shape = shape_of_sum(x.shape(), over, "mean");
-    if (x.is_dual()) {
-      agree_on_tangents(comm, "mean of a dual variable");
-      return apply_linear(x, [&](const Variable& part) { return mean(part, comm, over); });
-    }
+    if (x.is_dual()) return apply_linear(x, [&](const Variable& part) { return mean(part, comm, over); });
     const std::vector<double> sums = total_of(x, comm, shape, "mean");
     const Index mine = over == ReduceDim::rows ? x.num_rows() : x.value().size();
     const auto count = static_cast<double>(comm.all_reduce(mine));
@@ -122,12 +111,8 @@ Variable dot(const Variable& x, const Variable& y, const Communicator& comm) {
   return comm.agree([&]() -> Variable {
     require<ShapeError>(x.defined() && x.shape() == y.shape(), "dot over all ranks: operands of shapes ",
                         x.shape(), " and ", y.shape(), ", expected the same");
-    if (any_dual({&x, &y})) {
-      comm.require_equal(CollectiveCall("dot of dual variables")
-                             .equal("tangent of x", x.is_dual())
-                             .equal("tangent of y", y.is_dual()));
+    if (any_dual({&x, &y}))
       return apply_bilinear(x, y, [&](const Variable& a, const Variable& b) { return dot(a, b, comm); });
-    }
     const CallScope compared(comm, CollectiveCall("dot"));
     const double sum = comm.all_reduce(sum_products(x.value(), y.value()));
     Tensor total = Tensor::full({1}, static_cast<real>(sum));
@@ -155,7 +140,6 @@ Variable all_reduce(const Variable& x, const Communicator& comm, ReduceOp op) {
         if (op != ReduceOp::sum) refuse_tangents({&x}, "all_reduce");
         return CollectiveCall("all_reduce")
             .equal("operation", op)
-            .equal("tangent", x.is_dual())
             .equal("shape", x.shape())
             .equal("number of rows", x.num_rows())
             .equal("need of a gradient", records);
