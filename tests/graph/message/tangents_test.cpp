@@ -1,0 +1,77 @@
+/// Tangents of built-in messages against differences of the values, for each operation and reduction.
+#include "graph/test_graphs.hpp"
+#include "support/random_tensor.hpp"
+#include "support/rows.hpp"
+
+#include <sar/autograd/dual.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+using namespace sar;
+using namespace sar::test;
+
+TEST_CASE("tangents of built-in messages are derivatives of their sums, means and rows of edges") {
+  using Run = std::function<Variable(const GraphShardManager&, const Message&)>;
+  struct Kind {
+    const char* name;
+    std::function<Message(const Variable& u, const Variable& v, const Variable& e)> message;
+  };
+  const Kind kinds[] = {
+      {"copy_u", [](const auto& u, const auto&, const auto&) { return fn::copy_u(u); }},
+      {"copy_e", [](const auto&, const auto&, const auto& e) { return fn::copy_e(e); }},
+      {"u_add_v", [](const auto& u, const auto& v, const auto&) { return fn::u_add_v(u, v); }},
+      {"e_sub_v", [](const auto&, const auto& v, const auto& e) { return fn::e_sub_v(e, v); }},
+      {"u_mul_e", [](const auto& u, const auto&, const auto& e) { return fn::u_mul_e(u, e); }},
+      {"u_div_v", [](const auto& u, const auto& v, const auto&) { return fn::u_div_v(u, v); }},
+      {"v_div_e", [](const auto&, const auto& v, const auto& e) { return fn::v_div_e(v, e); }},
+      {"u_dot_v", [](const auto& u, const auto& v, const auto&) { return fn::u_dot_v(u, v); }},
+  };
+  const Run runs[] = {
+      [](const auto& graph, const Message& m) { return graph.update_all(m, Reduce::sum); },
+      [](const auto& graph, const Message& m) { return graph.update_all(m, Reduce::mean); },
+      [](const auto& graph, const Message& m) { return graph.apply_edges(m); },
+  };
+  const double step = sizeof(real) == 8 ? 1e-5 : 1e-2, tolerance = sizeof(real) == 8 ? 1e-8 : 2e-2;
+  const Communicator comm = Communicator::world();
+  for (const WholeGraph& whole : square_graphs()) {
+    const Books books = test_books(whole, comm.size()).back();
+    const GraphShardManager graph = shard(comm, whole, books, {});
+    const auto nodes = [&](std::uint64_t stream, double low) {
+      return my_rows(random_tensor({whole.num_src, 3}, stream, low, 2), books.src, comm.rank());
+    };
+    // values away from 0, for divisions
+    const std::vector<Tensor> at = {nodes(1, 1), nodes(2, 1), random_tensor({graph.num_edges(), 3}, 3, 1, 2)};
+    const std::vector<Tensor> along = {nodes(4, -2), nodes(5, -2),
+                                       random_tensor({graph.num_edges(), 3}, 6, -2, 2)};
+    for (const Kind& kind : kinds)
+      for (const Run& run : runs) {
+        CAPTURE(whole.name);
+        CAPTURE(kind.name);
+        const auto moved = [&](double by) {
+          std::vector<Variable> x;
+          for (std::size_t k = 0; k < 3; ++k)
+            x.push_back(Variable(at[k]) + Variable(along[k]) * static_cast<real>(by));
+          return run(graph, kind.message(x[0], x[1], x[2])).value();
+        };
+        std::vector<Variable> x;
+        for (std::size_t k = 0; k < 3; ++k) x.push_back(make_dual(Variable(at[k]), Variable(along[k])));
+        const Variable y = run(graph, kind.message(x[0], x[1], x[2]));
+        REQUIRE(y.is_dual());
+        const Tensor value = moved(0), above = moved(step), below = moved(-step);
+        const Tensor tangent = y.tangent().value();
+        REQUIRE(tangent.shape() == value.shape());
+        for (Index i = 0; i < value.size(); ++i) {
+          CHECK(y.value().data()[i] == value.data()[i]);
+          const double slope =
+              (static_cast<double>(above.data()[i]) - static_cast<double>(below.data()[i])) / (2 * step);
+          CHECK(std::abs(static_cast<double>(tangent.data()[i]) - slope) <=
+                tolerance * (1 + std::abs(slope) + std::abs(static_cast<double>(value.data()[i]))));
+        }
+      }
+  }
+}
