@@ -4,6 +4,9 @@
 /// Room nn/models: Whole networks: those that a description names, and files of their weights.
 #pragma once
 
+#include <sar/nn/atoms/painn.hpp>
+#include <sar/nn/atoms/painn_conv.hpp>
+#include <sar/nn/atoms/potential_loss.hpp>
 #include <sar/nn/links/filtered_ranking.hpp>
 #include <sar/nn/links/link_loss.hpp>
 #include <sar/nn/links/link_predictor.hpp>
@@ -15,9 +18,6 @@
 #include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>
 #include <sar/nn/models/model_description.hpp>
-#include <sar/nn/models/painn.hpp>
-#include <sar/nn/models/painn_conv.hpp>
-#include <sar/nn/models/potential_loss.hpp>
 #include <sar/nn/models/predictor.hpp>
 #include <sar/nn/models/propagation.hpp>
 #include <sar/nn/models/relations.hpp>

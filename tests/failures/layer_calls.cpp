@@ -273,7 +273,7 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
       return s.x;
     };
   });
-  add_operation(calls, comm, "nn/models/painn_conv.hpp PaiNNConv", [](Scene& s) {
+  add_operation(calls, comm, "nn/atoms/painn_conv.hpp PaiNNConv", [](Scene& s) {
     auto conv = std::make_shared<PaiNNConv>(1, 4, s.gen, 1);
     const Variable scalars(scene_values({s.graph.num_nodes(), 1}, 3), true);
     const Variable vectors(scene_values({s.graph.num_nodes(), 3, 1}, 4), true);
@@ -289,20 +289,20 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
       return [&s, model, species, compute] { return compute(*model, s, species); };
     });
   };
-  add_model("nn/models/painn.hpp PaiNN::atomic_energies",
+  add_model("nn/atoms/painn.hpp PaiNN::atomic_energies",
             [](const PaiNN& model, Scene& s, const RowIds& species) {
               return model.atomic_energies(s.graph, species, s.x);
             });
-  add_model("nn/models/painn.hpp PaiNN::energy", [](const PaiNN& model, Scene& s, const RowIds& species) {
+  add_model("nn/atoms/painn.hpp PaiNN::energy", [](const PaiNN& model, Scene& s, const RowIds& species) {
     return model.energy(s.graph, species, s.x);
   });
-  add_model("nn/models/painn.hpp PaiNN::energy_and_forces", [](const PaiNN& model, Scene& s,
-                                                               const RowIds& species) {
+  add_model("nn/atoms/painn.hpp PaiNN::energy_and_forces", [](const PaiNN& model, Scene& s,
+                                                              const RowIds& species) {
     return s.comm.agree([&] {
       return s.x + Variable(model.energy_and_forces(s.graph, species, s.x.value()).forces);
     });
   });
-  add_model("nn/models/potential_loss.hpp backward_potential_loss",
+  add_model("nn/atoms/potential_loss.hpp backward_potential_loss",
             [](const PaiNN& model, Scene& s, const RowIds& species) {
               return s.comm.agree([&] {
                 const PotentialErrors errors =

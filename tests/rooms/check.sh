@@ -52,6 +52,7 @@ data     | graph/data/parts    | not graph/kernels  not nn                      
 data     | graph/data/sources  | not graph/kernels  not nn                              | graph/data/sources/load_dataset.hpp
 data     | graph/data/generate | not graph/kernels  not nn                              | graph/data/generate/generators.hpp
 models   | nn/links            |                                                        | nn/links/link_predictor.hpp
+models   | nn/atoms            |                                                        | nn/atoms/painn.hpp
 models   | nn/models           |                                                        | nn/models/models.hpp
 c        | bindings/c          | mpi                                                    | bindings/c/handle_table.hpp
 fortran  | bindings/fortran    |                                                        | bindings/fortran/sar.f90

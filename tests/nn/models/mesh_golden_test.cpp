@@ -4,10 +4,10 @@
 #include "nn/conv/conv_cases.hpp"
 #include "support/rows.hpp"
 
+#include <sar/nn/atoms/painn.hpp>
+#include <sar/nn/atoms/potential_loss.hpp>
 #include <sar/nn/conv/relative_positions.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>
-#include <sar/nn/models/painn.hpp>
-#include <sar/nn/models/potential_loss.hpp>
 #include <sar/nn/train/distributed.hpp>
 
 #include <doctest/doctest.h>

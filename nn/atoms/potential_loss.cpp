@@ -1,6 +1,6 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/models/potential_loss.hpp>
+#include <sar/nn/atoms/potential_loss.hpp>
 #include <sar/nn/modules/reductions.hpp>
 #include <sar/nn/train/slope_loss.hpp>
 

@@ -8,7 +8,7 @@
 
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/models/painn.hpp>
+#include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/optimizer.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <sar/autograd/row_ids.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
-#include <sar/nn/models/painn.hpp>
+#include <sar/nn/atoms/painn.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 

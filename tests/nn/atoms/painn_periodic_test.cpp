@@ -7,8 +7,8 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/conv/relative_positions.hpp>
-#include <sar/nn/models/painn.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,11 @@
 /// PaiNN: energies and forces of atoms.
+///
+/// Room nn/atoms: Potentials: networks for energies, forces and stresses of atoms, and their training.
 #pragma once
 
 #include <sar/autograd/row_ids.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
-#include <sar/nn/models/painn_conv.hpp>
+#include <sar/nn/atoms/painn_conv.hpp>
 #include <sar/nn/modules/mlp.hpp>
 #include <sar/nn/modules/module_list.hpp>
 

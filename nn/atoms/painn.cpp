@@ -1,4 +1,4 @@
-#include <sar/nn/models/painn.hpp>
+#include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/modules/reductions.hpp>
 #include <sar/nn/train/slope_loss.hpp>
 

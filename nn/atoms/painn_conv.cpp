@@ -1,5 +1,5 @@
+#include <sar/nn/atoms/painn_conv.hpp>
 #include <sar/nn/conv/aggregate.hpp>
-#include <sar/nn/models/painn_conv.hpp>
 #include <sar/nn/modules/row_distance.hpp>
 
 #include <cmath>
