@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,10 @@ namespace {
 const PaiNNOptions& checked(const PaiNNOptions& options) {
   require<InputError>(options.num_species > 0 && options.convs > 0, "PaiNN of ", options.num_species,
                       " species with ", options.convs, " convolutions, expected 1 or more of both");
+  require<InputError>(
+      options.energy_scales.empty() || std::ssize(options.energy_scales) == options.num_species, "PaiNN of ",
+      options.num_species, " species with ", options.energy_scales.size(),
+      " energy_scales, expected one each");
   return options;
 }
 
@@ -28,6 +33,8 @@ PaiNN::PaiNN(const PaiNNOptions& options, Generator& gen)
   for (int i = 0; i < options.convs; ++i)
     convs_.emplace_back(options.feats, options.cutoff, gen, options.num_basis, options.norm_epsilon);
   register_module("outnet", outnet_);
+  if (!options.energy_scales.empty())
+    energy_scales_ = Tensor::from({options.num_species, 1}, std::span<const double>(options.energy_scales));
 }
 
 Variable PaiNN::atomic_energies(const GraphShardManager& graph, const RowIds& species,
@@ -49,7 +56,9 @@ Variable PaiNN::atomic_energies(const GraphShardManager& graph, const RowIds& sp
     PaiNNRows rows{.scalars = gather_rows(embedding_, species), .vectors = {}};
     for (std::size_t i = 0; i < convs_.size(); ++i)
       rows = convs_[i](graph, std::exchange(rows, {}), positions, shifts);
-    return outnet_(rows.scalars);
+    Variable energies = outnet_(rows.scalars);
+    if (!energy_scales_.defined()) return energies;
+    return std::exchange(energies, {}) * gather_rows(energy_scales_, species);
   });
 }
 

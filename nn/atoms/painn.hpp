@@ -9,6 +9,8 @@
 #include <sar/nn/modules/mlp.hpp>
 #include <sar/nn/modules/module_list.hpp>
 
+#include <vector>
+
 namespace sar { inline namespace SAR_PRECISION {
 
 struct PaiNNOptions {
@@ -20,6 +22,9 @@ struct PaiNNOptions {
   /// Added under the root of the vectors' norms. With SchNetPack's 1e-8 the energy has nearly a cusp at
   /// symmetric sites of a crystal: give it only for weights that were trained with it.
   double norm_epsilon = 0.01;
+  /// Factor a of the energies of each species, in the unit of the energies; empty: 1. The network learns
+  /// best if it is of the size of the energies' deviations.
+  std::vector<double> energy_scales = {};
 };
 
 /// The energy E and the forces -dE/dx.
@@ -35,7 +40,7 @@ struct EnergyAndForces {
 ///
 ///     (s, v) = convs[i](s, v), i = 0 .. convs - 1
 ///
-///     E_i = outnet(s_i)        E = sum_i E_i
+///     E_i = a[species_i] outnet(s_i)        E = sum_i E_i
 ///
 /// Parameters: embedding [num_species, F], uniform with variance 1; convs.0, convs.1, ..., as in PaiNNConv;
 /// outnet, as in MLP, with a hidden layer of F / 2 channels and SiLU. E is invariant under rotation and
@@ -53,8 +58,8 @@ struct EnergyAndForces {
 /// backward_potential_loss() trains it on energies, forces and stresses.
 class PaiNN : public Module {
  public:
-  /// Throws InputError unless the numbers and widths are positive, and cutoff and norm_epsilon positive and
-  /// finite.
+  /// Throws InputError unless the numbers and widths are positive, cutoff and norm_epsilon positive and
+  /// finite, and energy_scales, if there are some, one for each species.
   PaiNN(const PaiNNOptions& options, Generator& gen);
 
   /// Returns E_i [local nodes, 1] for species (numbers below num_species) and positions [local nodes, 3].
@@ -75,6 +80,7 @@ class PaiNN : public Module {
  private:
   PaiNNOptions options_;
   Variable embedding_;
+  Tensor energy_scales_;  // [num_species, 1], if they are not 1
   ModuleList<PaiNNConv> convs_;
   MLP outnet_;
 };

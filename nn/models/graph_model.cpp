@@ -5,6 +5,7 @@
 #include <sar/nn/models/weight_file.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
+#include <functional>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -24,9 +25,9 @@ GraphModel::GraphModel(const ModelDescription& description, const Communicator& 
     : description_(description.checked()) {
   const ModelDescription& d = description_;
   const ModelType& type = model_type(d.type);
-  require<InputError>(!type.has_relations, "a GraphModel of type ", d.type,
-                      ", which reads relations, expected ",
-                      model_types_where([](const ModelType& each) { return !each.has_relations; }));
+  require<InputError>(type.is_graph_model(), "a GraphModel of type ", d.type, ", which ",
+                      type.is_potential ? "is a potential" : "reads relations", ", expected ",
+                      model_types_where(std::mem_fn(&ModelType::is_graph_model)));
   if (!type.is_stack()) {
     mesh_.emplace(MeshGraphNetOptions{.node_feats = d.in_feats,
                                       .edge_feats = d.edge_feats,
@@ -80,8 +81,10 @@ std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::stri
                                        const WeightNames& names) {
   return comm.agree([&] {
     ModelFile file = read_model_file(comm, path);
-    require<InputError>(!model_type(file.description.type).has_relations, path, ": is a network of type ",
-                        file.description.type, ", which reads relations, expected load_hetero_model for it");
+    const ModelType& type = model_type(file.description.type);
+    require<InputError>(type.is_graph_model(), path, ": is a network of type ", type.name,
+                        type.is_potential ? ", expected load_potential for it"
+                                          : ", which reads relations, expected load_hetero_model for it");
     if (file.description.type == "gcn" && file.description.gcn_norm.empty())
       file.description.gcn_norm = gcn_norm_of_weights(comm, file.weights, names);
     Generator gen(0);

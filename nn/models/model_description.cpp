@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -67,6 +68,12 @@ template <class T, class Get>
 Key key(const char* name, T ModelDescription::*member, Get get, bool is_required = false) {
   return {name, [=](ModelDescription& d, const JsonValue& v) { d.*member = std::invoke(get, v); },
           [=](const ModelDescription& d) -> OrderedJson { return d.*member; }, is_required};
+}
+
+std::vector<double> numbers(const JsonValue& value) {
+  std::vector<double> all;
+  for (const JsonValue& each : value.list()) all.push_back(each.number());
+  return all;
 }
 
 /// Returns the whole number that a text is, or nothing.
@@ -157,6 +164,16 @@ const std::vector<Key>& keys() {
       key("mlp_layers", &D::mlp_layers, &J::integer),
       key("normalize", &D::normalize, &J::flag),
       key("num_bases", &D::num_bases, &J::integer),
+      {"species",
+       [](D& d, const J& v) {
+         for (const J& each : v.list()) d.species.push_back(each.text());
+       },
+       [](const D& d) -> OrderedJson { return d.species; }, true},
+      key("cutoff", &D::cutoff, &J::number, true),
+      key("num_basis", &D::num_basis, &J::integer),
+      key("norm_epsilon", &D::norm_epsilon, &J::number),
+      key("energy_shifts", &D::energy_shifts, numbers),
+      key("energy_scales", &D::energy_scales, numbers),
       {"node_types",
        [](D& d, const J& v) {
          for (const J& each : v.list()) d.node_types.push_back(each.text());
@@ -177,8 +194,10 @@ bool reads(const std::string& type, const std::string& key) {
   static const Names of_all_types{"type",   "in_feats",   "hidden", "out_feats",
                                   "layers", "activation", "weights"};
   static const Names of_relations{"node_types", "edge_types", "inputs"};
+  static const Names of_potentials{"type", "hidden", "layers", "weights"};
   const ModelType& row = model_type(type);
-  return has(of_all_types, key) || row.reads(key) || (row.has_relations && has(of_relations, key));
+  return has(row.is_potential ? of_potentials : of_all_types, key) || row.reads(key) ||
+         (row.has_relations && has(of_relations, key));
 }
 
 /// Stacks have no edge features by default.
@@ -187,9 +206,8 @@ bool is_required(const Key& key, const std::string& type) {
 }
 
 void require_type(bool is_type, const std::string& type, const std::string& where) {
-  Names all = ModelDescription::types();
-  all.insert(all.end(), ModelDescription::typed_types().begin(), ModelDescription::typed_types().end());
-  require<InputError>(is_type, where, ".type is '", type, "', expected ", alternatives(all));
+  require<InputError>(is_type, where, ".type is '", type, "', expected ",
+                      model_types_where([](const ModelType&) { return true; }));
 }
 
 /// Checks node and edge types and the widths of their rows.
@@ -213,6 +231,29 @@ void check_types(const ModelDescription& d, const std::string& where) {
     require<InputError>(1 <= width && width <= most_features, where, ".inputs.", type, " is ", width,
                         ", expected a whole number from 1 to ", most_features);
   }
+}
+
+/// Checks what potentials have besides widths.
+void check_potential(const ModelDescription& d, const std::string& where) {
+  require<InputError>(!d.species.empty(), where, ".species has no name, expected one or more");
+  for (const std::string& name : d.species)
+    require<InputError>(!name.empty() && std::ranges::count(d.species, name) == 1, where, ".species has '",
+                        name, "' ", std::ranges::count(d.species, name),
+                        " times, expected names that differ");
+  const auto positive = [&](const char* key, double value) {
+    require<InputError>(value > 0 && std::isfinite(value), where, ".", key, " is ", value,
+                        ", expected a positive number");
+  };
+  positive("cutoff", d.cutoff);
+  positive("norm_epsilon", d.norm_epsilon);
+  const auto of_species = [&](const char* key, const std::vector<double>& values) {
+    require<InputError>(values.size() == d.species.size(), where, ".", key, " has ", values.size(),
+                        " numbers, expected one for each of ", d.species.size(), " species");
+    for (const double value : values)
+      require<InputError>(std::isfinite(value), where, ".", key, " has ", value, ", expected finite numbers");
+  };
+  of_species("energy_shifts", d.energy_shifts);
+  of_species("energy_scales", d.energy_scales);
 }
 
 /// Checks the format version first, because another version may have other keys.
@@ -240,6 +281,8 @@ ModelDescription with_defaults(ModelDescription d, const ModelType& row) {
   if (has_readout(d) && d.jk == "none") d.jk = "last";
   if (d.residual == "0") d.residual = "none";
   if (!d.edge_types.empty()) d.num_rels = std::ssize(d.edge_types);
+  if (row.is_potential && d.energy_shifts.empty()) d.energy_shifts.assign(d.species.size(), 0);
+  if (row.is_potential && d.energy_scales.empty()) d.energy_scales.assign(d.species.size(), 1);
   if (d.activation.empty()) d.activation = row.attends() ? "elu" : "relu";
   if (d.aggregator.empty() && !row.aggregators.empty()) d.aggregator = row.aggregators[0];
   if (d.type == "gcn" && d.gcn_norm.empty()) d.gcn_norm = ModelDescription::gcn_norms()[0];
@@ -289,7 +332,7 @@ const std::vector<std::string>& ModelDescription::types() {
   static const Names names = [] {
     Names described;
     for (const ModelType& type : model_types())
-      if (!type.has_relations) described.push_back(type.name);
+      if (type.is_graph_model()) described.push_back(type.name);
     return described;
   }();
   return names;
@@ -407,12 +450,14 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   number("in_feats", in_feats);
   number("hidden", hidden);
   number("out_feats", out_feats);
-  number("layers", layers, row->is_stack() ? 1 : 0, max_layers);
+  number("layers", layers, row->is_stack() || row->is_potential ? 1 : 0, max_layers);
   number("edge_feats", edge_feats, row->is_stack() ? 0 : 1);
   require<InputError>(edge_feats == 0 || type != "gin" || d.aggregator == "sum", where, ".aggregator is '",
                       d.aggregator, "', expected sum with .edge_feats");
   number("mlp_layers", mlp_layers, 1, max_layers);
   number("num_bases", num_bases, 0);
+  number("num_basis", num_basis);
+  if (row->is_potential) check_potential(d, where);
   check_types(d, where);
   number("heads", heads);
   number("out_heads", out_heads);

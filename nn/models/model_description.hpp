@@ -15,8 +15,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Describes a network of GraphModel. docs/models.md explains each key and lists the types that read it. A
-/// small example:
+/// Describes a network of GraphModel, HeteroModel or Potential. docs/models.md explains each key and lists
+/// the types that read it. A small example:
 ///
 ///     {"sar_model": 1, "type": "sage", "in_feats": 8, "hidden": 64, "out_feats": 3, "layers": 3}
 ///
@@ -25,7 +25,7 @@ namespace sar { inline namespace SAR_PRECISION {
 struct ModelDescription {
   static constexpr Index max_layers = 10'000;
 
-  std::string type = "sage";     ///< one of types() or of typed_types()
+  std::string type = "sage";     ///< one of types(), of typed_types() or "painn"
   Index in_feats = 0;            ///< width of the node features
   Index hidden = 64;             ///< width between layers: heads * features of a head
   Index out_feats = 0;           ///< width of the result
@@ -66,6 +66,14 @@ struct ModelDescription {
   std::vector<EdgeType> edge_types = {};
   /// Widths of the node types whose rows a linear layer maps to in_feats; the others have in_feats.
   std::map<std::string, Index> inputs = {};
+
+  // painn, where `hidden` are the channels; in the units of the data that it was trained on:
+  std::vector<std::string> species = {};   ///< names, such as "Si", by their number from 0 on
+  double cutoff = 5;                       ///< pairs of atoms farther apart do not interact
+  Index num_basis = 20;                    ///< radial basis functions
+  double norm_epsilon = 0.01;              ///< PaiNNOptions::norm_epsilon
+  std::vector<double> energy_shifts = {};  ///< energy of an atom of each species alone; empty: 0
+  std::vector<double> energy_scales = {};  ///< factor of the network's result for each species; empty: 1
 
   /// Parses a description. Throws InputError for text that is not JSON, another format version, keys that are
   /// missing, unknown or of another network type, and values that checked() rejects. The message begins with

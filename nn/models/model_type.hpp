@@ -60,7 +60,8 @@ struct StackConvolution {
 /// A type of network: what a description of it may say, and the convolution that it stacks.
 struct ModelType {
   std::string name;  ///< `type` of a description, --model of `train`
-  /// Keys of a description besides type, widths, layers and activation, and besides stack_keys() of a stack.
+  /// Keys of a description besides type, widths, layers and activation (of a potential: type, hidden and
+  /// layers), and besides stack_keys() of a stack.
   std::vector<std::string> keys = {};
   std::vector<std::string> aggregators = {};  ///< values of the key aggregator, the default first
 
@@ -84,12 +85,15 @@ struct ModelType {
   bool has_relations = false;  ///< edges have types
   bool needs_types = false;    ///< nodes have types, too
   bool by_relation = false;    ///< one convolution for each relation
+  bool is_potential = false;   ///< of atoms: a Potential, whose inputs are species and positions
 
   /// Returns whether the first layer of a network with this aggregator reads sparse features as they are.
   [[nodiscard]] bool reads_sparse(const std::string& aggregator) const {
     return multiplies_sparse && std::ranges::find(dense_aggregators, aggregator) == dense_aggregators.end();
   }
   [[nodiscard]] bool is_stack() const noexcept { return make != nullptr; }
+  /// Returns whether a GraphModel has this type.
+  [[nodiscard]] bool is_graph_model() const noexcept { return !has_relations && !is_potential; }
   [[nodiscard]] bool attends() const { return reads("heads"); }
   /// Returns the keys that every stack reads.
   [[nodiscard]] static const std::vector<std::string>& stack_keys() {

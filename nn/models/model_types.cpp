@@ -267,12 +267,20 @@ std::vector<ModelType> types_with_relations() {
   };
 }
 
+ModelType potential_type() {
+  return {.name = "painn",
+          .keys = {"species", "cutoff", "num_basis", "norm_epsilon", "energy_shifts", "energy_scales"},
+          .weightless = "PaiNN",
+          .is_potential = true};
+}
+
 }  // namespace
 
 const std::vector<ModelType>& model_types() {
   static const std::vector<ModelType> types = [] {
     std::vector<ModelType> all = types_without_relations();
     std::ranges::move(types_with_relations(), std::back_inserter(all));
+    all.push_back(potential_type());
     return all;
   }();
   return types;

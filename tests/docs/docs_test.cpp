@@ -364,6 +364,9 @@ TEST_CASE("mesh_networks.md") {
   CHECK(std::isfinite(energy));
   CHECK(forces.shape() == Shape{n, 3});
 #include "train_forces.inc"
+  const NewWorkingDirectory directory(comm);
+#include "potential_file.inc"
+  CHECK(at.forces.shape() == Shape{n, 3});
   CHECK(std::isfinite(errors.loss));
 #include "periodic.inc"
   CHECK(shifts.shape() == Shape{graph.num_edges(), 3});

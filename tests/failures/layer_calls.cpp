@@ -337,6 +337,25 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
   });
 }
 
+ModelDescription described_potential() {
+  return {.type = "painn", .hidden = 1, .layers = 1, .species = {"A", "B"}, .cutoff = 4, .num_basis = 1};
+}
+
+/// The first and the second call of a potential.
+void add_potential(std::vector<Call>& calls, const Communicator& comm) {
+  add_operation(calls, comm, "nn/models/potential.hpp Potential::operator", [](Scene& s) {
+    auto potential = std::make_shared<Potential>(described_potential(), s.gen);
+    const RowIds species(std::vector<Index>(static_cast<std::size_t>(s.graph.num_nodes()), 1));
+    return [&s, potential, species] {
+      return s.comm.agree([&] {
+        const PotentialAtoms atoms{.species = species, .positions = s.x.value()};
+        const PotentialValues first = (*potential)(s.graph, atoms);
+        return s.x + Variable(first.forces) + Variable((*potential)(s.graph, atoms, true).forces);
+      });
+    };
+  });
+}
+
 /// The first and the second call of a predictor, with two exchanges of rows each.
 void add_predictor(std::vector<Call>& calls, const Communicator& comm) {
   add_operation(calls, comm, "nn/models/predictor.hpp Predictor, nn/models/predictor.hpp Predictor::operator",
@@ -752,6 +771,32 @@ void add_model_files(std::vector<Call>& calls, const Communicator& comm, const s
       numbers_of);
 }
 
+/// The file of a potential.
+void add_potential_files(std::vector<Call>& calls, const Communicator& comm, const std::string& directory) {
+  const std::string path = directory + "/potential.safetensors";
+  using Made = std::unique_ptr<Potential>;
+  const auto make = [] {
+    Generator gen(0);
+    return std::make_unique<Potential>(described_potential(), gen);
+  };
+  const auto numbers_of = [](const Made& made) {
+    return numbers(made->network().parameters().front().value());
+  };
+  save_potential(comm, path, *make());
+  add_maker<Made>(
+      calls, "nn/models/potential.hpp load_potential", false,
+      [=](bool) { return [=] { return load_potential(comm, path); }; }, numbers_of);
+  add_maker<Made>(
+      calls, "nn/models/potential.hpp save_potential", false,
+      [=](bool) {
+        return [=, potential = std::make_shared<Made>(make())] {
+          save_potential(comm, path, **potential);
+          return std::move(*potential);
+        };
+      },
+      numbers_of);
+}
+
 /// An embedding of 5 rows on each rank, after a backward pass.
 struct Embedded {
   Generator gen{0};
@@ -860,11 +905,13 @@ std::vector<Call> layer_calls(const Communicator& comm, const std::string& direc
   add_convolutions(calls, comm);
   add_mesh_networks(calls, comm);
   add_predictor(calls, comm);
+  add_potential(calls, comm);
   add_links(calls, comm);
   add_precomputed(calls, comm);
   add_norms_and_losses(calls, comm);
   add_files(calls, comm, directory);
   add_model_files(calls, comm, directory);
+  add_potential_files(calls, comm, directory);
   add_typed_model_file(calls, comm, directory);
   add_embedding(calls, comm, directory);
   return calls;

@@ -1,6 +1,6 @@
 /// PaiNN with shifts of edges in a periodic box: differences of energies, larger boxes, atoms that leave the
 /// box, ranks, errors.
-#include "graph/test_graphs.hpp"
+#include "nn/atoms/crystal.hpp"
 #include "nn/conv/conv_cases.hpp"
 #include "support/effort.hpp"
 #include "support/rows.hpp"
@@ -22,69 +22,9 @@ using namespace sar::test;
 
 namespace {
 
-using Vector = std::array<double, 3>;
-
-constexpr double cutoff = 2;
-constexpr Vector unit_box{1.75, 3, 2.75};
-
-/// Atoms in a periodic box, and the pairs of atoms and of images of atoms that are closer than a
-/// little more than the cutoff. An atom has several images of others, and of itself, around it.
-struct Crystal {
-  Vector box;
-  Tensor x;
-  std::vector<Index> species;
-  WholeGraph graph;
-  Tensor shifts;  ///< of all edges
-
-  Crystal(const Vector& sides, Tensor positions)
-      : box(sides), x(std::move(positions)), graph{"crystal", x.num_rows(), x.num_rows(), true, {}, {}} {
-    std::vector<double> found;
-    for (Index i = 0; i < x.num_rows(); ++i) species.push_back(i % 2);
-    for (Index u = 0; u < x.num_rows(); ++u)
-      for (Index v = 0; v < x.num_rows(); ++v)
-        for (int a = -2; a <= 2; ++a)
-          for (int b = -2; b <= 2; ++b)
-            for (int c = -2; c <= 2; ++c) {
-              const Vector shift{a * box[0], b * box[1], c * box[2]};
-              double squares = 0;
-              for (std::size_t k = 0; k < 3; ++k)
-                squares += std::pow(x.row(u)[k] + shift[k] - x.row(v)[k], 2);
-              if (squares == 0 || std::sqrt(squares) > cutoff + 0.2) continue;
-              graph.src.push_back(u);
-              graph.dst.push_back(v);
-              found.insert(found.end(), shift.begin(), shift.end());
-            }
-    shifts = to_tensor(found, {static_cast<Index>(graph.src.size()), 3});
-  }
-};
-
-/// Eight atoms.
-Crystal unit_crystal() {
-  const Random random({.seed = 3});
-  Tensor x({8, 3});
-  for (Index i = 0; i < x.size(); ++i)
-    x.data()[i] = static_cast<real>(unit_box[i % 3] * random.uniform(static_cast<std::uint64_t>(i)));
-  return {unit_box, x};
-}
-
 /// What a rank has of a crystal.
-struct Part {
-  const Crystal& crystal;
-  PartitionBook book;
-  int rank;
-  GraphShardManager graph;
-  std::vector<Index> species;
-  Tensor shifts;
-
-  Part(const Communicator& comm, const Crystal& whole, const Books& books, const GraphOptions& options = {})
-      : crystal(whole),
-        book(books.src),
-        rank(comm.rank()),
-        graph(shard(comm, whole.graph, books, options)),
-        species(whole.species.begin() + book.begin(rank), whole.species.begin() + book.end(rank)),
-        shifts(GoldenGraph::rows(whole.shifts, graph.edge_ids())) {}
-
-  [[nodiscard]] Tensor mine(const Tensor& x) const { return my_rows(x, book, rank); }
+struct Part : CrystalPart {
+  using CrystalPart::CrystalPart;
   [[nodiscard]] EnergyAndForces operator()(const PaiNN& model) const {
     return model.energy_and_forces(graph, species, mine(crystal.x), shifts);
   }
@@ -92,7 +32,7 @@ struct Part {
 
 PaiNN make_model() {
   Generator gen(4);
-  return PaiNN({.num_species = 2, .feats = 4, .convs = 2, .cutoff = cutoff, .num_basis = 5}, gen);
+  return PaiNN({.num_species = 2, .feats = 4, .convs = 2, .cutoff = crystal_cutoff, .num_basis = 5}, gen);
 }
 
 /// The crystal and its energy and forces on one rank.

@@ -1,0 +1,185 @@
+// A call differentiates the energies in the edge vectors d_uv and in positions that are zero. The gradients
+// of d_uv give virials. The gradients of the positions are the sums of these over the edges of each atom,
+// which the backward passes of the convolutions send to the owners of the sources along with all else.
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/comm/recorded_pass.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/memory/workspace.hpp>
+#include <sar/nn/models/model_file.hpp>
+#include <sar/nn/models/potential.hpp>
+#include <sar/nn/modules/row_distance.hpp>
+#include <sar/nn/train/slope_loss.hpp>
+#include <sar/nn/train/state_dict.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+const ModelType& potential_type(const ModelDescription& description) {
+  const ModelType& type = model_type(description.type);
+  require<InputError>(type.is_potential, "a Potential of type ", type.name, ", expected ",
+                      model_types_where([](const ModelType& each) { return each.is_potential; }));
+  return type;
+}
+
+PaiNNOptions options_of(const ModelDescription& d) {
+  return {.num_species = std::ssize(d.species),
+          .feats = d.hidden,
+          .convs = static_cast<int>(d.layers),
+          .cutoff = d.cutoff,
+          .num_basis = d.num_basis,
+          .norm_epsilon = d.norm_epsilon,
+          .energy_scales = d.energy_scales};
+}
+
+/// Returns the vectors of the local edges [local edges, 3]. Collective if there are positions.
+Tensor edge_vectors_of(const GraphShardManager& graph, const PotentialAtoms& atoms) {
+  const Index n = graph.num_nodes(), num_edges = graph.num_edges();
+  if (!atoms.positions.defined()) {
+    require<ShapeError>(std::ssize(atoms.edge_vectors) == 3 * num_edges, "a potential got ",
+                        atoms.edge_vectors.size(), " numbers as edge vectors, expected 3 for each of ",
+                        num_edges, " edges");
+    return Tensor::from({num_edges, 3}, atoms.edge_vectors);
+  }
+  require<ShapeError>(atoms.edge_vectors.empty() && atoms.positions.shape() == Shape{n, 3},
+                      "a potential got positions of shape ", atoms.positions.shape(), " and ",
+                      atoms.edge_vectors.size(), " numbers as edge vectors, expected either [", n,
+                      ", 3] or vectors alone");
+  const bool shifted = atoms.shifts.defined();
+  require<ShapeError>(!shifted || atoms.shifts.shape() == Shape{num_edges, 3},
+                      "a potential got shifts of shape ", atoms.shifts.shape(), ", expected [", num_edges,
+                      ", 3]");
+  const Variable x = atoms.positions, shifts = shifted ? Variable(atoms.shifts) : Variable();
+  return graph
+      .apply_edges([=](const EdgeBatch& edges) {
+        return edge_vectors(edges.src(x), edges.dst(x), shifted ? edges.edata(shifts) : shifts);
+      })
+      .value();
+}
+
+void require_finite(const Tensor& vectors) {
+  for (Index k = 0; k < vectors.num_rows(); ++k) {
+    const real* d = vectors.row(k);
+    require<InputError>(std::isfinite(d[0]) && std::isfinite(d[1]) && std::isfinite(d[2]),
+                        "a potential got the edge vector (", d[0], ", ", d[1], ", ", d[2],
+                        "), expected finite numbers");
+  }
+}
+
+/// Returns rows d_a g_b for vectors d and g: [n, 9].
+Tensor products(const Tensor& d, const Tensor& g) {
+  Tensor result({d.num_rows(), 9});
+  for (Index k = 0; k < d.num_rows(); ++k)
+    for (Index a = 0; a < 3; ++a)
+      for (Index b = 0; b < 3; ++b) result.row(k)[3 * a + b] = -d.row(k)[a] * g.row(k)[b];
+  return result;
+}
+
+/// Returns half of the sums of rows of edges over the in-edges and out-edges of each node. The sum over
+/// out-edges is the gradient of rows that are 1. Collective.
+Tensor halves_of_edges(const GraphShardManager& graph, const Tensor& rows) {
+  const Shape shape{graph.num_nodes(), rows.row_size()};
+  const auto sum_at_destinations = [&](const std::vector<Variable>& ones) {
+    return graph.update_all(fn::u_mul_e(ones[0], Variable(rows)), fn::sum);
+  };
+  const ValueAndSlopes sums = value_and_slopes(sum_at_destinations, {Tensor::full(shape, 1)});
+  return ((Variable(sums.value) + Variable(sums.slopes[0])) * real{0.5}).value();
+}
+
+}  // namespace
+
+/// What a call leaves for the next one on the same graph.
+struct Potential::Pass {
+  explicit Pass(const GraphShardManager& on) : graph(on.shards()), synchronization(on.comm()) {}
+
+  std::weak_ptr<const ShardedGraph> graph;
+  Workspace workspace;
+  RecordedPass synchronization;
+};
+
+Potential::Potential(const ModelDescription& description, Generator& gen)
+    : description_((potential_type(description), description.checked())),
+      network_(std::make_unique<PaiNN>(options_of(description_), gen)) {}
+
+Potential::~Potential() = default;
+Potential::Potential(Potential&&) noexcept = default;
+Potential& Potential::operator=(Potential&&) noexcept = default;
+
+Index Potential::species(const std::string& name) const {
+  const auto& names = description_.species;
+  const auto found = std::ranges::find(names, name);
+  std::string known;
+  for (const std::string& each : names) known += (known.empty() ? "" : ", ") + each;
+  require<InputError>(found != names.end(), "the potential does not know the species '", name,
+                      "', expected one of ", known);
+  return found - names.begin();
+}
+
+PotentialValues Potential::operator()(const GraphShardManager& graph, const PotentialAtoms& atoms,
+                                      bool per_atom_virials) {
+  if (pass_ == nullptr || pass_->graph.lock() != graph.shards()) pass_ = std::make_unique<Pass>(graph);
+  const NoTape no_tape;
+  const Workspace::Use memory(pass_->workspace);
+  PotentialValues result;
+  pass_->synchronization.run([&](bool) { result = evaluate(graph, atoms, per_atom_virials); }, "Potential");
+  return result;
+}
+
+PotentialValues Potential::evaluate(const GraphShardManager& graph, const PotentialAtoms& atoms,
+                                    bool per_atom_virials) const {
+  const ModelDescription& d = description_;
+  require<InputError>(atoms.list_cutoff == 0 || atoms.list_cutoff >= d.cutoff, "a potential with the cutoff ",
+                      d.cutoff, " on a neighbor list with the cutoff ", atoms.list_cutoff, ", expected ",
+                      d.cutoff, " or more");
+  const Tensor vectors = edge_vectors_of(graph, atoms);
+  require_finite(vectors);
+  const auto energies = [&](const std::vector<Variable>& inputs) {
+    return network_->atomic_energies(graph, atoms.species, inputs[0], inputs[1]);
+  };
+  const ValueAndSlopes found = value_and_slopes(energies, {Tensor::zeros({graph.num_nodes(), 3}), vectors});
+  PotentialValues result{.forces = (-Variable(found.slopes[0])).value()};
+  std::array<double, 10> sums{};  // the energy and the virial
+  for (Index i = 0; i < graph.num_nodes(); ++i) {
+    const auto species = static_cast<std::size_t>(atoms.species.span()[static_cast<std::size_t>(i)]);
+    result.energies.push_back(d.energy_shifts[species] + static_cast<double>(found.value.data()[i]));
+    sums[0] += result.energies.back();
+  }
+  const Tensor of_edges = products(vectors, found.slopes[1]);
+  for (Index k = 0; k < of_edges.num_rows(); ++k)
+    for (std::size_t c = 0; c < 9; ++c) sums[1 + c] += static_cast<double>(of_edges.row(k)[c]);
+  graph.comm().all_reduce(std::span<double>(sums));
+  result.energy = sums[0];
+  std::copy(sums.begin() + 1, sums.end(), result.virial.begin());
+  if (per_atom_virials) result.virials = halves_of_edges(graph, of_edges);
+  return result;
+}
+
+std::unique_ptr<Potential> load_potential(const Communicator& comm, const std::string& path, bool trainable) {
+  return comm.agree([&] {
+    const ModelFile file = read_model_file(comm, path);
+    require<InputError>(model_type(file.description.type).is_potential, path, ": is a network of type ",
+                        file.description.type, ", which is no potential, expected load_model for it");
+    Generator gen(0);
+    auto potential = std::make_unique<Potential>(file.description, gen);
+    PaiNN& network = potential->network();
+    load_weights(comm, file.weights, network);
+    if (!trainable)
+      for (const NamedParameter& each : network.named_parameters()) network.freeze(each.name);
+    return potential;
+  });
+}
+
+void save_potential(const Communicator& comm, const std::string& path, const Potential& potential) {
+  comm.agree([&] {
+    ModelDescription description = potential.description();
+    description.weights.clear();
+    save_weights(comm, path, potential.network(), real_type, {{model_key, description.to_json()}});
+  });
+}
+
+}}  // namespace sar

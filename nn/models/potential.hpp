@@ -1,0 +1,112 @@
+/// Potential: a trained PaiNN with its species, as a program for molecular dynamics calls it in each step.
+#pragma once
+
+#include <sar/autograd/row_ids.hpp>
+#include <sar/comm/communicator.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/atoms/painn.hpp>
+#include <sar/nn/models/model_description.hpp>
+#include <sar/nn/modules/init.hpp>
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// The atoms of a rank: nodes of a graph with an edge u -> v for each pair within the cutoff, in both
+/// directions, and one for each periodic image of u that is near v. Edges farther apart may be among them.
+struct PotentialAtoms {
+  RowIds species;      ///< [local nodes], numbers of ModelDescription::species
+  Tensor positions{};  ///< [local nodes, 3]
+  Tensor shifts{};     ///< [local edges, 3], as of PaiNN; undefined: 0
+  /// In place of positions and shifts: x_u + t_uv - x_v of each local edge, 3 numbers each, in the graph's
+  /// edge order. On all ranks or on none.
+  std::span<const double> edge_vectors{};
+  /// Distance within which all pairs are edges, if it is known: it is compared with the potential's cutoff.
+  double list_cutoff = 0;
+};
+
+/// Virials are those of forces: minus the derivative of the energy in a strain of positions and cell. Their
+/// sum over the volume, with the opposite sign, is the stress.
+struct PotentialValues {
+  double energy = 0;               ///< sum over the atoms of all ranks; the same on every rank
+  Tensor forces{};                 ///< [local nodes, 3]
+  std::array<double, 9> virial{};  ///< W [3, 3] by rows, of all ranks; the same on every rank
+  std::vector<double> energies{};  ///< of each local node
+  Tensor virials{};                ///< with per-atom virials: [local nodes, 9]
+};
+
+/// The energy of a PaiNN with outputs epsilon_i and shifts b and scales a of the description, and its
+/// derivatives, with d_uv = x_u + t_uv - x_v:
+///
+///     E_i = b[species_i] + a[species_i] epsilon_i        E = sum_i E_i        F_i = -dE/dx_i
+///
+///     W = -sum over edges of d_uv (dE/dd_uv)^T
+///
+///     W_i: half of the terms of the edges that end or begin at atom i;  sum_i W_i = W
+///
+/// Units are those of the data that it was trained on; by convention eV and Angstrom: energies and virials in
+/// eV, forces in eV/Angstrom. Energies and virials are added in double precision.
+///
+/// Memory of a call is kept for the next one on the same graph, as that of a Predictor, and synchronized as
+/// there. A Potential is used by one thread at a time.
+///
+/// @code
+/// Generator gen(1);
+/// Potential silicon({.type = "painn", .hidden = 16, .layers = 2, .species = {"Si"}, .cutoff = 4}, gen);
+/// save_potential(comm, "si.safetensors", silicon);
+/// const std::unique_ptr<Potential> potential = load_potential(comm, "si.safetensors");
+/// const std::vector<Index> species(static_cast<std::size_t>(graph.num_nodes()), potential->species("Si"));
+/// const PotentialValues at = (*potential)(graph, {.species = species, .positions = positions});
+/// @endcode
+class Potential {
+ public:
+  /// Local. Throws InputError as ModelDescription::checked(), and for a type that is no potential.
+  Potential(const ModelDescription& description, Generator& gen);
+  ~Potential();
+  Potential(Potential&&) noexcept;
+  Potential& operator=(Potential&&) noexcept;
+
+  /// Collective. Returns energy, forces and virial; with `per_atom_virials`, at the cost of one more
+  /// update_all with rows of 9 values, also those. Gradients of parameters stay unchanged. Throws the same
+  /// exception on every rank: ShapeError if shapes do not match, InputError for an edge vector that is not
+  /// finite, for a list_cutoff below the cutoff, and as PaiNN::atomic_energies().
+  [[nodiscard]] PotentialValues operator()(const GraphShardManager& graph, const PotentialAtoms& atoms,
+                                           bool per_atom_virials = false);
+
+  /// Local. Returns the number of a species. Throws InputError for a name that the potential does not know.
+  [[nodiscard]] Index species(const std::string& name) const;
+  [[nodiscard]] double cutoff() const noexcept { return description_.cutoff; }
+  /// Returns the description with defaults in place of empty lists.
+  [[nodiscard]] const ModelDescription& description() const noexcept { return description_; }
+  /// Returns the network, to be trained on energies without the shifts. With frozen parameters, as
+  /// load_potential() makes them, calls compute no gradients of parameters.
+  [[nodiscard]] PaiNN& network() noexcept { return *network_; }
+  [[nodiscard]] const PaiNN& network() const noexcept { return *network_; }
+
+ private:
+  struct Pass;
+  [[nodiscard]] PotentialValues evaluate(const GraphShardManager& graph, const PotentialAtoms& atoms,
+                                         bool per_atom_virials) const;
+
+  ModelDescription description_;
+  std::unique_ptr<PaiNN> network_;
+  std::unique_ptr<Pass> pass_;
+};
+
+/// Collective. Loads a potential: a .safetensors file with a description in its metadata, or a .json
+/// description whose key "weights" names the weight file. Its parameters are constants unless `trainable`.
+/// Rank 0 reads the files. Throws InputError on every rank for an unreadable or damaged file, for a file
+/// without a description or with one that is no potential, and as ModelDescription::from_json() and
+/// load_weights() do.
+[[nodiscard]] std::unique_ptr<Potential> load_potential(const Communicator& comm, const std::string& path,
+                                                        bool trainable = false);
+
+/// Collective. Writes the weights and the description of a potential to a .safetensors file. Errors as in
+/// save_weights().
+void save_potential(const Communicator& comm, const std::string& path, const Potential& potential);
+
+}}  // namespace sar

@@ -1,0 +1,278 @@
+/// Potentials: energies, forces and virials by differences and by PaiNN, for every number of ranks; files.
+#include "graph/data/dataset_files.hpp"
+#include "nn/atoms/crystal.hpp"
+#include "nn/conv/conv_cases.hpp"
+#include "support/effort.hpp"
+#include "support/rows.hpp"
+#include "support/thrown.hpp"
+
+#include <sar/core/error.hpp>
+#include <sar/core/files/safetensors.hpp>
+#include <sar/nn/models/graph_model.hpp>
+#include <sar/nn/models/potential.hpp>
+#include <sar/nn/train/slope_loss.hpp>
+#include <sar/nn/train/state_dict.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+const ModelDescription described{.type = "painn",
+                                 .hidden = 4,
+                                 .layers = 2,
+                                 .species = {"Si", "O"},
+                                 .cutoff = crystal_cutoff,
+                                 .num_basis = 5,
+                                 .energy_shifts = {-7, 3.5},
+                                 .energy_scales = {2, 0.5}};
+
+Potential make_potential(const ModelDescription& description = described) {
+  Generator gen(4);
+  return {description, gen};
+}
+
+/// x_u + t_uv - x_v of the edges of a part, as a host computes them.
+std::vector<double> vectors_of(const CrystalPart& part, const Tensor& x, const Tensor& shifts) {
+  std::vector<double> vectors;
+  const WholeGraph& whole = part.crystal.graph;
+  for (Index k = 0; k < part.graph.num_edges(); ++k) {
+    const auto e = static_cast<std::size_t>(part.graph.edge_ids()[static_cast<std::size_t>(k)]);
+    for (Index c = 0; c < 3; ++c)
+      vectors.push_back(static_cast<double>(x.row(whole.src[e])[c]) + static_cast<double>(shifts.row(k)[c]) -
+                        static_cast<double>(x.row(whole.dst[e])[c]));
+  }
+  return vectors;
+}
+
+PotentialValues at_positions(Potential& potential, const CrystalPart& part, bool per_atom = true) {
+  return potential(part.graph,
+                   {.species = part.species, .positions = part.mine(part.crystal.x), .shifts = part.shifts},
+                   per_atom);
+}
+
+/// x (1 + e) for a strain e of one component.
+Tensor strained(const Tensor& x, std::size_t a, std::size_t b, double e) {
+  Tensor y = x.clone();
+  for (Index i = 0; i < x.num_rows(); ++i) y.row(i)[b] += static_cast<real>(e) * x.row(i)[a];
+  return y;
+}
+
+void check_near(double found, double expected, double scale) {
+  CHECK(std::abs(found - expected) < 10 * tolerance() * scale);
+}
+
+}  // namespace
+
+TEST_CASE("Potential: energies and forces of PaiNN with shifts and scales, for every number of ranks") {
+  const Communicator world = Communicator::world(), self = Communicator::self();
+  const Crystal crystal = unit_crystal();
+  Potential potential = make_potential();
+  const CrystalPart whole(self, crystal, test_books(crystal.graph, 1)[0]);
+  const PotentialValues one = at_positions(potential, whole);
+  const EnergyAndForces by_network =
+      potential.network().energy_and_forces(whole.graph, whole.species, crystal.x, whole.shifts);
+  check_near(one.energy, by_network.energy + 4 * (-7 + 3.5), std::abs(one.energy));
+  CHECK(error_of_part(one.forces, by_network.forces, by_network.forces) < tolerance());
+  Generator gen(4);
+  const PaiNN plain({.num_species = 2, .feats = 4, .convs = 2, .cutoff = crystal_cutoff, .num_basis = 5},
+                    gen);
+  const Variable outputs = plain.atomic_energies(whole.graph, whole.species, crystal.x, whole.shifts);
+  for (std::size_t i = 0; i < 8; ++i)
+    check_near(one.energies[i],
+               i % 2 == 0 ? -7 + 2 * static_cast<double>(outputs.value().data()[i])
+                          : 3.5 + 0.5 * static_cast<double>(outputs.value().data()[i]),
+               10);
+
+  for (const Books& books : test_books(crystal.graph, world.size()))
+    for (const GraphOptions& options : graph_ways()) {
+      const CrystalPart part(world, crystal, books, options);
+      const PotentialValues found = at_positions(potential, part);
+      check_near(found.energy, one.energy, std::abs(one.energy));
+      CHECK(error_of_part(found.forces, part.mine(one.forces), one.forces) < 10 * tolerance());
+      CHECK(error_of_part(found.virials, part.mine(one.virials), one.virials) < 10 * tolerance());
+      double energy = 0;
+      std::array<double, 9> virial{};
+      for (const double each : found.energies) energy += each;
+      for (Index i = 0; i < found.virials.size(); ++i)
+        virial[static_cast<std::size_t>(i % 9)] += static_cast<double>(found.virials.data()[i]);
+      check_near(world.all_reduce(energy), found.energy, std::abs(one.energy));
+      world.all_reduce(std::span<double>(virial));
+      for (std::size_t c = 0; c < 9; ++c) {
+        check_near(virial[c], found.virial[c], 1);
+        check_near(found.virial[c], one.virial[c], 1);
+      }
+      // the vectors of the host; the memory of the call before
+      const std::vector<double> vectors = vectors_of(part, crystal.x, part.shifts);
+      for (int repeat = 0; repeat < 3; ++repeat) {
+        const PotentialValues by_vectors = potential(
+            part.graph, {.species = part.species, .edge_vectors = vectors, .list_cutoff = 2.2}, true);
+        CHECK(by_vectors.energy == found.energy);
+        CHECK(same_bits(by_vectors.forces, found.forces));
+        CHECK(same_bits(by_vectors.virials, found.virials));
+        CHECK(by_vectors.virial == found.virial);
+        CHECK(by_vectors.energies == found.energies);
+      }
+    }
+}
+
+TEST_CASE(
+    "Potential: the virial is the difference of energies in a strain, per atom from both ends of edges") {
+  const Communicator world = Communicator::world();
+  const Crystal crystal = unit_crystal();
+  Potential potential = make_potential();
+  const CrystalPart part(world, crystal, test_books(crystal.graph, world.size()).back());
+  const PotentialValues at = at_positions(potential, part);
+  if (sizeof(real) == 8) {  // differences need the digits
+    double largest = 0;
+    for (std::size_t a = 0; a < 3; ++a)
+      for (std::size_t b = 0; b < 3; ++b) {
+        const auto energy_at = [&](double e) {
+          return potential(part.graph, {.species = part.species,
+                                        .positions = part.mine(strained(crystal.x, a, b, e)),
+                                        .shifts = strained(part.shifts, a, b, e)})
+              .energy;
+        };
+        const double step = 2e-5, slope = (energy_at(step) - energy_at(-step)) / (2 * step);
+        CHECK(std::abs(at.virial[3 * a + b] + slope) < 1e-6);
+        largest = std::max(largest, std::abs(slope));
+      }
+    CHECK(largest > 1e-2);
+  }
+  if (world.size() > 1) return;
+  const std::vector<double> vectors = vectors_of(part, crystal.x, part.shifts);
+  const Tensor d = Tensor::from({part.graph.num_edges(), 3}, std::span<const double>(vectors));
+  const ValueAndSlopes found = value_and_slopes(
+      [&](const std::vector<Variable>& x) {
+        return potential.network().atomic_energies(part.graph, part.species, Tensor::zeros({8, 3}), x[0]);
+      },
+      {d});
+  std::array<std::array<double, 9>, 8> expected{};
+  for (Index k = 0; k < d.num_rows(); ++k) {
+    const auto e = static_cast<std::size_t>(part.graph.edge_ids()[static_cast<std::size_t>(k)]);
+    for (const Index end : {crystal.graph.src[e], crystal.graph.dst[e]})
+      for (std::size_t c = 0; c < 9; ++c)
+        expected[static_cast<std::size_t>(end)][c] -=
+            0.5 * static_cast<double>(d.row(k)[c / 3]) * static_cast<double>(found.slopes[0].row(k)[c % 3]);
+  }
+  for (Index i = 0; i < 8; ++i)
+    for (std::size_t c = 0; c < 9; ++c)
+      check_near(static_cast<double>(at.virials.row(i)[c]), expected[static_cast<std::size_t>(i)][c], 1);
+}
+
+TEST_CASE("Potential: a file gives the same bits, and parameters that are constants or not") {
+  const Communicator world = Communicator::world();
+  const TemporaryDirectory directory(world);
+  const std::string path = directory.path() + "/potential.safetensors";
+  const Crystal crystal = unit_crystal();
+  const CrystalPart part(world, crystal, test_books(crystal.graph, world.size()).back());
+  Potential potential = make_potential();
+  const PotentialValues expected = at_positions(potential, part);
+  save_potential(world, path, potential);
+  for (const bool trainable : {false, true}) {
+    const auto loaded = load_potential(world, path, trainable);
+    CHECK(loaded->description().to_json() == described.to_json());
+    CHECK(loaded->species("O") == 1);
+    CHECK(loaded->cutoff() == crystal_cutoff);
+    const PotentialValues found = at_positions(*loaded, part);
+    CHECK(found.energy == expected.energy);
+    CHECK(same_bits(found.forces, expected.forces));
+    CHECK(same_bits(found.virials, expected.virials));
+    for (const Variable& parameter : loaded->network().parameters()) {
+      CHECK(parameter.requires_grad() == trainable);
+      CHECK_FALSE(parameter.grad().defined());
+    }
+  }
+}
+
+TEST_CASE("Potential: what is refused") {
+  const Communicator world = Communicator::world();
+  const TemporaryDirectory directory(world);
+  const std::string path = directory.path() + "/potential.safetensors";
+  const Crystal crystal = unit_crystal();
+  const CrystalPart part(world, crystal, test_books(crystal.graph, world.size())[0]);
+  Potential potential = make_potential();
+  const bool last = world.rank() == world.size() - 1;
+  const std::vector<double> vectors = vectors_of(part, crystal.x, part.shifts);
+  const PotentialValues before = at_positions(potential, part);
+  const auto error_at = [&](const PotentialAtoms& atoms) {
+    return thrown_by_all<InputError>(world, [&] { (void)potential(part.graph, atoms); });
+  };
+  CHECK(thrown<InputError>([&] { (void)potential.species("C"); }) ==
+        "the potential does not know the species 'C', expected one of Si, O");
+  CHECK(error_at({.species = part.species, .edge_vectors = vectors, .list_cutoff = last ? 1.5 : 2}) ==
+        "a potential with the cutoff 2 on a neighbor list with the cutoff 1.5, expected 2 or more");
+  std::vector<double> not_finite = vectors;
+  if (!not_finite.empty()) not_finite[1] = std::numeric_limits<double>::quiet_NaN();
+  CHECK(error_at({.species = part.species, .edge_vectors = not_finite}).find(", nan, ") != std::string::npos);
+  std::vector<Index> unknown = part.species;
+  if (!unknown.empty()) unknown[0] = 2;
+  CHECK(error_at({.species = unknown, .edge_vectors = vectors}) == "PaiNN of 2 species got species 2");
+  CHECK(thrown_by_all<ShapeError>(world, [&] {
+          const std::vector<double> more(vectors.size() + (last ? 3 : 0));
+          (void)potential(part.graph, {.species = part.species, .edge_vectors = more});
+        }).starts_with("a potential got "));
+  CHECK(thrown_by_all<ShapeError>(world, [&] {
+          (void)potential(part.graph, {.species = part.species,
+                                       .positions = part.mine(crystal.x),
+                                       .shifts = Tensor::zeros({last ? 1 : part.graph.num_edges(), 3})});
+        }).starts_with("a potential got shifts of shape [1, 3], expected ["));
+  CHECK(thrown_by_all<ShapeError>(world, [&] {
+          (void)potential(part.graph,
+                          {.species = part.species, .positions = Tensor::zeros({part.graph.num_nodes(), 2})});
+        }).starts_with("a potential got positions of shape ["));
+  const PotentialValues after = at_positions(potential, part);
+  CHECK(after.energy == before.energy);
+  CHECK(same_bits(after.forces, before.forces));
+
+  const auto file_error = [&](const std::string& description) {
+    save_weights(world, path, potential.network(), real_type, {{model_key, description}});
+    return thrown_by_all<InputError>(world, [&] { (void)load_potential(world, path); });
+  };
+  const auto description = [](const std::string& more) {
+    return R"({"sar_model": 1, "type": "painn", "hidden": 4, "layers": 2, "num_basis": 5, "species": ["Si", "O"])" +
+           more + "}";
+  };
+  const std::string where = path + ": sar.model";
+  CHECK(file_error(description("")) == where + " has no cutoff, expected one");
+  CHECK(file_error(description(R"(, "cutoff": -1)")) == where + ".cutoff is -1, expected a positive number");
+  CHECK(file_error(description(R"(, "cutoff": 2, "energy_shifts": [1])")) ==
+        where + ".energy_shifts has 1 numbers, expected one for each of 2 species");
+  CHECK(file_error(description(R"(, "cutoff": 2, "in_feats": 3)"))
+            .starts_with(where + " has the key 'in_feats', which a network of type painn has not"));
+  ModelDescription other = described;
+  other.layers = 3;
+  CHECK(file_error(other.to_json()).find("convs.2.filter_net.weight") != std::string::npos);
+  other = described;
+  other.species = {"Si", "O", "C"};
+  other.energy_shifts.clear();
+  other.energy_scales.clear();
+  CHECK(file_error(other.to_json()).find("embedding") != std::string::npos);
+  other.species = {"Si", "Si"};
+  CHECK(thrown<InputError>([&] { make_potential(other); }) ==
+        "the description.species has 'Si' 2 times, expected names that differ");
+  other.species.clear();
+  CHECK(thrown<InputError>([&] { make_potential(other); }) ==
+        "the description.species has no name, expected one or more");
+
+  save_potential(world, path, potential);
+  CHECK(thrown_by_all<InputError>(world, [&] { (void)load_model(world, path); }) ==
+        path + ": is a network of type painn, expected load_potential for it");
+  Generator gen(1);
+  CHECK(thrown<InputError>([&] {
+          (void)GraphModel(described, world, gen);
+        }).starts_with("a GraphModel of type painn, which is a potential, expected sage, "));
+  const ModelDescription gcn{.type = "gcn", .in_feats = 3, .out_feats = 2};
+  CHECK(thrown<InputError>([&] { make_potential(gcn); }) == "a Potential of type gcn, expected painn");
+  save_model(world, path, GraphModel(gcn, world, gen));
+  CHECK(thrown_by_all<InputError>(world, [&] { (void)load_potential(world, path); }) ==
+        path + ": is a network of type gcn, which is no potential, expected load_model for it");
+}
