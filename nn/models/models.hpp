@@ -4,6 +4,8 @@
 /// Room nn/models: Whole networks: those that a description names, and files of their weights.
 #pragma once
 
+#include <sar/nn/atoms/cell.hpp>
+#include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/atoms/painn_conv.hpp>
 #include <sar/nn/atoms/potential_loss.hpp>

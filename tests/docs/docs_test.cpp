@@ -373,6 +373,17 @@ TEST_CASE("mesh_networks.md") {
   CHECK(std::abs(in_box.energy - energy) < 1e-4 * std::abs(energy));  // all positions are near each other
 }
 
+TEST_CASE("atoms.md") {
+  const Communicator comm = Communicator::world();
+  Generator gen(1);
+  const PaiNN model({.num_species = 2, .feats = 8, .convs = 2, .cutoff = 5}, gen);
+  const std::vector<Index> species(4, 1);
+  std::vector<double> x(12);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 3 * std::sin(static_cast<double>(i) + comm.rank());
+#include "neighbor_list.inc"
+  CHECK(list.graph().num_edges() > 0);
+}
+
 TEST_CASE("a surrogate") {
   const MPI_Comm solver_comm = MPI_COMM_WORLD;
   const std::int64_t me = Communicator::world().rank(), next = (me + 1) % Communicator::world().size();

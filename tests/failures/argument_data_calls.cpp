@@ -142,6 +142,28 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
   add(
       calls, comm, "graph/samples/sample_batch.hpp SampleBatch",
       [=](Scene& s, Index columns) { const SampleBatch made(s.comm, graphs_of(s, columns)); }, fields);
+  const auto cell_of = [](double length, bool periodic) {
+    return Cell{.vectors = {{{3, 0, 0}, {0, 3, 0}, {0, 0, length}}}, .periodic = {true, true, periodic}};
+  };
+  const Values<double> cell{"cell", 3, 4};
+  const Values<bool> periodic{"periodic direction", false, true};
+  add(
+      calls, comm, "nn/atoms/neighbor_list.hpp NeighborList",
+      [=](Scene& s, double length, bool repeats, double cutoff, double margin, Index block) {
+        GraphOptions options;
+        options.edge_block = block;
+        const NeighborList made(s.comm, std::vector<double>{0, 0, 0}, cell_of(length, repeats), cutoff,
+                                margin, options);
+      },
+      cell, periodic, Values<double>{"cutoff", 1, 2}, Values<double>{"margin", 0, 1},
+      Values<Index>{"edge_block", 64, 128});
+  add(
+      calls, comm, "nn/atoms/neighbor_list.hpp NeighborList::update",
+      [=](Scene& s, double length, bool repeats) {
+        const std::vector<double> x{0, 0, 0};
+        NeighborList(s.comm, x, cell_of(3, true), 1).update(x, cell_of(length, repeats));
+      },
+      cell, periodic);
   add(
       calls, comm, "graph/samples/sample_loader.hpp SampleLoader",
       [=](Scene& s, Index columns) {

@@ -768,6 +768,30 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return [=] { return SampleBatch(comm, std::move(*samples)); };
       },
       ids_of);
+  const auto edge_vectors_of = [](const NeighborList& list) { return numbers(list.vectors()); };
+  const auto chain = [=](double first, bool wrong) {  // two atoms of each rank
+    const double at = first + comm.rank();
+    return std::vector<double>{0, 0, at, wrong ? std::nan("") : 0, 0, at + 0.5};
+  };
+  const Cell cell{.vectors = {{{3, 0, 0}, {0, 3, 0}, {0, 0, 1. * comm.size()}}},
+                  .periodic = {false, true, true}};
+  add_maker<NeighborList>(
+      calls, "nn/atoms/neighbor_list.hpp NeighborList", true,
+      [=](bool wrong) { return [=, x = chain(0, wrong)] { return NeighborList(comm, x, cell, 1.2); }; },
+      edge_vectors_of);
+  for (const bool far : {false, true})
+    calls.push_back({"nn/atoms/neighbor_list.hpp NeighborList::update", true, [=](bool wrong) -> Attempt {
+                       auto list = std::make_shared<NeighborList>(comm, chain(0, false), cell, 1.2, 0.2);
+                       const auto to = [=, z = far ? 0.3 : 0.05](bool bad) {
+                         return [=, x = chain(z, bad)] { (void)list->update(x, cell); };
+                       };
+                       const auto state = [=] {
+                         std::vector<double> all = numbers(list->displacements());
+                         for (const double d : edge_vectors_of(*list)) all.push_back(d);
+                         return all;
+                       };
+                       return {.call = to(wrong), .result = state, .again = to(false), .state = state};
+                     }});
   add_maker<SampleLoader>(
       calls, "graph/samples/sample_loader.hpp SampleLoader", true,
       [=](bool wrong) {

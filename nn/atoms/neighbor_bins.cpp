@@ -1,0 +1,126 @@
+#include <sar/core/error.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/nn/atoms/neighbor_bins.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+constexpr double max_bins = 1 << 20;  // in a direction, so that a bin is a number of 60 bits
+constexpr double max_images = 100;
+constexpr double max_position = 1e9;
+
+std::span<const BinnedAtom> atoms_in(std::span<const BinnedAtom> sorted, Index bin) {
+  const auto found = std::ranges::equal_range(sorted, bin, {}, &BinnedAtom::bin);
+  return {found.begin(), found.end()};
+}
+
+void append(AtomPairs& pairs, const AtomPairs& more) {
+  pairs.src.insert(pairs.src.end(), more.src.begin(), more.src.end());
+  pairs.dst.insert(pairs.dst.end(), more.dst.begin(), more.dst.end());
+  pairs.vectors.insert(pairs.vectors.end(), more.vectors.begin(), more.vectors.end());
+}
+
+}  // namespace
+
+BinGrid::BinGrid(const CellBasis& basis, double cutoff, const CoordinateRange& range)
+    : basis_(basis), cutoff_(cutoff), range_(range) {
+  require<InputError>(cutoff > 0 && std::isfinite(cutoff), "a neighbor list with a cutoff of ", cutoff,
+                      ", expected a positive number");
+  const double safe = cutoff * (1 + 1e-9);  // coordinates are rounded
+  for (std::size_t k = 0; k < 3; ++k) {
+    if (basis.periodic()[k]) {
+      range_.min[k] = 0;
+      range_.max[k] = 1;
+    }
+    const double length = (range_.max[k] - range_.min[k]) * basis.height(k);
+    const double bins = std::clamp(std::floor(length / safe), 1.0, max_bins);
+    bins_[k] = static_cast<Index>(bins);
+    const double reach = basis.periodic()[k] ? std::ceil(safe * bins / length) : 1;
+    require<InputError>(reach <= max_images, "a cell that is ", length, " thick, in which a cutoff of ",
+                        cutoff, " reaches more than ", max_images, " images");
+    reach_[k] = static_cast<Index>(reach);
+  }
+}
+
+BinnedAtom BinGrid::place(Index id, const Vector3& x) const {
+  const Vector3 f = basis_.coordinates(x);
+  Vector3 n{};
+  Index bin = 0;
+  for (std::size_t k = 0; k < 3; ++k) {
+    if (basis_.periodic()[k]) n[k] = std::floor(f[k]);
+    const double length = range_.max[k] - range_.min[k];
+    const double share = length > 0 ? (f[k] - n[k] - range_.min[k]) / length : 0;
+    const auto bins = static_cast<double>(bins_[k]);
+    bin = bin * bins_[k] + static_cast<Index>(std::clamp(std::floor(share * bins), 0.0, bins - 1));
+  }
+  const Vector3 t = basis_.position(n);
+  return {bin, id, {x[0] - t[0], x[1] - t[1], x[2] - t[2]}};
+}
+
+CoordinateRange range_of(const CellBasis& basis, std::span<const double> positions) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  CoordinateRange range{.min = {inf, inf, inf}, .max = {-inf, -inf, -inf}};
+  for (std::size_t i = 0; i + 2 < positions.size(); i += 3) {
+    const Vector3 x{positions[i], positions[i + 1], positions[i + 2]};
+    for (const double each : x)
+      require<InputError>(std::abs(each) <= max_position, "a neighbor list with atom ", i / 3, " at (", x[0],
+                          ", ", x[1], ", ", x[2], "), expected coordinates of at most ", max_position);
+    const Vector3 f = basis.coordinates(x);
+    for (std::size_t k = 0; k < 3; ++k) {
+      range.min[k] = std::min(range.min[k], f[k]);
+      range.max[k] = std::max(range.max[k], f[k]);
+    }
+  }
+  return range;
+}
+
+void sort_by_bin(Array<BinnedAtom>& atoms) {
+  std::ranges::sort(atoms, [](const BinnedAtom& a, const BinnedAtom& b) {
+    return a.bin != b.bin ? a.bin < b.bin : a.id < b.id;
+  });
+}
+
+std::vector<Index> bins_of(std::span<const BinnedAtom> atoms) {
+  std::vector<Index> bins;
+  for (const BinnedAtom& atom : atoms)
+    if (bins.empty() || bins.back() != atom.bin) bins.push_back(atom.bin);
+  return bins;
+}
+
+AtomPairs find_pairs(const BinGrid& grid, std::span<const BinnedAtom> sources,
+                     std::span<const BinnedAtom> destinations) {
+  const std::vector<Index> bins = bins_of(destinations);
+  const double cutoff2 = grid.cutoff() * grid.cutoff();
+  const auto pairs_of_bins = [&](Index first, Index last) {
+    AtomPairs pairs;
+    for (Index b = first; b < last; ++b) {
+      const Index bin = bins[static_cast<std::size_t>(b)];
+      const std::span<const BinnedAtom> centers = atoms_in(destinations, bin);
+      grid.each_neighbor(bin, [&](Index other, const Vector3& t) {
+        const bool same = other == bin && t == Vector3{};
+        for (const BinnedAtom& u : atoms_in(sources, other))
+          for (const BinnedAtom& v : centers) {
+            if (same && u.id == v.id) continue;
+            const Vector3 d{(u.x[0] - v.x[0]) + t[0], (u.x[1] - v.x[1]) + t[1], (u.x[2] - v.x[2]) + t[2]};
+            if (d[0] * d[0] + d[1] * d[1] + d[2] * d[2] >= cutoff2) continue;
+            pairs.src.push_back(u.id);
+            pairs.dst.push_back(v.id);
+            pairs.vectors.insert(pairs.vectors.end(), d.begin(), d.end());
+          }
+      });
+    }
+    return pairs;
+  };
+  constexpr Index bins_per_task = 8;
+  return parallel_reduce(std::ssize(bins), bins_per_task, AtomPairs{}, pairs_of_bins,
+                         [](AtomPairs pairs, const AtomPairs& more) {
+                           append(pairs, more);
+                           return pairs;
+                         });
+}
+
+}}  // namespace sar
