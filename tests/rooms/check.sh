@@ -64,6 +64,7 @@ programs | tools/formats/tables | not autograd  not nn                          
 programs | tools/formats/ogb   | not autograd  not nn                                   | tools/formats/ogb/ogb_source.hpp
 programs | tools/formats/samples | not autograd  not nn                                 | tools/formats/samples/read_samples.hpp
 programs | tools/formats/rows  | not autograd  not nn                                   | tools/formats/rows/edge_means.hpp
+programs | tools/formats/atoms | public                                                | tools/formats/atoms/atom_dataset.hpp
 programs | tools               | public  mpi                                            | tools/program.hpp
 programs | tools/curves        | public  not comm                                       | tools/curves/curves_svg.hpp
 programs | tools/train/options | public  mpi                                            | tools/train/options/add_options.hpp

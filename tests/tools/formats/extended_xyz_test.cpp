@@ -1,0 +1,226 @@
+/// Extended XYZ: every spelling of keys, reading in parts, writing, and what is refused.
+#include "formats/atoms/extended_xyz.hpp"
+#include "formats/atoms/comment_keys.hpp"
+#include "support/damage.hpp"
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace sar;
+using namespace sar::formats;
+using namespace sar::test;
+
+namespace {
+
+/// A file that all ranks read.
+struct Written {
+  Written(const Communicator& world, const std::string& text)
+      : comm(world), directory(world), path(directory.path() + "/atoms.xyz") {
+    if (comm.rank() == 0) write_bytes(path, text);
+    comm.barrier();
+  }
+  [[nodiscard]] AtomDataset read(const AtomLabelKeys& keys = {}) const {
+    return read_extended_xyz(comm, path, keys);
+  }
+  [[nodiscard]] std::string refused(const AtomLabelKeys& keys = {}) const {
+    const std::string text = thrown_by_all<InputError>(comm, [&] { (void)read(keys); });
+    return text.starts_with(path) ? text.substr(path.size()) : text;
+  }
+  const Communicator& comm;
+  TemporaryDirectory directory;
+  std::string path;
+};
+
+const std::string cubic = "Lattice=\"4 0 0 0 5 0 0 0 6\" ";
+const std::string columns = "Properties=species:S:1:pos:R:3:forces:R:3 ";
+
+/// A structure of one atom.
+std::string one_atom(const std::string& comment, const std::string& atom = "Si 0 0.5 1 1 2 3") {
+  return "1\n" + comment + "\n" + atom + "\n";
+}
+
+/// Structures of 1 to 7 atoms, with numbers that tell them apart; some comments are numbers.
+std::string many(Index count, bool extended) {
+  std::string text;
+  for (Index s = 0; s < count; ++s) {
+    const Index atoms = 1 + s % 7;
+    text += std::to_string(atoms) + "\n";
+    text += extended ? cubic + columns + "energy=" + std::to_string(s) + "\n" : std::to_string(s) + "\n";
+    for (Index i = 0; i < atoms; ++i)
+      text += (i % 2 == 0 ? "Si " : "O ") + std::to_string(s) + ".25 " + std::to_string(i) + " -1e-3" +
+              (extended ? " 1 2 3\n" : "\n");
+    if (s % 5 == 0) text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("extended XYZ: the comment's keys, quoted in any way") {
+  const auto keys = comment_keys(
+      R"(Lattice="5 0 0 0 5 0 0 0 5" energy=-3.5 name='it is "so"' a="x \" y" pbc=[T, T, F] old={1 2} "two words"=3 s = 4 relaxed)");
+  CHECK(keys == std::map<std::string, std::string>{{"Lattice", "5 0 0 0 5 0 0 0 5"},
+                                                   {"energy", "-3.5"},
+                                                   {"name", "it is \"so\""},
+                                                   {"a", "x \" y"},
+                                                   {"pbc", "[T, T, F]"},
+                                                   {"old", "{1 2}"},
+                                                   {"two words", "3"},
+                                                   {"s", "4"},
+                                                   {"relaxed", "T"}});
+  CHECK(comment_keys("made by a program that isn't careful").empty());
+  const Cell cell = cell_of(keys);
+  CHECK(cell.vectors[1] == Vector3{0, 5, 0});
+  CHECK(cell.periodic == std::array{true, true, false});
+  CHECK(cell_of(comment_keys("Lattice=[[1,2,3],[4,5,6],[7,8,10]]")).vectors[2] == Vector3{7, 8, 10});
+  CHECK(cell_of(comment_keys("Lattice='3 4 5'")).vectors[1] == Vector3{0, 4, 0});
+  CHECK(cell_of(comment_keys("a=1")).periodic == std::array{false, false, false});
+  for (const char* pbc : {"\"F T F\"", "[False, True, False]", "'0 1 0'"})
+    CHECK(cell_of(comment_keys(std::string("pbc=") + pbc)).periodic == std::array{false, true, false});
+}
+
+TEST_CASE("extended XYZ: energies, forces and stresses by all of their names, and what the notes say") {
+  const Communicator world = Communicator::world();
+  const auto one = [&](const std::string& text, const AtomLabelKeys& keys = {}) {
+    const AtomDataset data = Written(world, text).read(keys);
+    CHECK(data.count == 1);
+    double sums[] = {0, 0, 0, 0};  // energy, force in x, stress yy and xz
+    for (const AtomStructure& atoms : data.structures) {
+      sums[0] += atoms.energy;
+      sums[1] += data.has_forces ? atoms.forces[0] : 0;
+      sums[2] += atoms.stress[1][1];
+      sums[3] += atoms.stress[2][0];
+    }
+    world.all_reduce(std::span<double>(sums));
+    return std::make_pair(data.notes, std::vector<double>(std::begin(sums), std::end(sums)));
+  };
+  for (const char* energy :
+       {"energy", "Energy", "REF_energy", "dft_energy", "total_energy", "free_energy", "toten"}) {
+    const auto [notes, values] = one(one_atom(cubic + columns + energy + "=-2.5"));
+    CHECK(values[0] == -2.5);
+    CHECK(notes[0] == std::string("energies: ") + energy + ", in eV");
+  }
+  for (const char* forces : {"forces", "force", "REF_forces", "DFT_force"}) {
+    const auto [notes, values] =
+        one(one_atom("Properties=species:S:1:pos:R:3:tag:I:1:" + std::string(forces) + ":R:3 energy=1",
+                     "Si 0 0 0 9 7 8 9"));
+    CHECK(values[1] == 7);
+    CHECK(notes[1] == std::string("forces: ") + forces + ", -dE/dx in eV/A");
+    CHECK(notes[3] == "not used: tag");
+  }
+  const std::string begin = cubic + columns;
+  const auto nine = one(one_atom(begin + "stress=\"1 0 3 0 5 0 3 0 9\" virial='0 0 0 0 0 0 0 0 0' energy=1"));
+  CHECK(nine.second[2] == 5);
+  CHECK(nine.second[3] == 3);
+  CHECK(nine.first[2] == "stresses: stress, dE/d strain / volume in eV/A^3");
+  CHECK(nine.first[3] == "not used: virial");
+  const auto six = one(one_atom(begin + "REF_stress=[1,5,9,2,3,4] energy=1 free_energy=2 config_type=a"));
+  CHECK(six.second[2] == 5);
+  CHECK(six.second[3] == 3);
+  CHECK(six.second[0] == 1);
+  CHECK(six.first[3] == "not used: config_type, free_energy");
+  const auto virial = one(one_atom(begin + "virial=\"1 0 3 0 240 0 3 0 9\" energy=1"));
+  CHECK(virial.second[2] == -2);
+  CHECK(virial.first[2] == "stresses: virial, -dE/d strain in eV, divided by -volume");
+  const AtomLabelKeys keys{.energy = "mine", .forces = "none", .stress = "none"};
+  const auto given = one(one_atom(begin + "mine=4 energy=1 stress=7"), keys);
+  CHECK(given.second[0] == 4);
+  CHECK(given.first == std::vector<std::string>{"energies: mine, in eV", "forces: none", "stresses: none",
+                                                "not used: energy, forces, stress"});
+}
+
+TEST_CASE("extended XYZ: all ranks read parts, aligned to structures; what is written is read alike") {
+  const Communicator world = Communicator::world();
+  for (const bool extended : {true, false})
+    for (const Index count : {1, 2, 35, 36, 37, 38, 39, 40}) {
+      const Written file(world, many(count, extended));
+      const AtomDataset data = file.read();
+      CHECK(data.count == count);
+      CHECK(world.all_reduce(std::ssize(data.structures)) == count);
+      if (count == 40 && world.size() > 1) CHECK(!data.structures.empty());
+      for (std::size_t k = 0; k < data.structures.size(); ++k) {
+        const AtomStructure& atoms = data.structures[k];
+        const Index number = data.first + static_cast<Index>(k);
+        CHECK(atoms.num_atoms() == 1 + number % 7);
+        CHECK(atoms.positions.back() == -1e-3);
+        CHECK(atoms.positions[0] == static_cast<double>(number) + 0.25);
+        CHECK(atoms.species[0] == "Si");
+        if (extended) CHECK(atoms.energy == static_cast<double>(number));
+      }
+      const std::string copy = file.path + ".copy";
+      write_extended_xyz(world, copy, data);
+      const AtomDataset again = read_extended_xyz(world, copy, {});
+      CHECK(again.count == count);
+      CHECK(again.has_forces == extended);
+      const std::string third = file.path + ".third";
+      write_extended_xyz(world, third, again);
+      CHECK(read_bytes(third) == read_bytes(copy));
+    }
+}
+
+TEST_CASE("extended XYZ: what is refused names file, line and value") {
+  const Communicator world = Communicator::world();
+  const auto refused = [&](const std::string& text, const AtomLabelKeys& keys = {}) {
+    return Written(world, text).refused(keys);
+  };
+  const std::string good = one_atom(cubic + columns + "energy=1");
+  CHECK(refused("") == ": there is no structure, expected one in extended XYZ");
+  CHECK(refused(good + "x\n") == ": line 4: 'x', expected the number of atoms of a structure");
+  CHECK(refused(good + "0\n\n") == ": line 4: '0', expected the number of atoms of a structure");
+  CHECK(refused(good + "2\nenergy=1\nSi 0 0 0\n") ==
+        ": line 7: the file ends, expected the atoms of a structure of 2 atoms");
+  CHECK(refused(good + one_atom(cubic + columns + "energy=1", "Si 0 0 0")) ==
+        ": line 6: 4 columns of atom 1 of 1, expected 7");
+  CHECK(refused(good + one_atom(cubic + columns + "energy=1", "Si 0 x 0 1 2 3")) ==
+        ": line 6: pos has 'x', expected a number");
+  CHECK(refused(good + one_atom(cubic + columns + "energy=1", "Si 0 0 nan 1 2 3")) ==
+        ": line 6: pos has 'nan', expected a number");
+  CHECK(refused(good + one_atom(cubic + columns + "energy=-")) ==
+        ": line 5: energy is '-', expected a number");
+  CHECK(refused(good + one_atom(cubic + columns + "energy=\"1")) ==
+        ": line 5: a \" without its end in the comment, at '\"1'");
+  CHECK(refused(good + one_atom(cubic + columns + "energy=1 energy=2")) ==
+        ": line 5: the comment has the key 'energy' twice");
+  CHECK(refused(good + one_atom("Lattice=\"1 2\" energy=1 " + columns)) ==
+        ": line 5: Lattice has 2 numbers, expected 9");
+  CHECK(refused(good + one_atom("pbc=\"T T\" energy=1 " + columns)) ==
+        ": line 5: pbc is 'T T', expected three of T and F");
+  CHECK(refused(good + one_atom("Properties=species:S:1:pos:R energy=1")).find("expected names with type") !=
+        std::string::npos);
+  CHECK(refused(good + one_atom("Properties=Z:I:1:pos:R:3 energy=1")).ends_with("1 column of species"));
+  CHECK(refused(good + one_atom(cubic + columns)) ==
+        ": 1 of 2 structures have energy, expected all of them, or --energy-key none");
+  CHECK(refused(one_atom(cubic + columns + "energy=1 REF_energy=2")) ==
+        ": there are REF_energy, energy, expected --energy-key with one of them, or none");
+  CHECK(refused(good, {.energy = "U", .forces = "", .stress = ""}) ==
+        ": no structure has U, expected for --energy-key one of energy");
+  CHECK(refused(one_atom("energy=1 stress=\"1 2 3\"", "Si 0 0 0")) ==
+        ": line 2: stress: 3 numbers, expected 9 of a matrix, or 6: xx, yy, zz, yz, xz, xy");
+  CHECK(refused(one_atom("energy=1 stress=\"1 2 0 0 1 0 0 0 1\"", "Si 0 0 0")).find("a symmetric matrix") !=
+        std::string::npos);
+  CHECK(refused(one_atom("energy=1 virial=\"1 0 0 0 1 0 0 0 1\"", "Si 0 0 0"))
+            .find("a virial and no Lattice") != std::string::npos);
+  CHECK(thrown_by_all<InputError>(world, [&] {
+          (void)read_extended_xyz(world, "/no/such.xyz", {});
+        }).find("expected a file of structures in extended XYZ") != std::string::npos);
+  // one rank's part is wrong in a long file
+  std::string long_text = many(60, true);
+  const std::size_t at = long_text.rfind("energy=55") + 7;
+  CHECK(refused(long_text.replace(at, 2, "@@")).find("energy is '@@'") != std::string::npos);
+}
+
+TEST_CASE("extended XYZ: a damaged file is refused or read, never anything else") {
+  const Communicator self = Communicator::self();
+  const TemporaryDirectory directory(self);
+  const std::string path = directory.path() + "/atoms.xyz", text = many(3, true);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::string damaged = text;
+    damaged[i] = static_cast<char>(~damaged[i]);
+    write_bytes(path, damaged);
+    const std::string message = thrown<InputError>([&] { (void)read_extended_xyz(self, path, {}); });
+    const bool expected = message == "nothing" || message.starts_with(path + ": ");
+    CHECK(expected);
+  }
+}

@@ -1,0 +1,40 @@
+/// AtomDataset: structures of atoms with energies, forces and stresses.
+///
+/// Room tools/formats/atoms: Structures of atoms in extended XYZ: read in parts by all ranks, and written.
+#pragma once
+
+#include <sar/nn/atoms/cell.hpp>
+
+#include <string>
+#include <vector>
+
+namespace sar::formats {
+
+struct AtomStructure {
+  Index line = 0;                    ///< where it begins in its file, as a byte
+  std::vector<std::string> species;  ///< of each atom
+  std::vector<double> positions;     ///< 3 for each atom
+  Cell cell;
+  double energy = 0;
+  std::vector<double> forces;  ///< -dE/dx, 3 for each atom
+  Matrix3 stress{};            ///< dE/d strain / volume
+
+  [[nodiscard]] Index num_atoms() const noexcept { return std::ssize(species); }
+};
+
+/// What a rank has of a file: consecutive structures, in rank order.
+struct AtomDataset {
+  std::string path;
+  std::vector<AtomStructure> structures;  ///< of this rank
+  Index first = 0;                        ///< the number of the first one in the file
+  Index count = 0;                        ///< over all ranks
+  bool has_energies = false, has_forces = false, has_stresses = false;
+  std::vector<std::string> notes;  ///< which keys are labels and which are not used, a line each
+};
+
+/// Names of the keys of labels; empty: recognized by their names; "none": not read.
+struct AtomLabelKeys {
+  std::string energy, forces, stress;
+};
+
+}  // namespace sar::formats

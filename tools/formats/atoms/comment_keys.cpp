@@ -1,0 +1,157 @@
+#include "comment_keys.hpp"
+
+#include "formats/text.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstddef>
+
+namespace sar::formats {
+namespace {
+
+constexpr std::string_view white = " \t";
+
+/// Reads keys and values from the front of a comment.
+class CommentReader {
+ public:
+  explicit CommentReader(std::string_view text) : rest_(text) { skip_blanks(); }
+
+  [[nodiscard]] bool done() const { return rest_.empty(); }
+  std::string key() {
+    std::string name = starts_quoted() ? quoted_text() : take(rest_.find_first_of("= \t"));
+    require<InputError>(!name.empty(), "a value without a key in the comment, at ", quoted(rest_));
+    skip_blanks();
+    return name;
+  }
+  std::string value() {
+    if (!rest_.starts_with('=')) return "T";
+    rest_.remove_prefix(1);
+    skip_blanks();
+    std::string text = starts_quoted()                                    ? quoted_text()
+                       : rest_.starts_with('{') || rest_.starts_with('[') ? bracketed_text()
+                                                                          : take(rest_.find_first_of(white));
+    skip_blanks();
+    return text;
+  }
+
+ private:
+  [[nodiscard]] bool starts_quoted() const { return rest_.starts_with('"') || rest_.starts_with('\''); }
+  void skip_blanks() { rest_.remove_prefix(std::min(rest_.find_first_not_of(white), rest_.size())); }
+  std::string take(std::size_t length) {
+    std::string text(rest_.substr(0, length));
+    rest_.remove_prefix(text.size());
+    return text;
+  }
+  std::string quoted_text() {
+    std::string text;
+    const char quote = rest_.front();
+    for (std::size_t i = 1; i < rest_.size(); ++i) {
+      if (rest_[i] == quote) {
+        rest_.remove_prefix(i + 1);
+        return text;
+      }
+      const bool escapes =
+          rest_[i] == '\\' && i + 1 < rest_.size() && (rest_[i + 1] == quote || rest_[i + 1] == '\\');
+      text += rest_[escapes ? ++i : i];
+    }
+    throw InputError(concat("a ", quote, " without its end in the comment, at ", quoted(rest_)));
+  }
+  std::string bracketed_text() {
+    Index depth = 0;
+    for (std::size_t i = 0; i < rest_.size(); ++i) {
+      depth += rest_[i] == '{' || rest_[i] == '[' ? 1 : rest_[i] == '}' || rest_[i] == ']' ? -1 : 0;
+      if (depth == 0) return take(i + 1);
+    }
+    throw InputError(concat("a bracket without its end in the comment, at ", quoted(rest_)));
+  }
+
+  std::string_view rest_;
+};
+
+std::string value_of(const std::map<std::string, std::string>& keys, const char* key) {
+  const auto found = keys.find(key);
+  return found == keys.end() ? "" : found->second;
+}
+
+bool is_periodic(const std::string& word) {
+  if (word == "T" || word == "True" || word == "true" || word == "1") return true;
+  require<InputError>(word == "F" || word == "False" || word == "false" || word == "0", "pbc has ",
+                      quoted(word), ", expected three of T and F");
+  return false;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> comment_keys(std::string_view comment) {
+  std::map<std::string, std::string> keys;
+  if (comment.find('=') == std::string_view::npos) return keys;
+  for (CommentReader reader(comment); !reader.done();) {
+    const std::string key = reader.key();
+    require<InputError>(keys.emplace(key, reader.value()).second, "the comment has the key ", quoted(key),
+                        " twice");
+  }
+  return keys;
+}
+
+std::vector<double> numbers_of(std::string_view value) {
+  constexpr std::string_view separators = " \t,[]{}";
+  std::vector<double> numbers;
+  for (std::size_t begin = value.find_first_not_of(separators); begin < value.size();) {
+    const std::size_t end = std::min(value.find_first_of(separators, begin), value.size());
+    const auto number = to_number(value.substr(begin, end - begin));
+    require<InputError>(number && std::isfinite(*number), quoted(value), ", expected numbers");
+    numbers.push_back(*number);
+    begin = std::min(value.find_first_not_of(separators, end), value.size());
+  }
+  return numbers;
+}
+
+Cell cell_of(const std::map<std::string, std::string>& keys) {
+  Cell cell;
+  const std::string lattice = value_of(keys, "Lattice"), pbc = value_of(keys, "pbc");
+  if (!lattice.empty()) {
+    const std::vector<double> numbers = numbers_of(lattice);
+    require<InputError>(numbers.size() == 9 || numbers.size() == 3, "Lattice has ", numbers.size(),
+                        " numbers, expected 9");
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      if (numbers.size() == 9)
+        cell.vectors[i / 3][i % 3] = numbers[i];
+      else
+        cell.vectors[i][i] = numbers[i];
+    cell.periodic = {true, true, true};
+  }
+  if (!pbc.empty()) {
+    std::vector<std::string> words(1);
+    for (const char c : pbc)
+      if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+        words.back() += c;
+      else if (!words.back().empty())
+        words.emplace_back();
+    if (words.back().empty()) words.pop_back();
+    require<InputError>(words.size() == 3, "pbc is ", quoted(pbc), ", expected three of T and F");
+    for (std::size_t k = 0; k < 3; ++k) cell.periodic[k] = is_periodic(words[k]);
+  }
+  return cell;
+}
+
+Matrix3 symmetric_matrix(std::string_view value) {
+  const std::vector<double> x = numbers_of(value);
+  require<InputError>(x.size() == 9 || x.size() == 6, x.size(),
+                      " numbers, expected 9 of a matrix, or 6: xx, yy, zz, yz, xz, xy");
+  if (x.size() == 6) return {{{x[0], x[5], x[4]}, {x[5], x[1], x[3]}, {x[4], x[3], x[2]}}};
+  double largest = 0;
+  for (const double each : x) largest = std::max(largest, std::abs(each));
+  Matrix3 matrix;
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) {
+      require<InputError>(std::abs(x[3 * i + j] - x[3 * j + i]) <= 1e-3 * largest, quoted(value),
+                          ", expected a symmetric matrix");
+      matrix[i][j] = (x[3 * i + j] + x[3 * j + i]) / 2;
+    }
+  return matrix;
+}
+
+}  // namespace sar::formats

@@ -1,0 +1,34 @@
+/// The comment line of a structure in extended XYZ: keys with values.
+#pragma once
+
+#include <sar/nn/atoms/cell.hpp>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sar::formats {
+
+/// Returns the values of the keys, without their quotes:
+///
+///     Lattice="5 0 0 0 5 0 0 0 5" energy=-3.5 config_type='a b' pbc=[T, T, F] relaxed
+///
+/// Values are words, or texts in "", '', {} or []; in quotes, a backslash precedes a quote or a backslash. A
+/// key alone has the value "T". Throws InputError for a text without its end, a value without a key, and a
+/// key that is given twice. A comment without "=" has no keys.
+std::map<std::string, std::string> comment_keys(std::string_view comment);
+
+/// Returns the numbers of a value, separated by blanks, commas or brackets. Throws InputError with the value
+/// for anything else, and for a number that is not finite.
+std::vector<double> numbers_of(std::string_view value);
+
+/// Returns the cell of the keys Lattice (the vectors one after another, or the lengths of three orthogonal
+/// ones) and pbc; without pbc, a Lattice is periodic in all directions. Throws InputError for other values.
+Cell cell_of(const std::map<std::string, std::string>& keys);
+
+/// Returns the matrix of a stress or virial: 9 numbers of a symmetric matrix, or 6 in the order xx, yy, zz,
+/// yz, xz, xy. Throws InputError for others.
+Matrix3 symmetric_matrix(std::string_view value);
+
+}  // namespace sar::formats

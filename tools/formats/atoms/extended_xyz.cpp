@@ -1,0 +1,386 @@
+#include "extended_xyz.hpp"
+
+#include "atom_labels.hpp"
+#include "comment_keys.hpp"
+#include "formats/text.hpp"
+
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/files/file.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace sar::formats {
+namespace {
+
+/// The lines of a file from a byte on.
+class FileLines {
+ public:
+  FileLines(const InputFile& file, Index begin) : file_(file), offset_(begin), end_(begin), read_(begin) {}
+
+  /// Moves on to the next line; false at the end of the file.
+  bool next() {
+    offset_ = end_;
+    std::size_t length = text_.find('\n', used_);
+    while (length == std::string::npos && read_ < file_.size()) {
+      text_.erase(0, std::exchange(used_, 0));
+      const std::size_t before = text_.size();
+      const Index bytes = std::min(block_bytes, file_.size() - read_);
+      text_.resize(before + static_cast<std::size_t>(bytes));
+      file_.read(read_, text_.data() + before, bytes);
+      read_ += bytes;
+      length = text_.find('\n', before);
+    }
+    if (used_ == text_.size()) return false;
+    const std::size_t end = length == std::string::npos ? text_.size() : length + 1;
+    line_ = std::string_view(text_).substr(used_, end - used_);
+    while (line_.ends_with('\n') || line_.ends_with('\r')) line_.remove_suffix(1);
+    end_ = offset_ + static_cast<Index>(end - used_);
+    used_ = end;
+    return true;
+  }
+  [[nodiscard]] std::string_view line() const { return line_; }
+  [[nodiscard]] Index offset() const { return offset_; }  ///< of the line
+  [[nodiscard]] Index end() const { return end_; }        ///< behind the line
+
+ private:
+  static constexpr Index block_bytes = Index{1} << 20;
+  const InputFile& file_;
+  Index offset_, end_;
+  Index read_;            // bytes of the file
+  std::string text_;      // the bytes before read_
+  std::size_t used_ = 0;  // of text_, by lines so far
+  std::string_view line_;
+};
+
+/// What is wrong with the line at a byte of the file.
+struct BadLine {
+  Index offset;
+  std::string message;
+};
+
+[[noreturn]] void throw_bad_line(const InputFile& file, const BadLine& bad) {
+  Index number = 1;
+  for (FileLines lines(file, 0); lines.next() && lines.offset() < bad.offset;) ++number;
+  throw InputError(concat(file.path(), ": line ", number, ": ", bad.message));
+}
+
+std::optional<Index> count_in(std::string_view line) {
+  std::int64_t number = 0;
+  return read_digits(trimmed(line), number) ? std::optional<Index>(number) : std::nullopt;
+}
+
+/// A column of the atoms' lines.
+struct Property {
+  std::string name;
+  std::string type;  ///< S, R, I or L
+  std::size_t first, columns;
+};
+
+/// The value of Properties: "species:S:1:pos:R:3".
+std::vector<Property> properties_of(const std::string& value) {
+  std::vector<std::string> parts(1);
+  for (const char c : value)
+    if (c == ':')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  require<InputError>(parts.size() % 3 == 0, "Properties is ", quoted(value),
+                      ", expected names with type and number of columns, such as species:S:1:pos:R:3");
+  std::vector<Property> properties;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < parts.size(); i += 3) {
+    const std::optional<Index> columns = count_in(parts[i + 2]);
+    require<InputError>(columns && *columns > 0 && *columns <= 1000, "Properties has ", quoted(parts[i + 2]),
+                        " columns of ", quoted(parts[i]), ", expected a number from 1 to 1000");
+    properties.push_back({parts[i], parts[i + 1], first, static_cast<std::size_t>(*columns)});
+    first += properties.back().columns;
+  }
+  const auto require_column = [&](const char* name, std::size_t columns) {
+    const auto found = std::ranges::find(properties, name, &Property::name);
+    require<InputError>(found != properties.end() && found->columns == columns, "Properties is ",
+                        quoted(value), ", expected ", columns, columns == 1 ? " column" : " columns", " of ",
+                        name);
+  };
+  require_column("species", 1);
+  require_column("pos", 3);
+  return properties;
+}
+
+/// A structure before it is known which keys are labels.
+struct RawStructure {
+  AtomStructure atoms;
+  Index comment = 0;  // where the comment begins
+  std::map<std::string, std::string> keys;
+  std::map<std::string, std::vector<double>> columns;  // of forces
+  std::vector<std::string> names;                      // of all columns but species and pos
+};
+
+/// Reads structures that begin in a range of bytes.
+class StructureReader {
+ public:
+  StructureReader(const InputFile& file, const std::string& forces_key)
+      : file_(file), forces_key_(forces_key) {}
+
+  /// Returns where the first structure at or behind a byte seems to begin: a line with nothing but a number.
+  [[nodiscard]] Index find_structure(Index begin) const {
+    FileLines lines(file_, std::max<Index>(begin - 1, 0));
+    if (begin > 0) (void)lines.next();  // the end of a line of the rank before, or its last character
+    while (lines.next())
+      if (count_in(lines.line())) return lines.offset();
+    return file_.size();
+  }
+
+  void clear() {
+    structures.clear();
+    bad.reset();
+  }
+  /// Reads the structures that begin at `begin` and before `end`. Returns where the next one begins.
+  Index read(Index begin, Index end) {
+    clear();
+    FileLines lines(file_, begin);
+    at_ = begin;
+    try {
+      while (lines.next()) {
+        at_ = lines.offset();
+        if (trimmed(lines.line()).empty()) continue;
+        if (at_ >= end) return at_;
+        structures.push_back(structure(lines));
+      }
+    } catch (const InputError& error) {
+      bad = BadLine{at_, error.what()};
+    }
+    return file_.size();
+  }
+
+  std::vector<RawStructure> structures;
+  std::optional<BadLine> bad;  ///< of the last read()
+
+ private:
+  RawStructure structure(FileLines& lines) {
+    RawStructure raw;
+    raw.atoms.line = at_;
+    const std::optional<Index> count = count_in(lines.line());
+    require<InputError>(count && *count > 0, quoted(lines.line()),
+                        ", expected the number of atoms of a structure");
+    const auto next_line = [&](const char* expected) {
+      at_ = lines.end();
+      require<InputError>(lines.next(), "the file ends, expected ", expected, " of a structure of ", *count,
+                          " atoms");
+    };
+    next_line("the comment");
+    raw.comment = at_;
+    raw.keys = comment_keys(lines.line());
+    raw.atoms.cell = cell_of(raw.keys);
+    const auto given = raw.keys.find("Properties");
+    const bool is_plain = given == raw.keys.end();
+    const std::vector<Property> properties = properties_of(is_plain ? "species:S:1:pos:R:3" : given->second);
+    for (const char* key : {"Properties", "Lattice", "pbc"}) raw.keys.erase(key);
+    for (const Property& property : properties)
+      if (property.name != "species" && property.name != "pos") raw.names.push_back(property.name);
+    const std::size_t columns = properties.back().first + properties.back().columns;
+    std::vector<std::string_view> fields;
+    for (Index i = 0; i < *count; ++i) {
+      next_line("the atoms");
+      fields.clear();
+      for (Fields each(lines.line(), blanks); each.next();) fields.push_back(each.field());
+      require<InputError>(fields.size() == columns || (is_plain && fields.size() > columns), fields.size(),
+                          " columns of atom ", i + 1, " of ", *count, ", expected ", columns);
+      for (const Property& property : properties) take(raw, property, fields);
+    }
+    return raw;
+  }
+
+  void take(RawStructure& raw, const Property& property, const std::vector<std::string_view>& fields) const {
+    if (property.name == "species") raw.atoms.species.emplace_back(fields[property.first]);
+    const bool is_position = property.name == "pos";
+    const bool is_forces =
+        property.columns == 3 && (is_forces_name(property.name) || property.name == forces_key_);
+    if (!is_position && !is_forces) return;
+    std::vector<double>& to = is_position ? raw.atoms.positions : raw.columns[property.name];
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::string_view field = fields[property.first + k];
+      const auto number = to_number(field);
+      require<InputError>(number && std::isfinite(*number), property.name, " has ", quoted(field),
+                          ", expected a number");
+      to.push_back(*number);
+    }
+  }
+
+  const InputFile& file_;
+  std::string forces_key_;
+  Index at_ = 0;  // the line that is read
+};
+
+/// Reads the structures that begin in this rank's range of bytes. A rank guesses where its first structure
+/// begins; where the structures of the rank before end somewhere else, it reads again from there. Collective.
+void read_range(const Communicator& comm, const InputFile& file, StructureReader& reader) {
+  const PartitionBook ranges = PartitionBook::even(file.size(), comm.size());
+  const Index range_end = ranges.end(comm.rank());
+  Index begin = comm.rank() == 0 ? 0 : reader.find_structure(ranges.begin(comm.rank()));
+  Index end = begin < range_end ? reader.read(begin, range_end) : begin;
+  for (int corrected = 0; corrected < comm.size(); ++corrected) {
+    const auto all = comm.all_gather(std::array<Index, 2>{begin, end});
+    Index expected = 0;  // where the structures of rank p begin
+    int wrong = 0;
+    for (; wrong < comm.size(); ++wrong) {
+      const auto& [first, behind] = all[static_cast<std::size_t>(wrong)];
+      if (expected >= ranges.end(wrong) ? first < ranges.end(wrong) : first != expected) break;
+      if (expected < ranges.end(wrong)) expected = behind;
+    }
+    if (wrong == comm.size()) break;
+    if (wrong != comm.rank()) continue;
+    reader.clear();
+    begin = expected;
+    end = begin < range_end ? reader.read(begin, range_end) : begin;
+  }
+  if (reader.bad) throw_bad_line(file, *reader.bad);
+}
+
+/// How many structures of all ranks have each name. Collective.
+std::map<std::string, Index> count_names(const Communicator& comm, const std::map<std::string, Index>& mine) {
+  std::string names;
+  for (const auto& [name, count] : mine) names += name + '\n';
+  const std::vector<char> gathered = comm.all_gather(std::span<const char>(names));
+  std::map<std::string, Index> all;
+  for (Lines lines(std::string_view(gathered.data(), gathered.size())); lines.next();)
+    all[std::string(lines.line())] = 0;
+  std::vector<Index> counts;
+  for (const auto& [name, none] : all) counts.push_back(mine.contains(name) ? mine.at(name) : 0);
+  comm.all_reduce(std::span<Index>(counts));
+  std::size_t i = 0;
+  for (auto& [name, count] : all) count = counts[i++];
+  return all;
+}
+
+KeyCounts count_keys(const Communicator& comm, const std::vector<RawStructure>& structures) {
+  std::map<std::string, Index> keys, columns;
+  for (const RawStructure& raw : structures) {
+    for (const auto& [key, value] : raw.keys) ++keys[key];
+    for (const std::string& name : raw.names) ++columns[name];
+  }
+  return {.keys = count_names(comm, keys),
+          .columns = count_names(comm, columns),
+          .structures = comm.all_reduce(std::ssize(structures))};
+}
+
+/// Takes the labels out of a raw structure.
+AtomStructure labelled(RawStructure&& raw, const ChosenKeys& chosen) {
+  AtomStructure atoms = std::move(raw.atoms);
+  if (!chosen.energy.empty()) {
+    const std::string& text = raw.keys.at(chosen.energy);
+    const auto energy = to_number(text);
+    require<InputError>(energy && std::isfinite(*energy), chosen.energy, " is ", quoted(text),
+                        ", expected a number");
+    atoms.energy = *energy;
+  }
+  if (!chosen.forces.empty()) {
+    const auto found = raw.columns.find(chosen.forces);
+    require<InputError>(found != raw.columns.end(), "Properties has another number of columns of ",
+                        chosen.forces, ", expected 3");
+    atoms.forces = std::move(found->second);
+  }
+  if (!chosen.stress.empty()) {
+    try {
+      atoms.stress = symmetric_matrix(raw.keys.at(chosen.stress));
+    } catch (const InputError& error) {
+      throw InputError(concat(chosen.stress, ": ", error.what()));
+    }
+    const double volume = atoms.cell.volume();
+    require<InputError>(volume > 0, "the structure has a ", chosen.stress,
+                        " and no Lattice, expected both, or --stress-key none");
+    if (chosen.is_virial)
+      for (Vector3& row : atoms.stress)
+        for (double& x : row) x /= -volume;
+  }
+  return atoms;
+}
+
+void add_number(std::string& text, double number) {
+  text += ' ';
+  text += exact_text(number);
+}
+
+std::string text_of(const AtomStructure& atoms, const AtomDataset& data) {
+  std::string text = concat(atoms.num_atoms(), "\n");
+  const auto add_matrix = [&](const char* key, const Matrix3& matrix) {
+    std::string numbers;
+    for (const Vector3& row : matrix)
+      for (const double x : row) add_number(numbers, x);
+    text += concat(key, "=\"", numbers.substr(1), "\" ");
+  };
+  const Cell& cell = atoms.cell;
+  if (cell.volume() > 0 || cell.periodic != std::array{false, false, false})
+    add_matrix("Lattice", cell.vectors);
+  text += concat("Properties=species:S:1:pos:R:3", data.has_forces ? ":forces:R:3" : "");
+  if (data.has_energies) text += concat(" energy=", exact_text(atoms.energy));
+  text += " ";
+  if (data.has_stresses) add_matrix("stress", atoms.stress);
+  text += "pbc=\"";
+  for (std::size_t k = 0; k < 3; ++k) text += concat(k == 0 ? "" : " ", cell.periodic[k] ? "T" : "F");
+  text += "\"\n";
+  for (std::size_t i = 0; i < atoms.species.size(); ++i) {
+    text += atoms.species[i];
+    for (std::size_t k = 0; k < 3; ++k) add_number(text, atoms.positions[3 * i + k]);
+    for (std::size_t k = 0; data.has_forces && k < 3; ++k) add_number(text, atoms.forces[3 * i + k]);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path, const AtomLabelKeys& keys) {
+  return comm.agree([&] {
+    const InputFile file(path, "a file of structures in extended XYZ");
+    StructureReader reader(file, keys.forces);
+    read_range(comm, file, reader);
+    const KeyCounts found = count_keys(comm, reader.structures);
+    require<InputError>(found.structures > 0, path, ": there is no structure, expected one in extended XYZ");
+    const ChosenKeys chosen = choose_keys(path, found, keys);
+    AtomDataset data;
+    data.path = path;
+    data.count = found.structures;
+    data.first = gather_book(comm, std::ssize(reader.structures)).begin(comm.rank());
+    data.has_energies = !chosen.energy.empty();
+    data.has_forces = !chosen.forces.empty();
+    data.has_stresses = !chosen.stress.empty();
+    data.notes = chosen.notes;
+    for (RawStructure& raw : reader.structures) {
+      const Index comment = raw.comment;
+      try {
+        data.structures.push_back(labelled(std::move(raw), chosen));
+      } catch (const InputError& error) {
+        throw_bad_line(file, {comment, error.what()});
+      }
+    }
+    return data;
+  });
+}
+
+void write_extended_xyz(const Communicator& comm, const std::string& path, const AtomDataset& data) {
+  comm.agree([&] {
+    std::optional<TemporaryFile> file;
+    if (comm.rank() == 0) file.emplace(path);
+    std::string mine;
+    for (const AtomStructure& atoms : data.structures) mine += text_of(atoms, data);
+    for (int from = 0; from < comm.size(); ++from) {  // the text of one rank at a time
+      std::vector<Index> counts(static_cast<std::size_t>(comm.size()), 0);
+      if (comm.rank() == from) counts[0] = std::ssize(mine);
+      const std::span<const char> sent(mine.data(), static_cast<std::size_t>(counts[0]));
+      const std::vector<char> text = comm.all_to_all_v(sent, counts).values;
+      if (file) file->write(text.data(), text.size());
+    }
+    if (file) file->commit();
+  });
+}
+
+}  // namespace sar::formats
