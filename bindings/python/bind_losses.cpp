@@ -18,6 +18,18 @@ struct Labels {
   Mask mask;
 };
 
+/// Weights of rows, or None. They keep an array of the library's precision alive.
+struct RowFactors {
+  explicit RowFactors(nb::handle given) {
+    if (!given.is_none()) values = tensor_of(given);
+  }
+  [[nodiscard]] RowWeights span() const {
+    if (!values.defined()) return std::nullopt;
+    return values.values();
+  }
+  Tensor values;
+};
+
 /// A metric of classes: (logits, labels, mask=None, comm=None).
 template <class F>
 auto class_metric(F f) {
@@ -50,18 +62,21 @@ auto score_metric(Classes of_classes, Targets of_targets) {
   };
 }
 
-/// A loss of numbers, over all elements or, with a mask, over rows.
+/// A loss of numbers, over all elements or, with a mask or weights of rows, over rows.
 template <class All, class Masked>
 auto value_loss(All all_rows, Masked masked) {
-  return [=](const Variable& prediction, nb::handle target, nb::handle mask,
+  return [=](const Variable& prediction, nb::handle target, nb::handle mask, nb::handle row_weights,
              std::optional<Communicator> comm) {
     Variable differentiable;
     const bool is_tensor = nb::try_cast(target, differentiable, false);
     if (!is_tensor) differentiable = Variable(tensor_of(target));
     const Communicator& all = or_default(comm);
-    if (mask.is_none()) return PyTensor(compute([&] { return all_rows(prediction, differentiable, all); }));
+    if (mask.is_none() && row_weights.is_none())
+      return PyTensor(compute([&] { return all_rows(prediction, differentiable, all); }));
     const Mask rows(mask, prediction.num_rows(), "mask");
-    return PyTensor(compute([&] { return masked(prediction, differentiable.value(), rows.span(), all); }));
+    const RowFactors weights(row_weights);
+    return PyTensor(compute(
+        [&] { return masked(prediction, differentiable.value(), rows.span(), all, weights.span()); }));
   };
 }
 
@@ -69,23 +84,27 @@ auto value_loss(All all_rows, Masked masked) {
 
 void bind_losses(nb::module_& module) {
   using namespace nb::literals;
-  const auto of_mask = "mask"_a = nb::none(), of_comm = "comm"_a = nb::none();
+  const auto of_mask = "mask"_a = nb::none(), of_row_weights = "row_weights"_a = nb::none(),
+             of_comm = "comm"_a = nb::none();
   module.def(
       "cross_entropy",
       [](const Variable& logits, nb::handle labels, nb::handle mask, nb::handle weight,
-         double label_smoothing, std::optional<Communicator> comm) {
+         double label_smoothing, nb::handle row_weights, std::optional<Communicator> comm) {
         const Labels given(logits, labels, mask);
+        const RowFactors factors(row_weights);
         std::vector<double> weights;
         if (!weight.is_none()) weights = nb::cast<std::vector<double>>(weight);
         const Communicator& all = or_default(comm);
-        const CrossEntropyOptions options{.class_weights = weights, .label_smoothing = label_smoothing};
+        const CrossEntropyOptions options{
+            .class_weights = weights, .label_smoothing = label_smoothing, .row_weights = factors.span()};
         return compute(
             [&] { return cross_entropy(logits, given.classes.span(), given.mask.span(), all, options); });
       },
-      "input"_a, "target"_a, of_mask, "weight"_a = nb::none(), "label_smoothing"_a = 0.0, of_comm,
+      "input"_a, "target"_a, of_mask, "weight"_a = nb::none(), "label_smoothing"_a = 0.0, of_row_weights,
+      of_comm,
       "Collective. The mean over the rows of all ranks that the mask has and whose label is not -1. input "
-      "[rows, "
-      "classes], target [rows] integers.");
+      "[rows, classes], target [rows] integers. With row_weights [rows], which all ranks give or none, it is "
+      "the sum of the rows' terms times their weights.");
   module.def(
       "balanced_class_weights",
       [](nb::handle labels, nb::handle mask, Index num_classes, std::optional<Communicator> comm) {
@@ -96,11 +115,15 @@ void bind_losses(nb::module_& module) {
       },
       "labels"_a, "mask"_a.none(), "num_classes"_a, of_comm, "Collective.");
   const auto mean_square = [](const auto&... arguments) { return mse(arguments...); };
-  module.def("mse_loss", value_loss(mean_square, mean_square), "input"_a, "target"_a, of_mask, of_comm,
-             "Collective. The mean of squares over the elements of all ranks, or of the rows of the mask.");
+  module.def(
+      "mse_loss", value_loss(mean_square, mean_square), "input"_a, "target"_a, of_mask, of_row_weights,
+      of_comm,
+      "Collective. The mean of squares over the elements of all ranks, or of the rows of the mask. "
+      "With row_weights [rows], which all ranks give or none, it is the sum of the elements' terms "
+      "times the weights of their rows. The target gets a gradient without mask and row_weights only.");
   const auto mean_distance = [](const auto&... arguments) { return l1(arguments...); };
-  module.def("l1_loss", value_loss(mean_distance, mean_distance), "input"_a, "target"_a, of_mask, of_comm,
-             "Collective. The mean of absolute values, as mse_loss().");
+  module.def("l1_loss", value_loss(mean_distance, mean_distance), "input"_a, "target"_a, of_mask,
+             of_row_weights, of_comm, "Collective. The mean of absolute values, as mse_loss().");
   module.def(
       "huber_loss",
       [](const Variable& prediction, nb::handle target, double delta, std::optional<Communicator> comm) {
@@ -114,7 +137,8 @@ void bind_losses(nb::module_& module) {
   };
   const auto masked_bce = [](const auto&... arguments) { return bce_with_logits(arguments...); };
   module.def("binary_cross_entropy_with_logits", value_loss(bce, masked_bce), "input"_a, "target"_a, of_mask,
-             of_comm, "Collective. The mean over the elements of all ranks.");
+             of_row_weights, of_comm,
+             "Collective. The mean over the elements of all ranks; mask and row_weights as of mse_loss().");
 
   using Classes = double (*)(const Tensor&, std::span<const std::int64_t>, Columns, const Communicator&);
   using Targets = double (*)(const Tensor&, const Tensor&, Columns, const Communicator&);

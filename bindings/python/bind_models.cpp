@@ -23,10 +23,10 @@ void bind_models(nb::module_& module) {
                                  "The network of a description, as the program train makes it.")
       .def(
           "__init__",
-          [](GraphModel* self, const std::string& json, std::optional<Communicator> comm) {
-            new (self) GraphModel(ModelDescription::from_json(json), or_default(comm), *generator());
+          [](GraphModel* self, const std::string& json, std::optional<Communicator> comm, bool cached) {
+            new (self) GraphModel(ModelDescription::from_json(json), or_default(comm), *generator(), cached);
           },
-          "json"_a, "comm"_a = nb::none())
+          "json"_a, "comm"_a = nb::none(), "cached"_a = false)
       .def(
           "__call__",
           [](GraphModel& self, const GraphShardManager& graph, const Variable& feat,

@@ -21,7 +21,8 @@ std::vector<GraphRelations> relations_of_edges(const Variable& edges) {
 
 }  // namespace
 
-GraphModel::GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen)
+GraphModel::GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen,
+                       bool cached)
     : description_(description.checked()) {
   const ModelDescription& d = description_;
   const ModelType& type = model_type(d.type);
@@ -41,7 +42,7 @@ GraphModel::GraphModel(const ModelDescription& description, const Communicator& 
     register_module("network", *mesh_);
     return;
   }
-  stack_.emplace(d, comm, gen);
+  stack_.emplace(d, comm, gen, cached);
   for (const auto& [name, part] : stack_->parts()) register_module(name, *part);
 }
 

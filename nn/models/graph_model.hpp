@@ -33,8 +33,10 @@ namespace sar { inline namespace SAR_PRECISION {
 /// @endcode
 class GraphModel : public Module {
  public:
-  /// Local. Throws InputError as ModelDescription::checked().
-  GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen);
+  /// Local. `cached` as of LayerStack: the first convolution caches the aggregate of its input, which must
+  /// then be constant. Throws InputError as ModelDescription::checked().
+  GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen,
+             bool cached = false);
 
   /// Collective. x [local sources, in_feats] -> [local destinations, out_feats]. edges: [num_edges of the
   /// graph, edge_feats] in the graph's edge order, or {} if edge_feats is 0. Throws the same

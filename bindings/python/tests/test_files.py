@@ -47,6 +47,22 @@ def test_models(folder):
         sar.GraphModel({**description, "hiden": 3})
 
 
+def test_a_cached_model_has_the_same_results():
+    description = {"type": "sage", "in_feats": 4, "hidden": 6, "out_feats": 2, "layers": 2}
+    _, _, graph = random_graph()
+    x = sar.tensor(graph.local_rows(np.arange(240.0).reshape(60, 4)))
+    results = []
+    for cached in (False, True):
+        sar.manual_seed(3)
+        net = sar.GraphModel(description, cached=cached)
+        results += [np.array(net(graph, x)) for _ in range(2)]
+    for result in results[1:]:
+        np.testing.assert_array_equal(result, results[0])
+    x.copy_(np.zeros(x.shape))
+    with pytest.raises(sar.InputError, match="SAGEConv with cached"):
+        net(graph, x)
+
+
 def write_dataset(folder):
     draw = np.random.default_rng(7)
     labels = np.repeat([0, 1, 2], 30)

@@ -194,6 +194,35 @@ def test_losses_as_in_numpy(comm):
         F.cross_entropy(sar.tensor(logits), labels, labels * 0.5)
 
 
+def test_row_weights_multiply_the_terms_of_rows(comm):
+    draw = np.random.default_rng(0)
+    logits, labels = draw.normal(size=(6, 3)).astype(np.float32), np.array([0, 1, 2, -1, 1, 0])
+    target, weights = draw.uniform(size=(6, 3)).astype(np.float32), draw.uniform(size=6)
+    p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    counted = labels >= 0
+    x = sar.tensor(logits, requires_grad=True)
+    loss = F.cross_entropy(x, labels, row_weights=weights)
+    expected = -(weights * np.log(p[np.arange(6), labels]))[counted].sum()
+    assert loss.item() == pytest.approx(comm.size * expected, rel=1e-5)
+    loss.backward()
+    np.testing.assert_allclose(x.grad, (weights * counted)[:, None] * (p - np.eye(3)[labels]), rtol=1e-4, atol=1e-6)
+
+    terms = {F.mse_loss: (logits - target)**2, F.l1_loss: np.abs(logits - target),
+             F.binary_cross_entropy_with_logits: np.log1p(np.exp(logits)) - target * logits}
+    for function, term in terms.items():
+        for mask in (None, counted):
+            rows = np.ones(6, bool) if mask is None else mask
+            value = function(sar.tensor(logits), target, mask, row_weights=weights.astype(np.float32)).item()
+            assert value == pytest.approx(comm.size * (weights[:, None] * term)[rows].sum(), rel=1e-5)
+    with pytest.raises(sar.ShapeError):
+        F.mse_loss(sar.tensor(logits), target, row_weights=weights[:4])
+    with pytest.raises(sar.InputError):
+        F.cross_entropy(sar.tensor(logits), labels, row_weights=-weights)
+    if comm.size > 1:
+        with pytest.raises(sar.Error):
+            F.l1_loss(sar.tensor(logits), target, row_weights=weights if comm.rank == 0 else None)
+
+
 def test_dropout_is_the_same_on_all_ranks():
     _, _, graph = random_graph()
     sar.manual_seed(5)
