@@ -5,7 +5,8 @@ What the Python package costs, and how fast it is beside DGL and PyTorch Geometr
     import    seconds that `import sar` adds to the start of the interpreter
     epoch     SAGE on DATASET, by the program TRAIN and by the package, in turns: median seconds of an epoch, and their ratio
     step      the same on the generated graph of --small nodes; microseconds that a step takes longer
-    dgl, pyg  SAGE of two layers from the same weights in one process: the largest relative difference of the losses, the ratio of the epochs
+    dgl, pyg  SAGE of two layers, from the same weights and epoch by epoch in turns with the package: the largest relative difference of the
+              losses, the ratio of the epochs
 
 PYTHONPATH names the folder of the package."""
 import argparse
@@ -104,73 +105,85 @@ class Ours(sar.nn.Module):
         return self.second(graph, F.relu(self.first(graph, x)))
 
 
-def beside(o, peer):
-    import torch
+def dgl_layers(ends, nodes):
+    import dgl
 
-    if peer == "dgl":
-        import dgl
-        from dgl.nn import SAGEConv
+    graph = dgl.graph((ends[0], ends[1]), num_nodes=nodes).formats(["csr", "csc"])
+    graph.create_formats_()
+    return lambda i, o: dgl.nn.SAGEConv(i, o, "mean"), lambda layer, x: layer(graph, x), {}, dgl.__version__
 
-        layer = lambda i, o: SAGEConv(i, o, "mean")
-        names = {}
-    else:
-        from torch_geometric.nn import SAGEConv
 
-        layer = SAGEConv
-        names = {"lin_l.weight": "fc_neigh.weight", "lin_l.bias": "fc_self.bias", "lin_r.weight": "fc_self.weight"}
+def pyg_layers(ends, nodes):
+    import torch_geometric
+
+    names = {"fc_neigh.weight": "lin_l.weight", "fc_self.bias": "lin_l.bias", "fc_self.weight": "lin_r.weight"}
+    return torch_geometric.nn.SAGEConv, lambda layer, x: layer(x, ends), names, torch_geometric.__version__
+
+
+def beside(o, peers):
+    """Trains the same network with the package and with each peer, epoch by epoch in turns, from the same weights."""
+    try:
+        import torch
+    except ImportError as error:
+        return [say(peer, skipped=str(error)) for peer in peers]
+
     torch.set_num_threads(o.threads)
-    torch.manual_seed(0)
     data = sar.load_dataset(o.dataset)
     ends = torch.from_numpy(np.load(os.path.join(o.dataset, "edge_index.npy")).astype(np.int64))
     x, labels = torch.from_numpy(data.features.numpy().copy()), torch.from_numpy(np.asarray(data.labels))
     mask = torch.from_numpy(np.asarray(data.train_mask))
-    graph = dgl.graph((ends[0], ends[1]), num_nodes=len(x)).formats(["csr", "csc"]) if peer == "dgl" else ends
-    if peer == "dgl":
-        graph.create_formats_()
+    sizes = x.shape[1], o.hidden, data.num_classes
 
     class Theirs(torch.nn.Module):
-        def __init__(self, width, hidden, classes):
+        def __init__(self, layer, call, width, hidden, classes):
             super().__init__()
-            self.first, self.second = layer(width, hidden), layer(hidden, classes)
+            self.call, self.first, self.second = call, layer(width, hidden), layer(hidden, classes)
 
-        def forward(self, graph, x):
-            if peer == "dgl":
-                return self.second(graph, self.first(graph, x).relu())
-            return self.second(self.first(x, graph).relu(), graph)
+        def forward(self, x):
+            return self.call(self.second, self.call(self.first, x).relu())
 
-    sizes = x.shape[1], o.hidden, data.num_classes
-    ours, theirs = Ours(*sizes), Theirs(*sizes)
-    renamed = {}
-    for name, value in theirs.state_dict().items():
-        part, inner = name.split(".", 1)
-        renamed[f"{part}.{names.get(inner, inner)}"] = value.numpy().copy()
-    ours.load_state_dict(renamed)
-    optimizers = sar.optim.Adam(ours, lr=0.01), torch.optim.Adam(theirs.parameters(), lr=0.01)
-    losses, seconds = ([], []), ([], [])
+    def our_loss():
+        return F.cross_entropy(ours(data.graph, data.features), data.labels, data.train_mask)
+
+    def their_loss(net):
+        return lambda: torch.nn.functional.cross_entropy(net(x)[mask], labels[mask])
+
+    ours = Ours(*sizes)
+    runs, versions = {"sar": (our_loss, sar.optim.Adam(ours, lr=0.01))}, {}
+    for peer in peers:
+        try:
+            layer, call, names, versions[peer] = {"dgl": dgl_layers, "pyg": pyg_layers}[peer](ends, len(x))
+        except ImportError as error:
+            say(peer, skipped=str(error))
+            continue
+        theirs = Theirs(layer, call, *sizes)
+        weights = {}
+        for name, value in ours.state_dict().items():
+            part, inner = name.split(".", 1)
+            weights[f"{part}.{names.get(inner, inner)}"] = torch.tensor(np.array(value))
+        theirs.load_state_dict(weights)
+        runs[peer] = their_loss(theirs), torch.optim.Adam(theirs.parameters(), lr=0.01)
+    losses, seconds = {name: [] for name in runs}, {name: [] for name in runs}
     for _ in range(o.epochs):
-        begin = time.perf_counter()
-        loss = F.cross_entropy(ours(data.graph, data.features), data.labels, data.train_mask)
-        optimizers[0].zero_grad()
-        loss.backward()
-        optimizers[0].step()
-        between = time.perf_counter()
-        peer_loss = torch.nn.functional.cross_entropy(theirs(graph, x)[mask], labels[mask])
-        optimizers[1].zero_grad()
-        peer_loss.backward()
-        optimizers[1].step()
-        end = time.perf_counter()
-        losses[0].append(loss.item()), losses[1].append(peer_loss.item())
-        seconds[0].append(between - begin), seconds[1].append(end - between)
-    one, two = (statistics.median(times[1:]) for times in seconds)
-    say(peer, nodes=len(x), hidden=o.hidden, epochs=o.epochs, loss_difference=max(abs(a - b) / abs(b) for a, b in zip(*losses)), seconds=one,
-        peer_seconds=two, times_as_fast=two / one, torch=torch.__version__)
+        for name, (loss_of, optimizer) in runs.items():
+            begin = time.perf_counter()
+            loss = loss_of()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            seconds[name].append(time.perf_counter() - begin)
+            losses[name].append(loss.item())
+    one = statistics.median(seconds["sar"][1:])
+    for peer in list(runs)[1:]:
+        two = statistics.median(seconds[peer][1:])
+        say(peer, nodes=len(x), hidden=o.hidden, epochs=o.epochs, loss_difference=max(abs(a - b) / abs(b) for a, b in zip(losses["sar"], losses[peer])),
+            seconds=one, peer_seconds=two, times_as_fast=two / one, version=versions[peer], torch=torch.__version__)
 
 
 def main():
     o = parse()
     sar.set_num_threads(o.threads)
     only = o.only.split(",")
-    sar.set_num_threads(o.threads)
     if "import" in only:
         over_numpy, seconds = import_seconds(o.turns)
         say("import", seconds=seconds, seconds_without_numpy=over_numpy)
@@ -182,12 +195,8 @@ def main():
             generate = o.generate or o.train.parent / "generate"
             subprocess.run([generate, "--nodes", str(o.small), "--degree", "14", "--out", folder], check=True, capture_output=True)
             in_turns(o, "step", folder, 16, o.steps)
-    for peer in ("dgl", "pyg"):
-        if peer in only:
-            try:
-                beside(o, peer)
-            except ImportError as error:
-                say(peer, skipped=str(error))
+    if peers := [peer for peer in ("dgl", "pyg") if peer in only]:
+        beside(o, peers)
 
 
 if __name__ == "__main__":
