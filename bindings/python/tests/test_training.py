@@ -57,6 +57,14 @@ def test_a_training_is_the_same_on_one_rank_and_on_all(comm):
     assert losses[-1] < losses[0] and accuracy == pytest.approx(accuracy_alone)
 
 
+def test_docstrings_have_the_comments_of_the_classes_in_cpp():
+    assert "W_self x_v + b + W_neigh 1/d_v sum_{u -> v} w_uv x_u" in sar.nn.SAGEConv.__doc__
+    assert sar.nn.SAGEConv.__doc__.startswith("dgl.nn.SAGEConv") and "@code" not in sar.nn.SAGEConv.__doc__
+    layers = [value for value in vars(sar.nn).values() if isinstance(value, type) and value.__module__ == "sar._sar"]
+    short = [layer.__name__ for layer in layers if len(layer.__doc__ or "") < 100]
+    assert len(layers) > 20 and not short
+
+
 def test_names_and_state():
     net = Net()
     names = [name for name, _ in net.named_parameters()]
