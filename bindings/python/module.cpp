@@ -10,7 +10,7 @@ namespace {
 
 /// Names of C++ classes, and their comments.
 constexpr std::pair<const char*, const char*> comments[] = {
-#include "docstrings.inc"
+#include <docstrings.inc>
 };
 
 /// Appends the comments of the C++ classes to the docstrings of the classes of the same names.
