@@ -80,36 +80,84 @@ Variable mean_of_differences(const char* name, const Variable& prediction, const
   });
 }
 
+/// The cross entropy of the rows of this rank. Rows in bfloat16 are widened block by block, so that neither
+/// they nor their gradient are ever in memory as reals.
+class RankCrossEntropy {
+ public:
+  RankCrossEntropy(TypedRows x, Array<std::int32_t> targets, std::optional<ClassWeights> weights)
+      : x_(std::move(x)), targets_(std::move(targets)), weights_(std::move(weights)) {}
+
+  [[nodiscard]] SumAndCount sum() const {
+    SumAndCount total;
+    for_each_block(
+        [&](const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights* weights, Index) {
+          const SumAndCount block = weights != nullptr ? weighted_cross_entropy_sum(x, targets, *weights)
+                                                       : cross_entropy_sum(x, targets);
+          total.sum += block.sum;
+          total.count += block.count;
+        });
+    return total;
+  }
+  /// out (+)= scale times the gradient
+  void backward(real scale, TypedRows& out, bool accumulate) const {
+    for_each_block([&](const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights* weights,
+                       Index begin) {
+      const bool is_real = out.is_real();
+      TypedRows part = out.slice_rows(begin, begin + x.num_rows());
+      Tensor gradient = is_real ? part.reals() : Tensor(x.shape());
+      if (weights != nullptr)
+        weighted_cross_entropy_backward(x, targets, *weights, scale, gradient, is_real && accumulate);
+      else
+        cross_entropy_backward(x, targets, scale, gradient, is_real && accumulate);
+      if (!is_real) add_rows(gradient, part, accumulate);
+    });
+  }
+
+ private:
+  template <class Function>
+  void for_each_block(const Function& function) const {
+    const Index rows = x_.is_real() ? x_.num_rows() : block_rows;
+    for (Index begin = 0; begin < x_.num_rows(); begin += rows) {
+      const Index end = std::min(begin + rows, x_.num_rows());
+      const auto at = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
+      std::optional<TargetWeights> weights;
+      if (weights_) weights = weights_->view();
+      if (weights && !weights->of_row.empty()) weights->of_row = weights->of_row.subspan(at, count);
+      function(x_.slice_rows(begin, end).to_tensor(), std::span(targets_).subspan(at, count),
+               weights ? &*weights : nullptr, begin);
+    }
+  }
+
+  static constexpr Index block_rows = 1 << 13;
+  TypedRows x_;
+  Array<std::int32_t> targets_;  // negative: the row does not count
+  std::optional<ClassWeights> weights_;
+};
+
 Variable mean_cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
                             std::span<const std::uint8_t> mask, const Communicator& comm,
                             const CollectiveCall& call, const CrossEntropyOptions& options) {
-  const Tensor& x = logits.value();
-  Array<std::int32_t> targets;
-  std::optional<ClassWeights> weights;
+  std::optional<RankCrossEntropy> terms;
   MeanLoss loss = mean_over_ranks(
       comm, call,
       [&] {
-        require_rows(x, labels, mask);
-        targets = targets_of(labels, mask, x.row_size());
-        if (options.row_weights) require_row_weights("cross_entropy", *options.row_weights, x.num_rows());
-        weights = class_weights(options, x.row_size());
-        return weights ? weighted_cross_entropy_sum(x, targets, weights->view())
-                       : cross_entropy_sum(x, targets);
+        const Shape& shape = logits.shape();
+        require_rows(shape, labels, mask);
+        if (options.row_weights) require_row_weights("cross_entropy", *options.row_weights, shape[0]);
+        terms.emplace(logits.rows(), targets_of(labels, mask, shape.row_size()),
+                      class_weights(options, shape.row_size()));
+        return terms->sum();
       },
       options.class_weights.empty() ? " over an empty mask: no row of any rank is labelled"
                                     : ": no row in the mask has a label of a class whose weight is above 0",
       options.row_weights.has_value());
   if (!recording({&logits})) return loss.value;
-  return record(std::move(loss.value), [x, targets = std::move(targets), weights = std::move(weights),
-                                        dx = logits.gradient(), count = loss.count](const Tensor& grad) {
-    dx->add([&](Tensor& out, bool accumulate) {
-      const auto scale = static_cast<real>(grad.item() / count);
-      if (weights)
-        weighted_cross_entropy_backward(x, targets, weights->view(), scale, out, accumulate);
-      else
-        cross_entropy_backward(x, targets, scale, out, accumulate);
-    });
-  });
+  return record(std::move(loss.value),
+                [terms = *std::move(terms), dx = logits.gradient(), count = loss.count](const Tensor& grad) {
+                  dx->add_rows([&](TypedRows& out, bool accumulate) {
+                    terms.backward(static_cast<real>(grad.item() / count), out, accumulate);
+                  });
+                });
 }
 
 }  // namespace
@@ -208,7 +256,7 @@ double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
   return comm.agree([&] {
     const CollectiveCall call = CollectiveCall("accuracy").equal(num_classes, logits.shape());
     const SumAndCount total = sum_over_ranks(comm, call, [&] {
-      require_rows(logits, labels, mask);
+      require_rows(logits.shape(), labels, mask);
       return count_correct(logits, targets_of(labels, mask, logits.row_size()));
     });
     return total.count > 0 ? total.sum / total.count : std::numeric_limits<double>::quiet_NaN();

@@ -61,7 +61,7 @@ double of_classes(const char* name, BinaryMetric metric, const Tensor& logits,
                   const Communicator& comm) {
   return comm.agree([&] {
     const CallScope compared(comm, CollectiveCall(name).equal(in_classes, logits.shape()));
-    require_rows(logits, labels, mask);
+    require_rows(logits.shape(), labels, mask);
     const Index width = logits.row_size();
     const Array<std::int32_t> targets = targets_of(labels, mask, width);
     Array<std::int64_t> positives(static_cast<std::size_t>(width), 0), negatives = positives;
@@ -183,7 +183,7 @@ double f1_score(const Tensor& logits, std::span<const std::int64_t> labels,
   return comm.agree([&] {
     CollectiveCall call("f1_score of classes");
     const CallScope compared(comm, call.equal(in_classes, logits.shape()).equal("average", average));
-    require_rows(logits, labels, mask);
+    require_rows(logits.shape(), labels, mask);
     const Index width = logits.row_size();
     require<InputError>(average != F1::binary || width == 2, "f1_score of class 1: there are ", width,
                         " classes, expected two, or the mean of all classes");

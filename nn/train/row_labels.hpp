@@ -12,12 +12,11 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// Throws ShapeError unless there are a label and an element of the mask for each row of logits [n, C].
-inline void require_rows(const Tensor& logits, std::span<const std::int64_t> labels,
+inline void require_rows(const Shape& logits, std::span<const std::int64_t> labels,
                          std::span<const std::uint8_t> mask) {
-  require<ShapeError>(logits.shape().dims() == 2, "logits have shape ", logits.shape(),
-                      ", expected [rows, classes]");
-  require<ShapeError>(std::ssize(labels) == logits.num_rows() && mask.size() == labels.size(), "logits have ",
-                      logits.num_rows(), " rows, but there are ", labels.size(), " labels and a mask of ",
+  require<ShapeError>(logits.dims() == 2, "logits have shape ", logits, ", expected [rows, classes]");
+  require<ShapeError>(std::ssize(labels) == logits[0] && mask.size() == labels.size(), "logits have ",
+                      logits[0], " rows, but there are ", labels.size(), " labels and a mask of ",
                       mask.size());
 }
 

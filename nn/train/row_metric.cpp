@@ -31,7 +31,7 @@ double metric_of_all_rows(const Tensor& scores, std::span<const std::int64_t> la
   return comm.agree([&] {
     const CallScope compared(comm,
                              CollectiveCall("metric_of_all_rows").equal("number of classes", scores.shape()));
-    require_rows(scores, labels, mask);
+    require_rows(scores.shape(), labels, mask);
     const Array<std::int32_t> targets = targets_of(labels, mask, scores.row_size());
     Array<Index> rows;
     Array<std::int64_t> mine;

@@ -582,6 +582,46 @@ TEST_CASE("rows of a table in bfloat16 are gathered where they are read") {
   for (Index v = 0; v < 7; ++v) CHECK(std::equal(sums.row(v), sums.row(v) + 21, copied.row((v + 3) % 7)));
 }
 
+TEST_CASE("cross entropy reads rows in bfloat16 and rounds its gradient once") {
+  const Communicator comm = Communicator::world();
+  constexpr Index classes = 5;
+  const Index rows = comm.rank() == 1 ? 0 : 20'000;  // several blocks; rank 1 has none
+  const Tensor x = TypedRows(random_tensor({rows, classes}, 71 + static_cast<unsigned>(comm.rank()), 3),
+                             NumberType::bfloat16)
+                       .to_tensor();
+  std::vector<std::int64_t> labels;
+  std::vector<std::uint8_t> mask;
+  std::vector<real> of_row;
+  const std::vector<double> of_class{1, 2, 3, 4, 5};
+  for (Index i = 0; i < rows; ++i) {
+    labels.push_back(i % classes);
+    mask.push_back(i % 3 != 0);
+    of_row.push_back(static_cast<real>(1 + i % 7));
+  }
+  for (const bool weighted : {false, true}) {
+    CrossEntropyOptions options;
+    if (weighted)
+      options = {
+          .class_weights = of_class, .label_smoothing = 0.1, .row_weights = std::span<const real>(of_row)};
+    std::vector<Tensor> gradients;
+    std::vector<double> losses;
+    for (const bool mixed : {false, true}) {
+      const Variable leaf(x.clone(), true);
+      Tape tape;
+      const Variable loss =
+          cross_entropy(operand(leaf, mixed, /*typed_gradient=*/true), labels, mask, comm, options);
+      tape.backward(loss);
+      losses.push_back(static_cast<double>(loss.value().item()));
+      gradients.push_back(leaf.grad());
+    }
+    CHECK(losses[1] == doctest::Approx(losses[0]).epsilon(1e-6));
+    bool equal = true;
+    for (Index i = 0; i < gradients[0].size(); ++i)
+      equal = equal && gradients[1].data()[i] == rounded(gradients[0].data()[i]);
+    CHECK(equal);
+  }
+}
+
 TEST_CASE("NaN and infinities stay what they are") {
   const MixedPrecisionScope mixed;
   Generator gen(1);
