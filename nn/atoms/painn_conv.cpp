@@ -1,49 +1,21 @@
+#include <sar/nn/atoms/edge_rows.hpp>
 #include <sar/nn/atoms/painn_conv.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/modules/row_distance.hpp>
 
+#include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// The geometry of n edges, as messages read it.
-struct Geometry {
-  Variable direction;  ///< [n, 3, 1]
-  Variable basis;      ///< [n, num_basis]
-  Variable cutoff;     ///< [n, 1]
-};
-
-/// Returns k pi / c for k = 1 .. num_basis: [1, num_basis].
-Tensor frequencies(Index num_basis, double cutoff) {
-  Tensor values({1, num_basis});
-  for (Index k = 0; k < num_basis; ++k)
-    values.data()[k] = static_cast<real>(static_cast<double>(k + 1) * std::numbers::pi / cutoff);
-  return values;
-}
-
-/// Returns 1 where f is true of the value, and 0 elsewhere.
-template <class F>
-Tensor mask(const Tensor& x, const F& f) {
-  Tensor result(x.shape());
-  for (Index i = 0; i < x.size(); ++i) result.data()[i] = f(x.data()[i]) ? 1 : 0;
-  return result;
-}
-
-/// Returns the geometry of edges from their vectors x_u + t_uv - x_v: [n, 3].
-Geometry geometry(const Variable& vector, const Tensor& frequency, double cutoff) {
-  const Index n = vector.num_rows(), num_basis = frequency.size();
-  const Variable length = row_distance(vector, Tensor::zeros(vector.shape()), RowComparison::l2);
-  const Tensor apart = mask(length.value(), [](real r) { return r > 0; });
-  const Tensor inside = mask(length.value(), [&](real r) { return static_cast<double>(r) < cutoff; });
-  const Variable divisor = where(apart, length, Tensor::full({1}, 1));
-  const Variable waves = unit_complex(matmul(length, frequency));  // cosines, then sines
-  const Variable cosine = slice_columns(waves, 0, 1), sines = slice_columns(waves, num_basis, 2 * num_basis);
-  return {.direction = reshape(vector / divisor, {n, 3, 1}),
-          .basis = where(apart, sines / divisor, frequency),
-          .cutoff = where(inside, scale_shift(cosine, real{0.5}, real{0.5}), Tensor::zeros({1}))};
+/// The graph with chunks of edges whose rows of about 11 F numbers stay in the second-level cache.
+GraphShardManager in_small_chunks(GraphShardManager graph, Index feats) {
+  GraphOptions options = graph.options();
+  options.edge_block = std::clamp<Index>((1 << 15) / feats, 1, options.edge_block);
+  graph.set_options(options);
+  return graph;
 }
 
 /// Returns the sum over the 3 components of x [n, 3, F]: [n, F].
@@ -92,24 +64,24 @@ PaiNNRows PaiNNConv::operator()(const GraphShardManager& graph, const PaiNNRows&
 
 PaiNNRows PaiNNConv::add_messages(const GraphShardManager& graph, const PaiNNRows& rows,
                                   const Variable& positions, const Variable& shifts) const {
-  const Index feats = feats_, num_dst = graph.num_dst_nodes();
-  const Variable sums = graph.update_all(  // [local destinations, 4 F]: scalars, then the 3 components
-      [=, phi = interatomic_context_net_(rows.scalars), vectors = rows.vectors,
-       own = first_rows(positions, num_dst), weight = filter_net_.weight(), bias = filter_net_.bias(),
-       cutoff = cutoff_,
-       frequency = frequencies(filter_net_.weight().shape()[1], cutoff_)](const EdgeBatch& edges) {
-        const Index n = edges.num_edges();
-        const Geometry g = geometry(edge_vectors(edges.src(positions), edges.dst(own),
-                                                 shifts.defined() ? edges.edata(shifts) : Variable()),
-                                    frequency, cutoff);
-        const Variable channels = edges.src(phi) * (linear(g.basis, weight, bias) * g.cutoff);
-        const auto part = [&](Index k) { return slice_columns(channels, k * feats, (k + 1) * feats); };
-        Variable turned = g.direction * reshape(part(1), {n, 1, feats});
-        if (vectors.defined())
-          turned = std::exchange(turned, {}) + edges.src(vectors) * reshape(part(2), {n, 1, feats});
-        return concat_columns({part(0), reshape(std::move(turned), {n, 3 * feats})});
-      },
-      fn::sum);
+  const Index feats = feats_, num_dst = graph.num_dst_nodes(), num_basis = filter_net_.weight().shape()[1];
+  // Applied to radial_rows(): the weights, the bias (times the cutoff function) and 0 for the direction.
+  const Variable filter = concat_columns({filter_net_.weight(), reshape(filter_net_.bias(), {3 * feats, 1}),
+                                          Variable(Tensor::zeros({3 * feats, 3}))});
+  const Variable sums =
+      in_small_chunks(graph, feats)
+          .update_all(  // [local destinations, 4 F]: scalars, then the 3 components
+              [=, phi = interatomic_context_net_(rows.scalars), vectors = rows.vectors,
+               own = first_rows(positions, num_dst), cutoff = cutoff_](const EdgeBatch& edges) {
+                const Variable radial =
+                    radial_rows(edge_vectors(edges.src(positions), edges.dst(own),
+                                             shifts.defined() ? edges.edata(shifts) : Variable()),
+                                cutoff, num_basis);
+                return vector_messages(edges.src(phi), linear(radial, filter),
+                                       slice_columns(radial, num_basis + 1, num_basis + 4),
+                                       vectors.defined() ? edges.src(vectors) : Variable());
+              },
+              fn::sum);
   const Variable vector_sums = reshape(slice_columns(sums, feats, 4 * feats), {num_dst, 3, feats});
   return {.scalars = first_rows(rows.scalars, num_dst) + slice_columns(sums, 0, feats),
           .vectors = rows.vectors.defined() ? first_rows(rows.vectors, num_dst) + vector_sums : vector_sums};

@@ -7,6 +7,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/autograd/unit_rows.hpp>
 #include <sar/core/error.hpp>
+#include <sar/nn/atoms/edge_rows.hpp>
 #include <sar/nn/modules/row_distance.hpp>
 
 #include "support/random_tensor.hpp"
@@ -14,6 +15,7 @@
 
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <string>
 #include <utility>
 #include <vector>
@@ -208,6 +210,56 @@ TEST_CASE("dual: distances and angles") {
   check("unit_complex", [](const Inputs& x) { return unit_complex(x[0]); }, {input({4, 3}, 1)});
   const Variable at = random_tensor({1, 3}, 5), moving = make_dual(at, Variable(random_tensor({1, 3}, 6)));
   CHECK(row_distance(moving, at, RowComparison::l2).tangent().value().item() == 0);
+}
+
+TEST_CASE("dual: rows of the edges between atoms") {
+  // Lengths from 0.9 to 2.6, one beyond the cutoff.
+  const Variable d = input({18, 3}, 1);  // more than one group of the kernel
+  check("radial_rows", [](const Inputs& x) { return radial_rows(x[0], /*cutoff=*/2.4, /*num_basis=*/4); },
+        {d});
+  const auto messages = [](const Inputs& x) { return vector_messages(x[0], x[1], x[2], x[3]); };
+  check("vector_messages", messages,
+        {input({2, 9}, 2), input({2, 9}, 3), input({2, 3}, 4), input({2, 3, 3}, 5)});
+  const auto first = [](const Inputs& x) { return vector_messages(x[0], x[1], x[2]); };
+  check("vector_messages without vectors", first, {input({2, 9}, 2), input({2, 9}, 3), input({2, 3}, 4)});
+  CHECK_THROWS_AS(vector_messages(d, d, input({2, 3}, 1)), ShapeError);
+  CHECK_THROWS_AS(radial_rows(input({2, 2}, 1), 1, 1), ShapeError);
+}
+
+TEST_CASE("radial rows are those of their formula, at any length, and have limits at 0") {
+  constexpr double cutoff = 3;
+  constexpr Index num_basis = 20;
+  Tensor d({20, 3});
+  for (Index i = 0; i < 20; ++i)
+    for (Index c = 0; c < 3; ++c) d.row(i)[c] = static_cast<real>(0.1 * static_cast<double>(i * (c + 1)));
+  const Tensor rows = radial_rows(Variable(d), cutoff, num_basis).value();
+  for (Index i = 0; i < 20; ++i) {
+    double squares = 0;
+    for (Index c = 0; c < 3; ++c)
+      squares += static_cast<double>(d.row(i)[c]) * static_cast<double>(d.row(i)[c]);
+    const double r = std::sqrt(squares), a = std::numbers::pi / cutoff;
+    const double cut = r < cutoff ? 0.5 * (1 + std::cos(a * r)) : 0;
+    const double tolerance = is_double ? 1e-12 : 2e-5;
+    for (Index k = 0; k < num_basis; ++k) {
+      const double w = a * static_cast<double>(k + 1), wave = r > 0 ? std::sin(w * r) / r : w;
+      CHECK(std::abs(static_cast<double>(rows.row(i)[k]) - wave * cut) <= tolerance * w);
+    }
+    CHECK(std::abs(static_cast<double>(rows.row(i)[num_basis]) - cut) <= tolerance);
+    for (Index c = 0; c < 3; ++c) {
+      const double unit = r > 0 ? static_cast<double>(d.row(i)[c]) / r : 0;
+      CHECK(std::abs(static_cast<double>(rows.row(i)[num_basis + 1 + c]) - unit) <= tolerance);
+    }
+  }
+  // At 0, all derivatives are 0.
+  const Variable zero(Tensor::zeros({1, 3}), true), change(Tensor::full({1, 3}, 1), true);
+  Tape tape;
+  const Variable moved = radial_rows(make_dual(zero, change), cutoff, num_basis);
+  tape.backward(sum(moved.primal()) + sum(moved.tangent()));
+  for (Index c = 0; c < 3; ++c) {
+    CHECK(zero.grad().data()[c] == 0);
+    CHECK(change.grad().data()[c] == 0);
+    CHECK(moved.tangent().value().data()[c] == 0);
+  }
 }
 
 TEST_CASE("dual: an operation without a tangent says so by name") {

@@ -1,0 +1,277 @@
+// Radial functions of `group` rows at a time: sine and cosine of pi r / c once for each row, the multiples by
+// rotation, in double precision, vectorized over the rows; results are written row by row from a buffer in
+// the L1 cache. Messages: rows in parallel blocks of about 2^15 numbers, vectorized over the channels.
+#include <sar/core/rows/radial.hpp>
+#include <sar/core/simd/independent_iterations.hpp>
+#include <sar/core/simd/sum_of.hpp>
+#include <sar/core/threads/parallel.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <sar/core/isa/isa_begin.hpp>
+
+namespace {
+
+constexpr Index group = 16;
+constexpr Index row_grain = 1024;
+
+Index message_grain(Index feats) {
+  return std::max<Index>(1, (1 << 15) / (12 * feats + 1));
+}
+
+/// A group of up to `group` vectors. Lanes beyond them have the length 0.
+struct Lanes {
+  double unit[3][group]{};  ///< d / r
+  double length[group]{}, inverse[group]{};
+  double sine[group]{}, cosine[group]{};  ///< of pi r / c
+  double inside[group]{}, apart[group]{};  ///< 1 or 0: r < c, r > 0
+
+  Lanes(const RadialFunctions& f, const real* d, Index count) {
+    for (Index e = 0; e < count; ++e) {
+      const double x = d[3 * e], y = d[3 * e + 1], z = d[3 * e + 2];
+      const double r = std::sqrt(x * x + y * y + z * z);
+      length[e] = r;
+      apart[e] = r > 0;
+      inside[e] = r < f.cutoff;
+      inverse[e] = r > 0 ? 1 / r : 0;
+      unit[0][e] = x * inverse[e];
+      unit[1][e] = y * inverse[e];
+      unit[2][e] = z * inverse[e];
+      const auto angle = static_cast<real>(std::min(r / f.cutoff, 1.0) * std::numbers::pi);
+      sine[e] = static_cast<double>(std::sin(angle));
+      cosine[e] = static_cast<double>(std::cos(angle));
+    }
+    for (Index e = count; e < group; ++e) cosine[e] = 1;
+  }
+  /// The product of these lanes of three components with the unit vector.
+  void dot_unit(const double (&t)[3][group], double* out) const {
+    for (Index e = 0; e < group; ++e)
+      out[e] = unit[0][e] * t[0][e] + unit[1][e] * t[1][e] + unit[2][e] * t[2][e];
+  }
+};
+
+/// Calls each(k, h, h1, h2) for the columns k = 0 .. K with the values and the first two derivatives in r of
+/// the radial functions of a group, [group] each. `h1` and `h2` are not set for orders below 1 and 2.
+template <int order, class Each>
+void for_each_function(const RadialFunctions& f, const Lanes& x, const Each& each) {
+  const double a = std::numbers::pi / f.cutoff;
+  double cut[group], cut1[group], cut2[group], h[group], h1[group], h2[group];
+  for (Index e = 0; e < group; ++e) {
+    cut[e] = x.inside[e] * 0.5 * (1 + x.cosine[e]);
+    cut1[e] = x.inside[e] * x.apart[e] * -0.5 * a * x.sine[e];
+    cut2[e] = x.inside[e] * x.apart[e] * -0.5 * a * a * x.cosine[e];
+  }
+  double sine[group], cosine[group];
+  std::copy_n(x.sine, group, sine);
+  std::copy_n(x.cosine, group, cosine);
+  for (Index k = 0; k < f.num_basis; ++k) {
+    const double w = static_cast<double>(k + 1) * a;
+    for (Index e = 0; e < group; ++e) {
+      const double s = sine[e] * x.inverse[e] + (1 - x.apart[e]) * w;
+      h[e] = s * cut[e];
+      if constexpr (order > 0) {
+        const double s1 = (w * cosine[e] - s) * x.inverse[e];
+        h1[e] = s1 * cut[e] + s * cut1[e];
+        if constexpr (order > 1) {
+          const double s2 = (-w * w * sine[e] - 2 * s1) * x.inverse[e];
+          h2[e] = s2 * cut[e] + 2 * s1 * cut1[e] + s * cut2[e];
+        }
+      }
+      const double next = sine[e] * x.cosine[e] + cosine[e] * x.sine[e];
+      cosine[e] = cosine[e] * x.cosine[e] - sine[e] * x.sine[e];
+      sine[e] = next;
+    }
+    each(k, h, h1, h2);
+  }
+  each(f.num_basis, cut, cut1, cut2);
+}
+
+/// Calls body(first row, rows, lanes) for groups of rows.
+template <class Body>
+void for_groups(const RadialFunctions& f, const Tensor& d, const Body& body) {
+  parallel_for(d.num_rows(), row_grain, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; i += group) {
+      const Index count = std::min(group, end - i);
+      body(i, count, Lanes(f, d.row(i), count));
+    }
+  });
+}
+
+/// Rows of three components, component by component; lanes beyond `count` are 0.
+void load_components(const real* rows, Index stride, Index count, double (&to)[3][group]) {
+  for (Index c = 0; c < 3; ++c) {
+    for (Index e = 0; e < count; ++e) to[c][e] = static_cast<double>(rows[e * stride + c]);
+    for (Index e = count; e < group; ++e) to[c][e] = 0;
+  }
+}
+
+/// sum += the columns k of rows of g, times h
+void add_column(const real* g, Index stride, Index count, const double* h, double* sum) {
+  for (Index e = 0; e < count; ++e) sum[e] += static_cast<double>(g[e * stride]) * h[e];
+}
+
+}  // namespace
+
+void radial_rows(const RadialFunctions& f, const Tensor& d, Tensor& out) {
+  const Index width = f.columns();
+  for_groups(f, d, [&](Index first, Index count, const Lanes& x) {
+    real* const to = out.row(first);
+    for_each_function<0>(f, x, [&](Index k, const double* h, const double*, const double*) {
+      for (Index e = 0; e < count; ++e) to[e * width + k] = static_cast<real>(h[e]);
+    });
+    for (Index c = 0; c < 3; ++c)
+      for (Index e = 0; e < count; ++e) to[e * width + width - 3 + c] = static_cast<real>(x.unit[c][e]);
+  });
+}
+
+void radial_rows_tangent(const RadialFunctions& f, const Tensor& d, const Tensor& t, Tensor& out) {
+  const Index width = f.columns();
+  for_groups(f, d, [&](Index first, Index count, const Lanes& x) {
+    double change[3][group], along[group];
+    load_components(t.row(first), 3, count, change);
+    x.dot_unit(change, along);
+    real* const to = out.row(first);
+    for_each_function<1>(f, x, [&](Index k, const double*, const double* h1, const double*) {
+      for (Index e = 0; e < count; ++e) to[e * width + k] = static_cast<real>(h1[e] * along[e]);
+    });
+    for (Index c = 0; c < 3; ++c)
+      for (Index e = 0; e < count; ++e)
+        to[e * width + width - 3 + c] =
+            static_cast<real>((change[c][e] - along[e] * x.unit[c][e]) * x.inverse[e]);
+  });
+}
+
+void radial_rows_backward(const RadialFunctions& f, const Tensor& d, const Tensor& g, Tensor& out) {
+  const Index width = f.columns();
+  for_groups(f, d, [&](Index first, Index count, const Lanes& x) {
+    const real* const from = g.row(first);
+    double of_direction[3][group], along[group], slope[group]{};
+    load_components(from + width - 3, width, count, of_direction);
+    x.dot_unit(of_direction, along);
+    for_each_function<1>(f, x, [&](Index k, const double*, const double* h1, const double*) {
+      add_column(from + k, width, count, h1, slope);
+    });
+    for (Index e = 0; e < count; ++e)
+      for (Index c = 0; c < 3; ++c)
+        out.row(first + e)[c] = static_cast<real>(
+            slope[e] * x.unit[c][e] + (of_direction[c][e] - along[e] * x.unit[c][e]) * x.inverse[e]);
+  });
+}
+
+void radial_rows_tangent_backward(const RadialFunctions& f, const Tensor& d, const Tensor& t, const Tensor& g,
+                                  Tensor& out) {
+  const Index width = f.columns();
+  for_groups(f, d, [&](Index first, Index count, const Lanes& x) {
+    const real* const from = g.row(first);
+    double change[3][group], of_direction[3][group], t_along[group], g_along[group];
+    double slope[group]{}, curvature[group]{};
+    load_components(t.row(first), 3, count, change);
+    load_components(from + width - 3, width, count, of_direction);
+    x.dot_unit(change, t_along);
+    x.dot_unit(of_direction, g_along);
+    for_each_function<2>(f, x, [&](Index k, const double*, const double* h1, const double* h2) {
+      add_column(from + k, width, count, h1, slope);
+      add_column(from + k, width, count, h2, curvature);
+    });
+    for (Index e = 0; e < count; ++e) {
+      const double inverse = x.inverse[e], tu = t_along[e], gu = g_along[e];
+      double gt = 0;
+      for (Index c = 0; c < 3; ++c) gt += of_direction[c][e] * change[c][e];
+      for (Index c = 0; c < 3; ++c) {
+        const double u = x.unit[c][e], g_c = of_direction[c][e], t_c = change[c][e];
+        const double of_radial = curvature[e] * tu * u + slope[e] * (t_c - tu * u) * inverse;
+        const double of_unit = (3 * gu * tu - gt) * u - g_c * tu - t_c * gu;
+        out.row(first + e)[c] = static_cast<real>(of_radial + of_unit * inverse * inverse);
+      }
+    }
+  });
+}
+
+void vector_messages(const VectorMessageRows& of, Tensor& out) {
+  const Index feats = of.phi.row_size() / 3;
+  const real scalar = of.scalars ? 1 : 0;
+  parallel_for(out.num_rows(), message_grain(feats), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const real *p = of.phi.row(i), *w = of.filter.row(i), *d = of.direction.row(i);
+      const real* v = of.vectors.defined() ? of.vectors.row(i) : nullptr;
+      const real d0 = d[0], d1 = d[1], d2 = d[2];
+      real* const m = out.row(i);
+      SAR_INDEPENDENT_ITERATIONS
+for (Index j = 0; j < feats; ++j) {
+        const real b = p[feats + j] * w[feats + j];
+        m[j] = scalar * p[j] * w[j];
+        m[feats + j] = b * d0;
+        m[2 * feats + j] = b * d1;
+        m[3 * feats + j] = b * d2;
+      }
+      if (v == nullptr) continue;
+      SAR_INDEPENDENT_ITERATIONS
+for (Index j = 0; j < feats; ++j) {
+        const real g = p[2 * feats + j] * w[2 * feats + j];
+        m[feats + j] += g * v[j];
+        m[2 * feats + j] += g * v[feats + j];
+        m[3 * feats + j] += g * v[2 * feats + j];
+      }
+    }
+  });
+}
+
+void vector_messages_backward(const VectorMessageRows& of, const Tensor& grad, VectorMessageGradients& to) {
+  const Index feats = of.phi.row_size() / 3;
+  const real scalar = of.scalars ? 1 : 0;
+  parallel_for(grad.num_rows(), message_grain(feats), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const real *p = of.phi.row(i), *w = of.filter.row(i), *d = of.direction.row(i);
+      const real* v = of.vectors.defined() ? of.vectors.row(i) : nullptr;
+      const real *g0 = grad.row(i), *g1 = g0 + feats, *g2 = g1 + feats, *g3 = g2 + feats;
+      // The gradients of a, b and g of a channel, times `by`.
+      const auto channels = [&](const real* by, real* out) {
+        SAR_INDEPENDENT_ITERATIONS
+for (Index j = 0; j < feats; ++j) {
+          out[j] = scalar * g0[j] * by[j];
+          out[feats + j] = (g1[j] * d[0] + g2[j] * d[1] + g3[j] * d[2]) * by[feats + j];
+        }
+        if (v == nullptr) {
+          std::fill_n(out + 2 * feats, feats, real{0});
+          return;
+        }
+        SAR_INDEPENDENT_ITERATIONS
+for (Index j = 0; j < feats; ++j)
+          out[2 * feats + j] =
+              (g1[j] * v[j] + g2[j] * v[feats + j] + g3[j] * v[2 * feats + j]) * by[2 * feats + j];
+      };
+      if (to.phi.defined()) channels(w, to.phi.row(i));
+      if (to.filter.defined()) channels(p, to.filter.row(i));
+      if (to.direction.defined())
+        for (Index c = 0; c < 3; ++c)
+          to.direction.row(i)[c] = sum_of(feats, [&, g = g0 + (c + 1) * feats](Index j) {
+            return g[j] * (p[feats + j] * w[feats + j]);
+          });
+      if (to.vectors.defined())
+        SAR_INDEPENDENT_ITERATIONS
+for (Index j = 0; j < feats; ++j) {
+          const real g = p[2 * feats + j] * w[2 * feats + j];
+          real* const out = to.vectors.row(i);
+          out[j] = g * g1[j];
+          out[feats + j] = g * g2[j];
+          out[2 * feats + j] = g * g3[j];
+        }
+    }
+  });
+}
+
+#include <sar/core/isa/isa_end.hpp>
+
+SAR_DISPATCH(void, radial_rows, (const RadialFunctions& f, const Tensor& d, Tensor& out), (f, d, out));
+SAR_DISPATCH(void, radial_rows_tangent,
+             (const RadialFunctions& f, const Tensor& d, const Tensor& t, Tensor& out), (f, d, t, out));
+SAR_DISPATCH(void, radial_rows_backward,
+             (const RadialFunctions& f, const Tensor& d, const Tensor& g, Tensor& out), (f, d, g, out));
+SAR_DISPATCH(void, radial_rows_tangent_backward,
+             (const RadialFunctions& f, const Tensor& d, const Tensor& t, const Tensor& g, Tensor& out),
+             (f, d, t, g, out));
+SAR_DISPATCH(void, vector_messages, (const VectorMessageRows& of, Tensor& out), (of, out));
+SAR_DISPATCH(void, vector_messages_backward,
+             (const VectorMessageRows& of, const Tensor& grad, VectorMessageGradients& to), (of, grad, to));

@@ -1,0 +1,52 @@
+/// Kernels for the rows that describe vectors in three dimensions to a radial network, and for messages of
+/// scalars and vectors.
+#pragma once
+
+#include <sar/core/tensor/tensor.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Radial functions of vectors d of length r within a cutoff c, with fc(r) = (cos(pi r / c) + 1) / 2 for r <
+/// c, otherwise 0. The row of a vector has the K + 4 columns
+///
+///     fc(r) sin(k pi r / c) / r, k = 1 .. K        fc(r)        d / r (3 columns)
+///
+/// For r = 0 they are the limits k pi / c, 1 and 0 0 0, and all derivatives are 0. The functions below are
+/// single-threaded for few rows; they read d and one more operand and write one result, in groups of rows.
+struct RadialFunctions {
+  double cutoff = 1;
+  Index num_basis = 1;  ///< K
+
+  [[nodiscard]] Index columns() const noexcept { return num_basis + 4; }
+};
+
+/// Writes the rows of d [n, 3] to out [n, K + 4].
+void radial_rows(const RadialFunctions& f, const Tensor& d, Tensor& out);
+/// The derivative in the direction t [n, 3]: out = J t, with J the derivative of a row in its vector.
+void radial_rows_tangent(const RadialFunctions& f, const Tensor& d, const Tensor& t, Tensor& out);
+/// The gradient: out [n, 3] = g J for g [n, K + 4].
+void radial_rows_backward(const RadialFunctions& f, const Tensor& d, const Tensor& g, Tensor& out);
+/// The gradient of g . (J t) in d: out [n, 3].
+void radial_rows_tangent_backward(const RadialFunctions& f, const Tensor& d, const Tensor& t, const Tensor& g,
+                                  Tensor& out);
+
+/// The operands of messages with F channels.
+struct VectorMessageRows {
+  const Tensor& phi;        ///< [n, 3 F]
+  const Tensor& filter;     ///< [n, 3 F]
+  const Tensor& direction;  ///< d [n, 3]
+  const Tensor& vectors;    ///< v [n, 3, F], or undefined: 0
+  bool scalars = true;      ///< false: 0 in place of a
+};
+
+/// With (a, b, g) = phi * filter: out [n, 4 F] has a, then b d_k + g v_k for the three components k. Reads
+/// the operands and writes out once, row by row.
+void vector_messages(const VectorMessageRows& of, Tensor& out);
+
+/// The gradients, each overwritten if it is defined. Reads the operands and `grad` once for each call.
+struct VectorMessageGradients {
+  Tensor phi, filter, direction, vectors;
+};
+void vector_messages_backward(const VectorMessageRows& of, const Tensor& grad, VectorMessageGradients& to);
+
+}}  // namespace sar
