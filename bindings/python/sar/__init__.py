@@ -13,7 +13,13 @@ docs/python.md is the guide.
 
 import atexit as _atexit
 
-from . import _sar
+try:
+    from . import _sar
+except ImportError as _error:
+    if "libmpi" not in str(_error):
+        raise
+    raise ImportError(f"{_error}. This copy of sar was built for the MPI with this library: install it ('pip install mpich' for "
+                      "libmpi.so.12), or add its folder to LD_LIBRARY_PATH") from None
 from ._sar import (
     Block,
     CommunicationError,

@@ -23,6 +23,12 @@ def _program():
     raise InputError("there is no program sar-train: the package was built without it; set SAR_TRAIN to its path")
 
 
+def _mpirun():
+    """That of the MPICH which pip installed beside this interpreter, or else the system's."""
+    beside = os.path.join(os.path.dirname(sys.executable), "mpirun")
+    return beside if os.path.exists(beside) else "mpirun"
+
+
 def _words(options):
     words = []
     for key, value in options.items():
@@ -88,7 +94,7 @@ def _shown(progress):
     return _Lines() if progress else None
 
 
-def train(*, ranks=1, mpirun=("mpirun",), progress=True, **options):
+def train(*, ranks=1, mpirun=None, progress=True, **options):
     """Runs the program train (train --help) on `ranks` ranks of its own and returns its log: a dict for each line.
 
         log = sar.train(dataset="cora", model="gcn", layers=2, epochs=200, ranks=2)
@@ -97,7 +103,8 @@ def train(*, ranks=1, mpirun=("mpirun",), progress=True, **options):
     Options have the program's names with underscores; True gives one without a value. progress shows a bar of tqdm, where
     that is installed, or else prints the program's lines as they come, as progress="lines" does. The log is a table for
     pandas: pandas.DataFrame([line for line in log if "epoch" in line]). Raises sar.TrainError with the program's message
-    if it fails. Not under mpirun: there the program itself is started.
+    if it fails. mpirun: the words that start ranks; by default the mpirun beside the interpreter, or that of the system.
+    Not under mpirun: there the program itself is started.
     """
     if int(os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("PMI_SIZE", "1"))) > 1:
         raise InputError("sar.train() starts ranks of its own: call it from a program that was started without mpirun")
@@ -106,7 +113,7 @@ def train(*, ranks=1, mpirun=("mpirun",), progress=True, **options):
         log = options.pop("log", None) or os.path.join(folder, "log.jsonl")
         words = [_program(), *_words({**options, "log": log})]
         if ranks > 1:
-            words = [*mpirun, "-n", str(ranks), *words]
+            words = [*(mpirun or [_mpirun()]), "-n", str(ranks), *words]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment())
         try:
             for line in process.stdout:

@@ -114,6 +114,17 @@ def test_the_program_train(folder, comm):
         sar.train(dataset=os.path.join(folder, "nothing"), progress=False)
 
 
+def test_train_starts_ranks_with_the_mpirun_beside_the_interpreter(tmp_path, monkeypatch, comm):
+    if comm.size > 1:
+        return
+    mpirun = tmp_path / "mpirun"
+    mpirun.write_text("#!/bin/sh\nfor last; do :; done\necho \"{\\\"ranks\\\": $2}\" > \"$last\"\n")
+    mpirun.chmod(0o755)
+    monkeypatch.setenv("SAR_TRAIN", __file__)
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    assert sar.train(ranks=2, progress=False) == [{"ranks": 2}]
+
+
 def test_a_bar_shows_the_lines_of_the_program_train():
     from sar.running import _Bar, _shown
 
