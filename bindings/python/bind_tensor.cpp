@@ -213,8 +213,30 @@ void bind_tensor(nb::module_& module) {
           "dim"_a = nb::none(),
           "Local. The sum over all elements, over rows (dim=0) or columns (dim=-1), of this rank.")
       .def(
-          "mean", [](const PyTensor& self, std::optional<int> dim) { return reduced(self, dim, &mean); },
-          "dim"_a = nb::none(), "Local. The mean, as sum().")
+          "flatten",
+          [](const PyTensor& self, int start_dim) {
+            const Shape& shape = self.value.shape();
+            require<InputError>(0 <= start_dim && start_dim < shape.dims(), "start_dim is ", start_dim,
+                                ", expected 0 to ", shape.dims() - 1);
+            std::vector<Index> extents;
+            for (int d = 0; d < shape.dims(); ++d) {
+              if (d <= start_dim)
+                extents.push_back(shape[d]);
+              else
+                extents.back() *= shape[d];
+            }
+            return compute([&] { return reshape(self.value, Shape(extents)); });
+          },
+          "start_dim"_a = 0, "Local. The dimensions from start_dim on as one: heads side by side for 1.")
+      .def(
+          "mean",
+          [](const PyTensor& self, std::optional<int> dim) {
+            if (dim == 1 && self.value.shape().dims() == 3)
+              return PyTensor(compute([&] { return head_mean(self.value); }));
+            return reduced(self, dim, &mean);
+          },
+          "dim"_a = nb::none(),
+          "Local. The mean, as sum(), or over the heads of [rows, heads, columns] (dim=1).")
       .def(
           "__matmul__",
           [](const PyTensor& a, const Variable& b) { return compute([&] { return matmul(a.value, b); }); },

@@ -188,16 +188,21 @@ def _frames(graph):
     return {"u": _srcdata(graph), "v": _dstdata(graph), "e": _edata(graph)}
 
 
-def _as_function(graph, message):
-    frames = _frames(graph)
+class _Function:
+    """A message function of the user, as the library calls it: on every rank, also where it has no edges. `name` is the
+    field that its result names. The backward pass calls it again, so it reads the fields of the time of the call."""
 
-    def function(batch):
-        result = message(_Edges(batch, frames))
+    def __init__(self, graph, message):
+        self._frames = {end: dict(frame) for end, frame in _frames(graph).items()}
+        self._message, self.name = message, None
+
+    def __call__(self, batch):
+        result = self._message(_Edges(batch, self._frames))
         if isinstance(result, dict):
-            (result,) = result.values()
+            if len(result) != 1:
+                raise InputError(f"a message function returned {len(result)} fields, expected one")
+            ((self.name, result),) = result.items()
         return result
-
-    return function
 
 
 def _update_all(graph, message, reduce):
@@ -216,7 +221,7 @@ def _update_all(graph, message, reduce):
             raise InputError(f"the reduction reads the message '{reduction.message}', expected '{message.out}'")
         result = graph._update_all(message.op, message.lhs, message.rhs, *message.operands(_frames(graph)), reduction.name)
     elif callable(message):
-        result = graph._update_all_by(_as_function(graph, message), reduction.name)
+        result = graph._update_all_by(_Function(graph, message), reduction.name)
     else:
         raise TypeError(f"the message is a {type(message).__name__}, expected one of sar.fn or a function")
     if reduction.out is None:
@@ -226,12 +231,15 @@ def _update_all(graph, message, reduce):
 
 
 def _apply_edges(graph, message, out=None):
-    """Collective. The message of each edge, [edges, ...]; or writes the field of edata that it names."""
+    """Collective. The message of each edge, [edges, ...]; or writes the field of edata that it names, or that a function
+    names by returning {name: rows}."""
     if isinstance(message, fn.Message):
         out = message.out if out is None else out
         result = graph._apply_edges(message.op, message.lhs, message.rhs, *message.operands(_frames(graph)))
     elif callable(message):
-        result = graph._apply_edges_by(_as_function(graph, message))
+        function = _Function(graph, message)
+        result = graph._apply_edges_by(function)
+        out = function.name if out is None else out
     else:
         raise TypeError(f"the message is a {type(message).__name__}, expected one of sar.fn or a function")
     if out is None:

@@ -54,6 +54,15 @@ class HeteroGraph(HostHeteroGraph):
         """graph.nodes[type].data has the fields of the nodes of a type."""
         return {ntype: _Nodes(frame) for ntype, frame in self._frames.items()}
 
+    @property
+    def etypes(self):
+        """The names of the relations, in the order of canonical_etypes."""
+        return [relation for _, relation, _ in self.canonical_etypes]
+
+    def num_edges(self, etype):
+        """Local. Edges of a relation on this rank."""
+        return self[etype].num_edges()
+
     def canonical(self, etype):
         """Local. (source type, relation, destination type) of a relation's name."""
         if isinstance(etype, tuple):

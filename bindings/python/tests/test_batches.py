@@ -74,6 +74,8 @@ def test_hetero_graph(comm):
     ends = {("user", "follows", "user"): (draw.integers(0, 20, 50), draw.integers(0, 20, 50)),
             ("user", "plays", "game"): (draw.integers(0, 20, 40), draw.integers(0, 10, 40))}
     graph = sar.HeteroGraph(ends, {"user": 20, "game": 10})
+    assert graph.etypes == [relation for _, relation, _ in graph.canonical_etypes] and set(graph.etypes) == {each[1] for each in ends}
+    assert all(graph.num_edges(etype) == graph[etype].num_edges() for etype in graph.etypes)
     assert graph.ntypes == ["user", "game"] and graph.canonical_etypes == list(ends)
     users, games = draw.normal(size=(20, 3)).astype(np.float32), draw.normal(size=(10, 2)).astype(np.float32)
     h = sar.tensor(graph.local_rows("user", users), requires_grad=True)

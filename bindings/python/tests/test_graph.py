@@ -72,6 +72,21 @@ def test_messages_in_python():
     np.testing.assert_allclose(np.asarray(edges), np.asarray(graph.apply_edges(fn.u_sub_v(x, x))), atol=1e-6)
 
 
+def test_a_function_names_the_field_as_in_dgl(comm):
+    graph = sar.Graph(([0, 0], [0, 0]), 4)  # all edges on one rank
+    h = sar.tensor(np.ones((graph.num_nodes(), 2)), requires_grad=True)
+    with graph.local_scope():
+        graph.ndata["h"] = h
+        graph.apply_edges(lambda edges: {"score": edges.src["h"] + edges.dst["h"]})
+        score = graph.edata["score"]
+    assert score.shape == (graph.num_edges(), 2)
+    score.sum().backward()  # runs the function again, on the fields of then
+    np.testing.assert_allclose(whole(graph, h.grad), np.array([[4.0], [0], [0], [0]]) * np.ones((1, 2)))
+    graph.ndata["h"] = h.detach()
+    with pytest.raises(sar.Error, match="returned 2 fields"):
+        graph.apply_edges(lambda edges: {"a": edges.src["h"], "b": edges.src["h"]})
+
+
 def test_an_exception_in_a_message_is_raised_by_all_ranks(comm):
     _, _, graph = random_graph()
     x = sar.tensor(graph.local_rows(np.ones((60, 2))))

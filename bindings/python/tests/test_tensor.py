@@ -95,6 +95,19 @@ def test_arithmetic_as_numpy():
         x + sar.tensor(np.ones(5))
 
 
+def test_heads():
+    array = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    x = sar.tensor(array, requires_grad=True)
+    np.testing.assert_allclose(x.mean(1), array.mean(1))
+    np.testing.assert_array_equal(x.flatten(1), array.reshape(2, 12))
+    assert x.flatten().shape == (24,) and sar.zeros([0, 3, 4]).flatten(1).shape == (0, 12)
+    (x.mean(1).sum() + x.flatten(1).sum()).backward()
+    np.testing.assert_allclose(x.grad, np.full((2, 3, 4), 1 + 1 / 3), rtol=1e-6)
+    for start_dim in (-1, 3):
+        with pytest.raises(sar.InputError, match="start_dim"):
+            x.flatten(start_dim)
+
+
 def test_gradients():
     w = sar.tensor([1.0, 2, 3], requires_grad=True)
     (w * w).sum().backward()
