@@ -268,6 +268,21 @@ TEST_CASE("jumping knowledge reads what the layers give") {
   }
 }
 
+TEST_CASE("a cached network learns as one without a cache, and refuses features that have changed") {
+  const Communicator comm = Communicator::world();
+  Problem problem(comm, PartitionBook::even(Problem::num_nodes, comm.size()));
+  const ModelDescription description{
+      .type = "sage", .in_feats = in_feats, .hidden = 8, .out_feats = out_feats};
+  GraphModel plain = model_of(description, comm);
+  Generator gen(7);
+  GraphModel cached(description, comm, gen, true);
+  CHECK(curve(comm, problem, cached) == curve(comm, problem, plain));
+  for (real& value : problem.x.values()) value += 1;
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          (void)problem.result(cached);
+        }).starts_with("SAGEConv with cached"));
+}
+
 TEST_CASE("edge weights that the convolutions do not read are refused") {
   const Communicator comm = Communicator::world();
   const Problem problem(comm, PartitionBook::even(Problem::num_nodes, comm.size()));
