@@ -1,7 +1,7 @@
 /// PaiNN on atoms at random in a periodic box with about 29 neighbors each: microseconds per atom of
-/// energies, of energies and forces, and of the gradients of a training step on energies, and on energies and
-/// forces. The reference of both training steps is the one on energies. NAME_peak: megabytes of tensors
-/// beyond those before it.
+/// energies, of energies and forces with constant parameters, and of the gradients of a training step on
+/// energies, and on energies and forces. The reference of both training steps is the one on energies.
+/// NAME_peak: megabytes of tensors beyond those before it.
 ///     bench_potential [atoms] [threads] [feats] [convs]          default 500 1 64 3
 #include "bench.hpp"
 
@@ -63,11 +63,13 @@ int main(int argc, char** argv) {
   const PartitionBook book = PartitionBook::even(atoms, 1);
   const GraphShardManager graph(comm, book, book, box.edges, true);
   Generator gen(0);
-  const PaiNN model({.num_species = 2,
-                     .feats = argument(3, 64),
-                     .convs = static_cast<int>(argument(4, 3)),
-                     .cutoff = cutoff},
-                    gen);
+  const PaiNNOptions options{.num_species = 2,
+                             .feats = argument(3, 64),
+                             .convs = static_cast<int>(argument(4, 3)),
+                             .cutoff = cutoff};
+  const PaiNN model(options, gen);
+  PaiNN constant(options, gen);
+  for (const NamedParameter& each : constant.named_parameters()) constant.freeze(each.name);
   std::vector<Index> species(static_cast<std::size_t>(atoms));
   for (std::size_t i = 0; i < species.size(); ++i) species[i] = static_cast<Index>(i % 2);
   LabelledAtoms on_energies{
@@ -76,7 +78,7 @@ int main(int argc, char** argv) {
   on_forces.forces = Tensor::full({atoms, 3}, 1);
 
   const auto energies = [&] { (void)model.atomic_energies(graph, species, box.positions, box.shifts); };
-  const auto forces = [&] { (void)model.energy_and_forces(graph, species, box.positions, box.shifts); };
+  const auto forces = [&] { (void)constant.energy_and_forces(graph, species, box.positions, box.shifts); };
   const auto train_energies = [&] { (void)backward_potential_loss(model, graph, on_energies); };
   const auto train_forces = [&] { (void)backward_potential_loss(model, graph, on_forces); };
   const auto seconds = bench::best_seconds(9, energies, forces, train_energies, train_forces);

@@ -1,6 +1,7 @@
 // Radial functions of `group` rows at a time: sine and cosine of pi r / c once for each row, the multiples by
 // rotation, in double precision, vectorized over the rows; results are written row by row from a buffer in
 // the L1 cache. Messages: rows in parallel blocks of about 2^15 numbers, vectorized over the channels.
+#include <sar/core/memory/memory.hpp>
 #include <sar/core/rows/radial.hpp>
 #include <sar/core/simd/independent_iterations.hpp>
 #include <sar/core/simd/sum_of.hpp>
@@ -94,7 +95,7 @@ void for_groups(const RadialFunctions& f, const Tensor& d, const Body& body) {
   parallel_for(d.num_rows(), row_grain, [&](Index begin, Index end) {
     for (Index i = begin; i < end; i += group) {
       const Index count = std::min(group, end - i);
-      body(i, count, Lanes(f, d.row(i), count));
+      body(i, count, Lanes(f, d.data() + i * 3, count));
     }
   });
 }
@@ -111,6 +112,27 @@ void load_components(const real* rows, Index stride, Index count, double (&to)[3
 void add_column(const real* g, Index stride, Index count, const double* h, double* sum) {
   for (Index e = 0; e < count; ++e) sum[e] += static_cast<double>(g[e * stride]) * h[e];
 }
+
+/// The operands of a message.
+struct MessageRow {
+  const real *phi, *filter, *direction, *vectors;  ///< vectors: null without them
+};
+class Operands {
+ public:
+  Operands(const VectorMessageRows& of, Index feats)
+      : first_{of.phi.data(), of.filter.data(), of.direction.data(),
+               of.vectors.defined() ? of.vectors.data() : nullptr},
+        width_(3 * feats) {}
+  [[nodiscard]] MessageRow row(Index i) const {
+    const auto& [phi, filter, direction, vectors] = first_;
+    return {phi + i * width_, filter + i * width_, direction + i * 3,
+            vectors != nullptr ? vectors + i * width_ : nullptr};
+  }
+
+ private:
+  MessageRow first_;
+  Index width_;
+};
 
 }  // namespace
 
@@ -155,7 +177,7 @@ void radial_rows_backward(const RadialFunctions& f, const Tensor& d, const Tenso
     });
     for (Index e = 0; e < count; ++e)
       for (Index c = 0; c < 3; ++c)
-        out.row(first + e)[c] = static_cast<real>(
+        out.data()[3 * (first + e) + c] = static_cast<real>(
             slope[e] * x.unit[c][e] + (of_direction[c][e] - along[e] * x.unit[c][e]) * x.inverse[e]);
   });
 }
@@ -183,7 +205,7 @@ void radial_rows_tangent_backward(const RadialFunctions& f, const Tensor& d, con
         const double u = x.unit[c][e], g_c = of_direction[c][e], t_c = change[c][e];
         const double of_radial = curvature[e] * tu * u + slope[e] * (t_c - tu * u) * inverse;
         const double of_unit = (3 * gu * tu - gt) * u - g_c * tu - t_c * gu;
-        out.row(first + e)[c] = static_cast<real>(of_radial + of_unit * inverse * inverse);
+        out.data()[3 * (first + e) + c] = static_cast<real>(of_radial + of_unit * inverse * inverse);
       }
     }
   });
@@ -193,13 +215,13 @@ void vector_messages(const VectorMessageRows& of, Tensor& out) {
   const Index feats = of.phi.row_size() / 3;
   const real scalar = of.scalars ? 1 : 0;
   parallel_for(out.num_rows(), message_grain(feats), [&](Index begin, Index end) {
+    const Operands x(of, feats);
     for (Index i = begin; i < end; ++i) {
-      const real *p = of.phi.row(i), *w = of.filter.row(i), *d = of.direction.row(i);
-      const real* v = of.vectors.defined() ? of.vectors.row(i) : nullptr;
+      const auto [p, w, d, v] = x.row(i);
       const real d0 = d[0], d1 = d[1], d2 = d[2];
-      real* const m = out.row(i);
+      real* const m = out.data() + i * 4 * feats;
       SAR_INDEPENDENT_ITERATIONS
-for (Index j = 0; j < feats; ++j) {
+      for (Index j = 0; j < feats; ++j) {
         const real b = p[feats + j] * w[feats + j];
         m[j] = scalar * p[j] * w[j];
         m[feats + j] = b * d0;
@@ -208,7 +230,7 @@ for (Index j = 0; j < feats; ++j) {
       }
       if (v == nullptr) continue;
       SAR_INDEPENDENT_ITERATIONS
-for (Index j = 0; j < feats; ++j) {
+      for (Index j = 0; j < feats; ++j) {
         const real g = p[2 * feats + j] * w[2 * feats + j];
         m[feats + j] += g * v[j];
         m[2 * feats + j] += g * v[feats + j];
@@ -222,42 +244,45 @@ void vector_messages_backward(const VectorMessageRows& of, const Tensor& grad, V
   const Index feats = of.phi.row_size() / 3;
   const real scalar = of.scalars ? 1 : 0;
   parallel_for(grad.num_rows(), message_grain(feats), [&](Index begin, Index end) {
+    const Operands x(of, feats);
+    Array<real> dropped(3 * feats);  // gradients that nobody wants
+    const auto row_of = [&](Tensor& rows, Index i) {
+      return rows.defined() ? rows.data() + i * 3 * feats : dropped.data();
+    };
     for (Index i = begin; i < end; ++i) {
-      const real *p = of.phi.row(i), *w = of.filter.row(i), *d = of.direction.row(i);
-      const real* v = of.vectors.defined() ? of.vectors.row(i) : nullptr;
-      const real *g0 = grad.row(i), *g1 = g0 + feats, *g2 = g1 + feats, *g3 = g2 + feats;
-      // The gradients of a, b and g of a channel, times `by`.
-      const auto channels = [&](const real* by, real* out) {
+      const auto [p, w, d, v] = x.row(i);
+      const real *g0 = grad.data() + i * 4 * feats, *g1 = g0 + feats, *g2 = g1 + feats, *g3 = g2 + feats;
+      const real d0 = d[0], d1 = d[1], d2 = d[2];
+      real *const of_phi = row_of(to.phi, i), *const of_filter = row_of(to.filter, i);
+      SAR_INDEPENDENT_ITERATIONS
+      for (Index j = 0; j < feats; ++j) {
+        const real of_a = scalar * g0[j], of_b = g1[j] * d0 + g2[j] * d1 + g3[j] * d2;
+        const real p0 = p[j], p1 = p[feats + j], w0 = w[j], w1 = w[feats + j];
+        of_phi[j] = of_a * w0;
+        of_phi[feats + j] = of_b * w1;
+        of_filter[j] = of_a * p0;
+        of_filter[feats + j] = of_b * p1;
+      }
+      if (v == nullptr) {
+        std::fill_n(of_phi + 2 * feats, feats, real{0});
+        std::fill_n(of_filter + 2 * feats, feats, real{0});
+      } else {
+        real* const of_vectors = row_of(to.vectors, i);
         SAR_INDEPENDENT_ITERATIONS
-for (Index j = 0; j < feats; ++j) {
-          out[j] = scalar * g0[j] * by[j];
-          out[feats + j] = (g1[j] * d[0] + g2[j] * d[1] + g3[j] * d[2]) * by[feats + j];
+        for (Index j = 0; j < feats; ++j) {
+          const real of_g = g1[j] * v[j] + g2[j] * v[feats + j] + g3[j] * v[2 * feats + j];
+          const real p2 = p[2 * feats + j], w2 = w[2 * feats + j], g = p2 * w2;
+          of_phi[2 * feats + j] = of_g * w2;
+          of_filter[2 * feats + j] = of_g * p2;
+          of_vectors[j] = g * g1[j];
+          of_vectors[feats + j] = g * g2[j];
+          of_vectors[2 * feats + j] = g * g3[j];
         }
-        if (v == nullptr) {
-          std::fill_n(out + 2 * feats, feats, real{0});
-          return;
-        }
-        SAR_INDEPENDENT_ITERATIONS
-for (Index j = 0; j < feats; ++j)
-          out[2 * feats + j] =
-              (g1[j] * v[j] + g2[j] * v[feats + j] + g3[j] * v[2 * feats + j]) * by[2 * feats + j];
-      };
-      if (to.phi.defined()) channels(w, to.phi.row(i));
-      if (to.filter.defined()) channels(p, to.filter.row(i));
-      if (to.direction.defined())
-        for (Index c = 0; c < 3; ++c)
-          to.direction.row(i)[c] = sum_of(feats, [&, g = g0 + (c + 1) * feats](Index j) {
-            return g[j] * (p[feats + j] * w[feats + j]);
-          });
-      if (to.vectors.defined())
-        SAR_INDEPENDENT_ITERATIONS
-for (Index j = 0; j < feats; ++j) {
-          const real g = p[2 * feats + j] * w[2 * feats + j];
-          real* const out = to.vectors.row(i);
-          out[j] = g * g1[j];
-          out[feats + j] = g * g2[j];
-          out[2 * feats + j] = g * g3[j];
-        }
+      }
+      if (!to.direction.defined()) continue;
+      for (Index c = 0; c < 3; ++c)
+        to.direction.data()[3 * i + c] =
+            sum_of(feats, [&, g = g1 + c * feats](Index j) { return g[j] * (p[feats + j] * w[feats + j]); });
     }
   });
 }
