@@ -129,8 +129,12 @@ Key edge_types_key() {
           },
           [](const ModelDescription& d) -> OrderedJson {
             OrderedJson types = OrderedJson::array();
-            for (const EdgeType& type : d.edge_types)
-              types.push_back({type.source, type.relation, type.destination});
+            for (const EdgeType& type : d.edge_types) {
+              OrderedJson names = OrderedJson::array();
+              for (const std::string& name : {type.source, type.relation, type.destination})
+                names.push_back(name);
+              types.push_back(std::move(names));
+            }
             return types;
           },
           true};

@@ -60,7 +60,8 @@ struct PotentialValues {
 /// save_potential(comm, "si.safetensors", silicon);
 /// const std::unique_ptr<Potential> potential = load_potential(comm, "si.safetensors");
 /// const std::vector<Index> species(static_cast<std::size_t>(graph.num_nodes()), potential->species("Si"));
-/// const PotentialValues at = (*potential)(graph, {.species = species, .positions = positions});
+/// const Tensor x = Tensor::full({graph.num_nodes(), 3}, 1);
+/// const PotentialValues at = (*potential)(graph, {.species = species, .positions = x});
 /// @endcode
 class Potential {
  public:
