@@ -76,6 +76,7 @@ programs | examples            | public  mpi                                    
 programs | examples/coupled_surrogate | public  mpi                                     | examples/coupled_surrogate/main.cpp
 programs | examples/mesh_surrogate    | public  mpi                                     | examples/mesh_surrogate/main.cpp
 programs | examples/hosts/petsc | public  mpi                                           | examples/hosts/petsc/main.cpp
+programs | bindings/lammps      | public  mpi                                           | bindings/lammps/pair_sar.hpp
 '
 counts=0
 if [ "${1-}" = --counts ]; then

@@ -1,0 +1,30 @@
+/// LAMMPS with pair_style sar: the program `lmp`, which knows the style before it reads the input.
+#include "pair_sar.hpp"
+
+#include <lammps/force.h>
+#include <lammps/input.h>
+#include <lammps/lammps.h>
+
+#include <exception>
+#include <iostream>
+
+namespace {
+
+LAMMPS_NS::Pair* make_pair_sar(LAMMPS_NS::LAMMPS* lmp) {
+  return new PairSar(lmp);  // LAMMPS deletes it
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
+  try {
+    LAMMPS_NS::LAMMPS lmp(argc, argv, MPI_COMM_WORLD);
+    (*lmp.force->pair_map)["sar"] = make_pair_sar;
+    lmp.input->file();
+  } catch (const std::exception& error) {  // LAMMPS has printed it
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  MPI_Finalize();
+}

@@ -1,0 +1,191 @@
+#include "pair_sar.hpp"
+
+#include "atom_edges.hpp"
+
+#include <lammps/atom.h>
+#include <lammps/error.h>
+#include <lammps/force.h>
+#include <lammps/memory.h>
+#include <lammps/neighbor.h>
+#include <lammps/utils.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+using namespace LAMMPS_NS;
+
+namespace {
+
+/// Share of the skin within which pairs are edges. Pairs of a crystal are often exactly as far apart as the
+/// cutoff and the skin together, where rounding would make an edge in one direction only.
+constexpr double skin_share = 0.9983;
+
+/// Runs f; what it throws, the same on all ranks, becomes LAMMPS's error on all ranks.
+template <class F>
+void agreed(Error* error, const F& f) {
+  std::string text;
+  try {
+    f();
+    return;
+  } catch (const std::exception& thrown) {
+    text = std::string("pair style sar: ") + thrown.what();
+  }
+  error->all(FLERR, text);
+}
+
+}  // namespace
+
+PairSar::PairSar(LAMMPS* lammps) : Pair(lammps), comm_(world), threads_(sar::default_num_threads(comm_)) {
+  single_enable = 0;
+  restartinfo = 0;
+  one_coeff = 1;
+  manybody_flag = 1;
+  no_virial_fdotr_compute = 1;
+  centroidstressflag = CENTROID_NOTAVAIL;
+}
+
+PairSar::~PairSar() {
+  if (!allocated) return;
+  memory->destroy(setflag);
+  memory->destroy(cutsq);
+}
+
+void PairSar::settings(int narg, char** arg) {
+  if (narg > 1) error->all(FLERR, std::string("pair style sar takes one argument at most, the cutoff"));
+  expected_cutoff_ = narg == 1 ? utils::numeric(FLERR, arg[0], false, lmp) : 0;
+}
+
+void PairSar::coeff(int narg, char** arg) {
+  const int types = atom->ntypes;
+  if (!allocated) {
+    memory->create(setflag, types + 1, types + 1, "pair:setflag");
+    memory->create(cutsq, types + 1, types + 1, "pair:cutsq");
+    allocated = 1;
+  }
+  if (narg != 3 + types || std::strcmp(arg[0], "*") != 0 || std::strcmp(arg[1], "*") != 0)
+    error->all(FLERR,
+               "pair style sar got " + std::to_string(narg) +
+                   " arguments of pair_coeff, expected * *, a file and a species or NULL for each of " +
+                   std::to_string(types) + " atom types");
+  agreed(error, [&] {
+    auto potential = sar::load_potential(comm_, arg[2]);
+    comm_.agree([&] {
+      const double cutoff = potential->cutoff();
+      sar::require<sar::InputError>(expected_cutoff_ == 0 || expected_cutoff_ == cutoff, arg[2],
+                                    " has the cutoff ", cutoff, ", pair_style sar says ", expected_cutoff_);
+      species_of_type_.assign(static_cast<std::size_t>(types) + 1, -1);
+      for (int type = 1; type <= types; ++type)
+        if (const std::string name = arg[2 + type]; name != "NULL")
+          species_of_type_[static_cast<std::size_t>(type)] = potential->species(name);
+    });
+    potential_ = std::move(potential);
+  });
+  const auto is_known = [&](int type) { return species_of_type_[static_cast<std::size_t>(type)] >= 0; };
+  for (int i = 1; i <= types; ++i)
+    for (int j = 1; j <= types; ++j) setflag[i][j] = i <= j && is_known(i) && is_known(j) ? 1 : 0;
+}
+
+void PairSar::init_style() {
+  if (atom->tag_enable == 0) error->all(FLERR, std::string("pair style sar needs atoms with ids"));
+  has_graph_ = false;
+}
+
+double PairSar::init_one(int, int) {
+  return potential_->cutoff();
+}
+
+void PairSar::build_graph() {
+  const double reach = potential_->cutoff() + skin_share * neighbor->skin;
+  sar::lammps::AtomEdges edges;
+  std::vector<std::int64_t> tags;
+  graph_.reset();
+  comm_.agree([&] {
+    atoms_.clear();
+    species_.clear();
+    int num_owned = 0;
+    for (int i = 0; i < atom->nlocal + atom->nghost; ++i) {
+      const sar::Index species = species_of_type_[static_cast<std::size_t>(atom->type[i])];
+      if (species < 0) continue;
+      atoms_.push_back(i);
+      if (i >= atom->nlocal) continue;
+      species_.push_back(species);
+      ++num_owned;
+    }
+    edges = sar::lammps::find_atom_edges(atom->x, atoms_, num_owned, reach);
+    // the ghosts that are sources follow the atoms of this rank
+    std::vector<int> node(atoms_.size(), -1);
+    std::vector<int> nodes(atoms_.begin(), atoms_.begin() + num_owned);
+    for (int i = 0; i < num_owned; ++i) node[static_cast<std::size_t>(i)] = i;
+    for (std::int32_t& src : edges.src) {
+      int& number = node[static_cast<std::size_t>(src)];
+      if (number < 0) {
+        number = static_cast<int>(nodes.size());
+        nodes.push_back(atoms_[static_cast<std::size_t>(src)]);
+      }
+      src = number;
+    }
+    atoms_ = std::move(nodes);
+    for (const int i : atoms_) tags.push_back(atom->tag[i]);
+  });
+  const auto num_owned = static_cast<sar::Index>(species_.size());
+  edge_src_.clear();
+  edge_dst_.clear();
+  if (comm_.all_reduce(num_owned) == 0) return;
+  graph_ = sar::HostGraph(comm_, {.num_owned = num_owned, .global_ids = tags},
+                          {.src = edges.src, .dst = edges.dst});
+  // all edges of this rank's atoms are its own, with consecutive ids in the order of `edges`
+  const auto& ids = graph_->edge_ids();
+  const sar::Index first = ids.size() == 0 ? 0 : *std::min_element(ids.begin(), ids.end());
+  for (const sar::Index id : ids) {
+    const auto k = static_cast<std::size_t>(id - first);
+    edge_src_.push_back(atoms_[static_cast<std::size_t>(edges.src[k])]);
+    edge_dst_.push_back(atoms_[static_cast<std::size_t>(edges.dst[k])]);
+  }
+  edge_vectors_.resize(3 * edge_src_.size());
+  graph_->drop_edge_ids();
+}
+
+void PairSar::evaluate() {
+  for (std::size_t k = 0; k < edge_src_.size(); ++k)
+    for (std::size_t c = 0; c < 3; ++c)
+      edge_vectors_[3 * k + c] = atom->x[edge_src_[k]][c] - atom->x[edge_dst_[k]][c];
+  const sar::PotentialValues values = (*potential_)(
+      *graph_, {.species = species_, .edge_vectors = edge_vectors_}, /*per_atom_virials=*/vflag_atom != 0);
+  for (std::size_t i = 0; i < species_.size(); ++i) {
+    const auto row = static_cast<sar::Index>(i);
+    const int at = atoms_[i];
+    for (int c = 0; c < 3; ++c) atom->f[at][c] += static_cast<double>(values.forces.row(row)[c]);
+    if (eflag_atom != 0) eatom[at] += values.energies[i];
+    if (vflag_atom != 0) {
+      const sar::real* w = values.virials.row(row);
+      const double symmetric[6] = {w[0], w[4], w[8], (w[1] + w[3]) / 2, (w[2] + w[6]) / 2, (w[5] + w[7]) / 2};
+      for (int c = 0; c < 6; ++c) vatom[at][c] += symmetric[c];
+    }
+  }
+  if (comm_.rank() != 0) return;  // sums of all ranks
+  if (eflag_global != 0) eng_vdwl += values.energy;
+  const auto& w = values.virial;
+  const double symmetric[6] = {w[0], w[4], w[8], (w[1] + w[3]) / 2, (w[2] + w[6]) / 2, (w[5] + w[7]) / 2};
+  if (vflag_global != 0)
+    for (int c = 0; c < 6; ++c) virial[c] += symmetric[c];
+}
+
+void PairSar::compute(int eflag, int vflag) {
+  ev_init(eflag, vflag);
+  agreed(error, [&] {
+    if (!has_graph_ || list_call_ != neighbor->ncalls) {
+      has_graph_ = false;
+      build_graph();
+      has_graph_ = true;
+      list_call_ = neighbor->ncalls;
+    }
+    if (graph_) evaluate();
+  });
+}
+
+double PairSar::memory_usage() {
+  return Pair::memory_usage() + static_cast<double>(8 * edge_src_.size() + 8 * edge_vectors_.size()) +
+         static_cast<double>(graph_ ? graph_->index_bytes() : 0);
+}

@@ -1,0 +1,58 @@
+/// pair_style sar: a Potential in LAMMPS.
+///
+/// Room bindings/lammps: The pair style for LAMMPS, a program that has it, and the plugin.
+#pragma once
+
+#include <lammps/pair.h>
+
+#include <sar/models.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+/// Evaluates one potential over all ranks of LAMMPS:
+///
+///     pair_style sar [cutoff]
+///     pair_coeff * * FILE NAME ...        a species of the potential for each atom type, or NULL
+///
+/// Each rank gives its own atoms, with their tags as ids, and the edges that end at them. An edge from a
+/// ghost comes from the atom with the ghost's tag, in the image where the ghost is. The graph is made when
+/// LAMMPS makes its neighbor lists; in between, edges get new vectors. Rows of atoms of other ranks, and
+/// their gradients, travel by the graph's halo plan, once for each atom and rank: LAMMPS's own communication
+/// would send each image of each ghost, in six steps one after another. Ghosts get no forces, so that the
+/// newton setting does not matter.
+class PairSar : public LAMMPS_NS::Pair {
+ public:
+  explicit PairSar(LAMMPS_NS::LAMMPS* lammps);
+  ~PairSar() override;
+  PairSar(const PairSar&) = delete;
+  PairSar& operator=(const PairSar&) = delete;
+
+  void settings(int narg, char** arg) override;
+  void coeff(int narg, char** arg) override;
+  void init_style() override;
+  double init_one(int i, int j) override;
+  void compute(int eflag, int vflag) override;
+  double memory_usage() override;
+
+ private:
+  void build_graph();
+  void evaluate();
+
+  sar::Communicator comm_;
+  sar::ThreadLimit threads_;
+  double expected_cutoff_ = 0;  // 0: any
+  std::unique_ptr<sar::Potential> potential_;
+  std::vector<sar::Index> species_of_type_;  // -1: NULL
+
+  // since LAMMPS last made its neighbor lists
+  bool has_graph_ = false;
+  std::int64_t list_call_ = 0;
+  std::optional<sar::GraphShardManager> graph_;  // none: there are no atoms
+  std::vector<int> atoms_;                       // LAMMPS's number of each node
+  std::vector<sar::Index> species_;              // of each node
+  std::vector<int> edge_src_, edge_dst_;         // LAMMPS's numbers of the ends of each edge
+  std::vector<double> edge_vectors_;             // 3 numbers for each edge
+};

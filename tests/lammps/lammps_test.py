@@ -1,0 +1,175 @@
+"""lammps_test.py MPIRUN_SH MPIEXEC LMP_SAR MAKE_POTENTIAL PRECISION: pair_style sar in LAMMPS. The same trajectory on 1, 2 and 4 ranks, forces and
+pressure by differences of energies, sums of values of atoms, a triclinic cell, both newton settings, ranks without atoms, atoms that leave, hybrid
+styles, restarts, and errors that end LAMMPS on all ranks."""
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+mpirun, mpiexec, program, make_potential, precision = sys.argv[1:]
+exact = precision == "double"
+scratch = tempfile.TemporaryDirectory()
+at = Path(scratch.name)
+
+BOX = """
+lattice diamond 5.43
+region box block 0 2 0 2 0 2
+create_box 2 box
+create_atoms 1 box basis 2 2 basis 5 2
+displace_atoms all random 0.2 0.2 0.2 12345
+"""
+STYLE = """
+pair_style sar 4.0
+pair_coeff * * {at}/si_o.safetensors Si O
+"""
+THERMO = """
+neighbor 0.5 bin
+timestep 0.001
+fix move all nve
+compute pe all pe/atom
+compute stress all stress/atom NULL
+compute sums all reduce sum c_pe c_stress[1] c_stress[2] c_stress[3] c_stress[4] c_stress[5] c_stress[6]
+thermo_style custom step pe etotal press pxx pyy pzz pxy pxz pyz vol atoms c_sums[1] c_sums[2] c_sums[3] c_sums[4] c_sums[5] c_sums[6] c_sums[7]
+thermo_modify format float %.15g norm no
+thermo 10
+"""
+
+
+def script(body, settings=""):
+    return ("units metal\natom_style atomic\nboundary p p p\n" + settings + body).replace("{at}", str(at))
+
+
+def run(ranks, text):
+    Path(at, "in.test").write_text(text)
+    return subprocess.run([mpirun, mpiexec, str(ranks), program, "-in", str(at / "in.test"), "-log", str(at / "log.test")], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=240, cwd=at)
+
+
+def thermo(ranks, text):
+    """The rows of all runs, each a dictionary."""
+    done = run(ranks, text)
+    assert done.returncode == 0, done.stdout
+    rows, names = [], None
+    for line in (at / "log.test").read_text().splitlines():
+        words = line.split()
+        if words[:2] == ["Step", "PotEng"]:
+            names = words
+        elif line.startswith("Loop time"):
+            names = None
+        elif names and len(words) == len(names):
+            rows.append({name: float(word) for name, word in zip(names, words)})
+    assert rows, done.stdout
+    return rows
+
+
+def near(a, b, tolerance):
+    assert abs(a - b) <= tolerance * max(1, abs(b)), "%.15g is not %.15g" % (a, b)
+
+
+def check_sums(row):
+    """Energies and virials of atoms, with the kinetic energy of the atoms in both, add up."""
+    near(row["c_sums[1]"], row["PotEng"], 1e-10 if exact else 1e-5)
+    for k, name in enumerate(("Pxx", "Pyy", "Pzz", "Pxy", "Pxz", "Pyz")):
+        near(-row["c_sums[%d]" % (k + 2)] / row["Volume"], row[name], 1e-8 if exact else 2e-3)
+
+
+subprocess.run([make_potential, str(at / "si_o.safetensors"), "4", "1", "Si", "O"], check=True)
+subprocess.run([make_potential, str(at / "si.safetensors"), "3.5", "0.01", "Si"], check=True)
+MASSES = "mass 1 28.0855\nmass 2 15.999\n"
+START = BOX + MASSES + STYLE + THERMO + "velocity all create 1000 4928 loop geom\n"
+
+# The same trajectory, over several neighbor lists, on 1, 2 and 4 ranks and with both newton settings.
+first = None
+for ranks, settings in ((1, ""), (2, ""), (4, ""), (3, "newton off\n"), (4, "processors 1 1 *\ncomm_modify mode single\n")):
+    rows = thermo(ranks, script(START + "run 50\n", settings))
+    assert len(rows) == 6
+    for row in rows:
+        check_sums(row)
+    first = first or rows
+    for row, expected in zip(rows, first):
+        near(row["PotEng"], expected["PotEng"], 1e-9 if exact else 1e-5)
+        near(row["Press"], expected["Press"], 1e-7 if exact else 1e-3)
+    near(rows[-1]["TotEng"], rows[0]["TotEng"], 2e-5)
+
+# Forces of an atom, and the pressure in three directions, are differences of energies. The cell is triclinic, and thinner than the cutoff.
+CELL = """
+lattice custom 3.2 a1 1 0 0 a2 0.3 1 0 a3 0.2 -0.25 0.95 basis 0 0 0 basis 0.45 0.55 0.5
+region cell prism 0 3.2 0 3.2 0 3.04 0.96 0.64 -0.8 units box
+create_box 2 cell
+create_atoms 1 box basis 2 2
+"""
+PRESS = CELL + MASSES + STYLE + THERMO
+step = 1e-4 if exact else 5e-3
+
+
+def energy(changes):
+    return thermo(2, script(PRESS + changes + "run 0\n"))[0]["PotEng"]
+
+
+row = thermo(2, script(PRESS + "displace_atoms all random 0.1 0.1 0.1 77\ndump f all custom 1 {at}/forces id fx fy fz\ndump_modify f format float %.15g\nrun 0\n"))[0]
+check_sums(row)
+moved = "displace_atoms all random 0.1 0.1 0.1 77\ngroup one id 1\n"
+forces = {int(line.split()[0]): [float(w) for w in line.split()[1:]] for line in (at / "forces").read_text().splitlines()[9:]}
+assert len(forces) > 1, forces
+for axis in range(3):
+    shift = lambda by: moved + "displace_atoms one move %s units box\n" % " ".join(str(by if k == axis else 0) for k in range(3))
+    near(forces[1][axis], -(energy(shift(step)) - energy(shift(-step))) / (2 * step), 1e-6 if exact else 2e-2)
+for axis, name in enumerate("xyz"):
+    tilts = (("xy", 0.96), ("xz", 0.64)) if name == "x" else (("yz", -0.8),) if name == "y" else ()
+    scale = lambda by: moved + "change_box all %s scale %.15g %s remap units box\n" % (
+        name, 1 + by, " ".join("%s delta %.15g" % (tilt, by * length) for tilt, length in tilts))
+    slope = (energy(scale(step)) - energy(scale(-step))) / (2 * step)
+    pressure = -slope / row["Volume"] * 1.6021765e6
+    assert abs(row["P%s%s" % (name, name)] - pressure) < (1e-6 if exact else 1e-2) * 2e4, (name, pressure, row)
+
+# Ranks without atoms, before, during and after a run; atoms that migrate and that leave through an open boundary.
+CLUSTER = BOX.replace("block 0 2 0 2 0 2", "block 0 8 0 2 0 2").replace("create_atoms 1 box", "region some block 0 1 0 2 0 2\ncreate_atoms 1 region some")
+FAR = CLUSTER + MASSES + STYLE + THERMO + "velocity all create 300 4928 loop geom\nvelocity all set 2000 NULL NULL sum yes units box\n"
+FAR = FAR.replace("timestep 0.001", "timestep 0.0002")
+alone = thermo(1, script(FAR + "run 100\n", "processors 1 * *\n"))
+for ranks in (2, 4):
+    rows = thermo(ranks, script(FAR + "run 100\n", "processors %d 1 1\n" % ranks))
+    for row, expected in zip(rows, alone):
+        check_sums(row)
+        near(row["PotEng"], expected["PotEng"], 1e-8 if exact else 1e-5)
+rows = thermo(3, script(FAR.replace("boundary p p p", "") + "thermo_modify lost ignore\nrun 300\n", "boundary f p p\nprocessors 3 1 1\n"))
+assert rows[-1]["Atoms"] == 0 and rows[-1]["PotEng"] == 0, rows[-1]
+
+# A second potential of some types besides another style; a restart continues as if there had been none.
+SW = "# A B C epsilon sigma a lambda gamma costheta0 A B p q tol\nSi Si Si 2.1683 2.0951 1.80 21.0 1.20 -0.333333333333 7.049556277 0.6022245584 4.0 0.0 0.0\n"
+(at / "Si.sw").write_text(SW)
+HYBRID = "pair_style hybrid/overlay sw sar\npair_coeff * * sw {at}/Si.sw Si Si\npair_coeff * * sar {at}/si.safetensors Si NULL\n"
+both = thermo(2, script(BOX + MASSES + HYBRID + THERMO + "run 0\n"))[0]
+check_sums(both)
+parts = [thermo(1, script(BOX + MASSES + style + THERMO + "run 0\n"))[0] for style in
+         ("pair_style sw\npair_coeff * * {at}/Si.sw Si Si\n",
+          "pair_style hybrid/overlay zero 4 sar\npair_coeff * * zero\npair_coeff * * sar {at}/si.safetensors Si NULL\n")]
+for name in ("PotEng", "Pxx", "Pyz"):
+    near(both[name], sum(part[name] for part in parts), 1e-9 if exact else 1e-4)
+whole = thermo(2, script(START + "run 20\nwrite_restart {at}/restart\nrun 20\n"))
+again = thermo(4, script("read_restart {at}/restart\n" + STYLE + THERMO + "run 20\n", "").replace("atom_style atomic\nboundary p p p\n", ""))
+near(again[-1]["PotEng"], whole[-1]["PotEng"], 1e-8 if exact else 1e-5)
+
+# Errors end LAMMPS on all ranks, with one sentence.
+def error(ranks, text):
+    done = run(ranks, text)
+    assert done.returncode != 0, done.stdout
+    assert done.stdout.count("ERROR") >= 1, done.stdout
+    return done.stdout
+
+
+def expect(text, found):
+    assert text in found, "no '%s' in %s" % (text, found)
+
+
+START0 = BOX + MASSES + STYLE + THERMO
+expect("the potential does not know the species 'C', expected one of Si, O", error(2, script(START0.replace("Si O", "Si C") + "run 0\n")))
+expect("si_o.safetensors has the cutoff 4, pair_style sar says 5", error(2, script(START0.replace("sar 4.0", "sar 5.0") + "run 0\n")))
+expect("none.safetensors", error(3, script(START0.replace("si_o", "none") + "run 0\n")))
+expect("a species or NULL for each of 2 atom types", error(2, script(START0.replace("Si O", "Si") + "run 0\n")))
+expect("takes one argument at most", error(2, script(START0.replace("sar 4.0", "sar 4.0 1") + "run 0\n")))
+expect("needs atoms with ids", error(2, script(START0 + "run 0\n", "atom_modify id no\n").replace("compute ", "# ").replace("thermo_", "# ")))
+expect("expected finite numbers", error(3, script(START0 + "neigh_modify delay 1000 every 1000\ngroup five id 5\nfix wrong five addforce 1e308 0 0\nrun 50\n")))
+lost = script(START.replace("create 1000 4928", "create 3e7 4928") + "neigh_modify delay 50 every 50 check no\nthermo 100\nrun 200\n")
+expect("ERROR", error(3, lost))
+print("passed")
