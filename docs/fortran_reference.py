@@ -8,7 +8,7 @@ folder = pathlib.Path(__file__).resolve().parent.parent / "bindings" / "fortran"
 module = (folder / "sar.f90").read_text()
 both_kinds = (folder / "sar_real.inc.in").read_text()
 objects = {"sar_communicator": "comm", "sar_graph": "graph", "sar_hetero_graph": "hetero", "sar_model": "model", "sar_optimizer": "optimizer",
-           "sar_predictor": "predictor", "sar_checkpoints": "checkpoints", "sar_trace": "trace"}
+           "sar_predictor": "predictor", "sar_potential": "potential", "sar_checkpoints": "checkpoints", "sar_trace": "trace"}
 
 
 def joined_lines(text):

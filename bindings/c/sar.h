@@ -451,6 +451,40 @@ SAR_API int sar_predictor_free(sar_predictor predictor);
  * in evaluation mode. If the function fails, `out` may be partly written. Collective. */
 SAR_API int sar_hetero_predict(sar_model model, sar_hetero graph, const char* type, sar_array* out);
 
+/* Potentials of atoms. */
+
+typedef struct sar_potential_s* sar_potential;
+
+/* Loads a potential from a .safetensors file. Its parameters are constants. Collective. */
+SAR_API int sar_potential_load(sar_comm comm, const char* path, sar_potential* potential);
+
+/* Returns the number of a species, from 0. Returns SAR_ERROR_INPUT for a name that the potential does not
+ * know, with a text that lists the names that it knows. */
+SAR_API int sar_potential_species(sar_potential potential, const char* name, int32_t* number);
+
+/* Returns the distance beyond which atoms do not interact. */
+SAR_API int sar_potential_cutoff(sar_potential potential, double* cutoff);
+
+/* Computes the energy of the atoms of all ranks and its derivatives. The atoms of this rank are the nodes of
+ * `graph`, with `species` [num_atoms]. The graph has an edge for each pair of atoms within the cutoff, in
+ * both directions, and one for each periodic image; edges farther apart may be among them. Edges are in the
+ * graph's order (sar_graph_edge_ids).
+ *
+ * Inputs: positions [atoms, 3] and edges [edges, 3], the shift of the source of each edge to its periodic
+ * image, or NULL for 0; or positions NULL and edges [edges, 3], the vector from the destination to the source
+ * of each edge. A host whose positions are in double precision gives vectors.
+ *
+ * Results, each of which may be NULL, in the units of the data that the potential was trained on: energy and
+ * virial [3][3], minus the derivative of the energy in a strain, of all ranks; energies [num_atoms]; forces
+ * [atoms, 3]; virials [atoms, 9], half of the terms of the edges at each atom, which cost one more exchange
+ * of rows; NULL on all ranks or on none. Memory is kept for the next call with the same graph. Collective. */
+SAR_API int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num_atoms,
+                                   const int32_t* species, const sar_array* positions, const sar_array* edges,
+                                   double* energy, double* virial, double* energies, sar_array* forces,
+                                   sar_array* virials);
+
+SAR_API int sar_potential_free(sar_potential potential);
+
 /* Checkpoints. */
 
 typedef struct sar_checkpoints_s* sar_checkpoints;

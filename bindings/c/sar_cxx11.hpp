@@ -474,6 +474,37 @@ class Predictor : public Handle<sar_predictor, sar_predictor_free> {
   }
 };
 
+/// What Potential::evaluate() returns for the atoms of this rank and for all ranks.
+struct PotentialValues {
+  double energy = 0;             ///< of all ranks
+  double virial[9] = {};         ///< of all ranks
+  std::vector<double> energies;  ///< of each atom
+};
+
+class Potential : public Handle<sar_potential, sar_potential_free> {
+ public:
+  Potential(const Comm& comm, const std::string& path) {
+    check(sar_potential_load(comm.get(), path.c_str(), &raw_));
+  }
+  std::int32_t species(const std::string& name) const {
+    std::int32_t number = 0;
+    check(sar_potential_species(raw_, name.c_str(), &number));
+    return number;
+  }
+  double cutoff() const { return value_of(sar_potential_cutoff); }
+  /// Without positions, `edges` are edge vectors.
+  PotentialValues evaluate(const Graph& graph, const std::vector<std::int32_t>& species,
+                           const sar_array* positions, const sar_array* edges, sar_array* forces = nullptr,
+                           sar_array* virials = nullptr) const {
+    PotentialValues values;
+    values.energies.resize(species.size());
+    check(sar_potential_evaluate(raw_, graph.get(), static_cast<std::int64_t>(species.size()), species.data(),
+                                 positions, edges, &values.energy, values.virial, values.energies.data(),
+                                 forces, virials));
+    return values;
+  }
+};
+
 class Checkpoints : public Handle<sar_checkpoints, sar_checkpoints_free> {
  public:
   Checkpoints(const Comm& comm, const std::string& directory, std::int32_t keep_last = 3,

@@ -36,7 +36,7 @@ module sar
   private
 
   public :: sar_communicator, sar_graph, sar_graph_sizes, sar_hetero_graph, sar_model, sar_optimizer, &
-    sar_predictor, sar_checkpoints, sar_trace
+    sar_predictor, sar_potential, sar_checkpoints, sar_trace
   public :: sar_init, sar_finalize, sar_set_num_threads, sar_version, sar_real_kind, sar_last_error
   public :: sar_memory_current, sar_memory_peak, sar_memory_reset_peak, sar_memory_release
 
@@ -155,6 +155,16 @@ module sar
     generic :: run => run_real32, run_real64
   end type
 
+  !> A potential of atoms, from a file: energies, forces and virials.
+  type, extends(sar_object) :: sar_potential
+  contains
+    procedure, private :: evaluate_atoms_real32, evaluate_atoms_real64
+    procedure :: load => potential_load
+    procedure :: species => potential_species
+    procedure :: cutoff => potential_cutoff
+    generic :: evaluate => evaluate_atoms_real32, evaluate_atoms_real64
+  end type
+
   !> The checkpoints of one run in a directory.
   type, extends(sar_object) :: sar_checkpoints
   contains
@@ -236,10 +246,12 @@ module sar
   procedure(of_handle), bind(C, name="sar_model_free") :: c_model_free
   procedure(of_handle), bind(C, name="sar_optimizer_free") :: c_optimizer_free
   procedure(of_handle), bind(C, name="sar_predictor_free") :: c_predictor_free
+  procedure(of_handle), bind(C, name="sar_potential_free") :: c_potential_free
   procedure(of_handle), bind(C, name="sar_checkpoints_free") :: c_checkpoints_free
   procedure(of_handle), bind(C, name="sar_trace_write") :: c_trace_write
   procedure(of_handle_and_text), bind(C, name="sar_hetero_create") :: c_hetero_create
   procedure(of_handle_and_text), bind(C, name="sar_model_load") :: c_model_load
+  procedure(of_handle_and_text), bind(C, name="sar_potential_load") :: c_potential_load
   procedure(of_handle_and_text), bind(C, name="sar_optimizer_create") :: c_optimizer_create
   procedure(of_handle_and_text), bind(C, name="sar_trace_start") :: c_trace_start
   procedure(of_parameter), bind(C, name="sar_model_get_parameter") :: c_model_get_parameter
@@ -518,6 +530,26 @@ module sar
       type(c_ptr), value :: predictor, edges
       type(c_array), intent(in) :: x, out
     end function
+    integer(c_int) function c_potential_species(potential, name, number) &
+        bind(C, name="sar_potential_species")
+      import
+      type(c_ptr), value :: potential
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_int32_t), intent(inout) :: number
+    end function
+    integer(c_int) function c_potential_cutoff(potential, cutoff) bind(C, name="sar_potential_cutoff")
+      import
+      type(c_ptr), value :: potential
+      real(c_double), intent(inout) :: cutoff
+    end function
+    integer(c_int) function c_potential_evaluate(potential, graph, num_atoms, species, positions, edges, &
+        energy, virial, energies, forces, virials) bind(C, name="sar_potential_evaluate")
+      import
+      type(c_ptr), value :: potential, graph, positions, edges, virial, energies, forces, virials
+      integer(c_int64_t), value :: num_atoms
+      integer(c_int32_t), intent(in) :: species(*)
+      real(c_double), intent(inout) :: energy
+    end function
     integer(c_int) function c_checkpoints_create(comm, directory, keep_last, seed, checkpoints) &
         bind(C, name="sar_checkpoints_create")
       import
@@ -788,6 +820,8 @@ contains
       status = c_optimizer_free(old)
     class is (sar_predictor)
       status = c_predictor_free(old)
+    class is (sar_potential)
+      status = c_potential_free(old)
     class is (sar_checkpoints)
       status = c_checkpoints_free(old)
     class is (sar_trace)
@@ -1235,6 +1269,39 @@ contains
     call replace(self)
     call tell(c_predictor_create(model%handle, graph%handle, self%handle), stat, errmsg)
   end subroutine
+
+  ! ---- sar_potential ----
+
+  !> The potential of a .safetensors file. Collective.
+  subroutine potential_load(self, comm, path, stat, errmsg)
+    class(sar_potential), intent(inout) :: self
+    type(sar_communicator), intent(in) :: comm
+    character(len=*), intent(in) :: path
+    include 'sar_status.inc'
+    call replace(self)
+    call tell(c_potential_load(comm%handle, c_text(path), self%handle), stat, errmsg)
+  end subroutine
+
+  !> The number of a species, from 1.
+  function potential_species(self, name, stat, errmsg) result(number)
+    class(sar_potential), intent(in) :: self
+    character(len=*), intent(in) :: name
+    include 'sar_status.inc'
+    integer :: number
+    integer(c_int32_t) :: value
+    value = -1
+    call tell(c_potential_species(self%handle, c_text(name), value), stat, errmsg)
+    number = int(value) + 1
+  end function
+
+  !> The distance beyond which atoms do not interact.
+  function potential_cutoff(self, stat, errmsg) result(cutoff)
+    class(sar_potential), intent(in) :: self
+    include 'sar_status.inc'
+    real(real64) :: cutoff
+    cutoff = 0
+    call tell(c_potential_cutoff(self%handle, cutoff), stat, errmsg)
+  end function
 
   ! ---- sar_checkpoints ----
 

@@ -13,13 +13,15 @@ typedef struct arguments {
   sar_model model, typed_model;
   sar_optimizer optimizer, typed_optimizer;
   sar_predictor predictor;
+  sar_potential potential;
   sar_checkpoints checkpoints;
   sar_trace trace;
   int64_t num_nodes, num_owned, num_edges, length, index, num_labels, mask_length;
   const int64_t *ids, *src, *dst, *edge_ids, *labels;
   const int32_t *local_src, *local_dst;
   const char *text, *type, *source, *relation;
-  const sar_array *weight, *x, *edges, *target;
+  const int32_t* species;
+  const sar_array *weight, *x, *edges, *target, *positions, *vectors;
   sar_array* out;
   int32_t number;
   uint64_t seed;
@@ -147,6 +149,19 @@ static int predictor_create(const arguments* a) {
 static int predictor_run(const arguments* a) {
   return sar_predictor_run(a->predictor, a->x, a->edges, a->out);
 }
+static int potential_load(const arguments* a) {
+  return sar_potential_load(a->comm, a->text, NEW(sar_potential));
+}
+static int potential_species(const arguments* a) {
+  return sar_potential_species(a->potential, a->type, NEW(int32_t));
+}
+static int potential_cutoff(const arguments* a) {
+  return sar_potential_cutoff(a->potential, NEW(double));
+}
+static int potential_evaluate(const arguments* a) {
+  return sar_potential_evaluate(a->potential, a->graph, a->num_nodes, a->species, a->positions, a->vectors,
+                                NEW(double), NULL, NULL, a->out, NULL);
+}
 static int checkpoints_create(const arguments* a) {
   return sar_checkpoints_create(a->comm, a->text, a->number, a->seed, NEW(sar_checkpoints));
 }
@@ -227,6 +242,9 @@ static int optimizer_free(const arguments* a) {
 }
 static int predictor_free(const arguments* a) {
   return sar_predictor_free(a->predictor);
+}
+static int potential_free(const arguments* a) {
+  return sar_potential_free(a->potential);
 }
 static int checkpoints_free(const arguments* a) {
   return sar_checkpoints_free(a->checkpoints);

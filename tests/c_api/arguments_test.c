@@ -98,6 +98,7 @@ RELEASE(hetero, sar_hetero)
 RELEASE(model, sar_model)
 RELEASE(optimizer, sar_optimizer)
 RELEASE(predictor, sar_predictor)
+RELEASE(potential, sar_potential)
 RELEASE(checkpoints, sar_checkpoints)
 static int release_trace(const arguments* a) {
   sar_trace made;
@@ -123,6 +124,10 @@ static int64_t ids[NODES + 1], src[EDGES], dst[EDGES], given_ids[EDGES], labels[
 static int32_t local_src[EDGES], local_dst[EDGES], far_ends[EDGES];
 static uint8_t mask[NODES], no_mask[NODES];
 static double values[64], not_finite[64], room[64], weights[64]; /* weights: the same on all ranks */
+static int32_t species[NODES], unknown_species[NODES];
+static double places[3 * NODES], room_of_forces[3 * NODES];
+static sar_array positions, vectors, nan_positions, short_positions, forces;
+static const char potential_path[] = SAR_TEST_DATA "/weights/potential.safetensors";
 static sar_array x, edges, target, weight, out, short_x, narrow_x, short_edges, nan_x, nan_edges, nan_target,
     wrong_precision, wrong_order, wrong_leading, no_data, parameter_in, parameter_out, many_edges, edges_out,
     short_target, wide_edges;
@@ -156,6 +161,17 @@ static void make_arrays(void) {
     far_ends[i] = NODES + 7;
   }
   for (i = 0; i < 64; ++i) values[i] = (double)(i * 7 % 11 + my_rank) / 10 + 0.1;
+  for (i = 0; i < NODES; ++i) {
+    species[i] = i % 2;
+    unknown_species[i] = 2;
+    places[3 * i] = (double)(my_rank * NODES + i);
+    places[3 * i + 1] = (double)(i % 2);
+  }
+  positions = sar_array_double(places, NODES, 3);
+  short_positions = sar_array_double(places, NODES - 1, 3);
+  nan_positions = sar_array_double(not_finite, NODES, 3);
+  vectors = sar_array_double(values, EDGES, 3);
+  forces = sar_array_double(room_of_forces, NODES, 3);
   for (i = 0; i < 64; ++i) weights[i] = (double)(i % 5) / 10;
   memcpy(not_finite, values, sizeof values);
   not_finite[3] = NAN;
@@ -198,11 +214,13 @@ static void make_objects(arguments* a) {
   MUST(sar_model_create(comm, typed, 1, &a->typed_model));
   MUST(sar_optimizer_create(a->typed_model, adam, &a->typed_optimizer));
   MUST(sar_predictor_create(a->model, a->graph, &a->predictor));
+  MUST(sar_potential_load(comm, potential_path, &a->potential));
   MUST(sar_checkpoints_create(comm, a == &freed ? other_path : path, 2, 7, &a->checkpoints));
 }
 
 static void free_objects(const arguments* a) {
   MUST(sar_checkpoints_free(a->checkpoints));
+  MUST(sar_potential_free(a->potential));
   MUST(sar_predictor_free(a->predictor));
   MUST(sar_optimizer_free(a->typed_optimizer));
   MUST(sar_model_free(a->typed_model));
@@ -805,6 +823,57 @@ static void tries_predictors(void) {
   }
 }
 
+static void tries_potentials(void) {
+  const arguments before = good;
+  {
+    FUNCTION(potential_load, COLLECTIVE, release_potential);
+    good.text = potential_path;
+    WRONG_HANDLE(comm, sar_comm, graph);
+    WRONG(text, NULL);
+    WRONG(text, "");
+    DIFFERENT(text, "elsewhere.safetensors", "different path");
+    WRONG(result, NULL);
+  }
+  {
+    FUNCTION(potential_species, LOCAL, NULL);
+    WRONG_HANDLE(potential, sar_potential, model);
+    WRONG(type, NULL);
+    WRONG(type, "c");
+    WRONG(result, NULL);
+  }
+  {
+    FUNCTION(potential_cutoff, LOCAL, NULL);
+    WRONG_HANDLE(potential, sar_potential, model);
+    WRONG(result, NULL);
+  }
+  {
+    FUNCTION(potential_evaluate, COLLECTIVE, NULL);
+    good.species = species;
+    good.positions = &positions;
+    good.out = &forces;
+    WRONG_HANDLE(potential, sar_potential, model);
+    WRONG_HANDLE(graph, sar_graph, comm);
+    DIFFERENT(graph, other_graph, "different number of edges");
+    WRONG(num_nodes, NODES - 1);
+    WRONG(num_nodes, -1);
+    WRONG(species, NULL);
+    WRONG(species, unknown_species);
+    WRONG(positions, &short_positions);
+    WRONG(positions, &nan_positions);
+    DIFFERENT(positions, NULL, "");
+    WRONG(vectors, &edges);
+    WRONG(out, &x);
+    MAY_DIFFER(out, NULL);
+    MAY_DIFFER(result, NULL);
+    good.positions = NULL;
+    good.vectors = &vectors;
+    WRONG(vectors, NULL);
+    WRONG(vectors, &edges);
+    DIFFERENT(positions, &positions, "different set of inputs");
+  }
+  good = before;
+}
+
 static void tries_files(void) {
   const arguments before = good;
   snprintf(other_path, sizeof other_path, "%s/more", folder);
@@ -894,6 +963,7 @@ static void tries_freeing(void) {
   FREES(model_free, model, sar_model, comm);
   FREES(optimizer_free, optimizer, sar_optimizer, comm);
   FREES(predictor_free, predictor, sar_predictor, comm);
+  FREES(potential_free, potential, sar_potential, comm);
   FREES(checkpoints_free, checkpoints, sar_checkpoints, comm);
   {
     arguments a;
@@ -946,6 +1016,7 @@ int main(int argc, char** argv) {
   tries_building();
   tries_types();
   tries_predictors();
+  tries_potentials();
   tries_files();
   tries_refusals();
   tries_freeing();

@@ -588,5 +588,68 @@ TEST_CASE("parameters are read and written") {
   }
 }
 
+TEST_CASE(
+    "a potential is that of C++, of positions and of edge vectors; the last of several ranks is empty") {
+  const Communicator comm = Communicator::world();
+  const std::int64_t owners = std::max(comm.size() - 1, 1), all = 3 * owners;
+  std::vector<std::int64_t> ids, src, dst;
+  for (std::int64_t v = 3 * comm.rank(); v < std::min(3 * comm.rank() + std::int64_t{3}, all); ++v) {
+    ids.push_back(v);
+    for (const std::int64_t u : {(v + 1) % all, (v + all - 1) % all}) {
+      src.push_back(u);
+      dst.push_back(v);
+    }
+  }
+  const Index n = std::ssize(ids);
+  std::vector<std::int32_t> species;
+  for (const std::int64_t v : ids) species.push_back(static_cast<std::int32_t>(v % 2));
+  const HostGraph graph(comm, ids, {.src = src, .dst = dst});
+  Tensor x({n, 3});
+  for (Index i = 0; i < x.size(); ++i)
+    x.data()[i] = static_cast<real>(std::cos(static_cast<double>(5 * (3 * 3 * comm.rank() + i))));
+  const auto potential = load_potential(comm, SAR_TEST_DATA "/weights/potential.safetensors");
+  const PotentialValues wanted = (*potential)(
+      graph, {.species = std::vector<Index>(species.begin(), species.end()), .positions = x}, true);
+  const Tensor vectors = slice_columns(Variable(relative_positions(graph, x).value()), 0, 3).value();
+
+  sar_comm c_comm = nullptr;
+  sar_graph c_graph = nullptr;
+  sar_potential c_potential = nullptr;
+  SAR_OKAY(sar_comm_create(MPI_COMM_WORLD, &c_comm));
+  SAR_OKAY(sar_graph_from_global(c_comm, n, ids.data(), std::ssize(src), src.data(), dst.data(), nullptr,
+                                 nullptr, nullptr, &c_graph));
+  SAR_OKAY(sar_potential_load(c_comm, SAR_TEST_DATA "/weights/potential.safetensors", &c_potential));
+  std::int32_t number = -1;
+  double cutoff = 0;
+  SAR_OKAY(sar_potential_species(c_potential, "b", &number));
+  SAR_OKAY(sar_potential_cutoff(c_potential, &cutoff));
+  CHECK(number == 1);
+  CHECK(cutoff == 4);
+  CHECK(sar_potential_species(c_potential, "c", &number) == SAR_ERROR_INPUT);
+  CHECK(sar_last_error() == std::string("the potential does not know the species 'c', expected one of a, b"));
+  const sar_array positions = array_of(x), edges = array_of(vectors);
+  for (const bool by_vectors : {false, true}) {
+    Tensor forces({n, 3}), virials({n, 9});
+    double energy = 0, virial[9] = {};
+    std::vector<double> energies(static_cast<std::size_t>(n));
+    sar_array c_forces = array_of(forces), c_virials = array_of(virials);
+    SAR_OKAY(sar_potential_evaluate(c_potential, c_graph, n, species.data(),
+                                    by_vectors ? nullptr : &positions, by_vectors ? &edges : nullptr, &energy,
+                                    virial, energies.data(), &c_forces, &c_virials));
+    CHECK(energy == wanted.energy);
+    CHECK(std::ranges::equal(virial, wanted.virial));
+    CHECK(energies == wanted.energies);
+    CHECK(same_bits(forces, wanted.forces));
+    CHECK(same_bits(virials, wanted.virials));
+    energy = 0;
+    SAR_OKAY(sar_potential_evaluate(c_potential, c_graph, n, species.data(), &positions, nullptr, &energy,
+                                    nullptr, nullptr, nullptr, nullptr));
+    CHECK(energy == wanted.energy);
+  }
+  SAR_OKAY(sar_potential_free(c_potential));
+  SAR_OKAY(sar_graph_free(c_graph));
+  SAR_OKAY(sar_comm_free(c_comm));
+}
+
 }  // namespace
 }  // namespace sar::test

@@ -88,6 +88,16 @@ void trains(const std::string& folder) {
     expect(error.status() == SAR_ERROR_SHAPE, "the status of that error");
   }
 
+  const sar_cxx11::Potential potential(comm, SAR_TEST_DATA "/weights/potential.safetensors");
+  std::vector<double> places(3 * nodes), forces(3 * nodes);
+  for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<double>(i * i % 7) / 3;
+  const sar_array positions = sar_cxx11::array(places, 3);
+  sar_array force_rows = sar_cxx11::array(forces, 3);
+  const std::vector<std::int32_t> species(nodes, potential.species("b"));
+  const sar_cxx11::PotentialValues at = potential.evaluate(graph, species, &positions, nullptr, &force_rows);
+  expect(potential.cutoff() == 4 && at.energies.size() == species.size() && at.energy != 0 && forces[1] != 0,
+         "energies and forces of a potential");
+
   const std::string file = folder + ".safetensors";
   model.save(file);
   const sar_cxx11::Model loaded = sar_cxx11::Model::load(comm, file);

@@ -17,7 +17,7 @@ enum {
   MAX_MESSAGES = 10
 };
 
-enum { COMM, GRAPH, HETERO, MODEL, OPTIMIZER, PREDICTOR, CHECKPOINTS, TRACE, NUM_KINDS };
+enum { COMM, GRAPH, HETERO, MODEL, OPTIMIZER, PREDICTOR, POTENTIAL, CHECKPOINTS, TRACE, NUM_KINDS };
 
 /* What has been done with an object, as bits. */
 enum {
@@ -68,7 +68,7 @@ static double values[NUM_NODES * 16];
 static sar_array x, y;
 
 /* The same numbers on every rank. */
-static uint64_t random_state = 12345;
+static uint64_t random_state = 1;
 static int draw(int below) {
   random_state = random_state * 6364136223846793005u + 1442695040888963407u;
   return (int)((random_state >> 33) % (uint64_t)below);
@@ -157,6 +157,7 @@ static union {
   sar_model model;
   sar_optimizer optimizer;
   sar_predictor predictor;
+  sar_potential potential;
   sar_checkpoints checkpoints;
   sar_trace trace;
 } made;
@@ -376,6 +377,25 @@ static int predictor_run(void** h) {
 static int predictor_free(void** h) {
   return sar_predictor_free(h[0]);
 }
+static int potential_load(void** h) {
+  return sar_potential_load(h[0], SAR_TEST_DATA "/weights/potential.safetensors", &made.potential);
+}
+static int potential_species(void** h) {
+  return sar_potential_species(h[0], "b", &small);
+}
+static int potential_cutoff(void** h) {
+  return sar_potential_cutoff(h[0], &number);
+}
+static int potential_evaluate(void** h) {
+  const int32_t species[NUM_NODES] = {0, 1, 1, 0};
+  const sar_array positions = sar_array_double(values, NUM_NODES, 3);
+  sar_array forces = sar_array_double(values + 32, NUM_NODES, 3);
+  return sar_potential_evaluate(h[0], h[1], NUM_NODES, species, &positions, NULL, &number, NULL, NULL,
+                                &forces, NULL);
+}
+static int potential_free(void** h) {
+  return sar_potential_free(h[0]);
+}
 static int checkpoints_create(void** h) {
   snprintf(path, sizeof path, "%s/checkpoints_%d", folder, num_folders++);
   return sar_checkpoints_create(h[0], path, 1, 7, &made.checkpoints);
@@ -491,6 +511,11 @@ static const function functions[] = {
     {"sar_predictor_create", predictor_create, 2, {MODEL, GRAPH}, PREDICTOR, 0, TYPED, 0, 0},
     {"sar_predictor_run", predictor_run, 1, {PREDICTOR}, NOTHING, 0, MESH, 0, 0},
     {"sar_predictor_free", predictor_free, 1, {PREDICTOR}, FREED, 0, 0, 0, 0},
+    {"sar_potential_load", potential_load, 1, {COMM}, POTENTIAL, 0, 0, 0, 0},
+    {"sar_potential_species", potential_species, 1, {POTENTIAL}, NOTHING, 0, 0, 0, 0},
+    {"sar_potential_cutoff", potential_cutoff, 1, {POTENTIAL}, NOTHING, 0, 0, 0, 0},
+    {"sar_potential_evaluate", potential_evaluate, 2, {POTENTIAL, GRAPH}, NOTHING, 0, 0, 0, 0},
+    {"sar_potential_free", potential_free, 1, {POTENTIAL}, FREED, 0, 0, 0, 0},
     {"sar_checkpoints_create", checkpoints_create, 1, {COMM}, CHECKPOINTS, 0, 0, 0, 0},
     {"sar_checkpoints_save", checkpoints_save, 3, {CHECKPOINTS, MODEL, OPTIMIZER}, NOTHING, 0, 0, SAVED, 0},
     {"sar_checkpoints_load_latest",

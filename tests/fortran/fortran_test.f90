@@ -39,6 +39,7 @@ program fortran_test
   call test_rebuilding()
   call test_parameters()
   call test_files()
+  call test_potential()
   call test_library()
 
   call optimizer%free()
@@ -205,6 +206,56 @@ contains
     call check_error(sar_error_shape, '2')
     call predictor%free()
   end subroutine
+
+  ! Atoms on a helix whose first and last are neighbors: positions, and the vectors of edges.
+  subroutine test_potential()
+    type(sar_potential) :: potential
+    type(sar_graph) :: chain
+    character(len=1000) :: path
+    real(real64) :: energy, by_vectors, virial(3, 3), energies(n), forces(3, n), same(3, n), virials(9, n)
+    real(real64), allocatable :: given(:, :), vectors(:, :)
+    integer(int64), allocatable :: from(:), to(:)
+    integer :: species(n), i
+    call get_environment_variable('SAR_TEST_POTENTIAL', path)
+    call potential%load(comm, trim(path))
+    call check(potential%species('b') == 2, 'the number of a species')
+    call check(potential%cutoff() == 4, 'the cutoff')
+    i = potential%species('c', stat, errmsg)
+    call check_error(sar_error_input, "species 'c', expected one of a, b")
+    from = [(modulo(ids(i) - 1, int(num_nodes, int64)), modulo(ids(i) + 1, int(num_nodes, int64)), i=1, n)]
+    to = [(ids(i), ids(i), i=1, n)]
+    call chain%from_global(comm, ids, from, to)
+    species = int(modulo(ids, 2_int64)) + 1
+    call potential%evaluate(chain, species, energy, forces, positions=places(ids), virial=virial, &
+      energies=energies, virials=virials)
+    given = places(from) - places(to)
+    allocate (vectors(3, size(given, 2)))
+    call chain%edges_to_graph_order(given, vectors)
+    call potential%evaluate(chain, species, by_vectors, same, edges=vectors)
+    call check(abs(by_vectors - energy) <= 10 * tolerance * abs(energy), 'the energy by edge vectors')
+    call check(all(abs(same - forces) <= 100 * tolerance), 'forces by edge vectors')
+    call check(maxval(abs(virial)) > 0.01, 'there is a virial')
+    if (comm%num_ranks() == 1) then
+      call check(abs(sum(energies) - energy) <= tolerance * n * maxval(abs(energies)), 'energies of atoms')
+      call check(all(abs(reshape(sum(virials, 2), [3, 3], order=[2, 1]) - virial) <= 1000 * tolerance), &
+        'virials of atoms')
+    end if
+    energy = -1
+    call potential%evaluate(chain, species, energy, forces, edges=vectors, energies=energies(:0), stat=stat, &
+      errmsg=errmsg)
+    if (comm%num_ranks() == 1) call check_error(sar_error_shape, 'energies does not have as many numbers')
+    if (comm%num_ranks() == 1) call check(energy == -1, 'the energy is as it was')
+    call potential%free()
+    call chain%free()
+  end subroutine
+
+  function places(of) result(x)
+    integer(int64), intent(in) :: of(:)
+    real(real64) :: x(3, size(of))
+    x(1, :) = 0.2_real64 * of
+    x(2, :) = cos(1.1_real64 * of)
+    x(3, :) = sin(1.1_real64 * of)
+  end function
 
   subroutine test_training()
     real(real64) :: before, after, masked, weights_lr

@@ -49,3 +49,18 @@ if __name__ == "__main__":
     data = struct.pack("<q4f", 7, 1, 2.5, -3, 4)
     write(here / "written.safetensors", {"calls": ("I64", [], data[:8]), "a": ("F32", [2, 2], data[8:])},
           {"crc32": "%08x" % zlib.crc32(data), "format": "pt", "header_crc32": "0" * 8})
+    # a potential of two species, for programs that cannot write one
+    shapes = {"embedding": [2, 2], "convs.0.interatomic_context_net.0.weight": [2, 2], "convs.0.interatomic_context_net.0.bias": [2],
+              "convs.0.interatomic_context_net.2.weight": [6, 2], "convs.0.interatomic_context_net.2.bias": [6],
+              "convs.0.filter_net.weight": [6, 2], "convs.0.filter_net.bias": [6], "convs.0.mu_channel_mix.weight": [4, 2],
+              "convs.0.intraatomic_context_net.0.weight": [2, 4], "convs.0.intraatomic_context_net.0.bias": [2],
+              "convs.0.intraatomic_context_net.2.weight": [6, 2], "convs.0.intraatomic_context_net.2.bias": [6],
+              "outnet.0.weight": [1, 2], "outnet.0.bias": [1], "outnet.2.weight": [1, 1], "outnet.2.bias": [1]}
+    tensors, k = {}, 0
+    for name, shape in shapes.items():
+        size = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        tensors[name] = ("F32", shape, struct.pack("<%df" % size, *((7 * (k + i) % 17 - 8) / 8 for i in range(size))))
+        k += size
+    write(here / "potential.safetensors", tensors, {"sar.model": json.dumps({
+        "sar_model": 1, "type": "painn", "hidden": 2, "layers": 1, "species": ["a", "b"], "cutoff": 4, "num_basis": 2,
+        "energy_shifts": [-1, 2.5]})})

@@ -1,0 +1,106 @@
+#include <sar/bindings/c/array.hpp>
+#include <sar/bindings/c/status.hpp>
+#include <sar/nn/models/potential.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+using namespace sar;
+using namespace sar::c_interface;
+
+namespace {
+
+struct PotentialObject final : Object {
+  static constexpr const char* name = "sar_potential";
+  PotentialObject(const Communicator& c, std::unique_ptr<Potential> loaded)
+      : Object(c, name), potential(std::move(loaded)), description(potential->description().to_json()) {}
+
+  std::unique_ptr<Potential> potential;
+  std::string description;
+};
+
+/// Returns the rows of an array that is given, as doubles.
+std::vector<double> numbers_of(const Tensor& rows) {
+  const auto values = rows.values();
+  return {values.begin(), values.end()};
+}
+
+void check_optional(const sar_array* array, const Expected& expected) {
+  if (array != nullptr) check_array(array, expected);
+}
+
+}  // namespace
+
+int sar_potential_load(sar_comm comm, const char* path, sar_potential* potential) {
+  return make_object("sar_potential_load", {{comm, "comm"}}, potential,
+                     [&](const Communicator& c, CollectiveCall& call) {
+                       object<CommObject>(comm, "comm");
+                       const std::string from = text_of(path, "path");
+                       call.equal("path", from);
+                       return std::make_shared<PotentialObject>(c, load_potential(c, from));
+                     });
+}
+
+int sar_potential_species(sar_potential potential, const char* name, int32_t* number) {
+  return call([&] {
+    const auto found = object<PotentialObject>(potential, "potential");
+    require_pointer(number, "number");
+    *number = static_cast<std::int32_t>(found->potential->species(text_of(name, "name")));
+  });
+}
+
+int sar_potential_cutoff(sar_potential potential, double* cutoff) {
+  return call([&] {
+    const auto found = object<PotentialObject>(potential, "potential");
+    require_pointer(cutoff, "cutoff");
+    *cutoff = found->potential->cutoff();
+  });
+}
+
+int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num_atoms,
+                           const int32_t* species, const sar_array* positions, const sar_array* edges,
+                           double* energy, double* virial, double* energies, sar_array* forces,
+                           sar_array* virials) {
+  std::optional<PotentialValues> values;
+  const auto evaluate = [&](const Communicator&, CollectiveCall& call) {
+    const auto found = object<PotentialObject>(potential, "potential");
+    const auto on = object<GraphObject>(graph, "graph");
+    call.equal("potential", found->description).equal(*on);
+    call.equal("set of inputs", positions == nullptr ? "edge vectors" : "positions")
+        .equal("set of results", virials == nullptr ? "without virials of atoms" : "with virials of atoms");
+    const Index n = on->graph.num_nodes(), num_edges = on->graph.num_edges();
+    const auto given = list_of(species, num_atoms, "species");
+    require<ShapeError>(num_atoms == n, "'species' has ", num_atoms, " numbers, expected ", n,
+                        ", one for each node of the rank");
+    const Tensor x = read_optional_array(positions, {"positions", n, 3});
+    const Tensor vectors = positions != nullptr ? read_optional_array(edges, {"edges", num_edges, 3})
+                                                : read_array(edges, {"edges", num_edges, 3});
+    check_optional(forces, {"forces", n, 3});
+    check_optional(virials, {"virials", n, 9});
+    PotentialAtoms atoms{.species = std::vector<Index>(given.begin(), given.end())};
+    std::vector<double> numbers;
+    if (x.defined()) {
+      atoms.positions = x;
+      atoms.shifts = vectors;
+    } else {
+      numbers = numbers_of(vectors);
+      atoms.edge_vectors = numbers;
+    }
+    values = (*found->potential)(on->graph, atoms, virials != nullptr);
+  };
+  const int status =
+      collective_call("sar_potential_evaluate", {{potential, "potential"}, {graph, "graph"}}, evaluate);
+  if (status != SAR_OK) return status;
+  return call([&] {
+    if (energy != nullptr) *energy = values->energy;
+    if (virial != nullptr) std::ranges::copy(values->virial, virial);
+    if (forces != nullptr) write_array(values->forces, *forces);
+    if (energies != nullptr) std::ranges::copy(values->energies, energies);
+    if (virials != nullptr) write_array(values->virials, *virials);
+  });
+}
+
+int sar_potential_free(sar_potential potential) {
+  return free_object<PotentialObject>(potential, "potential");
+}
