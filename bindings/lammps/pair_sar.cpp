@@ -18,9 +18,10 @@ using namespace LAMMPS_NS;
 
 namespace {
 
-/// Share of the skin within which pairs are edges. Pairs of a crystal are often exactly as far apart as the
-/// cutoff and the skin together, where rounding would make an edge in one direction only.
-constexpr double skin_share = 0.9983;
+/// The margin of the graph, as a share of the cutoff, but at most this share of LAMMPS's skin. Numbers that
+/// are not round: pairs of a crystal that are as far apart as cutoff and margin together, to rounding, could
+/// be an edge in one direction only.
+constexpr double margin_of_cutoff = 0.0997, margin_of_skin = 0.9983;
 
 /// Runs f; what it throws, the same on all ranks, becomes LAMMPS's error on all ranks.
 template <class F>
@@ -96,8 +97,24 @@ double PairSar::init_one(int, int) {
   return potential_->cutoff();
 }
 
+/// Collective.
+bool PairSar::graph_is_valid() const {
+  if (!has_graph_ || list_call_ != neighbor->ncalls) return false;  // the same on every rank
+  double largest = 0;
+  for (std::size_t i = 0; 3 * i < positions_.size(); ++i) {
+    double squares = 0;
+    for (std::size_t c = 0; c < 3; ++c) {
+      const double moved = atom->x[i][c] - positions_[3 * i + c];
+      squares += moved * moved;
+    }
+    largest = std::max(largest, squares);
+  }
+  return comm_.all_reduce(largest, sar::ReduceOp::max) <= margin_ * margin_ / 4;
+}
+
 void PairSar::build_graph() {
-  const double reach = potential_->cutoff() + skin_share * neighbor->skin;
+  const double cutoff = potential_->cutoff();
+  margin_ = std::min(margin_of_cutoff * cutoff, margin_of_skin * neighbor->skin);
   sar::lammps::AtomEdges edges;
   std::vector<std::int64_t> tags;
   graph_.reset();
@@ -113,7 +130,10 @@ void PairSar::build_graph() {
       species_.push_back(species);
       ++num_owned;
     }
-    edges = sar::lammps::find_atom_edges(atom->x, atoms_, num_owned, reach);
+    positions_.clear();
+    for (int i = 0; i < atom->nlocal + atom->nghost; ++i)
+      positions_.insert(positions_.end(), atom->x[i], atom->x[i] + 3);
+    edges = sar::lammps::find_atom_edges(atom->x, atoms_, num_owned, cutoff + margin_);
     // the ghosts that are sources follow the atoms of this rank
     std::vector<int> node(atoms_.size(), -1);
     std::vector<int> nodes(atoms_.begin(), atoms_.begin() + num_owned);
@@ -175,7 +195,7 @@ void PairSar::evaluate() {
 void PairSar::compute(int eflag, int vflag) {
   ev_init(eflag, vflag);
   agreed(error, [&] {
-    if (!has_graph_ || list_call_ != neighbor->ncalls) {
+    if (!graph_is_valid()) {
       has_graph_ = false;
       build_graph();
       has_graph_ = true;
@@ -186,6 +206,7 @@ void PairSar::compute(int eflag, int vflag) {
 }
 
 double PairSar::memory_usage() {
-  return Pair::memory_usage() + static_cast<double>(8 * edge_src_.size() + 8 * edge_vectors_.size()) +
+  return Pair::memory_usage() +
+         static_cast<double>(8 * (edge_src_.size() + edge_vectors_.size() + positions_.size())) +
          static_cast<double>(graph_ ? graph_->index_bytes() : 0);
 }

@@ -18,11 +18,12 @@
 ///     pair_coeff * * FILE NAME ...        a species of the potential for each atom type, or NULL
 ///
 /// Each rank gives its own atoms, with their tags as ids, and the edges that end at them. An edge from a
-/// ghost comes from the atom with the ghost's tag, in the image where the ghost is. The graph is made when
-/// LAMMPS makes its neighbor lists; in between, edges get new vectors. Rows of atoms of other ranks, and
-/// their gradients, travel by the graph's halo plan, once for each atom and rank: LAMMPS's own communication
-/// would send each image of each ghost, in six steps one after another. Ghosts get no forces, so that the
-/// newton setting does not matter.
+/// ghost comes from the atom with the ghost's tag, in the image where the ghost is. The graph has a margin of
+/// its own, much below LAMMPS's usual skin, because each edge in it costs as much as one within the cutoff.
+/// It is made when LAMMPS makes its neighbor lists, and when an atom has moved by half of the margin;
+/// otherwise edges get new vectors. Rows of atoms of other ranks, and their gradients, travel by the graph's
+/// halo plan, once for each atom and rank: LAMMPS's own communication would send each image of each ghost, in
+/// six steps one after another. Ghosts get no forces, so that the newton setting does not matter.
 class PairSar : public LAMMPS_NS::Pair {
  public:
   explicit PairSar(LAMMPS_NS::LAMMPS* lammps);
@@ -38,6 +39,7 @@ class PairSar : public LAMMPS_NS::Pair {
   double memory_usage() override;
 
  private:
+  [[nodiscard]] bool graph_is_valid() const;
   void build_graph();
   void evaluate();
 
@@ -47,9 +49,11 @@ class PairSar : public LAMMPS_NS::Pair {
   std::unique_ptr<sar::Potential> potential_;
   std::vector<sar::Index> species_of_type_;  // -1: NULL
 
-  // since LAMMPS last made its neighbor lists
+  // since the graph was made
   bool has_graph_ = false;
-  std::int64_t list_call_ = 0;
+  std::int64_t list_call_ = 0;  // LAMMPS's count of neighbor lists
+  double margin_ = 0;
+  std::vector<double> positions_;                // of LAMMPS's atoms and ghosts
   std::optional<sar::GraphShardManager> graph_;  // none: there are no atoms
   std::vector<int> atoms_;                       // LAMMPS's number of each node
   std::vector<sar::Index> species_;              // of each node

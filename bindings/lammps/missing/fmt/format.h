@@ -1,5 +1,4 @@
-// What the headers of Debian's LAMMPS name of another release of fmt than Debian has, and the pair style does
-// not use: declarations alone.
+// What the headers of Debian's LAMMPS name of another release of fmt than Debian has: declarations alone.
 #pragma once
 
 namespace fmt {
