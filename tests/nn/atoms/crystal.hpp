@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/test_graphs.hpp"
+#include "support/golden_graph.hpp"
 #include "support/rows.hpp"
 
 #include <array>
