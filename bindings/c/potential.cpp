@@ -71,8 +71,6 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
         .equal("set of results", virials == nullptr ? "without virials of atoms" : "with virials of atoms");
     const Index n = on->graph.num_nodes(), num_edges = on->graph.num_edges();
     const auto given = list_of(species, num_atoms, "species");
-    require<ShapeError>(num_atoms == n, "'species' has ", num_atoms, " numbers, expected ", n,
-                        ", one for each node of the rank");
     const Tensor x = read_optional_array(positions, {"positions", n, 3});
     const Tensor vectors = positions != nullptr ? read_optional_array(edges, {"edges", num_edges, 3})
                                                 : read_array(edges, {"edges", num_edges, 3});
