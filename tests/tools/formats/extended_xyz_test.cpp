@@ -41,12 +41,13 @@ std::string one_atom(const std::string& comment, const std::string& atom = "Si 0
   return "1\n" + comment + "\n" + atom + "\n";
 }
 
-/// Structures of 1 to 7 atoms, with numbers that tell them apart; some comments are numbers.
+/// Structures of 1 to 7 atoms, with numbers that tell them apart. If not extended, comments are numbers, too,
+/// and behind a long line, so that a rank whose part begins there takes them for the beginning of a structure.
 std::string many(Index count, bool extended) {
   std::string text;
   for (Index s = 0; s < count; ++s) {
     const Index atoms = 1 + s % 7;
-    text += std::to_string(atoms) + "\n";
+    text += std::to_string(atoms) + std::string(extended ? 0 : 40, ' ') + "\n";
     text += extended ? cubic + columns + "energy=" + std::to_string(s) + "\n" : std::to_string(s) + "\n";
     for (Index i = 0; i < atoms; ++i)
       text += (i % 2 == 0 ? "Si " : "O ") + std::to_string(s) + ".25 " + std::to_string(i) + " -1e-3" +
