@@ -114,3 +114,4 @@
 #include <sar/nn/train/sparse_optimizer.hpp>
 #include <sar/nn/train/state_dict.hpp>
 #include <sar/nn/train/value_metrics.hpp>
+#include <sar/nn/train/weight_average.hpp>

@@ -128,6 +128,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--halo-format", to_string(o.graph_options.halo_format)},
           {"--schedule", describe(o.schedule, o.epochs)},
           {"--clip-norm", concat(o.clip_norm)},
+          {"--ema", concat(o.ema)},
           {"--momentum", concat(o.momentum)},
           {"--weight-decay", concat(o.weight_decay)},
           {"--edge-means", o.edge_means.empty() ? "none" : o.edge_means},
@@ -161,7 +162,7 @@ bool is_name_of_rows(const std::string& name) {
 }  // namespace
 
 Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
-                         NodeInput& input, Progress& progress)
+                         NodeInput& input, Progress& progress, WeightAverage* average)
     : comm_(comm),
       input_(input),
       progress_(progress),
@@ -177,6 +178,7 @@ Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const 
   checkpointer_.emplace(comm, o.checkpoint,
                         CheckpointerOptions{.keep_last = o.checkpoint_keep, .seed = o.seed});
   checkpointer_->add_state("best.", progress.best_weights());
+  if (average != nullptr) checkpointer_->add_state("ema.", average->state());
   if (o.epochs > 0) checkpointer_->lock();
   last_ = checkpointer_->latest();
   require<InputError>(last_.empty() || o.resume, last_,
@@ -196,7 +198,8 @@ void Checkpoints::require_same(const std::string& option, const CheckpointInfo& 
 
 CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRScheduler* schedule) {
   if (last_.empty()) return {};
-  require_same("--keep", checkpointer_->info(last_, optimizer));  // which tensors there are
+  for (const char* option : {"--keep", "--ema"})  // which tensors there are
+    require_same(option, checkpointer_->info(last_, optimizer));
   CheckpointInfo info = checkpointer_->load(last_, model, optimizer);
   for (const auto& [option, value] : run_)
     if (option != "--schedule" || epochs_ > 0)  // cosine depends on --epochs

@@ -18,10 +18,10 @@ namespace sar::tools {
 
 class Checkpoints {
  public:
-  /// `input` and `progress` must outlive this. Throws InputError if checkpoints exist and the run does not
-  /// resume from them.
+  /// `input`, `progress` and `average`, which may be null, must outlive this. Throws InputError if
+  /// checkpoints exist and the run does not resume from them.
   Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
-              NodeInput& input, Progress& progress);
+              NodeInput& input, Progress& progress, WeightAverage* average);
 
   /// Loads the last checkpoint and returns its state; epoch 0 if there is none. The progress continues, and a
   /// changed learning rate is used and reported. Throws InputError for a checkpoint of a run with other

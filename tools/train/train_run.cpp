@@ -18,6 +18,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,9 +97,10 @@ std::map<std::string, std::string> metadata_of_weights(const Module& model, cons
   return {{model_key, description.to_json()}};
 }
 
-/// Trains one epoch and evaluates it. Collective.
-Epoch train_epoch(Steps& steps, const TrainOptions& o, int epoch, EpochProgress from, Optimizer& optimizer,
-                  LRScheduler* schedule, const Communicator& comm, Heartbeat& heartbeat,
+/// Trains one epoch and evaluates it, with the averages of the weights if there are some, which the model
+/// then keeps. Collective.
+Epoch train_epoch(Steps& steps, WeightAverage* average, const TrainOptions& o, int epoch, EpochProgress from,
+                  Optimizer& optimizer, LRScheduler* schedule, const Communicator& comm, Heartbeat& heartbeat,
                   FunctionRef<void(const EpochProgress&)> batch_done) {
   const std::string name =
       concat(o.has_several_runs() ? name_of_run(o) + ", " : "", "epoch ", epoch, "/", o.epochs);
@@ -111,6 +113,7 @@ Epoch train_epoch(Steps& steps, const TrainOptions& o, int epoch, EpochProgress 
                            now.mean_loss(o.sample.saint.has_value())));
     if (now.batch < batches) batch_done(now);
   });
+  if (average != nullptr) average->exchange();
   if (is_evaluated(o, epoch)) {
     const HaloStep halo_step(o.seed, 0);
     result.scores = steps.evaluate();
@@ -139,7 +142,10 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   const auto optimizer = make_optimizer(o, model);
   const auto schedule = make_schedule(o, *optimizer);
   Progress progress(o, model);
-  Checkpoints checkpoints(comm, o, loaded.graph, *loaded.input, progress);
+  std::optional<WeightAverage> average;
+  if (o.ema > 0) average.emplace(model, o.ema);
+  steps->keep_average(average ? &*average : nullptr);
+  Checkpoints checkpoints(comm, o, loaded.graph, *loaded.input, progress, average ? &*average : nullptr);
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   const bool resumed = !checkpoints.resumed_from().empty();
   WeightFile weights(model);
@@ -150,15 +156,18 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   EpochProgress from = EpochProgress::from_checkpoint(start.extra, checkpoints.resumed_from());
 
   for (int epoch = start.epoch + 1; !progress.is_done(); ++epoch) {
-    const Epoch result = train_epoch(*steps, o, epoch, std::exchange(from, {}), *optimizer, schedule.get(),
-                                     comm, heartbeat, [&](const EpochProgress& now) {
-                                       checkpoints.batch_done(epoch, now, model, *optimizer, schedule.get());
-                                     });
+    const Epoch result =
+        train_epoch(*steps, average ? &*average : nullptr, o, epoch, std::exchange(from, {}), *optimizer,
+                    schedule.get(), comm, heartbeat, [&](const EpochProgress& now) {
+                      checkpoints.batch_done(epoch, now, model, *optimizer, schedule.get());
+                    });
     progress.add(result);
+    if (average) average->exchange();  // the weights of the last step again
     log.epoch(result, progress.result());
     checkpoints.epoch_done(epoch, model, *optimizer, schedule.get());
   }
   heartbeat.phase("writing the results");
+  if (average) average->exchange();
   progress.restore_best_weights();
   if (!o.save_weights.empty()) {
     weights.save(comm, o.save_weights, metadata);

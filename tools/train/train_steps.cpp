@@ -180,6 +180,7 @@ double Steps::step(Optimizer& optimizer, EpochTimer& timer) {
   if (o_.clip_norm > 0) clip_grad_norm(model(), o_.clip_norm);
   optimizer.step();
   optimizer.zero_grad();
+  if (average_ != nullptr) average_->update();
   input_.step(optimizer.lr());
   timer.backward_done();
   return static_cast<double>(of_step.value().item());

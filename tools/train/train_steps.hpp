@@ -74,6 +74,8 @@ class Steps : NonCopyable {
   /// loss and seeds of `result`. Throws Error if the loss is not finite.
   void epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochProgress from,
              FunctionRef<void(const EpochProgress&, Index num_batches)> step_done);
+  /// Updates these averages after each step of the optimizer. They must outlive this.
+  void keep_average(WeightAverage* average) noexcept { average_ = average; }
   /// Collective. Returns the scores in the order of metric_names().
   [[nodiscard]] virtual std::vector<Scores> evaluate() = 0;
   /// Collective. Writes the files of --predict.
@@ -115,6 +117,8 @@ class Steps : NonCopyable {
 
  private:
   double step(Optimizer& optimizer, EpochTimer& timer);
+
+  WeightAverage* average_ = nullptr;
 };
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& model);

@@ -42,7 +42,7 @@ std::string one_atom(const std::string& comment, const std::string& atom = "Si 0
 }
 
 /// Structures of 1 to 7 atoms, with numbers that tell them apart. If not extended, comments are numbers, too,
-/// and behind a long line, so that a rank whose part begins there takes them for the beginning of a structure.
+/// and behind a long line, so that a rank whose part begins there takes them for the begin of a structure.
 std::string many(Index count, bool extended) {
   std::string text;
   for (Index s = 0; s < count; ++s) {

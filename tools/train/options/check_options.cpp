@@ -72,6 +72,7 @@ void check_evaluation(const TrainOptions& o) {
   if (o.keep == KeptWeights::best && o.embedding > 0)
     throw CLI::ValidationError(
         "--keep: best cannot be combined with --embedding, whose learnable rows have no copy");
+  if (o.ema == 1) throw CLI::ValidationError("--ema: is 1, expected less than 1");
   if (o.seed > std::numeric_limits<std::uint64_t>::max() - static_cast<std::uint64_t>(o.runs))
     throw CLI::ValidationError(concat("--runs: there are no ", o.runs, " seeds from --seed ", o.seed, " on"));
 }

@@ -102,6 +102,7 @@ struct TrainOptions {
   double lr = 0.01, weight_decay = 0, momentum = 0.9;
   ScheduleOptions schedule;
   double clip_norm = 0;  ///< 0: no limit
+  double ema = 0;        ///< decay of the averages of the weights; 0: no averages
   int epochs = 100, eval_every = 1, threads = 0;
   int stop_after = 0;  ///< epochs without a better validation value; 0: never
   KeptWeights keep = KeptWeights::last;

@@ -1,0 +1,47 @@
+#include <sar/core/error.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/nn/train/weight_average.hpp>
+
+#include <algorithm>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+WeightAverage::WeightAverage(const Module& model, double decay)
+    : parameters_(model.named_parameters()), decay_(decay) {
+  require<InputError>(decay >= 0 && decay < 1, "WeightAverage: the decay is ", decay,
+                      ", expected at least 0 and less than 1");
+  for (const NamedParameter& each : parameters_) averages_.push_back(each.parameter.value().clone());
+}
+
+void WeightAverage::update() {
+  const auto t = static_cast<double>(++steps_.change());
+  const auto rest = static_cast<real>(1 - std::min(decay_, (t - 1) / (t + 9)));
+  constexpr Index elements_per_task = Index{1} << 14;
+  for (std::size_t k = 0; k < averages_.size(); ++k) {
+    averages_[k].save();
+    real* const average = averages_[k].data();
+    const real* const weight = parameters_[k].parameter.value().data();
+    parallel_for_each(averages_[k].size(), elements_per_task,
+                      [=](Index i) { average[i] += rest * (weight[i] - average[i]); });
+  }
+}
+
+void WeightAverage::exchange() {
+  if (steps_ == 0) return;
+  for (std::size_t k = 0; k < averages_.size(); ++k) {
+    Tensor weights = parameters_[k].parameter.value();
+    weights.save();
+    averages_[k].save();
+    std::ranges::swap_ranges(weights.values(), averages_[k].values());
+  }
+}
+
+StateDict WeightAverage::state() {
+  StateDict state;
+  for (std::size_t k = 0; k < averages_.size(); ++k)
+    state.tensors.push_back({parameters_[k].name, averages_[k]});
+  state.counters.push_back({"steps", &steps_});
+  return state;
+}
+
+}}  // namespace sar
