@@ -165,6 +165,13 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       },
       cell, periodic);
   add(
+      calls, comm, "nn/atoms/energy_shifts.hpp fit_energy_shifts",
+      [](Scene& s, Index species) {
+        (void)fit_energy_shifts(s.comm, std::vector<double>(static_cast<std::size_t>(species), 1),
+                                std::vector<double>{1}, species);
+      },
+      Values<Index>{"num_species", 1, 2});
+  add(
       calls, comm, "graph/samples/sample_loader.hpp SampleLoader",
       [=](Scene& s, Index columns) {
         const SampleLoader made(s.comm, std::make_shared<const GraphSamples>(graphs_of(s, columns)), Ids{0});

@@ -792,6 +792,13 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
                        };
                        return {.call = to(wrong), .result = state, .again = to(false), .state = state};
                      }});
+  add_maker<std::vector<double>>(
+      calls, "nn/atoms/energy_shifts.hpp fit_energy_shifts", true,
+      [=](bool wrong) {
+        const std::vector<double> counts{1, 2, wrong ? -1. : 3., 1}, energies{4, 5};
+        return [=] { return fit_energy_shifts(comm, counts, energies, 2); };
+      },
+      [](const std::vector<double>& shifts) { return shifts; });
   add_maker<SampleLoader>(
       calls, "graph/samples/sample_loader.hpp SampleLoader", true,
       [=](bool wrong) {

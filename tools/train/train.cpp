@@ -8,6 +8,7 @@
 #include "train_data.hpp"
 #include "train_gcn_norm.hpp"
 #include "train_graph.hpp"
+#include "train_potential.hpp"
 #include "train_run.hpp"
 #include "train_runs.hpp"
 #include "train_samples.hpp"
@@ -30,8 +31,9 @@ void train(const Communicator& comm, const TrainOptions& options) {
   if (o.describe) return describe_dataset(comm, o);
   check_outputs(comm, o);
   Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
-  TrainingGraph loaded = o.task.type == TaskType::graph ? load_training_samples(comm, o, heartbeat)
-                                                        : load_training_graph(comm, o, heartbeat);
+  TrainingGraph loaded = o.task.type == TaskType::potential ? load_training_potential(comm, o, heartbeat)
+                         : o.task.type == TaskType::graph   ? load_training_samples(comm, o, heartbeat)
+                                                            : load_training_graph(comm, o, heartbeat);
   const bool samples =
       !o.sample.fan_outs.empty() || o.sample.saint || (o.mfg && o.task.type != TaskType::node);
   if (!samples && o.model.attention_dropout == 0) loaded.graph.drop_edge_ids();  // nothing reads them

@@ -78,11 +78,13 @@ std::string describe_saint(const SampleOptions& s) {
   return text;
 }
 
-/// Returns the settings of --task graph that the results depend on.
+/// Returns the settings of --task graph and potential that the results depend on.
 std::string describe_graphs(const TrainOptions& o, int ranks) {
-  if (o.task.type != TaskType::graph) return "none";
-  return concat(o.model.readout, " --head-layers ", o.model.head_layers, " --batch-size ",
-                o.sample.batch_size,
+  if (!has_samples(o.task.type)) return "none";
+  return concat(o.task.type == TaskType::graph
+                    ? concat(o.model.readout, " --head-layers ", o.model.head_layers, " ")
+                    : std::string(),
+                "--batch-size ", o.sample.batch_size,
                 o.sample.batch_per_rank ? concat(" --batch-per-rank on ", ranks, " ranks") : "",
                 o.sample.drop_last ? " --drop-last" : "", o.edge_features ? " --edge-features" : "",
                 o.data.add_reverse_edges ? " --add-reverse-edges" : "",

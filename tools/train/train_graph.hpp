@@ -1,6 +1,7 @@
 /// The graph of a training, with the data that the steps read.
 #pragma once
 
+#include "formats/atoms/atom_dataset.hpp"
 #include "heartbeat.hpp"
 #include "options/train_options.hpp"
 #include "train_edges.hpp"
@@ -15,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sar::tools {
@@ -25,6 +27,27 @@ struct SampleTask {
   std::vector<Index> categories;                ///< of each column of integer node features; empty: none
   std::vector<Index> edge_categories;           ///< the same of edge features, if they are used
   Index num_nodes = 0, num_edges = 0;           ///< of all graphs of all ranks
+};
+
+/// The structures of --task potential, which are the graphs of a SampleTask, too.
+struct PotentialTask {
+  std::vector<formats::AtomDataset> files;  ///< --dataset, --valid-file, --test-file; without a path: none
+
+  /// Returns the file that has a structure of this rank.
+  [[nodiscard]] const formats::AtomDataset& file(Index structure) const {
+    return files[place(structure).first];
+  }
+  [[nodiscard]] const formats::AtomStructure& structure(Index structure) const {
+    const auto [file, number] = place(structure);
+    return files[file].structures[number];
+  }
+
+ private:
+  [[nodiscard]] std::pair<std::size_t, std::size_t> place(Index structure) const {
+    std::size_t file = 0;
+    while (structure >= std::ssize(files[file].structures)) structure -= std::ssize(files[file++].structures);
+    return {file, static_cast<std::size_t>(structure)};
+  }
 };
 
 struct TrainingGraph {
@@ -41,7 +64,8 @@ struct TrainingGraph {
   std::string types = {};                       ///< node and edge types, for messages
   std::array<Index, 3> unlabelled =
       {};  ///< nodes, edges or graphs of training, validation and test without a label
-  std::optional<SampleTask> samples = {};  ///< of --task graph
+  std::optional<SampleTask> samples = {};       ///< of --task graph and potential
+  std::optional<PotentialTask> potential = {};  ///< of --task potential
 
   // of one run
   std::unique_ptr<NodeInput> input = {};

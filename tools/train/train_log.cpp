@@ -65,10 +65,14 @@ std::string describe_samples(const Communicator& comm, const TrainingGraph& load
   if (features != task.samples->nodes.tensors.end())
     input = concat(", ", features->second.row_size(), " features");
   if (!task.categories.empty()) input += concat(", ", task.categories.size(), " columns of categories");
-  return concat(loaded.data.name, ": ", loaded.data.book.num_nodes(), " graphs, ", task.num_nodes, " nodes, ",
-                task.num_edges, " edges", input, describe_labels(loaded.data, o), "; ", comm.size(),
-                " ranks x ", num_threads(), " threads, instruction set ", to_string(instruction_set()),
-                ", at most ", most_graphs, " graphs a rank");
+  const std::string labels = loaded.potential ? concat(", energies", o.potential.has_forces ? ", forces" : "",
+                                                       o.potential.has_stresses ? ", stresses" : "")
+                                              : describe_labels(loaded.data, o);
+  const std::string& item = loaded.data.item;
+  return concat(loaded.data.name, ": ", loaded.data.book.num_nodes(), " ", item, "s, ", task.num_nodes,
+                " nodes, ", task.num_edges, " edges", input, labels, "; ", comm.size(), " ranks x ",
+                num_threads(), " threads, instruction set ", to_string(instruction_set()), ", at most ",
+                most_graphs, " ", item, "s a rank");
 }
 
 /// "acc" is printed as a word.

@@ -7,6 +7,7 @@
 #include "train_gcn_norm.hpp"
 #include "train_log.hpp"
 #include "train_node_steps.hpp"
+#include "train_potential_steps.hpp"
 #include "train_predict.hpp"
 #include "train_sample_steps.hpp"
 
@@ -54,6 +55,7 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
   // sparse and multiplied before they are aggregated
   const bool cached = !o.sample.has_batches() && (!o.mfg || o.eval_every == 0) &&
                       !g.input->has_learnable_rows() && !g.input->has_parameters() && !g.input->is_sparse();
+  if (g.potential) return std::make_unique<PotentialSteps>(g, o);
   if (g.samples) return std::make_unique<SampleSteps>(g, o);
   keep_gcn_norm(g.graph, g.model, o.sample.saint.has_value());
   if (o.task.type != TaskType::node) {
@@ -85,6 +87,7 @@ void begin_weights(const TrainingGraph& loaded, WeightFile& weights, Module& mod
 /// load_hetero_model() make it again; nothing if the model is not this network alone, or if descriptions do
 /// not cover it: edges have generated types, or categories have embeddings.
 std::map<std::string, std::string> metadata_of_weights(const Module& model, const TrainingGraph& loaded) {
+  if (loaded.potential) return {{model_key, loaded.model.to_json()}};
   const auto* network = dynamic_cast<const LayerStack*>(&model);
   if (network == nullptr) return {};
   const bool has_embedding =

@@ -151,7 +151,7 @@ void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochP
   }
   timer.steps_done();
   result.loss = from.mean_loss(estimates);
-  if (!o_.sample.has_batches() && o_.task.type != TaskType::graph) return;
+  if (!o_.sample.has_batches() && !has_samples(o_.task.type)) return;
   result.seeds = seeds_done;
   result.batches = num_batches() - before;
 }
@@ -171,11 +171,16 @@ std::vector<Scores> Steps::scores_of_labels(const Tensor& predicted) const {
   return scores;
 }
 
-double Steps::step(Optimizer& optimizer, EpochTimer& timer) {
+double Steps::add_gradients(EpochTimer& timer) {
   Tape tape;
   const Variable of_step = loss();
   timer.forward_done();
   tape.backward(of_step);
+  return static_cast<double>(of_step.value().item());
+}
+
+double Steps::step(Optimizer& optimizer, EpochTimer& timer) {
+  const double of_step = add_gradients(timer);
   gather_grads(comm_, model());
   if (o_.clip_norm > 0) clip_grad_norm(model(), o_.clip_norm);
   optimizer.step();
@@ -183,7 +188,7 @@ double Steps::step(Optimizer& optimizer, EpochTimer& timer) {
   if (average_ != nullptr) average_->update();
   input_.step(optimizer.lr());
   timer.backward_done();
-  return static_cast<double>(of_step.value().item());
+  return of_step;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& model) {

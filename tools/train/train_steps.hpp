@@ -93,8 +93,10 @@ class Steps : NonCopyable {
   /// Collective. Samples the next batch; returns the number of this rank's seeds, or nothing after the last
   /// batch.
   [[nodiscard]] virtual std::optional<Index> next_batch() = 0;
-  /// Collective. Computes the loss on the batch, or on the whole graph.
-  [[nodiscard]] virtual Variable loss() = 0;
+  /// Collective. Computes the loss on the batch, or on the whole graph, for add_gradients().
+  [[nodiscard]] virtual Variable loss() { return {}; }
+  /// Collective. Adds the gradients of the loss to those of the parameters, on this rank. Returns the loss.
+  [[nodiscard]] virtual double add_gradients(EpochTimer& timer);
 
   /// Collective. Returns the input rows of the sources of blocks.
   [[nodiscard]] Variable input_of(const BlockData& part) const {

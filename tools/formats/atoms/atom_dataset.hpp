@@ -28,6 +28,7 @@ struct AtomDataset {
   std::vector<AtomStructure> structures;  ///< of this rank
   Index first = 0;                        ///< the number of the first one in the file
   Index count = 0;                        ///< over all ranks
+  std::vector<std::string> species;       ///< of all ranks, sorted
   bool has_energies = false, has_forces = false, has_stresses = false;
   std::vector<std::string> notes;  ///< which keys are labels and which are not used, a line each
 };

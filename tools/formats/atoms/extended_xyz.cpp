@@ -245,7 +245,7 @@ void read_range(const Communicator& comm, const InputFile& file, StructureReader
   if (reader.bad) throw_bad_line(file, *reader.bad);
 }
 
-/// How many structures of all ranks have each name. Collective.
+/// The sums over all ranks of a count for each name. Collective.
 std::map<std::string, Index> count_names(const Communicator& comm, const std::map<std::string, Index>& mine) {
   std::string names;
   for (const auto& [name, count] : mine) names += name + '\n';
@@ -354,6 +354,10 @@ AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path,
     data.has_forces = !chosen.forces.empty();
     data.has_stresses = !chosen.stress.empty();
     data.notes = chosen.notes;
+    std::map<std::string, Index> species;
+    for (const RawStructure& raw : reader.structures)
+      for (const std::string& name : raw.atoms.species) ++species[name];
+    for (const auto& [name, atoms] : count_names(comm, species)) data.species.push_back(name);
     for (RawStructure& raw : reader.structures) {
       const Index comment = raw.comment;
       try {

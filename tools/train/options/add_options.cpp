@@ -41,6 +41,7 @@ void add_options(CLI::App& app, TrainOptions& o) {
   add_sample_options(app, o);
   begin_group(app, "Links");
   add_link_options(app, o.task);
+  add_potential_options(app, o.task.potential);
   add_parallel_options(app, o);
   add_output_options(app, o);
   set_common_options(
@@ -59,6 +60,12 @@ void add_options(CLI::App& app, TrainOptions& o) {
       if (app.count("--batch-size") == 0) o.sample.batch_size = 32;
       if (o.model.readout == "none") o.model.readout = "sum";
       if (o.model.jk == "none") o.model.jk = "last";
+    }
+    if (o.task.type == TaskType::potential) {
+      if (app.count("--batch-size") == 0) o.sample.batch_size = 8;
+      if (app.count("--hidden") == 0) o.model.hidden = 64;
+      if (app.count("--layers") == 0) o.model.layers = 3;
+      if (app.count("--lr") == 0) o.lr = 1e-3;
     }
     if (o.model.activation.empty()) o.model.activation = default_activation(o.model);
     o.found = find_dataset(o.dataset);

@@ -38,9 +38,31 @@ void check_samples(const CLI::App& app, const TrainOptions& o) {
         " for --task graph"));
 }
 
+/// Checks what --task potential needs. Throws CLI::ValidationError.
+void check_potential(const CLI::App& app, const TrainOptions& o) {
+  if (o.task.type != TaskType::potential) return;
+  const PotentialOptions& p = o.task.potential;
+  if (o.dataset.empty())
+    throw CLI::ValidationError("--task: potential needs a --dataset, a file of structures in extended XYZ");
+  if ((!p.valid_file.empty() || !p.test_file.empty()) && o.draw_split)
+    throw CLI::ValidationError("--split-graphs: cannot be combined with --valid-file or --test-file");
+  if (p.cutoff == 0) throw CLI::ValidationError("--cutoff: is 0, expected more");
+  for (const char* option : {"--cutoff", "--num-basis", "--hidden", "--layers"})
+    if (!o.init_weights.empty() && app.count(option) > 0)
+      throw CLI::ValidationError(std::string(option) +
+                                 ": cannot be combined with --init-weights, whose potential says it");
+}
+
 /// Refuses metrics that are not for the task. The labels of nodes, on which they depend, too, are read later.
 void check_metrics(const TaskOptions& o) {
   const bool link = o.type == TaskType::link;
+  if (o.type == TaskType::potential) {
+    for (const Metric metric : o.metrics)
+      if (!is_for_atoms(metric))
+        throw CLI::ValidationError(concat("--metric: ", name_of(metric),
+                                          " is not for --task potential, expected ", metrics_for_atoms()));
+    return;
+  }
   const LabelType labels = has_labelled_rows(o.type) ? label_type(o.label_loss) : o.labels;
   for (const Metric metric : o.metrics)
     if (link ? !is_for_links(metric) : !is_for(metric, labels))
@@ -179,6 +201,7 @@ void check_halo_format(const GraphOptions& o) {
 
 void check_options(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source) {
   check_samples(app, o);
+  check_potential(app, o);
   check_metrics(o.task);
   check_evaluation(o);
   check_types(o);

@@ -43,7 +43,8 @@ void add_split_options(CLI::App& app, TrainOptions& o) {
   for (const auto& [name, help] :
        {std::pair<std::string, const char*>{
             "--split-nodes", "draws the split, in shares or numbers: 0.6,0.2,0.2 or 20/class,500,rest"},
-        {"--split-graphs", "--task graph: draws the split of the graphs, as --split-nodes"}})
+        {"--split-graphs",
+         "--task graph, potential: draws the split of the graphs or structures, as --split-nodes"}})
     app.add_option_function<std::string>(
            name, [&o, name = name](const std::string& text) { o.draw_split = read_split(name, text); }, help)
         ->option_text("T,V,T");

@@ -21,23 +21,29 @@ struct MetricRow {
   Metric metric;
   const char* name;
   const char* key;
-  bool classes, binary, values, links;
+  bool classes, binary, values, links, atoms;
 };
 
 constexpr bool yes = true, no = false;
-constexpr std::array<MetricRow, 12> metric_rows{{
-    {Metric::accuracy, "accuracy", "acc", yes, no, no, no},
-    {Metric::roc_auc, "roc-auc", "auc", yes, yes, no, yes},
-    {Metric::average_precision, "average-precision", "average_precision", yes, yes, no, yes},
-    {Metric::f1, "f1", "f1", yes, yes, no, no},
-    {Metric::f1_micro, "f1-micro", "f1_micro", yes, yes, no, no},
-    {Metric::f1_macro, "f1-macro", "f1_macro", yes, yes, no, no},
-    {Metric::rmse, "rmse", "rmse", no, no, yes, no},
-    {Metric::mae, "mae", "mae", no, no, yes, no},
-    {Metric::mse, "mse", "mse", no, no, yes, no},
-    {Metric::r2, "r2", "r2", no, no, yes, no},
-    {Metric::mrr, "mrr", "mrr", no, no, no, yes},
-    {Metric::hits, "hits", "hits", no, no, no, yes},
+constexpr std::array<MetricRow, 18> metric_rows{{
+    {Metric::accuracy, "accuracy", "acc", yes, no, no, no, no},
+    {Metric::roc_auc, "roc-auc", "auc", yes, yes, no, yes, no},
+    {Metric::average_precision, "average-precision", "average_precision", yes, yes, no, yes, no},
+    {Metric::f1, "f1", "f1", yes, yes, no, no, no},
+    {Metric::f1_micro, "f1-micro", "f1_micro", yes, yes, no, no, no},
+    {Metric::f1_macro, "f1-macro", "f1_macro", yes, yes, no, no, no},
+    {Metric::rmse, "rmse", "rmse", no, no, yes, no, no},
+    {Metric::mae, "mae", "mae", no, no, yes, no, no},
+    {Metric::mse, "mse", "mse", no, no, yes, no, no},
+    {Metric::r2, "r2", "r2", no, no, yes, no, no},
+    {Metric::mrr, "mrr", "mrr", no, no, no, yes, no},
+    {Metric::hits, "hits", "hits", no, no, no, yes, no},
+    {Metric::forces_mae, "forces-mae", "forces_mae", no, no, no, no, yes},
+    {Metric::forces_rmse, "forces-rmse", "forces_rmse", no, no, no, no, yes},
+    {Metric::energy_mae, "energy-mae", "energy_mae", no, no, no, no, yes},
+    {Metric::energy_rmse, "energy-rmse", "energy_rmse", no, no, no, no, yes},
+    {Metric::stress_mae, "stress-mae", "stress_mae", no, no, no, no, yes},
+    {Metric::stress_rmse, "stress-rmse", "stress_rmse", no, no, no, no, yes},
 }};
 
 const MetricRow& row_of(Metric metric) {
@@ -89,6 +95,10 @@ std::string metrics_for_links() {
   return names_where([](const MetricRow& row) { return row.links; });
 }
 
+std::string metrics_for_atoms() {
+  return names_where([](const MetricRow& row) { return row.atoms; });
+}
+
 std::string all_metrics() {
   return names_where([](const MetricRow&) { return true; });
 }
@@ -103,8 +113,26 @@ bool is_for(Metric metric, LabelType labels) {
 bool is_for_links(Metric metric) {
   return row_of(metric).links;
 }
+bool is_for_atoms(Metric metric) {
+  return row_of(metric).atoms;
+}
+AtomMetric atom_metric(Metric metric) {
+  const bool energy = metric == Metric::energy_mae || metric == Metric::energy_rmse;
+  const bool forces = metric == Metric::forces_mae || metric == Metric::forces_rmse;
+  return {.label = energy   ? 0U
+                   : forces ? 1U
+                            : 2U,
+          .is_rmse = metric == Metric::energy_rmse || metric == Metric::forces_rmse ||
+                     metric == Metric::stress_rmse};
+}
+std::vector<Metric> atom_metrics(bool forces, bool stresses) {
+  std::vector<Metric> metrics{Metric::energy_mae, Metric::energy_rmse};
+  if (forces) metrics.insert(metrics.begin(), {Metric::forces_mae, Metric::forces_rmse});
+  if (stresses) metrics.insert(metrics.end(), {Metric::stress_mae, Metric::stress_rmse});
+  return metrics;
+}
 bool smaller_is_better(Metric metric) {
-  return metric == Metric::mae || metric == Metric::mse || metric == Metric::rmse;
+  return is_for_atoms(metric) || metric == Metric::mae || metric == Metric::mse || metric == Metric::rmse;
 }
 
 Metric default_metric(LabelType labels) {
@@ -138,11 +166,11 @@ double value_of(Metric metric, const Tensor& scores, const Labels& labels, std::
       return root_mean_squared_error(scores, labels.targets, mask, comm);
     case Metric::r2:
       return r2_score(scores, labels.targets, mask, comm);
-    case Metric::mrr:
-    case Metric::hits:
+    default:
       break;
   }
-  throw InputError(concat("--metric ", name_of(metric), ": is for links, not labels"));
+  throw InputError(concat("--metric ", name_of(metric), ": is for ", is_for_atoms(metric) ? "atoms" : "links",
+                          ", not labels"));
 }
 
 }  // namespace sar::tools

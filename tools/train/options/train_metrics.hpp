@@ -5,6 +5,7 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/data/label_type.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -24,7 +25,13 @@ enum class Metric {
   mse,
   r2,
   mrr,
-  hits
+  hits,
+  forces_mae,
+  forces_rmse,
+  energy_mae,
+  energy_rmse,
+  stress_mae,
+  stress_rmse
 };
 
 /// Reads "f1-macro,accuracy". Throws CLI::ValidationError.
@@ -34,14 +41,26 @@ std::vector<Metric> read_metrics(const std::string& text);
 std::string name_of(Metric metric);
 /// Returns the name in logs, in "val_acc" for example.
 std::string key_of(Metric metric);
-/// Return "roc-auc, average-precision, ...": those that labels of this type, or links, can have, and all.
+/// Return "roc-auc, average-precision, ...": those that labels of this type, links or atoms can have,
+/// and all.
 std::string metrics_for(LabelType labels);
 std::string metrics_for_links();
+std::string metrics_for_atoms();
 std::string all_metrics();
 
 [[nodiscard]] bool is_for(Metric metric, LabelType labels);
 [[nodiscard]] bool is_for_links(Metric metric);
+[[nodiscard]] bool is_for_atoms(Metric metric);
 [[nodiscard]] bool smaller_is_better(Metric metric);
+
+/// What a metric of atoms measures.
+struct AtomMetric {
+  std::size_t label;  ///< 0: energies, 1: forces, 2: stresses
+  bool is_rmse;       ///< root of the mean square; otherwise mean absolute error
+};
+AtomMetric atom_metric(Metric metric);
+/// Returns the metrics of data that have these labels besides energies.
+std::vector<Metric> atom_metrics(bool forces, bool stresses);
 
 /// Returns the metric that is used if none is named.
 Metric default_metric(LabelType labels);

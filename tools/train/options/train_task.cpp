@@ -15,7 +15,8 @@ const Choices<TaskType>& task_types() {
   static const Choices<TaskType> types{{"node", TaskType::node},
                                        {"link", TaskType::link},
                                        {"edge", TaskType::edge},
-                                       {"graph", TaskType::graph}};
+                                       {"graph", TaskType::graph},
+                                       {"potential", TaskType::potential}};
   return types;
 }
 
@@ -105,7 +106,7 @@ std::string describe_class_weights(const TaskOptions& o) {
 /// The metrics that were named, where they differ from the default.
 std::string describe_metrics(const TaskOptions& o) {
   const std::vector<Metric> metrics = metrics_of(o);
-  if (metrics == std::vector<Metric>{default_metric(o.labels)}) return "";
+  if (metrics == std::vector<Metric>{default_metric(o.labels)} || o.metrics.empty()) return "";
   return concat(" --metric ", joined(metrics, [](Metric metric) { return name_of(metric); }));
 }
 
@@ -166,6 +167,7 @@ std::string name_of(LabelLoss loss) {
 }
 
 std::string describe(const TaskOptions& o) {
+  if (o.type == TaskType::potential) return describe(o.potential) + describe_metrics(o);
   if (has_labelled_rows(o.type))
     return concat(name_of(o.type), o.labels == LabelType::classes ? "" : " --loss " + name_of(o.label_loss),
                   describe_class_weights(o),
@@ -219,6 +221,11 @@ void resolve_labels(TaskOptions& o, LabelType labels, const std::string& place) 
 
 std::vector<Metric> metrics_of(const TaskOptions& o) {
   std::vector<Metric> metrics = o.metrics;
+  if (o.type == TaskType::potential) {
+    for (const Metric metric : atom_metrics(o.potential.has_forces, o.potential.has_stresses))
+      if (std::ranges::count(metrics, metric) == 0) metrics.push_back(metric);
+    return metrics;
+  }
   if (o.type != TaskType::link) return metrics.empty() ? std::vector{default_metric(o.labels)} : metrics;
   for (const Metric metric : {Metric::roc_auc, Metric::mrr, Metric::hits})
     if (std::ranges::count(metrics, metric) == 0) metrics.push_back(metric);

@@ -1,6 +1,8 @@
-/// The tasks of `train`: labels of nodes, link prediction, labels of edges, labels of graphs.
+/// The tasks of `train`: labels of nodes, link prediction, labels of edges, labels of graphs, potentials of
+/// atoms.
 #pragma once
 
+#include "potential_options.hpp"
 #include "train_metrics.hpp"
 
 #include <sar/graph/data/label_type.hpp>
@@ -15,7 +17,7 @@ class App;
 
 namespace sar::tools {
 
-enum class TaskType { node, link, edge, graph };
+enum class TaskType { node, link, edge, graph, potential };
 enum class PredictorType { dot, mlp, distmult, complex, transe, rotate };
 enum class LinkLoss { bce, margin, infonce };
 enum class LabelLoss { automatic, cross_entropy, bce, mse, mae };
@@ -41,6 +43,8 @@ struct TaskOptions {
   Negatives negatives_from = Negatives::global;
   Index hits_k = 50;
   bool filtered_ranks = false;  ///< MRR and Hits@K rank both ends among all nodes
+  // potentials
+  PotentialOptions potential;
 };
 
 /// Adds --task, and what is trained and measured: losses and metrics.
@@ -57,6 +61,11 @@ std::string name_of(LabelLoss loss);
 /// Returns whether each node or each graph has a label that is predicted.
 [[nodiscard]] constexpr bool has_labelled_rows(TaskType type) noexcept {
   return type == TaskType::node || type == TaskType::graph;
+}
+
+/// Returns whether the dataset has many graphs, of which a batch has some.
+[[nodiscard]] constexpr bool has_samples(TaskType type) noexcept {
+  return type == TaskType::graph || type == TaskType::potential;
 }
 
 /// Returns whether the score of a pair depends on its relation.

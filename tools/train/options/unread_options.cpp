@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -25,6 +27,70 @@ void refuse_keys(const CLI::App& app, const ModelType& model) {
                  model_types_where([&key = key](const ModelType& type) { return type.reads(key); })));
 }
 
+/// Options of --task potential alone.
+constexpr std::array own_options{"--valid-file",    "--test-file",    "--energy-key", "--forces-key",
+                                 "--stress-key",    "--cutoff",       "--num-basis",  "--energy-weight",
+                                 "--forces-weight", "--stress-weight"};
+/// Options of other tasks that --task potential reads, too.
+constexpr std::array shared_options{"--task",
+                                    "--dataset",
+                                    "--split-graphs",
+                                    "--split-seed",
+                                    "--metric",
+                                    "--epochs",
+                                    "--lr",
+                                    "--optimizer",
+                                    "--momentum",
+                                    "--weight-decay",
+                                    "--clip-norm",
+                                    "--ema",
+                                    "--schedule",
+                                    "--warm-up",
+                                    "--step-size",
+                                    "--patience",
+                                    "--lr-factor",
+                                    "--min-lr",
+                                    "--eval-every",
+                                    "--stop-after",
+                                    "--runs",
+                                    "--seed",
+                                    "--batch-size",
+                                    "--batch-per-rank",
+                                    "--drop-last",
+                                    "--hidden",
+                                    "--layers",
+                                    "--init-weights",
+                                    "--save-weights",
+                                    "--threads",
+                                    "--log",
+                                    "--curves",
+                                    "--tensorboard",
+                                    "--predict",
+                                    "--keep",
+                                    "--checkpoint",
+                                    "--resume",
+                                    "--checkpoint-every",
+                                    "--checkpoint-batches",
+                                    "--keep-checkpoints",
+                                    "--matmul-precision"};
+
+template <class List>
+bool has(const List& list, const std::string& option) {
+  return std::ranges::any_of(list, [&](const char* each) { return option == each; });
+}
+
+/// Refuses what is for --task potential alone and, with this task, all that it does not read.
+void refuse_by_potentials(const CLI::App& app, bool is_potential) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || name.starts_with("--help")) continue;
+    if (!is_potential && has(own_options, name))
+      throw CLI::ValidationError(name + ": needs --task potential");
+    if (is_potential && !has(own_options, name) && !has(shared_options, name))
+      throw CLI::ValidationError(name + ": cannot be combined with --task potential");
+  }
+}
+
 /// An option, whether it is read, and with what it would be.
 struct Use {
   const char* option;
@@ -35,11 +101,13 @@ struct Use {
 }  // namespace
 
 void refuse_unread(const CLI::App& app, const TrainOptions& o) {
+  refuse_by_potentials(app, o.task.type == TaskType::potential);
   const ModelType& model = model_type(o.model.type);
   const ScheduleType schedule = o.schedule.type;
   const bool step = schedule == ScheduleType::step, plateau = schedule == ScheduleType::plateau;
   const TaskType task = o.task.type;
   const bool link = task == TaskType::link, edge = task == TaskType::edge, graph = task == TaskType::graph;
+  const bool many = has_samples(task);
   const bool samples = !o.sample.fan_outs.empty();
   refuse_keys(app, model);
   for (const Use& use : std::initializer_list<Use>{
@@ -64,13 +132,13 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
            {"--edge-labels", edge, "--task edge"},
            {"--sample-relation", o.is_typed(), "--category or --relation"},
            {"--sample-eval", !link && !edge, "--task node"},
-           {"--batch-size", samples || graph || o.sample.saint,
-            "--sample, --sampler saint-node, saint-edge or saint-walk, or --task graph"},
-           {"--batch-per-rank", samples || graph, "--sample or --task graph"},
-           {"--drop-last", samples || graph, "--sample or --task graph"},
-           {"--checkpoint-batches", graph || o.sample.has_batches(), "mini-batches"},
+           {"--batch-size", samples || many || o.sample.saint,
+            "--sample, --sampler saint-node, saint-edge or saint-walk, or --task graph or potential"},
+           {"--batch-per-rank", samples || many, "--sample or --task graph or potential"},
+           {"--drop-last", samples || many, "--sample or --task graph or potential"},
+           {"--checkpoint-batches", many || o.sample.has_batches(), "mini-batches"},
            {"--split-nodes", task == TaskType::node, "--task node"},
-           {"--split-graphs", graph, "--task graph"},
+           {"--split-graphs", many, "--task graph or potential"},
            {"--split-seed", o.draw_split.has_value(), "--split-nodes or --split-graphs"},
            {"--readout", graph, "--task graph"},
            {"--head-layers", graph, "--task graph"},

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# train_potential_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION: train --task potential on structures of a pair potential: the same curve
+# on one rank and on RANKS, errors that fall, averages of weights, checkpoints, predictions in extended XYZ; what is refused.
+source "$(dirname "$0")/../support/program_test.sh"
+precision=$5
+
+# structures SEED COUNT: 8 atoms in a cubic box, with energies, forces and virials of Morse pairs with a smooth cutoff, and energies of single
+# atoms
+structures() {
+  awk -v seed="$1" -v count="$2" 'BEGIN {
+    srand(seed); c = 2.2
+    for (s = 0; s < count; ++s) {
+      L = 2.3 + 0.2 * rand(); e = 0
+      for (i = 0; i < 8; ++i) {
+        kind[i] = rand() < 0.5 ? "Si" : "O"
+        for (k = 0; k < 3; ++k) { x[i, k] = L / 2 * (int(i / 2 ^ k) % 2) + 0.15 * (rand() - 0.5); f[i, k] = 0 }
+      }
+      for (k = 0; k < 9; ++k) w[k] = 0
+      for (i = 0; i < 8; ++i) {
+        e += kind[i] == "Si" ? -5 : -3
+        for (j = 0; j < 8; ++j) for (n = 0; n < 27; ++n) {
+          r = 0
+          for (k = 0; k < 3; ++k) { v[k] = x[j, k] + (int(n / 3 ^ k) % 3 - 1) * L - x[i, k]; r += v[k] ^ 2 }
+          r = sqrt(r)
+          if (r < 1e-9 || r >= c) continue
+          q = exp(2 * (1 - r)); h = (1 - r / c) ^ 2; m = (1 - q) ^ 2 - 1; g = kind[i] == kind[j] ? 1 : 1.5
+          slope = g * (4 * q * (1 - q) * h - 2 * m * (1 - r / c) / c)
+          e += 0.5 * g * m * h
+          for (k = 0; k < 3; ++k) { f[i, k] += slope * v[k] / r; for (l = 0; l < 3; ++l) w[3 * k + l] -= 0.5 * slope * v[k] * v[l] / r }
+        }
+      }
+      printf "8\nLattice=\"%.9f 0 0 0 %.9f 0 0 0 %.9f\" Properties=species:S:1:pos:R:3:forces:R:3 energy=%.9f config_type=\"a b\" virial=\"", L, L, L, e
+      for (k = 0; k < 9; ++k) printf "%s%.9f", k ? " " : "", w[k]
+      print "\""
+      for (i = 0; i < 8; ++i) print kind[i], x[i, 0], x[i, 1], x[i, 2], f[i, 0], f[i, 1], f[i, 2]
+    }
+  }'
+}
+structures 1 40 >train.xyz
+structures 2 6 >valid.xyz
+structures 3 5 >test.xyz
+net=(--task potential --cutoff 2.2 --hidden 8 --layers 2 --num-basis 6 --lr 0.005 --threads 1)
+files=(--dataset train.xyz --valid-file valid.xyz --test-file test.xyz)
+# scores LOG: its losses and metrics
+scores() { sed -n 's/.*"loss":\([^,]*\),"lr":[^,]*,\(.*\),"seconds".*/\1,\2/p' "$1" | sed 's/"[a-z_]*"://g'; }
+# same LOG LOG DIGITS: the same curve of 6 epochs to rounding
+same() {
+  [ "$(scores "$1" | wc -l)" -eq 6 ] || fail "$1 has $(scores "$1" | wc -l) epochs"
+  paste -d , <(scores "$1") <(scores "$2") | awk -F, -v most="$3" '
+    { for (i = 1; i <= NF / 2; ++i) { d = $i - $(i + NF / 2); if (d < 0) d = -d; if (d > most * (1 + ($i < 0 ? -$i : $i))) exit 1 } }' ||
+    fail "$1 and $2 differ: $(paste -d ' ' <(scores "$1") <(scores "$2"))"
+}
+rounding=$([ "$precision" = double ] && echo 1e-8 || echo 2e-2)
+
+"${run[@]:0:2}" 1 "$programs/train" "${net[@]}" "${files[@]}" --epochs 6 --ema 0.8 --log one >out 2>err || fail "a training on one rank ends with $?"
+"${run[@]}" "$programs/train" "${net[@]}" "${files[@]}" --epochs 6 --ema 0.8 --log all --predict p --save-weights w.safetensors >out 2>err ||
+  fail "a training ends with $?"
+same one all "$rounding"
+for line in "train.xyz: extended XYZ: 40 structures of 320 atoms of O, Si" "train.xyz: energies: energy, in eV" \
+  "train.xyz: forces: forces, -dE/dx in eV/A" "train.xyz: stresses: virial, -dE/d strain in eV, divided by -volume" \
+  "train.xyz: not used: config_type" "train.xyz: 51 structures, 408 nodes, .* edges, energies, forces, stresses; $ranks ranks" \
+  "best validation forces_mae .* in epoch . with test forces_mae"; do
+  grep -q "$line" out || fail "no line '$line'"
+done
+# an average error of 0 forces is 118 meV/A; every error is smaller than in the first epoch
+awk 'NR == 1 { split($0, first, /[:,]/) }
+     NR == 6 { split($0, last, /[:,]/)
+               for (i in first) if (first[i] ~ /val_(forces|stress)_/ && last[i + 1] > 0.8 * first[i + 1]) { print first[i], first[i + 1], last[i + 1]; exit 1 } }' all >out ||
+  fail "errors do not fall: $(scores all)"
+
+# A resumed run has the digits of one without a break, with the same weights.
+"${run[@]}" "$programs/train" "${net[@]}" "${files[@]}" --epochs 3 --ema 0.8 --log part --checkpoint c --checkpoint-batches 2 --checkpoint-every 1 \
+  >out 2>err || fail "a part ends with $?"
+"${run[@]}" "$programs/train" "${net[@]}" "${files[@]}" --epochs 6 --ema 0.8 --log part --checkpoint c --resume \
+  --save-weights resumed.safetensors >out 2>err || fail "the rest ends with $?"
+same part all 0
+cmp w.safetensors resumed.safetensors || fail "the weights of the resumed run differ"
+expect 1 "made with --task potential --cutoff 2.2" "$programs/train" "${net[@]}" "${files[@]}" --forces-weight 3 --epochs 7 --ema 0.8 --checkpoint c --resume
+
+# Predictions are structures with labels: on them, the potential makes no error. On the structures it was trained on, it makes the errors of
+# the log.
+for file in predictions valid test; do [ -s p/$file.xyz ] || fail "no $file.xyz"; done
+[ "$(grep -c Lattice p/predictions.xyz)" -eq 40 ] || fail "not 40 predictions"
+"${run[@]:0:2}" 1 "$programs/train" --task potential --dataset p/test.xyz --test-file test.xyz --init-weights w.safetensors --epochs 0 --predict q >out 2>err ||
+  fail "a prediction ends with $?"
+grep -q "w.safetensors: a potential of O, Si with 2 convolutions of 8 channels, cutoff 2.2" out || fail "no word about the potential"
+for file in q/predictions.xyz q/test.xyz; do
+  paste -d ' ' $file p/test.xyz | awk -v most="$([ "$precision" = double ] && echo 1e-9 || echo 1e-4)" 'NF == 14 {
+    for (i = 2; i <= 7; ++i) { d = $i - $(i + 7); if (d < 0) d = -d; if (d > most) exit 1 } ++rows } END { exit rows != 40 }' ||
+    fail "$file differs from p/test.xyz"
+done
+"${run[@]}" "$programs/train" --task potential --dataset p/test.xyz --init-weights w.safetensors --epochs 1 --lr 0 --log none >out 2>err || fail "lr 0 ends with $?"
+sed -n 's/.*"train_forces_mae":\([^,]*\),.*/\1/p' none | head -n 1 | awk '{ exit !($1 < 1e-2) }' || fail "errors on predictions: $(cat none)"
+
+# Splits by shares, other keys, energies alone, several runs.
+sed 's/forces:R:3 energy=/REF_force:R:3 free_energy=/; s/virial=/other=/' train.xyz >named.xyz
+"${run[@]}" "$programs/train" "${net[@]}" --dataset named.xyz --split-graphs 30,5,5 --epochs 1 --runs 2 --stop-after 1 >out 2>err || fail "shares end with $?"
+grep -q "30 training, 5 validation and 5 test structures" out || fail "no split"
+grep -q "named.xyz: not used: config_type, other" out || fail "no word about unused keys"
+grep -q "^mean " out || fail "no mean of two runs"
+"${run[@]}" "$programs/train" "${net[@]}" --dataset train.xyz --forces-key none --stress-key none --metric energy-rmse --epochs 1 >out 2>err || fail "energies alone end with $?"
+grep -q "train.xyz: not used: config_type, forces, virial" out || fail "forces are used"
+
+# What does not go: one sentence.
+refuse "--task: potential needs a --dataset" "$programs/train" --task potential
+for option in "--model gin" "--sample 3" --mfg "--dropout 0.1" "--partition ldg" --describe; do
+  # shellcheck disable=SC2086
+  refuse "${option%% *}: cannot be combined with --task potential" "$programs/train" --task potential --dataset train.xyz $option
+done
+refuse "--cutoff: needs --task potential" "$programs/train" --cutoff 3
+refuse "--cutoff: cannot be combined with --init-weights" "$programs/train" "${net[@]}" --dataset train.xyz --init-weights w.safetensors
+refuse "--split-graphs: cannot be combined with --valid-file" "$programs/train" "${net[@]}" "${files[@]}" --split-graphs 0.8,0.1,0.1
+refuse "--metric: mae is not for --task potential, expected forces-mae, " "$programs/train" "${net[@]}" --dataset train.xyz --metric mae
+refuse "--ema: is 1, expected less than 1" "$programs/train" --ema 1
+expect 1 "train.xyz: there are no energies, expected some to train on" "$programs/train" "${net[@]}" --dataset train.xyz --energy-key none
+expect 1 "missing.xyz: cannot open (No such file or directory), expected a file of structures in extended XYZ" "$programs/train" --task potential --dataset missing.xyz
+sed 's/^Si /Ge /' test.xyz >other.xyz
+expect 1 "other.xyz: has an atom of Ge, which the potential does not know, expected O, Si" \
+  "$programs/train" --task potential --dataset other.xyz --init-weights w.safetensors --epochs 0 --predict r
+expect 1 "c: is a checkpoint" "$programs/train" --task potential --dataset test.xyz --init-weights c --epochs 0 --predict r
+sed '5s/^\(..*\) .*/\1 nan/' train.xyz >broken.xyz
+expect 1 'broken.xyz: line 5: forces has' "$programs/train" "${net[@]}" --dataset broken.xyz

@@ -1,0 +1,166 @@
+#include "train_potential.hpp"
+
+#include "formats/atoms/extended_xyz.hpp"
+#include "program.hpp"
+#include "train_checkpoint.hpp"
+#include "train_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sar::tools {
+namespace {
+
+/// Reads a file and prints what it has. Collective.
+formats::AtomDataset read_file(const Communicator& comm, const std::string& path,
+                               const formats::AtomLabelKeys& keys) {
+  formats::AtomDataset file = formats::read_extended_xyz(comm, path, keys);
+  Index atoms = 0;
+  for (const formats::AtomStructure& each : file.structures) atoms += each.num_atoms();
+  atoms = comm.all_reduce(atoms);
+  if (comm.rank() != 0) return file;
+  std::cout << printable(concat(path, ": extended XYZ: ", file.count, " structures of ", atoms, " atoms of ",
+                                joined(file.species)))
+            << std::endl;
+  for (const std::string& note : file.notes) std::cout << printable(concat(path, ": ", note)) << std::endl;
+  return file;
+}
+
+/// The potential of --init-weights. Collective.
+ModelDescription description_of_file(const Communicator& comm, const std::string& path) {
+  require<InputError>(find_checkpoint(comm, path).empty(), path,
+                      ": is a checkpoint, expected the file of --save-weights, or --resume");
+  const ModelDescription found = load_potential(comm, path)->description();
+  if (comm.rank() == 0)
+    std::cout << printable(concat(path, ": a potential of ", joined(found.species), " with ", found.layers,
+                                  " convolutions of ", found.hidden, " channels, cutoff ", found.cutoff))
+              << std::endl;
+  return found;
+}
+
+/// The graphs of the structures of all files, with the numbers of their atoms' species.
+GraphSamples samples_of(const std::vector<formats::AtomDataset>& files,
+                        const std::vector<std::string>& species, double cutoff) {
+  std::vector<SampleStructure> structures;
+  IntegerRows kinds;
+  Index first = 0;
+  for (const formats::AtomDataset& file : files) {
+    for (const formats::AtomStructure& each : file.structures) {
+      structures.push_back({.id = first + file.first + (&each - file.structures.data()),
+                            .positions = each.positions,
+                            .cell = each.cell});
+      for (const std::string& name : each.species) {
+        const auto found = std::ranges::find(species, name);
+        require<InputError>(found != species.end(), file.path, ": has an atom of ", name,
+                            ", which the potential does not know, expected ", joined(species));
+        kinds.values.push_back(found - species.begin());
+      }
+    }
+    first += file.count;
+  }
+  GraphSamples samples = neighbor_samples(structures, cutoff);
+  samples.nodes.integers["species"] = std::move(kinds);
+  return samples;
+}
+
+/// A row for each structure; the masks of training, validation and test structures are those of the files.
+NodeData structure_data(const std::vector<formats::AtomDataset>& files, const GraphSamples& samples) {
+  NodeData data;
+  data.name = files[0].path;
+  data.item = "structure";
+  data.original_ids = samples.ids;
+  const Index count = samples.num_graphs();
+  data.features = Tensor({count, Index{0}});
+  data.label_type = LabelType::values;
+  data.labels.assign(static_cast<std::size_t>(count), 0);
+  data.targets = Tensor({count, 1});
+  Index row = 0;
+  for (std::size_t f = 0; f < files.size(); ++f)
+    for (const formats::AtomStructure& each : files[f].structures) {
+      data.targets.data()[row++] =
+          static_cast<real>(files[f].has_energies ? each.energy : std::numeric_limits<double>::quiet_NaN());
+      data.train_mask.push_back(f == 0 ? 1 : 0);
+      data.val_mask.push_back(f == 1 ? 1 : 0);
+      data.test_mask.push_back(f == 2 ? 1 : 0);
+    }
+  return data;
+}
+
+}  // namespace
+
+TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat) {
+  heartbeat.phase("reading the structures");
+  PotentialOptions& p = o.task.potential;
+  PotentialTask task;
+  std::set<std::string> names;
+  for (const std::string& path : {o.dataset, p.valid_file, p.test_file}) {
+    task.files.push_back(path.empty() ? formats::AtomDataset{} : read_file(comm, path, p.keys));
+    names.insert(task.files.back().species.begin(), task.files.back().species.end());
+  }
+  const formats::AtomDataset& file = task.files[0];
+  require<InputError>(file.has_energies || o.epochs == 0, o.dataset,
+                      ": there are no energies, expected some to train on (--energy-key)");
+  p.has_forces = file.has_forces;
+  p.has_stresses = file.has_stresses;
+  o.model.type = "painn";
+  o.model.species.assign(names.begin(), names.end());
+  o.model.cutoff = p.cutoff;
+  o.model.num_basis = p.num_basis;
+  if (!o.init_weights.empty()) o.model = description_of_file(comm, o.init_weights);
+
+  heartbeat.phase("finding neighbors");
+  GraphSamples samples = comm.agree([&] { return samples_of(task.files, o.model.species, o.model.cutoff); });
+  NodeData data = structure_data(task.files, samples);
+  data.book = gather_book(comm, samples.num_graphs());
+  prepare_split(comm, o, data);
+  SampleTask graphs;
+  graphs.num_nodes = comm.all_reduce(samples.num_nodes());
+  graphs.num_edges = comm.all_reduce(samples.num_edges());
+  graphs.samples = std::make_shared<const GraphSamples>(std::move(samples));
+  GraphShardManager graph(comm, data.book, data.book, EdgeList{}, /*is_block=*/true, o.graph_options,
+                          data.original_ids, data.original_ids);
+  TrainingGraph loaded{.data = std::move(data),
+                       .edges = {},
+                       .graph = std::move(graph),
+                       .relations = {},
+                       .types_of_input = {},
+                       .model = o.model,
+                       .samples = std::move(graphs),
+                       .potential = std::move(task)};
+  loaded.start_run(o);
+  return loaded;
+}
+
+ModelDescription describe_potential(const Communicator& comm, const TrainingGraph& loaded,
+                                    const TrainOptions& o) {
+  ModelDescription d = o.model;
+  if (!o.init_weights.empty() || !loaded.potential->files[0].has_energies) return d;
+  const Index kinds = std::ssize(d.species);
+  std::vector<double> counts, energies;
+  double squares[] = {0, 0};
+  const GraphSamples& samples = *loaded.samples->samples;
+  const Index* kind = samples.nodes.integers.at("species").values.data();
+  for (Index g = 0; g < samples.num_graphs(); ++g) {
+    const formats::AtomStructure& atoms = loaded.potential->structure(g);
+    if (loaded.data.train_mask[g] == 0) continue;
+    energies.push_back(atoms.energy);
+    counts.resize(energies.size() * static_cast<std::size_t>(kinds), 0);
+    double* const mine = &counts[counts.size() - static_cast<std::size_t>(kinds)];
+    for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i) mine[kind[i]] += 1;
+    for (const double force : atoms.forces) squares[0] += force * force;
+    squares[1] += static_cast<double>(atoms.forces.size());
+  }
+  d.energy_shifts = fit_energy_shifts(comm, counts, energies, kinds);
+  comm.all_reduce(std::span<double>(squares));
+  const double scale = squares[0] > 0 ? std::sqrt(squares[0] / squares[1]) : 1;
+  d.energy_scales.assign(d.species.size(), scale);
+  return d;
+}
+
+}  // namespace sar::tools

@@ -1,0 +1,201 @@
+#include "train_potential_steps.hpp"
+
+#include "formats/atoms/extended_xyz.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace sar::tools {
+namespace {
+
+/// Adds an error to the sums of absolute values and squares, and to their number.
+void add_error(double* sums, double error) {
+  sums[0] += std::abs(error);
+  sums[1] += error * error;
+  sums[2] += 1;
+}
+
+RowIds species_of(const GraphSamples& samples) {
+  const Array<Index>& kinds = samples.nodes.integers.at("species").values;
+  return {std::vector<Index>(kinds.begin(), kinds.end())};
+}
+
+}  // namespace
+
+PotentialSteps::PotentialSteps(TrainingGraph& loaded, const TrainOptions& o)
+    : Steps(loaded.graph, loaded.data, *loaded.input, loaded.relations, o),
+      task_(*loaded.potential),
+      samples_(loaded.samples->samples),
+      potential_(loaded.model = describe_potential(comm_, loaded, o), loaded.gen) {
+  loaded.model = potential_.description();
+  if (o.epochs == 0) return;
+  Array<Index> training = labelled_nodes(data_, comm_, {data_.train_mask});
+  for (Index& structure : training) structure -= data_.book.begin(comm_.rank());
+  loader_.emplace(comm_, samples_, training,
+                  DataLoaderOptions{.batch_size = o.sample.batch_size,
+                                    .per_rank = o.sample.batch_per_rank,
+                                    .drop_last = o.sample.drop_last,
+                                    .seed = o.seed});
+  require_batches(comm_, o, loader_->num_batches(), std::ssize(training), "training structures");
+}
+
+std::string PotentialSteps::description() const {
+  const ModelDescription& d = potential_.description();
+  std::string shifts;
+  for (std::size_t k = 0; k < d.species.size(); ++k)
+    shifts += concat(k == 0 ? "" : ", ", d.species[k], " ", d.energy_shifts[k]);
+  return concat("PaiNN: ", d.layers, " convolutions of ", d.hidden, " channels, ", d.num_basis,
+                " radial functions, cutoff ", d.cutoff, "; energy shifts ", shifts, ", scale ",
+                d.energy_scales[0]);
+}
+
+std::optional<Index> PotentialSteps::next_batch() {
+  batch_.reset();
+  batch_ = loader_->next();
+  if (!batch_) return std::nullopt;
+  return std::ssize(batch_->positions);
+}
+
+LabelledAtoms PotentialSteps::labels_of(const SampleMiniBatch& batch) const {
+  const PotentialOptions& p = o_.task.potential;
+  const bool with_forces = p.has_forces && p.forces_weight > 0;
+  const bool with_stresses = p.has_stresses && p.stress_weight > 0;
+  const GraphSamples& samples = batch.batch.samples();
+  const std::vector<double>& shifts = potential_.description().energy_shifts;
+  struct OfStructure {
+    double energy, volume;
+    Matrix3 stress;
+  };
+  std::vector<OfStructure> mine;
+  Tensor forces({samples.num_nodes(), 3});
+  real* force = forces.data();
+  const Index* kind = samples.nodes.integers.at("species").values.data();
+  for (const Index g : batch.positions) {
+    const formats::AtomStructure& atoms = task_.structure(g);
+    mine.push_back({atoms.energy, atoms.cell.volume(), atoms.stress});
+    for (Index i = 0; i < atoms.num_atoms(); ++i) mine.back().energy -= shifts[*kind++];
+    if (with_forces)
+      force = std::ranges::transform(atoms.forces, force, [](double x) { return static_cast<real>(x); }).out;
+  }
+  const Index first = gather_book(comm_, std::ssize(mine)).begin(comm_.rank());
+  const std::vector<OfStructure> all = comm_.all_gather(std::span<const OfStructure>(mine));
+  std::vector<double> energies, volumes, stresses;
+  for (const OfStructure& each : all) {
+    energies.push_back(each.energy);
+    volumes.push_back(each.volume);
+    for (const Vector3& row : each.stress) stresses.insert(stresses.end(), row.begin(), row.end());
+  }
+  const Index count = std::ssize(all);
+  std::vector<Index> structures;
+  for (const Index g : batch.batch.graph_of_nodes()) structures.push_back(first + g);
+  LabelledAtoms labels{.species = species_of(samples),
+                       .positions = Tensor::zeros({samples.num_nodes(), 3}),
+                       .shifts = samples.edges.tensors.at("vectors"),
+                       .structures = std::move(structures),
+                       .energies = Tensor::from({count}, std::span<const double>(energies))};
+  if (with_forces) labels.forces = forces;
+  if (!with_stresses) return labels;
+  labels.stresses = Tensor::from({count, 3, 3}, std::span<const double>(stresses));
+  labels.volumes = Tensor::from({count}, std::span<const double>(volumes));
+  return labels;
+}
+
+double PotentialSteps::add_gradients(EpochTimer& timer) {
+  const PotentialOptions& p = o_.task.potential;
+  const LabelledAtoms labels = labels_of(*batch_);
+  timer.forward_done();
+  return backward_potential_loss(
+             potential_.network(), batch_->batch.graph(), labels,
+             {.energy = p.energy_weight, .forces = p.forces_weight, .stress = p.stress_weight})
+      .loss;
+}
+
+std::vector<formats::AtomStructure> PotentialSteps::predicted() {
+  std::vector<formats::AtomStructure> result;
+  for (Index g = 0; g < samples_->num_graphs(); ++g) result.push_back(task_.structure(g));
+  Array<Index> all(static_cast<std::size_t>(samples_->num_graphs()));
+  std::iota(all.begin(), all.end(), Index{0});
+  SampleLoader loader(
+      comm_, samples_, all,
+      {.batch_size = o_.sample.batch_size, .per_rank = o_.sample.batch_per_rank, .shuffle = false});
+  while (const std::optional<SampleMiniBatch> next = loader.next()) {
+    const GraphSamples& samples = next->batch.samples();
+    const PotentialValues values = potential_(next->batch.graph(),
+                                              {.species = species_of(samples),
+                                               .positions = Tensor::zeros({samples.num_nodes(), 3}),
+                                               .shifts = samples.edges.tensors.at("vectors")},
+                                              /*per_atom_virials=*/true);
+    for (std::size_t k = 0; k < next->positions.size(); ++k) {
+      formats::AtomStructure& atoms = result[static_cast<std::size_t>(next->positions[k])];
+      atoms.energy = 0;
+      atoms.stress = {};
+      atoms.forces.clear();
+      const double volume = atoms.cell.volume();
+      for (Index i = samples.node_begin[k]; i < samples.node_begin[k + 1]; ++i) {
+        atoms.energy += values.energies[static_cast<std::size_t>(i)];
+        atoms.forces.insert(atoms.forces.end(), values.forces.row(i), values.forces.row(i) + 3);
+        for (std::size_t c = 0; volume > 0 && c < 9; ++c)
+          atoms.stress[c / 3][c % 3] -= static_cast<double>(values.virials.row(i)[c]) / volume;
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<Scores> PotentialSteps::evaluate() {
+  model().eval();
+  const std::vector<formats::AtomStructure> found = predicted();
+  std::array<double, 27> all_sums{};
+  const auto sums = [&](std::size_t label, std::size_t part) { return &all_sums[3 * (3 * label + part)]; };
+  const std::array<const Array<std::uint8_t>*, 3> masks{&data_.train_mask, &data_.val_mask, &data_.test_mask};
+  for (std::size_t g = 0; g < found.size(); ++g)
+    for (std::size_t part = 0; part < 3; ++part) {
+      if ((*masks[part])[g] == 0) continue;
+      const formats::AtomStructure& label = task_.structure(static_cast<Index>(g));
+      const formats::AtomDataset& file = task_.file(static_cast<Index>(g));
+      const auto atoms = static_cast<double>(label.num_atoms());
+      if (file.has_energies) add_error(sums(0, part), (found[g].energy - label.energy) / atoms);
+      for (std::size_t i = 0; file.has_forces && i < label.forces.size(); ++i)
+        add_error(sums(1, part), found[g].forces[i] - label.forces[i]);
+      for (std::size_t c = 0; file.has_stresses && c < 9; ++c)
+        add_error(sums(2, part), found[g].stress[c / 3][c % 3] - label.stress[c / 3][c % 3]);
+    }
+  comm_.all_reduce(std::span<double>(all_sums));
+  std::vector<Scores> scores;
+  for (const Metric metric : metrics_of(o_.task)) {
+    const AtomMetric kind = atom_metric(metric);
+    const auto in_milli = [&](std::size_t part) {
+      const double* const of = sums(kind.label, part);
+      if (of[2] == 0) return std::numeric_limits<double>::quiet_NaN();
+      return 1000 * (kind.is_rmse ? std::sqrt(of[1] / of[2]) : of[0] / of[2]);
+    };
+    scores.push_back({.train = in_milli(0), .val = in_milli(1), .test = in_milli(2)});
+  }
+  return scores;
+}
+
+void PotentialSteps::predict() {
+  if (o_.predict.empty()) return;
+  std::vector<formats::AtomStructure> found = predicted();
+  const char* const names[] = {"predictions.xyz", "valid.xyz", "test.xyz"};
+  auto next = found.begin();
+  for (std::size_t f = 0; f < task_.files.size(); ++f) {
+    const formats::AtomDataset& file = task_.files[f];
+    if (file.path.empty()) continue;
+    formats::AtomDataset out;
+    const auto end = next + std::ssize(file.structures);
+    out.structures.assign(std::make_move_iterator(next), std::make_move_iterator(end));
+    next = end;
+    const bool has_volumes = std::ranges::all_of(
+        out.structures, [](const formats::AtomStructure& atoms) { return atoms.cell.volume() > 0; });
+    out.has_energies = out.has_forces = true;
+    out.has_stresses = comm_.all_reduce(has_volumes ? 1 : 0, ReduceOp::min) == 1;
+    formats::write_extended_xyz(comm_, o_.predict + "/" + names[f], out);
+  }
+}
+
+}  // namespace sar::tools
