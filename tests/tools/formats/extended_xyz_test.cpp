@@ -155,6 +155,10 @@ TEST_CASE("extended XYZ: all ranks read parts, aligned to structures; what is wr
       const AtomDataset again = read_extended_xyz(world, copy, {});
       CHECK(again.count == count);
       CHECK(again.has_forces == extended);
+      std::string with_returns;
+      for (const char c : many(count, extended))
+        with_returns += c == '\n' ? std::string("\r\n") : std::string(1, c);
+      if (count == 40) CHECK(Written(world, with_returns).read().count == count);
       const std::string third = file.path + ".third";
       write_extended_xyz(world, third, again);
       CHECK(read_bytes(third) == read_bytes(copy));

@@ -11,7 +11,6 @@
 namespace sar::formats {
 
 struct AtomStructure {
-  Index line = 0;                    ///< where it begins in its file, as a byte
   std::vector<std::string> species;  ///< of each atom
   std::vector<double> positions;     ///< 3 for each atom
   Cell cell;

@@ -167,7 +167,6 @@ class StructureReader {
  private:
   RawStructure structure(FileLines& lines) {
     RawStructure raw;
-    raw.atoms.line = at_;
     const std::optional<Index> count = count_in(lines.line());
     require<InputError>(count && *count > 0, quoted(lines.line()),
                         ", expected the number of atoms of a structure");
