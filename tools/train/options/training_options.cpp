@@ -57,7 +57,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   add_number(app, "--weight-decay", o.weight_decay, "weight decay of all parameters", 0, most_rate);
   add_number(app, "--clip-norm", o.clip_norm, "largest norm of all gradients together; 0: any", 0, most_norm);
   add_number(app, "--ema", o.ema,
-             "decay of moving averages of the weights, which evaluate, predict and are saved; 0: none", 0, 1);
+             "decay of moving averages of the weights, which are evaluated and saved; 0: none", 0, 1);
   add_schedule_options(app, o.schedule);
   add_number(app, "--eval-every", o.eval_every, "epochs between evaluations; 0: no evaluation");
   add_number(app, "--stop-after", o.stop_after,
