@@ -1,6 +1,9 @@
-// Radial functions of `group` rows at a time: sine and cosine of pi r / c once for each row, the multiples by
-// rotation, in double precision, vectorized over the rows; results are written row by row from a buffer in
-// the L1 cache. Messages: rows in parallel blocks of about 2^15 numbers, vectorized over the channels.
+// Radial functions: groups of 16 rows, then the columns, vectorized over the rows of the group. The sine and
+// the cosine of pi r / c are computed once for each row in `real`, those of its multiples by rotation in
+// double precision. Bytes moved: operands are read and results are written once.
+//
+// Messages: rows in parallel blocks of about 2^15 numbers, then the F channels, vectorized. Bytes moved: the
+// operands (12 F numbers a row) are read once forward and once backward, and each result is written once.
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/rows/radial.hpp>
 #include <sar/core/simd/independent_iterations.hpp>
@@ -25,7 +28,7 @@ Index message_grain(Index feats) {
 /// A group of up to `group` vectors. Lanes beyond them have the length 0.
 struct Lanes {
   double unit[3][group]{};  ///< d / r
-  double length[group]{}, inverse[group]{};
+  double inverse[group]{};  ///< 1 / r
   double sine[group]{}, cosine[group]{};  ///< of pi r / c
   double inside[group]{}, apart[group]{};  ///< 1 or 0: r < c, r > 0
 
@@ -33,7 +36,6 @@ struct Lanes {
     for (Index e = 0; e < count; ++e) {
       const double x = d[3 * e], y = d[3 * e + 1], z = d[3 * e + 2];
       const double r = std::sqrt(x * x + y * y + z * z);
-      length[e] = r;
       apart[e] = r > 0;
       inside[e] = r < f.cutoff;
       inverse[e] = r > 0 ? 1 / r : 0;

@@ -11,8 +11,7 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 ///     fc(r) sin(k pi r / c) / r, k = 1 .. K        fc(r)        d / r (3 columns)
 ///
-/// For r = 0 they are the limits k pi / c, 1 and 0 0 0, and all derivatives are 0. The functions below are
-/// single-threaded for few rows; they read d and one more operand and write one result, in groups of rows.
+/// For r = 0 they are the limits k pi / c, 1 and 0 0 0, and all derivatives are 0.
 struct RadialFunctions {
   double cutoff = 1;
   Index num_basis = 1;  ///< K
