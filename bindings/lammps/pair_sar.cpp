@@ -1,7 +1,5 @@
 #include "pair_sar.hpp"
 
-#include "atom_edges.hpp"
-
 #include <lammps/atom.h>
 #include <lammps/error.h>
 #include <lammps/force.h>
@@ -11,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -115,29 +114,27 @@ bool PairSar::graph_is_valid() const {
 void PairSar::build_graph() {
   const double cutoff = potential_->cutoff();
   margin_ = std::min(margin_of_cutoff * cutoff, margin_of_skin * neighbor->skin);
-  sar::lammps::AtomEdges edges;
   std::vector<std::int64_t> tags;
+  sar::GhostEdges edges;
   graph_.reset();
   comm_.agree([&] {
     atoms_.clear();
     species_.clear();
-    int num_owned = 0;
     for (int i = 0; i < atom->nlocal + atom->nghost; ++i) {
       const sar::Index species = species_of_type_[static_cast<std::size_t>(atom->type[i])];
       if (species < 0) continue;
       atoms_.push_back(i);
-      if (i >= atom->nlocal) continue;
-      species_.push_back(species);
-      ++num_owned;
+      if (i < atom->nlocal) species_.push_back(species);
     }
     positions_.clear();
     for (int i = 0; i < atom->nlocal + atom->nghost; ++i)
       positions_.insert(positions_.end(), atom->x[i], atom->x[i] + 3);
-    edges = sar::lammps::find_atom_edges(atom->x, atoms_, num_owned, cutoff + margin_);
+    std::vector<double> places;
+    for (const int i : atoms_) places.insert(places.end(), atom->x[i], atom->x[i] + 3);
+    edges = sar::edges_with_ghosts(places, std::ssize(species_), cutoff + margin_);
     // the ghosts that are sources follow the atoms of this rank
-    std::vector<int> node(atoms_.size(), -1);
-    std::vector<int> nodes(atoms_.begin(), atoms_.begin() + num_owned);
-    for (int i = 0; i < num_owned; ++i) node[static_cast<std::size_t>(i)] = i;
+    std::vector<int> node(atoms_.size(), -1), nodes(atoms_.begin(), atoms_.begin() + std::ssize(species_));
+    std::iota(node.begin(), node.begin() + std::ssize(species_), 0);
     for (std::int32_t& src : edges.src) {
       int& number = node[static_cast<std::size_t>(src)];
       if (number < 0) {

@@ -84,6 +84,15 @@ void sort_by_bin(Array<BinnedAtom>& atoms) {
   });
 }
 
+Array<BinnedAtom> placed(const BinGrid& grid, std::span<const double> positions, Index first_id) {
+  Array<BinnedAtom> atoms(positions.size() / 3);
+  for (std::size_t i = 0; i < atoms.size(); ++i)
+    atoms[i] = grid.place(first_id + static_cast<Index>(i),
+                          {positions[3 * i], positions[3 * i + 1], positions[3 * i + 2]});
+  sort_by_bin(atoms);
+  return atoms;
+}
+
 std::vector<Index> bins_of(std::span<const BinnedAtom> atoms) {
   std::vector<Index> bins;
   for (const BinnedAtom& atom : atoms)

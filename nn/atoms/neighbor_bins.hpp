@@ -80,6 +80,9 @@ CoordinateRange range_of(const CellBasis& basis, std::span<const double> positio
 /// Sorts atoms by bin, then by id.
 void sort_by_bin(Array<BinnedAtom>& atoms);
 
+/// Returns atoms first_id, first_id + 1, ... at these positions (3 for each), sorted.
+Array<BinnedAtom> placed(const BinGrid& grid, std::span<const double> positions, Index first_id = 0);
+
 /// Returns the distinct bins of sorted atoms.
 std::vector<Index> bins_of(std::span<const BinnedAtom> atoms);
 

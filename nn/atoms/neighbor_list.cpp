@@ -31,13 +31,6 @@ double checked_cutoff(std::span<const double> positions, double cutoff, double m
   return cutoff + margin;
 }
 
-Array<BinnedAtom> placed(const BinGrid& grid, std::span<const double> positions, Index first_id) {
-  Array<BinnedAtom> atoms(positions.size() / 3);
-  for (Index i = 0; i < std::ssize(atoms); ++i) atoms[i] = grid.place(first_id + i, at(positions, i));
-  sort_by_bin(atoms);
-  return atoms;
-}
-
 Index bin_of(Index bin) {
   return bin;
 }
@@ -184,6 +177,16 @@ std::shared_ptr<const NeighborList::Built> NeighborList::build(std::span<const d
       Built{cell, Array<double>(positions.begin(), positions.end()), graph, std::move(vectors)});
 }
 
+GhostEdges edges_with_ghosts(std::span<const double> positions, Index num_owned, double cutoff) {
+  require<ShapeError>(num_owned >= 0 && 3 * num_owned <= std::ssize(positions), "edges of ", num_owned,
+                      " atoms among ", positions.size() / 3, " positions");
+  const CellBasis space{Cell{}};
+  const BinGrid grid(space, checked_cutoff(positions, cutoff, 0), range_of(space, positions));
+  const auto owned = positions.first(static_cast<std::size_t>(3 * num_owned));
+  const AtomPairs pairs = find_pairs(grid, placed(grid, positions), placed(grid, owned));
+  return {.src = {pairs.src.begin(), pairs.src.end()}, .dst = {pairs.dst.begin(), pairs.dst.end()}};
+}
+
 GraphSamples neighbor_samples(std::span<const SampleStructure> structures, double cutoff) {
   GraphSamples samples;
   Array<real> vectors;
@@ -191,7 +194,7 @@ GraphSamples neighbor_samples(std::span<const SampleStructure> structures, doubl
     try {
       const CellBasis basis(cell);
       const BinGrid grid(basis, checked_cutoff(positions, cutoff, 0), range_of(basis, positions));
-      const Array<BinnedAtom> atoms = placed(grid, positions, 0);
+      const Array<BinnedAtom> atoms = placed(grid, positions);
       const AtomPairs pairs = find_pairs(grid, atoms, atoms);
       Array<Index> src, dst;
       for (const Index k : order_of(pairs)) {

@@ -8,8 +8,10 @@
 #include <sar/graph/samples/graph_samples.hpp>
 #include <sar/nn/atoms/cell.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -78,6 +80,18 @@ class NeighborList {
   Recoverable<std::shared_ptr<const Built>> built_;
   Recoverable<Tensor> displacements_;
 };
+
+/// Edges from atoms and ghosts to atoms: numbers of positions.
+struct GhostEdges {
+  std::vector<std::int32_t> src, dst;
+};
+
+/// Local. For a host that has ghosts, as LAMMPS: returns all pairs u -> v of positions (3 for each) with a
+/// distance below `cutoff` of which v is one of the first `num_owned`. Images are ghosts with positions of
+/// their own. They are the edges of a HostGraph in its local form. Throws InputError for positions that are
+/// not finite or beyond 1e9, and for a cutoff that is not positive; ShapeError unless there are three
+/// coordinates for each and num_owned is a number of them.
+[[nodiscard]] GhostEdges edges_with_ghosts(std::span<const double> positions, Index num_owned, double cutoff);
 
 /// A structure that is whole on this rank.
 struct SampleStructure {

@@ -174,7 +174,7 @@ expect("none.safetensors", error(3, script(START0.replace("si_o", "none") + "run
 expect("a species or NULL for each of 2 atom types", error(2, script(START0.replace("Si O", "Si") + "run 0\n")))
 expect("takes one argument at most", error(2, script(START0.replace("sar 4.0", "sar 4.0 1") + "run 0\n")))
 expect("needs atoms with ids", error(2, script(START0 + "run 0\n", "atom_modify id no\n").replace("compute ", "# ").replace("thermo_", "# ")))
-expect("expected finite numbers", error(3, script(START0 + "neigh_modify delay 1000 every 1000\ngroup five id 5\nfix wrong five addforce 1e308 0 0\nrun 50\n")))
+expect("expected coordinates of at most 1e+09", error(3, script(START0 + "neigh_modify delay 1000 every 1000\ngroup five id 5\nfix wrong five addforce 1e308 0 0\nrun 50\n")))
 lost = script(START.replace("create 1000 4928", "create 3e7 4928") + "neigh_modify delay 50 every 50 check no\nthermo 100\nrun 200\n")
 expect("ERROR", error(3, lost))
 print("passed")

@@ -163,6 +163,33 @@ TEST_CASE("neighbor list: the pairs of a loop over all images, with the same bit
   }
 }
 
+TEST_CASE("neighbor list: edges of a host with ghosts are all pairs that end at its own atoms") {
+  for (const Index owned : {0, 1, 25, 40}) {
+    const std::vector<double> x = random_crystal("host", 40, triclinic, {false, false, false}).x;
+    std::vector<std::pair<Index, Index>> expected, found;
+    for (Index v = 0; v < owned; ++v)
+      for (Index u = 0; u < 40; ++u) {
+        double squares = 0;
+        for (std::size_t c = 0; c < 3; ++c) {
+          const double d = x[static_cast<std::size_t>(3 * u) + c] - x[static_cast<std::size_t>(3 * v) + c];
+          squares += d * d;
+        }
+        if (u != v && squares < cutoff * cutoff) expected.emplace_back(v, u);
+      }
+    const GhostEdges edges = edges_with_ghosts(x, owned, cutoff);
+    for (std::size_t k = 0; k < edges.src.size(); ++k) found.emplace_back(edges.dst[k], edges.src[k]);
+    std::ranges::sort(found);
+    CHECK(found == expected);
+    CHECK(expected.empty() == (owned == 0));
+  }
+  CHECK(edges_with_ghosts({}, 0, cutoff).src.empty());
+  const std::vector<double> far{0, 0, 0, 1e9, 0, 0, 1, 0, 0};
+  CHECK(edges_with_ghosts(far, 3, cutoff).src.size() == 2);
+  CHECK_THROWS_AS((void)edges_with_ghosts(far, 4, cutoff), ShapeError);
+  CHECK_THROWS_AS((void)edges_with_ghosts(far, 3, 0), InputError);
+  CHECK_THROWS_AS((void)edges_with_ghosts(std::vector<double>{0, inf, 0}, 1, cutoff), InputError);
+}
+
 TEST_CASE("neighbor list: translated atoms and an equivalent cell have the energy and the forces of PaiNN") {
   const Communicator world = Communicator::world();
   const PaiNN model = make_model();
