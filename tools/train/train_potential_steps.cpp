@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace sar::tools {
@@ -27,20 +26,11 @@ RowIds species_of(const GraphSamples& samples) {
 }  // namespace
 
 PotentialSteps::PotentialSteps(TrainingGraph& loaded, const TrainOptions& o)
-    : Steps(loaded.graph, loaded.data, *loaded.input, loaded.relations, o),
+    : SampleBatchSteps(loaded, o),
       task_(*loaded.potential),
-      samples_(loaded.samples->samples),
       potential_(loaded.model = describe_potential(comm_, loaded, o), loaded.gen) {
   loaded.model = potential_.description();
-  if (o.epochs == 0) return;
-  Array<Index> training = labelled_nodes(data_, comm_, {data_.train_mask});
-  for (Index& structure : training) structure -= data_.book.begin(comm_.rank());
-  loader_.emplace(comm_, samples_, training,
-                  DataLoaderOptions{.batch_size = o.sample.batch_size,
-                                    .per_rank = o.sample.batch_per_rank,
-                                    .drop_last = o.sample.drop_last,
-                                    .seed = o.seed});
-  require_batches(comm_, o, loader_->num_batches(), std::ssize(training), "training structures");
+  start_batches();
 }
 
 std::string PotentialSteps::description() const {
@@ -51,13 +41,6 @@ std::string PotentialSteps::description() const {
   return concat("PaiNN: ", d.layers, " convolutions of ", d.hidden, " channels, ", d.num_basis,
                 " radial functions, cutoff ", d.cutoff, "; energy shifts ", shifts, ", scale ",
                 d.energy_scales[0]);
-}
-
-std::optional<Index> PotentialSteps::next_batch() {
-  batch_.reset();
-  batch_ = loader_->next();
-  if (!batch_) return std::nullopt;
-  return std::ssize(batch_->positions);
 }
 
 LabelledAtoms PotentialSteps::labels_of(const SampleMiniBatch& batch) const {
@@ -117,20 +100,15 @@ double PotentialSteps::add_gradients(EpochTimer& timer) {
 std::vector<formats::AtomStructure> PotentialSteps::predicted() {
   std::vector<formats::AtomStructure> result;
   for (Index g = 0; g < samples_->num_graphs(); ++g) result.push_back(task_.structure(g));
-  Array<Index> all(static_cast<std::size_t>(samples_->num_graphs()));
-  std::iota(all.begin(), all.end(), Index{0});
-  SampleLoader loader(
-      comm_, samples_, all,
-      {.batch_size = o_.sample.batch_size, .per_rank = o_.sample.batch_per_rank, .shuffle = false});
-  while (const std::optional<SampleMiniBatch> next = loader.next()) {
-    const GraphSamples& samples = next->batch.samples();
-    const PotentialValues values = potential_(next->batch.graph(),
+  for_all_batches([&](const SampleMiniBatch& next) {
+    const GraphSamples& samples = next.batch.samples();
+    const PotentialValues values = potential_(next.batch.graph(),
                                               {.species = species_of(samples),
                                                .positions = Tensor::zeros({samples.num_nodes(), 3}),
                                                .shifts = samples.edges.tensors.at("vectors")},
                                               /*per_atom_virials=*/true);
-    for (std::size_t k = 0; k < next->positions.size(); ++k) {
-      formats::AtomStructure& atoms = result[static_cast<std::size_t>(next->positions[k])];
+    for (std::size_t k = 0; k < next.positions.size(); ++k) {
+      formats::AtomStructure& atoms = result[static_cast<std::size_t>(next.positions[k])];
       atoms.energy = 0;
       atoms.stress = {};
       atoms.forces.clear();
@@ -142,7 +120,7 @@ std::vector<formats::AtomStructure> PotentialSteps::predicted() {
           atoms.stress[c / 3][c % 3] -= static_cast<double>(values.virials.row(i)[c]) / volume;
       }
     }
-  }
+  });
   return result;
 }
 

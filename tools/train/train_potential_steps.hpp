@@ -2,17 +2,14 @@
 #pragma once
 
 #include "train_potential.hpp"
-#include "train_steps.hpp"
+#include "train_sample_batches.hpp"
 
-#include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace sar::tools {
 
-class PotentialSteps : public Steps {
+class PotentialSteps : public SampleBatchSteps {
  public:
   /// Collective. `loaded` must outlive this; its model becomes the description of the potential.
   PotentialSteps(TrainingGraph& loaded, const TrainOptions& o);
@@ -26,12 +23,6 @@ class PotentialSteps : public Steps {
   void predict() override;
 
  protected:
-  [[nodiscard]] Index num_batches() const override { return loader_ ? loader_->num_batches() : 0; }
-  [[nodiscard]] Index num_seeds() const override { return loader_ ? loader_->num_samples() : 0; }
-  void start_epoch(std::uint64_t epoch, Index first_batch) override {
-    loader_->start_epoch(epoch, first_batch);
-  }
-  [[nodiscard]] std::optional<Index> next_batch() override;
   [[nodiscard]] double add_gradients(EpochTimer& timer) override;
 
  private:
@@ -42,10 +33,7 @@ class PotentialSteps : public Steps {
   [[nodiscard]] std::vector<formats::AtomStructure> predicted();
 
   const PotentialTask& task_;
-  std::shared_ptr<const GraphSamples> samples_;
   Potential potential_;
-  std::optional<SampleLoader> loader_;
-  std::optional<SampleMiniBatch> batch_;
 };
 
 }  // namespace sar::tools

@@ -3,7 +3,6 @@
 #include "train_predict.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace sar::tools {
@@ -18,7 +17,7 @@ ModelDescription description_of(const TrainingGraph& loaded, const SampleInput& 
 }  // namespace
 
 SampleSteps::SampleSteps(TrainingGraph& loaded, const TrainOptions& o)
-    : Steps(loaded.graph, loaded.data, *loaded.input, loaded.relations, o),
+    : SampleBatchSteps(loaded, o),
       task_(*loaded.samples),
       encoder_(task_, o, loaded.gen),
       model_(description_of(loaded, encoder_), comm_, loaded.gen),
@@ -26,26 +25,11 @@ SampleSteps::SampleSteps(TrainingGraph& loaded, const TrainOptions& o)
   if (!encoder_.named_parameters().empty()) model_.add_input(encoder_);
   if (o.task.balanced_classes)
     class_weights_ = balanced_class_weights(data_.labels, data_.train_mask, data_.num_classes, comm_);
-  if (o.epochs == 0) return;
-  Array<Index> training = labelled_nodes(data_, comm_, {data_.train_mask});
-  for (Index& graph : training) graph -= data_.book.begin(comm_.rank());
-  loader_.emplace(comm_, task_.samples, training,
-                  DataLoaderOptions{.batch_size = o.sample.batch_size,
-                                    .per_rank = o.sample.batch_per_rank,
-                                    .drop_last = o.sample.drop_last,
-                                    .seed = o.seed});
-  require_batches(comm_, o, loader_->num_batches(), std::ssize(training), "training graphs");
+  start_batches();
 }
 
 std::string SampleSteps::description() const {
   return describe_layers(model_.description());
-}
-
-std::optional<Index> SampleSteps::next_batch() {
-  batch_.reset();
-  batch_ = loader_->next();
-  if (!batch_) return std::nullopt;
-  return std::ssize(batch_->positions);
 }
 
 Variable SampleSteps::loss() {
@@ -64,17 +48,12 @@ Variable SampleSteps::loss() {
 }
 
 Tensor SampleSteps::scores_of_all() {
-  Array<Index> all(static_cast<std::size_t>(task_.samples->num_graphs()));
-  std::iota(all.begin(), all.end(), Index{0});
-  SampleLoader loader(
-      comm_, task_.samples, all,
-      {.batch_size = o_.sample.batch_size, .per_rank = o_.sample.batch_per_rank, .shuffle = false});
-  Tensor scores({std::ssize(all), data_.num_outputs()});
-  while (const std::optional<SampleMiniBatch> next = loader.next()) {
-    const Tensor of_batch = scores_of(next->batch).value();
+  Tensor scores({samples_->num_graphs(), data_.num_outputs()});
+  for_all_batches([&](const SampleMiniBatch& next) {
+    const Tensor of_batch = scores_of(next.batch).value();
     for (Index i = 0; i < of_batch.num_rows(); ++i)
-      std::copy_n(of_batch.row(i), of_batch.row_size(), scores.row(next->positions[i]));
-  }
+      std::copy_n(of_batch.row(i), of_batch.row_size(), scores.row(next.positions[i]));
+  });
   return scores;
 }
 

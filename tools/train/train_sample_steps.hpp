@@ -1,17 +1,15 @@
 /// Steps of predicting labels of graphs.
 #pragma once
 
+#include "train_sample_batches.hpp"
 #include "train_samples.hpp"
-#include "train_steps.hpp"
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace sar::tools {
 
-class SampleSteps : public Steps {
+class SampleSteps : public SampleBatchSteps {
  public:
   /// Collective. `loaded` must outlive this.
   SampleSteps(TrainingGraph& loaded, const TrainOptions& o);
@@ -22,12 +20,6 @@ class SampleSteps : public Steps {
   void predict() override;
 
  protected:
-  [[nodiscard]] Index num_batches() const override { return loader_ ? loader_->num_batches() : 0; }
-  [[nodiscard]] Index num_seeds() const override { return loader_ ? loader_->num_samples() : 0; }
-  void start_epoch(std::uint64_t epoch, Index first_batch) override {
-    loader_->start_epoch(epoch, first_batch);
-  }
-  [[nodiscard]] std::optional<Index> next_batch() override;
   [[nodiscard]] Variable loss() override;
 
  private:
@@ -42,8 +34,6 @@ class SampleSteps : public Steps {
   SampleInput encoder_;
   LayerStack model_;
   std::vector<double> class_weights_;  // empty: all 1
-  std::optional<SampleLoader> loader_;
-  std::optional<SampleMiniBatch> batch_;
 };
 
 }  // namespace sar::tools

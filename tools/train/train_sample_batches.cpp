@@ -1,0 +1,35 @@
+#include "train_sample_batches.hpp"
+
+#include <numeric>
+
+namespace sar::tools {
+
+void SampleBatchSteps::start_batches() {
+  if (o_.epochs == 0) return;
+  Array<Index> training = labelled_nodes(data_, comm_, {data_.train_mask});
+  for (Index& sample : training) sample -= data_.book.begin(comm_.rank());
+  loader_.emplace(comm_, samples_, training,
+                  DataLoaderOptions{.batch_size = o_.sample.batch_size,
+                                    .per_rank = o_.sample.batch_per_rank,
+                                    .drop_last = o_.sample.drop_last,
+                                    .seed = o_.seed});
+  require_batches(comm_, o_, loader_->num_batches(), std::ssize(training), ("training " + data_.item + "s").c_str());
+}
+
+void SampleBatchSteps::for_all_batches(FunctionRef<void(const SampleMiniBatch&)> each) const {
+  Array<Index> all(static_cast<std::size_t>(samples_->num_graphs()));
+  std::iota(all.begin(), all.end(), Index{0});
+  SampleLoader loader(
+      comm_, samples_, all,
+      {.batch_size = o_.sample.batch_size, .per_rank = o_.sample.batch_per_rank, .shuffle = false});
+  while (const std::optional<SampleMiniBatch> next = loader.next()) each(*next);
+}
+
+std::optional<Index> SampleBatchSteps::next_batch() {
+  batch_.reset();
+  batch_ = loader_->next();
+  if (!batch_) return std::nullopt;
+  return std::ssize(batch_->positions);
+}
+
+}  // namespace sar::tools

@@ -1,0 +1,38 @@
+/// Steps over batches of graph samples.
+#pragma once
+
+#include "train_steps.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace sar::tools {
+
+class SampleBatchSteps : public Steps {
+ protected:
+  /// `loaded`, whose samples these are, must outlive this.
+  SampleBatchSteps(TrainingGraph& loaded, const TrainOptions& o)
+      : Steps(loaded.graph, loaded.data, *loaded.input, loaded.relations, o),
+        samples_(loaded.samples->samples) {}
+  /// Collective. Makes the batches of the training samples, unless there are no epochs.
+  void start_batches();
+  /// Collective. Calls `each` with batches of all samples of this rank, in order; their number is the same on
+  /// every rank.
+  void for_all_batches(FunctionRef<void(const SampleMiniBatch&)> each) const;
+
+  [[nodiscard]] Index num_batches() const override { return loader_ ? loader_->num_batches() : 0; }
+  [[nodiscard]] Index num_seeds() const override { return loader_ ? loader_->num_samples() : 0; }
+  void start_epoch(std::uint64_t epoch, Index first_batch) override {
+    loader_->start_epoch(epoch, first_batch);
+  }
+  [[nodiscard]] std::optional<Index> next_batch() override;
+
+  std::shared_ptr<const GraphSamples> samples_;
+  std::optional<SampleMiniBatch> batch_;
+
+ private:
+  std::optional<SampleLoader> loader_;
+};
+
+}  // namespace sar::tools
