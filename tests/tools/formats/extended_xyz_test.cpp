@@ -132,6 +132,45 @@ TEST_CASE("extended XYZ: energies, forces and stresses by all of their names, an
                                                 "not used: energy, forces, stress"});
 }
 
+TEST_CASE("extended XYZ: files of ASE") {
+  const Communicator world = Communicator::world();
+  const std::string folder = SAR_TEST_DATA "/formats/atoms/";
+  for (const char* name : {"calculator.xyz", "own_names.xyz", "plain.xyz"}) {
+    CAPTURE(name);
+    const bool labelled = name != std::string("plain.xyz");
+    const AtomDataset data = read_extended_xyz(world, folder + name, {});
+    CHECK(data.count == 3);
+    CHECK(data.species == std::vector<std::string>{"H", "O", "Si"});
+    CHECK(data.has_energies == labelled);
+    CHECK(data.has_forces == labelled);
+    CHECK(data.has_stresses == labelled);
+    for (std::size_t k = 0; k < data.structures.size(); ++k) {
+      const AtomStructure& atoms = data.structures[k];
+      const auto s = static_cast<double>(data.first) + static_cast<double>(k);
+      REQUIRE(static_cast<double>(atoms.num_atoms()) == s + 2);
+      CHECK(atoms.species[1] == "O");
+      CHECK(atoms.positions[3] == 0.25 * s);
+      CHECK(atoms.positions[5] == -1e-3);
+      CHECK(atoms.cell.vectors[2] == (labelled ? Vector3{0, -0.5, 6} : Vector3{}));
+      CHECK(atoms.cell.periodic == std::array{labelled, labelled, labelled && s == 0});
+      if (!labelled) continue;
+      CHECK(atoms.energy == -3.5 - s);
+      for (std::size_t i = 0; i < atoms.forces.size(); ++i)
+        CHECK(atoms.forces[i] ==
+              doctest::Approx(0.1 * static_cast<double>((i / 3 + 1) * (i % 3 + 1)) - s).epsilon(1e-9));
+      const double voigt[3][3] = {{1, 6, 5}, {6, 2, 4}, {5, 4, 3}};
+      for (std::size_t a = 0; a < 3; ++a)
+        for (std::size_t b = 0; b < 3; ++b)
+          CHECK(atoms.stress[a][b] == doctest::Approx(0.01 * (s + 1) * voigt[a][b]));
+    }
+  }
+  const AtomDataset own = read_extended_xyz(world, folder + "own_names.xyz", {});
+  CHECK(own.notes == std::vector<std::string>{"energies: REF_energy, in eV",
+                                              "forces: REF_forces, -dE/dx in eV/A",
+                                              "stresses: REF_virial, -dE/d strain in eV, divided by -volume",
+                                              "not used: config_type, energies, fixed, relaxed, steps"});
+}
+
 TEST_CASE("extended XYZ: all ranks read parts, aligned to structures; what is written is read alike") {
   const Communicator world = Communicator::world();
   for (const bool extended : {true, false})

@@ -97,7 +97,8 @@ std::map<std::string, std::string> comment_keys(std::string_view comment) {
 }
 
 std::vector<double> numbers_of(std::string_view value) {
-  constexpr std::string_view separators = " \t,[]{}";
+  constexpr std::string_view separators = " \t,[]{}", json = "_JSON ";  // ASE writes it before lists of lists
+  if (value.starts_with(json)) value.remove_prefix(json.size());
   std::vector<double> numbers;
   for (std::size_t begin = value.find_first_not_of(separators); begin < value.size();) {
     const std::size_t end = std::min(value.find_first_of(separators, begin), value.size());
