@@ -213,8 +213,9 @@ TEST_CASE("dual: distances and angles") {
 }
 
 TEST_CASE("dual: rows of the edges between atoms") {
-  // Lengths from 0.9 to 2.6, one beyond the cutoff.
-  const Variable d = input({18, 3}, 1);  // more than one group of the kernel
+  Tensor vectors = random_away_from_zero({18, 3}, 1);  // more than one group of the kernel
+  for (Index c = 0; c < 3; ++c) vectors.row(4)[c] = static_cast<real>(2);  // beyond the cutoff
+  const Variable d(vectors, true);
   check("radial_rows", [](const Inputs& x) { return radial_rows(x[0], /*cutoff=*/2.4, /*num_basis=*/4); },
         {d});
   const auto messages = [](const Inputs& x) { return vector_messages(x[0], x[1], x[2], x[3]); };

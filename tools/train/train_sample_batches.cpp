@@ -1,6 +1,7 @@
 #include "train_sample_batches.hpp"
 
 #include <numeric>
+#include <string>
 
 namespace sar::tools {
 
@@ -13,7 +14,8 @@ void SampleBatchSteps::start_batches() {
                                     .per_rank = o_.sample.batch_per_rank,
                                     .drop_last = o_.sample.drop_last,
                                     .seed = o_.seed});
-  require_batches(comm_, o_, loader_->num_batches(), std::ssize(training), ("training " + data_.item + "s").c_str());
+  const std::string name = "training " + data_.item + "s";
+  require_batches(comm_, o_, loader_->num_batches(), std::ssize(training), name.c_str());
 }
 
 void SampleBatchSteps::for_all_batches(FunctionRef<void(const SampleMiniBatch&)> each) const {
