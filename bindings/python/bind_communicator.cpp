@@ -44,6 +44,15 @@ void bind_communicator(nb::module_& module) {
           },
           "value"_a, "op"_a = "sum", "Collective. The sum, maximum or minimum of a number over all ranks.")
       .def(
+          "all_gather",
+          [](const Communicator& self, nb::handle values) {
+            const Doubles mine(values, "values");
+            const std::vector<double> all = compute([&] { return self.all_gather(mine.span()); });
+            return numpy_of(std::span<const double>(all));
+          },
+          "values"_a,
+          "Collective. The numbers of all ranks, of any count, one rank after another, in float64 [all].")
+      .def(
           "agree",
           [](const Communicator& self, const nb::callable& body) {
             nb::object result;

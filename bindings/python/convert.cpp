@@ -36,6 +36,12 @@ std::string kind_of(nb::handle array) {
   return text_of(kind);
 }
 
+void require_real(nb::handle array, const char* what) {
+  const std::string kind = kind_of(array);
+  require<InputError>(kind == "f" || kind == "i" || kind == "u" || kind == "b", what, " of dtype ",
+                      dtype_of(array), ", expected real numbers");
+}
+
 template <class Array>
 Shape shape_of(const Array& array) {
   if (array.ndim() == 0) return {1};
@@ -105,9 +111,7 @@ Tensor tensor_of(nb::handle given, bool copy) {
     return copy ? there.clone() : there;
   }
   nb::object array = as_numpy(given, "values");
-  const std::string kind = kind_of(array);
-  require<InputError>(kind == "f" || kind == "i" || kind == "u" || kind == "b", "an array of dtype ",
-                      dtype_of(array), ", expected real numbers");
+  require_real(array, "an array");
   const nb::object numpy = nb::module_::import_("numpy");
   array =
       numpy.attr("ascontiguousarray")(array, nb::arg("dtype") = sizeof(real) == 4 ? "float32" : "float64");
@@ -144,6 +148,17 @@ Ids::Ids(nb::handle given, const char* what) {
   owner_ = memory_of(nb::ndarray<>(array_));
 }
 
+Doubles::Doubles(nb::handle given, const char* what, std::size_t columns) {
+  if (!nb::try_cast(given, array_, false)) {
+    nb::object array = as_numpy(given, what);
+    require_real(array, what);
+    array = nb::module_::import_("numpy").attr("ascontiguousarray")(array, nb::arg("dtype") = "float64");
+    require<InputError>(nb::try_cast(array, array_, false), what, " cannot be read as numbers");
+  }
+  require<ShapeError>(columns == 0 || (array_.ndim() == 2 && array_.shape(1) == columns), what, " of shape ",
+                      shape_of(array_), ", expected rows of ", columns, " numbers");
+}
+
 Mask::Mask(nb::handle given, Index rows, const char* what) {
   if (given.is_none()) {
     own_.assign(static_cast<std::size_t>(rows), 1);
@@ -162,6 +177,10 @@ Mask::Mask(nb::handle given, Index rows, const char* what) {
 }
 
 nb::object numpy_of(std::span<const std::int64_t> numbers) {
+  return copied(numbers);
+}
+
+nb::object numpy_of(std::span<const double> numbers) {
   return copied(numbers);
 }
 

@@ -88,6 +88,18 @@ class Ids {
   std::shared_ptr<void> owner_;
 };
 
+/// Floating-point numbers of 64 bits. It keeps an array of them that is C-ordered, and converts others.
+class Doubles {
+ public:
+  /// Throws InputError for what is no array of real numbers, and ShapeError unless it has rows of `columns`
+  /// numbers, with 0 for any shape. Both name `what`.
+  Doubles(nb::handle given, const char* what, std::size_t columns = 0);
+  [[nodiscard]] std::span<const double> span() const noexcept { return {array_.data(), array_.size()}; }
+
+ private:
+  nb::ndarray<const double, nb::c_contig, nb::device::cpu> array_;
+};
+
 /// A mask of rows: bool or 8-bit integers, or None for all rows.
 class Mask {
  public:
@@ -102,6 +114,7 @@ class Mask {
 
 /// Returns a list of the library as a NumPy array of its own.
 nb::object numpy_of(std::span<const std::int64_t> numbers);
+nb::object numpy_of(std::span<const double> numbers);
 nb::object numpy_of(std::span<const std::uint8_t> mask);
 
 /// Returns the enumerator called `name`. Throws InputError that lists the names.

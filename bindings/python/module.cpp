@@ -45,6 +45,7 @@ NB_MODULE(_sar, module) {
   bind_sampling(module);
   bind_datasets(module);
   bind_models(module);
+  bind_atoms(module);
   bind_hetero(module);
   add_comments(module);
 }

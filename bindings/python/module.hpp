@@ -5,6 +5,7 @@
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 
+void bind_atoms(nb::module_& module);
 void bind_attention(nb::module_& module);
 void bind_communicator(nb::module_& module);
 void bind_convs(nb::module_& module);

@@ -3,7 +3,7 @@
 # the directory has it. Status 1 if pip cannot install it.
 set -euo pipefail
 directory=$1
-packages=(nanobind numpy pytest scipy networkx matplotlib)
+packages=(nanobind numpy pytest scipy networkx matplotlib ase)
 [ "$(cat "$directory/packages" 2>/dev/null)" != "${packages[*]}" ] || exit 0
 rm -rf "$directory"
 /usr/bin/python3 -m venv "$directory"

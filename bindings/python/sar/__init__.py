@@ -28,7 +28,9 @@ from ._sar import (
     Error,
     GraphModel as _GraphModel,
     InputError,
+    NeighborList,
     OutOfMemoryError,
+    PotentialValues,
     ShapeError,
     Tensor,
     Trace,
@@ -46,6 +48,7 @@ from ._sar import (
     get_num_threads,
     is_grad_enabled,
     load_model,
+    load_potential,
     load_weights,
     manual_seed,
     mean,
@@ -53,6 +56,7 @@ from ._sar import (
     peak_bytes,
     relative_positions,
     save_model,
+    save_potential,
     save_weights,
     set_num_threads,
     sum,
@@ -68,7 +72,7 @@ from .hetero import HeteroGraph
 from . import nn, optim, plot
 from .dataloading import DataLoader, NeighborSampler
 from .datasets import Dataset, load_dataset
-from .models import GraphModel
+from .models import GraphModel, Potential
 from .running import TrainError, train
 
 _atexit.register(_sar._finalize)

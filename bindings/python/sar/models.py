@@ -17,13 +17,29 @@ class GraphModel(_sar.GraphModel):
     """
 
     def __init__(self, description, comm=None, cached=False):
-        if not isinstance(description, str):
-            description = json.dumps({"sar_model": 1, **description})
-        super().__init__(description, comm, cached)
+        super().__init__(_json_of(description), comm, cached)
+
+
+class Potential(_sar.Potential):
+    """The potential of a description, a dict or its JSON text, with weights drawn at random; load_potential() reads one that
+    is trained:
+
+        potential = sar.load_potential("si.safetensors")
+        neighbors = sar.NeighborList(positions, potential.cutoff, cell, margin=0.5)
+        values = potential(neighbors, np.full(len(positions), potential.species("Si")))
+    """
+
+    def __init__(self, description):
+        super().__init__(_json_of(description))
+
+
+def _json_of(description):
+    return description if isinstance(description, str) else json.dumps({"sar_model": 1, **description})
 
 
 def _description(model):
     return json.loads(model._json)
 
 
-_sar.GraphModel.description = property(_description, doc="The description as a dict.")
+for _type in (_sar.GraphModel, _sar.Potential):
+    _type.description = property(_description, doc="The description as a dict.")

@@ -1,0 +1,193 @@
+#include <sar/bindings/python/convert.hpp>
+#include <sar/bindings/python/module.hpp>
+#include <sar/bindings/python/module_tree.hpp>
+#include <sar/nn/atoms/neighbor_list.hpp>
+#include <sar/nn/models/potential.hpp>
+
+#include <nanobind/stl/unique_ptr.h>
+
+namespace sar { inline namespace SAR_PRECISION { namespace python {
+namespace {
+
+/// A neighbor list, and what it was asked for.
+struct Neighbors {
+  NeighborList list;
+  Cell cell;
+  double cutoff;
+};
+
+/// Returns `before` with the vectors and directions that are given. Without directions, all those of a given
+/// cell are periodic.
+Cell cell_of(nb::handle vectors, nb::handle pbc, Cell before = {}) {
+  if (!vectors.is_none()) {
+    const Doubles rows(vectors, "cell vectors", 3);
+    require<ShapeError>(rows.span().size() == 9, "a cell of ", rows.span().size() / 3,
+                        " vectors, expected 3");
+    for (std::size_t k = 0; k < 9; ++k) before.vectors[k / 3][k % 3] = rows.span()[k];
+  }
+  if (!pbc.is_none()) {
+    const nb::object directions =
+        nb::module_::import_("numpy").attr("array")(pbc, "bool", nb::arg("ndmin") = 1);
+    const Mask mask(directions, 3, "pbc");
+    const std::size_t given = mask.span().size();
+    require<ShapeError>(given == 1 || given == 3, "pbc of ", given, " directions, expected 1 or 3");
+    for (std::size_t k = 0; k < 3; ++k) before.periodic[k] = mask.span()[given == 1 ? 0 : k] != 0;
+  } else if (!vectors.is_none()) {
+    before.periodic.fill(true);
+  }
+  return before;
+}
+
+std::optional<PyTensor> optional_tensor(const Tensor& tensor) {
+  if (!tensor.defined()) return std::nullopt;
+  return PyTensor{Variable(tensor)};
+}
+
+Tensor given_tensor(nb::handle rows) {
+  return rows.is_none() ? Tensor() : tensor_of(rows);
+}
+
+void bind_neighbor_list(nb::module_& module) {
+  using namespace nb::literals;
+  nb::class_<Neighbors>(module, "NeighborList",
+                        "Collective. positions: an array [atoms, 3] of this rank's atoms; cell: its three "
+                        "vectors as rows; pbc: the periodic directions, by default all of them if there is a "
+                        "cell. positions in float64 are read without a copy.")
+      .def(
+          "__init__",
+          [](Neighbors* self, nb::handle positions, double cutoff, nb::handle cell, nb::handle pbc,
+             double margin, std::optional<Communicator> comm) {
+            const Communicator& all = or_default(comm);
+            const Doubles x(positions, "positions", 3);
+            const Cell in = cell_of(cell, pbc);
+            compute([&] {
+              new (self) Neighbors{NeighborList(all, x.span(), in, cutoff, margin), in, cutoff};
+            });
+          },
+          "positions"_a, "cutoff"_a, "cell"_a = nb::none(), "pbc"_a = nb::none(), "margin"_a = 0.0,
+          "comm"_a = nb::none())
+      .def(
+          "update",
+          [](Neighbors& self, nb::handle positions, nb::handle cell, nb::handle pbc) {
+            const Doubles x(positions, "positions", 3);
+            const Cell in = cell_of(cell, pbc, self.cell);
+            const bool rebuilt = compute([&] { return self.list.update(x.span(), in); });
+            self.cell = in;
+            return rebuilt;
+          },
+          "positions"_a, "cell"_a = nb::none(), "pbc"_a = nb::none(),
+          "Collective. Takes new positions, in the cell of before unless another is given. Makes a new graph "
+          "if an atom of any rank has moved by more than half of the margin, if there are other numbers of "
+          "atoms, or for another cell. Returns whether it did.")
+      .def_prop_ro(
+          "graph", [](const Neighbors& self) { return self.list.graph(); },
+          "An edge u -> v for each image of u that is closer to v than cutoff + margin.")
+      .def_prop_ro(
+          "vectors", [](const Neighbors& self) { return PyTensor{Variable(self.list.vectors())}; },
+          "x_u + t - x_v of each edge when the graph was made.")
+      .def_prop_ro(
+          "displacements",
+          [](const Neighbors& self) { return PyTensor{Variable(self.list.displacements())}; },
+          "How far each atom has moved since then.")
+      .def_ro("cutoff", &Neighbors::cutoff)
+      .def("__reduce__", [](nb::handle) -> nb::object {
+        throw nb::type_error("a NeighborList cannot be pickled: it is distributed over the ranks");
+      });
+}
+
+void bind_potential(nb::module_& module) {
+  using namespace nb::literals;
+  nb::class_<PotentialValues>(module, "PotentialValues")
+      .def_ro("energy", &PotentialValues::energy, "The sum over the atoms of all ranks.")
+      .def_prop_ro(
+          "forces", [](const PotentialValues& self) { return PyTensor{Variable(self.forces)}; },
+          "[atoms of this rank, 3]")
+      .def_prop_ro(
+          "virial",
+          [](const PotentialValues& self) {
+            return numpy_of(std::span<const double>(self.virial)).attr("reshape")(3, 3);
+          },
+          "[3, 3], of all ranks, in float64")
+      .def_prop_ro(
+          "energies",
+          [](const PotentialValues& self) { return numpy_of(std::span<const double>(self.energies)); },
+          "[atoms of this rank], in float64")
+      .def_prop_ro(
+          "virials", [](const PotentialValues& self) { return optional_tensor(self.virials); },
+          "[atoms of this rank, 9], with per_atom_virials; otherwise None");
+
+  nb::class_<Potential>(module, "Potential")
+      .def(
+          "__init__",
+          [](Potential* self, const std::string& json) {
+            new (self) Potential(ModelDescription::from_json(json), *generator());
+          },
+          "json"_a)
+      .def(
+          "__call__",
+          [](Potential& self, const Neighbors& neighbors, nb::handle species, bool per_atom_virials) {
+            const Ids kinds(species, "species");
+            const PotentialAtoms atoms{.species = kinds.rows(),
+                                       .positions = neighbors.list.displacements(),
+                                       .shifts = neighbors.list.vectors(),
+                                       .list_cutoff = neighbors.cutoff};
+            return compute([&] { return self(neighbors.list.graph(), atoms, per_atom_virials); });
+          },
+          "neighbors"_a, "species"_a, "per_atom_virials"_a = false,
+          "Collective. The values for the atoms of a NeighborList and the species number of each atom of "
+          "this rank.")
+      .def(
+          "__call__",
+          [](Potential& self, const GraphShardManager& graph, nb::handle species, nb::handle positions,
+             nb::handle shifts, nb::handle edge_vectors, double list_cutoff, bool per_atom_virials) {
+            const Ids kinds(species, "species");
+            PotentialAtoms atoms{.species = kinds.rows(),
+                                 .positions = given_tensor(positions),
+                                 .shifts = given_tensor(shifts),
+                                 .list_cutoff = list_cutoff};
+            std::optional<Doubles> vectors;
+            if (!edge_vectors.is_none())
+              atoms.edge_vectors = vectors.emplace(edge_vectors, "edge vectors", 3).span();
+            return compute([&] { return self(graph, atoms, per_atom_virials); });
+          },
+          "graph"_a, "species"_a, "positions"_a = nb::none(), "shifts"_a = nb::none(),
+          "edge_vectors"_a = nb::none(), "list_cutoff"_a = 0.0, "per_atom_virials"_a = false,
+          "Collective. The values for a graph of all pairs within the cutoff, in both directions, and either "
+          "positions [atoms, 3] with shifts [edges, 3] or edge vectors [edges, 3] in float64, in the order "
+          "of "
+          "the graph's edges.")
+      .def("species", &Potential::species, "name"_a,
+           "Local. The number of a species. Raises InputError for a name that the potential does not know.")
+      .def_prop_ro("cutoff", &Potential::cutoff)
+      .def_prop_ro("_json", [](const Potential& self) { return self.description().to_json(); })
+      .def("__reduce__", [](nb::handle) -> nb::object {
+        throw nb::type_error("a potential cannot be pickled: use sar.save_potential");
+      });
+  module.def(
+      "load_potential",
+      [](nb::handle path, std::optional<Communicator> comm) {
+        const Communicator& all = or_default(comm);
+        const std::string file = path_of(path);
+        return compute([&] { return load_potential(all, file); });
+      },
+      "path"_a, "comm"_a = nb::none(),
+      "Collective. The potential of a file of save_potential() or train --task potential, with constant "
+      "parameters.");
+  module.def(
+      "save_potential",
+      [](const Potential& potential, nb::handle path, std::optional<Communicator> comm) {
+        const Communicator& all = or_default(comm);
+        const std::string file = path_of(path);
+        compute([&] { save_potential(all, file, potential); });
+      },
+      "potential"_a, "path"_a, "comm"_a = nb::none(), "Collective.");
+}
+
+}  // namespace
+
+void bind_atoms(nb::module_& module) {
+  bind_neighbor_list(module);
+  bind_potential(module);
+}
+
+}}}  // namespace sar

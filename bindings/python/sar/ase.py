@@ -1,0 +1,82 @@
+"""Potentials as calculators of ASE, the package ase, which this module imports.
+
+    from sar.ase import Calculator
+    atoms.calc = Calculator("si.safetensors")
+"""
+
+import zlib
+
+import numpy as np
+
+try:
+    from ase.calculators import calculator
+except ImportError:
+    raise ImportError("sar.ase needs the package ase: pip install ase") from None
+from ase.data import chemical_symbols
+from ase.stress import full_3x3_to_voigt_6_stress
+
+from . import _sar
+
+
+class InputError(_sar.InputError, calculator.InputError):
+    """Atoms that a calculator cannot take: an exception of sar and of ASE."""
+
+
+class Calculator(calculator.Calculator):
+    """Collective at the first use of a communicator. Energies, forces and stresses of a potential, in eV and Angstrom.
+
+    potential: the file of train --task potential or of sar.save_potential(), or a sar.Potential.
+    margin: in Angstrom, added to the cutoff of the neighbor list, which is made anew when an atom has moved by more than half
+    of it; by default a twentieth of the cutoff.
+    comm: the ranks that share the atoms; by default those of sar.get_communicator(). All of them have the same Atoms and make
+    the same calls, each computes a share of the atoms, and all have the same results.
+
+    Stresses, of structures with three cell vectors, have ASE's sign and order. `energies` and `stresses` are those of atoms,
+    and add to `energy` and `stress`; `stresses` take longer, and are computed if they are asked for. Raises InputError on every
+    rank for a species that the potential does not know, no atoms, positions that are not finite and as sar.NeighborList.
+    """
+
+    implemented_properties = ["energy", "free_energy", "energies", "forces", "stress", "stresses"]
+    name = "sar"
+
+    def __init__(self, potential, margin=None, comm=None, **options):
+        super().__init__(**options)
+        comm = _sar.get_communicator() if comm is None else comm
+        self._comm = comm if isinstance(comm, _sar.Communicator) else _sar.Communicator(comm)
+        self.potential = potential if isinstance(potential, _sar.Potential) else _sar.load_potential(potential, self._comm)
+        self._margin = 0.05 * self.potential.cutoff if margin is None else margin
+        self._neighbors = None
+
+    def calculate(self, atoms=None, properties=("energy",), system_changes=calculator.all_changes):
+        self.results = {}
+        super().calculate(atoms, properties, system_changes)
+        try:
+            self.results = self._computed(self.atoms, "stresses" in properties)
+        except _sar.InputError as error:
+            raise InputError(str(error)) from None
+
+    def _computed(self, atoms, per_atom):
+        comm = self._comm
+        if comm.size > 1:
+            given = zlib.crc32(atoms.numbers.tobytes(), zlib.crc32(atoms.positions.tobytes()))
+            if len(set(comm.all_gather([given]))) > 1:
+                raise InputError("the ranks have different atoms, expected the same positions and species on all ranks")
+        kinds, place = np.unique(atoms.numbers, return_inverse=True)
+        species = np.array([self.potential.species(chemical_symbols[kind]) for kind in kinds], dtype=np.int64)[place]
+        begin, end = (len(atoms) * rank // comm.size for rank in (comm.rank, comm.rank + 1))
+        positions, cell = atoms.positions[begin:end], atoms.cell.array
+        if self._neighbors is None:
+            self._neighbors = _sar.NeighborList(positions, self.potential.cutoff, cell, atoms.pbc, self._margin, comm)
+        else:
+            self._neighbors.update(positions, cell, atoms.pbc)
+        values = self.potential(self._neighbors, species[begin:end], per_atom)
+
+        columns = [values.energies[:, None], values.forces.numpy()] + ([values.virials.numpy()] if per_atom else [])
+        rows = np.concatenate(columns, axis=1, dtype=np.float64)
+        rows = comm.all_gather(rows).reshape(len(atoms), rows.shape[1])
+        results = {"energy": values.energy, "free_energy": values.energy, "energies": rows[:, 0], "forces": rows[:, 1:4].copy()}
+        if atoms.cell.rank == 3:
+            results["stress"] = full_3x3_to_voigt_6_stress(-values.virial / atoms.get_volume())
+            if per_atom:
+                results["stresses"] = full_3x3_to_voigt_6_stress(-rows[:, 4:].reshape(-1, 3, 3) / atoms.get_volume())
+        return results
