@@ -116,6 +116,9 @@ def test_what_is_refused(potential):
         for error in (InputError, sar.InputError, ase.calculators.calculator.InputError):
             with pytest.raises(error, match=text):
                 calc.get_potential_energy(wrong)
+        calc.calculate(atoms)
+        with pytest.raises(InputError, match=text):
+            calc.calculate(wrong)
         assert not calc.results
     np.testing.assert_array_equal(calc.get_forces(atoms), before)
     with pytest.raises(ase.calculators.calculator.PropertyNotImplementedError):
