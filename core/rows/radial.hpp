@@ -1,5 +1,4 @@
-/// Kernels for the rows that describe vectors in three dimensions to a radial network, and for messages of
-/// scalars and vectors.
+/// Kernels for the rows that describe vectors in three dimensions to a radial network.
 #pragma once
 
 #include <sar/core/tensor/tensor.hpp>
@@ -28,24 +27,4 @@ void radial_rows_backward(const RadialFunctions& f, const Tensor& d, const Tenso
 /// The gradient of g . (J t) in d: out [n, 3].
 void radial_rows_tangent_backward(const RadialFunctions& f, const Tensor& d, const Tensor& t, const Tensor& g,
                                   Tensor& out);
-
-/// The operands of messages with F channels.
-struct VectorMessageRows {
-  const Tensor& phi;        ///< [n, 3 F]
-  const Tensor& filter;     ///< [n, 3 F]
-  const Tensor& direction;  ///< d [n, 3]
-  const Tensor& vectors;    ///< v [n, 3, F], or undefined: 0
-  bool scalars = true;      ///< false: 0 in place of a
-};
-
-/// With (a, b, g) = phi * filter: out [n, 4 F] has a, then b d_k + g v_k for the three components k. Reads
-/// the operands and writes out once, row by row.
-void vector_messages(const VectorMessageRows& of, Tensor& out);
-
-/// The gradients, each overwritten if it is defined. Reads the operands and `grad` once for each call.
-struct VectorMessageGradients {
-  Tensor phi, filter, direction, vectors;
-};
-void vector_messages_backward(const VectorMessageRows& of, const Tensor& grad, VectorMessageGradients& to);
-
 }}  // namespace sar

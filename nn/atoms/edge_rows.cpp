@@ -6,6 +6,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/radial.hpp>
+#include <sar/core/rows/vector_messages.hpp>
 #include <sar/nn/atoms/edge_rows.hpp>
 
 #include <utility>
