@@ -147,6 +147,12 @@ std::string nearest_option(const CLI::App& app, const std::string& given) {
 
 }  // namespace
 
+Choices<std::string> named(const std::vector<std::string>& names) {
+  Choices<std::string> choices;
+  for (const std::string& name : names) choices.emplace_back(name, name);
+  return choices;
+}
+
 bool is_name(const std::string& given, const std::string& name) {
   const auto dashed = [](char c) { return c == '_' ? '-' : c; };
   return std::ranges::equal(given, name, {}, dashed, dashed);

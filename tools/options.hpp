@@ -41,6 +41,9 @@ std::string unknown_arguments(const CLI::App& app);
 template <class T>
 using Choices = std::vector<std::pair<std::string, T>>;
 
+/// Returns names as the choices of an option.
+Choices<std::string> named(const std::vector<std::string>& names);
+
 /// Whether a word of the command line is the name of a choice. Names may be written with `-` for `_`, and the
 /// other way round: one-shot, one_shot.
 bool is_name(const std::string& given, const std::string& name);

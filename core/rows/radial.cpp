@@ -1,7 +1,9 @@
 // Radial functions: groups of 16 rows, then the columns, vectorized over the rows of the group. The sine and
 // the cosine of pi r / c are computed once for each row in `real`, those of its multiples by rotation in
-// double precision. Bytes moved: operands are read and results are written once.
+// double precision. Gaussians have an exponential each, in `real`. Bytes moved: operands are read and results
+// are written once.
 #include <sar/core/rows/radial.hpp>
+#include <sar/core/simd/vector_exp.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
@@ -18,6 +20,7 @@ constexpr Index row_grain = 1024;
 /// A group of up to `group` vectors. Lanes beyond them have the length 0.
 struct Lanes {
   double unit[3][group]{};  ///< d / r
+  double length[group]{};   ///< r, at most c
   double inverse[group]{};  ///< 1 / r
   double sine[group]{}, cosine[group]{};  ///< of pi r / c
   double inside[group]{}, apart[group]{};  ///< 1 or 0: r < c, r > 0
@@ -32,7 +35,8 @@ struct Lanes {
       unit[0][e] = x * inverse[e];
       unit[1][e] = y * inverse[e];
       unit[2][e] = z * inverse[e];
-      const auto angle = static_cast<real>(std::min(r / f.cutoff, 1.0) * std::numbers::pi);
+      length[e] = std::min(r, f.cutoff);
+      const auto angle = static_cast<real>(length[e] / f.cutoff * std::numbers::pi);
       sine[e] = static_cast<double>(std::sin(angle));
       cosine[e] = static_cast<double>(std::cos(angle));
     }
@@ -45,40 +49,103 @@ struct Lanes {
   }
 };
 
+/// fc and its first two derivatives in r.
+struct Cutoff {
+  double value[group], first[group], second[group];
+
+  Cutoff(const RadialFunctions& f, const Lanes& x) {
+    const double a = (f.cutoff_function == CutoffFunction::cosine ? std::numbers::pi : 1) / f.cutoff;
+    for (Index e = 0; e < group; ++e) {
+      const double inside = x.inside[e], apart = inside * x.apart[e];
+      if (f.cutoff_function == CutoffFunction::cosine) {
+        value[e] = inside * 0.5 * (1 + x.cosine[e]);
+        first[e] = apart * -0.5 * a * x.sine[e];
+        second[e] = apart * -0.5 * a * a * x.cosine[e];
+      } else {
+        const double s = a * x.length[e], s4 = s * s * s * s;
+        value[e] = inside * (1 - s4 * s * s * (28 - 48 * s + 21 * s * s));
+        first[e] = apart * a * -168 * s4 * s * (1 - s) * (1 - s);
+        second[e] = apart * a * a * -168 * s4 * (1 - s) * (5 - 7 * s);
+      }
+    }
+  }
+};
+
+/// A basis function and its first two derivatives in r.
+struct BasisValue {
+  double b, b1, b2;
+};
+
+/// The bases sinc and bessel.
+class Waves {
+ public:
+  Waves(const RadialFunctions& f, const Lanes& x)
+      : x_(x),
+        a_(std::numbers::pi / f.cutoff),
+        factor_(f.basis == RadialBasis::bessel ? std::sqrt(2 / f.cutoff) : 1) {
+    for (Index e = 0; e < group; ++e) {
+      sine_[e] = factor_ * x.sine[e];
+      cosine_[e] = factor_ * x.cosine[e];
+    }
+  }
+  /// The function k + 1; called for k = 0, 1, ...
+  template <int order>
+  BasisValue next(Index k, Index e) {
+    const double w = static_cast<double>(k + 1) * a_, inverse = x_.inverse[e];
+    const double sine = sine_[e], cosine = cosine_[e];
+    const double b = sine * inverse + (1 - x_.apart[e]) * (factor_ * w);
+    const double b1 = order > 0 ? (w * cosine - b) * inverse : 0;
+    const double b2 = order > 1 ? (-w * w * sine - 2 * b1) * inverse : 0;
+    sine_[e] = sine * x_.cosine[e] + cosine * x_.sine[e];
+    cosine_[e] = cosine * x_.cosine[e] - sine * x_.sine[e];
+    return {b, b1, b2};
+  }
+
+ private:
+  const Lanes& x_;
+  double a_, factor_;
+  double sine_[group], cosine_[group];  // of k pi r / c, times the factor
+};
+
+class Gaussians {
+ public:
+  Gaussians(const RadialFunctions& f, const Lanes& x)
+      : x_(x), by_width_(static_cast<double>(std::max<Index>(f.num_basis - 1, 1)) / f.cutoff) {}
+  template <int order>
+  BasisValue next(Index k, Index e) const {
+    const double z = by_width_ * x_.length[e] - static_cast<double>(k);
+    const auto b = static_cast<double>(lanes::exp(static_cast<real>(-0.5 * z * z)));
+    return {b, order > 0 ? -z * b * by_width_ : 0, order > 1 ? (z * z - 1) * b * by_width_ * by_width_ : 0};
+  }
+
+ private:
+  const Lanes& x_;
+  double by_width_;
+};
+
 /// Calls each(k, h, h1, h2) for the columns k = 0 .. K with the values and the first two derivatives in r of
 /// the radial functions of a group, [group] each. `h1` and `h2` are not set for orders below 1 and 2.
-template <int order, class Each>
-void for_each_function(const RadialFunctions& f, const Lanes& x, const Each& each) {
-  const double a = std::numbers::pi / f.cutoff;
-  double cut[group], cut1[group], cut2[group], h[group], h1[group], h2[group];
-  for (Index e = 0; e < group; ++e) {
-    cut[e] = x.inside[e] * 0.5 * (1 + x.cosine[e]);
-    cut1[e] = x.inside[e] * x.apart[e] * -0.5 * a * x.sine[e];
-    cut2[e] = x.inside[e] * x.apart[e] * -0.5 * a * a * x.cosine[e];
-  }
-  double sine[group], cosine[group];
-  std::copy_n(x.sine, group, sine);
-  std::copy_n(x.cosine, group, cosine);
+template <int order, class Basis, class Each>
+void for_each_function(const RadialFunctions& f, const Lanes& x, Basis basis, const Each& each) {
+  const Cutoff cut(f, x);
+  double h[group], h1[group], h2[group];
   for (Index k = 0; k < f.num_basis; ++k) {
-    const double w = static_cast<double>(k + 1) * a;
     for (Index e = 0; e < group; ++e) {
-      const double s = sine[e] * x.inverse[e] + (1 - x.apart[e]) * w;
-      h[e] = s * cut[e];
-      if constexpr (order > 0) {
-        const double s1 = (w * cosine[e] - s) * x.inverse[e];
-        h1[e] = s1 * cut[e] + s * cut1[e];
-        if constexpr (order > 1) {
-          const double s2 = (-w * w * sine[e] - 2 * s1) * x.inverse[e];
-          h2[e] = s2 * cut[e] + 2 * s1 * cut1[e] + s * cut2[e];
-        }
-      }
-      const double next = sine[e] * x.cosine[e] + cosine[e] * x.sine[e];
-      cosine[e] = cosine[e] * x.cosine[e] - sine[e] * x.sine[e];
-      sine[e] = next;
+      const auto [b, b1, b2] = basis.template next<order>(k, e);
+      h[e] = b * cut.value[e];
+      if constexpr (order > 0) h1[e] = b1 * cut.value[e] + b * cut.first[e];
+      if constexpr (order > 1) h2[e] = b2 * cut.value[e] + 2 * b1 * cut.first[e] + b * cut.second[e];
     }
     each(k, h, h1, h2);
   }
-  each(f.num_basis, cut, cut1, cut2);
+  each(f.num_basis, cut.value, cut.first, cut.second);
+}
+template <int order, class Each>
+void for_each_function(const RadialFunctions& f, const Lanes& x, const Each& each) {
+  if (f.basis == RadialBasis::gaussian)
+    for_each_function<order>(f, x, Gaussians(f, x), each);
+  else
+    for_each_function<order>(f, x, Waves(f, x), each);
 }
 
 /// Calls body(first row, rows, lanes) for groups of rows.

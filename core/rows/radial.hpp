@@ -5,15 +5,29 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Radial functions of vectors d of length r within a cutoff c, with fc(r) = (cos(pi r / c) + 1) / 2 for r <
-/// c, otherwise 0. The row of a vector has the K + 4 columns
+/// The functions b_k of RadialFunctions, k = 1 .. K:
+enum class RadialBasis {
+  sinc,      ///< sin(k pi r / c) / r
+  gaussian,  ///< exp(-(r - (k - 1) w)^2 / (2 w^2)), w = c / (K - 1); w = c for K = 1
+  bessel     ///< sqrt(2 / c) sin(k pi r / c) / r: orthonormal in the sphere with the radius c
+};
+
+/// The function fc of RadialFunctions for x = r / c < 1; it is 0 beyond:
+enum class CutoffFunction {
+  cosine,     ///< (cos(pi x) + 1) / 2
+  polynomial  ///< 1 - 28 x^6 + 48 x^7 - 21 x^8, whose second derivative is continuous, too
+};
+
+/// Radial functions of vectors d of length r within a cutoff c. The row of a vector has the K + 4 columns
 ///
-///     fc(r) sin(k pi r / c) / r, k = 1 .. K        fc(r)        d / r (3 columns)
+///     fc(r) b_k(r), k = 1 .. K        fc(r)        d / r (3 columns)
 ///
-/// For r = 0 they are the limits k pi / c, 1 and 0 0 0, and all derivatives are 0.
+/// For r = 0 they are the limits of b_k, 1 and 0 0 0, and all derivatives are 0.
 struct RadialFunctions {
   double cutoff = 1;
   Index num_basis = 1;  ///< K
+  RadialBasis basis = RadialBasis::sinc;
+  CutoffFunction cutoff_function = CutoffFunction::cosine;
 
   [[nodiscard]] Index columns() const noexcept { return num_basis + 4; }
 };

@@ -5,7 +5,6 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/rows/radial.hpp>
 #include <sar/core/rows/vector_messages.hpp>
 #include <sar/nn/atoms/edge_rows.hpp>
 
@@ -63,11 +62,9 @@ Variable messages(const Variable& phi, const Variable& filter, const Variable& d
 
 }  // namespace
 
-Variable radial_rows(const Variable& d, double cutoff, Index num_basis) {
-  const RadialFunctions functions{.cutoff = cutoff, .num_basis = num_basis};
+Variable radial_rows(const Variable& d, const RadialFunctions& functions) {
   if (d.is_dual())
-    return make_dual(radial_rows(d.primal(), cutoff, num_basis),
-                     radial_tangent(d.primal(), d.tangent(), functions));
+    return make_dual(radial_rows(d.primal(), functions), radial_tangent(d.primal(), d.tangent(), functions));
   const Tensor at = d.value();
   require<ShapeError>(at.shape().dims() == 2 && at.row_size() == 3, "radial_rows of vectors of shape ",
                       at.shape(), ", expected [n, 3]");

@@ -2,17 +2,17 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
+#include <sar/core/rows/radial.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
 /// Returns, for vectors d [n, 3] of length r and a cutoff c, the rows [n, num_basis + 4] of
 ///
-///     fc(r) sin(k pi r / c) / r, k = 1 .. num_basis        fc(r)        d / r (3 columns)
+///     fc(r) b_k(r), k = 1 .. num_basis        fc(r)        d / r (3 columns)
 ///
-///     fc(r) = (cos(pi r / c) + 1) / 2 for r < c, otherwise 0
-///
-/// with the limits k pi / c, 1 and 0 0 0 for r = 0, where derivatives are 0. Has a tangent. Keeps d.
-Variable radial_rows(const Variable& d, double cutoff, Index num_basis);
+/// with the basis b and the cutoff function fc of `functions`, and for r = 0 with the limits of b_k, 1 and 0
+/// 0 0, where derivatives are 0. Has a tangent. Keeps d.
+Variable radial_rows(const Variable& d, const RadialFunctions& functions);
 
 /// Returns the messages [n, 4 F] of phi [n, 3 F], filter [n, 3 F], direction d [n, 3] and vectors v [n, 3, F]
 /// (undefined: 0): with (a, b, g) = phi * filter,

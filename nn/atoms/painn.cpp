@@ -30,8 +30,12 @@ PaiNN::PaiNN(const PaiNNOptions& options, Generator& gen)
       outnet_(options.feats, std::max<Index>(options.feats / 2, 1), 1, gen, {.activation = silu}) {
   register_parameter("embedding", embedding_);
   register_module("convs", convs_);
+  const RadialFunctions radial{.cutoff = options.cutoff,
+                               .num_basis = options.num_basis,
+                               .basis = options.radial_basis,
+                               .cutoff_function = options.cutoff_function};
   for (int i = 0; i < options.convs; ++i)
-    convs_.emplace_back(options.feats, options.cutoff, gen, options.num_basis, options.norm_epsilon);
+    convs_.emplace_back(options.feats, radial, gen, options.norm_epsilon);
   register_module("outnet", outnet_);
   if (!options.energy_scales.empty())
     energy_scales_ = Tensor::from({options.num_species, 1}, std::span<const double>(options.energy_scales));

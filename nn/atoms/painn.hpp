@@ -19,6 +19,8 @@ struct PaiNNOptions {
   int convs = 3;          ///< number of convolutions; at least 1
   double cutoff = 5;      ///< in the unit of the positions
   Index num_basis = 20;   ///< number of radial basis functions
+  RadialBasis radial_basis = RadialBasis::sinc;
+  CutoffFunction cutoff_function = CutoffFunction::cosine;
   /// Added under the root of the vectors' norms. With SchNetPack's 1e-8 the energy has nearly a cusp at
   /// symmetric sites of a crystal: give it only for weights that were trained with it.
   double norm_epsilon = 0.01;

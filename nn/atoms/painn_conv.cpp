@@ -29,16 +29,16 @@ MLPOptions context_options() {
 
 }  // namespace
 
-PaiNNConv::PaiNNConv(Index feats, double cutoff, Generator& gen, Index num_basis, double norm_epsilon)
+PaiNNConv::PaiNNConv(Index feats, const RadialFunctions& radial, Generator& gen, double norm_epsilon)
     : feats_(feats),
-      cutoff_(cutoff),
+      radial_(radial),
       norm_epsilon_(static_cast<real>(norm_epsilon)),
       interatomic_context_net_(feats, feats, 3 * feats, gen, context_options()),
-      filter_net_(num_basis, 3 * feats, gen),
+      filter_net_(radial.num_basis, 3 * feats, gen),
       mu_channel_mix_(feats, 2 * feats, gen, /*bias=*/false),
       intraatomic_context_net_(2 * feats, feats, 3 * feats, gen, context_options()) {
-  require<InputError>(cutoff > 0 && std::isfinite(cutoff), "PaiNNConv with the cutoff ", cutoff,
-                      ", expected a positive number");
+  require<InputError>(radial.cutoff > 0 && std::isfinite(radial.cutoff), "PaiNNConv with the cutoff ",
+                      radial.cutoff, ", expected a positive number");
   require<InputError>(norm_epsilon > 0 && std::isfinite(norm_epsilon), "PaiNNConv with the norm_epsilon ",
                       norm_epsilon, ", expected a positive number");
   register_module("interatomic_context_net", interatomic_context_net_);
@@ -64,7 +64,7 @@ PaiNNRows PaiNNConv::operator()(const GraphShardManager& graph, const PaiNNRows&
 
 PaiNNRows PaiNNConv::add_messages(const GraphShardManager& graph, const PaiNNRows& rows,
                                   const Variable& positions, const Variable& shifts) const {
-  const Index feats = feats_, num_dst = graph.num_dst_nodes(), num_basis = filter_net_.weight().shape()[1];
+  const Index feats = feats_, num_dst = graph.num_dst_nodes(), num_basis = radial_.num_basis;
   // Applied to radial_rows(): the weights, the bias (times the cutoff function) and 0 for the direction.
   const Variable filter = concat_columns({filter_net_.weight(), reshape(filter_net_.bias(), {3 * feats, 1}),
                                           Variable(Tensor::zeros({3 * feats, 3}))});
@@ -72,11 +72,11 @@ PaiNNRows PaiNNConv::add_messages(const GraphShardManager& graph, const PaiNNRow
       in_small_chunks(graph, feats)
           .update_all(  // [local destinations, 4 F]: scalars, then the 3 components
               [=, phi = interatomic_context_net_(rows.scalars), vectors = rows.vectors,
-               own = first_rows(positions, num_dst), cutoff = cutoff_](const EdgeBatch& edges) {
+               own = first_rows(positions, num_dst), functions = radial_](const EdgeBatch& edges) {
                 const Variable radial =
                     radial_rows(edge_vectors(edges.src(positions), edges.dst(own),
                                              shifts.defined() ? edges.edata(shifts) : Variable()),
-                                cutoff, num_basis);
+                                functions);
                 return vector_messages(edges.src(phi), linear(radial, filter),
                                        slice_columns(radial, num_basis + 1, num_basis + 4),
                                        vectors.defined() ? edges.src(vectors) : Variable());

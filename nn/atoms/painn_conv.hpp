@@ -1,6 +1,7 @@
 /// Equivariant message passing with scalars and vectors.
 #pragma once
 
+#include <sar/core/rows/radial.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/mlp.hpp>
@@ -16,23 +17,21 @@ struct PaiNNRows {
 /// Schuett, Unke, Gastegger, arXiv 2102.03150. For edges u -> v of length r = |x_u + t_uv - x_v| and
 /// direction d = (x_u + t_uv - x_v) / r, first adds the messages of neighbors within the cutoff c:
 ///
-///     (a, b, g) = phi(s_u) * (W_f basis(r) + b_f) * cutoff(r)
+///     (a, b, g) = phi(s_u) * (W_f basis(r) + b_f) * fc(r)
 ///
 ///     s_v += sum_{u -> v} a        v_v += sum_{u -> v} (b d + g v_u)
 ///
-///     basis_k(r) = sin(k pi r / c) / r, k = 1 .. num_basis
-///
-///     cutoff(r) = (cos(pi r / c) + 1) / 2 for r < c, otherwise 0
-///
-/// and then updates each node, with |.| = sqrt(sum of squares + norm_epsilon) over the 3 components:
+/// with the basis and the cutoff function fc of `radial` (RadialFunctions), by default sin(k pi r / c) / r
+/// and (cos(pi r / c) + 1) / 2, and then updates each node, with |.| = sqrt(sum of squares + norm_epsilon)
+/// over the 3 components:
 ///
 ///     (V, W) = U v        (a, b, g) = psi(s, |V|)
 ///
 ///     s += a + g <V, W>        v += b W
 ///
 /// where * multiplies elementwise over the F channels. phi and psi are networks with one hidden layer of F
-/// channels and SiLU. An edge of length 0, for example a self loop, has d = 0 and the limit k pi / c of the
-/// basis. Where the vectors of a node vanish, as at symmetric sites of a crystal, forces change linearly over
+/// channels and SiLU. An edge of length 0, for example a self loop, has d = 0 and the limit of the basis.
+/// Where the vectors of a node vanish, as at symmetric sites of a crystal, forces change linearly over
 /// displacements for which V is small beside sqrt(norm_epsilon).
 ///
 /// Parameters: interatomic_context_net (phi), as in MLP; filter_net.weight [3 F, num_basis] and .bias;
@@ -45,7 +44,7 @@ struct PaiNNRows {
 class PaiNNConv : public Module {
  public:
   /// Throws InputError unless the widths are positive, and cutoff and norm_epsilon positive and finite.
-  PaiNNConv(Index feats, double cutoff, Generator& gen, Index num_basis = 20, double norm_epsilon = 0.01);
+  PaiNNConv(Index feats, const RadialFunctions& radial, Generator& gen, double norm_epsilon = 0.01);
 
   /// Takes rows and positions [.., 3] of the local sources and optional shifts [local edges, 3] in the
   /// graph's edge order. Returns the rows of the local destinations, which must be the first of the sources.
@@ -59,7 +58,7 @@ class PaiNNConv : public Module {
   [[nodiscard]] PaiNNRows update(const PaiNNRows& rows) const;
 
   Index feats_;
-  double cutoff_;
+  RadialFunctions radial_;
   real norm_epsilon_;
   MLP interatomic_context_net_;
   Linear filter_net_;

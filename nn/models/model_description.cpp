@@ -175,6 +175,8 @@ const std::vector<Key>& keys() {
        [](const D& d) -> OrderedJson { return d.species; }, true},
       key("cutoff", &D::cutoff, &J::number, true),
       key("num_basis", &D::num_basis, &J::integer),
+      key("radial_basis", &D::radial_basis, &J::text),
+      key("cutoff_function", &D::cutoff_function, &J::text),
       key("norm_epsilon", &D::norm_epsilon, &J::number),
       key("energy_shifts", &D::energy_shifts, numbers),
       key("energy_scales", &D::energy_scales, numbers),
@@ -389,6 +391,16 @@ const std::vector<std::string>& ModelDescription::gcn_norms() {
   return names;
 }
 
+const std::vector<std::string>& ModelDescription::radial_bases() {
+  static const Names names{"sinc", "gaussian", "bessel"};
+  return names;
+}
+
+const std::vector<std::string>& ModelDescription::cutoff_functions() {
+  static const Names names{"cosine", "polynomial"};
+  return names;
+}
+
 ModelDescription ModelDescription::from_json(const std::string& text, const std::string& where) {
   const JsonValue file = JsonValue::parse(text, where, "the description of a network", where);
   require_version(file);
@@ -485,6 +497,8 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   name("activation", d.activation, activations());
   name("aggregator", d.aggregator, row->aggregators);
   name("gcn_norm", d.gcn_norm, gcn_norms());
+  name("radial_basis", d.radial_basis, radial_bases());
+  name("cutoff_function", d.cutoff_function, cutoff_functions());
   require<InputError>(row->is_stack() || (d.residual == "none" && d.jk == "none" && !pre_linear), where,
                       " has .residual, .jk or .pre_linear, expected none for a network of type ", type);
   if (row->is_stack()) check_layer_sizes(d, where);

@@ -71,6 +71,8 @@ struct ModelDescription {
   std::vector<std::string> species = {};   ///< names, such as "Si", by their number from 0 on
   double cutoff = 5;                       ///< pairs of atoms farther apart do not interact
   Index num_basis = 20;                    ///< radial basis functions
+  std::string radial_basis = "sinc";       ///< one of radial_bases()
+  std::string cutoff_function = "cosine";  ///< one of cutoff_functions()
   double norm_epsilon = 0.01;              ///< PaiNNOptions::norm_epsilon
   std::vector<double> energy_shifts = {};  ///< energy of an atom of each species alone; empty: 0
   std::vector<double> energy_scales = {};  ///< factor of the network's result for each species; empty: 1
@@ -104,6 +106,9 @@ struct ModelDescription {
   [[nodiscard]] static const std::vector<std::string>& jks();
   [[nodiscard]] static const std::vector<std::string>& readouts();
   [[nodiscard]] static const std::vector<std::string>& gcn_norms();
+  /// Return the names of RadialBasis and of CutoffFunction, in their order.
+  [[nodiscard]] static const std::vector<std::string>& radial_bases();
+  [[nodiscard]] static const std::vector<std::string>& cutoff_functions();
 };
 
 /// Returns all types, in the order in which they are listed for users.

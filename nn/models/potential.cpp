@@ -27,14 +27,23 @@ const ModelType& potential_type(const ModelDescription& description) {
   return type;
 }
 
+/// Returns the value of an enumeration whose names are these, in its order.
+template <class T>
+T value_of(const std::string& name, const std::vector<std::string>& names) {
+  return static_cast<T>(std::ranges::find(names, name) - names.begin());
+}
+
 PaiNNOptions options_of(const ModelDescription& d) {
-  return {.num_species = std::ssize(d.species),
-          .feats = d.hidden,
-          .convs = static_cast<int>(d.layers),
-          .cutoff = d.cutoff,
-          .num_basis = d.num_basis,
-          .norm_epsilon = d.norm_epsilon,
-          .energy_scales = d.energy_scales};
+  return {
+      .num_species = std::ssize(d.species),
+      .feats = d.hidden,
+      .convs = static_cast<int>(d.layers),
+      .cutoff = d.cutoff,
+      .num_basis = d.num_basis,
+      .radial_basis = value_of<RadialBasis>(d.radial_basis, ModelDescription::radial_bases()),
+      .cutoff_function = value_of<CutoffFunction>(d.cutoff_function, ModelDescription::cutoff_functions()),
+      .norm_epsilon = d.norm_epsilon,
+      .energy_scales = d.energy_scales};
 }
 
 /// Returns the vectors of the local edges [local edges, 3]. Collective if there are positions.

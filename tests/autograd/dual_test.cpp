@@ -108,6 +108,14 @@ void check_unary(const std::string& name, Variable (*f)(Variable)) {
   check(name, [f](const Inputs& x) { return f(x[0]); }, {input({3, 4}, 1)});
 }
 
+std::vector<RadialFunctions> all_radial_functions(double cutoff, Index num_basis) {
+  std::vector<RadialFunctions> all;
+  for (const RadialBasis basis : {RadialBasis::sinc, RadialBasis::gaussian, RadialBasis::bessel})
+    for (const CutoffFunction function : {CutoffFunction::cosine, CutoffFunction::polynomial})
+      all.push_back({cutoff, num_basis, basis, function});
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("dual: activations") {
@@ -216,15 +224,15 @@ TEST_CASE("dual: rows of the edges between atoms") {
   Tensor vectors = random_away_from_zero({18, 3}, 1);  // more than one group of the kernel
   for (Index c = 0; c < 3; ++c) vectors.row(4)[c] = static_cast<real>(2);  // beyond the cutoff
   const Variable d(vectors, true);
-  check("radial_rows", [](const Inputs& x) { return radial_rows(x[0], /*cutoff=*/2.4, /*num_basis=*/4); },
-        {d});
+  for (const RadialFunctions& functions : all_radial_functions(/*cutoff=*/2.4, /*num_basis=*/4))
+    check("radial_rows", [&](const Inputs& x) { return radial_rows(x[0], functions); }, {d});
   const auto messages = [](const Inputs& x) { return vector_messages(x[0], x[1], x[2], x[3]); };
   check("vector_messages", messages,
         {input({2, 9}, 2), input({2, 9}, 3), input({2, 3}, 4), input({2, 3, 3}, 5)});
   const auto first = [](const Inputs& x) { return vector_messages(x[0], x[1], x[2]); };
   check("vector_messages without vectors", first, {input({2, 9}, 2), input({2, 9}, 3), input({2, 3}, 4)});
   CHECK_THROWS_AS(vector_messages(d, d, input({2, 3}, 1)), ShapeError);
-  CHECK_THROWS_AS(radial_rows(input({2, 2}, 1), 1, 1), ShapeError);
+  CHECK_THROWS_AS(radial_rows(input({2, 2}, 1), {}), ShapeError);
 }
 
 TEST_CASE("radial rows are those of their formula, at any length, and have limits at 0") {
@@ -233,33 +241,44 @@ TEST_CASE("radial rows are those of their formula, at any length, and have limit
   Tensor d({20, 3});
   for (Index i = 0; i < 20; ++i)
     for (Index c = 0; c < 3; ++c) d.row(i)[c] = static_cast<real>(0.1 * static_cast<double>(i * (c + 1)));
-  const Tensor rows = radial_rows(Variable(d), cutoff, num_basis).value();
-  for (Index i = 0; i < 20; ++i) {
-    double squares = 0;
-    for (Index c = 0; c < 3; ++c)
-      squares += static_cast<double>(d.row(i)[c]) * static_cast<double>(d.row(i)[c]);
-    const double r = std::sqrt(squares), a = std::numbers::pi / cutoff;
-    const double cut = r < cutoff ? 0.5 * (1 + std::cos(a * r)) : 0;
-    const double tolerance = is_double ? 1e-12 : 2e-5;
-    for (Index k = 0; k < num_basis; ++k) {
-      const double w = a * static_cast<double>(k + 1), wave = r > 0 ? std::sin(w * r) / r : w;
-      CHECK(std::abs(static_cast<double>(rows.row(i)[k]) - wave * cut) <= tolerance * w);
+  for (const RadialFunctions& functions : all_radial_functions(cutoff, num_basis)) {
+    CAPTURE(static_cast<int>(functions.basis));
+    CAPTURE(static_cast<int>(functions.cutoff_function));
+    const Tensor rows = radial_rows(Variable(d), functions).value();
+    for (Index i = 0; i < 20; ++i) {
+      double squares = 0;
+      for (Index c = 0; c < 3; ++c)
+        squares += static_cast<double>(d.row(i)[c]) * static_cast<double>(d.row(i)[c]);
+      const double r = std::sqrt(squares), a = std::numbers::pi / cutoff, q = r / cutoff;
+      const double cut = r >= cutoff ? 0
+                         : functions.cutoff_function == CutoffFunction::cosine
+                             ? 0.5 * (1 + std::cos(a * r))
+                             : 1 - 28 * std::pow(q, 6) + 48 * std::pow(q, 7) - 21 * std::pow(q, 8);
+      const double tolerance = is_double ? 1e-12 : 2e-5;
+      for (Index k = 0; k < num_basis; ++k) {
+        const double w = a * static_cast<double>(k + 1), wave = r > 0 ? std::sin(w * r) / r : w;
+        const double z = (r - cutoff * static_cast<double>(k) / (num_basis - 1)) * (num_basis - 1) / cutoff;
+        const double expected = functions.basis == RadialBasis::gaussian ? std::exp(-z * z / 2)
+                                : functions.basis == RadialBasis::bessel ? std::sqrt(2 / cutoff) * wave
+                                                                         : wave;
+        CHECK(std::abs(static_cast<double>(rows.row(i)[k]) - expected * cut) <= tolerance * w);
+      }
+      CHECK(std::abs(static_cast<double>(rows.row(i)[num_basis]) - cut) <= tolerance);
+      for (Index c = 0; c < 3; ++c) {
+        const double unit = r > 0 ? static_cast<double>(d.row(i)[c]) / r : 0;
+        CHECK(std::abs(static_cast<double>(rows.row(i)[num_basis + 1 + c]) - unit) <= tolerance);
+      }
     }
-    CHECK(std::abs(static_cast<double>(rows.row(i)[num_basis]) - cut) <= tolerance);
+    // At 0, all derivatives are 0.
+    const Variable zero(Tensor::zeros({1, 3}), true), change(Tensor::full({1, 3}, 1), true);
+    Tape tape;
+    const Variable moved = radial_rows(make_dual(zero, change), functions);
+    tape.backward(sum(moved.primal()) + sum(moved.tangent()));
     for (Index c = 0; c < 3; ++c) {
-      const double unit = r > 0 ? static_cast<double>(d.row(i)[c]) / r : 0;
-      CHECK(std::abs(static_cast<double>(rows.row(i)[num_basis + 1 + c]) - unit) <= tolerance);
+      CHECK(zero.grad().data()[c] == 0);
+      CHECK(change.grad().data()[c] == 0);
+      CHECK(moved.tangent().value().data()[c] == 0);
     }
-  }
-  // At 0, all derivatives are 0.
-  const Variable zero(Tensor::zeros({1, 3}), true), change(Tensor::full({1, 3}, 1), true);
-  Tape tape;
-  const Variable moved = radial_rows(make_dual(zero, change), cutoff, num_basis);
-  tape.backward(sum(moved.primal()) + sum(moved.tangent()));
-  for (Index c = 0; c < 3; ++c) {
-    CHECK(zero.grad().data()[c] == 0);
-    CHECK(change.grad().data()[c] == 0);
-    CHECK(moved.tangent().value().data()[c] == 0);
   }
 }
 

@@ -274,7 +274,7 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
     };
   });
   add_operation(calls, comm, "nn/atoms/painn_conv.hpp PaiNNConv", [](Scene& s) {
-    auto conv = std::make_shared<PaiNNConv>(1, 4, s.gen, 1);
+    auto conv = std::make_shared<PaiNNConv>(1, RadialFunctions{.cutoff = 4}, s.gen);
     const Variable scalars(scene_values({s.graph.num_nodes(), 1}, 3), true);
     const Variable vectors(scene_values({s.graph.num_nodes(), 3, 1}, 4), true);
     return [&s, conv, scalars, vectors] {

@@ -98,8 +98,10 @@ sed 's/forces:R:3 energy=/REF_force:R:3 free_energy=/; s/virial=/other=/' train.
 grep -q "30 training, 5 validation and 5 test structures" out || fail "no split"
 grep -q "named.xyz: not used: config_type, other" out || fail "no word about unused keys"
 grep -q "^mean " out || fail "no mean of two runs"
-"${run[@]}" "$programs/train" "${net[@]}" --dataset train.xyz --forces-key none --stress-key none --metric energy-rmse --epochs 1 >out 2>err || fail "energies alone end with $?"
+"${run[@]}" "$programs/train" "${net[@]}" --dataset train.xyz --forces-key none --stress-key none --metric energy-rmse --epochs 1 --radial-basis gaussian \
+  --cutoff-function polynomial >out 2>err || fail "energies alone end with $?"
 grep -q "train.xyz: not used: config_type, forces, virial" out || fail "forces are used"
+grep -q "6 radial functions (gaussian), polynomial cutoff 2.2" out || fail "no word about radial functions"
 
 # What does not go: one sentence.
 refuse "--task: potential needs a --dataset" "$programs/train" --task potential
@@ -109,6 +111,8 @@ for option in "--model gin" "--sample 3" --mfg "--dropout 0.1" "--partition ldg"
 done
 refuse "--cutoff: needs --task potential" "$programs/train" --cutoff 3
 refuse "--cutoff: cannot be combined with --init-weights" "$programs/train" "${net[@]}" --dataset train.xyz --init-weights w.safetensors
+refuse "--radial-basis: cannot be combined with --init-weights" "$programs/train" --task potential --radial-basis bessel --dataset train.xyz \
+  --init-weights w.safetensors
 refuse "--split-graphs: cannot be combined with --valid-file" "$programs/train" "${net[@]}" "${files[@]}" --split-graphs 0.8,0.1,0.1
 refuse "--metric: mae is not for --task potential, expected forces-mae, " "$programs/train" "${net[@]}" --dataset train.xyz --metric mae
 refuse "--ema: is 1, expected less than 1" "$programs/train" --ema 1

@@ -112,6 +112,8 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
   o.model.species.assign(names.begin(), names.end());
   o.model.cutoff = p.cutoff;
   o.model.num_basis = p.num_basis;
+  o.model.radial_basis = p.radial_basis;
+  o.model.cutoff_function = p.cutoff_function;
   if (!o.init_weights.empty()) o.model = description_of_file(comm, o.init_weights);
 
   heartbeat.phase("finding neighbors");

@@ -39,8 +39,8 @@ std::string PotentialSteps::description() const {
   for (std::size_t k = 0; k < d.species.size(); ++k)
     shifts += concat(k == 0 ? "" : ", ", d.species[k], " ", d.energy_shifts[k]);
   return concat("PaiNN: ", d.layers, " convolutions of ", d.hidden, " channels, ", d.num_basis,
-                " radial functions, cutoff ", d.cutoff, "; energy shifts ", shifts, ", scale ",
-                d.energy_scales[0]);
+                " radial functions (", d.radial_basis, "), ", d.cutoff_function, " cutoff ", d.cutoff,
+                "; energy shifts ", shifts, ", scale ", d.energy_scales[0]);
 }
 
 LabelledAtoms PotentialSteps::labels_of(const SampleMiniBatch& batch) const {

@@ -104,8 +104,9 @@ def mesh_case(name, blocks, hidden_layers, activation, normalize=False):
 class PaiNNConv(nn.Module):
     """Message and update block of arXiv 2102.03150."""
 
-    def __init__(self, feats, cutoff, num_basis, norm_epsilon=1e-8):
+    def __init__(self, feats, cutoff, num_basis, norm_epsilon=1e-8, radial="sinc", smooth="cosine"):
         super().__init__()
+        self.radial, self.smooth = radial, smooth
         self.feats, self.cutoff, self.num_basis, self.norm_epsilon = feats, cutoff, num_basis, norm_epsilon
         self.interatomic_context_net = mlp([feats, feats, 3 * feats], nn.SiLU)
         self.filter_net = nn.Linear(num_basis, 3 * feats)
@@ -117,8 +118,13 @@ class PaiNNConv(nn.Module):
         r = apart.norm(dim=1, keepdim=True)
         d = (apart / r).unsqueeze(2)
         k = torch.arange(1, self.num_basis + 1)
-        basis = torch.sin(k * torch.pi * r / self.cutoff) / r
-        share = torch.where(r < self.cutoff, 0.5 * (torch.cos(torch.pi * r / self.cutoff) + 1), 0.0)
+        x = r / self.cutoff
+        basis = {"sinc": lambda: torch.sin(k * torch.pi * r / self.cutoff) / r,
+                 "bessel": lambda: (2 / self.cutoff)**0.5 * torch.sin(k * torch.pi * x) / r,
+                 "gaussian": lambda: torch.exp(-0.5 * (x * (self.num_basis - 1) - (k - 1))**2)}[self.radial]()
+        share = {"cosine": lambda: 0.5 * (torch.cos(torch.pi * r / self.cutoff) + 1),
+                 "polynomial": lambda: 1 - 28 * x**6 + 48 * x**7 - 21 * x**8}[self.smooth]()
+        share = torch.where(x < 1, share, 0.0)
         a, b, g = (self.interatomic_context_net(s)[src] * self.filter_net(basis) * share).chunk(3, 1)
         s = s + sum_at(a, dst, len(s))
         v = v + sum_at(b.unsqueeze(1) * d + g.unsqueeze(1) * v[src], dst, len(s))
@@ -130,10 +136,10 @@ class PaiNNConv(nn.Module):
 
 
 class PaiNN(nn.Module):
-    def __init__(self, num_species, feats, convs, cutoff, num_basis, norm_epsilon=1e-8):
+    def __init__(self, num_species, feats, convs, cutoff, num_basis, norm_epsilon=1e-8, **functions):
         super().__init__()
         self.embedding = nn.Parameter(values(num_species, feats))
-        self.convs = nn.ModuleList(PaiNNConv(feats, cutoff, num_basis, norm_epsilon) for _ in range(convs))
+        self.convs = nn.ModuleList(PaiNNConv(feats, cutoff, num_basis, norm_epsilon, **functions) for _ in range(convs))
         self.outnet = mlp([feats, max(feats // 2, 1), 1], nn.SiLU)
 
     def forward(self, src, dst, species, positions, shifts):
@@ -184,10 +190,10 @@ def painn_case(name, box=None):
          forces=-positions.grad, grad_shifts=shifts.grad, **gradients(model))
 
 
-def potential_case(name, box):
+def potential_case(name, box, **functions):
     """A loss of energies, forces and stresses of two structures, differentiated twice."""
     atoms, num_species, feats, convs, cutoff, num_basis = 12, 2, 4, 2, 1.6, 5
-    model = PaiNN(num_species, feats, convs, cutoff, num_basis, norm_epsilon=0.01)
+    model = PaiNN(num_species, feats, convs, cutoff, num_basis, norm_epsilon=0.01, **functions)
     shake(model)
     species = torch.arange(atoms) % num_species
     positions = (torch.rand(atoms, 3) * box).float().double().requires_grad_()
@@ -220,3 +226,5 @@ conv_case("painn_conv")
 painn_case("painn__molecule")
 painn_case("painn__periodic", box=torch.tensor([2.5, 3.25, 2.25]))
 potential_case("potential", box=torch.tensor([2.5, 3.25, 2.25]))
+potential_case("potential__gaussian", box=torch.tensor([2.5, 3.25, 2.25]), radial="gaussian", smooth="polynomial")
+potential_case("potential__bessel", box=torch.tensor([2.5, 3.25, 2.25]), radial="bessel", smooth="polynomial")

@@ -231,7 +231,7 @@ TEST_CASE("PaiNNConv: by the formula, in all modes, with self loops and far edge
                                     : Tensor::zeros({whole.num_src, 3, feats});
       const Tensor x = random_values({whole.num_src, 3}, 3);
       Generator gen(1);
-      const PaiNNConv conv(feats, cutoff, gen, num_basis);
+      const PaiNNConv conv(feats, {.cutoff = cutoff, .num_basis = num_basis}, gen);
 
       std::vector<Row> expected_s;
       std::vector<std::vector<Vector>> expected_v;
@@ -273,7 +273,7 @@ TEST_CASE("PaiNNConv: gradients of operands, positions and parameters against di
                          const GraphOptions& graph_options) {
     const GraphShardManager graph = shard(comm, whole, books, graph_options);
     Generator gen(1);
-    PaiNNConv conv(2, cutoff, gen, 3);
+    PaiNNConv conv(2, {.cutoff = cutoff, .num_basis = 3}, gen);
     const auto variable = [&](const Shape& shape, std::uint64_t key) {
       return Variable(my_rows(random_values(shape, key), books.src, comm.rank()), true);
     };
@@ -431,10 +431,10 @@ TEST_CASE("PaiNN: names of parameters, errors") {
   CHECK(shapes.at("outnet.2.weight") == Shape{1, 2});
 
   Generator gen(1);
-  CHECK(thrown<InputError>([&] { PaiNNConv(4, 0, gen); }) ==
+  CHECK(thrown<InputError>([&] { PaiNNConv(4, {.cutoff = 0}, gen); }) ==
         "PaiNNConv with the cutoff 0, expected a positive number");
-  CHECK_THROWS_AS(PaiNNConv(0, 1, gen), InputError);
-  CHECK_THROWS_AS(PaiNNConv(4, 1, gen, 0), InputError);
+  CHECK_THROWS_AS(PaiNNConv(0, {}, gen), InputError);
+  CHECK_THROWS_AS(PaiNNConv(4, {.num_basis = 0}, gen), InputError);
   CHECK(thrown<InputError>([&] { PaiNN({.num_species = 0}, gen); }) ==
         "PaiNN of 0 species with 3 convolutions, expected 1 or more of both");
 
@@ -460,7 +460,7 @@ TEST_CASE("PaiNN: names of parameters, errors") {
   CHECK(thrown_by_all<InputError>(world, [&] {
           (void)model.energy(half_part.graph, half_part.species, half_part.mine(half.x));
         }).ends_with("expected all pairs in both directions (a full neighbor list)"));
-  const PaiNNConv conv(4, 1, gen);
+  const PaiNNConv conv(4, {}, gen);
   CHECK(thrown_by_all<ShapeError>(world, [&] {
           (void)conv(part.graph,
                      {.scalars = Tensor::zeros({n, 4}), .vectors = Tensor::zeros({n, last ? 2 : 3, 4})},

@@ -116,7 +116,8 @@ TEST_CASE("MeshGraphNet: golden vectors") {
 TEST_CASE("PaiNNConv: golden vectors") {
   for_each_part("painn_conv", [](const Part& part) {
     Generator gen(1);
-    PaiNNConv conv(part.count("feats"), part.golden.number("cutoff"), gen, part.count("num_basis"), 1e-8);
+    PaiNNConv conv(part.count("feats"),
+                   {.cutoff = part.golden.number("cutoff"), .num_basis = part.count("num_basis")}, gen, 1e-8);
     load(conv, part.golden);
 
     const Variable s(part.nodes("s"), true), v(part.nodes("v"), true), x(part.nodes("positions"), true);
@@ -183,10 +184,16 @@ TEST_CASE("PaiNN: golden vectors of a molecule and of a periodic box") {
     });
 }
 
-TEST_CASE("potential loss: golden vectors of PyTorch's double backward, two periodic structures") {
-  for_each_part("potential", [](const Part& part) {
+namespace {
+
+/// Compares the loss and its gradients with those of a case, for the case's radial functions.
+void check_potential_loss(const std::string& name, RadialBasis basis, CutoffFunction cutoff_function) {
+  for_each_part(name, [&](const Part& part) {
     Generator gen(1);
-    PaiNN model(options_of(part, part.golden.number("norm_epsilon")), gen);
+    PaiNNOptions options = options_of(part, part.golden.number("norm_epsilon"));
+    options.radial_basis = basis;
+    options.cutoff_function = cutoff_function;
+    PaiNN model(options, gen);
     load(model, part.golden);
     const auto mine = [&](const std::string& array) {
       const std::vector<Index> all = part.golden.indices(array);
@@ -210,4 +217,12 @@ TEST_CASE("potential loss: golden vectors of PyTorch's double backward, two peri
     CHECK(std::abs(errors.loss - loss) < largest_error * loss);
     part.check_gradients(model);
   });
+}
+
+}  // namespace
+
+TEST_CASE("potential loss: golden vectors of PyTorch's double backward, two periodic structures") {
+  check_potential_loss("potential", RadialBasis::sinc, CutoffFunction::cosine);
+  check_potential_loss("potential__gaussian", RadialBasis::gaussian, CutoffFunction::polynomial);
+  check_potential_loss("potential__bessel", RadialBasis::bessel, CutoffFunction::polynomial);
 }

@@ -174,12 +174,21 @@ TEST_CASE("Potential: a file gives the same bits, and parameters that are consta
   const std::string path = directory.path() + "/potential.safetensors";
   const Crystal crystal = unit_crystal();
   const CrystalPart part(world, crystal, test_books(crystal.graph, world.size()).back());
-  Potential potential = make_potential();
+  ModelDescription other = described;
+  other.radial_basis = "gaussian";
+  other.cutoff_function = "polynomial";
+  Potential potential = make_potential(other);
   const PotentialValues expected = at_positions(potential, part);
+  for (const auto member : {&ModelDescription::radial_basis, &ModelDescription::cutoff_function}) {
+    ModelDescription one_by_default = other;
+    one_by_default.*member = described.*member;
+    Potential different = make_potential(one_by_default);
+    CHECK(std::abs(expected.energy - at_positions(different, part).energy) > 1e-3);
+  }
   save_potential(world, path, potential);
   for (const bool trainable : {false, true}) {
     const auto loaded = load_potential(world, path, trainable);
-    CHECK(loaded->description().to_json() == described.to_json());
+    CHECK(loaded->description().to_json() == other.to_json());
     CHECK(loaded->species("O") == 1);
     CHECK(loaded->cutoff() == crystal_cutoff);
     const PotentialValues found = at_positions(*loaded, part);
@@ -246,6 +255,10 @@ TEST_CASE("Potential: what is refused") {
   CHECK(file_error(description(R"(, "cutoff": -1)")) == where + ".cutoff is -1, expected a positive number");
   CHECK(file_error(description(R"(, "cutoff": 2, "energy_shifts": [1])")) ==
         where + ".energy_shifts has 1 numbers, expected one for each of 2 species");
+  CHECK(file_error(description(R"(, "cutoff": 2, "radial_basis": "sine")")) ==
+        where + ".radial_basis is 'sine', expected sinc, gaussian or bessel");
+  CHECK(file_error(description(R"(, "cutoff": 2, "cutoff_function": "step")")) ==
+        where + ".cutoff_function is 'step', expected cosine or polynomial");
   CHECK(file_error(description(R"(, "cutoff": 2, "in_feats": 3)"))
             .starts_with(where + " has the key 'in_feats', which a network of type painn has not"));
   ModelDescription other = described;

@@ -29,13 +29,6 @@ void set_heads(ModelDescription& m, const std::string& text) {
     m.heads_of_layers = std::move(heads);
 }
 
-/// Returns names as the choices of an option.
-Choices<std::string> named(const std::vector<std::string>& names) {
-  Choices<std::string> choices;
-  for (const std::string& name : names) choices.emplace_back(name, name);
-  return choices;
-}
-
 /// Options of what is between, before and after the convolutions, and of attention.
 void add_layer_options(CLI::App& app, ModelDescription& m) {
   add_number(app, "--dropout", m.dropout, "dropout probability between layers", 0, most_dropout);

@@ -3,6 +3,7 @@
 #include "options.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/nn/models/model_description.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -24,13 +25,18 @@ void add_potential_options(CLI::App& app, PotentialOptions& o) {
   add_number(app, "--cutoff", o.cutoff, "distance up to which atoms interact, in the unit of the positions",
              0, most);
   add_number(app, "--num-basis", o.num_basis, "radial basis functions", 1, 1 << 16);
+  add_choice(app, "--radial-basis", o.radial_basis, named(ModelDescription::radial_bases()),
+             "radial basis functions");
+  add_choice(app, "--cutoff-function", o.cutoff_function, named(ModelDescription::cutoff_functions()),
+             "how messages vanish at the cutoff");
   add_number(app, "--energy-weight", o.energy_weight, "weight of energies per atom in the loss", 0, most);
   add_number(app, "--forces-weight", o.forces_weight, "weight of forces in the loss", 0, most);
   add_number(app, "--stress-weight", o.stress_weight, "weight of stresses in the loss", 0, most);
 }
 
 std::string describe(const PotentialOptions& o) {
-  return concat("potential --cutoff ", o.cutoff, " --num-basis ", o.num_basis, " --energy-weight ",
+  return concat("potential --cutoff ", o.cutoff, " --num-basis ", o.num_basis, " --radial-basis ",
+                o.radial_basis, " --cutoff-function ", o.cutoff_function, " --energy-weight ",
                 o.energy_weight, " --forces-weight ", o.forces_weight, " --stress-weight ", o.stress_weight);
 }
 
