@@ -7,36 +7,31 @@
 #include <sar/core/rows/elementwise.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
-namespace {
-
-thread_local OuterGradients* current_outer = nullptr;
-
-}  // namespace
 
 // Additions to the collected gradients themselves are not collected again.
-OuterGradients::Scope::Scope(OuterGradients& to) : hidden_(std::exchange(current_outer, &to)) {
+OuterGradients::Scope::Scope(OuterGradients& to) : hidden_(std::exchange(current_, &to)) {
   for (const auto& entry : to.kept_) to.inner_.insert(entry.second.get());
 }
 OuterGradients::Scope::~Scope() {
-  current_outer->inner_.clear();
-  current_outer = hidden_;
+  current_->inner_.clear();
+  current_ = hidden_;
 }
 
 GradientPtr OuterGradients::make_gradient(const Shape& shape, NumberType type) {
   auto gradient = std::make_shared<Gradient>(shape, type);
-  if (current_outer != nullptr) current_outer->inner_.insert(gradient.get());
+  if (current_ != nullptr) current_->inner_.insert(gradient.get());
   return gradient;
 }
 
 Gradient& OuterGradients::receiver(Gradient& gradient) {
-  if (current_outer == nullptr || current_outer->inner_.contains(&gradient)) return gradient;
-  auto& kept = current_outer->kept_;
+  if (current_ == nullptr || current_->inner_.contains(&gradient)) return gradient;
+  auto& kept = current_->kept_;
   const auto found = std::ranges::find_if(kept, [&](const auto& entry) { return entry.first == &gradient; });
   if (found != kept.end()) return *found->second;
   Gradient& receiver =
       *kept.emplace_back(&gradient, std::make_unique<Gradient>(gradient.shape(), gradient.type())).second;
   receiver.set_temporary();
-  current_outer->inner_.insert(&receiver);
+  current_->inner_.insert(&receiver);
   return receiver;
 }
 
@@ -110,7 +105,7 @@ void Gradient::release() noexcept {
 // Saves the sum in the open Transaction if it outlives the call: not in a parallel part, where it is passed
 // on later. The saved handle makes value_ not unique, so that the next addition writes to other memory.
 void Gradient::save() {
-  if (temporary_ || current_outer != nullptr) return;
+  if (temporary_ || OuterGradients::current_ != nullptr) return;
   Transaction::save(this, sizeof(*this), [this] {
     return [gradient = weak_from_this(), before = value_] {
       if (const GradientPtr alive = gradient.lock()) alive->value_ = before;

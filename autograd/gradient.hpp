@@ -65,6 +65,10 @@ using GradientPtr = std::shared_ptr<Gradient>;
 /// threads.
 class OuterGradients : NonCopyable {
  public:
+  /// `wanted` is false: in a scope, variables made outside of it are constants for this thread's operations.
+  /// What other threads add to them is collected, and dropped with the collection.
+  explicit OuterGradients(bool wanted = true) : wanted_(wanted) {}
+
   /// During its lifetime, everything that this thread adds to the gradient of a variable is collected in
   /// `to`, except for variables made on this thread within the scope. Scopes nest; the innermost collects.
   class Scope : NonCopyable {
@@ -84,9 +88,15 @@ class OuterGradients : NonCopyable {
   friend class Gradient;
   friend class Variable;
   static std::shared_ptr<Gradient> make_gradient(const Shape& shape, NumberType type = NumberType::reals);
+  /// Returns whether a scope of this thread makes a constant of the variable with this gradient.
+  static bool hides(const Gradient* gradient) noexcept {
+    return current_ != nullptr && !current_->wanted_ && !current_->inner_.contains(gradient);
+  }
   /// Returns where this thread adds for `gradient`: the gradient itself, or its collected counterpart.
   static Gradient& receiver(Gradient& gradient);
 
+  static inline constinit thread_local OuterGradients* current_ = nullptr;
+  bool wanted_;
   std::unordered_set<const Gradient*> inner_;  // gradients of variables made in the scope
   std::vector<std::pair<Gradient*, std::unique_ptr<Gradient>>> kept_;
 };

@@ -45,7 +45,7 @@ class Variable {
     return deferred_ == nullptr ? value_.shape() : deferred_->shape();
   }
   [[nodiscard]] Index num_rows() const noexcept { return shape()[0]; }
-  [[nodiscard]] bool requires_grad() const noexcept { return gradient_ != nullptr; }
+  [[nodiscard]] bool requires_grad() const noexcept { return gradient() != nullptr; }
   /// Returns the gradient accumulated by Tape::backward(); undefined if there is none. Only leaves keep their
   /// gradient: that of an intermediate result is released as soon as it has been passed on.
   [[nodiscard]] Tensor grad() const;
@@ -81,13 +81,17 @@ class Variable {
     return deferred_ == nullptr ? NumberType::reals : deferred_->type();
   }
   /// For authors of operations: returns the gradient to add to; null for a constant.
-  [[nodiscard]] const GradientPtr& gradient() const noexcept { return gradient_; }
+  [[nodiscard]] const GradientPtr& gradient() const noexcept {
+    return gradient_ == nullptr || OuterGradients::hides(gradient_.get()) ? of_constants : gradient_;
+  }
   /// For authors of operations: returns the rows of a deferred value (core/products/row_operand.hpp),
   /// otherwise null.
   [[nodiscard]] const std::shared_ptr<const DeferredRows>& deferred() const noexcept { return deferred_; }
 
  private:
   friend Variable make_dual(const Variable& x, const Variable& tangent);
+
+  static inline const GradientPtr of_constants{};
 
   Tensor value_;  // undefined while deferred
   std::shared_ptr<const DeferredRows> deferred_;

@@ -17,7 +17,7 @@ Tensor gradient_or_zeros(const Variable& x) {
 }  // namespace
 
 ValueAndSlopes value_and_slopes(const SlopeFunction& f, const std::vector<Tensor>& inputs) {
-  OuterGradients dropped;  // those of parameters
+  OuterGradients dropped(/*wanted=*/false);  // those of parameters
   const OuterGradients::Scope scope(dropped);
   std::vector<Variable> x;
   for (const Tensor& input : inputs) x.emplace_back(input, true);
