@@ -1,6 +1,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/json_value.hpp>
+#include <sar/nn/atoms/zbl.hpp>
 #include <sar/nn/models/model_description.hpp>
 
 #include <nlohmann/json.hpp>
@@ -177,6 +178,8 @@ const std::vector<Key>& keys() {
       key("num_basis", &D::num_basis, &J::integer),
       key("radial_basis", &D::radial_basis, &J::text),
       key("cutoff_function", &D::cutoff_function, &J::text),
+      key("zbl_inner", &D::zbl_inner, &J::number),
+      key("zbl_outer", &D::zbl_outer, &J::number),
       key("norm_epsilon", &D::norm_epsilon, &J::number),
       key("energy_shifts", &D::energy_shifts, numbers),
       key("energy_scales", &D::energy_scales, numbers),
@@ -252,6 +255,14 @@ void check_potential(const ModelDescription& d, const std::string& where) {
   };
   positive("cutoff", d.cutoff);
   positive("norm_epsilon", d.norm_epsilon);
+  require<InputError>(
+      d.zbl_outer == 0 ? d.zbl_inner == 0
+                       : 0 <= d.zbl_inner && d.zbl_inner < d.zbl_outer && d.zbl_outer <= d.cutoff,
+      where, ".zbl_inner is ", d.zbl_inner, " and .zbl_outer is ", d.zbl_outer,
+      ", expected two distances up to the cutoff ", d.cutoff, ", the second one larger, or 0");
+  for (const std::string& name : d.species)
+    require<InputError>(d.zbl_outer == 0 || atomic_number(name) > 0, where, ".species has '", name,
+                        "', expected chemical symbols with .zbl_outer");
   const auto of_species = [&](const char* key, const std::vector<double>& values) {
     require<InputError>(values.size() == d.species.size(), where, ".", key, " has ", values.size(),
                         " numbers, expected one for each of ", d.species.size(), " species");
@@ -425,11 +436,11 @@ std::string ModelDescription::to_json() const {
   json[version_key] = version;
   for (const Key& key : keys()) {
     const std::string name = key.name;
-    const bool is_said = (name == "weights" && weights.empty()) ||
-                         (name == "out_heads" && !heads_of_layers.empty()) ||
-                         (name == "edge_feats" && edge_feats == 0) ||
-                         ((name == "readout" || name == "head_layers") && !has_readout(d)) ||
-                         (name == "inputs" && inputs.empty());
+    const bool is_said =
+        (name == "weights" && weights.empty()) || (name == "out_heads" && !heads_of_layers.empty()) ||
+        (name == "edge_feats" && edge_feats == 0) || (name.starts_with("zbl") && zbl_outer == 0) ||
+        ((name == "readout" || name == "head_layers") && !has_readout(d)) ||
+        (name == "inputs" && inputs.empty());
     if (reads(type, name) && !is_said) json[name] = key.write(d);
   }
   return json.dump();

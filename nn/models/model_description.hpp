@@ -73,6 +73,8 @@ struct ModelDescription {
   Index num_basis = 20;                    ///< radial basis functions
   std::string radial_basis = "sinc";       ///< one of radial_bases()
   std::string cutoff_function = "cosine";  ///< one of cutoff_functions()
+  double zbl_inner = 0;                    ///< the distances of Zbl, in Angstrom, which is added to the
+  double zbl_outer = 0;                    ///< network's energy in eV; 0: there is none
   double norm_epsilon = 0.01;              ///< PaiNNOptions::norm_epsilon
   std::vector<double> energy_shifts = {};  ///< energy of an atom of each species alone; empty: 0
   std::vector<double> energy_scales = {};  ///< factor of the network's result for each species; empty: 1

@@ -89,6 +89,22 @@ Tensor products(const Tensor& d, const Tensor& g) {
   return result;
 }
 
+/// Returns Zbl::edge_rows() of the local edges. Collective.
+Tensor zbl_rows(const Zbl& zbl, const GraphShardManager& graph, const RowIds& species,
+                const Tensor& vectors) {
+  Tensor numbers({graph.num_nodes(), 1});
+  std::ranges::transform(species.span(), numbers.data(), [](Index kind) { return static_cast<real>(kind); });
+  const Tensor ends = graph
+                          .apply_edges([x = Variable(numbers)](const EdgeBatch& edges) {
+                            return concat_columns({edges.src(x), edges.dst(x)});
+                          })
+                          .value();
+  std::vector<std::array<Index, 2>> of_edges;
+  for (Index k = 0; k < ends.num_rows(); ++k)
+    of_edges.push_back({static_cast<Index>(ends.row(k)[0]), static_cast<Index>(ends.row(k)[1])});
+  return zbl.edge_rows(vectors, of_edges);
+}
+
 /// Returns half of the sums of rows of edges over the in-edges and out-edges of each node. The sum over
 /// out-edges is the gradient of rows that are 1. Collective.
 Tensor halves_of_edges(const GraphShardManager& graph, const Tensor& rows) {
@@ -113,7 +129,10 @@ struct Potential::Pass {
 
 Potential::Potential(const ModelDescription& description, Generator& gen)
     : description_((potential_type(description), description.checked())),
-      network_(std::make_unique<PaiNN>(options_of(description_), gen)) {}
+      network_(std::make_unique<PaiNN>(options_of(description_), gen)) {
+  const ModelDescription& d = description_;
+  if (d.zbl_outer > 0) zbl_.emplace(d.species, d.zbl_inner, d.zbl_outer);
+}
 
 Potential::~Potential() = default;
 Potential::Potential(Potential&&) noexcept = default;
@@ -150,8 +169,18 @@ PotentialValues Potential::evaluate(const GraphShardManager& graph, const Potent
   const auto energies = [&](const std::vector<Variable>& inputs) {
     return network_->atomic_energies(graph, atoms.species, inputs[0], inputs[1]);
   };
-  const ValueAndSlopes found = value_and_slopes(energies, {Tensor::zeros({graph.num_nodes(), 3}), vectors});
+  ValueAndSlopes found = value_and_slopes(energies, {Tensor::zeros({graph.num_nodes(), 3}), vectors});
   PotentialValues result{.forces = (-Variable(found.slopes[0])).value()};
+  if (zbl_) {
+    const Tensor rows = zbl_rows(*zbl_, graph, atoms.species, vectors);
+    const Tensor at_nodes = graph.update_all(fn::copy_e(Variable(rows)), fn::sum).value();
+    for (Index i = 0; i < graph.num_nodes(); ++i) {
+      found.value.data()[i] += at_nodes.row(i)[0];
+      for (Index c = 0; c < 3; ++c) result.forces.row(i)[c] += at_nodes.row(i)[1 + c];
+    }
+    for (Index k = 0; k < rows.num_rows(); ++k)
+      for (Index c = 0; c < 3; ++c) found.slopes[1].row(k)[c] += rows.row(k)[1 + c] / 2;
+  }
   std::array<double, 10> sums{};  // the energy and the virial
   for (Index i = 0; i < graph.num_nodes(); ++i) {
     const auto species = static_cast<std::size_t>(atoms.species.span()[static_cast<std::size_t>(i)]);

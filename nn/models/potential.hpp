@@ -5,11 +5,13 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/atoms/painn.hpp>
+#include <sar/nn/atoms/zbl.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/modules/init.hpp>
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,7 +44,9 @@ struct PotentialValues {
 /// The energy of a PaiNN with outputs epsilon_i and shifts b and scales a of the description, and its
 /// derivatives, with d_uv = x_u + t_uv - x_v:
 ///
-///     E_i = b[species_i] + a[species_i] epsilon_i        E = sum_i E_i        F_i = -dE/dx_i
+///     E_i = b[species_i] + a[species_i] epsilon_i + sum_{u -> i} V(|d_ui|) / 2        E = sum_i E_i
+///
+///     F_i = -dE/dx_i        V: Zbl, if the description has its distances, otherwise 0
 ///
 ///     W = -sum over edges of d_uv (dE/dd_uv)^T
 ///
@@ -83,8 +87,10 @@ class Potential {
   [[nodiscard]] double cutoff() const noexcept { return description_.cutoff; }
   /// Returns the description with defaults in place of empty lists.
   [[nodiscard]] const ModelDescription& description() const noexcept { return description_; }
-  /// Returns the network, to be trained on energies without the shifts. With frozen parameters, as
-  /// load_potential() makes them, calls compute no gradients of parameters.
+  /// Local. Returns the repulsion at short distances, if there is one.
+  [[nodiscard]] const std::optional<Zbl>& zbl() const noexcept { return zbl_; }
+  /// Returns the network, to be trained on energies without the shifts and without zbl(). With frozen
+  /// parameters, as load_potential() makes them, calls compute no gradients of parameters.
   [[nodiscard]] PaiNN& network() noexcept { return *network_; }
   [[nodiscard]] const PaiNN& network() const noexcept { return *network_; }
 
@@ -95,6 +101,7 @@ class Potential {
 
   ModelDescription description_;
   std::unique_ptr<PaiNN> network_;
+  std::optional<Zbl> zbl_;
   std::unique_ptr<Pass> pass_;
 };
 

@@ -124,6 +124,73 @@ TEST_CASE("Potential: energies and forces of PaiNN with shifts and scales, for e
     }
 }
 
+TEST_CASE("Potential: ZBL is added to energies, forces and virials, for every number of ranks") {
+  const Communicator world = Communicator::world();
+  const Crystal crystal = unit_crystal();
+  ModelDescription with_zbl = described;
+  with_zbl.zbl_inner = 0.5;
+  with_zbl.zbl_outer = 1.9;
+  Potential potential = make_potential(with_zbl), without = make_potential();
+  // sums over all edges of the whole crystal, in double precision
+  std::array<double, 8> energies{};
+  std::array<std::array<double, 3>, 8> forces{};
+  std::array<std::array<double, 9>, 8> virials{};
+  Index near = 0;
+  for (std::size_t e = 0; e < crystal.graph.src.size(); ++e) {
+    const auto u = static_cast<std::size_t>(crystal.graph.src[e]),
+               v = static_cast<std::size_t>(crystal.graph.dst[e]);
+    std::array<double, 3> d{};
+    for (std::size_t c = 0; c < 3; ++c)
+      d[c] = static_cast<double>(crystal.x.row(crystal.graph.src[e])[c]) +
+             static_cast<double>(crystal.shifts.row(static_cast<Index>(e))[c]) -
+             static_cast<double>(crystal.x.row(crystal.graph.dst[e])[c]);
+    const double r = std::hypot(d[0], d[1], d[2]);
+    const auto [energy, slope] = (*potential.zbl())(crystal.species[u], crystal.species[v], r);
+    near += r < 1.9 ? 1 : 0;
+    energies[v] += energy / 2;
+    for (std::size_t a = 0; a < 3; ++a) {
+      forces[v][a] += slope * d[a] / r;
+      for (std::size_t b = 0; b < 3; ++b)
+        for (const std::size_t end : {u, v}) virials[end][3 * a + b] -= slope * d[a] * d[b] / r / 4;
+    }
+  }
+  CHECK(near > 20);
+  double largest = 0;
+  for (const auto& each : forces) largest = std::max(largest, std::abs(each[0]));
+  for (const Books& books : test_books(crystal.graph, world.size())) {
+    const CrystalPart part(world, crystal, books);
+    const PotentialValues found = at_positions(potential, part), plain = at_positions(without, part);
+    for (Index i = 0; i < part.graph.num_nodes(); ++i) {
+      const auto at = static_cast<std::size_t>(i + part.book.begin(part.rank));
+      const auto row = static_cast<std::size_t>(i);
+      check_near(found.energies[row] - plain.energies[row], energies[at], largest);
+      for (std::size_t c = 0; c < 3; ++c)
+        check_near(static_cast<double>(found.forces.row(i)[c]) - static_cast<double>(plain.forces.row(i)[c]),
+                   forces[at][c], largest);
+      for (std::size_t c = 0; c < 9; ++c)
+        check_near(
+            static_cast<double>(found.virials.row(i)[c]) - static_cast<double>(plain.virials.row(i)[c]),
+            virials[at][c], largest);
+    }
+    double all = 0, all_virial = 0;
+    for (const double each : energies) all += each;
+    for (const auto& each : virials) all_virial += each[0];
+    check_near(found.energy - plain.energy, all, largest);
+    check_near(found.virial[0] - plain.virial[0], all_virial, largest);
+  }
+  CHECK(potential.description().to_json().find(R"("zbl_inner":0.5,"zbl_outer":1.9)") != std::string::npos);
+  CHECK(without.description().to_json().find("zbl") == std::string::npos);
+  with_zbl.zbl_outer = 2.5;
+  CHECK(thrown<InputError>([&] { make_potential(with_zbl); }) ==
+        "the description.zbl_inner is 0.5 and .zbl_outer is 2.5, expected two distances up to the cutoff 2, "
+        "the "
+        "second one larger, or 0");
+  with_zbl.zbl_outer = 1.5;
+  with_zbl.species[1] = "anion";
+  CHECK(thrown<InputError>([&] { make_potential(with_zbl); }) ==
+        "the description.species has 'anion', expected chemical symbols with .zbl_outer");
+}
+
 TEST_CASE(
     "Potential: the virial is the difference of energies in a strain, per atom from both ends of edges") {
   const Communicator world = Communicator::world();
