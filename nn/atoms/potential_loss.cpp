@@ -55,18 +55,34 @@ void set_edge_structures(const GraphShardManager& graph, Structures& structures)
   for (const real s : of_edges.value().values()) structures.of_edges.push_back(static_cast<Index>(s));
 }
 
-/// Returns the mean of |x| over all ranks, 0 of no elements. Collective.
-double mean_absolute(const Tensor& x, const Communicator& comm) {
-  double sums[2] = {0, static_cast<double>(x.size())};
-  for (const real value : x.values()) sums[0] += std::abs(static_cast<double>(value));
-  comm.all_reduce(std::span<double>(sums));
-  return sums[1] > 0 ? sums[0] / sums[1] : 0;
-}
+/// Labels with 0 in place of NaN, a mask that is 0 there and 1 elsewhere, and the number of ones.
+struct KnownLabels {
+  explicit KnownLabels(const Tensor& given) : labels(given.shape()), mask(given.shape()) {
+    for (Index i = 0; i < given.size(); ++i) {
+      const bool is_known = !std::isnan(given.data()[i]);
+      labels.data()[i] = is_known ? given.data()[i] : 0;
+      mask.data()[i] = is_known ? 1 : 0;
+      count += is_known ? 1 : 0;
+    }
+  }
+  /// predicted - labels, 0 without a label
+  [[nodiscard]] Variable error(const Variable& predicted) const {
+    return (predicted - Variable(labels)) * Variable(mask);
+  }
 
-double mean_absolute(const Tensor& x) {
+  Tensor labels, mask;
+  double count = 0;
+};
+
+double sum_of_absolute(const Tensor& x) {
   double sum = 0;
   for (const real value : x.values()) sum += std::abs(static_cast<double>(value));
-  return sum / static_cast<double>(x.size());
+  return sum;
+}
+
+/// Returns x / count, or 0 where there is nothing to count.
+double per_label(double x, double count) {
+  return count > 0 ? x / count : 0;
 }
 
 }  // namespace
@@ -102,21 +118,26 @@ PotentialErrors backward_potential_loss(const PaiNN& model, const GraphShardMana
     };
     PotentialErrors errors;
     const auto loss = [&](const Variable& energy, const std::vector<Variable>& slopes) {
-      const Variable energy_error = (energy - Variable(atoms.energies)) / Variable(structures.num_atoms);
-      errors.energy_per_atom = mean_absolute(energy_error.value());
-      Variable total = mean(energy_error * energy_error) * static_cast<real>(weights.energy);
+      const KnownLabels known(atoms.energies);
+      const Variable energy_error = known.error(energy) / Variable(structures.num_atoms);
+      errors.energy_per_atom = per_label(sum_of_absolute(energy_error.value()), known.count);
+      Variable total =
+          sum(energy_error * energy_error) * static_cast<real>(per_label(weights.energy, known.count));
       if (with_forces) {
-        const Variable error = slopes[0] + Variable(atoms.forces);  // forces are minus the slopes
-        errors.force = mean_absolute(error.value(), comm);
-        total = total + mean(error * error, comm) * static_cast<real>(weights.forces);
+        const KnownLabels forces(atoms.forces);
+        const Variable error = forces.error(-slopes[0]);
+        double sums[] = {sum_of_absolute(error.value()), forces.count};
+        comm.all_reduce(std::span<double>(sums));
+        errors.force = per_label(sums[0], sums[1]);
+        total = total + sum(error * error, comm) * static_cast<real>(per_label(weights.forces, sums[1]));
       }
       if (with_stress) {
         const Variable virial = sum(reshape(slopes[1], {1, 9 * count}), comm, ReduceDim::rows);
         const Variable volumes = atoms.volumes.reshape({count, 1});
-        const Variable error =
-            reshape(virial, {count, 9}) / volumes - Variable(atoms.stresses.reshape({count, 9}));
-        errors.stress = mean_absolute(error.value());
-        total = total + mean(error * error) * static_cast<real>(weights.stress);
+        const KnownLabels stresses(atoms.stresses.reshape({count, 9}));
+        const Variable error = stresses.error(reshape(virial, {count, 9}) / volumes);
+        errors.stress = per_label(sum_of_absolute(error.value()), stresses.count);
+        total = total + sum(error * error) * static_cast<real>(per_label(weights.stress, stresses.count));
       }
       return total;
     };

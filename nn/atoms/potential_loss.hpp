@@ -8,7 +8,8 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// One or several structures in one graph, with their labels. A label that is undefined takes no part in the
-/// loss; the same labels are defined on all ranks. S structures may be spread over the ranks in any way.
+/// loss; the same labels are defined on all ranks. Nor does a number that is NaN, for structures without that
+/// label. S structures may be spread over the ranks in any way.
 struct LabelledAtoms {
   RowIds species;      ///< [local nodes]
   Tensor positions;    ///< [local nodes, 3]
@@ -18,7 +19,7 @@ struct LabelledAtoms {
   Tensor energies;       ///< E of each structure, [S]; the same on every rank. Never undefined
   Tensor forces = {};    ///< F, [local nodes, 3]
   Tensor stresses = {};  ///< sigma = dE / d strain / volume, [S, 3, 3]; the same on every rank
-  Tensor volumes = {};   ///< [S], if there are stresses; the same on every rank
+  Tensor volumes = {};   ///< [S], positive, if there are stresses; the same on every rank
 };
 
 /// The weights of the terms of potential_loss.
@@ -37,7 +38,7 @@ struct PotentialErrors {
 };
 
 /// Collective. Adds to the gradients of the model's parameters those of the loss, with the N_s atoms of
-/// structure s and means over structures, components of forces and components of stresses:
+/// structure s and means over structures, components of forces and components of stresses that have labels:
 ///
 ///     L = w_E mean ((E_s - E_s') / N_s)^2 + w_F mean (F - F')^2 + w_S mean (sigma - sigma')^2
 ///

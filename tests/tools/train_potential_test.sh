@@ -92,6 +92,26 @@ done
 "${run[@]}" "$programs/train" --task potential --dataset p/test.xyz --init-weights w.safetensors --epochs 1 --lr 0 --log none >out 2>err || fail "lr 0 ends with $?"
 sed -n 's/.*"train_forces_mae":\([^,]*\),.*/\1/p' none | head -n 1 | awk '{ exit !($1 < 1e-2) }' || fail "errors on predictions: $(cat none)"
 
+# Labels that only some structures have: structures 1 to 10 without forces and virial, 11 to 15 without an energy.
+awk '{ s = int((NR - 1) / 10) + 1 }
+     s <= 10 && NR % 10 == 2 { sub(/forces:R:3/, "tags:R:3"); sub(/ virial="[^"]*"/, "") }
+     s > 10 && s <= 15 { sub(/ energy=[^ ]*/, "") } { print }' train.xyz >some.xyz
+for n in 1 "$ranks"; do
+  "${run[@]:0:2}" "$n" "$programs/train" "${net[@]}" --dataset some.xyz --valid-file valid.xyz --epochs 6 --log some$n >out 2>err || fail "some labels end with $?"
+done
+same some1 some$ranks "$rounding"
+for line in "energies: energy, in eV; 35 of 40" "forces: forces, -dE/dx in eV/A; 30 of 40" "divided by -volume; 30 of 40 structures have them"; do
+  grep -q "some.xyz: .*$line" out || fail "no line '$line'"
+done
+grep -q nan some1 && fail "a number that is not finite: $(cat some1)"
+
+# ZBL: it is subtracted from the labels and added to the results, so that on predictions the loss is 0.
+"${run[@]}" "$programs/train" "${net[@]}" --dataset train.xyz --zbl-inner 0.8 --zbl-outer 2 --epochs 1 --save-weights z.safetensors --predict z >out 2>err ||
+  fail "ZBL ends with $?"
+grep -q "cutoff 2.2, ZBL from 0.8 to 2;" out || fail "no word about ZBL"
+"${run[@]}" "$programs/train" --task potential --dataset z/predictions.xyz --init-weights z.safetensors --epochs 1 --lr 0 --log zero >out 2>err || fail "lr 0 with ZBL ends with $?"
+scores zero | awk -F, -v most="$([ "$precision" = double ] && echo 1e-16 || echo 1e-6)" '{ exit !($1 < most) }' || fail "a loss on predictions: $(cat zero)"
+
 # Splits by shares, other keys, energies alone, several runs.
 sed 's/forces:R:3 energy=/REF_force:R:3 free_energy=/; s/virial=/other=/' train.xyz >named.xyz
 "${run[@]}" "$programs/train" "${net[@]}" --dataset named.xyz --split-graphs 30,5,5 --epochs 1 --runs 2 --stop-after 1 >out 2>err || fail "shares end with $?"
@@ -113,6 +133,7 @@ refuse "--cutoff: needs --task potential" "$programs/train" --cutoff 3
 refuse "--cutoff: cannot be combined with --init-weights" "$programs/train" "${net[@]}" --dataset train.xyz --init-weights w.safetensors
 refuse "--radial-basis: cannot be combined with --init-weights" "$programs/train" --task potential --radial-basis bessel --dataset train.xyz \
   --init-weights w.safetensors
+expect 1 "the potential.zbl_inner is 2 and .zbl_outer is 1, expected two distances" "$programs/train" "${net[@]}" --dataset train.xyz --zbl-inner 2 --zbl-outer 1
 refuse "--split-graphs: cannot be combined with --valid-file" "$programs/train" "${net[@]}" "${files[@]}" --split-graphs 0.8,0.1,0.1
 refuse "--metric: mae is not for --task potential, expected forces-mae, " "$programs/train" "${net[@]}" --dataset train.xyz --metric mae
 refuse "--ema: is 1, expected less than 1" "$programs/train" --ema 1

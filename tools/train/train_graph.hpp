@@ -31,12 +31,17 @@ struct SampleTask {
 
 /// The structures of --task potential, which are the graphs of a SampleTask, too.
 struct PotentialTask {
-  std::vector<formats::AtomDataset> files;  ///< --dataset, --valid-file, --test-file; without a path: none
+  /// What the network and the energy shifts learn of a structure: its labels without ZBL. The forces are the
+  /// field "forces" of the nodes, NaN where there are none.
+  struct Target {
+    double energy, volume;
+    Matrix3 stress;
+  };
 
-  /// Returns the file that has a structure of this rank.
-  [[nodiscard]] const formats::AtomDataset& file(Index structure) const {
-    return files[place(structure).first];
-  }
+  std::vector<formats::AtomDataset> files;  ///< --dataset, --valid-file, --test-file; without a path: none
+  std::vector<Target> targets;              ///< of each structure of this rank
+
+  /// Returns a structure of this rank.
   [[nodiscard]] const formats::AtomStructure& structure(Index structure) const {
     const auto [file, number] = place(structure);
     return files[file].structures[number];

@@ -6,6 +6,7 @@
 #include "train_data.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iostream>
 #include <limits>
@@ -69,6 +70,43 @@ GraphSamples samples_of(const std::vector<formats::AtomDataset>& files,
   return samples;
 }
 
+/// Sets the targets of all structures, and the field "forces" of the nodes.
+void set_targets(const ModelDescription& model, GraphSamples& samples, PotentialTask& task) {
+  Tensor forces = Tensor::full({samples.num_nodes(), 3}, std::numeric_limits<real>::quiet_NaN());
+  for (Index g = 0; g < samples.num_graphs(); ++g) {
+    const formats::AtomStructure& atoms = task.structure(g);
+    task.targets.push_back({atoms.energy, atoms.cell.volume(), atoms.stress});
+    std::ranges::transform(atoms.forces, forces.data() + 3 * samples.node_begin[g],
+                           [](double x) { return static_cast<real>(x); });
+  }
+  if (model.zbl_outer > 0) {
+    const Zbl zbl(model.species, model.zbl_inner, model.zbl_outer);
+    const Array<Index>& kinds = samples.nodes.integers.at("species").values;
+    const Tensor& vectors = samples.edges.tensors.at("vectors");
+    std::vector<std::array<Index, 2>> of_edges;
+    const auto for_edges = [&](const auto& each) {
+      for (Index g = 0; g < samples.num_graphs(); ++g)
+        for (Index k = samples.edge_begin[g]; k < samples.edge_begin[g + 1]; ++k)
+          each(g, k, samples.node_begin[g] + samples.dst[k]);
+    };
+    for_edges([&](Index g, Index k, Index v) {
+      of_edges.push_back({kinds[samples.node_begin[g] + samples.src[k]], kinds[v]});
+    });
+    const Tensor rows = zbl.edge_rows(vectors, of_edges);
+    for_edges([&](Index g, Index k, Index v) {
+      PotentialTask::Target& target = task.targets[static_cast<std::size_t>(g)];
+      const real *row = rows.row(k), *d = vectors.row(k);
+      target.energy -= row[0];
+      for (std::size_t a = 0; a < 3; ++a) {
+        forces.row(v)[a] -= row[1 + a];
+        for (std::size_t b = 0; target.volume > 0 && b < 3; ++b)
+          target.stress[a][b] -= 0.5 * d[a] * row[1 + b] / target.volume;
+      }
+    });
+  }
+  samples.nodes.tensors["forces"] = std::move(forces);
+}
+
 /// A row for each structure; the masks of training, validation and test structures are those of the files.
 NodeData structure_data(const std::vector<formats::AtomDataset>& files, const GraphSamples& samples) {
   NodeData data;
@@ -83,8 +121,8 @@ NodeData structure_data(const std::vector<formats::AtomDataset>& files, const Gr
   Index row = 0;
   for (std::size_t f = 0; f < files.size(); ++f)
     for (const formats::AtomStructure& each : files[f].structures) {
-      data.targets.data()[row++] =
-          static_cast<real>(files[f].has_energies ? each.energy : std::numeric_limits<double>::quiet_NaN());
+      const bool has_label = each.has_energy() || !each.forces.empty() || each.has_stress();
+      data.targets.data()[row++] = has_label ? 0 : std::numeric_limits<real>::quiet_NaN();
       data.train_mask.push_back(f == 0 ? 1 : 0);
       data.val_mask.push_back(f == 1 ? 1 : 0);
       data.test_mask.push_back(f == 2 ? 1 : 0);
@@ -114,10 +152,17 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
   o.model.num_basis = p.num_basis;
   o.model.radial_basis = p.radial_basis;
   o.model.cutoff_function = p.cutoff_function;
+  o.model.zbl_inner = p.zbl_inner;
+  o.model.zbl_outer = p.zbl_outer;
   if (!o.init_weights.empty()) o.model = description_of_file(comm, o.init_weights);
 
   heartbeat.phase("finding neighbors");
-  GraphSamples samples = comm.agree([&] { return samples_of(task.files, o.model.species, o.model.cutoff); });
+  GraphSamples samples = comm.agree([&] {
+    (void)o.model.checked("the potential");
+    GraphSamples all = samples_of(task.files, o.model.species, o.model.cutoff);
+    set_targets(o.model, all, task);
+    return all;
+  });
   NodeData data = structure_data(task.files, samples);
   data.book = gather_book(comm, samples.num_graphs());
   prepare_split(comm, o, data);
@@ -147,17 +192,22 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
   std::vector<double> counts, energies;
   double squares[] = {0, 0};
   const GraphSamples& samples = *loaded.samples->samples;
+  const Tensor& forces = samples.nodes.tensors.at("forces");
   const Index* kind = samples.nodes.integers.at("species").values.data();
   for (Index g = 0; g < samples.num_graphs(); ++g) {
     const formats::AtomStructure& atoms = loaded.potential->structure(g);
     if (loaded.data.train_mask[g] == 0) continue;
-    energies.push_back(atoms.energy);
+    for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i)
+      for (Index c = 0; !atoms.forces.empty() && c < 3; ++c) squares[0] += std::pow(forces.row(i)[c], 2);
+    squares[1] += static_cast<double>(atoms.forces.size());
+    if (!atoms.has_energy()) continue;
+    energies.push_back(loaded.potential->targets[static_cast<std::size_t>(g)].energy);
     counts.resize(energies.size() * static_cast<std::size_t>(kinds), 0);
     double* const mine = &counts[counts.size() - static_cast<std::size_t>(kinds)];
     for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i) mine[kind[i]] += 1;
-    for (const double force : atoms.forces) squares[0] += force * force;
-    squares[1] += static_cast<double>(atoms.forces.size());
   }
+  require<InputError>(comm.all_reduce(std::ssize(energies)) > 0, o.dataset,
+                      ": no training structure has an energy, expected one at least");
   d.energy_shifts = fit_energy_shifts(comm, counts, energies, kinds);
   comm.all_reduce(std::span<double>(squares));
   const double scale = squares[0] > 0 ? std::sqrt(squares[0] / squares[1]) : 1;

@@ -40,6 +40,7 @@ std::string PotentialSteps::description() const {
     shifts += concat(k == 0 ? "" : ", ", d.species[k], " ", d.energy_shifts[k]);
   return concat("PaiNN: ", d.layers, " convolutions of ", d.hidden, " channels, ", d.num_basis,
                 " radial functions (", d.radial_basis, "), ", d.cutoff_function, " cutoff ", d.cutoff,
+                d.zbl_outer > 0 ? concat(", ZBL from ", d.zbl_inner, " to ", d.zbl_outer) : "",
                 "; energy shifts ", shifts, ", scale ", d.energy_scales[0]);
 }
 
@@ -49,27 +50,19 @@ LabelledAtoms PotentialSteps::labels_of(const SampleMiniBatch& batch) const {
   const bool with_stresses = p.has_stresses && p.stress_weight > 0;
   const GraphSamples& samples = batch.batch.samples();
   const std::vector<double>& shifts = potential_.description().energy_shifts;
-  struct OfStructure {
-    double energy, volume;
-    Matrix3 stress;
-  };
-  std::vector<OfStructure> mine;
-  Tensor forces({samples.num_nodes(), 3});
-  real* force = forces.data();
+  using Target = PotentialTask::Target;
+  std::vector<Target> mine;
   const Index* kind = samples.nodes.integers.at("species").values.data();
   for (const Index g : batch.positions) {
-    const formats::AtomStructure& atoms = task_.structure(g);
-    mine.push_back({atoms.energy, atoms.cell.volume(), atoms.stress});
-    for (Index i = 0; i < atoms.num_atoms(); ++i) mine.back().energy -= shifts[*kind++];
-    if (with_forces)
-      force = std::ranges::transform(atoms.forces, force, [](double x) { return static_cast<real>(x); }).out;
+    mine.push_back(task_.targets[static_cast<std::size_t>(g)]);
+    for (Index i = 0; i < samples_->num_nodes(g); ++i) mine.back().energy -= shifts[*kind++];
   }
   const Index first = gather_book(comm_, std::ssize(mine)).begin(comm_.rank());
-  const std::vector<OfStructure> all = comm_.all_gather(std::span<const OfStructure>(mine));
+  const std::vector<Target> all = comm_.all_gather(std::span<const Target>(mine));
   std::vector<double> energies, volumes, stresses;
-  for (const OfStructure& each : all) {
+  for (const Target& each : all) {
     energies.push_back(each.energy);
-    volumes.push_back(each.volume);
+    volumes.push_back(each.volume > 0 ? each.volume : 1);  // without a volume, there is no stress
     for (const Vector3& row : each.stress) stresses.insert(stresses.end(), row.begin(), row.end());
   }
   const Index count = std::ssize(all);
@@ -80,7 +73,7 @@ LabelledAtoms PotentialSteps::labels_of(const SampleMiniBatch& batch) const {
                        .shifts = samples.edges.tensors.at("vectors"),
                        .structures = std::move(structures),
                        .energies = Tensor::from({count}, std::span<const double>(energies))};
-  if (with_forces) labels.forces = forces;
+  if (with_forces) labels.forces = samples.nodes.tensors.at("forces");
   if (!with_stresses) return labels;
   labels.stresses = Tensor::from({count, 3, 3}, std::span<const double>(stresses));
   labels.volumes = Tensor::from({count}, std::span<const double>(volumes));
@@ -134,12 +127,11 @@ std::vector<Scores> PotentialSteps::evaluate() {
     for (std::size_t part = 0; part < 3; ++part) {
       if ((*masks[part])[g] == 0) continue;
       const formats::AtomStructure& label = task_.structure(static_cast<Index>(g));
-      const formats::AtomDataset& file = task_.file(static_cast<Index>(g));
       const auto atoms = static_cast<double>(label.num_atoms());
-      if (file.has_energies) add_error(sums(0, part), (found[g].energy - label.energy) / atoms);
-      for (std::size_t i = 0; file.has_forces && i < label.forces.size(); ++i)
+      if (label.has_energy()) add_error(sums(0, part), (found[g].energy - label.energy) / atoms);
+      for (std::size_t i = 0; i < label.forces.size(); ++i)
         add_error(sums(1, part), found[g].forces[i] - label.forces[i]);
-      for (std::size_t c = 0; file.has_stresses && c < 9; ++c)
+      for (std::size_t c = 0; label.has_stress() && c < 9; ++c)
         add_error(sums(2, part), found[g].stress[c / 3][c % 3] - label.stress[c / 3][c % 3]);
     }
   comm_.all_reduce(std::span<double>(all_sums));

@@ -22,6 +22,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -140,6 +141,72 @@ TEST_CASE("potential loss: gradients against differences of the loss, on ranks w
     }
 }
 
+TEST_CASE("potential loss: labels that are NaN take no part, on any rank") {
+  const Communicator world = Communicator::world();
+  const Atoms atoms;
+  const auto nan = std::numeric_limits<real>::quiet_NaN();
+  const Tensor all_forces = random_values({12, 3}, 8), all_stresses = random_values({2, 3, 3}, 9);
+  for (const Books& books : test_books(atoms.graph, world.size())) {
+    PaiNN model = make_potential();
+    const GraphShardManager graph = shard(world, atoms.graph, books, {});
+    const int rank = world.rank();
+    LabelledAtoms labelled{.species = part_of(atoms.species, books.src, rank),
+                           .positions = my_rows(atoms.x, books.src, rank),
+                           .structures = part_of(atoms.structures, books.src, rank),
+                           .energies = Tensor::from({2}, {1, -2}),
+                           .forces = my_rows(all_forces, books.src, rank),
+                           .stresses = all_stresses,
+                           .volumes = Tensor::from({2}, {5, 7})};
+    const PotentialWeights weights{.energy = 1, .forces = 2, .stress = 3};
+    const PotentialErrors energy_alone =
+        backward_potential_loss(model, graph, labelled, {.energy = 1, .forces = 0, .stress = 0});
+    // Structure 0 alone has an energy and a stress, structure 1 alone has forces.
+    Tensor energies = labelled.energies.clone(), forces = all_forces.clone(), stresses = all_stresses.clone();
+    energies.data()[1] = nan;
+    for (Index i = 0; i < 6 * 3; ++i) forces.data()[i] = nan;
+    for (Index i = 9; i < 18; ++i) stresses.data()[i] = nan;
+    labelled.energies = energies;
+    labelled.forces = my_rows(forces, books.src, rank);
+    labelled.stresses = stresses;
+    check_gradients(world, model,
+                    [&] { return backward_potential_loss(model, graph, labelled, weights).loss; });
+    const PotentialErrors some = backward_potential_loss(model, graph, labelled, weights);
+
+    // The loss is that of the two structures, each alone with its labels.
+    const auto alone = [&](Index structure, const LabelledAtoms& of_all) {
+      WholeGraph part{"part", 6, 6, true, {}, {}};
+      for (std::size_t e = 0; e < atoms.graph.src.size(); ++e)
+        if (atoms.structures[static_cast<std::size_t>(atoms.graph.src[e])] == structure) {
+          part.src.push_back(atoms.graph.src[e] - 6 * structure);
+          part.dst.push_back(atoms.graph.dst[e] - 6 * structure);
+        }
+      const Communicator self = Communicator::self();
+      LabelledAtoms one = of_all;
+      one.species = std::vector<Index>(atoms.species.begin() + 6 * structure,
+                                       atoms.species.begin() + 6 * structure + 6);
+      one.positions = atoms.x.slice_rows(6 * structure, 6 * structure + 6);
+      return backward_potential_loss(model, shard(self, part, test_books(part, 1)[0], {}), one, weights);
+    };
+    const PotentialErrors of_0 = alone(0, {.species = {},
+                                           .positions = {},
+                                           .energies = Tensor::from({1}, {1}),
+                                           .forces = {},
+                                           .stresses = all_stresses.slice_rows(0, 1),
+                                           .volumes = Tensor::from({1}, {5})});
+    const PotentialErrors of_1 = alone(1, {.species = {},
+                                           .positions = {},
+                                           .energies = Tensor::from({1}, {nan}),
+                                           .forces = all_forces.slice_rows(6, 12)});
+    const double tolerance = is_double ? 1e-10 : 1e-4;
+    CHECK(std::abs(some.loss - of_0.loss - of_1.loss) < tolerance * some.loss);
+    CHECK(std::abs(some.force - of_1.force) < tolerance);
+    CHECK(std::abs(some.stress - of_0.stress) < tolerance);
+    CHECK(std::abs(some.energy_per_atom - of_0.energy_per_atom) < tolerance);
+    CHECK(energy_alone.energy_per_atom != some.energy_per_atom);
+    if (sanitized) break;
+  }
+}
+
 TEST_CASE("slope loss: derivatives of MeshGraphNet and of built-in messages") {
   const Communicator world = Communicator::world();
   const WholeGraph whole = random_graph("random", 12, 12, 40, 1);
@@ -168,6 +235,25 @@ TEST_CASE("slope loss: derivatives of MeshGraphNet and of built-in messages") {
       check_gradients(world, net, [&] { return backward_slope_loss(f, {x}, loss); });
       if (sanitized) break;
     }
+}
+
+TEST_CASE("slopes: parameters are constants while they are computed") {
+  Generator gen(1);
+  const Linear net(3, 1, gen);
+  Index calls = 0;
+  const auto f = [&](const std::vector<Variable>& x) {
+    ++calls;
+    CHECK(x[0].requires_grad());
+    CHECK_FALSE(net.weight().requires_grad());
+    CHECK(net.weight().gradient() == nullptr);
+    return net(x[0]);
+  };
+  const ValueAndSlopes found = value_and_slopes(f, {random_values({5, 3}, 1)});
+  CHECK(calls == 1);
+  for (Index i = 0; i < 5; ++i)
+    for (Index c = 0; c < 3; ++c) CHECK(found.slopes[0].row(i)[c] == net.weight().value().data()[c]);
+  CHECK(net.weight().requires_grad());
+  CHECK_FALSE(net.weight().grad().defined());
 }
 
 TEST_CASE("slope loss: a refused operation and wrong labels leave everything as it was, on all ranks") {

@@ -234,8 +234,6 @@ TEST_CASE("extended XYZ: what is refused names file, line and value") {
   CHECK(refused(good + one_atom("Properties=species:S:1:pos:R energy=1")).find("expected names with type") !=
         std::string::npos);
   CHECK(refused(good + one_atom("Properties=Z:I:1:pos:R:3 energy=1")).ends_with("1 column of species"));
-  CHECK(refused(good + one_atom(cubic + columns)) ==
-        ": 1 of 2 structures have energy, expected all of them, or --energy-key none");
   CHECK(refused(one_atom(cubic + columns + "energy=1 REF_energy=2")) ==
         ": there are REF_energy, energy, expected --energy-key with one of them, or none");
   CHECK(refused(good, {.energy = "U", .forces = "", .stress = ""}) ==
@@ -253,6 +251,32 @@ TEST_CASE("extended XYZ: what is refused names file, line and value") {
   std::string long_text = many(60, true);
   const std::size_t at = long_text.rfind("energy=55") + 7;
   CHECK(refused(long_text.replace(at, 2, "@@")).find("energy is '@@'") != std::string::npos);
+}
+
+TEST_CASE("extended XYZ: labels that only some structures have") {
+  const Communicator world = Communicator::world();
+  const std::string text = one_atom(cubic + columns + "energy=1 stress=\"1 0 0 0 1 0 0 0 1\"") +
+                           one_atom(cubic + columns) +
+                           one_atom(cubic + "Properties=species:S:1:pos:R:3 energy=2", "Si 0 0 0");
+  const Written file(world, text);
+  const AtomDataset data = file.read();
+  CHECK(data.notes[0] == "energies: energy, in eV; 2 of 3 structures have them");
+  CHECK(data.notes[1] == "forces: forces, -dE/dx in eV/A; 2 of 3 structures have them");
+  CHECK(data.notes[2] == "stresses: stress, dE/d strain / volume in eV/A^3; 1 of 3 structures have them");
+  CHECK(data.has_energies);
+  CHECK(data.has_forces);
+  CHECK(data.has_stresses);
+  Index first = data.first;
+  for (const AtomStructure& atoms : data.structures) {
+    CHECK(atoms.has_energy() == (first != 1));
+    CHECK(atoms.forces.size() == (first < 2 ? 3 : 0));
+    CHECK(atoms.has_stress() == (first == 0));
+    ++first;
+  }
+  const std::string two_columns =
+      one_atom("Properties=species:S:1:pos:R:3:forces:R:2 energy=2", "Si 0 0 0 1 1");
+  CHECK(Written(world, text + two_columns).refused() ==
+        ": line 11: Properties has another number of columns of forces, expected 3");
 }
 
 TEST_CASE("extended XYZ: a damaged file is refused or read, never anything else") {

@@ -5,20 +5,29 @@
 
 #include <sar/nn/atoms/cell.hpp>
 
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace sar::formats {
 
+constexpr double no_label = std::numeric_limits<double>::quiet_NaN();
+
+/// Labels that the file does not have are no_label; forces are empty.
 struct AtomStructure {
   std::vector<std::string> species;  ///< of each atom
   std::vector<double> positions;     ///< 3 for each atom
   Cell cell;
-  double energy = 0;
+  double energy = no_label;
   std::vector<double> forces;  ///< -dE/dx, 3 for each atom
-  Matrix3 stress{};            ///< dE/d strain / volume
+  Matrix3 stress{{{no_label, no_label, no_label},
+                  {no_label, no_label, no_label},
+                  {no_label, no_label, no_label}}};  ///< dE/d strain / volume
 
   [[nodiscard]] Index num_atoms() const noexcept { return std::ssize(species); }
+  [[nodiscard]] bool has_energy() const noexcept { return !std::isnan(energy); }
+  [[nodiscard]] bool has_stress() const noexcept { return !std::isnan(stress[0][0]); }
 };
 
 /// What a rank has of a file: consecutive structures, in rank order.
@@ -28,7 +37,7 @@ struct AtomDataset {
   Index first = 0;                        ///< the number of the first one in the file
   Index count = 0;                        ///< over all ranks
   std::vector<std::string> species;       ///< of all ranks, sorted
-  bool has_energies = false, has_forces = false, has_stresses = false;
+  bool has_energies = false, has_forces = false, has_stresses = false;  ///< of some structures, at least
   std::vector<std::string> notes;  ///< which keys are labels and which are not used, a line each
 };
 

@@ -38,7 +38,7 @@ bool is_virial_name(const std::string& key) {
 
 /// Chooses the key of one label. `lesser`: names that count only where no other name is found.
 template <class IsName, class IsLesser>
-std::string choose(const std::string& path, const std::map<std::string, Index>& keys, Index structures,
+std::string choose(const std::string& path, const std::map<std::string, Index>& keys,
                    const std::string& given, const std::string& option, const IsName& is_name,
                    const IsLesser& is_lesser) {
   if (given == "none") return "";
@@ -57,11 +57,7 @@ std::string choose(const std::string& path, const std::map<std::string, Index>& 
   }
   require<InputError>(candidates.size() < 2, path, ": there are ", joined(candidates), ", expected ", option,
                       " with one of them, or none");
-  if (candidates.empty()) return "";
-  const Index count = keys.at(candidates[0]);
-  require<InputError>(count == structures, path, ": ", count, " of ", structures, " structures have ",
-                      candidates[0], ", expected all of them, or ", option, " none");
-  return candidates[0];
+  return candidates.empty() ? "" : candidates[0];
 }
 
 }  // namespace
@@ -75,22 +71,28 @@ ChosenKeys choose_keys(const std::string& path, const KeyCounts& found, const At
   const auto free_energy = [](const std::string& key) { return lower(key).ends_with("free_energy"); };
   const auto none = [](const std::string&) { return false; };
   chosen.energy = choose(
-      path, found.keys, found.structures, given.energy, "--energy-key",
+      path, found.keys, given.energy, "--energy-key",
       [](const std::string& key) { return is_one_of(energies, key); }, free_energy);
-  chosen.forces =
-      choose(path, found.columns, found.structures, given.forces, "--forces-key", is_forces_name, none);
+  chosen.forces = choose(path, found.columns, given.forces, "--forces-key", is_forces_name, none);
   const auto is_stress = [](const std::string& key) {
     return is_one_of(stresses, key) || is_virial_name(key);
   };
-  chosen.stress =
-      choose(path, found.keys, found.structures, given.stress, "--stress-key", is_stress, is_virial_name);
+  chosen.stress = choose(path, found.keys, given.stress, "--stress-key", is_stress, is_virial_name);
   chosen.is_virial = is_virial_name(chosen.stress);
-  const auto note = [&](const std::string& label, const std::string& key, const std::string& meaning) {
-    chosen.notes.push_back(label + (key.empty() ? ": none" : ": " + key + ", " + meaning));
+  const auto note = [&](const std::string& label, const std::string& key,
+                        const std::map<std::string, Index>& counts, const std::string& meaning) {
+    if (key.empty()) {
+      chosen.notes.push_back(label + ": none");
+      return;
+    }
+    const Index count = counts.at(key);
+    chosen.notes.push_back(concat(label, ": ", key, ", ", meaning));
+    if (count < found.structures)
+      chosen.notes.back() += concat("; ", count, " of ", found.structures, " structures have them");
   };
-  note("energies", chosen.energy, "in eV");
-  note("forces", chosen.forces, "-dE/dx in eV/A");
-  note("stresses", chosen.stress,
+  note("energies", chosen.energy, found.keys, "in eV");
+  note("forces", chosen.forces, found.columns, "-dE/dx in eV/A");
+  note("stresses", chosen.stress, found.keys,
        chosen.is_virial ? "-dE/d strain in eV, divided by -volume" : "dE/d strain / volume in eV/A^3");
   std::vector<std::string> unused;
   for (const auto& [key, count] : found.keys)

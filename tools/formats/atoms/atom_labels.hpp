@@ -27,8 +27,7 @@ bool is_forces_name(const std::string& column);
 
 /// Returns the labels among the keys. Names are compared without upper case and without "ref_" or "dft_" at
 /// their beginning. Throws InputError with `path`: for several keys of one label, but energy beside
-/// free_energy and stress beside virial; for a given key that no structure has; for a label that only some
-/// structures have.
+/// free_energy and stress beside virial; and for a given key that no structure has.
 ChosenKeys choose_keys(const std::string& path, const KeyCounts& found, const AtomLabelKeys& given);
 
 }  // namespace sar::formats

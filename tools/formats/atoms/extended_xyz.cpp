@@ -274,22 +274,22 @@ KeyCounts count_keys(const Communicator& comm, const std::vector<RawStructure>& 
 /// Takes the labels out of a raw structure.
 AtomStructure labelled(RawStructure&& raw, const ChosenKeys& chosen) {
   AtomStructure atoms = std::move(raw.atoms);
-  if (!chosen.energy.empty()) {
-    const std::string& text = raw.keys.at(chosen.energy);
+  if (const auto given = raw.keys.find(chosen.energy); given != raw.keys.end()) {
+    const std::string& text = given->second;
     const auto energy = to_number(text);
     require<InputError>(energy && std::isfinite(*energy), chosen.energy, " is ", quoted(text),
                         ", expected a number");
     atoms.energy = *energy;
   }
-  if (!chosen.forces.empty()) {
+  if (std::ranges::find(raw.names, chosen.forces) != raw.names.end()) {
     const auto found = raw.columns.find(chosen.forces);
     require<InputError>(found != raw.columns.end(), "Properties has another number of columns of ",
                         chosen.forces, ", expected 3");
     atoms.forces = std::move(found->second);
   }
-  if (!chosen.stress.empty()) {
+  if (const auto given = raw.keys.find(chosen.stress); given != raw.keys.end()) {
     try {
-      atoms.stress = symmetric_matrix(raw.keys.at(chosen.stress));
+      atoms.stress = symmetric_matrix(given->second);
     } catch (const InputError& error) {
       throw InputError(concat(chosen.stress, ": ", error.what()));
     }

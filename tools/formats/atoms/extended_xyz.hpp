@@ -11,8 +11,8 @@ namespace sar::formats {
 
 /// Collective. Reads a file; each rank reads a range of its bytes. The table of keys and how labels are
 /// recognized is in docs/atoms.md. Throws InputError, the same on every rank, with file and line: for wrong
-/// counts, columns, numbers and quotes, for positions that are not finite, for labels that only some
-/// structures have, and where several keys could be a label.
+/// counts, columns, numbers and quotes, for positions that are not finite, and where several keys could be a
+/// label.
 AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path, const AtomLabelKeys& keys);
 
 /// Collective. Writes the structures of all ranks, in rank order, with the labels that the dataset has.

@@ -47,8 +47,8 @@ void check_potential(const CLI::App& app, const TrainOptions& o) {
   if ((!p.valid_file.empty() || !p.test_file.empty()) && o.draw_split)
     throw CLI::ValidationError("--split-graphs: cannot be combined with --valid-file or --test-file");
   if (p.cutoff == 0) throw CLI::ValidationError("--cutoff: is 0, expected more");
-  for (const char* option :
-       {"--cutoff", "--num-basis", "--radial-basis", "--cutoff-function", "--hidden", "--layers"})
+  for (const char* option : {"--cutoff", "--num-basis", "--radial-basis", "--cutoff-function", "--zbl-inner",
+                             "--zbl-outer", "--hidden", "--layers"})
     if (!o.init_weights.empty() && app.count(option) > 0)
       throw CLI::ValidationError(std::string(option) +
                                  ": cannot be combined with --init-weights, whose potential says it");

@@ -29,6 +29,8 @@ void add_potential_options(CLI::App& app, PotentialOptions& o) {
              "radial basis functions");
   add_choice(app, "--cutoff-function", o.cutoff_function, named(ModelDescription::cutoff_functions()),
              "how messages vanish at the cutoff");
+  add_number(app, "--zbl-inner", o.zbl_inner, "ZBL repulsion is switched off from this distance on", 0, most);
+  add_number(app, "--zbl-outer", o.zbl_outer, "ZBL repulsion vanishes at this distance; 0: no ZBL", 0, most);
   add_number(app, "--energy-weight", o.energy_weight, "weight of energies per atom in the loss", 0, most);
   add_number(app, "--forces-weight", o.forces_weight, "weight of forces in the loss", 0, most);
   add_number(app, "--stress-weight", o.stress_weight, "weight of stresses in the loss", 0, most);
@@ -36,8 +38,9 @@ void add_potential_options(CLI::App& app, PotentialOptions& o) {
 
 std::string describe(const PotentialOptions& o) {
   return concat("potential --cutoff ", o.cutoff, " --num-basis ", o.num_basis, " --radial-basis ",
-                o.radial_basis, " --cutoff-function ", o.cutoff_function, " --energy-weight ",
-                o.energy_weight, " --forces-weight ", o.forces_weight, " --stress-weight ", o.stress_weight);
+                o.radial_basis, " --cutoff-function ", o.cutoff_function, " --zbl-inner ", o.zbl_inner,
+                " --zbl-outer ", o.zbl_outer, " --energy-weight ", o.energy_weight, " --forces-weight ",
+                o.forces_weight, " --stress-weight ", o.stress_weight);
 }
 
 }  // namespace sar::tools

@@ -28,10 +28,10 @@ void refuse_keys(const CLI::App& app, const ModelType& model) {
 }
 
 /// Options of --task potential alone.
-constexpr std::array own_options{"--valid-file",    "--test-file",     "--energy-key",
-                                 "--forces-key",    "--stress-key",    "--cutoff",
-                                 "--num-basis",     "--radial-basis",  "--cutoff-function",
-                                 "--energy-weight", "--forces-weight", "--stress-weight"};
+constexpr std::array own_options{"--valid-file",      "--test-file",    "--energy-key", "--forces-key",
+                                 "--stress-key",      "--cutoff",       "--num-basis",  "--radial-basis",
+                                 "--cutoff-function", "--zbl-inner",    "--zbl-outer",  "--energy-weight",
+                                 "--forces-weight",   "--stress-weight"};
 /// Options of other tasks that --task potential reads, too.
 constexpr std::array shared_options{"--task",
                                     "--dataset",
