@@ -51,6 +51,7 @@
 #include <sar/graph/samples/sample_batch.hpp>
 #include <sar/graph/samples/sample_edges.hpp>
 #include <sar/graph/samples/sample_loader.hpp>
+#include <sar/graph/samples/spread_batch.hpp>
 #include <sar/graph/sampling/cluster_loader.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>

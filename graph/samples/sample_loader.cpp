@@ -39,15 +39,29 @@ SampleLoader::SampleLoader(const Communicator& comm, std::shared_ptr<const Graph
       batches_(comm, ids_of(comm, *samples_, positions, graph_options), options),
       graph_options_(graph_options) {}
 
+std::optional<Array<Index>> SampleLoader::positions_at_hand(const char* call) const {
+  const auto chosen = batches_.at_hand(comm_, call);
+  if (!chosen) return std::nullopt;
+  Array<Index> positions;
+  for (const Index i : *chosen) positions.push_back(positions_[i]);
+  return positions;
+}
+
+std::optional<Array<Index>> SampleLoader::next_positions() {
+  return comm_.agree([&] {
+    auto positions = positions_at_hand("SampleLoader::next_positions");
+    if (positions) batches_.advance();
+    return positions;
+  });
+}
+
 std::optional<SampleMiniBatch> SampleLoader::next() {
   return comm_.agree([&]() -> std::optional<SampleMiniBatch> {
-    const auto chosen = batches_.at_hand(comm_, "SampleLoader::next");
-    if (!chosen) return std::nullopt;
-    Array<Index> positions;
-    for (const Index i : *chosen) positions.push_back(positions_[i]);
-    SampleBatch batch(comm_, samples_->select(positions), graph_options_);
+    auto positions = positions_at_hand("SampleLoader::next");
+    if (!positions) return std::nullopt;
+    SampleBatch batch(comm_, samples_->select(*positions), graph_options_);
     SampleMiniBatch next{
-        .number = batches_.number(), .positions = std::move(positions), .batch = std::move(batch)};
+        .number = batches_.number(), .positions = std::move(*positions), .batch = std::move(batch)};
     batches_.advance();
     return next;
   });

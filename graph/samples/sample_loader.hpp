@@ -46,8 +46,13 @@ class SampleLoader {
   /// Collective. Returns the next batch, or nothing after the last one. Throws InputError on every rank if
   /// epochs or batches of the ranks differ.
   [[nodiscard]] std::optional<SampleMiniBatch> next();
+  /// Collective. As next(), of which it returns the positions alone: for a batch of another kind, such as a
+  /// SpreadBatch.
+  [[nodiscard]] std::optional<Array<Index>> next_positions();
 
  private:
+  [[nodiscard]] std::optional<Array<Index>> positions_at_hand(const char* call) const;
+
   Communicator comm_;
   std::shared_ptr<const GraphSamples> samples_;
   Array<Index> positions_;

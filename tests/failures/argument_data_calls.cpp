@@ -142,6 +142,9 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
   add(
       calls, comm, "graph/samples/sample_batch.hpp SampleBatch",
       [=](Scene& s, Index columns) { const SampleBatch made(s.comm, graphs_of(s, columns)); }, fields);
+  add(
+      calls, comm, "graph/samples/spread_batch.hpp SpreadBatch",
+      [=](Scene& s, Index columns) { const SpreadBatch made(s.comm, graphs_of(s, columns)); }, fields);
   const auto cell_of = [](double length, bool periodic) {
     return Cell{.vectors = {{{3, 0, 0}, {0, 3, 0}, {0, 0, length}}}, .periodic = {true, true, periodic}};
   };

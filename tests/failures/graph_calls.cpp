@@ -768,6 +768,21 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return [=] { return SampleBatch(comm, std::move(*samples)); };
       },
       ids_of);
+  add_maker<SpreadBatch>(
+      calls, "graph/samples/spread_batch.hpp SpreadBatch", true,
+      [=](bool wrong) {
+        auto samples = std::make_shared<GraphSamples>(graphs_of(wrong));
+        return [=] { return SpreadBatch(comm, *samples); };
+      },
+      [](const SpreadBatch& batch) { return numbers(batch.nodes().tensors.at("x")); });
+  add_maker<Tensor>(
+      calls, "graph/samples/spread_batch.hpp SpreadBatch::to_samples", true,
+      [=](bool wrong) {
+        auto batch = std::make_shared<SpreadBatch>(comm, graphs_of(false));
+        const Tensor rows = scene_values({wrong ? 2 : batch->graph().num_nodes(), scene_width}, comm.rank());
+        return [=] { return batch->to_samples(rows); };
+      },
+      [](const Tensor& rows) { return numbers(rows); });
   const auto edge_vectors_of = [](const NeighborList& list) { return numbers(list.vectors()); };
   const auto chain = [=](double first, bool wrong) {  // two atoms of each rank
     const double at = first + comm.rank();
@@ -818,6 +833,16 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return [=] { return loader->next(); };
       },
       [=](const std::optional<SampleMiniBatch>& next) { return ids_of(next->batch); });
+  add_maker<std::optional<Array<Index>>>(
+      calls, "graph/samples/sample_loader.hpp SampleLoader::next_positions", false,
+      [=](bool) {
+        auto samples = std::make_shared<const GraphSamples>(graphs_of(false));
+        auto loader = std::make_shared<SampleLoader>(comm, samples, std::vector<Index>{0});
+        return [=] { return loader->next_positions(); };
+      },
+      [](const std::optional<Array<Index>>& next) {
+        return std::vector<double>(next->begin(), next->end());
+      });
   const EdgeDataLoaderOptions options{.exclude = ExcludeEdges::reverse, .negatives = Negatives::per_source};
   const auto seed_edges = [](bool wrong) {
     return SeedEdges{.src = {0}, .dst = {wrong ? scene_nodes : Index{1}}, .id = {2}};

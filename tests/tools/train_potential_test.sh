@@ -112,6 +112,26 @@ grep -q "cutoff 2.2, ZBL from 0.8 to 2;" out || fail "no word about ZBL"
 "${run[@]}" "$programs/train" --task potential --dataset z/predictions.xyz --init-weights z.safetensors --epochs 1 --lr 0 --log zero >out 2>err || fail "lr 0 with ZBL ends with $?"
 scores zero | awk -F, -v most="$([ "$precision" = double ] && echo 1e-16 || echo 1e-6)" '{ exit !($1 < most) }' || fail "a loss on predictions: $(cat zero)"
 
+# Large structures, of which a step has one: they are cut, with the same curve and predictions on any number of ranks.
+awk -F '"' 'NR > 30 { exit }
+     NR % 10 == 2 { split($2, lattice, " "); L = lattice[1]; split($3, words, "energy="); split(words[2], word, " "); e = 27 * word[1]; n = 0
+                    count = split($6, w, " "); virial = ""; for (k = 1; k <= count; ++k) virial = virial " " 27 * w[k] }
+     NR % 10 > 2 || NR % 10 == 0 { line[n++] = $0 }
+     NR % 10 == 0 { printf "216\nLattice=\"%.9f 0 0 0 %.9f 0 0 0 %.9f\" Properties=species:S:1:pos:R:3:forces:R:3 energy=%.9f virial=\"%s\"\n", 3 * L, 3 * L, 3 * L, e, virial
+                    for (c = 0; c < 27; ++c) for (i = 0; i < 8; ++i) { split(line[i], x, " ")
+                      print x[1], x[2] + L * (c % 3), x[3] + L * (int(c / 3) % 3), x[4] + L * int(c / 9), x[5], x[6], x[7] } }' train.xyz >large.xyz
+for n in 1 3 4; do
+  "${run[@]:0:2}" "$n" "$programs/train" "${net[@]}" --dataset large.xyz --valid-file valid.xyz --batch-size 1 --epochs 6 --log large$n --predict l$n >out 2>err ||
+    fail "large structures on $n ranks end with $?"
+done
+grep -q "large.xyz: 9 structures, 696 nodes" out || fail "not the large structures"
+for n in 3 4; do
+  same large1 large$n "$rounding"
+  paste -d ' ' l1/predictions.xyz l$n/predictions.xyz | awk -v most="$([ "$precision" = double ] && echo 1e-7 || echo 2e-2)" 'NF == 14 {
+    for (i = 2; i <= 7; ++i) { d = $i - $(i + 7); if (d < 0) d = -d; if (d > most) exit 1 } ++rows } END { exit rows != 648 }' ||
+    fail "predictions of large structures differ on $n ranks"
+done
+
 # Splits by shares, other keys, energies alone, several runs.
 sed 's/forces:R:3 energy=/REF_force:R:3 free_energy=/; s/virial=/other=/' train.xyz >named.xyz
 "${run[@]}" "$programs/train" "${net[@]}" --dataset named.xyz --split-graphs 30,5,5 --epochs 1 --runs 2 --stop-after 1 >out 2>err || fail "shares end with $?"

@@ -18,8 +18,8 @@ void add_error(double* sums, double error) {
   sums[2] += 1;
 }
 
-RowIds species_of(const GraphSamples& samples) {
-  const Array<Index>& kinds = samples.nodes.integers.at("species").values;
+RowIds species_of(const SpreadBatch& batch) {
+  const Array<Index>& kinds = batch.nodes().integers.at("species").values;
   return {std::vector<Index>(kinds.begin(), kinds.end())};
 }
 
@@ -44,20 +44,19 @@ std::string PotentialSteps::description() const {
                 "; energy shifts ", shifts, ", scale ", d.energy_scales[0]);
 }
 
-LabelledAtoms PotentialSteps::labels_of(const SampleMiniBatch& batch) const {
+LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const SpreadBatch& batch) const {
   const PotentialOptions& p = o_.task.potential;
   const bool with_forces = p.has_forces && p.forces_weight > 0;
   const bool with_stresses = p.has_stresses && p.stress_weight > 0;
-  const GraphSamples& samples = batch.batch.samples();
   const std::vector<double>& shifts = potential_.description().energy_shifts;
   using Target = PotentialTask::Target;
   std::vector<Target> mine;
-  const Index* kind = samples.nodes.integers.at("species").values.data();
-  for (const Index g : batch.positions) {
+  const Array<Index>& kinds = samples_->nodes.integers.at("species").values;
+  for (const Index g : positions) {
     mine.push_back(task_.targets[static_cast<std::size_t>(g)]);
-    for (Index i = 0; i < samples_->num_nodes(g); ++i) mine.back().energy -= shifts[*kind++];
+    for (Index i = samples_->node_begin[g]; i < samples_->node_begin[g + 1]; ++i)
+      mine.back().energy -= shifts[static_cast<std::size_t>(kinds[i])];
   }
-  const Index first = gather_book(comm_, std::ssize(mine)).begin(comm_.rank());
   const std::vector<Target> all = comm_.all_gather(std::span<const Target>(mine));
   std::vector<double> energies, volumes, stresses;
   for (const Target& each : all) {
@@ -66,14 +65,13 @@ LabelledAtoms PotentialSteps::labels_of(const SampleMiniBatch& batch) const {
     for (const Vector3& row : each.stress) stresses.insert(stresses.end(), row.begin(), row.end());
   }
   const Index count = std::ssize(all);
-  std::vector<Index> structures;
-  for (const Index g : batch.batch.graph_of_nodes()) structures.push_back(first + g);
-  LabelledAtoms labels{.species = species_of(samples),
-                       .positions = Tensor::zeros({samples.num_nodes(), 3}),
-                       .shifts = samples.edges.tensors.at("vectors"),
-                       .structures = std::move(structures),
+  const Array<Index>& structures = batch.graph_of_nodes();
+  LabelledAtoms labels{.species = species_of(batch),
+                       .positions = Tensor::zeros({batch.graph().num_nodes(), 3}),
+                       .shifts = batch.edges().tensors.at("vectors"),
+                       .structures = std::vector<Index>(structures.begin(), structures.end()),
                        .energies = Tensor::from({count}, std::span<const double>(energies))};
-  if (with_forces) labels.forces = samples.nodes.tensors.at("forces");
+  if (with_forces) labels.forces = batch.nodes().tensors.at("forces");
   if (!with_stresses) return labels;
   labels.stresses = Tensor::from({count, 3, 3}, std::span<const double>(stresses));
   labels.volumes = Tensor::from({count}, std::span<const double>(volumes));
@@ -82,10 +80,11 @@ LabelledAtoms PotentialSteps::labels_of(const SampleMiniBatch& batch) const {
 
 double PotentialSteps::add_gradients(EpochTimer& timer) {
   const PotentialOptions& p = o_.task.potential;
-  const LabelledAtoms labels = labels_of(*batch_);
+  const SpreadBatch batch(comm_, samples_->select(positions_));
+  const LabelledAtoms labels = labels_of(positions_, batch);
   timer.forward_done();
   return backward_potential_loss(
-             potential_.network(), batch_->batch.graph(), labels,
+             potential_.network(), batch.graph(), labels,
              {.energy = p.energy_weight, .forces = p.forces_weight, .stress = p.stress_weight})
       .loss;
 }
@@ -93,24 +92,27 @@ double PotentialSteps::add_gradients(EpochTimer& timer) {
 std::vector<formats::AtomStructure> PotentialSteps::predicted() {
   std::vector<formats::AtomStructure> result;
   for (Index g = 0; g < samples_->num_graphs(); ++g) result.push_back(task_.structure(g));
-  for_all_batches([&](const SampleMiniBatch& next) {
-    const GraphSamples& samples = next.batch.samples();
-    const PotentialValues values = potential_(next.batch.graph(),
-                                              {.species = species_of(samples),
-                                               .positions = Tensor::zeros({samples.num_nodes(), 3}),
-                                               .shifts = samples.edges.tensors.at("vectors")},
+  for_all_batches([&](const Array<Index>& positions) {
+    const SpreadBatch batch(comm_, samples_->select(positions));
+    const PotentialValues values = potential_(batch.graph(),
+                                              {.species = species_of(batch),
+                                               .positions = Tensor::zeros({batch.graph().num_nodes(), 3}),
+                                               .shifts = batch.edges().tensors.at("vectors")},
                                               /*per_atom_virials=*/true);
-    for (std::size_t k = 0; k < next.positions.size(); ++k) {
-      formats::AtomStructure& atoms = result[static_cast<std::size_t>(next.positions[k])];
+    const Array<double> energies = batch.route().back(std::span<const double>(values.energies));
+    const Tensor forces = batch.to_samples(values.forces), virials = batch.to_samples(values.virials);
+    Index i = 0;
+    for (const Index g : positions) {
+      formats::AtomStructure& atoms = result[static_cast<std::size_t>(g)];
       atoms.energy = 0;
       atoms.stress = {};
       atoms.forces.clear();
       const double volume = atoms.cell.volume();
-      for (Index i = samples.node_begin[k]; i < samples.node_begin[k + 1]; ++i) {
-        atoms.energy += values.energies[static_cast<std::size_t>(i)];
-        atoms.forces.insert(atoms.forces.end(), values.forces.row(i), values.forces.row(i) + 3);
+      for (const Index end = i + atoms.num_atoms(); i < end; ++i) {
+        atoms.energy += energies[i];
+        atoms.forces.insert(atoms.forces.end(), forces.row(i), forces.row(i) + 3);
         for (std::size_t c = 0; volume > 0 && c < 9; ++c)
-          atoms.stress[c / 3][c % 3] -= static_cast<double>(values.virials.row(i)[c]) / volume;
+          atoms.stress[c / 3][c % 3] -= static_cast<double>(virials.row(i)[c]) / volume;
       }
     }
   });

@@ -26,8 +26,9 @@ class PotentialSteps : public SampleBatchSteps {
   [[nodiscard]] double add_gradients(EpochTimer& timer) override;
 
  private:
-  /// Collective. The labels of a batch; energies are without the shifts.
-  [[nodiscard]] LabelledAtoms labels_of(const SampleMiniBatch& batch) const;
+  /// Collective. The labels of the structures at these positions, which `batch` has; energies are without the
+  /// shifts.
+  [[nodiscard]] LabelledAtoms labels_of(const Array<Index>& positions, const SpreadBatch& batch) const;
   /// Collective. The structures of this rank with predicted energies, forces and stresses; a stress is 0
   /// where there is no volume.
   [[nodiscard]] std::vector<formats::AtomStructure> predicted();

@@ -2,6 +2,7 @@
 
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace sar::tools {
 
@@ -18,20 +19,20 @@ void SampleBatchSteps::start_batches() {
   require_batches(comm_, o_, loader_->num_batches(), std::ssize(training), name.c_str());
 }
 
-void SampleBatchSteps::for_all_batches(FunctionRef<void(const SampleMiniBatch&)> each) const {
+void SampleBatchSteps::for_all_batches(FunctionRef<void(const Array<Index>& positions)> each) const {
   Array<Index> all(static_cast<std::size_t>(samples_->num_graphs()));
   std::iota(all.begin(), all.end(), Index{0});
   SampleLoader loader(
       comm_, samples_, all,
       {.batch_size = o_.sample.batch_size, .per_rank = o_.sample.batch_per_rank, .shuffle = false});
-  while (const std::optional<SampleMiniBatch> next = loader.next()) each(*next);
+  while (const std::optional<Array<Index>> positions = loader.next_positions()) each(*positions);
 }
 
 std::optional<Index> SampleBatchSteps::next_batch() {
-  batch_.reset();
-  batch_ = loader_->next();
-  if (!batch_) return std::nullopt;
-  return std::ssize(batch_->positions);
+  std::optional<Array<Index>> next = loader_->next_positions();
+  if (!next) return std::nullopt;
+  positions_ = std::move(*next);
+  return std::ssize(positions_);
 }
 
 }  // namespace sar::tools

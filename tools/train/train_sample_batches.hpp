@@ -17,9 +17,9 @@ class SampleBatchSteps : public Steps {
         samples_(loaded.samples->samples) {}
   /// Collective. Makes the batches of the training samples, unless there are no epochs.
   void start_batches();
-  /// Collective. Calls `each` with batches of all samples of this rank, in order; their number is the same on
-  /// every rank.
-  void for_all_batches(FunctionRef<void(const SampleMiniBatch&)> each) const;
+  /// Collective. Calls `each` with the positions of batches of all samples of this rank, in order; the number
+  /// of batches is the same on every rank.
+  void for_all_batches(FunctionRef<void(const Array<Index>& positions)> each) const;
 
   [[nodiscard]] Index num_batches() const override { return loader_ ? loader_->num_batches() : 0; }
   [[nodiscard]] Index num_seeds() const override { return loader_ ? loader_->num_samples() : 0; }
@@ -29,7 +29,7 @@ class SampleBatchSteps : public Steps {
   [[nodiscard]] std::optional<Index> next_batch() override;
 
   std::shared_ptr<const GraphSamples> samples_;
-  std::optional<SampleMiniBatch> batch_;
+  Array<Index> positions_;  // of this rank's samples of the batch
 
  private:
   std::optional<SampleLoader> loader_;

@@ -33,7 +33,7 @@ std::string SampleSteps::description() const {
 }
 
 Variable SampleSteps::loss() {
-  const Array<Index>& positions = batch_->positions;
+  const Array<Index>& positions = positions_;
   Array<std::int64_t> labels;
   for (const Index i : positions) labels.push_back(data_.labels[i]);
   Tensor targets;
@@ -42,17 +42,17 @@ Variable SampleSteps::loss() {
     for (Index i = 0; i < std::ssize(positions); ++i)
       std::copy_n(data_.targets.row(positions[i]), data_.targets.row_size(), targets.row(i));
   }
-  const Variable scores = scores_of(batch_->batch);
+  const Variable scores = scores_of(positions);
   return loss_of_labels(comm_, o_.task, class_weights_, scores, labels, targets,
                         Array<std::uint8_t>(labels.size(), 1));
 }
 
 Tensor SampleSteps::scores_of_all() {
   Tensor scores({samples_->num_graphs(), data_.num_outputs()});
-  for_all_batches([&](const SampleMiniBatch& next) {
-    const Tensor of_batch = scores_of(next.batch).value();
+  for_all_batches([&](const Array<Index>& positions) {
+    const Tensor of_batch = scores_of(positions).value();
     for (Index i = 0; i < of_batch.num_rows(); ++i)
-      std::copy_n(of_batch.row(i), of_batch.row_size(), scores.row(next.positions[i]));
+      std::copy_n(of_batch.row(i), of_batch.row_size(), scores.row(positions[i]));
   });
   return scores;
 }

@@ -23,8 +23,9 @@ class SampleSteps : public SampleBatchSteps {
   [[nodiscard]] Variable loss() override;
 
  private:
-  /// Collective. The scores of a batch.
-  [[nodiscard]] Variable scores_of(const SampleBatch& batch) {
+  /// Collective. The scores of some graphs of this rank.
+  [[nodiscard]] Variable scores_of(const Array<Index>& positions) {
+    const SampleBatch batch(comm_, samples_->select(positions));
     return model_(batch, encoder_(batch), encoder_.edges(batch));
   }
   /// Collective. The scores of all graphs of this rank, [graphs, outputs].

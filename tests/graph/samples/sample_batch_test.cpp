@@ -5,7 +5,9 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/graph/message/agreement.hpp>
 #include <sar/graph/samples/sample_loader.hpp>
+#include <sar/graph/samples/spread_batch.hpp>
 
 #include <doctest/doctest.h>
 
@@ -215,4 +217,84 @@ TEST_CASE("wrong samples, the same exception on all ranks") {
   };
   CHECK(load({0, 0}) == "the graph at position 0 is given twice");
   CHECK(load({1}) == "there is no graph at position 1, expected 0 to 0");
+}
+
+TEST_CASE("spread batch: the results of a SampleBatch, on ranks with even numbers of nodes") {
+  const Communicator world = Communicator::world();
+  for (const PartitionBook& book : sample_books(graphs, world.size()))
+    for (const bool with_large : {false, true}) {
+      CAPTURE(with_large);
+      const bool has_large = with_large && world.rank() == world.size() - 1;
+      GraphSamples samples =
+          make_samples(book.begin(world.rank()), book.end(world.rank()) + (has_large ? 1 : 0));
+      if (has_large) {  // a ring in place of the graph behind the last one, with the values of a smaller one
+        GraphSamples ring;
+        std::vector<Index> from(97), to(97);
+        for (Index i = 0; i < 97; ++i) {
+          from[static_cast<std::size_t>(i)] = i;
+          to[static_cast<std::size_t>(i)] = (i + 5) % 97;
+        }
+        std::vector<Index> kept = all_positions(samples);
+        kept.pop_back();
+        const GraphSamples rest = samples.select(kept);
+        ring = rest;
+        ring.add(graphs, 97, from, to);
+        const auto longer = [](const Tensor& rows, Index count) {
+          Tensor all = Tensor::full({count, rows.row_size()}, 0.5);
+          std::ranges::copy(rows.values(), all.data());
+          return all;
+        };
+        ring.nodes.tensors["x"] = longer(rest.nodes.tensors.at("x"), ring.num_nodes());
+        for (Index v = rest.num_nodes(); v < ring.num_nodes(); ++v)
+          ring.nodes.tensors["x"].row(v)[0] = static_cast<real>(v);
+        ring.edges.tensors["w"] = longer(rest.edges.tensors.at("w"), ring.num_edges());
+        for (Index k = rest.num_edges(); k < ring.num_edges(); ++k)
+          ring.edges.tensors["w"].row(k)[0] = static_cast<real>(k * k % 19);
+        ring.graphs.tensors["y"] = longer(rest.graphs.tensors.at("y"), ring.num_graphs());
+        ring.nodes.integers["kind"].values.resize(static_cast<std::size_t>(2 * ring.num_nodes()), 7);
+        samples = ring;
+        sort_edges(samples);
+      }
+      const SpreadBatch batch(world, samples);
+      const SampleBatch whole(world, samples);
+      CHECK(batch.num_global_graphs() == whole.num_global_graphs());
+      const auto sums = [](const GraphShardManager& graph, const SampleFields& nodes,
+                           const SampleFields& edges) {
+        return graph.update_all(fn::u_mul_e(nodes.tensors.at("x"), edges.tensors.at("w")), fn::sum).value();
+      };
+      const Tensor expected = sums(whole.graph(), samples.nodes, samples.edges);
+      const Tensor found = batch.to_samples(sums(batch.graph(), batch.nodes(), batch.edges()));
+      REQUIRE(found.shape() == expected.shape());
+      for (Index i = 0; i < found.size(); ++i)
+        CHECK(static_cast<double>(found.data()[i]) ==
+              doctest::Approx(static_cast<double>(expected.data()[i])));
+      const Array<Index> numbers = batch.route().back(std::span<const Index>(batch.graph_of_nodes()));
+      const Index first = gather_book(world, samples.num_graphs()).begin(world.rank());
+      for (Index v = 0; v < samples.num_nodes(); ++v) CHECK(numbers[v] == first + whole.graph_of_nodes()[v]);
+      const IntegerRows& kind = batch.nodes().integers.at("kind");
+      std::vector<Index> second;
+      for (Index v = 0; v < kind.num_rows(); ++v) second.push_back(kind.row(v)[1]);
+      const Array<Index> back = batch.route().back(std::span<const Index>(second));
+      for (Index v = 0; v < samples.num_nodes(); ++v)
+        CHECK(back[v] == samples.nodes.integers.at("kind").row(v)[1]);
+
+      // A sample with at most N / P nodes is on one rank; shares are even but for the half of such a sample.
+      const Index nodes = world.all_reduce(samples.num_nodes()), ranks = world.size(),
+                  mine = batch.graph().num_nodes();
+      CHECK(mine * ranks <= nodes + ranks * 7);
+      if (with_large) CHECK(mine * ranks >= nodes - ranks * 7);
+      std::vector<Index> sizes;
+      for (Index g = 0; g < samples.num_graphs(); ++g) sizes.push_back(samples.num_nodes(g));
+      sizes = world.all_gather(std::span<const Index>(sizes));
+      std::vector<Index> here(sizes.size(), 0);
+      for (const Index g : batch.graph_of_nodes()) ++here[static_cast<std::size_t>(g)];
+      for (std::size_t g = 0; g < sizes.size(); ++g)
+        if (sizes[g] * ranks <= nodes) CHECK((here[g] == 0 || here[g] == sizes[g]));
+    }
+  const SpreadBatch one(world, make_samples(world.rank(), world.rank() + 1));
+  CHECK(thrown_by_all<ShapeError>(world, [&] {
+          (void)one.to_samples(Tensor::zeros({one.graph().num_nodes() + 1, 1}));
+        }).starts_with("SpreadBatch::to_samples of "));
+  CHECK(thrown_by_all<InputError>(world, [&] { SpreadBatch(world, GraphSamples{}); }) ==
+        "a batch of no graph samples, expected at least one on any rank");
 }
