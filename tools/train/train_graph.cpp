@@ -335,4 +335,19 @@ TrainingGraph load_training_graph(const Communicator& comm, TrainOptions& o, Hea
   return typed;
 }
 
+TrainingGraph train_on_samples(const Communicator& comm, const TrainOptions& o, NodeData data,
+                               SampleTask samples) {
+  GraphShardManager graph(comm, data.book, data.book, EdgeList{}, /*is_block=*/true, o.graph_options,
+                          data.original_ids, data.original_ids);
+  TrainingGraph loaded{.data = std::move(data),
+                       .edges = {},
+                       .graph = std::move(graph),
+                       .relations = {},
+                       .types_of_input = {},
+                       .model = o.model,
+                       .samples = std::move(samples)};
+  loaded.start_run(o);
+  return loaded;
+}
+
 }  // namespace sar::tools

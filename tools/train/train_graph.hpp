@@ -85,4 +85,8 @@ struct TrainingGraph {
 /// a typed graph, as load_graph and category_data, and if the model or the task does not support types.
 TrainingGraph load_training_graph(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat);
 
+/// Collective. Returns the training on graph samples, whose rows are those of `data`, and starts its run.
+TrainingGraph train_on_samples(const Communicator& comm, const TrainOptions& o, NodeData data,
+                               SampleTask samples);
+
 }  // namespace sar::tools

@@ -170,17 +170,8 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
   graphs.num_nodes = comm.all_reduce(samples.num_nodes());
   graphs.num_edges = comm.all_reduce(samples.num_edges());
   graphs.samples = std::make_shared<const GraphSamples>(std::move(samples));
-  GraphShardManager graph(comm, data.book, data.book, EdgeList{}, /*is_block=*/true, o.graph_options,
-                          data.original_ids, data.original_ids);
-  TrainingGraph loaded{.data = std::move(data),
-                       .edges = {},
-                       .graph = std::move(graph),
-                       .relations = {},
-                       .types_of_input = {},
-                       .model = o.model,
-                       .samples = std::move(graphs),
-                       .potential = std::move(task)};
-  loaded.start_run(o);
+  TrainingGraph loaded = train_on_samples(comm, o, std::move(data), std::move(graphs));
+  loaded.potential = std::move(task);
   return loaded;
 }
 

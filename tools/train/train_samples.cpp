@@ -133,17 +133,8 @@ TrainingGraph load_training_samples(const Communicator& comm, TrainOptions& o, H
     found.samples.edges = {};
   task.samples = std::make_shared<const GraphSamples>(std::move(found.samples));
   const std::array<Index, 3> unlabelled = warn_of_unlabelled(comm, data);
-  GraphShardManager graph(comm, data.book, data.book, EdgeList{}, /*is_block=*/true, o.graph_options,
-                          data.original_ids, data.original_ids);
-  TrainingGraph loaded{.data = std::move(data),
-                       .edges = {},
-                       .graph = std::move(graph),
-                       .relations = {},
-                       .types_of_input = {},
-                       .model = o.model,
-                       .unlabelled = unlabelled,
-                       .samples = std::move(task)};
-  loaded.start_run(o);
+  TrainingGraph loaded = train_on_samples(comm, o, std::move(data), std::move(task));
+  loaded.unlabelled = unlabelled;
   return loaded;
 }
 
