@@ -73,8 +73,9 @@ def check_sums(row):
         near(-row["c_sums[%d]" % (k + 2)] / row["Volume"], row[name], 1e-8 if exact else 2e-3)
 
 
-subprocess.run([make_potential, str(at / "si_o.safetensors"), "4", "1", "Si", "O"], check=True)
-subprocess.run([make_potential, str(at / "si.safetensors"), "3.5", "0.01", "Si"], check=True)
+subprocess.run([make_potential, str(at / "si_o.safetensors"), "4", "1", "0", "Si", "O"], check=True)
+subprocess.run([make_potential, str(at / "zbl.safetensors"), "4", "1", "3", "Si", "O"], check=True)
+subprocess.run([make_potential, str(at / "si.safetensors"), "3.5", "0.01", "0", "Si"], check=True)
 MASSES = "mass 1 28.0855\nmass 2 15.999\n"
 START = BOX + MASSES + STYLE + THERMO + "velocity all create 1000 4928 loop geom\n"
 
@@ -151,6 +152,17 @@ parts = [thermo(1, script(BOX + MASSES + style + THERMO + "run 0\n"))[0] for sty
           "pair_style hybrid/overlay zero 4 sar\npair_coeff * * zero\npair_coeff * * sar {at}/si.safetensors Si NULL\n")]
 for name in ("PotEng", "Pxx", "Pyz"):
     near(both[name], sum(part[name] for part in parts), 1e-9 if exact else 1e-4)
+
+# ZBL of a potential is that of LAMMPS.
+OVERLAY = "pair_style hybrid/overlay sar zbl 1.5 3\npair_coeff * * sar {at}/si_o.safetensors Si O\n" \
+    "pair_coeff 1 1 zbl 14 14\npair_coeff 1 2 zbl 14 8\npair_coeff 2 2 zbl 8 8\n"
+own = thermo(2, script(BOX + MASSES + "pair_style sar\npair_coeff * * {at}/zbl.safetensors Si O\n" + THERMO + "run 10\n"))
+theirs = thermo(1, script(BOX + MASSES + OVERLAY + THERMO + "run 10\n"))
+for mine, other in zip(own, theirs):
+    check_sums(mine)
+    for name in ("PotEng", "Pxx", "Pyy", "Pxy"):
+        near(mine[name], other[name], 1e-9 if exact else 1e-4)
+
 whole = thermo(2, script(START + "run 20\nwrite_restart {at}/restart\nrun 20\n"))
 again = thermo(4, script("read_restart {at}/restart\n" + STYLE + THERMO + "run 20\n", "").replace("atom_style atomic\nboundary p p p\n", ""))
 near(again[-1]["PotEng"], whole[-1]["PotEng"], 1e-8 if exact else 1e-5)
