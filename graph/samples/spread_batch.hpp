@@ -18,7 +18,7 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 /// @code
 /// GraphSamples samples;
-/// if (comm.rank() == 0) samples.add(0, 3, std::vector<Index>{0, 1, 2}, std::vector<Index>{1, 2, 0});
+/// if (comm.rank() == 0) samples.add(0, 3, std::vector<Index>{2, 0, 1}, std::vector<Index>{0, 1, 2});
 /// samples.nodes.tensors["x"] = Tensor::full({samples.num_nodes(), 4}, 1);
 /// const SpreadBatch batch(comm, samples);
 /// const Variable h = batch.graph().update_all(fn::copy_u(batch.nodes().tensors.at("x")), fn::sum);
