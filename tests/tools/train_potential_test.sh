@@ -153,6 +153,8 @@ refuse "--cutoff: needs --task potential" "$programs/train" --cutoff 3
 refuse "--cutoff: cannot be combined with --init-weights" "$programs/train" "${net[@]}" --dataset train.xyz --init-weights w.safetensors
 refuse "--radial-basis: cannot be combined with --init-weights" "$programs/train" --task potential --radial-basis bessel --dataset train.xyz \
   --init-weights w.safetensors
+awk 'NR % 10 == 3 { first = $0 } NR % 10 == 4 { print first; next } { print }' test.xyz >same_place.xyz
+expect 1 "structure 0: ZBL of two atoms at the same place" "$programs/train" "${net[@]}" --dataset same_place.xyz --zbl-outer 2
 expect 1 "the potential.zbl_inner is 2 and .zbl_outer is 1, expected two distances" "$programs/train" "${net[@]}" --dataset train.xyz --zbl-inner 2 --zbl-outer 1
 refuse "--split-graphs: cannot be combined with --valid-file" "$programs/train" "${net[@]}" "${files[@]}" --split-graphs 0.8,0.1,0.1
 refuse "--metric: mae is not for --task potential, expected forces-mae, " "$programs/train" "${net[@]}" --dataset train.xyz --metric mae

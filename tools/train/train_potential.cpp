@@ -10,6 +10,7 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -79,30 +80,30 @@ void set_targets(const ModelDescription& model, GraphSamples& samples, Potential
     std::ranges::transform(atoms.forces, forces.data() + 3 * samples.node_begin[g],
                            [](double x) { return static_cast<real>(x); });
   }
-  if (model.zbl_outer > 0) {
-    const Zbl zbl(model.species, model.zbl_inner, model.zbl_outer);
-    const Array<Index>& kinds = samples.nodes.integers.at("species").values;
-    const Tensor& vectors = samples.edges.tensors.at("vectors");
+  std::optional<Zbl> zbl;
+  if (model.zbl_outer > 0) zbl.emplace(model.species, model.zbl_inner, model.zbl_outer);
+  const Tensor& vectors = samples.edges.tensors.at("vectors");
+  for (Index g = 0; zbl && g < samples.num_graphs(); ++g) {
+    const Index begin = samples.edge_begin[g], end = samples.edge_begin[g + 1];
+    const Index* const kinds = samples.nodes.integers.at("species").row(samples.node_begin[g]);
     std::vector<std::array<Index, 2>> of_edges;
-    const auto for_edges = [&](const auto& each) {
-      for (Index g = 0; g < samples.num_graphs(); ++g)
-        for (Index k = samples.edge_begin[g]; k < samples.edge_begin[g + 1]; ++k)
-          each(g, k, samples.node_begin[g] + samples.dst[k]);
-    };
-    for_edges([&](Index g, Index k, Index v) {
-      of_edges.push_back({kinds[samples.node_begin[g] + samples.src[k]], kinds[v]});
-    });
-    const Tensor rows = zbl.edge_rows(vectors, of_edges);
-    for_edges([&](Index g, Index k, Index v) {
-      PotentialTask::Target& target = task.targets[static_cast<std::size_t>(g)];
-      const real *row = rows.row(k), *d = vectors.row(k);
+    for (Index k = begin; k < end; ++k) of_edges.push_back({kinds[samples.src[k]], kinds[samples.dst[k]]});
+    Tensor rows;
+    try {
+      rows = zbl->edge_rows(vectors.slice_rows(begin, end), of_edges);
+    } catch (const InputError& error) {
+      throw InputError(concat("structure ", samples.ids[g], ": ", error.what()));
+    }
+    PotentialTask::Target& target = task.targets[static_cast<std::size_t>(g)];
+    for (Index k = begin; k < end; ++k) {
+      const real *row = rows.row(k - begin), *d = vectors.row(k);
       target.energy -= row[0];
       for (std::size_t a = 0; a < 3; ++a) {
-        forces.row(v)[a] -= row[1 + a];
+        forces.row(samples.node_begin[g] + samples.dst[k])[a] -= row[1 + a];
         for (std::size_t b = 0; target.volume > 0 && b < 3; ++b)
           target.stress[a][b] -= 0.5 * d[a] * row[1 + b] / target.volume;
       }
-    });
+    }
   }
   samples.nodes.tensors["forces"] = std::move(forces);
 }
