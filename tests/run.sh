@@ -61,6 +61,8 @@ part() {
   if [ "$1 $kind" = "release gate" ] || [ "$1 $kind" = "release full" ]; then
     [ "$python" = OFF ] || tests/python/environment.sh build/python || python=OFF
     options=(-DSAR_PYTHON="$python" -DPython_EXECUTABLE="$PWD/build/python/bin/python")
+  elif [ "$1 $kind" = "mpich full" ] && tests/python/environment.sh build/lammps lammps; then  # for the plugin
+    options=(-DSAR_LAMMPS_PACKAGE="$(echo "$PWD"/build/lammps/lib/python3*/site-packages/lammps)")
   fi
   cmake --preset "$1" -DSAR_WERROR="${SAR_WERROR:-OFF}" "${options[@]}" >/dev/null || return 1
   before_limit cmake --build --preset "$2" || status=$?

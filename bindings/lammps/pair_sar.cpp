@@ -8,6 +8,7 @@
 #include <lammps/utils.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -17,9 +18,10 @@ using namespace LAMMPS_NS;
 
 namespace {
 
-/// The margin of the graph, as a share of the cutoff, but at most this share of LAMMPS's skin. Numbers that
-/// are not round: pairs of a crystal that are as far apart as cutoff and margin together, to rounding, could
-/// be an edge in one direction only.
+/// The margin of the graph, as a share of the cutoff, but at most this share of LAMMPS's skin that is left:
+/// atoms that have moved by d since LAMMPS found the ghosts have used 2 d of it. Numbers that are not round:
+/// pairs of a crystal that are as far apart as cutoff and margin together, to rounding, could be an edge in
+/// one direction only.
 constexpr double margin_of_cutoff = 0.0997, margin_of_skin = 0.9983;
 
 /// Runs f; what it throws, the same on all ranks, becomes LAMMPS's error on all ranks.
@@ -89,31 +91,40 @@ void PairSar::coeff(int narg, char** arg) {
 
 void PairSar::init_style() {
   if (atom->tag_enable == 0) error->all(FLERR, std::string("pair style sar needs atoms with ids"));
-  has_graph_ = false;
+  has_graph_ = has_ghosts_ = false;
 }
 
 double PairSar::init_one(int, int) {
   return potential_->cutoff();
 }
 
-/// Collective.
-bool PairSar::graph_is_valid() const {
-  if (!has_graph_ || list_call_ != neighbor->ncalls) return false;  // the same on every rank
+double PairSar::moved_since(const std::vector<double>& positions) const {
   double largest = 0;
-  for (std::size_t i = 0; 3 * i < positions_.size(); ++i) {
+  for (std::size_t i = 0; 3 * i < positions.size(); ++i) {
     double squares = 0;
     for (std::size_t c = 0; c < 3; ++c) {
-      const double moved = atom->x[i][c] - positions_[3 * i + c];
+      const double moved = atom->x[i][c] - positions[3 * i + c];
       squares += moved * moved;
     }
     largest = std::max(largest, squares);
   }
-  return comm_.all_reduce(largest, sar::ReduceOp::max) <= margin_ * margin_ / 4;
+  return std::sqrt(comm_.all_reduce(largest, sar::ReduceOp::max));
+}
+
+bool PairSar::graph_is_valid() const {
+  const bool has_new_ghosts = neighbor->ago == 0;  // the same on every rank
+  return has_graph_ && !has_new_ghosts && moved_since(positions_) <= margin_ / 2;
 }
 
 void PairSar::build_graph() {
   const double cutoff = potential_->cutoff();
-  margin_ = std::min(margin_of_cutoff * cutoff, margin_of_skin * neighbor->skin);
+  positions_.clear();
+  for (int i = 0; i < atom->nlocal + atom->nghost; ++i)
+    positions_.insert(positions_.end(), atom->x[i], atom->x[i] + 3);
+  if (!has_ghosts_ || neighbor->ago == 0) ghost_positions_ = positions_;
+  has_ghosts_ = true;
+  const double skin = neighbor->skin - 2 * moved_since(ghost_positions_);
+  margin_ = std::max(0.0, std::min(margin_of_cutoff * cutoff, margin_of_skin * skin));
   std::vector<std::int64_t> tags;
   sar::GhostEdges edges;
   graph_.reset();
@@ -126,9 +137,6 @@ void PairSar::build_graph() {
       atoms_.push_back(i);
       if (i < atom->nlocal) species_.push_back(species);
     }
-    positions_.clear();
-    for (int i = 0; i < atom->nlocal + atom->nghost; ++i)
-      positions_.insert(positions_.end(), atom->x[i], atom->x[i] + 3);
     std::vector<double> places;
     for (const int i : atoms_) places.insert(places.end(), atom->x[i], atom->x[i] + 3);
     edges = sar::edges_with_ghosts(places, std::ssize(species_), cutoff + margin_);
@@ -196,7 +204,6 @@ void PairSar::compute(int eflag, int vflag) {
       has_graph_ = false;
       build_graph();
       has_graph_ = true;
-      list_call_ = neighbor->ncalls;
     }
     if (graph_) evaluate();
   });
@@ -204,6 +211,7 @@ void PairSar::compute(int eflag, int vflag) {
 
 double PairSar::memory_usage() {
   return Pair::memory_usage() +
-         static_cast<double>(8 * (edge_src_.size() + edge_vectors_.size() + positions_.size())) +
+         static_cast<double>(
+             8 * (edge_src_.size() + edge_vectors_.size() + positions_.size() + ghost_positions_.size())) +
          static_cast<double>(graph_ ? graph_->index_bytes() : 0);
 }

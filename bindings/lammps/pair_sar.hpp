@@ -7,7 +7,6 @@
 
 #include <sar/models.hpp>
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -21,9 +20,11 @@
 /// ghost comes from the atom with the ghost's tag, in the image where the ghost is. The graph has a margin of
 /// its own, much below LAMMPS's usual skin, because each edge in it costs as much as one within the cutoff.
 /// It is made when LAMMPS makes its neighbor lists, and when an atom has moved by half of the margin;
-/// otherwise edges get new vectors. Rows of atoms of other ranks, and their gradients, travel by the graph's
-/// halo plan, once for each atom and rank: LAMMPS's own communication would send each image of each ghost, in
-/// six steps one after another. Ghosts get no forces, so that the newton setting does not matter.
+/// otherwise edges get new vectors. A graph that is made between two lists has a smaller margin: LAMMPS's
+/// ghosts are complete within cutoff and skin of where atoms were when it found them. Rows of atoms of other
+/// ranks, and their gradients, travel by the graph's halo plan, once for each atom and rank: LAMMPS's own
+/// communication would send each image of each ghost, in six steps one after another. Ghosts get no forces,
+/// so that the newton setting does not matter.
 class PairSar : public LAMMPS_NS::Pair {
  public:
   explicit PairSar(LAMMPS_NS::LAMMPS* lammps);
@@ -39,6 +40,9 @@ class PairSar : public LAMMPS_NS::Pair {
   double memory_usage() override;
 
  private:
+  /// Collective. Returns how far an atom or ghost of any rank is from its position.
+  [[nodiscard]] double moved_since(const std::vector<double>& positions) const;
+  /// Collective.
   [[nodiscard]] bool graph_is_valid() const;
   void build_graph();
   void evaluate();
@@ -49,9 +53,11 @@ class PairSar : public LAMMPS_NS::Pair {
   std::unique_ptr<sar::Potential> potential_;
   std::vector<sar::Index> species_of_type_;  // -1: NULL
 
+  bool has_ghosts_ = false;
+  std::vector<double> ghost_positions_;  // of LAMMPS's atoms and ghosts, when it found the ghosts
+
   // since the graph was made
   bool has_graph_ = false;
-  std::int64_t list_call_ = 0;  // LAMMPS's count of neighbor lists
   double margin_ = 0;
   std::vector<double> positions_;                // of LAMMPS's atoms and ghosts
   std::optional<sar::GraphShardManager> graph_;  // none: there are no atoms

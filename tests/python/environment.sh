@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# environment.sh DIRECTORY: makes a virtual environment of Debian's python3 with what the package sar is built and tested with, unless
-# the directory has it. Status 1 if pip cannot install it.
+# environment.sh DIRECTORY [PACKAGE...]: makes a virtual environment of Debian's python3 with these packages, or with what the package sar is
+# built and tested with, unless the directory has it. Status 1 if pip cannot install it.
 set -euo pipefail
 directory=$1
-packages=(nanobind numpy pytest scipy networkx matplotlib ase)
+shift
+packages=("$@")
+[ $# -gt 0 ] || packages=(nanobind numpy pytest scipy networkx matplotlib ase)
 [ "$(cat "$directory/packages" 2>/dev/null)" != "${packages[*]}" ] || exit 0
 rm -rf "$directory"
 /usr/bin/python3 -m venv "$directory"
 if ! "$directory/bin/python" -m pip install -q --disable-pip-version-check "${packages[@]}"; then
-  echo "pip cannot install ${packages[*]}, which the tests of the Python package need; SAR_PYTHON=OFF leaves these tests out" >&2
+  echo "pip cannot install ${packages[*]}: the tests that need them are left out (SAR_PYTHON=OFF leaves out those of the Python package)" >&2
   exit 1
 fi
 echo "${packages[*]}" >"$directory/packages"
