@@ -62,10 +62,11 @@ void add_options(CLI::App& app, TrainOptions& o) {
       if (o.model.jk == "none") o.model.jk = "last";
     }
     if (o.task.type == TaskType::potential) {
-      if (app.count("--batch-size") == 0) o.sample.batch_size = 8;
+      if (app.count("--batch-size") == 0) o.sample.batch_size = 4;
       if (app.count("--hidden") == 0) o.model.hidden = 64;
       if (app.count("--layers") == 0) o.model.layers = 3;
-      if (app.count("--lr") == 0) o.lr = 1e-3;
+      if (app.count("--lr") == 0) o.lr = 5e-3;
+      if (app.count("--clip-norm") == 0) o.clip_norm = 10;
     }
     if (o.model.activation.empty()) o.model.activation = default_activation(o.model);
     o.found = find_dataset(o.dataset);
@@ -78,6 +79,4 @@ void add_options(CLI::App& app, TrainOptions& o) {
     o.run.split = o.data.split;
     if (o.draw_split) o.draw_split->seed = o.split_seed.value_or(o.seed);
   });
-}
-
-}  // namespace sar::tools
+}}  // namespace sar::tools

@@ -19,8 +19,8 @@ struct PotentialOptions {
   double cutoff = 5;
   Index num_basis = 20;
   std::string radial_basis = "sinc", cutoff_function = "cosine";
-  double zbl_inner = 0, zbl_outer = 0;                               ///< 0: no ZBL
-  double energy_weight = 1, forces_weight = 10, stress_weight = 10;  ///< of the terms of the loss
+  double zbl_inner = 0, zbl_outer = 0;                                ///< 0: no ZBL
+  double energy_weight = 10, forces_weight = 10, stress_weight = 10;  ///< of the terms of the loss
   // known when the files have been read
   bool has_forces = false, has_stresses = false;
 };
