@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# bench/silicon.sh FILE [SNAPSHOTS]: writes structures of silicon with energies, forces and stresses of the Stillinger-Weber potential, which
-# LAMMPS computes, to FILE in extended XYZ: crystal and liquid, several densities, 64 and 216 atoms. 10 runs with SNAPSHOTS (50) structures
-# each. Needs LAMMPS with pair_style sw: `lmp`, or $LMP; Si.sw, or $SI_SW. Then
-#     train --task potential --dataset FILE --split-graphs 400,50,50 --split-seed 1 --cutoff 4 --hidden 64 --layers 3
+# bench/silicon.sh DIR [SNAPSHOTS]: writes structures of silicon with energies, forces and stresses of the Stillinger-Weber potential, which
+# LAMMPS computes, to DIR/train.xyz, valid.xyz and test.xyz in extended XYZ, 8, 1 and 1 of 10 structures: crystal and liquid, several densities,
+# 64 and 216 atoms. 10 runs with SNAPSHOTS (50) structures each. Needs LAMMPS with pair_style sw: `lmp`, or $LMP; Si.sw, or $SI_SW. Then
+#     train --task potential --dataset DIR/train.xyz --valid-file DIR/valid.xyz --test-file DIR/test.xyz
 set -euo pipefail
-out=${1:?"FILE is missing; see the head of $0"} snapshots=${2:-50}
+out=${1:?"DIR is missing; see the head of $0"} snapshots=${2:-50}
 lmp=${LMP:-lmp} potential=${SI_SW:-/usr/share/lammps/potentials/Si.sw}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -64,4 +64,7 @@ run liquid64 2 5.30 2000 5000
 run liquid64 2 5.43 2500 5000
 run liquid216 3 5.35 1800 5000
 run liquid216 3 5.25 2400 5000
-mv "$scratch/structures" "$out"
+mkdir -p "$out"
+awk -v out="$out" '
+  left == 0 { left = $1 + 2; k = n++ % 10; file = out "/" (k == 4 ? "valid" : k == 9 ? "test" : "train") ".xyz" }
+  { print >file; --left }' "$scratch/structures"
