@@ -4,6 +4,7 @@
 #include <sar/autograd/arithmetic.hpp>
 #include <sar/autograd/dual.hpp>
 #include <sar/autograd/op_support.hpp>
+#include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
@@ -43,10 +44,13 @@ TypedRows compute_sum(TypedRows a, TypedRows b) {
 }
 
 /// to += grad, summed over the broadcast dimensions.
-void pass_sum(const GradientPtr& to, TypedRows grad) {
+void pass_sum(const RankSumsPtr& sums, const GradientPtr& to, TypedRows grad) {
   if (to == nullptr) return;
   if (to->shape() == grad.shape()) {
     to->add(std::move(grad));
+  } else if (Tensor exact = sums != nullptr ? row_sums(sums, to->shape(), grad.to_tensor()) : Tensor();
+             exact.defined()) {
+    to->add(std::move(exact));
   } else {
     to->add([&](Tensor& out, bool accumulate) {
       if (grad.is_bfloat16() && out.shape() == Shape{grad.row_size()})
@@ -57,6 +61,14 @@ void pass_sum(const GradientPtr& to, TypedRows grad) {
   }
 }
 
+/// The gradient, summed over the broadcast dimensions.
+Tensor broadcast_sum(const RankSumsPtr& sums, const Shape& shape, const Tensor& grad) {
+  if (Tensor exact = row_sums(sums, shape, grad); exact.defined()) return exact;
+  Tensor sum(shape);
+  sum_to(grad, sum);
+  return sum;
+}
+
 /// Rows [first, first + count) of an operand that is broadcast to `shape`.
 Tensor rows_of_operand(const Tensor& x, const Shape& shape, Index first, Index count) {
   const bool has_rows = x.shape().dims() == shape.dims() && x.num_rows() == shape[0];
@@ -64,18 +76,18 @@ Tensor rows_of_operand(const Tensor& x, const Shape& shape, Index first, Index c
 }
 
 /// to += grad * other, summed over the broadcast dimensions.
-void pass_product(const GradientPtr& to, TypedRows grad, const Tensor& other) {
+void pass_product(const RankSumsPtr& sums, const GradientPtr& to, TypedRows grad, const Tensor& other) {
   if (to == nullptr) return;
   if (to->shape() == grad.shape()) {
     pass_elementwise(*to, std::move(grad), [&](Index first, Tensor& out, bool accumulate, const Tensor& g) {
       binary(BinaryOp::mul, g, rows_of_operand(other, to->shape(), first, g.num_rows()), out, accumulate);
     });
-  } else if (other.shape() == grad.shape()) {
+  } else if (other.shape() == grad.shape() && sums == nullptr) {
     to->add([&](Tensor& out, bool accumulate) { sum_products_to(grad, other, out, accumulate); });
-  } else {  // both operands were broadcast
+  } else {  // both operands were broadcast, or the order of the terms must not matter
     Tensor product(grad.shape());
     binary(BinaryOp::mul, grad, other, product);
-    pass_sum(to, std::move(product));
+    pass_sum(sums, to, std::move(product));
   }
 }
 
@@ -102,9 +114,9 @@ Variable add(Variable a, Variable b) {
   const bool recorded = recording({&a, &b});
   TypedRows y = compute_sum(a.take_rows(), b.take_rows());
   if (!recorded) return y;
-  return record(std::move(y), [da = a.gradient(), db = b.gradient()](TypedRows grad) {
-    pass_sum(da, grad);
-    pass_sum(db, std::move(grad));
+  return record(std::move(y), [da = a.gradient(), db = b.gradient(), sums = rank_sums()](TypedRows grad) {
+    pass_sum(sums, da, grad);
+    pass_sum(sums, db, std::move(grad));
   });
 }
 
@@ -116,15 +128,13 @@ Variable sub(Variable a, Variable b) {
   const bool recorded = recording({&a, &b});
   Tensor y = compute_binary(BinaryOp::sub, take_value(a), take_value(b));
   if (!recorded) return y;
-  return record(std::move(y), [da = a.gradient(), db = b.gradient()](Tensor grad) {
+  return record(std::move(y), [da = a.gradient(), db = b.gradient(), sums = rank_sums()](Tensor grad) {
     if (db != nullptr && db->shape() != grad.shape()) {
-      Tensor sum(db->shape());
-      sum_to(grad, sum);
-      pass_elementwise(*db, std::move(sum), negate);
+      pass_elementwise(*db, broadcast_sum(sums, db->shape(), grad), negate);
     } else if (db != nullptr) {
       pass_elementwise(*db, da != nullptr ? grad : std::exchange(grad, Tensor()), negate);
     }
-    if (da != nullptr) pass_sum(da, std::move(grad));
+    if (da != nullptr) pass_sum(sums, da, std::move(grad));
   });
 }
 
@@ -135,10 +145,12 @@ Variable mul(Variable a, Variable b) {
   const Tensor kept_b = recorded && a.requires_grad() ? b.value() : Tensor();
   Tensor y = compute_binary(BinaryOp::mul, take_value(a), take_value(b));
   if (!recorded) return y;
-  return record(std::move(y), [da = a.gradient(), db = b.gradient(), kept_a, kept_b](Tensor grad) {
-    if (db != nullptr) pass_product(db, da != nullptr ? grad : std::exchange(grad, Tensor()), kept_a);
-    pass_product(da, std::move(grad), kept_b);
-  });
+  return record(std::move(y),
+                [da = a.gradient(), db = b.gradient(), kept_a, kept_b, sums = rank_sums()](Tensor grad) {
+                  if (db != nullptr)
+                    pass_product(sums, db, da != nullptr ? grad : std::exchange(grad, Tensor()), kept_a);
+                  pass_product(sums, da, std::move(grad), kept_b);
+                });
 }
 
 Variable div(Variable a, Variable b) {
@@ -152,13 +164,17 @@ Variable div(Variable a, Variable b) {
   Tensor y = compute_binary(BinaryOp::div, take_value(a), take_value(b));
   if (!recorded) return y;
   const Tensor kept_y = b.requires_grad() ? y : Tensor();
-  return record(std::move(y), [da = a.gradient(), db = b.gradient(), kept_b, kept_y](Tensor grad) {
+  return record(std::move(y), [da = a.gradient(), db = b.gradient(), kept_b, kept_y,
+                               sums = rank_sums()](Tensor grad) {
     if (db != nullptr) {  // -(sum of grad y) / b over the broadcast dimensions
       Tensor sum(db->shape());
-      if (db->shape() == grad.shape())
-        binary(BinaryOp::mul, grad, kept_y, sum);
-      else
+      if (db->shape() != grad.shape() && sums == nullptr) {
         sum_products_to(grad, kept_y, sum);
+      } else {
+        Tensor product(grad.shape());
+        binary(BinaryOp::mul, grad, kept_y, product);
+        sum = db->shape() == grad.shape() ? product : broadcast_sum(sums, db->shape(), product);
+      }
       binary(BinaryOp::div, sum, kept_b, sum);
       pass_elementwise(*db, std::move(sum), negate);
     }
@@ -169,7 +185,7 @@ Variable div(Variable a, Variable b) {
       });
     } else {
       Tensor quotient = compute_binary(BinaryOp::div, std::move(grad), kept_b);
-      pass_sum(da, std::move(quotient));
+      pass_sum(sums, da, std::move(quotient));
     }
   });
 }
@@ -199,13 +215,14 @@ Variable where(const Tensor& condition, Variable a, Variable b) {
   Tensor y(shape);
   select(choice, repeated(a.value(), shape), repeated(b.value(), shape), y);
   if (!recorded) return y;
-  return record(std::move(y), [da = a.gradient(), db = b.gradient(), choice](const Tensor& grad) {
+  return record(std::move(y), [da = a.gradient(), db = b.gradient(), choice,
+                               sums = rank_sums()](const Tensor& grad) {
     const Tensor none = Tensor::zeros(grad.shape());
     const auto pass = [&](const GradientPtr& to, const Tensor& chosen, const Tensor& other) {
       if (to == nullptr) return;
       Tensor part(grad.shape());
       select(choice, chosen, other, part);
-      pass_sum(to, std::move(part));
+      pass_sum(sums, to, std::move(part));
     };
     pass(da, grad, none);
     pass(db, none, grad);
@@ -225,8 +242,9 @@ Variable scale_rows(Variable x, const Tensor& column) {
     binary(BinaryOp::mul, in, factors.slice_rows(first, first + in.num_rows()), out);
   });
   if (!recorded) return y;
-  return record(std::move(y),
-                [dx = x.gradient(), factors](TypedRows grad) { pass_product(dx, std::move(grad), factors); });
+  return record(std::move(y), [dx = x.gradient(), factors](TypedRows grad) {
+    pass_product(nullptr, dx, std::move(grad), factors);
+  });
 }
 
 Variable tangent_sum(const Variable& a, const Variable& b, const Shape& shape) {

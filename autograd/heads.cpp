@@ -1,6 +1,7 @@
 #include <sar/autograd/arithmetic.hpp>
 #include <sar/autograd/heads.hpp>
 #include <sar/autograd/layout.hpp>
+#include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
@@ -13,6 +14,11 @@ namespace sar { inline namespace SAR_PRECISION {
 
 Variable head_dots(Variable x, Variable a) {
   require<ShapeError>(x.shape().dims() == 3, "head_dots: rows of shape ", x.shape(), ", expected [N, H, D]");
+  if (rank_sums() != nullptr && recording({&a}) && a.shape().size() == x.shape().row_size()) {
+    // a product and a sum of each row, whose gradients are reproducible
+    const Shape &shape = x.shape(), lines{shape[1], shape[2]};
+    return reshape(sum(x * reshape(a, lines), ReduceDim::columns), {shape[0], shape[1]});
+  }
   if (any_dual({&x, &a}))
     return apply_bilinear(x, a, [](const Variable& rows, const Variable& b) { return head_dots(rows, b); });
   Tensor y({x.shape()[0], x.shape()[1]});

@@ -5,9 +5,11 @@
 #include <sar/autograd/dual.hpp>
 #include <sar/autograd/layer_norm.hpp>
 #include <sar/autograd/op_support.hpp>
+#include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/rows/elementwise.hpp>
 #include <sar/core/rows/layer_norm.hpp>
 
 #include <algorithm>
@@ -69,9 +71,17 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
       x.rows());
   if (!recording({&x, &weight, &bias})) return y;
   return record(std::move(y), [kept_x = x.rows(), kept_weight = weight.value(), eps, dx = x.gradient(),
-                               dweight = weight.gradient(), dbias = bias.gradient()](TypedRows grad) {
+                               dweight = weight.gradient(), dbias = bias.gradient(),
+                               sums_of_ranks = rank_sums()](TypedRows grad) {
     // sums: the gradient of weight, then that of bias
-    if (dweight != nullptr || dbias != nullptr) {
+    if (sums_of_ranks != nullptr && (dweight != nullptr || dbias != nullptr)) {
+      const Tensor g = grad.to_tensor();
+      Tensor product(g.shape());
+      layer_norm(kept_x.to_tensor(), Tensor(), Tensor(), eps, product);
+      binary(BinaryOp::mul, product, g, product);
+      if (dweight != nullptr) add_row_products(*sums_of_ranks, nullptr, dweight, product, product, false);
+      if (dbias != nullptr) add_row_products(*sums_of_ranks, nullptr, dbias, g, g, false);
+    } else if (dweight != nullptr || dbias != nullptr) {
       const Index width = kept_x.row_size();
       std::vector<double> sums(2 * width);
       add_backward_sums(kept_x, grad, eps, sums);

@@ -8,6 +8,7 @@
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/products.hpp>
+#include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/sparse_products.hpp>
 #include <sar/autograd/sparse_variable.hpp>
 #include <sar/autograd/tape.hpp>
@@ -105,10 +106,12 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
   multiply_rows(row_operand(x), weight.value(), bias, out_in, flatten(y));
   if (!recording({&x, &weight, &bias})) return y;
   return record(std::move(y), [dx = x.gradient(), dw = weight.gradient(), db = bias.gradient(), out_in,
-                               kept_x = weight.requires_grad() ? x.detach() : Variable(),
+                               sums = rank_sums(), kept_x = weight.requires_grad() ? x.detach() : Variable(),
                                kept_w = x.requires_grad() ? weight.value() : Tensor()](TypedRows grad) {
-    Tensor bias_gradient = db != nullptr ? Tensor(db->shape()) : Tensor();
-    if (dw != nullptr)
+    Tensor bias_gradient = db != nullptr && sums == nullptr ? Tensor(db->shape()) : Tensor();
+    if (sums != nullptr && (dw != nullptr || db != nullptr))
+      add_row_products(*sums, dw, db, row_operand(kept_x), flatten(grad), out_in);
+    else if (dw != nullptr)
       dw->add([&](Tensor& sum, bool accumulate) {
         const RowOperand rows = row_operand(kept_x), g_rows = flatten(grad);
         Tensor* const of_g = db != nullptr ? &bias_gradient : nullptr;
@@ -119,7 +122,7 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
       });
     else if (db != nullptr)
       sum_to(flatten(grad).to_tensor(), bias_gradient);
-    if (db != nullptr) db->add(std::move(bias_gradient));
+    if (bias_gradient.defined()) db->add(std::move(bias_gradient));
     if (dx != nullptr) pass_product(*dx, std::move(grad), kept_w, out_in);
   });
 }
@@ -135,14 +138,16 @@ Variable matmul(Variable a, Variable b) {
   Tensor y({a.shape()[0], b.shape()[1]});
   matmul(a.value(), b.value(), y);
   if (!recording({&a, &b})) return y;
-  return record(std::move(y),
-                [da = a.gradient(), db = b.gradient(), kept_a = b.requires_grad() ? a.value() : Tensor(),
-                 kept_b = a.requires_grad() ? b.value() : Tensor()](const Tensor& grad) {
-                  if (da != nullptr)
-                    da->add([&](Tensor& sum, bool accumulate) { matmul_nt(grad, kept_b, sum, accumulate); });
-                  if (db != nullptr)
-                    db->add([&](Tensor& sum, bool accumulate) { matmul_tn(kept_a, grad, sum, accumulate); });
-                });
+  return record(std::move(y), [da = a.gradient(), db = b.gradient(), sums = rank_sums(),
+                               kept_a = b.requires_grad() ? a.value() : Tensor(),
+                               kept_b = a.requires_grad() ? b.value() : Tensor()](const Tensor& grad) {
+    if (da != nullptr)
+      da->add([&](Tensor& sum, bool accumulate) { matmul_nt(grad, kept_b, sum, accumulate); });
+    if (db != nullptr && sums != nullptr)
+      add_row_products(*sums, db, nullptr, kept_a, grad, false);
+    else if (db != nullptr)
+      db->add([&](Tensor& sum, bool accumulate) { matmul_tn(kept_a, grad, sum, accumulate); });
+  });
 }
 
 Variable linear(Variable x, Variable weight, Variable bias) {
@@ -168,9 +173,11 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
   if (!recorded) return y;
   return record(std::move(y), [kept_x = weight.requires_grad() ? x.detach() : Variable(),
                                kept_w = x.requires_grad() ? weight.value() : Tensor(),
-                               dbase = base.gradient(), dx = x.gradient(),
-                               dw = weight.gradient()](TypedRows grad) {
-    if (dw != nullptr)
+                               dbase = base.gradient(), dx = x.gradient(), dw = weight.gradient(),
+                               sums = rank_sums()](TypedRows grad) {
+    if (dw != nullptr && sums != nullptr)
+      add_row_products(*sums, dw, nullptr, row_operand(kept_x), grad, true);
+    else if (dw != nullptr)
       dw->add([&](Tensor& sum, bool accumulate) { matmul_tn(grad, row_operand(kept_x), sum, accumulate); });
     if (dx != nullptr)
       dx->add_rows([&](TypedRows& sum, bool accumulate) { matmul(grad, kept_w, sum, accumulate); });

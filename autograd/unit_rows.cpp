@@ -1,6 +1,7 @@
 // Rows in parallel blocks of about 2^15 elements. Forward: the norm of a row, then its product with scale
 // / norm, from cache. Backward: the norm again, x . g, then dx; blocks have partial sums of the gradient
 // of `scale`. Bytes moved: x read and y written; x and g read and dx written.
+#include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/autograd/unit_rows.hpp>
 #include <sar/core/rows/reduce.hpp>
@@ -37,7 +38,7 @@ Variable scaled_unit_rows(const Variable& x, const Variable& scale) {
   // With n = max(|x|, 1e-12) and g the gradient of y:
   //     dscale = sum_i (x_i . g_i) / n_i
   //     dx = scale / n (g - x (x . g) / n^2), without the second term where |x| <= 1e-12
-  return record(std::move(out), [x, scale, factor, width](const Tensor& grad) {
+  return record(std::move(out), [x, scale, factor, width, sums = rank_sums()](const Tensor& grad) {
     Tensor grad_x;
     if (x.requires_grad()) grad_x = Tensor(x.shape());
     double grad_scale = 0;
@@ -62,7 +63,17 @@ Variable scaled_unit_rows(const Variable& x, const Variable& scale) {
         },
         {&grad_scale, 1});
     if (grad_x.defined()) x.gradient()->add(std::move(grad_x));
-    if (scale.requires_grad())
+    if (scale.requires_grad() && sums != nullptr) {
+      Tensor terms({x.num_rows(), 1});
+      for (Index i = 0; i < x.num_rows(); ++i) {
+        const real* row = values.row(i);
+        double dot = 0;
+        for (Index j = 0; j < width; ++j)
+          dot += static_cast<double>(row[j]) * static_cast<double>(grad.row(i)[j]);
+        terms.data()[i] = static_cast<real>(dot / std::max(norm(row, width), smallest_norm));
+      }
+      scale.gradient()->add(row_sums(sums, scale.shape(), terms));
+    } else if (scale.requires_grad())
       scale.gradient()->add(Tensor::full(scale.shape(), static_cast<real>(grad_scale)));
   });
 }

@@ -169,5 +169,5 @@ int main(int argc, char** argv) {
   run_all("one-shot", comm, problem, {.mode = HaloMode::one_shot});
   run_all("bf16", comm, problem, {.halo_format = HaloFormat::bf16});
   run_all("int8", comm, problem, {.halo_format = HaloFormat::int8});
-  run_all("sums in double", comm, problem, {.aggregate_in_double = true});
+  run_all("sums in double", comm, problem, {.reproducible = true});
 }

@@ -12,6 +12,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/comm/files/write_rows.hpp>
+#include <sar/comm/reproducible_scope.hpp>
 #include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/trace.hpp>

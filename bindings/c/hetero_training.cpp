@@ -54,7 +54,9 @@ int train_step(const char* name, sar_model model, sar_optimizer optimizer, sar_h
     require_optimizer_of(*operands.model, *its);
     call.equal(operands).equal("optimizer", its->optimizer->kind());
     call.equal("learning rate", its->optimizer->lr());
-    result = take_step(comm, *its, operands.inputs(), wanted, [&] { return operands.predict(); });
+    result = take_step(
+        comm, *its, operands.inputs(), wanted, [&] { return operands.predict(); },
+        operands.graph->graph->options().reproducible);
   };
   const int status =
       collective_call(name, {{model, "model"}, {optimizer, "optimizer"}, {graph, "graph"}}, step);

@@ -2,6 +2,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/bindings/c/array.hpp>
 #include <sar/bindings/c/step_loss.hpp>
+#include <sar/comm/reproducible_scope.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/loss.hpp>
@@ -68,9 +69,10 @@ StepLoss label_loss(const ResultRows& rows, std::int64_t num_labels, const std::
 }
 
 double take_step(const Communicator& comm, OptimizerObject& optimizer, std::vector<StepRows> inputs,
-                 const StepLoss& loss, const std::function<Variable()>& predict) {
+                 const StepLoss& loss, const std::function<Variable()>& predict, bool reproducible) {
   Module& network = optimizer.model->network;
   network.train();
+  const ReproducibleScope sums(comm, reproducible);
   const MixedPrecisionScope mixed(optimizer.gradients.mixed_precision);
   Tape tape;
   const Variable value = loss.of(predict(), comm);

@@ -37,7 +37,7 @@ StepLoss label_loss(const ResultRows& rows, std::int64_t num_labels, const std::
 /// the loss before it. `inputs`: the arrays of the caller that the prediction reads, for messages. Throws
 /// InputError on every rank for a loss or a gradient that is not finite, unless the optimizer takes them.
 double take_step(const Communicator& comm, OptimizerObject& optimizer, std::vector<StepRows> inputs,
-                 const StepLoss& loss, const std::function<Variable()>& predict);
+                 const StepLoss& loss, const std::function<Variable()>& predict, bool reproducible);
 
 /// Collective. Returns the loss in evaluation mode, without gradients.
 double loss_without_step(const Communicator& comm, Module& network, const StepLoss& loss,

@@ -61,8 +61,7 @@ struct HaloPush::Impl final : Exchange {
     const auto packet_arrived = [&](const Packet&) { ++arrived; };
     const auto outgoing_rows = [&](const Packet& packet, std::size_t slot) -> const std::byte* {
       const NumberType type = rows_of(packet).type();
-      if (plan.wire->as_stored(type) || type == NumberType::doubles)
-        return static_cast<const std::byte*>(rows_of(packet).at(packet.offset));
+      if (plan.wire->as_stored(type)) return static_cast<const std::byte*>(rows_of(packet).at(packet.offset));
       const std::byte* bytes = nullptr;
       work(waiting,
            [&] { bytes = packing.bytes_of(packet, slot, waiting, [&] { return pack_of(packet); }); });
@@ -144,8 +143,8 @@ struct HaloPush::Impl final : Exchange {
     const Index begin = in_packet(first), end = in_packet(last);
     if (begin == end) return;
     const std::byte* packed = next.buffer.data() + plan.wire->bytes(begin - packet.begin);
-    if (sum.doubles() != nullptr)
-      add_doubles(sum.doubles(), row_size, rows, begin, end, packed);
+    if (sum.exact_sums() != nullptr)
+      add_exact_sums(sum.exact_sums(), row_size, rows, begin, end, packed);
     else
       plan.wire->combine(sum.reals(), rows, begin, end, packed, op);
   }

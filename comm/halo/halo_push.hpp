@@ -23,7 +23,7 @@ enum class HaloStart { now, later };
 class HaloPush : NonCopyable {
  public:
   /// `rows`: the shape of `sum`. Rows of type doubles are added to such rows, and travel as
-  /// wire_format<double>(), which must be the format of the plan. All others are added to reals. Buffers: at
+  /// exact_sum_format(), which must be the format of the plan. All others are added to reals. Buffers: at
   /// most `depth` outgoing and `depth` incoming stages, besides the one that the caller is filling; more only
   /// if more of this rank's rows than one stage belong to the same stage of their readers.
   HaloPush(const Communicator& comm, const Shape& rows, HaloPlan plan, HaloStart start = HaloStart::now,

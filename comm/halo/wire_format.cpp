@@ -2,6 +2,7 @@
 // some rows ahead. Bytes moved per number: pack reads sizeof(real) and writes sizeof(Value), unpack the
 // reverse; combine reads both, and writes sizeof(real).
 #include <sar/comm/halo/wire_format.hpp>
+#include <sar/core/error.hpp>
 #include <sar/core/simd/independent_iterations.hpp>
 #include <sar/core/simd/prefetch.hpp>
 
@@ -121,6 +122,22 @@ class ValuesAs : public WireFormat {
   }
 };
 
+/// Exact sums travel as they are stored: nothing is packed.
+class StoredExactSums final : public WireFormat {
+ public:
+  [[nodiscard]] Index bytes(Index values) const override { return values * bytes_of(NumberType::exact_sums); }
+  [[nodiscard]] bool as_stored(NumberType type) const override { return type == NumberType::exact_sums; }
+  void pack(const TypedRows&, const Array<std::int32_t>&, Index, Index, std::byte*) const override { fail(); }
+  void pack(const real*, Index, Index, std::byte*) const override { fail(); }
+  void unpack(const std::byte*, Index, real*) const override { fail(); }
+  void combine(Tensor&, const Array<std::int32_t>&, Index, Index, const std::byte*, ReduceOp) const override {
+    fail();
+  }
+
+ private:
+  [[noreturn]] static void fail() { throw CommunicationError("exact sums in another format"); }
+};
+
 /// The one object of a format. It lives until the program ends, so the pointer counts nothing.
 template <class Format>
 WireFormatPtr the_format() {
@@ -140,9 +157,18 @@ WireFormatPtr bfloat16_format() {
   return the_format<ValuesAs<Bfloat16>>();
 }
 
-void add_doubles(double* sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
-                 const std::byte* packed) {
-  combine_rows<double>(sums, row_size, rows, begin, end, packed, [](double a, double b) { return a + b; });
+WireFormatPtr exact_sum_format() {
+  return the_format<StoredExactSums>();
+}
+
+void add_exact_sums(ExactSum* sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
+                    const std::byte* packed) {
+  const auto* values = reinterpret_cast<const ExactSum*>(packed);
+  for_each_row(row_size, begin, end, [&](Index i, Index column, Index length) {
+    prefetch_later_row(sums, row_size, rows, i);
+    ExactSum* to = sums + rows[i] * row_size + column;
+    for (Index j = 0; j < length; ++j) to[j].add(*values++);
+  });
 }
 
 #include <sar/core/isa/isa_end.hpp>
@@ -150,8 +176,9 @@ void add_doubles(double* sums, Index row_size, const Array<std::int32_t>& rows, 
 SAR_DISPATCH(WireFormatPtr, float_format, (), ());
 SAR_DISPATCH(WireFormatPtr, double_format, (), ());
 SAR_DISPATCH(WireFormatPtr, bfloat16_format, (), ());
-SAR_DISPATCH(void, add_doubles,
-             (double* sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
+SAR_DISPATCH(WireFormatPtr, exact_sum_format, (), ());
+SAR_DISPATCH(void, add_exact_sums,
+             (ExactSum * sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
               const std::byte* packed),
              (sums, row_size, rows, begin, end, packed));
 

@@ -46,10 +46,14 @@ using WireFormatPtr = std::shared_ptr<const WireFormat>;
 template <class Value>
 WireFormatPtr wire_format();
 
-/// Adds rows sent in double precision to such rows: values [begin, end) of M = M + packed, for M as in
-/// WireFormat with rows of `row_size` doubles.
-void add_doubles(double* sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
-                 const std::byte* packed);
+/// Returns the format of rows of exact sums, 16 bytes a number. They are only sent as stored, and added by
+/// add_exact_sums().
+WireFormatPtr exact_sum_format();
+
+/// Adds rows of exact sums to such rows: values [begin, end) of M = M + packed, for M as in WireFormat with
+/// rows of `row_size` sums.
+void add_exact_sums(ExactSum* sums, Index row_size, const Array<std::int32_t>& rows, Index begin, Index end,
+                    const std::byte* packed);
 
 /// Returns HaloFormat::bf16, which is also the format of rows stored in bfloat16. A `double` is rounded to
 /// float first.

@@ -160,6 +160,19 @@ void batch_norm_backward_sums(const TypedRows& x, const BatchNormCoefficients& c
   });
 }
 
+void batch_norm_backward_terms(const TypedRows& x, const BatchNormCoefficients& c,
+                               const NormActivation& activation, const TypedRows& grad, Index first,
+                               Index count, real* terms) {
+  const Index columns = x.row_size();
+  std::fill_n(terms, 2 * count * columns, real{0});
+  with_activation(activation, [&](auto relu, auto drops) {
+    RowReader from(x), gradient(grad);
+    for (Index i = 0; i < count; ++i, terms += 2 * columns)
+      add_row(BackwardRow<relu, drops>(c, activation.dropout, from, gradient, first + i), columns, terms,
+              terms + columns);
+  });
+}
+
 void batch_norm_backward_x(const TypedRows& x, const BatchNormCoefficients& c,
                            const NormActivation& activation, const TypedRows& grad,
                            std::span<const real> mean_g, std::span<const real> mean_gx, TypedRows dx) {
@@ -187,6 +200,10 @@ SAR_DISPATCH(void, batch_norm_backward_sums,
              (const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
               const TypedRows& grad, std::span<double> sums),
              (x, c, activation, grad, sums));
+SAR_DISPATCH(void, batch_norm_backward_terms,
+             (const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
+              const TypedRows& grad, Index first, Index count, real* terms),
+             (x, c, activation, grad, first, count, terms));
 SAR_DISPATCH(void, batch_norm_backward_x,
              (const TypedRows& x, const BatchNormCoefficients& c, const NormActivation& activation,
               const TypedRows& grad, std::span<const real> mean_g, std::span<const real> mean_gx,

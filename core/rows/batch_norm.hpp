@@ -51,6 +51,11 @@ void batch_norm_backward_sums(const TypedRows& x, const BatchNormCoefficients& c
                               const NormActivation& activation, const TypedRows& grad,
                               std::span<double> sums);
 
+/// The terms of these sums for rows [first, first + count), single-threaded: terms [count, 2 F] = g, g xhat.
+void batch_norm_backward_terms(const TypedRows& x, const BatchNormCoefficients& c,
+                               const NormActivation& activation, const TypedRows& grad, Index first,
+                               Index count, real* terms);
+
 /// The gradient of x: dx_ij = scale_j (g_ij - mean_g_j - xhat_ij mean_gx_j). dx may be grad. Reads x and grad
 /// and writes dx once.
 void batch_norm_backward_x(const TypedRows& x, const BatchNormCoefficients& c,

@@ -27,7 +27,9 @@ constexpr Index buffer_size = 512;
 using lanes::group;
 
 SumAndCount add(SumAndCount a, SumAndCount b) {
-  return {a.sum + b.sum, a.count + b.count};
+  a.sum.add(b.sum);
+  a.count += b.count;
+  return a;
 }
 
 /// Calls body(count, row numbers) for groups of rows of [begin, end) that have a target.
@@ -93,6 +95,15 @@ void gradients_of_rows(const Tensor& x, std::span<const std::int32_t> targets, T
   });
 }
 
+/// Returns the sum of term(i) over [0, n), in four sums that run side by side.
+template <class Term>
+ExactSum exact_sum_of(Index n, const Term& term) {
+  ExactSum part[4];
+  for (Index i = 0; i < n; ++i) part[i % 4].add(static_cast<double>(term(i)));
+  for (Index l = 1; l < 4; ++l) part[0].add(part[l]);
+  return part[0];
+}
+
 /// Returns the sum of terms(begin, end) over blocks of all elements.
 template <class Terms>
 SumAndCount sum_of_blocks(Index size, const Terms& terms) {
@@ -118,7 +129,7 @@ void write_gradients(real* to, Index n, bool accumulate, const GradientOf& gradi
 template <class Term>
 SumAndCount sum_of_differences(const Tensor& a, const Tensor& b, const Term& term) {
   return sum_of_blocks(a.size(), [&, x = a.data(), y = b.data()](Index begin, Index end) {
-    return sum_of<double>(end - begin, [&, from = x + begin, to = y + begin](Index i) {
+    return exact_sum_of(end - begin, [&, from = x + begin, to = y + begin](Index i) {
       return term(static_cast<double>(from[i]) - static_cast<double>(to[i]));
     });
   });
@@ -139,7 +150,7 @@ void gradients_of_differences(const Tensor& a, const Tensor& b, Tensor& out, boo
 
 SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets) {
   return sum_over_rows(x, targets, [&](SumAndCount& part, Index row, double largest, double log_sum) {
-    part.sum += largest - static_cast<double>(x.row(row)[targets[row]]) + log_sum;
+    part.sum.add(largest - static_cast<double>(x.row(row)[targets[row]]) + log_sum);
     part.count += 1;
   });
 }
@@ -168,10 +179,10 @@ SumAndCount weighted_cross_entropy_sum(const Tensor& x, std::span<const std::int
     const double whole = largest + log_sum;
     const auto weight = static_cast<double>(weights.of_class[targets[row]]);
     const double of_row = weights.row(row);
-    part.sum += of_row * weights.kept * weight * (whole - static_cast<double>(z[targets[row]]));
-    part.sum += of_row * sum_of<double>(x.row_size(), [&](Index c) {
-                  return static_cast<double>(weights.spread[c]) * (whole - static_cast<double>(z[c]));
-                });
+    part.sum.add(of_row * weights.kept * weight * (whole - static_cast<double>(z[targets[row]])));
+    part.sum.add(of_row * sum_of<double>(x.row_size(), [&](Index c) {
+                   return static_cast<double>(weights.spread[c]) * (whole - static_cast<double>(z[c]));
+                 }));
     part.count += of_row * weight;
   });
 }
@@ -200,7 +211,9 @@ SumAndCount bce_sum(const Tensor& x, const Tensor& target) {
       const auto size = value < zero ? -value : value;
       return (value < zero ? zero : value) - value * at(t) + lanes::log1p_exp_minus(size);
     };
-    return lanes::sum(end - begin, term);
+    Array<real> terms(end - begin);
+    lanes::write_columns(terms.data(), end - begin, term);
+    return exact_sum_of(end - begin, [&](Index i) { return terms[i]; });
   });
 }
 
@@ -258,7 +271,8 @@ SumAndCount count_correct(const Tensor& x, std::span<const std::int32_t> targets
       const real* last = row + x.row_size();
       const bool defined = std::none_of(row, last, [](real z) { return std::isnan(z); });
       const bool correct = defined && std::max_element(row, last) - row == targets[i];
-      part = add(part, {correct ? 1.0 : 0.0, 1});
+      part.sum.add(correct ? 1.0 : 0.0);
+      part.count += 1;
     }
     return part;
   };

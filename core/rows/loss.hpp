@@ -1,10 +1,11 @@
 /// Losses of the rows of one rank, as sums of terms (the caller divides by the number of terms on all ranks),
-/// and their gradients. Terms are added in double precision in a fixed order; the exponentials of a row are
+/// and their gradients. Terms are added exactly (ExactSum), in any order; the exponentials of a row are
 /// added as in row_sums.hpp.
 ///
 /// Memory traffic: operands are read once and gradients written once.
 #pragma once
 
+#include <sar/core/exact_sum.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// A sum of `count` terms.
 struct SumAndCount {
-  double sum = 0;
+  ExactSum sum;
   double count = 0;  ///< terms
 };
 

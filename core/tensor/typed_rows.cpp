@@ -29,7 +29,7 @@ TypedRows::TypedRows(const Tensor& rows, NumberType type) {
     *this = rows;
     return;
   }
-  require(type == NumberType::bfloat16, "rows of a tensor in double precision");
+  require(type == NumberType::bfloat16, "rows of a tensor as exact sums");
   *this = TypedRows(rows.shape(), type);
   parallel_for(size(), numbers_at_once,
                [&](Index begin, Index end) { narrow(rows.data() + begin, end - begin, bfloat16() + begin); });
@@ -72,7 +72,7 @@ void TypedRows::set_zero() {
 
 Tensor TypedRows::to_tensor() const {
   if (type_ == NumberType::reals) return reals_;
-  require(is_bfloat16(), "a tensor of rows in double precision");
+  require(is_bfloat16(), "a tensor of exact sums");
   Tensor wide(shape_);
   parallel_for(size(), numbers_at_once,
                [&](Index begin, Index end) { widen(bfloat16() + begin, end - begin, wide.data() + begin); });

@@ -1,6 +1,7 @@
 /// TypedRows: rows of numbers in memory, in one of several types.
 #pragma once
 
+#include <sar/core/exact_sum.hpp>
 #include <sar/core/half.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>
@@ -14,12 +15,12 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 ///     reals       `real`: parameters, losses and, without mixed precision, everything
 ///     bfloat16    2 bytes: activations and their gradients in mixed precision
-///     doubles     sums in double precision on their way to the owners of rows
-enum class NumberType { reals, bfloat16, doubles };
+///     exact_sums  sums of several stages and ranks that do not depend on their order
+enum class NumberType { reals, bfloat16, exact_sums };
 
 /// Returns the bytes of a number.
 [[nodiscard]] constexpr Index bytes_of(NumberType type) noexcept {
-  return type == NumberType::bfloat16 ? 2 : type == NumberType::doubles ? 8 : Index{sizeof(real)};
+  return type == NumberType::bfloat16 ? 2 : type == NumberType::exact_sums ? 16 : Index{sizeof(real)};
 }
 
 /// A handle, as Tensor: copies share the memory, which is in the byte account.
@@ -60,8 +61,8 @@ class TypedRows {
   [[nodiscard]] const Bfloat16* bfloat16() const noexcept {
     return is_bfloat16() ? static_cast<const Bfloat16*>(memory_.get()) + offset_ : nullptr;
   }
-  [[nodiscard]] double* doubles() noexcept {
-    return type_ == NumberType::doubles ? static_cast<double*>(memory_.get()) + offset_ : nullptr;
+  [[nodiscard]] ExactSum* exact_sums() noexcept {
+    return type_ == NumberType::exact_sums ? static_cast<ExactSum*>(memory_.get()) + offset_ : nullptr;
   }
 
   /// Returns true if this is the only handle to memory of the library.

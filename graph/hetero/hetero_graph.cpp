@@ -243,7 +243,7 @@ const GraphShardManager& HeteroGraph::operator[](const std::string& type) const 
 }
 
 bool HeteroGraph::fetches_together(const Variable& x, std::span<const RelationCall> calls) const {
-  if (comm().size() == 1 || calls.size() == 1 || options().aggregate_in_double) return false;
+  if (comm().size() == 1 || calls.size() == 1 || options().reproducible) return false;
   const auto relation = find_edge_type(edge_types(), calls.front().type.canonical_name());
   const Index bytes =
       state_->most_halo_rows[relation] * x.shape().row_size() * static_cast<Index>(sizeof(real));

@@ -127,11 +127,10 @@ struct RowSum {
   /// vector if N = 0.
   template <Index N>
   [[gnu::noinline]] void add_blocks(Index first, Index last, Index j, Index count, double* totals) const {
-    const Index step = t.out_in_double != nullptr ? 1 : block_edges;
-    for (Index k = first; k < last; k += step) {
+    for (Index k = first; k < last; k += block_edges) {
       Vector<> sum[std::max<Index>(N, 1)] = {};
       real sums[std::max<Index>(N, 1) * vector_lanes] = {};
-      const Index end = std::min(last, k + step);
+      const Index end = std::min(last, k + block_edges);
       if constexpr (N > 0) {
         add_edges<N>(k, end, j, count, sum);
         std::memcpy(sums + count - vector_lanes, &sum[N - 1], sizeof(Vector<>));
@@ -147,11 +146,6 @@ struct RowSum {
   void write(Index j, Index count, Index out_row, const double* totals) const {
     const double scale = scale_of(out_row);
     const Index place = out_row * t.width + j;
-    if (t.out_in_double != nullptr) {
-      double* to = t.out_in_double + place;
-      for (Index i = 0; i < count; ++i) to[i] = (t.accumulate ? to[i] : 0) + scale * totals[i];
-      return;
-    }
     Out* to = rows.out + place;
     for (Index i = 0; i < count; ++i) {
       const double base = t.accumulate ? static_cast<double>(number(to[i])) : 0;
@@ -217,7 +211,7 @@ struct RowSum {
   }
 
   void operator()(Index first, Index last, Index out_row) const {
-    const bool in_blocks = last - first > block_edges || t.out_in_double != nullptr;
+    const bool in_blocks = last - first > block_edges;
     for_tiles([&](auto n, Index j, Index count) {
       if (in_blocks) {
         double totals[std::max<Index>(n, 1) * vector_lanes] = {};

@@ -39,7 +39,6 @@ struct GatherSum {
   const Index* x_row = nullptr;     ///< [x_rows] index in x of each gathered row; null: i
   real* out = nullptr;              ///< [rows, width]
   Bfloat16* out_bfloat16 = nullptr;  ///< replaces out: sums in `real`, rounded when they are written
-  double* out_in_double = nullptr;  ///< replaces out: all additions in double precision
   Index width = 0;
   bool accumulate = false;  ///< add to out instead of overwriting it
 };

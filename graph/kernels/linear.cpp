@@ -5,9 +5,10 @@
 /// adds them, weighted per head, to the destination's row in registers. weighted_sum_backward() iterates
 /// over the transpose and gathers rows of g; one loop computes the dot products for dw and the weighted
 /// sums for dx, with x_u and dx_u in registers. Both prefetch the rows of the next batch, and the backward
-/// pass also its weights and their gradients. With one head and sums in double precision, a gather_sum
-/// follows for dx.
+/// pass also its weights and their gradients.
+/// Exact sums are an exact_gather_sum of their own, also with several heads and after a pass for dw.
 #include <sar/graph/kernels/edge_batches.hpp>
+#include <sar/graph/kernels/exact_gather_sum.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/linear.hpp>
 
@@ -145,11 +146,11 @@ SAR_DISPATCH(void, weighted_sum_backward,
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-template <class From, class To>
-void copy_numbers(const From* from, Index n, To* to) {
-  constexpr Index grain = 1 << 16;
-  parallel_for(n, grain, [&](Index begin, Index end) {
-    std::transform(from + begin, from + end, to + begin, [](From x) { return static_cast<To>(x); });
+/// to = (add ? to : 0) + sums, rounded once
+void round_sums(const Array<ExactSum>& sums, bool add, real* to) {
+  constexpr Index grain = 1 << 15;
+  parallel_for_each(std::ssize(sums), grain, [&](Index i) {
+    to[i] = static_cast<real>((add ? static_cast<double>(to[i]) : 0) + sums[i].value());
   });
 }
 
@@ -163,11 +164,8 @@ const real* LinearKernel::src_scale(const GraphShard& shard) const {
 
 void LinearKernel::accumulate(const Stage& stage) {
   const GraphShard& shard = stage.shard;
-  if (o_.in_double && sums_.empty()) {
-    sums_.resize(shard.num_dst * o_.width);
-    if (adds_) copy_numbers(o_.out, std::ssize(sums_), sums_.data());
-  }
   const EdgeRanges edges = cursor_.ranges(stage);
+  if (o_.exact) return add_exactly(stage, edges);
   const Index first_number = edges.first_row * o_.width;
   if (o_.heads > 1) return weighted_sum(o_, stage, edges, std::exchange(adds_, true));
   gather_sum({.num_rows = edges.num_rows,
@@ -189,34 +187,91 @@ void LinearKernel::accumulate(const Stage& stage) {
               .x_row = o_.table_rows,
               .out = o_.out_bfloat16 != nullptr ? nullptr : o_.out + first_number,
               .out_bfloat16 = o_.out_bfloat16 != nullptr ? o_.out_bfloat16 + first_number : nullptr,
-              .out_in_double = o_.in_double ? sums_.data() + first_number : nullptr,
               .width = o_.width,
               .accumulate = std::exchange(adds_, true)});
 }
 
+void LinearKernel::add_exactly(const Stage& stage, const EdgeRanges& edges) {
+  const GraphShard& shard = stage.shard;
+  if (!o_.one_stage && sums_.empty()) sums_.resize(shard.num_dst * o_.width);
+  const Index first_number = edges.first_row * o_.width;
+  // Every row is written by the local shard, whose parts come first.
+  exact_gather_sum({.num_rows = edges.num_rows,
+                    .begin = edges.begin,
+                    .end = edges.end,
+                    .before = edges.before,
+                    .rows = edges.rows,
+                    .col = o_.edge_rows != nullptr ? nullptr : shard.src.data(),
+                    .col_offset = stage.begin,
+                    .weight = o_.edge_weight,
+                    .first_edge = shard.first_edge,
+                    .col_scale = src_scale(shard),
+                    .row_scale = o_.dst_scale != nullptr ? o_.dst_scale + edges.first_row : nullptr,
+                    .x = o_.edge_rows != nullptr ? o_.edge_rows
+                         : o_.table != nullptr   ? o_.table
+                                                 : stage.rows,
+                    .x_rows = stage.size(),
+                    .x_row = o_.table_rows,
+                    .out = o_.out + first_number,
+                    .width = o_.width,
+                    .accumulate = std::exchange(adds_, true)},
+                   o_.heads, o_.one_stage ? nullptr : sums_.data() + first_number);
+}
+
 void LinearKernel::finish() {
-  copy_numbers(sums_.data(), std::ssize(sums_), o_.out);
+  if (!o_.exact || o_.one_stage) return;
+  round_sums(sums_, o_.has_base, o_.out);
   sums_ = {};
 }
 
 void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
-  if (!is_one_gather())
+  if (o_.exact) {
+    if (o_.grad_edge_weight != nullptr) weighted_sum_backward(o_, stage, nullptr, false);
+    if (grad_src != nullptr) gather_exactly(stage, grad_src, nullptr, accumulate);
+  } else if (!is_one_gather())
     weighted_sum_backward(o_, stage, grad_src, accumulate);
   else if (grad_src != nullptr)
-    gather_gradients(stage, {.reals = grad_src}, accumulate);
+    gather_gradients(stage, grad_src, nullptr, accumulate);
 }
 
 void LinearKernel::backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) {
   const Index number = first * o_.width;
-  if (grad_src.is_bfloat16() && !is_one_gather())
-    return ShardKernel::backward_typed(stage, grad_src, first, accumulate);
-  if (grad_src.is_bfloat16())
-    return gather_gradients(stage, {.bfloat16 = grad_src.bfloat16() + number}, accumulate);
-  if (o_.grad_edge_weight != nullptr) weighted_sum_backward(o_, stage, nullptr, accumulate);
-  gather_gradients(stage, {.doubles = grad_src.doubles() + number}, accumulate);
+  if (grad_src.exact_sums() != nullptr) {
+    if (o_.grad_edge_weight != nullptr) weighted_sum_backward(o_, stage, nullptr, false);
+    ExactSum* const sums = grad_src.exact_sums() + number;
+    if (!accumulate) std::fill_n(sums, stage.size() * o_.width, ExactSum{});
+    return gather_exactly(stage, nullptr, sums, accumulate);
+  }
+  if (!is_one_gather()) return ShardKernel::backward_typed(stage, grad_src, first, accumulate);
+  gather_gradients(stage, nullptr, grad_src.bfloat16() + number, accumulate);
 }
 
-void LinearKernel::gather_gradients(const Stage& stage, const GradientsAt& out, bool accumulate) const {
+void LinearKernel::gather_exactly(const Stage& stage, real* out, ExactSum* sums, bool accumulate) const {
+  const GraphShard& shard = stage.shard;
+  const ShardTranspose& transpose = shard.transpose();
+  const SourceOffsets offsets(shard, stage.begin, stage.end);
+  const real* scale = src_scale(shard);
+  const bool of_edges = o_.grad_edge_rows != nullptr;
+  exact_gather_sum(
+      {.num_rows = stage.size(),
+       .begin = offsets.data(),
+       .end = offsets.data() + 1,
+       .col = of_edges ? nullptr : transpose.dst.data(),
+       .weight = o_.edge_weight,
+       .position_of = of_edges || o_.edge_weight != nullptr ? shard.transpose_positions().data() : nullptr,
+       .first_edge = shard.first_edge,
+       .col_scale = of_edges ? nullptr : o_.dst_scale,
+       .row_scale = scale != nullptr ? scale + stage.begin : nullptr,
+       .x = of_edges ? o_.grad_edge_rows : o_.grad_out,
+       .x_rows = shard.num_dst,
+       .out = out,
+       .width = o_.width,
+       .accumulate = accumulate},
+      o_.heads, sums);
+}
+
+void LinearKernel::gather_gradients(const Stage& stage, real* out, Bfloat16* out_bfloat16,
+                                    bool accumulate) const {
   const GraphShard& shard = stage.shard;
   const ShardTranspose& transpose = shard.transpose();
   const SourceOffsets offsets(shard, stage.begin, stage.end);
@@ -233,9 +288,8 @@ void LinearKernel::gather_gradients(const Stage& stage, const GradientsAt& out, 
               .x = o_.grad_out,
               .x_bfloat16 = o_.grad_out_bfloat16,
               .x_rows = shard.num_dst,
-              .out = out.reals,
-              .out_bfloat16 = out.bfloat16,
-              .out_in_double = out.doubles,
+              .out = out,
+              .out_bfloat16 = out_bfloat16,
               .width = o_.width,
               .accumulate = accumulate});
 }

@@ -17,6 +17,7 @@
 /// do not depend on ranks and, except for user-defined messages, on the tape.
 #pragma once
 
+#include <sar/core/exact_sum.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
@@ -47,9 +48,12 @@ class LinearKernel : public ShardKernel {
     const real* grad_out = nullptr;                ///< backward: [destinations, width]
     const Bfloat16* grad_out_bfloat16 = nullptr;   ///< in place of grad_out; one head, dw not required
     real* grad_edge_weight = nullptr;  ///< backward: as edge_weight, overwritten; null: not required
-    bool in_double = false;            ///< one head: all sums and the resulting gradients in double precision
+    /// Backward: [local edges, width], summed to their sources in place of weighted rows of grad_out; exact.
+    const real* grad_edge_rows = nullptr;
+    bool exact = false;      ///< the bits do not depend on the order of the edges (exact_gather_sum.hpp)
+    bool one_stage = false;  ///< exact, forward: only the local shard has edges
   };
-  explicit LinearKernel(const Operands& operands) : o_(operands) { o_.in_double &= o_.heads == 1; }
+  explicit LinearKernel(const Operands& operands) : o_(operands) {}
 
   /// Sets the memory of the result. Call it before begin().
   void set_output(TypedRows out, bool has_base) {
@@ -66,7 +70,7 @@ class LinearKernel : public ShardKernel {
   void backward(const Stage& stage, real* grad_src, bool accumulate) override;
   [[nodiscard]] bool reads_bfloat16() const override { return is_one_gather(); }
   [[nodiscard]] NumberType gradient_type(NumberType wanted) const override {
-    return o_.in_double ? NumberType::doubles : wanted;
+    return o_.exact ? NumberType::exact_sums : wanted;
   }
   void backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) override;
 
@@ -74,17 +78,14 @@ class LinearKernel : public ShardKernel {
   [[nodiscard]] const real* src_scale(const GraphShard& shard) const;
   /// Whether the gradient of the sources is one gather_sum.
   [[nodiscard]] bool is_one_gather() const { return o_.heads == 1 && o_.grad_edge_weight == nullptr; }
-  /// dx, in one of three types; the other pointers are null.
-  struct GradientsAt {
-    real* reals = nullptr;
-    Bfloat16* bfloat16 = nullptr;
-    double* doubles = nullptr;
-  };
-  void gather_gradients(const Stage& stage, const GradientsAt& out, bool accumulate) const;
+  void add_exactly(const Stage& stage, const EdgeRanges& edges);
+  /// dx, in one of two types; the other pointer is null.
+  void gather_gradients(const Stage& stage, real* out, Bfloat16* out_bfloat16, bool accumulate) const;
+  void gather_exactly(const Stage& stage, real* out, ExactSum* sums, bool accumulate) const;
 
   Operands o_;
   EdgeCursor cursor_;
-  Array<double> sums_;  ///< with in_double: [destinations, width]
+  Array<ExactSum> sums_;  ///< exact, of several stages: [destinations, width]
   bool adds_ = false;   ///< all rows of the result have values to add to
 };
 

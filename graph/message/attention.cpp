@@ -3,6 +3,7 @@
 // that the kernel normalizes with destination rows that are normalized before. Gradients of attn and of
 // type terms are added in double precision, over this rank's edges.
 #include <sar/autograd/ops.hpp>
+#include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/autograd/unit_rows.hpp>
 #include <sar/core/error.hpp>
@@ -14,6 +15,8 @@
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/attention.hpp>
 #include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/edge_messages.hpp>
+#include <sar/graph/message/edge_softmax.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -205,6 +208,29 @@ Variable flat(const Variable& x) {
   return reshape(x, Shape{x.num_rows(), x.shape().row_size()});
 }
 
+/// On a reproducible graph: out[v, h] = sum over in-edges of alpha[e, h] value[u, h], alpha = softmax over
+/// the in-edges of scores [edges, H]. Collective.
+Variable exact_attention(const GraphShardManager& graph, const Variable& scores, const Variable& value,
+                         const AttentionOptions& options) {
+  const Index edges = graph.num_edges(), heads = scores.shape()[1];
+  Variable alpha = edge_softmax(graph, scores);
+  if (options.dropout > 0)
+    alpha = dropout(std::exchange(alpha, {}), options.dropout, options.dropout_key,
+                    RowIds(std::span<const Index>(graph.edge_ids())));
+  if (options.edge_weight.defined())
+    alpha = std::exchange(alpha, {}) * reshape(options.edge_weight, {edges, 1});
+  Variable y = graph.update_all(fn::u_mul_e(value, reshape(std::move(alpha), {edges, heads, 1})), fn::sum);
+  if (!options.bias.defined()) return y;
+  return std::move(y) + reshape(options.bias, {heads, value.shape()[2]});
+}
+
+/// On a reproducible graph: scale <key[u, h], query[v, h]> [edges, H]. Collective.
+Variable exact_dots(const GraphShardManager& graph, const Variable& key, const Variable& query, real scale) {
+  const Variable products = rows_of_sources(graph, key) * rows_of_destinations(graph, query);
+  return scale_shift(reshape(sum(products, ReduceDim::columns), {graph.num_edges(), key.shape()[1]}), scale,
+                     0);
+}
+
 /// With a term for each type of edge where it is `typed`.
 Variable attend_additive(const char* operation, const GraphShardManager& graph, const Variable& x,
                          const Variable& attn_src, const Variable& score_dst, const Variable& score_type,
@@ -228,6 +254,17 @@ Variable attend_additive(const char* operation, const GraphShardManager& graph, 
       },
       [&] {
         const Index dim = x.shape()[2];
+        if (graph.options().reproducible) {
+          const Shape scores{graph.num_edges(), x.shape()[1]};
+          Variable score = rows_of_sources(graph, head_dots(x, attn_src)) +
+                           reshape(rows_of_destinations(graph, score_dst), scores);
+          if (typed) {
+            const Array<std::uint16_t>& of_edges = numbers.numbers();
+            score =
+                score + gather_shared_rows(score_type, std::vector<Index>(of_edges.begin(), of_edges.end()));
+          }
+          return exact_attention(graph, leaky_relu(score, negative_slope), x, options);
+        }
         return attend(graph, x,
                       {make_gat_kernel,
                        {.heads = x.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
@@ -270,6 +307,10 @@ Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src, 
       },
       [&] {
         const Index dim = x_src.shape()[2];
+        if (graph.options().reproducible) {
+          const Variable sums = rows_of_sources(graph, x_src) + rows_of_destinations(graph, x_dst);
+          return exact_attention(graph, head_dots(leaky_relu(sums, negative_slope), attn), x_src, options);
+        }
         return attend(graph, x_src,
                       {make_gatv2_kernel,
                        {.heads = x_src.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
@@ -299,6 +340,9 @@ Variable dot_attention(const GraphShardManager& graph, const Variable& key, cons
       },
       [&] {
         const Index dim = key.shape()[2];
+        if (graph.options().reproducible)
+          return exact_attention(graph, exact_dots(graph, key, query, scale), separate ? value : key,
+                                 options);
         // A statement of its own: GCC 12 destroys a list inside of ?: once more when something throws.
         Variable source = key;
         if (separate) source = concat_columns({flat(key), flat(value)});
@@ -332,6 +376,13 @@ Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
       },
       [&] {
         const Index dim = x_src.shape()[1];
+        if (graph.options().reproducible) {
+          const Shape rows{x_src.num_rows(), 1, dim}, to_rows{x_dst.num_rows(), 1, dim};
+          const Variable units = scaled_unit_rows(x_src, Tensor::full({1}, 1));
+          const Variable scores =
+              exact_dots(graph, reshape(units, rows), reshape(scaled_unit_rows(x_dst, beta), to_rows), 1);
+          return flat(exact_attention(graph, scores, reshape(x_src, rows), options));
+        }
         return flat(attend(graph, x_src,
                            {make_dot_kernel,
                             {.heads = 1, .dim = dim, .key_dim = dim, .unit_sources = true},

@@ -3,6 +3,7 @@
 // sum). Bytes moved per element: x is read twice, y written three times and read three times; backward
 // reads y and g twice and writes once. By source, each value per node costs one push to the owners and one
 // fetch, with exact rows.
+#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
@@ -11,6 +12,7 @@
 #include <sar/graph/kernels/edge_softmax_kernel.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
 
 #include <limits>
@@ -59,13 +61,18 @@ class NodeValues {
   Index width_;
 };
 
+/// The largest number of the edges of each node.
+Tensor maxima(const NodeValues& nodes, const Tensor& x) {
+  const Index width = x.row_size();
+  return nodes.from_edges(-std::numeric_limits<real>::infinity(), ReduceOp::max, [&](real* m, Index edge) {
+    const real* row = x.row(edge);
+    for (Index j = 0; j < width; ++j) m[j] = row[j] > m[j] ? row[j] : m[j];
+  });
+}
+
 Tensor forward(const NodeValues& nodes, const Tensor& x) {
   const Index width = x.row_size();
-  const Tensor maximum =
-      nodes.from_edges(-std::numeric_limits<real>::infinity(), ReduceOp::max, [&](real* m, Index edge) {
-        const real* row = x.row(edge);
-        for (Index j = 0; j < width; ++j) m[j] = row[j] > m[j] ? row[j] : m[j];
-      });
+  const Tensor maximum = maxima(nodes, x);
   Tensor y(x.shape());
   nodes.to_edges(maximum, [&](const real* m, Index edge) {
     const real* row = x.row(edge);
@@ -104,6 +111,18 @@ Tensor backward(const NodeValues& nodes, const Tensor& y, const Tensor& grad) {
   return result;
 }
 
+/// From sums over in-edges that do not depend on their order: exp(x - max) / sum exp(x - max).
+Variable exact_edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy norm_by) {
+  require<InputError>(
+      norm_by == NormBy::dst,
+      "edge_softmax over the out-edges of sources on a reproducible graph, expected over in-edges");
+  const Shape shape = x.shape().with_rows(graph.num_dst_nodes());
+  const Variable largest(maxima(NodeValues(graph, norm_by, x.shape().row_size()), x.value()).reshape(shape));
+  const Variable exponentials = exp(x - rows_of_destinations(graph, largest));
+  const Variable sums = graph.update_all(fn::copy_e(exponentials), fn::sum);
+  return exponentials / rows_of_destinations(graph, sums);
+}
+
 }  // namespace
 
 Variable edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy norm_by) {
@@ -123,6 +142,7 @@ Variable edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy 
             .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
       },
       [&]() -> Variable {
+        if (graph.options().reproducible) return exact_edge_softmax(graph, x, norm_by);
         const NodeValues nodes(graph, norm_by, x.shape().row_size());
         Tensor y = forward(nodes, x.value());
         if (!recording({&x})) return y;

@@ -44,15 +44,15 @@ struct GraphOptions {
   /// One thread at a time calls the function of a user-defined message, which may then change what it
   /// captures. The results are the same.
   bool serial_messages = false;
-  /// Accumulates sums and means of copy_u, copy_e, and u * e with one number e per edge in double precision,
-  /// over all stages and ranks, and rounds them once; the same for the gradients of u. Results then differ
-  /// between numbers of ranks only in rare roundings. Doubles the bytes of the gradients sent. Memory during
-  /// the operation: 8 bytes per value of the result, in the backward pass per value of u. No effect in double
-  /// precision.
-  bool aggregate_in_double = false;
+  /// The bits of results do not depend on the number of ranks, the partition, the mode and the stages: sums
+  /// over edges are exact (ExactSum) and rounded once. Attention, messages by type and functions of edges are
+  /// then computed from rows of edges, in memory proportional to the edges. Sums of sources cost 32 bytes per
+  /// number of the result, and in the backward pass per number of u, on several ranks. Sums over nodes
+  /// (gradients of parameters, norms) need a ReproducibleScope beside it (comm/reproducible_scope.hpp).
+  bool reproducible = false;
   /// The format of source rows and their gradients in messages (halo_format.hpp), for update_all, apply_edges
   /// and attention, in training and inference. Degrees, the maxima and sums of edge_softmax, pulled rows and
-  /// integers are always sent exactly. Formats other than exact cannot be combined with aggregate_in_double.
+  /// integers are always sent exactly. Formats other than exact cannot be combined with reproducible.
   HaloFormat halo_format = HaloFormat::exact;
 
   bool operator==(const GraphOptions&) const = default;
@@ -63,7 +63,7 @@ struct GraphOptions {
   std::vector<std::string> names;
   for (const HaloFormatTraits& traits : halo_format_traits)
     if ((traits.in_double || sizeof(real) < sizeof(double)) &&
-        (traits.value == HaloFormat::exact || !options.aggregate_in_double))
+        (traits.value == HaloFormat::exact || !options.reproducible))
       names.emplace_back(traits.name);
   return names;
 }
@@ -76,7 +76,7 @@ void for_each_field(Options& options, const F& f) {
   f("max_halo_bytes", options.max_halo_bytes);
   f("edge_block", options.edge_block);
   f("serial_messages", options.serial_messages);
-  f("aggregate_in_double", options.aggregate_in_double);
+  f("reproducible", options.reproducible);
   f("halo_format", options.halo_format);
 }
 

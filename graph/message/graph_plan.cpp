@@ -44,7 +44,7 @@ StageRows stage_rows(const GraphTopology& graph, const GraphOptions& options, co
 
 /// The format of rows of a type; `draws`: what rounds the rows of int8.
 WireFormatPtr wire_of(NumberType type, HaloFormat format, Index row_size, const RowDraws& draws) {
-  if (type == NumberType::doubles) return wire_format<double>();
+  if (type == NumberType::exact_sums) return exact_sum_format();
   if (type == NumberType::bfloat16) return bfloat16_format();
   switch (format) {
     case HaloFormat::exact:

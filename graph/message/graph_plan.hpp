@@ -15,7 +15,8 @@ struct GraphPlan {
   struct Travels {
     bool fetch = false;      ///< source rows
     bool push = false;       ///< their gradients
-    NumberType fetched_type = NumberType::reals;  ///< rows in bfloat16, and gradients in bfloat16 or doubles,
+    NumberType fetched_type =
+        NumberType::reals;  ///< rows in bfloat16, and gradients in bfloat16 or exact sums,
     NumberType pushed_type = NumberType::reals;   ///< travel as they are stored, whatever the halo format
   };
   /// For source rows of shape `rows`. `draws`: of the operation.

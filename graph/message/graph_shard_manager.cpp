@@ -22,7 +22,7 @@ const GraphOptions& checked(const GraphOptions& options) {
   const std::vector<std::string> formats = allowed_halo_formats(options);
   const std::string format = to_string(options.halo_format);
   require<InputError>(std::ranges::find(formats, format) != formats.end(), "halo_format is ", format,
-                      options.aggregate_in_double ? " with aggregate_in_double" : " in double precision",
+                      options.reproducible ? " on a reproducible graph" : " in double precision",
                       ", expected ", joined(formats));
   return options;
 }

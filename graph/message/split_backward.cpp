@@ -9,14 +9,14 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-constexpr const char* name = "a backward pass";
+constexpr const char* call_name = "a backward pass";
 
 }  // namespace
 
 SplitBackward::SplitBackward(const Communicator& comm, GradientPtr gradient)
     : comm_(comm), gradient_(std::move(gradient)) {
   const Variable start = record(signal_, [comm, to = gradient_, pass = pass_](const Tensor&) {
-    comm.agree([&] { pass->finish(to); }, name);
+    comm.agree([&] { pass->finish(to); }, call_name);
   });
   second_half_ = start.gradient();
 }
@@ -35,7 +35,7 @@ void SplitBackward::run(FunctionRef<void(BackwardPass&)> start) const {
         if (!pass_->in_flight()) pass_->finish(gradient_);
         return pass_->in_flight();
       },
-      name);
+      call_name);
   if (pass_->in_flight()) second_half_->add(signal_);
 }
 

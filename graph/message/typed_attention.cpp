@@ -1,3 +1,4 @@
+#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
@@ -5,6 +6,8 @@
 #include <sar/graph/kernels/typed_attention_kernel.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/edge_messages.hpp>
+#include <sar/graph/message/edge_softmax.hpp>
 #include <sar/graph/message/typed_attention.hpp>
 
 #include <utility>
@@ -81,6 +84,25 @@ struct TypedAttentionCall {
   }
 };
 
+/// On a reproducible graph: keys and values of each edge are multiplied with the block-diagonal matrices of
+/// the edge's type.
+Variable exact(const GraphShardManager& graph, const Variable& key_value, const Variable& query,
+               const Variable& att, const Variable& msg, const EdgeTypes& types) {
+  const Index edges = graph.num_edges(), heads = query.shape()[1], dim = query.shape()[2],
+              width = heads * dim;
+  const std::vector<Index> of_edges(types.numbers().begin(), types.numbers().end());
+  const Variable both = reshape(rows_of_sources(graph, key_value), {edges, 2 * width});
+  const auto product = [&](Index first, const Variable& matrices) {
+    return reshape(gather_mm(slice_columns(both, first, first + width), matrices, of_edges),
+                   {edges, heads, dim});
+  };
+  const Variable scores =
+      sum(product(0, att) * rows_of_destinations(graph, query), ReduceDim::columns);  // [edges, heads, 1]
+  const Variable values = product(width, msg);
+  const Variable alpha = edge_softmax(graph, reshape(scores, {edges, heads}));
+  return graph.update_all(fn::copy_e(values * reshape(alpha, {edges, heads, 1})), fn::sum);
+}
+
 }  // namespace
 
 Variable typed_attention(const GraphShardManager& graph, const Variable& key_value, const Variable& query,
@@ -101,6 +123,7 @@ Variable typed_attention(const GraphShardManager& graph, const Variable& key_val
             .operand("msg", msg.shape(), msg.requires_grad());
       },
       [&]() -> Variable {
+        if (graph.options().reproducible) return exact(graph, key_value, query, att, msg, numbers);
         const bool recorded = recording({&key_value, &query, &att, &msg});
         const Driver driver(graph.shards(), graph.options(), recorded);
         TypedAttentionCall call{query, att, msg, numbers};

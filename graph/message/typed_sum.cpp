@@ -1,3 +1,6 @@
+#include <sar/autograd/arithmetic.hpp>
+#include <sar/autograd/gather_mm.hpp>
+#include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
@@ -5,12 +8,14 @@
 #include <sar/graph/kernels/typed_sum_kernel.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/split_backward.hpp>
 #include <sar/graph/message/typed_sum.hpp>
 
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -126,6 +131,29 @@ class StartedTypedSum final : public StartedSum::Operation {
   ForwardPass rows_;
 };
 
+/// On a reproducible graph: a product for each edge, and their exact sums.
+class ExactTypedSum final : public StartedSum::Operation {
+ public:
+  ExactTypedSum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
+                const EdgeTypes& types, const Variable& edge_weight)
+      : graph_(graph) {
+    const Array<std::uint16_t>& numbers = types.numbers();
+    const std::vector<Index> of_edges(numbers.begin(), numbers.end());
+    messages_ = gather_mm(rows_of_sources(graph, x), weight, of_edges);
+    if (edge_weight.defined()) messages_ = messages_ * reshape(edge_weight, {graph.num_edges(), 1});
+  }
+  [[nodiscard]] Shape shape() const override { return messages_.shape().with_rows(graph_.num_dst_nodes()); }
+  Variable finish(Variable base) override {
+    return graph_.update_all(fn::copy_e(std::exchange(messages_, {})), fn::sum, std::move(base));
+  }
+  void discard() override {}
+  [[nodiscard]] bool in_flight() const override { return false; }
+
+ private:
+  GraphShardManager graph_;
+  Variable messages_;
+};
+
 }  // namespace
 
 StartedSum start_typed_sum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
@@ -147,7 +175,12 @@ StartedSum start_typed_sum(const GraphShardManager& graph, const Variable& x, co
             .equal("wish for the edge weights' gradient", edge_weight.requires_grad())
             .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
       },
-      [&] { return std::make_unique<StartedTypedSum>(graph, x, weight, numbers, edge_weight); }, "typed_sum");
+      [&]() -> std::unique_ptr<StartedSum::Operation> {
+        if (graph.options().reproducible)
+          return std::make_unique<ExactTypedSum>(graph, x, weight, numbers, edge_weight);
+        return std::make_unique<StartedTypedSum>(graph, x, weight, numbers, edge_weight);
+      },
+      "typed_sum");
 }
 
 Variable typed_sum(const GraphShardManager& graph, const Variable& x, const Variable& weight,

@@ -20,6 +20,7 @@
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/split_backward.hpp>
 #include <sar/graph/message/trace_names.hpp>
@@ -57,6 +58,13 @@ bool is_number_per_head(const Shape& e, const Shape& u) {
   for (int d = 1; d + 1 < e.dims(); ++d)
     if (e[d] != u[d]) return false;
   return true;
+}
+
+/// Whether a message is a row of u, or one times a number per edge and head.
+bool is_linear(const Message& message) {
+  if (message.op == Message::Op::copy) return message.lhs == MessageTarget::u;
+  return message.op == Message::Op::mul && message.reads(MessageTarget::u) &&
+         message.reads(MessageTarget::e) && is_number_per_head(message.e.shape(), message.u.shape());
 }
 
 /// The factors of rows of a linear message.
@@ -99,8 +107,8 @@ class MessagePass {
         result_(result),
         mean_(mean),
         scales_(std::move(scales)) {
-    require<InputError>(!mixed_precision() || !options_.aggregate_in_double,
-                        "a graph with aggregate_in_double in mixed precision, expected one of them");
+    require<InputError>(!mixed_precision() || !exact(),
+                        "a reproducible graph in mixed precision, expected one of them");
     if (mean) scales_.dst = graph_->degrees.inverse_in();
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
@@ -110,10 +118,7 @@ class MessagePass {
       if (Tape::current() != nullptr) s.gradient = x.gradient();
     }
     recorded_ = side(lhs_).gradient != nullptr || side(rhs_).gradient != nullptr;
-    const bool u_with_weight = message.op == Message::Op::mul && message.reads(MessageTarget::u) &&
-                               message.reads(MessageTarget::e) &&
-                               is_number_per_head(side(MessageTarget::e).shape, side(MessageTarget::u).shape);
-    linear_ = result == Result::sum && (u_with_weight || (row_.is_copy() && lhs_ == MessageTarget::u));
+    linear_ = result == Result::sum && is_linear(message);
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
       if (target == MessageTarget::u && reads_by_number()) gathered_ = gathered_rows(x);
@@ -150,9 +155,9 @@ class MessagePass {
     const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
     const bool sum_of_edge_rows = result_ == Result::sum && row_.is_copy() && lhs_ == MessageTarget::e;
     // Sums of several stages are rounded when they are complete.
-    const bool one_gather = (linear_ || sum_of_edge_rows) && (!linear_ || edge_heads() == 1) && !in_double();
+    const bool one_gather = (linear_ || sum_of_edge_rows) && (!linear_ || edge_heads() == 1) && !exact();
     const bool rounds_at_end =
-        one_gather ? graph_->topology->comm.size() > 1 : result_ != Result::edges && !in_double();
+        one_gather ? graph_->topology->comm.size() > 1 : result_ != Result::edges && !exact();
     const NumberType type = one_gather && !rounds_at_end ? type_of_results() : NumberType::reals;
     TypedRows out = has_base ? own_rows(std::move(base), type) : TypedRows(shape(), type);
     const auto forward = [&](auto& kernel) {
@@ -174,7 +179,8 @@ class MessagePass {
                            .table_bfloat16 = gathered_ != nullptr ? gathered_->table().bfloat16() : nullptr,
                            .dst_scale = scales_.of_destinations(),
                            .src_scales = scales_.src,
-                           .in_double = in_double()});
+                           .exact = exact(),
+                           .one_stage = graph_->topology->comm.size() == 1});
       forward(kernel);
     } else {
       if (is_extremum()) argmax_ = std::make_shared<Array<local_index>>(shape().size());
@@ -225,9 +231,7 @@ class MessagePass {
            (rhs_ == target && row_.reads_b(wants(lhs_), wants(rhs_)));
   }
 
-  [[nodiscard]] bool in_double() const {
-    return options_.aggregate_in_double && sizeof(real) < sizeof(double);
-  }
+  [[nodiscard]] bool exact() const { return options_.reproducible; }
 
   [[nodiscard]] BinaryKernel::Operands kernel_operands() const {
     return {.row = row_,
@@ -269,7 +273,7 @@ class MessagePass {
                         .grad_out = grad.is_real() ? grad.reals().data() : nullptr,
                         .grad_out_bfloat16 = grad.bfloat16(),
                         .grad_edge_weight = grad_e.defined() ? grad_e.data() : nullptr,
-                        .in_double = in_double()}));
+                        .exact = exact()}));
     } else {
       if (mean_) grad = scaled_rows(std::move(grad.reals()), scales_.dst);
       BinaryKernel::Operands operands = kernel_operands();
@@ -401,6 +405,15 @@ Result result_of(Reduce reduce) {
   return reduce == Reduce::max ? Result::max : reduce == Reduce::min ? Result::min : Result::sum;
 }
 
+/// On a reproducible graph, a message whose sums over edges would depend on their order becomes rows of
+/// edges, of which sums and extrema do not. Collective.
+Message in_any_order(const GraphShardManager& graph, const Message& message, bool is_sum) {
+  if (!graph.options().reproducible || (message.op == Message::Op::copy && message.lhs == MessageTarget::e))
+    return message;
+  if (is_sum && is_linear(message)) return message;
+  return fn::copy_e(edge_rows_of(graph, message));
+}
+
 /// A message whose source rows are in flight.
 class StartedMessage final : public StartedSum::Operation {
  public:
@@ -410,7 +423,8 @@ class StartedMessage final : public StartedSum::Operation {
         split_(pass_.split_backward()),
         rows_(driver_, pass_.source_rows()) {}
   StartedMessage(const GraphShardManager& graph, const Message& message, Reduce reduce)
-      : StartedMessage(MessagePass(graph, message, result_of(reduce), reduce == Reduce::mean)) {}
+      : StartedMessage(MessagePass(graph, in_any_order(graph, message, result_of(reduce) == Result::sum),
+                                   result_of(reduce), reduce == Reduce::mean)) {}
 
   [[nodiscard]] Shape shape() const override { return pass_.shape(); }
   Variable finish(Variable base) override {
@@ -552,6 +566,7 @@ Variable GraphShardManager::apply_edges(const Message& message) const {
         return collective_call(*this, "apply_edges", message, -1);
       },
       [&] {
+        if (options().reproducible) return edge_rows_of(*this, message);
         Variable y = StartedMessage(MessagePass(*this, primal_of(message), Result::edges, false)).finish({});
         Variable change;
         for (const Message& term : tangent_messages(message))

@@ -9,6 +9,7 @@
 #include <sar/graph/kernels/user_message_kernel.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/frame.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/trace_names.hpp>
@@ -273,10 +274,13 @@ Variable run(const GraphShardManager& graph, Frames& frames, const char* operati
 }  // namespace
 
 Variable GraphShardManager::update_all(const MessageFunction& message, Reduce reduce) const {
+  if (options().reproducible)
+    return comm().agree([&] { return update_all(fn::copy_e(edge_rows_of(*this, message)), reduce); });
   return comm().agree([&] { return run(*this, *frames_, "update_all", message, false, reduce); });
 }
 
 Variable GraphShardManager::apply_edges(const MessageFunction& message) const {
+  if (options().reproducible) return comm().agree([&] { return edge_rows_of(*this, message); });
   return comm().agree([&] { return run(*this, *frames_, "apply_edges", message, true, Reduce::sum); });
 }
 

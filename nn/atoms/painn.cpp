@@ -1,3 +1,4 @@
+#include <sar/autograd/row_sums.hpp>
 #include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/modules/reductions.hpp>
 #include <sar/nn/train/slope_loss.hpp>
@@ -57,12 +58,12 @@ Variable PaiNN::atomic_energies(const GraphShardManager& graph, const RowIds& sp
       require<InputError>(in == out, "PaiNN got an atom with ", in, " edges to it and ", out,
                           " from it; expected all pairs in both directions (a full neighbor list)");
     }
-    PaiNNRows rows{.scalars = gather_rows(embedding_, species), .vectors = {}};
+    PaiNNRows rows{.scalars = gather_shared_rows(embedding_, species), .vectors = {}};
     for (std::size_t i = 0; i < convs_.size(); ++i)
       rows = convs_[i](graph, std::exchange(rows, {}), positions, shifts);
     Variable energies = outnet_(rows.scalars);
     if (!energy_scales_.defined()) return energies;
-    return std::exchange(energies, {}) * gather_rows(energy_scales_, species);
+    return std::exchange(energies, {}) * gather_shared_rows(energy_scales_, species);
   });
 }
 

@@ -1,4 +1,5 @@
 #include <sar/autograd/ops.hpp>
+#include <sar/comm/exact_sums.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/atoms/potential_loss.hpp>
 #include <sar/nn/modules/reductions.hpp>
@@ -74,9 +75,9 @@ struct KnownLabels {
   double count = 0;
 };
 
-double sum_of_absolute(const Tensor& x) {
-  double sum = 0;
-  for (const real value : x.values()) sum += std::abs(static_cast<double>(value));
+ExactSum sum_of_absolute(const Tensor& x) {
+  ExactSum sum;
+  for (const real value : x.values()) sum.add(std::abs(static_cast<double>(value)));
   return sum;
 }
 
@@ -112,31 +113,31 @@ PotentialErrors backward_potential_loss(const PaiNN& model, const GraphShardMana
         x = x + gather_mm(x, strain, structures.of_nodes);
         if (strains_shifts) shifts = shifts + gather_mm(shifts, strain, structures.of_edges);
       }
-      const Variable mine = scatter_add_rows(model.atomic_energies(graph, atoms.species, x, shifts),
-                                             structures.of_nodes, count);
-      return sum(reshape(mine, {1, count}), comm, ReduceDim::rows);
+      return sum_of_groups(model.atomic_energies(graph, atoms.species, x, shifts), structures.of_nodes, count,
+                           comm);
     };
     PotentialErrors errors;
     const auto loss = [&](const Variable& energy, const std::vector<Variable>& slopes) {
       const KnownLabels known(atoms.energies);
       const Variable energy_error = known.error(energy) / Variable(structures.num_atoms);
-      errors.energy_per_atom = per_label(sum_of_absolute(energy_error.value()), known.count);
+      errors.energy_per_atom = per_label(sum_of_absolute(energy_error.value()).value(), known.count);
       Variable total =
           sum(energy_error * energy_error) * static_cast<real>(per_label(weights.energy, known.count));
       if (with_forces) {
         const KnownLabels forces(atoms.forces);
         const Variable error = forces.error(-slopes[0]);
-        double sums[] = {sum_of_absolute(error.value()), forces.count};
-        comm.all_reduce(std::span<double>(sums));
-        errors.force = per_label(sums[0], sums[1]);
-        total = total + sum(error * error, comm) * static_cast<real>(per_label(weights.forces, sums[1]));
+        const ExactSum mine[] = {sum_of_absolute(error.value()), {forces.count, 0}};
+        const std::vector<ExactSum> sums = exact_sum_over_ranks(comm, mine);
+        errors.force = per_label(sums[0].value(), sums[1].value());
+        const double weight = per_label(weights.forces, sums[1].value());
+        total = total + sum(error * error, comm) * static_cast<real>(weight);
       }
       if (with_stress) {
         const Variable virial = sum(reshape(slopes[1], {1, 9 * count}), comm, ReduceDim::rows);
         const Variable volumes = atoms.volumes.reshape({count, 1});
         const KnownLabels stresses(atoms.stresses.reshape({count, 9}));
         const Variable error = stresses.error(reshape(virial, {count, 9}) / volumes);
-        errors.stress = per_label(sum_of_absolute(error.value()), stresses.count);
+        errors.stress = per_label(sum_of_absolute(error.value()).value(), stresses.count);
         total = total + sum(error * error) * static_cast<real>(per_label(weights.stress, stresses.count));
       }
       return total;

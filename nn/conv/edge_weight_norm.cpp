@@ -25,7 +25,7 @@ Variable out_sums(const GraphShardManager& graph, const Variable& weight) {
   LinearKernel kernel({.width = 1,
                        .edge_weight = std::as_const(weight.value()).data(),
                        .grad_out = ones.data(),
-                       .in_double = graph.options().aggregate_in_double && sizeof(real) < sizeof(double)});
+                       .exact = graph.options().reproducible});
   const auto gradient = std::make_shared<Gradient>(Shape{graph.num_src_nodes(), 1});
   const Driver driver(graph.shards(), graph.options(), /*keeps_rows=*/false);
   driver.backward(Tensor(), gradient->shape(), kernel, gradient);

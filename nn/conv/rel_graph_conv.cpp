@@ -66,6 +66,7 @@ Variable RelGraphConv::operator()(const GraphShardManager& graph, const Variable
 
 bool RelGraphConv::sums_by_basis(const GraphShardManager& graph) const {
   constexpr Index few = 1 << 16;
+  if (graph.options().reproducible) return false;  // the choice would depend on the number of ranks
   const Index sums = graph.num_global_dst_nodes() / graph.comm().size() * options_.num_bases;
   return options_.regularizer == Regularizer::basis && num_relations_ * out_feats_ > std::max(sums, few);
 }

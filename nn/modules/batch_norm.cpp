@@ -3,9 +3,11 @@
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/products/exact_product.hpp>
 #include <sar/core/rows/batch_norm.hpp>
 #include <sar/core/rows/column_moments.hpp>
 #include <sar/core/tensor/deferred_rows.hpp>
+#include <sar/core/threads/rank_sums.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/rank_moments.hpp>
@@ -25,6 +27,46 @@ Tensor rounded(std::span<const double> sums) {
   Tensor values({std::ssize(sums)});
   std::transform(sums.begin(), sums.end(), values.data(), [](double s) { return static_cast<real>(s); });
   return values;
+}
+
+/// Rows that are computed when they are added up.
+template <class Compute>
+class ComputedRows final : public DeferredRows {
+ public:
+  ComputedRows(const Shape& shape, const Compute& compute) : DeferredRows(shape), compute_(compute) {}
+  void compute(Index first, Index count, real* out) const override { compute_(first, count, out); }
+  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
+
+ private:
+  const Compute& compute_;
+};
+
+/// Collective, in RankSums::agree. The column sums over all ranks of the rows that compute(first, count, out)
+/// writes.
+template <class Compute>
+std::vector<double> exact_sums_of(const RankSums& ranks, const Shape& shape, const Compute& compute) {
+  const ComputedRows<Compute> rows(shape, compute);
+  return exact_column_sums(ranks, RowOperand(rows));
+}
+
+/// Collective, in RankSums::agree. The moments of the rows of all ranks: the means, then the squared
+/// deviations from them.
+ColumnMoments exact_moments(const RankSums& ranks, const Tensor& x) {
+  const Index columns = x.row_size();
+  double count = static_cast<double>(x.num_rows());
+  ranks.sum({&count, 1});
+  ColumnMoments moments{count, exact_column_sums(ranks, RowOperand(x)), {}};
+  for (double& mean : moments.mean) mean /= std::max(count, 1.0);
+  const double* const mean = moments.mean.data();
+  moments.m2 = exact_sums_of(ranks, x.shape(), [&](Index first, Index rows, real* out) {
+    const real* from = x.row(first);
+    for (Index i = 0; i < rows; ++i, from += columns, out += columns)
+      for (Index j = 0; j < columns; ++j) {
+        const double deviation = static_cast<double>(from[j]) - mean[j];
+        out[j] = static_cast<real>(deviation * deviation);
+      }
+  });
+  return moments;
 }
 
 }  // namespace
@@ -92,9 +134,15 @@ DistributedBN1D::Statistics DistributedBN1D::statistics(const TypedRows& x) {
     return s;
   }
 
-  ColumnMoments moments = column_moments(x);
+  const RankSumsPtr& ranks = rank_sums();
+  const bool exact = ranks != nullptr && !options_.local;
+  ColumnMoments moments;
+  if (exact)
+    ranks->agree([&] { moments = exact_moments(*ranks, x.to_tensor()); });
+  else
+    moments = column_moments(x);
   if (!options_.local) {
-    moments = merge_over_ranks(comm_, moments);
+    if (!exact) moments = merge_over_ranks(comm_, moments);
     require<InputError>(moments.count >= 2,
                         "batch norm in training needs two rows at least; all ranks together have ",
                         moments.count);
@@ -172,27 +220,49 @@ Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* m
     batch_norm(call->x, call->statistics.coefficients, activation, values);
     y = std::move(values);
   }
-  const auto backward = [call, dx, dweight = weight_.gradient(), dbias = bias_.gradient(), comm = comm_](
-                            TypedRows grad) { pass_back(*call, std::move(grad), dx, dweight, dbias, comm); };
+  const auto backward = [call, dx, dweight = weight_.gradient(), dbias = bias_.gradient(), comm = comm_,
+                         ranks = over_ranks ? rank_sums() : nullptr](TypedRows grad) {
+    pass_back(*call, std::move(grad), dx, dweight, dbias, comm, ranks);
+  };
   return over_ranks ? record_collective(comm_, y, backward) : record(y, backward);
+}
+
+std::vector<double> DistributedBN1D::exact_backward_sums(const Call& call, const TypedRows& grad,
+                                                         const RankSums& ranks) {
+  const Index width = call.x.row_size();
+  std::vector<double> sums;
+  ranks.agree([&] {
+    sums = exact_sums_of(ranks, {call.x.num_rows(), 2 * width}, [&](Index first, Index rows, real* out) {
+      batch_norm_backward_terms(call.x, call.statistics.coefficients, call.activation, grad, first, rows,
+                                out);
+    });
+  });
+  return sums;
 }
 
 void DistributedBN1D::pass_back(const Call& call, TypedRows grad, const GradientPtr& dx,
                                 const GradientPtr& dweight, const GradientPtr& dbias,
-                                const Communicator& comm) {
+                                const Communicator& comm, const RankSumsPtr& ranks) {
   const TypedRows& x = call.x;
   const Statistics& s = call.statistics;
   const auto width = x.row_size();
   std::vector<double> sums(2 * width);  // of g, then of g xhat
-  batch_norm_backward_sums(x, s.coefficients, call.activation, grad, sums);
+  if (ranks != nullptr)
+    sums = exact_backward_sums(call, grad, *ranks);
+  else
+    batch_norm_backward_sums(x, s.coefficients, call.activation, grad, sums);
   const auto sum_g = std::span(sums).first(width), sum_gx = std::span(sums).last(width);
-  if (dbias != nullptr) dbias->add(rounded(sum_g));
-  if (dweight != nullptr) dweight->add(rounded(sum_gx));
+  const auto add_sums = [&](const GradientPtr& to, std::span<const double> of_rows) {
+    if (to == nullptr) return;
+    to->add(ranks == nullptr || ranks->is_first() ? rounded(of_rows) : Tensor::zeros({width}));
+  };
+  add_sums(dbias, sum_g);
+  add_sums(dweight, sum_gx);
   if (dx == nullptr) return;
 
   // Means over the rows of the statistics. In evaluation the statistics are constants and these terms are
   // absent.
-  if (s.over_ranks) comm.all_reduce(std::span<double>(sums));
+  if (s.over_ranks && ranks == nullptr) comm.all_reduce(std::span<double>(sums));
   std::vector<real> mean_g(width), mean_gx(width);
   if (s.count > 0)
     for (Index j = 0; j < width; ++j) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/core/threads/rank_sums.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/module.hpp>
 
@@ -61,7 +62,10 @@ class DistributedBN1D : public Module {
   [[nodiscard]] Statistics statistics(const TypedRows& x);
   void track(const ColumnMoments& moments);
   static void pass_back(const Call& call, TypedRows grad, const GradientPtr& dx, const GradientPtr& dweight,
-                        const GradientPtr& dbias, const Communicator& comm);
+                        const GradientPtr& dbias, const Communicator& comm, const RankSumsPtr& ranks);
+  /// Collective. The sums of batch_norm_backward_sums() over all ranks.
+  static std::vector<double> exact_backward_sums(const Call& call, const TypedRows& grad,
+                                                 const RankSums& ranks);
 
   Variable weight_, bias_;
   Tensor running_mean_, running_var_;

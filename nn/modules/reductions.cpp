@@ -1,9 +1,11 @@
 #include <sar/autograd/arithmetic.hpp>
 #include <sar/autograd/dual.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/comm/exact_sums.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
-#include <sar/core/rows/reduce.hpp>
+#include <sar/core/rows/rows.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/nn/modules/reductions.hpp>
 
@@ -44,28 +46,39 @@ Shape shape_of_sum(const Shape& shape, ReduceDim over, const char* operation) {
   return summed_shape(shape, over);
 }
 
+/// Collective. Returns `width` sums over all ranks: of term(i) for i = j, j + width, ... below n.
+template <class Term>
+std::vector<double> sums_over_ranks(const Communicator& comm, Index width, Index n, const Term& term) {
+  constexpr Index grain = 1 << 14;
+  using Sums = std::vector<ExactSum>;
+  const Index rows = width == 0 ? 0 : n / width;
+  const Sums mine = parallel_reduce(
+      rows, std::max<Index>(grain / std::max<Index>(width, 1), 1), Sums(static_cast<std::size_t>(width)),
+      [&](Index begin, Index end) {
+        Sums sums(static_cast<std::size_t>(width));
+        for (Index i = begin; i < end; ++i)
+          for (Index j = 0; j < width; ++j) sums[j].add(term(i * width + j));
+        return sums;
+      },
+      [](Sums sums, const Sums& more) {
+        for (std::size_t j = 0; j < sums.size(); ++j) sums[j].add(more[j]);
+        return sums;
+      });
+  std::vector<double> totals;
+  for (const ExactSum& sum : exact_sum_over_ranks(comm, mine)) totals.push_back(sum.value());
+  return totals;
+}
+
 /// Returns the sums over all ranks without rounding to `real`: the result must not depend on how the rows are
 /// distributed.
 std::vector<double> total_of(const Variable& x, const Communicator& comm, const Shape& shape,
                              const char* operation) {
   comm.require_equal(
       CollectiveCall(operation).equal("shape of the result", shape).equal("number of columns", shape[0]));
-  std::vector<double> sums(static_cast<std::size_t>(shape.size()));
   const Tensor& rows = x.value();
-  if (shape.size() == 1)
-    sums[0] = sum_elements(rows);
-  else
-    sum_row_blocks(
-        x.num_rows(), shape.size(),
-        [&](Index begin, Index end, double* partial) {
-          for (Index i = begin; i < end; ++i) {
-            const real* row = rows.row(i);
-            for (Index j = 0; j < shape.size(); ++j) partial[j] += static_cast<double>(row[j]);
-          }
-        },
-        sums);
-  comm.all_reduce(std::span<double>(sums));
-  return sums;
+  const Index width = shape.size();
+  return sums_over_ranks(comm, width, rows.size(),
+                         [&, values = rows.data()](Index i) { return static_cast<double>(values[i]); });
 }
 
 /// Writes the maximum (or minimum) of each element to `result` and returns the lowest rank that has it. NaN
@@ -114,7 +127,10 @@ Variable dot(const Variable& x, const Variable& y, const Communicator& comm) {
     if (any_dual({&x, &y}))
       return apply_bilinear(x, y, [&](const Variable& a, const Variable& b) { return dot(a, b, comm); });
     const CallScope compared(comm, CollectiveCall("dot"));
-    const double sum = comm.all_reduce(sum_products(x.value(), y.value()));
+    const double sum =
+        sums_over_ranks(comm, 1, x.value().size(), [a = x.value().data(), b = y.value().data()](Index i) {
+          return static_cast<double>(a[i]) * static_cast<double>(b[i]);
+        }).front();
     Tensor total = Tensor::full({1}, static_cast<real>(sum));
     if (!recording({&x, &y})) return total;
     return record(std::move(total), [dx = x.gradient(), dy = y.gradient(),
@@ -126,6 +142,35 @@ Variable dot(const Variable& x, const Variable& y, const Communicator& comm) {
       };
       pass(dx, kept_y);
       pass(dy, kept_x);
+    });
+  });
+}
+
+Variable sum_of_groups(const Variable& x, const RowIds& groups_of, Index groups, const Communicator& comm) {
+  return comm.agree([&]() -> Variable {
+    require<ShapeError>(x.defined() && x.shape() == Shape{groups_of.size(), 1}, "sum_of_groups: x of shape ",
+                        x.shape(), " for ", groups_of.size(), " groups, expected [", groups_of.size(),
+                        ", 1]");
+    if (x.is_dual())
+      return apply_linear(x,
+                          [&](const Variable& part) { return sum_of_groups(part, groups_of, groups, comm); });
+    std::vector<ExactSum> mine(static_cast<std::size_t>(groups));
+    for (Index i = 0; i < groups_of.size(); ++i) {
+      const Index group = groups_of.span()[static_cast<std::size_t>(i)];
+      require<ShapeError>(0 <= group && group < groups, "sum_of_groups: row ", i, " is of group ", group,
+                          ", expected ", index_range(groups));
+      mine[static_cast<std::size_t>(group)].add(static_cast<double>(x.value().data()[i]));
+    }
+    const CallScope compared(comm, CollectiveCall("sum_of_groups").equal("number of groups", groups));
+    Tensor total({groups});
+    Index g = 0;
+    for (const ExactSum& sum : exact_sum_over_ranks(comm, mine))
+      total.data()[g++] = static_cast<real>(sum.value());
+    if (!recording({&x})) return total;
+    return record(std::move(total), [dx = x.gradient(), groups_of, groups](const Tensor& grad) {
+      dx->add([&](Tensor& out, bool accumulate) {
+        gather_rows(grad.reshape({groups, 1}), groups_of.span(), out, accumulate);
+      });
     });
   });
 }

@@ -51,4 +51,9 @@ Variable dot(const Variable& x, const Variable& y, const Communicator& comm);
 /// minimum, an all_gather in the forward pass).
 Variable all_reduce(const Variable& x, const Communicator& comm, ReduceOp op = ReduceOp::sum);
 
+/// Collective. Returns, for each group g < `groups`, the sum of x[i] over the rows i of all ranks with
+/// groups_of[i] = g: [groups], of x [n, 1]. A loss, as above. Throws ShapeError on every rank for other
+/// shapes and for groups that do not exist.
+[[nodiscard]] Variable sum_of_groups(const Variable& x, const RowIds& groups_of, Index groups,
+                                     const Communicator& comm);
 }}  // namespace sar

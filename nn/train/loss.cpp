@@ -93,7 +93,7 @@ class RankCrossEntropy {
         [&](const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights* weights, Index) {
           const SumAndCount block = weights != nullptr ? weighted_cross_entropy_sum(x, targets, *weights)
                                                        : cross_entropy_sum(x, targets);
-          total.sum += block.sum;
+          total.sum.add(block.sum);
           total.count += block.count;
         });
     return total;
@@ -259,7 +259,7 @@ double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
       require_rows(logits.shape(), labels, mask);
       return count_correct(logits, targets_of(labels, mask, logits.row_size()));
     });
-    return total.count > 0 ? total.sum / total.count : std::numeric_limits<double>::quiet_NaN();
+    return total.count > 0 ? total.sum.value() / total.count : std::numeric_limits<double>::quiet_NaN();
   });
 }
 

@@ -33,7 +33,7 @@ SumAndCount weighted_sum(const LabelledElements& chosen, const Sum& sum) {
     while (last < std::ssize(chosen.weights) && chosen.weights[last] == weight) ++last;
     const SumAndCount part =
         sum(chosen.predictions.slice_rows(first, last), chosen.targets.slice_rows(first, last));
-    total.sum += static_cast<double>(weight) * part.sum;
+    total.sum.add(static_cast<double>(weight) * part.sum.value());
     total.count += part.count;
   }
   return total;

@@ -1,13 +1,12 @@
 /// The mean of the terms of a loss over all ranks. For implementation files.
 #pragma once
 
-#include <sar/comm/communicator.hpp>
+#include <sar/comm/exact_sums.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/loss.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/core/threads/parallel.hpp>
 
-#include <array>
 #include <span>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -16,10 +15,8 @@ namespace sar { inline namespace SAR_PRECISION {
 inline SumAndCount sum_over_ranks(const Communicator& comm, const CollectiveCall& call,
                                   FunctionRef<SumAndCount()> local) {
   const SumAndCount mine = local();
-  std::array<double, 2> totals{mine.sum, mine.count};
   const CallScope compared(comm, call);
-  comm.all_reduce(std::span<double>(totals));
-  return {totals[0], totals[1]};
+  return {exact_sum_over_ranks(comm, std::span(&mine.sum, 1)).front(), comm.all_reduce(mine.count)};
 }
 
 struct MeanLoss {
@@ -35,6 +32,6 @@ inline MeanLoss mean_over_ranks(const Communicator& comm, const CollectiveCall& 
   const SumAndCount total = sum_over_ranks(comm, call, local);
   require<InputError>(total.count > 0, call.operation(), nothing);
   const double count = is_sum ? 1 : total.count;
-  return {Tensor::full({1}, static_cast<real>(total.sum / count)), count};
+  return {Tensor::full({1}, static_cast<real>(total.sum.value() / count)), count};
 }
 }}  // namespace sar

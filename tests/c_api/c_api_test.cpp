@@ -40,7 +40,7 @@ struct Problem {
       labels.push_back(v % out_feats);
       mask.push_back(v % 4 != 1);
     }
-    SAR_OKAY(sar_comm_create(MPI_COMM_WORLD, &c_comm));
+    SAR_OKAY(sar_comm_create(comm.handle(), &c_comm));
     SAR_OKAY(sar_graph_from_global(c_comm, std::ssize(host.node_ids), host.node_ids.data(),
                                    std::ssize(host.src), host.src.data(), host.dst.data(),
                                    host.edge_ids.data(), nullptr, options, &graph));
@@ -132,6 +132,13 @@ TEST_CASE("two models that train in turn on rounded rows have the losses that ea
     CHECK(losses_of_step(a) == losses[static_cast<std::size_t>(i)]);
     CHECK(losses_of_step(b) == losses[static_cast<std::size_t>(i)]);
   }
+}
+
+TEST_CASE("on a reproducible graph, a training by sar.h has the same bits on one rank and on all") {
+  const char* const options = R"({"reproducible": true})";
+  const Problem all(Communicator::world(), options), one(Communicator::self(), options);
+  CHECK(all.c_losses(array_of(all.x), array_of(all.target)) ==
+        one.c_losses(array_of(one.x), array_of(one.target)));
 }
 
 TEST_CASE("a training by sar.h is that of C++, to the bit") {
@@ -511,7 +518,7 @@ TEST_CASE(
   sar_comm c_comm = nullptr;
   sar_hetero graph = nullptr;
   sar_model model = nullptr, loaded = nullptr;
-  SAR_OKAY(sar_comm_create(MPI_COMM_WORLD, &c_comm));
+  SAR_OKAY(sar_comm_create(comm.handle(), &c_comm));
   SAR_OKAY(sar_hetero_create(c_comm, nullptr, &graph));
   const auto add_edges = [&](const std::vector<std::int64_t>& ids, std::int32_t add_reverse) {
     SAR_OKAY(sar_hetero_add_nodes(graph, "a", count, node_ids.data()));
@@ -615,7 +622,7 @@ TEST_CASE(
   sar_comm c_comm = nullptr;
   sar_graph c_graph = nullptr;
   sar_potential c_potential = nullptr;
-  SAR_OKAY(sar_comm_create(MPI_COMM_WORLD, &c_comm));
+  SAR_OKAY(sar_comm_create(comm.handle(), &c_comm));
   SAR_OKAY(sar_graph_from_global(c_comm, n, ids.data(), std::ssize(src), src.data(), dst.data(), nullptr,
                                  nullptr, nullptr, &c_graph));
   SAR_OKAY(sar_potential_load(c_comm, SAR_TEST_DATA "/weights/potential.safetensors", &c_potential));

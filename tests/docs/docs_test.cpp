@@ -43,6 +43,13 @@ namespace own {
 #include "own_graph_operation.inc"
 }  // namespace own
 
+// docs/reproducible.md
+namespace same_bits_everywhere {
+#define main reproducible_main
+#include "reproducible_host.inc"
+#undef main
+}  // namespace same_bits_everywhere
+
 constexpr Index width = 64;
 
 struct Setting {
@@ -665,6 +672,13 @@ TEST_CASE("a layer of your own") {
   char name[] = "edge_mlp";
   char* argv[] = {name, nullptr};
   CHECK(own::own_main(1, argv) == 0);
+}
+
+TEST_CASE("the program for hosts of docs/reproducible.md has the same hash on one rank and on all") {
+  using same_bits_everywhere::hash_after_training;
+  CHECK(hash_after_training(Communicator::world(), 3) == hash_after_training(Communicator::self(), 3));
+  CHECK(hash_after_training(Communicator::world(), 3) != hash_after_training(Communicator::world(), 4));
+  (void)same_bits_everywhere::reproducible_main;
 }
 
 TEST_CASE("operations of your own") {

@@ -158,6 +158,14 @@ void add_reductions(ArgumentCalls& calls, const Communicator& comm) {
   add(
       calls, comm, header + "sum", [](Scene& s, ReduceDim of) { (void)sum(s.x, s.comm, of); }, over);
   add(
+      calls, comm, header + "sum_of_groups",
+      [](Scene& s, Index groups) {
+        const Index rows = s.graph.num_src_nodes();
+        (void)sum_of_groups(Variable(Tensor::full({rows, 1}, 1)),
+                            RowIds(std::vector<Index>(static_cast<std::size_t>(rows), 1)), groups, s.comm);
+      },
+      Values<Index>{"number of groups", 2, 3});
+  add(
       calls, comm, header + "mean", [](Scene& s, ReduceDim of) { (void)mean(s.x, s.comm, of); }, over);
   add(
       calls, comm, header + "all_reduce",

@@ -190,6 +190,15 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       },
       epoch, Values<Index>{"batch", 0, 1});
   add(
+      calls, comm, "graph/samples/sample_loader.hpp SampleLoader::next_positions",
+      [=](Scene& s, std::uint64_t e, Index batch) {
+        SampleLoader loader(s.comm, std::make_shared<const GraphSamples>(graphs_of(s, 1)), Ids{0},
+                            {.batch_size = 1});
+        loader.start_epoch(e, batch);
+        (void)loader.next_positions();
+      },
+      epoch, Values<Index>{"batch", 0, 1});
+  add(
       calls, comm, "graph/construct/message_flow_graph.hpp construct_mfgs",
       [](Scene& s, int layers) { (void)construct_mfgs(s.graph, Ids{s.book.begin(s.comm.rank())}, layers); },
       Values<int>{"number of layers", 1, 2});
@@ -347,6 +356,7 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"graph/sampling/halo_row_cache.hpp HaloRowCache::start", none},
           {"comm/rows/", of_rows},
           {"comm/trace.hpp ", "each rank writes its part"},
+          {"graph/samples/spread_batch.hpp SpreadBatch::to_samples", of_rows},
           {"graph/pairs/edge_set.hpp ", of_rows},
           {"graph/pairs/pair_candidates.hpp ", of_rows},
           {"graph/data/labelled_nodes.hpp ", of_rows},

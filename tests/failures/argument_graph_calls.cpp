@@ -7,7 +7,7 @@ namespace {
 
 const Values<HaloMode> mode{"mode", HaloMode::rematerialize, HaloMode::one_shot};
 const Values<int> depth{"pipeline_depth", 1, 2};
-const Values<bool> in_double{"aggregate_in_double", false, true};
+const Values<bool> in_double{"reproducible", false, true};
 const Values<Index> bytes{"max_halo_bytes", 24, 48};
 const Values<Index> block{"edge_block", 64, 128};
 const Values<HaloFormat> format{"halo_format", HaloFormat::exact, HaloFormat::bf16};
@@ -16,7 +16,7 @@ GraphOptions options_of(HaloMode by, int deep, bool twice, Index most, Index edg
   GraphOptions options;
   options.mode = by;
   options.pipeline_depth = deep;
-  options.aggregate_in_double = twice;
+  options.reproducible = twice;
   options.max_halo_bytes = most;
   options.edge_block = edges;
   options.halo_format = rows;

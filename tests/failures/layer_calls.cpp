@@ -596,6 +596,11 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
     const Variable other(Tensor::full({s.graph.num_src_nodes(), scene_width}, 1));
     return [&s, other] { return dot(s.x, other, s.comm); };
   });
+  add_operation(calls, comm, "nn/modules/reductions.hpp sum_of_groups", [=](Scene& s) {
+    s.x = Variable(Tensor::full({s.graph.num_src_nodes(), s.wrong ? 2 : 1}, 1), true);
+    const RowIds groups(std::vector<Index>(rows(s), 1));
+    return [&s, groups] { return sum_of_groups(s.x, groups, 2, s.comm); };
+  });
   const auto over = [](const Scene& s) { return s.wrong ? ReduceDim::columns : ReduceDim::rows; };
   add_operation(calls, comm, "nn/modules/reductions.hpp sum",
                 [=](Scene& s) { return [&s, over] { return sum(s.x, s.comm, over(s)); }; });

@@ -49,7 +49,7 @@ curve 1 --dataset "$data/edges.csv" "${table[@]},features=x0,x1,x2,x3,x4,x5" "${
 curve 2 --dataset "$data/edges.csv" "${table[@]}" --node-features "$data/lists.json" "${drawn[@]}" --partition random >found && same drawn
 
 "${run[@]}" "$programs/partition" "$data/platonov.npz" --parts 3 --add-reverse-edges --out parts >out 2>err || fail "partition ends with $?"
-net=("${net[@]/--add-reverse-edges/--aggregate-in-double}")
+net=("${net[@]/--add-reverse-edges/--reproducible}")
 curve 2 --dataset parts --split 1 >found && same split1
 
 expect 1 "platonov: there are 2 splits, expected split 0 to 1, not 2" "$programs/train" "${net[@]}" --dataset "$data/platonov.npz" --split 2

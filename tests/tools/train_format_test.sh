@@ -32,4 +32,4 @@ done
 expect 1 "made with --halo-format bf16, expected exact as in this run" "${train[@]}" --epochs 2 --checkpoint rounded --resume
 
 expect 2 "--halo-format: 'fp8', expected one of" "$programs/train" --graph karate --halo-format fp8
-refuse "--halo-format: is bf16 with --aggregate-in-double, expected exact" "$programs/train" --graph karate --halo-format bf16 --aggregate-in-double
+refuse "--halo-format: is bf16 with --reproducible, expected exact" "$programs/train" --graph karate --halo-format bf16 --reproducible

@@ -294,8 +294,8 @@ std::string describe_model(const TrainOptions& o, const Widths& widths) {
                 widths.stored > 0 ? concat(", ", std::ceil(widths.stored), " features of a node stored") : "",
                 ", dropout ", m.dropout,
                 m.attention_dropout > 0 ? concat(", attention dropout ", m.attention_dropout) : "", ", ",
-                to_string(o.matmul_precision), o.graph_options.aggregate_in_double ? ", sums in double" : "",
-                ", ", 8 * sizeof(real), " bits");
+                to_string(o.matmul_precision), o.graph_options.reproducible ? ", sums in double" : "", ", ",
+                8 * sizeof(real), " bits");
 }
 
 Rates measure_rates(const Communicator& comm, const TrainOptions& o, const Widths& widths, double nodes,

@@ -28,6 +28,7 @@ void train(const Communicator& comm, const TrainOptions& options) {
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
   const MatmulPrecisionScope precision(o.matmul_precision);
   const MixedPrecisionScope mixed(o.mixed_precision);
+  const ReproducibleScope reproducible(comm, o.graph_options.reproducible);
   if (o.describe) return describe_dataset(comm, o);
   check_outputs(comm, o);
   Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);

@@ -126,7 +126,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--matmul-precision", to_string(o.matmul_precision)},
           {"--precision", o.mixed_precision ? "mixed" : "full"},
           {"--bfloat16-features", concat(o.bfloat16_features)},
-          {"--aggregate-in-double", concat(o.graph_options.aggregate_in_double)},
+          {"--reproducible", concat(o.graph_options.reproducible)},
           {"--halo-format", to_string(o.graph_options.halo_format)},
           {"--schedule", describe(o.schedule, o.epochs)},
           {"--clip-norm", concat(o.clip_norm)},

@@ -320,28 +320,30 @@ TEST_CASE("rows travel in the format of the plan") {
   CHECK(same_bits(there_and_back(wire_format<real>()).first, there_and_back(int8).first));
 }
 
-TEST_CASE("rows in double precision are added in double precision") {
+TEST_CASE("exact sums keep what doubles lose") {
   const Communicator comm = Communicator::world();
   const Pattern pattern(comm.size(), 3, 50);
   const std::vector<HaloRound> rounds = pattern.rounds(comm);
   const Shape shape{pattern.num_rows[comm.rank()], 9};
-  const double more_than_one = 1 + 0x1p-40;
-  TypedRows sum = TypedRows(shape, NumberType::doubles);
-  std::fill_n(sum.doubles(), sum.size(), 1.0);
+  const double small = 0x1p-80;
+  TypedRows sum = TypedRows(shape, NumberType::exact_sums);
+  std::fill_n(sum.exact_sums(), sum.size(), ExactSum{1, 0});
   Tensor readers = Tensor::zeros(shape);
-  const HaloPlan plan = plan_halo(share(rounds), 7, 1, wire_format<double>());
+  const HaloPlan plan = plan_halo(share(rounds), 7, 1, exact_sum_format());
   HaloPush push(comm, shape, plan), count(comm, shape, plan_halo(share(rounds), 7));
   for (const HaloStage& stage : plan.halo) {
     TypedRows rows = sum.other(stage.size());
-    std::fill_n(rows.doubles(), rows.size(), more_than_one);
+    std::fill_n(rows.exact_sums(), rows.size(), ExactSum{1, small});
     push.send(std::move(rows), sum);
     count.send(Tensor::full(shape.with_rows(stage.size()), 1), readers);
   }
   push.finish(sum);
   count.finish(readers);
   bool equal = true;
-  for (Index i = 0; i < readers.size(); ++i)
-    equal &= sum.doubles()[i] == 1 + static_cast<double>(readers.data()[i]) * more_than_one;
+  for (Index i = 0; i < readers.size(); ++i) {
+    const double n = static_cast<double>(readers.data()[i]);
+    equal &= sum.exact_sums()[i].high == 1 + n && sum.exact_sums()[i].low == n * small;
+  }
   CHECK(equal);
 }
 

@@ -34,7 +34,7 @@ TEST_CASE("columns, elements, losses and products of 20 million rows") {
   CHECK(sum_elements(ones) == count);
   CHECK(sum_products(ones, ones) == count);
   CHECK(column_moments(ones).mean[0] == 1);
-  CHECK(squared_error_sum(ones, full({count, 1}, 2)).sum == count);
+  CHECK(squared_error_sum(ones, full({count, 1}, 2)).sum.value() == count);
   Tensor product({1, 1});
   matmul_tn(ones, ones, product, false, {.of_a = &sum});
   CHECK(std::abs(product.data()[0] - count) <= 2);  // the parts are added in real

@@ -327,8 +327,7 @@ TEST_CASE("features that are gathered when they are read give the same bits on b
     for (const Books& books : test_books(whole, comm.size()))
       for (const bool in_double : {false, true}) {
         CAPTURE(whole.name);
-        const GraphShardManager graph =
-            renamed_shard(comm, whole, books.src, {.aggregate_in_double = in_double});
+        const GraphShardManager graph = renamed_shard(comm, whole, books.src, {.reproducible = in_double});
         const Lists seeds = choose_seeds(books.src, 1);
         const auto mfgs = construct_mfgs(graph, seeds[static_cast<std::size_t>(comm.rank())], 1);
         const MessageFlowGraph& block = mfgs.front();

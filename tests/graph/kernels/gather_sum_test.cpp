@@ -2,10 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <sar/graph/kernels/exact_gather_sum.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <random>
+#include <utility>
+#include <vector>
 
 using namespace sar;
 using namespace sar::test;
@@ -113,7 +118,7 @@ struct ManyEdges {
 
 }  // namespace
 
-TEST_CASE("rows of hubs, in real and in double precision") {
+TEST_CASE("rows of hubs, in real and exact") {
   const std::vector<Index> row_edges{3, 200'000, 0, 1024, 1025, 70'000, 5};
   for (const Index width : {1, 19, 47, 64, 260, 300}) {
     CAPTURE(width);
@@ -121,18 +126,22 @@ TEST_CASE("rows of hubs, in real and in double precision") {
     for (const bool accumulate : {false, true}) {
       Tensor out({g.task().num_rows, width});
       out.fill(10);
-      Array<double> in_double(out.size(), 10);
+      Array<ExactSum> exact(out.size(), ExactSum{10, 0});
+      Tensor rounded({g.task().num_rows, width});
+      rounded.fill(10);
       GatherSum task = g.task();
       task.accumulate = accumulate;
       task.out = out.data();
       gather_sum(task);
-      task.out_in_double = in_double.data();
-      gather_sum(task);
+      if (accumulate) exact_gather_sum(task, 1, exact.data());
+      task.out = rounded.data();
+      exact_gather_sum(task, 1, nullptr);
       for (Index i = 0; i < task.num_rows; ++i)
         for (const Index j : {Index{0}, width - 1}) {
           const double want = g.sum(i) + (accumulate ? 10 : 0);
           CHECK(out.row(i)[j] == want);  // integers below 2^24
-          CHECK(in_double[i * width + j] == want);
+          CHECK(rounded.row(i)[j] == want);
+          if (accumulate) CHECK(exact[i * width + j].value() == want);
         }
     }
   }
@@ -163,12 +172,45 @@ TEST_CASE("a number that is too large for ones to count loses those of its block
   CHECK(std::abs(out.data()[0] - ((1 << 24) + edges - 1)) <= 1024);
 }
 
-TEST_CASE("sums in double precision keep what single precision loses") {
-  ManyEdges g({3000}, 3, 5);
-  for (Index j = 0; j < 5; ++j) g.x.row(0)[j] = real{1e8}, g.x.row(1)[j] = 1, g.x.row(2)[j] = real{-1e8};
-  Array<double> out(5);
+TEST_CASE("exact sums do not depend on the order of the edges") {
+  // terms of 2^30, 1 and 2^-30, of both signs, for heads with weights of their own
+  constexpr Index edges = 3000, width = 22, heads = 2;
+  std::mt19937 gen(1);
+  const auto number = [&] {
+    const int power[] = {30, 0, -30};
+    return std::ldexp(std::uniform_real_distribution<real>(-1, 1)(gen), power[gen() % 3]);
+  };
+  ManyEdges g({edges, 5, 0}, 700, width);
+  for (Index i = 0; i < g.x.size(); ++i) g.x.data()[i] = number();
+  std::vector<real> weight(static_cast<std::size_t>(edges + 5) * heads);
+  for (real& w : weight) w = number();
   GatherSum task = g.task();
-  task.out_in_double = out.data();
-  gather_sum(task);
-  for (const double sum : out) CHECK(sum == 1000);
+  task.weight = weight.data();
+  Tensor out({3, width});
+  task.out = out.data();
+  exact_gather_sum(task, heads, nullptr);
+
+  std::vector<local_index> order(edges + 5), col(edges + 5);
+  std::iota(order.begin(), order.end(), 0);
+  for (int turn = 0; turn < 5; ++turn) {
+    std::shuffle(order.begin(), order.begin() + edges, gen);
+    for (std::size_t k = 0; k < col.size(); ++k) col[k] = g.task().col[order[k]];
+    task.col = col.data();
+    task.position_of = order.data();
+    Tensor shuffled({3, width});
+    task.out = shuffled.data();
+    exact_gather_sum(task, heads, nullptr);
+    CHECK(std::ranges::equal(std::as_const(out).values(), std::as_const(shuffled).values()));
+    // in two parts
+    const std::vector<local_index> middle{edges / 3, g.task().begin[1] + 1, g.task().begin[2]};
+    Array<ExactSum> sums(out.size());
+    GatherSum part = task;
+    part.end = middle.data();
+    exact_gather_sum(part, heads, sums.data());
+    part.begin = middle.data();
+    part.end = task.end;
+    exact_gather_sum(part, heads, sums.data());
+    for (Index i = 0; i < out.size(); ++i)
+      CHECK(static_cast<real>(sums[i].value()) == std::as_const(out).data()[i]);
+  }
 }

@@ -108,12 +108,12 @@ TEST_CASE("sums with factors of degrees agree with the same sums on the whole gr
         CAPTURE(static_cast<int>(mode));
         check_case(comm, g, books, {.mode = mode}, {both, false, false, false});
         check_case(comm, g, books, {.mode = mode, .max_halo_bytes = 1}, {both, true, false, true});
-        check_case(comm, g, books, {.mode = mode, .aggregate_in_double = true},
+        check_case(comm, g, books, {.mode = mode, .reproducible = true},
                    {{.src = DegreeFactor::inverse, .dst = {}}, true, true, true});
         check_case(comm, g, books, {.mode = mode, .pipeline_depth = 3, .max_halo_bytes = 100},
                    {{.src = {}, .dst = DegreeFactor::inverse_with_self}, false, false, true});
         if (!g.square) continue;
-        check_case(comm, g, books, {.mode = mode, .max_halo_bytes = 40, .aggregate_in_double = true},
+        check_case(comm, g, books, {.mode = mode, .max_halo_bytes = 40, .reproducible = true},
                    {{.src = DegreeFactor::inverse_root,
                      .src_degree = NodeDegree::source_in,
                      .dst = DegreeFactor::inverse},

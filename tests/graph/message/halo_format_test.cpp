@@ -72,8 +72,8 @@ TEST_CASE("formats that do not go with other options are refused") {
   const auto refusal = [&](const GraphOptions& options) {
     return thrown_by_all<InputError>(comm, [&] { graph.set_options(options); });
   };
-  CHECK(refusal({.aggregate_in_double = true, .halo_format = HaloFormat::bf16}) ==
-        "halo_format is bf16 with aggregate_in_double, expected exact");
+  CHECK(refusal({.reproducible = true, .halo_format = HaloFormat::bf16}) ==
+        "halo_format is bf16 on a reproducible graph, expected exact");
   if (!has_int8)
     CHECK(refusal({.halo_format = HaloFormat::int8}) ==
           "halo_format is int8 in double precision, expected exact, bf16");

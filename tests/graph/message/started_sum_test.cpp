@@ -80,8 +80,7 @@ TEST_CASE("what runs between start and finish changes no bit, and may communicat
     const Books books = test_books(whole, comm.size()).back();
     for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential})
       for (const bool in_double : {false, true}) {
-        Operands o(comm, whole, books,
-                   {.mode = mode, .max_halo_bytes = 60, .aggregate_in_double = in_double});
+        Operands o(comm, whole, books, {.mode = mode, .max_halo_bytes = 60, .reproducible = in_double});
         const Tensor seed = values(o.graph.num_dst_nodes(), width, 7);
         for (const Start& start : kinds_of_sums()) {
           CAPTURE(whole.name);

@@ -140,8 +140,8 @@ TEST_CASE("what is computed of the same sources while rows travel is differentia
           for (const bool added : {true, false}) {  // by update_all, or by the caller
             CAPTURE(whole.name);
             CAPTURE(static_cast<int>(mode));
-            const GraphShardManager graph = shard(
-                comm, whole, books, {.mode = mode, .max_halo_bytes = 100, .aggregate_in_double = in_double});
+            const GraphShardManager graph =
+                shard(comm, whole, books, {.mode = mode, .max_halo_bytes = 100, .reproducible = in_double});
             Expected want = expected(whole, width, reduce, u, e, g);
             for (std::size_t i = 0; i < u.size(); ++i) want.out[i] += 3 * u[i], want.grad_u[i] += 3 * g[i];
             const Variable x(local_rows(u, books.src, comm.rank(), width), true);
@@ -160,7 +160,8 @@ TEST_CASE("what is computed of the same sources while rows travel is differentia
             CHECK(relative_error(y.value(), slice(want.out, books.dst, comm.rank(), width)) < tolerance());
             tape.backward(y, local_rows(g, books.dst, comm.rank(), width));
             CHECK(differentiated);
-            CHECK(between_halves);
+            // the messages of an extremum become rows of edges at the start, where the order must not matter
+            CHECK((between_halves || (in_double && reduce == Reduce::max)));
             CHECK(relative_error(x.grad(), slice(want.grad_u, books.src, comm.rank(), width)) < tolerance());
           }
   }
@@ -212,9 +213,9 @@ TEST_CASE("sums in double precision are rounded once, on any number of ranks") {
   for (const WholeGraph& whole : test_graphs())
     for (const Books& books : test_books(whole, comm.size()))
       for (const GraphOptions& options :
-           {GraphOptions{.aggregate_in_double = true},
-            GraphOptions{.mode = HaloMode::sequential, .max_halo_bytes = 1, .aggregate_in_double = true},
-            GraphOptions{.mode = HaloMode::one_shot, .pipeline_depth = 2, .aggregate_in_double = true}}) {
+           {GraphOptions{.reproducible = true},
+            GraphOptions{.mode = HaloMode::sequential, .max_halo_bytes = 1, .reproducible = true},
+            GraphOptions{.mode = HaloMode::one_shot, .pipeline_depth = 2, .reproducible = true}}) {
         CAPTURE(whole.name);
         const int p = comm.rank();
         const auto edges = std::ssize(whole.src);

@@ -210,12 +210,12 @@ TEST_CASE("cached layers: other options of the handle drop the aggregate") {
       return pair.call[1](graph, x, {}).value().clone();
     };
     (void)value({});
-    const Tensor after_single = value({.aggregate_in_double = true});
+    const Tensor after_single = value({.reproducible = true});
     (void)pair.call[1](shard(scene.world, whole, scene.books, {}), x, {});  // another graph
-    CHECK(same_bits(after_single, value({.aggregate_in_double = true})));
-    CHECK(same_bits(after_single, value({.serial_messages = true, .aggregate_in_double = true})));
+    CHECK(same_bits(after_single, value({.reproducible = true})));
+    CHECK(same_bits(after_single, value({.serial_messages = true, .reproducible = true})));
     const std::uint64_t before = comm_bytes(graph);
-    (void)value({.mode = HaloMode::sequential, .aggregate_in_double = true});
+    (void)value({.mode = HaloMode::sequential, .reproducible = true});
     if (scene.world.size() > 1 && halo_traffic(whole, scene.books, scene.world).sends > 0)
       CHECK(comm_bytes(graph) - before >=
             halo_traffic(whole, scene.books, scene.world).sends * in * sizeof(real));

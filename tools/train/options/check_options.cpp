@@ -24,7 +24,7 @@ void check_samples(const CLI::App& app, const TrainOptions& o) {
   for (const char* option :
        {"--category", "--sample", "--mfg", "--embedding", "--describe", "--fields", "--normalize-features",
         "--sparse-features", "--drop-duplicates", "--graph", "--partition", "--mode", "--max-halo-bytes",
-        "--halo-format", "--aggregate-in-double", "--predict-layer"})
+        "--halo-format", "--reproducible", "--predict-layer"})
     if (app.get_option(option)->count() > 0)
       throw CLI::ValidationError(std::string(option) + ": cannot be combined with --task graph");
   if (o.dataset.empty())
@@ -184,18 +184,29 @@ void check_precision(const TrainOptions& o) {
   if (!o.mixed_precision) return;
   if (sizeof(real) > sizeof(float))
     throw CLI::ValidationError("--precision: is mixed in a library of double precision, expected full");
-  if (o.graph_options.aggregate_in_double)
-    throw CLI::ValidationError("--precision: mixed does not go with --aggregate-in-double");
+  if (o.graph_options.reproducible)
+    throw CLI::ValidationError("--precision: mixed does not go with --reproducible");
+}
+
+/// Batches that each rank draws for itself depend on the number of ranks.
+void check_reproducible(const CLI::App& app, const TrainOptions& o) {
+  if (!o.graph_options.reproducible) return;
+  if (o.task.type != TaskType::node) throw CLI::ValidationError("--reproducible: needs --task node");
+  if (!o.sample.fan_outs.empty() || o.sample.saint || app.get_option("--clusters")->count() > 0)
+    throw CLI::ValidationError(
+        "--reproducible: mini-batches depend on the number of ranks, expected full batch");
+  for (const char* option : {"--mfg", "--embedding"})
+    if (app.get_option(option)->count() > 0)
+      throw CLI::ValidationError(concat("--reproducible: does not go with ", option));
 }
 
 void check_halo_format(const GraphOptions& o) {
   const std::vector<std::string> formats = allowed_halo_formats(o);
   const std::string format = to_string(o.halo_format);
   if (std::ranges::find(formats, format) == formats.end())
-    throw CLI::ValidationError(
-        concat("--halo-format: is ", format,
-               o.aggregate_in_double ? " with --aggregate-in-double" : " in double precision", ", expected ",
-               joined(formats)));
+    throw CLI::ValidationError(concat("--halo-format: is ", format,
+                                      o.reproducible ? " with --reproducible" : " in double precision",
+                                      ", expected ", joined(formats)));
 }
 
 }  // namespace
@@ -203,6 +214,7 @@ void check_halo_format(const GraphOptions& o) {
 void check_options(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source) {
   check_samples(app, o);
   check_potential(app, o);
+  check_reproducible(app, o);
   check_metrics(o.task);
   check_evaluation(o);
   check_types(o);

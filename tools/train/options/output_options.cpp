@@ -36,8 +36,8 @@ void add_parallel_options(CLI::App& app, TrainOptions& o) {
   add_number(app, "--max-halo-bytes", o.graph_options.max_halo_bytes,
              "most bytes of halo rows in a stage; 0: at most a quarter of a worker's rows");
   add_halo_cache_option(app, o);
-  app.add_flag("--aggregate-in-double", o.graph_options.aggregate_in_double,
-               "adds messages in double precision, which doubles the bytes of gradients sent");
+  app.add_flag("--reproducible", o.graph_options.reproducible,
+               "the same bits for any number of ranks; full batch");
   add_choice(app, "--halo-format", o.graph_options.halo_format, halo_formats(),
              "type of halo rows in messages");
 }

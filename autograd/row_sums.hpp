@@ -1,0 +1,30 @@
+/// For authors of operations: gradients of operands without rows of their own, such as parameters, in a
+/// ReproducibleScope. They are sums over the rows of all ranks: the first rank keeps them, and others add 0.
+/// An operation asks rank_sums() when it is recorded and keeps the answer for its backward pass.
+#pragma once
+
+#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/variable.hpp>
+#include <sar/core/products/row_operand.hpp>
+#include <sar/core/threads/rank_sums.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Collective where the result is defined. If sums are reproducible (`sums` is not null) and the rows of
+/// `terms` all belong to one row of the result, that is, if that has fewer dimensions or one row, returns
+/// their sum, also over other dimensions of 1. Otherwise returns an undefined tensor.
+[[nodiscard]] Tensor row_sums(const RankSumsPtr& sums, const Shape& result, const Tensor& terms);
+
+/// Collective. dw += b^T a for weights [b columns, a columns] (`transposed`), or a^T b; db += the column sums
+/// of b, if it is not null.
+void add_row_products(const RankSums& sums, const GradientPtr& dw, const GradientPtr& db, const RowOperand& a,
+                      const RowOperand& b, bool transposed);
+
+/// Collective. Returns a^T b on the first rank, 0 on others.
+[[nodiscard]] Tensor row_products(const RankSums& sums, const RowOperand& a, const RowOperand& b);
+
+/// Returns the rows `ids` of a table that all ranks share; as gather_rows(), whose gradient would be a sum
+/// over this rank's rows.
+[[nodiscard]] Variable gather_shared_rows(const Variable& table, RowIds ids);
+
+}}  // namespace sar

@@ -1,0 +1,50 @@
+/// ExactSum: a sum in two doubles that does not depend on the order of its terms.
+#pragma once
+
+#include <sar/config.hpp>
+
+#include <cmath>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// The sum is high + low: additions to `high` are rounded, and `low` is the sum of their rounding errors
+/// (TwoSum: Knuth, The Art of Computer Programming 2, section 4.2.2; the sum: Ogita, Rump, Oishi, SIAM J.
+/// Sci. Comput. 26, 2005). It is exact, and so independent of the order, as long as no bit of a term lies
+/// more than 106 - log2(terms) bits below the largest partial sum. Bits further down are lost: relative to
+/// the sum they are below 2^-80, so that a sum rounded to `real` depends on them only if it is that near to
+/// the middle between two numbers. Infinite and NaN as in a plain sum.
+///
+/// @code
+/// ExactSum sum;
+/// for (const double x : {1e16, 1.0, -1e16}) sum.add(x);
+/// const double one = sum.value();  // 1, where a plain sum may be 0
+/// @endcode
+///
+/// Its functions are always inlined: kernels for several instruction sets call them.
+struct ExactSum {
+  double high = 0;
+  double low = 0;
+
+  [[gnu::always_inline]] void add(double x) {
+    // Keeps the compiler from fusing the multiplication that made x with an addition.
+#if defined(__x86_64__)
+    asm("" : "+x"(x));
+#elif defined(__aarch64__)
+    asm("" : "+w"(x));
+#endif
+    const double sum = high + x;
+    const double part = sum - high;
+    low += (high - (sum - part)) + (x - part);
+    high = sum;
+  }
+  [[gnu::always_inline]] void add(const ExactSum& other) {
+    add(other.high);
+    low += other.low;
+  }
+  /// Returns the sum, rounded to double.
+  [[nodiscard, gnu::always_inline]] double value() const {
+    return std::isfinite(high) ? high + low : high;
+  }
+};
+
+}}  // namespace sar

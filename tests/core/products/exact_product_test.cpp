@@ -1,0 +1,147 @@
+#include <doctest/doctest.h>
+
+#include <sar/core/exact_sum.hpp>
+#include <sar/core/products/exact_product.hpp>
+#include <sar/core/threads/parallel.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <tuple>
+#include <vector>
+
+using namespace sar;
+
+namespace {
+
+/// One of several ranks whose numbers are known beforehand.
+class OtherRanks final : public RankSums {
+ public:
+  std::vector<double> largest, sums;  // of the others
+  mutable std::vector<double> my_largest, my_sums;
+  void agree(FunctionRef<void()> body) const override { body(); }
+  void maximum(std::span<double> numbers) const override {
+    my_largest.assign(numbers.begin(), numbers.end());
+    for (std::size_t i = 0; i < largest.size(); ++i) numbers[i] = std::max(numbers[i], largest[i]);
+  }
+  void sum(std::span<double> numbers) const override {
+    my_sums.assign(numbers.begin(), numbers.end());
+    for (std::size_t i = 0; i < sums.size(); ++i) numbers[i] += sums[i];
+  }
+  [[nodiscard]] bool is_first() const override { return true; }
+};
+
+/// Numbers of very different sizes, in columns of different sizes.
+Tensor wide_numbers(Index rows, Index columns, unsigned seed) {
+  std::mt19937 gen(seed);
+  Tensor x({rows, columns});
+  for (Index i = 0; i < x.size(); ++i)
+    x.data()[i] = std::ldexp(std::uniform_real_distribution<real>(-1, 1)(gen),
+                             static_cast<int>(i % columns) - static_cast<int>(gen() % 12));
+  return x;
+}
+
+Tensor chosen(const Tensor& x, const std::vector<Index>& rows, Index begin, Index end) {
+  Tensor some({end - begin, x.row_size()});
+  for (Index i = begin; i < end; ++i) std::copy_n(x.row(rows[i]), x.row_size(), some.row(i - begin));
+  return some;
+}
+
+}  // namespace
+
+TEST_CASE("an exact sum does not depend on the order of its terms") {
+  std::mt19937 gen(3);
+  std::vector<double> terms(10'000);
+  for (double& x : terms)
+    x = std::ldexp(std::uniform_real_distribution<float>(-1, 1)(gen), static_cast<int>(gen() % 40) - 20);
+  const auto sum_of = [&] {
+    ExactSum sum;
+    for (const double x : terms) sum.add(x);
+    return sum.value();
+  };
+  const double sum = sum_of(), plain = std::accumulate(terms.begin(), terms.end(), 0.0);
+  CHECK(sum == doctest::Approx(plain).epsilon(1e-9));
+  bool plain_differs = false;
+  for (int turn = 0; turn < 10; ++turn) {
+    std::shuffle(terms.begin(), terms.end(), gen);
+    CHECK(sum_of() == sum);
+    plain_differs |= std::accumulate(terms.begin(), terms.end(), 0.0) != plain;
+  }
+  CHECK(plain_differs);
+  ExactSum infinite;
+  infinite.add(1);
+  infinite.add(std::numeric_limits<double>::infinity());
+  CHECK(std::isinf(infinite.value()));
+}
+
+TEST_CASE("exact products are the products, whatever the order of the rows and their division among ranks") {
+  for (const auto& [n, k, m] :
+       {std::tuple<Index, Index, Index>{700, 13, 29}, {3000, 1, 1}, {1, 5, 3}, {20'000, 9, 50}}) {
+    CAPTURE(n);
+    const Tensor a = wide_numbers(n, k, 1), b = wide_numbers(n, m, 2);
+    std::vector<Index> rows(static_cast<std::size_t>(n));
+    std::iota(rows.begin(), rows.end(), Index{0});
+    const RowOperand left(a);
+    const std::vector<double> products = exact_products(OtherRanks(), &left, RowOperand(b), true);
+    REQUIRE(std::ssize(products) == (k + 1) * m);
+    for (Index i = 0; i <= k; ++i)
+      for (Index j = 0; j < m; ++j) {
+        double sum = 0, largest_a = i == k ? 1 : 0, largest_b = 0;
+        for (Index row = 0; row < n; ++row) {
+          const double x = i == k ? 1 : static_cast<double>(a.row(row)[i]),
+                       y = static_cast<double>(b.row(row)[j]);
+          sum += x * y;
+          largest_a = std::max(largest_a, std::abs(x));
+          largest_b = std::max(largest_b, std::abs(y));
+        }
+        const double unit = sizeof(real) == 4 ? 0x1p-20 : 0x1p-50;
+        CHECK(std::abs(products[i * m + j] - sum) <= unit * largest_a * largest_b * static_cast<double>(n));
+      }
+    std::mt19937 gen(5);
+    for (int turn = 0; turn < 3; ++turn) {
+      std::shuffle(rows.begin(), rows.end(), gen);
+      const Index middle = n / (turn + 2);
+      OtherRanks first, second;
+      const Tensor a1 = chosen(a, rows, 0, middle), b1 = chosen(b, rows, 0, middle);
+      const Tensor a2 = chosen(a, rows, middle, n), b2 = chosen(b, rows, middle, n);
+      const RowOperand left1(a1), left2(a2);
+      (void)exact_products(second, &left2, b2, true);  // for its largest numbers
+      first.largest = second.my_largest;
+      (void)exact_products(first, &left1, b1, true);
+      second.largest = first.my_largest;
+      second.sums = {};
+      (void)exact_products(second, &left2, b2, true);
+      first.sums = second.my_sums;
+      const ThreadLimit limit(turn + 1);
+      CHECK(exact_products(first, &left1, b1, true) == products);
+      CHECK(exact_column_sums(OtherRanks(), chosen(b, rows, 0, n)) ==
+            std::vector<double>(products.end() - m, products.end()));
+    }
+  }
+}
+
+TEST_CASE("a column with NaN or an infinite number gives NaN, and no other") {
+  const Tensor b = wide_numbers(600, 4, 2);
+  Tensor with = b.clone();
+  with.row(500)[1] = std::numeric_limits<real>::quiet_NaN();
+  with.row(3)[3] = std::numeric_limits<real>::infinity();
+  const std::vector<double> sums = exact_column_sums(OtherRanks(), with),
+                            want = exact_column_sums(OtherRanks(), b);
+  CHECK(sums[0] == want[0]);
+  CHECK(std::isnan(sums[1]));
+  CHECK(sums[2] == want[2]);
+  CHECK(std::isnan(sums[3]));
+}
+
+TEST_CASE("products of no rows and of numbers near the ends of the range") {
+  CHECK(exact_column_sums(OtherRanks(), Tensor({0, 2})) == std::vector<double>(2, 0.0));
+  Tensor ends({2, 2});
+  ends.row(0)[0] = ends.row(1)[0] = std::numeric_limits<real>::denorm_min();
+  ends.row(0)[1] = std::numeric_limits<real>::max() / 4;
+  ends.row(1)[1] = -ends.row(0)[1];
+  const std::vector<double> sums = exact_column_sums(OtherRanks(), ends);
+  if (sizeof(real) == 4) CHECK(sums[0] == 2 * static_cast<double>(std::numeric_limits<real>::denorm_min()));
+  CHECK(sums[1] == 0);
+}
