@@ -80,7 +80,8 @@ struct Tile {
       for (Index i = 0; i < count; ++i) t.v[i] = factor[i / per_head] * load<lanes>(row + i * lanes);
     return t;
   }
-  [[gnu::always_inline]] void to(real* row) const {
+  template <class X>
+  [[gnu::always_inline]] void to(X* row) const {
     for (Index i = 0; i < count; ++i) store<lanes>(row + i * lanes, v[i]);
   }
   [[gnu::always_inline]] void add(const real* factor, const Tile& x) {

@@ -4,12 +4,15 @@
 /// edge at a time: it prefetches the source row of the edge 8 positions ahead and adds the message to a
 /// buffer in the L1 cache. Max and min of copy_u, and sums of products of u and v, iterate over tiles of
 /// columns with the edges of a row as inner loop: the extrema (and their argmax) or sums of a tile stay in
-/// registers, and rows 16 edges ahead are prefetched.
+/// registers, and rows 16 edges ahead are prefetched. Rows in bfloat16 are often equal in a column, so their
+/// edges are taken by ascending ids, of which the first wins; those of reals only after a tile with equal
+/// columns. Maxima and minima of copy_u, and their gradients, read and write rows in bfloat16 as they are.
 ///
 /// The backward pass over sources gathers rows of g by the transpose, or rows of z by gather_sum for sums
 /// of products of u and v; the row of the source and its gradient stay in the cache. For max and min of
 /// copy_u, mark_argmax() first writes one bit per column and edge, and gather_marked() adds the columns of
 /// g whose bit is set, in registers.
+#include <sar/core/simd/bfloat16_lanes.hpp>
 #include <sar/core/simd/prefetch.hpp>
 #include <sar/core/simd/tiles.hpp>
 #include <sar/graph/kernels/binary.hpp>
@@ -20,6 +23,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include <sar/core/isa/isa_begin.hpp>
@@ -43,53 +47,57 @@ struct EdgeRows {
   }
 };
 
-/// Updates the maximum (minimum) `best` and its argmax with the message m of an edge. NaN wins over numbers;
-/// of equal messages, and of several NaN, the edge with the smallest id wins.
-template <bool minimum>
-void take_extremum(Index n, const real* m, local_index edge, const Index* ids, real* best, local_index* who) {
+/// Updates the maximum (minimum) `best` and its argmax with messages m, of which column j is of edge
+/// edge_of(j). NaN wins over numbers; of equal messages, and of several NaN, the edge with the smallest id
+/// wins.
+template <bool minimum, class X, class EdgeOf>
+void take_extremum(Index n, const X* m, const EdgeOf& edge_of, const Index* ids, X* best, local_index* who) {
   local_index ties = 0;
   for (Index j = 0; j < n; ++j) {
-    const real old = best[j];
-    const bool nan = std::isnan(m[j]), was_nan = std::isnan(old);
-    const bool wins = (minimum ? m[j] < old : m[j] > old) | (nan & !was_nan);
-    ties |= (m[j] == old) | (nan & was_nan) ? 1 : 0;
-    best[j] = wins ? m[j] : old;
-    who[j] = wins ? edge : who[j];
+    const real value = lanes::number(m[j]), old = lanes::number(best[j]);
+    const bool nan = std::isnan(value), was_nan = std::isnan(old);
+    const bool wins = (minimum ? value < old : value > old) | (nan & !was_nan);
+    ties |= (value == old) | (nan & was_nan) ? 1 : 0;
+    best[j] = wins ? m[j] : best[j];
+    who[j] = wins ? edge_of(j) : who[j];
   }
   if (ties == 0) return;
-  const Index id = ids[edge];
   for (Index j = 0; j < n; ++j) {
-    const bool same = (m[j] == best[j]) | std::isnan(m[j]);  // best is then NaN, too
-    const bool wins = same & (id < ids[who[j]]);
-    who[j] = wins ? edge : who[j];
+    const real value = lanes::number(m[j]);
+    const bool same = (value == lanes::number(best[j])) | std::isnan(value);  // best is then NaN, too
+    const bool wins = same & (ids[edge_of(j)] < ids[who[j]]);
+    who[j] = wins ? edge_of(j) : who[j];
   }
 }
 
 /// Computes the maxima (minima) and argmax over the `count` rows row(k) for a tile of N columns, in
-/// registers, starting from `best` unless `starts`. Returns false and writes nothing if there may be ties or
-/// NaN, which need take_extremum().
-template <bool minimum, Index N, class Row, class Number>
-bool take_extrema(Index count, const Row& row, const Number& number, bool starts, real* best,
-                  local_index* who) {
+/// registers. If the rows are `ordered`, the first of equal rows, or of NaN, wins. Otherwise it returns
+/// false if there may be such columns, and writes nothing.
+template <bool minimum, bool ordered, Index N, class X, class Row, class Number>
+[[gnu::always_inline]] inline bool find_extrema(Index count, const Row& row, const Number& number, X* best,
+                                                local_index* who) {
   using T = lanes::Tile<1, N>;
   using Mask = lanes::Mask<T::lanes>;
-  T most = T::from(starts ? row(0) : best);
+  T most = T::from(row(0));
   Mask from[T::count], ties[T::count] = {};
-  for (Index c = 0; c < T::count; ++c)
-    from[c] = starts ? Mask{} + number(0) : lanes::load_indices<T::lanes>(who + c * T::lanes);
-  for (Index k = starts ? 1 : 0; k < count; ++k) {
+  for (Index c = 0; c < T::count; ++c) from[c] = Mask{} + number(0);
+  for (Index k = 1; k < count; ++k) {
     const T m = T::from(row(k));
     const Mask edge = Mask{} + number(k);
     for (Index c = 0; c < T::count; ++c) {
-      const Mask wins = (minimum ? m.v[c] < most.v[c] : m.v[c] > most.v[c]) | (m.v[c] != m.v[c]);
-      ties[c] = (ties[c] & ~wins) | (m.v[c] == most.v[c]);
+      Mask nan = m.v[c] != m.v[c];
+      if constexpr (ordered) nan &= most.v[c] == most.v[c];
+      const Mask wins = (minimum ? m.v[c] < most.v[c] : m.v[c] > most.v[c]) | nan;
+      if constexpr (!ordered) ties[c] = (ties[c] & ~wins) | (m.v[c] == most.v[c]);
       most.v[c] = wins ? m.v[c] : most.v[c];
       from[c] = wins ? edge : from[c];
     }
   }
-  for (Index c = 0; c < T::count; ++c) ties[0] |= ties[c] | (most.v[c] != most.v[c]);
   bool tied = false;
-  for (Index l = 0; l < T::lanes; ++l) tied |= ties[0][l] != 0;
+  if constexpr (!ordered) {
+    for (Index c = 0; c < T::count; ++c) ties[0] |= ties[c] | (most.v[c] != most.v[c]);
+    for (Index l = 0; l < T::lanes; ++l) tied |= ties[0][l] != 0;
+  }
   if (tied) return false;
   most.to(best);
   for (Index c = 0; c < T::count; ++c) lanes::store_indices<T::lanes>(who + c * T::lanes, from[c]);
@@ -104,15 +112,18 @@ class Binary final : public BinaryKernel {
  public:
   explicit Binary(Operands operands) : o_(std::move(operands)) {}
 
-  void set_output(real* out, bool has_base) override {
-    o_.out = out;
+  void set_output(TypedRows out, bool has_base) override {
+    o_.out = out.is_real() ? out.reals().data() : nullptr;
+    o_.out_bfloat16 = out.bfloat16();
     o_.has_base = has_base;
   }
+  [[nodiscard]] bool reads_bfloat16() const override { return o_.out_bfloat16 != nullptr; }
 
   void begin() override { first_ = true; }
   void accumulate(const Stage& stage) override;
   [[nodiscard]] bool needs_source_in_backward() const override;
   void backward(const Stage& stage, real* grad_src, bool accumulate) override;
+  void backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) override;
 
  private:
   [[nodiscard]] const Operand& operand(MessageTarget target) const {
@@ -129,6 +140,10 @@ class Binary final : public BinaryKernel {
            reads(MessageTarget::v);
   }
   [[nodiscard]] bool extremum() const { return o_.result == Result::max || o_.result == Result::min; }
+  /// Whether the result is the extremum of source rows as they are.
+  [[nodiscard]] bool extremum_of_rows() const {
+    return extremum() && o_.row.is_copy() && o_.lhs == MessageTarget::u;
+  }
   /// Bytes that one edge touches; determines the block size.
   [[nodiscard]] Index edge_bytes() const {
     return (o_.row.cost() + o_.row.width()) * static_cast<Index>(sizeof(real));
@@ -150,18 +165,23 @@ class Binary final : public BinaryKernel {
   void sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool overwrite, real* buffer) const;
   void extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
                     real* buffer) const;
-  /// Specialization of extremum_row() for copy_u.
-  template <bool minimum>
-  void extremum_of_sources(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage) const;
+  /// Specialization of extremum_row() for copy_u, of rows of type X. `order` is memory.
+  template <bool minimum, class X>
+  void extremum_of_sources(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
+                           const X* rows, X* out, PassVector<local_index>& order) const;
+  /// Sets `order` to the positions of `count` edges, counted from the first, by ascending ids.
+  void order_by_id(Index first_edge, Index count, PassVector<local_index>& order) const;
   void backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const;
   /// Specialization of backward_by_source() for max and min of copy_u. A pass over destinations marks the
   /// columns whose argmax is the edge, one bit each; a pass over sources gathers these bits together with
   /// rows of g.
-  void backward_of_argmax(const Stage& stage, real* grad_src, bool accumulate);
+  template <class X, class Y>
+  void backward_of_argmax(const Stage& stage, const X* grad_out, Y* grad_src, bool accumulate);
   void mark_argmax(const GraphShard& shard, const EdgeRanges& edges, DestinationSlots& slots) const;
   /// Processes all rows except long ones.
-  void gather_marked(const Stage& block, const EdgeRanges& rows, DestinationSlots& slots, real* grad,
-                     bool accumulate) const;
+  template <class X, class Y>
+  void gather_marked(const Stage& block, const EdgeRanges& rows, DestinationSlots& slots, const X* grad_out,
+                     Y* grad, bool accumulate) const;
   void backward_by_destination(const Stage& stage);
   void backward_of_equal_gradients(const Stage& stage);
   /// Computes sum = the sum of the source rows of the i-th row's edges, [width of u].
@@ -222,7 +242,6 @@ void Binary::extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, 
                           real* buffer) const {
   const MessageRow& row = o_.row;
   const Index width = row.width();
-  const auto take = o_.result == Result::min ? take_extremum<true> : take_extremum<false>;
   real* out = o_.out + edges.row(i) * width;
   local_index* argmax = o_.argmax + edges.row(i) * width;
   if (first_stage) {
@@ -239,43 +258,77 @@ void Binary::extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, 
       return;
     }
     if (!row.is_copy()) row.store(a, b, buffer);
-    take(width, row.is_copy() ? a : buffer, number, o_.edge_ids, out, argmax);
+    const real* m = row.is_copy() ? a : buffer;
+    const auto edge_of = [&](Index) { return number; };
+    if (o_.result == Result::min)
+      take_extremum<true>(width, m, edge_of, o_.edge_ids, out, argmax);
+    else
+      take_extremum<false>(width, m, edge_of, o_.edge_ids, out, argmax);
   });
 }
 
-template <bool minimum>
-void Binary::extremum_of_sources(const Stage& stage, const EdgeRanges& edges, Index i,
-                                 bool first_stage) const {
+template <bool minimum, class X>
+void Binary::extremum_of_sources(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
+                                 const X* rows, X* out, PassVector<local_index>& order) const {
   const Index width = o_.row.width();
   const Index begin = edges.begin[i];
   const Index count = edges.end[i] - begin;
-  real* out = o_.out + edges.row(i) * width;
+  out += edges.row(i) * width;
   local_index* argmax = o_.argmax + edges.row(i) * width;
   if (count == 0) {
     if (!first_stage) return;
-    std::fill_n(out, width, real{0});
+    std::fill_n(out, width, X{});
     std::fill_n(argmax, width, local_index{-1});
     return;
   }
   const local_index* src = stage.shard.src.data() + begin;
-  const auto number = [&](Index k) { return static_cast<local_index>(stage.shard.edge(begin + k)); };
+  order.clear();
+  const Index first_edge = stage.shard.edge(begin);
   const Index behind = std::min<Index>(edges.end[edges.num_rows - 1] - begin, count + sources_ahead);
   lanes::for_columns(width, [&](auto n, Index j) {
-    const auto row = [&](Index k) {
-      if (const Index next = k + sources_ahead < behind ? src[k + sources_ahead] - stage.begin : -1;
-          next >= 0 && next < stage.size())
-        prefetch_row(stage.rows + next * width + j, n);
-      return stage.rows + (src[k] - stage.begin) * width + j;
+    const auto find = [&]<bool ordered>(std::bool_constant<ordered>, X* best, local_index* who) {
+      const local_index* by_id = order.data();
+      const auto number = [&](Index k) {
+        return static_cast<local_index>(first_edge + (ordered ? by_id[k] : k));
+      };
+      const auto row = [&](Index k) {
+        const Index ahead = k + sources_ahead;
+        const Index next =
+            ahead < behind ? src[ordered && ahead < count ? by_id[ahead] : ahead] - stage.begin : -1;
+        if (next >= 0 && next < stage.size())
+          prefetch_bytes(rows + next * width + j, n * static_cast<Index>(sizeof(X)));
+        return rows + (src[ordered ? by_id[k] : k] - stage.begin) * width + j;
+      };
+      return find_extrema<minimum, ordered, n>(count, row, number, best, who);
     };
-    const bool starts = first_stage || argmax[j] < 0;
-    if (take_extrema<minimum, n>(count, row, number, starts, out + j, argmax + j)) return;
-    if (starts) {
-      std::copy_n(row(0), n, out + j);
-      std::fill_n(argmax + j, n, number(0));
-    }
-    for (Index k = starts ? 1 : 0; k < count; ++k)
-      take_extremum<minimum>(n, row(k), number(k), o_.edge_ids, out + j, argmax + j);
+    const auto find_all = [&](X* best, local_index* who) {
+      // Reals are equal so rarely that ordering their rows is not worth while before some are.
+      if (std::is_same_v<X, real> && find(std::bool_constant<false>(), best, who)) return;
+      if (order.empty()) order_by_id(first_edge, count, order);
+      find(std::bool_constant<true>(), best, who);
+    };
+    if (first_stage || argmax[j] < 0) return find_all(out + j, argmax + j);
+    X best[n];
+    local_index who[n];
+    find_all(best, who);
+    take_extremum<minimum>(
+        n, best, [&](Index c) { return who[c]; }, o_.edge_ids, out + j, argmax + j);
   });
+}
+
+void Binary::order_by_id(Index first_edge, Index count, PassVector<local_index>& order) const {
+  constexpr Index few = 64;  // counting takes less time than sorting
+  const Index* ids = o_.edge_ids + first_edge;
+  order.resize(count);
+  if (count > few) {
+    std::iota(order.begin(), order.end(), local_index{0});
+    std::sort(order.begin(), order.end(), [&](local_index a, local_index b) { return ids[a] < ids[b]; });
+    return;
+  }
+  Index smaller[few] = {};
+  for (Index b = 0; b < count; ++b)
+    for (Index a = 0; a < count; ++a) smaller[a] += ids[b] < ids[a] ? 1 : 0;
+  for (Index a = 0; a < count; ++a) order[smaller[a]] = static_cast<local_index>(a);
 }
 
 void Binary::accumulate(const Stage& stage) {
@@ -284,19 +337,29 @@ void Binary::accumulate(const Stage& stage) {
   const bool first_stage = std::exchange(first_, false);
   for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
     Array<real> buffer(width + (sums_sources() ? o_.u.width : 0));
+    PassVector<local_index> order;
     for (Index i = first; i < last; ++i) {
+      const auto extrema_of = [&](auto minimum, const auto* rows, auto* out) {
+        extremum_of_sources<minimum>(stage, edges, i, first_stage, rows, out, order);
+      };
+      const auto extrema = [&](auto minimum) {
+        if (stage.bfloat16 != nullptr)
+          extrema_of(minimum, stage.bfloat16, o_.out_bfloat16);
+        else
+          extrema_of(minimum, stage.rows, o_.out);
+      };
       if (o_.result == Result::edges)
         for_edges(stage, edges, i, [&](Index edge, const real* a, const real* b) {
           o_.row.store(a, b, o_.out + edge * width);
         });
       else if (o_.result == Result::sum)
         sum_row(stage, edges, i, first_stage && !o_.has_base, buffer.data());
-      else if (!o_.row.is_copy() || o_.lhs != MessageTarget::u)
+      else if (!extremum_of_rows())
         extremum_row(stage, edges, i, first_stage, buffer.data());
       else if (o_.result == Result::min)
-        extremum_of_sources<true>(stage, edges, i, first_stage);
+        extrema(std::bool_constant<true>());
       else
-        extremum_of_sources<false>(stage, edges, i, first_stage);
+        extrema(std::bool_constant<false>());
     }
   });
 }
@@ -320,10 +383,17 @@ void Binary::backward(const Stage& stage, real* grad_src, bool accumulate) {
   else if (wants(MessageTarget::v) || edges_by_destination)
     backward_by_destination(stage);
   if (grad_src == nullptr) return;
-  if (extremum() && o_.row.is_copy())
-    backward_of_argmax(stage, grad_src, accumulate);
+  if (o_.grad_out_bfloat16 != nullptr)
+    backward_of_argmax(stage, o_.grad_out_bfloat16, grad_src, accumulate);
+  else if (extremum_of_rows())
+    backward_of_argmax(stage, o_.grad_out, grad_src, accumulate);
   else
     backward_by_source(stage, grad_src, accumulate);
+}
+
+void Binary::backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) {
+  if (o_.grad_out_bfloat16 == nullptr) return ShardKernel::backward_typed(stage, grad_src, first, accumulate);
+  backward_of_argmax(stage, o_.grad_out_bfloat16, grad_src.bfloat16() + first * o_.u.width, accumulate);
 }
 
 const real* Binary::message_gradient(Index v, Index edge, real* buffer) const {
@@ -369,7 +439,8 @@ void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumul
   });
 }
 
-void Binary::backward_of_argmax(const Stage& stage, real* grad_src, bool accumulate) {
+template <class X, class Y>
+void Binary::backward_of_argmax(const Stage& stage, const X* grad_out, Y* grad_src, bool accumulate) {
   const Index width = o_.row.width();
   Index words = 0;
   lanes::for_row_tiles(width, [&](auto g, auto n, Index) { words += SignsOf<g, n>::words; });
@@ -381,16 +452,20 @@ void Binary::backward_of_argmax(const Stage& stage, real* grad_src, bool accumul
     const EdgeRanges edges = cursor_.ranges(block);
     slots.open(block.shard.num_dst, edges);
     mark_argmax(block.shard, edges, slots);
-    real* grad = grad_src + (block.begin - stage.begin) * width;
+    Y* grad = grad_src + (block.begin - stage.begin) * width;
     const SourceOffsets offsets(block.shard, block.begin, block.end);
     const local_index* begin = offsets.data();
-    gather_marked(block, {block.size(), nullptr, begin, begin + 1, begin}, slots, grad, accumulate);
+    gather_marked(block, {block.size(), nullptr, begin, begin + 1, begin}, slots, grad_out, grad, accumulate);
     const LongRows long_rows(begin, begin + 1, block.size());
     if (long_rows.parts() == 0) return;
     Tensor parts(Shape{long_rows.parts(), width});
-    gather_marked(block, long_rows.ranges(), slots, parts.data(), false);
+    gather_marked(block, long_rows.ranges(), slots, grad_out, parts.data(), false);
     long_rows.for_rows([&](Index row, Index first, Index last) {
-      sum_parts(parts.data(), first, last, width, accumulate, grad + row * width);
+      Y* to = grad + row * width;
+      PassVector<real> sums(width, 0);
+      for (Index j = 0; accumulate && j < width; ++j) sums[j] = lanes::number(to[j]);
+      sum_parts(parts.data(), first, last, width, true, sums.data());
+      for (Index j = 0; j < width; ++j) lanes::set_number(to[j], sums[j]);
     });
   });
 }
@@ -416,8 +491,9 @@ void Binary::mark_argmax(const GraphShard& shard, const EdgeRanges& edges, Desti
   });
 }
 
-void Binary::gather_marked(const Stage& block, const EdgeRanges& rows, DestinationSlots& slots, real* grad,
-                           bool accumulate) const {
+template <class X, class Y>
+void Binary::gather_marked(const Stage& block, const EdgeRanges& rows, DestinationSlots& slots,
+                           const X* grad_out, Y* grad, bool accumulate) const {
   const Index width = o_.row.width();
   const local_index* positions = block.shard.transpose_positions().data();
   const local_index* dst = block.shard.transpose().dst.data();
@@ -434,10 +510,11 @@ void Binary::gather_marked(const Stage& block, const EdgeRanges& rows, Destinati
         for (Index k = rows.begin[i]; k < rows.end[i]; ++k) {
           if (k + 2 * sources_ahead < behind) __builtin_prefetch(slot_of(k + 2 * sources_ahead) + words);
           if (k + sources_ahead < behind)
-            prefetch_row(o_.grad_out + dst[k + sources_ahead] * width + column, g * n);
+            prefetch_bytes(grad_out + dst[k + sources_ahead] * width + column,
+                           g * n * static_cast<Index>(sizeof(X)));
           const real* slot = slot_of(k) + words;
           const auto signs = SignsOf<g, n>::load(slot);
-          const real* g_v = o_.grad_out + dst[k] * width + column;
+          const X* g_v = grad_out + dst[k] * width + column;
           for (Index c = 0; c < T::count; ++c) {
             const auto g_c = lanes::load<T::lanes>(g_v + c * T::lanes);
             sum.v[c] = (signs & SignsOf<g, n>::bits(c)) != 0 ? sum.v[c] + g_c : sum.v[c];

@@ -30,7 +30,7 @@ Tensor copied_to_edges(const GraphShardManager& graph, MessageTarget end, const 
   operands.v.values = std::as_const(x.value()).data();
   const auto kernel = make_binary_kernel(std::move(operands));
   Tensor rows(shape);
-  kernel->set_output(rows.data(), false);
+  kernel->set_output(rows, false);
   const Driver driver(graph.shards(), graph.options(), /*keeps_rows=*/false);
   driver.forward(end == MessageTarget::u ? TypedRows(x.value()) : TypedRows(), *kernel);
   return rows;

@@ -154,17 +154,16 @@ class MessagePass {
     const bool has_base = base.defined();
     const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
     const bool sum_of_edge_rows = result_ == Result::sum && row_.is_copy() && lhs_ == MessageTarget::e;
-    // Sums of several stages are rounded when they are complete.
+    // Sums of several stages are rounded when they are complete. Extrema of rows are rows.
     const bool one_gather = (linear_ || sum_of_edge_rows) && (!linear_ || edge_heads() == 1) && !exact();
     const bool rounds_at_end =
         one_gather ? graph_->topology->comm.size() > 1 : result_ != Result::edges && !exact();
-    const NumberType type = one_gather && !rounds_at_end ? type_of_results() : NumberType::reals;
+    const NumberType type = extremum_in_bfloat16()         ? NumberType::bfloat16
+                            : one_gather && !rounds_at_end ? type_of_results()
+                                                           : NumberType::reals;
     TypedRows out = has_base ? own_rows(std::move(base), type) : TypedRows(shape(), type);
     const auto forward = [&](auto& kernel) {
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(kernel)>, LinearKernel>)
-        kernel.set_output(out, has_base);
-      else
-        kernel.set_output(out.reals().data(), has_base);
+      kernel.set_output(out, has_base);
       forward_pass.finish(kernel);
     };
     if (linear_ || sum_of_edge_rows) {
@@ -190,7 +189,7 @@ class MessagePass {
       forward(*make_binary_kernel(std::move(operands)));
     }
 
-    if (rounds_at_end && mixed_precision()) out = TypedRows(out.reals(), type_of_results());
+    if (rounds_at_end && mixed_precision()) out = out.as(type_of_results());
     if (!recorded_ && base_gradient == nullptr) return out;
     for (const MessageTarget target : {lhs_, rhs_})
       if (!recorded_ || !needs_value(target)) side(target).value = {};
@@ -232,6 +231,12 @@ class MessagePass {
   }
 
   [[nodiscard]] bool exact() const { return options_.reproducible; }
+  [[nodiscard]] bool extremum_of_rows() const {
+    return is_extremum() && row_.is_copy() && lhs_ == MessageTarget::u;
+  }
+  [[nodiscard]] bool extremum_in_bfloat16() const {
+    return extremum_of_rows() && mixed_precision() && source_rows().is_bfloat16();
+  }
 
   [[nodiscard]] BinaryKernel::Operands kernel_operands() const {
     return {.row = row_,
@@ -263,7 +268,8 @@ class MessagePass {
     if (wants(MessageTarget::e)) grad_e = Tensor(side(MessageTarget::e).shape);
     const auto run = [&](ShardKernel&& kernel) { rows.start(driver, u.value, u.shape, kernel, u.gradient); };
     const bool one_gather = linear_ && edge_heads() == 1 && !wants(MessageTarget::e);
-    if (!one_gather) grad = grad.as(NumberType::reals);
+    if (!one_gather && !(extremum_of_rows() && u.gradient->type() == NumberType::bfloat16))
+      grad = grad.as(NumberType::reals);
     if (linear_) {
       run(LinearKernel({.width = row_.width(),
                         .heads = edge_heads(),
@@ -280,7 +286,8 @@ class MessagePass {
       operands.v.grad = grad_v.defined() ? grad_v.data() : nullptr;
       operands.e.grad = grad_e.defined() ? grad_e.data() : nullptr;
       operands.wants_u = u.gradient != nullptr;
-      operands.grad_out = grad.reals().data();
+      operands.grad_out = grad.is_real() ? grad.reals().data() : nullptr;
+      operands.grad_out_bfloat16 = grad.bfloat16();
       run(std::move(*make_binary_kernel(std::move(operands))));
     }
     if (wants(MessageTarget::v)) side(MessageTarget::v).gradient->add(std::move(grad_v));

@@ -39,7 +39,7 @@ struct Product {
   Tensor forward(Result result) {
     Tensor out = Tensor::full({result == Result::edges ? g.num_edges() : g.num_dst, width}, 99);
     const auto kernel = make_binary_kernel(operands(result));
-    kernel->set_output(out.data(), false);
+    kernel->set_output(out, false);
     g.forward(*kernel, x);
     return out;
   }
@@ -140,7 +140,7 @@ TEST_CASE("the argmax of copy_u takes the gradient, in rows of any width") {
       Array<local_index> argmax(out.size());
       auto o = extremum(result, columns, argmax, g.edge_ids.data());
       const auto forward = make_binary_kernel(o);
-      forward->set_output(out.data(), false);
+      forward->set_output(out, false);
       g.forward(*forward, x);
       o.grad_out = grad.data();
       g.backward(*make_binary_kernel(o), x, dx);

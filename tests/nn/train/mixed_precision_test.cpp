@@ -426,6 +426,48 @@ TEST_CASE("kernels of reals: the same sums of widened rows, rounded once; gradie
       }
 }
 
+TEST_CASE("extrema of rows in bfloat16 are those of the widened rows, with the gradients at the same edges") {
+  const Communicator comm = Communicator::world();
+  std::vector<WholeGraph> graphs = square_graphs();
+  graphs.push_back(star());
+  graphs.push_back(random_graph("several blocks of rows", 4000, 4000, 16000, 9));
+  // Few small integers: many columns are equal, and every sum of gradients is exact in 8 bits.
+  const auto few = [](Shape shape, std::uint64_t stream) {
+    Tensor x = random_tensor(std::move(shape), stream);
+    for (real& value : x.values()) value = std::round(2 * value);
+    return x;
+  };
+  for (const WholeGraph& whole : graphs)
+    for (const Reduce reduce : {Reduce::max, Reduce::min})
+      for (const bool stored : {true, false})
+        for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
+          CAPTURE(whole.name);
+          CAPTURE(stored);
+          const Books books = test_books(whole, comm.size()).back();
+          const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+          Tensor all = few({whole.num_src, 37}, 1);
+          for (const Index row : {1, 3})
+            if (row < whole.num_src) all.row(row)[2] = std::numeric_limits<real>::quiet_NaN();
+          const Tensor rows = my_rows(all, books.src, comm.rank());
+          const Tensor g = my_rows(few({whole.num_src, 37}, 2), books.src, comm.rank());
+          const auto pass = [&](bool mixed) {
+            const MixedPrecisionScope precision(mixed);
+            const Variable leaf(rows.clone(), true);
+            Tape tape;
+            const Variable x = operand(leaf, mixed && stored, /*typed_gradient=*/true);
+            const Variable y = graph.update_all(fn::copy_u(x), reduce);
+            CHECK(y.type() == (mixed ? NumberType::bfloat16 : NumberType::reals));
+            const Tensor value = y.value().clone();
+            tape.backward(y, TypedRows(g, y.type()));
+            return std::pair(value, leaf.grad());
+          };
+          const auto [y, dx] = pass(true);
+          const auto [want_y, want_dx] = pass(false);
+          CHECK(same_bits(y, want_y));
+          CHECK(same_bits(dx, want_dx));
+        }
+}
+
 TEST_CASE("typed attention in bfloat16: the same coefficients, of products with rounded factors") {
   const Communicator comm = Communicator::world();
   for (const WholeGraph& whole : square_graphs()) {
