@@ -16,31 +16,36 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Returns a op b, in the memory of an operand that has the result's shape and no other handle.
-Tensor compute_binary(BinaryOp op, Tensor a, Tensor b) {
-  const Shape shape = broadcast(a.shape(), b.shape());
-  Tensor out = a.unique() && a.shape() == shape ? a : b.unique() && b.shape() == shape ? b : Tensor(shape);
-  binary(op, a, b, out);
-  return out;
+/// Rows [first, first + count) of an operand that is broadcast to `shape`.
+Tensor rows_of_operand(const Tensor& x, const Shape& shape, Index first, Index count) {
+  const bool has_rows = x.shape().dims() == shape.dims() && x.num_rows() == shape[0];
+  return has_rows ? x.slice_rows(first, first + count) : x;
 }
 
-/// Returns a + b. It is of type bfloat16 if all operands of the result's shape are.
-TypedRows compute_sum(TypedRows a, TypedRows b) {
-  if (a.is_real() && b.is_real())
-    return compute_binary(BinaryOp::add, std::move(a.reals()), std::move(b.reals()));
+/// Returns a op b, in the memory of an operand that has the result's shape and type and no other handle. It
+/// is of type bfloat16 if all operands of the result's shape are.
+TypedRows compute_binary(BinaryOp op, TypedRows a, TypedRows b) {
   const Shape shape = broadcast(a.shape(), b.shape());
   const auto is_whole = [&](const TypedRows& x) { return x.shape() == shape; };
-  const bool real_sum = (is_whole(a) && a.is_real()) || (is_whole(b) && b.is_real());
-  const NumberType type = real_sum ? NumberType::reals : NumberType::bfloat16;
+  const auto keeps_bfloat16 = [&](const TypedRows& x) { return !is_whole(x) || x.is_bfloat16(); };
+  const bool rounds = (is_whole(a) || is_whole(b)) && keeps_bfloat16(a) && keeps_bfloat16(b);
+  const NumberType type = rounds ? NumberType::bfloat16 : NumberType::reals;
   const auto overwritten = [&](const TypedRows& x) { return x.unique() && is_whole(x) && x.type() == type; };
-  TypedRows sum = overwritten(a) ? a : overwritten(b) ? b : TypedRows(shape, type);
-  const auto part = [&](const TypedRows& x, Index first, Index rows) {
-    return is_whole(x) ? real_rows(x, first, first + rows) : x.to_tensor();
+  TypedRows out = overwritten(a) ? a : overwritten(b) ? b : TypedRows(shape, type);
+  if (a.is_real() && b.is_real() && !rounds) {
+    binary(op, a.reals(), b.reals(), out.reals());
+    return out;
+  }
+  const Tensor part_a = is_whole(a) ? Tensor() : a.to_tensor(),
+               part_b = is_whole(b) ? Tensor() : b.to_tensor();
+  const auto rows_of = [&](const TypedRows& x, const Tensor& part, Index first, Index count) {
+    return is_whole(x) ? real_rows(x, first, first + count) : rows_of_operand(part, shape, first, count);
   };
-  on_real_rows(sum, false, [&](Index first, Tensor& rows) {
-    binary(BinaryOp::add, part(a, first, rows.num_rows()), part(b, first, rows.num_rows()), rows);
+  on_real_rows(out, false, [&](Index first, Tensor& rows) {
+    const Index count = rows.num_rows();
+    binary(op, rows_of(a, part_a, first, count), rows_of(b, part_b, first, count), rows);
   });
-  return sum;
+  return out;
 }
 
 /// to += grad, summed over the broadcast dimensions.
@@ -69,18 +74,20 @@ Tensor broadcast_sum(const RankSumsPtr& sums, const Shape& shape, const Tensor& 
   return sum;
 }
 
-/// Rows [first, first + count) of an operand that is broadcast to `shape`.
-Tensor rows_of_operand(const Tensor& x, const Shape& shape, Index first, Index count) {
-  const bool has_rows = x.shape().dims() == shape.dims() && x.num_rows() == shape[0];
-  return has_rows ? x.slice_rows(first, first + count) : x;
-}
-
 /// to += grad * other, summed over the broadcast dimensions.
-void pass_product(const RankSumsPtr& sums, const GradientPtr& to, TypedRows grad, const Tensor& other) {
+void pass_product(const RankSumsPtr& sums, const GradientPtr& to, TypedRows grad, const TypedRows& other) {
   if (to == nullptr) return;
-  if (to->shape() == grad.shape()) {
+  if (to->shape() == grad.shape() && other.shape() == grad.shape()) {
+    pass_elementwise(
+        *to, std::move(grad),
+        [](Index, Tensor& out, bool accumulate, const Tensor& g, const Tensor& factor) {
+          binary(BinaryOp::mul, g, factor, out, accumulate);
+        },
+        other);
+  } else if (to->shape() == grad.shape()) {
+    const Tensor factor = other.to_tensor();
     pass_elementwise(*to, std::move(grad), [&](Index first, Tensor& out, bool accumulate, const Tensor& g) {
-      binary(BinaryOp::mul, g, rows_of_operand(other, to->shape(), first, g.num_rows()), out, accumulate);
+      binary(BinaryOp::mul, g, rows_of_operand(factor, to->shape(), first, g.num_rows()), out, accumulate);
     });
   } else if (other.shape() == grad.shape() && sums == nullptr) {
     to->add([&](Tensor& out, bool accumulate) { sum_products_to(grad, other, out, accumulate); });
@@ -112,7 +119,7 @@ Variable add(Variable a, Variable b) {
     return make_dual(y, tangent_sum(a.tangent(), b.tangent(), y.shape()));
   }
   const bool recorded = recording({&a, &b});
-  TypedRows y = compute_sum(a.take_rows(), b.take_rows());
+  TypedRows y = compute_binary(BinaryOp::add, a.take_rows(), b.take_rows());
   if (!recorded) return y;
   return record(std::move(y), [da = a.gradient(), db = b.gradient(), sums = rank_sums()](TypedRows grad) {
     pass_sum(sums, da, grad);
@@ -126,13 +133,13 @@ Variable sub(Variable a, Variable b) {
     return make_dual(y, tangent_sum(a.tangent(), b.is_dual() ? -b.tangent() : Variable(), y.shape()));
   }
   const bool recorded = recording({&a, &b});
-  Tensor y = compute_binary(BinaryOp::sub, take_value(a), take_value(b));
+  TypedRows y = compute_binary(BinaryOp::sub, a.take_rows(), b.take_rows());
   if (!recorded) return y;
-  return record(std::move(y), [da = a.gradient(), db = b.gradient(), sums = rank_sums()](Tensor grad) {
+  return record(std::move(y), [da = a.gradient(), db = b.gradient(), sums = rank_sums()](TypedRows grad) {
     if (db != nullptr && db->shape() != grad.shape()) {
       pass_elementwise(*db, broadcast_sum(sums, db->shape(), grad), negate);
     } else if (db != nullptr) {
-      pass_elementwise(*db, da != nullptr ? grad : std::exchange(grad, Tensor()), negate);
+      pass_elementwise(*db, da != nullptr ? grad : std::exchange(grad, {}), negate);
     }
     if (da != nullptr) pass_sum(sums, da, std::move(grad));
   });
@@ -141,14 +148,14 @@ Variable sub(Variable a, Variable b) {
 Variable mul(Variable a, Variable b) {
   if (any_dual({&a, &b})) return apply_bilinear(a, b, mul);
   const bool recorded = recording({&a, &b});
-  const Tensor kept_a = recorded && b.requires_grad() ? a.value() : Tensor();
-  const Tensor kept_b = recorded && a.requires_grad() ? b.value() : Tensor();
-  Tensor y = compute_binary(BinaryOp::mul, take_value(a), take_value(b));
+  const TypedRows kept_a = recorded && b.requires_grad() ? a.rows() : TypedRows();
+  const TypedRows kept_b = recorded && a.requires_grad() ? b.rows() : TypedRows();
+  TypedRows y = compute_binary(BinaryOp::mul, a.take_rows(), b.take_rows());
   if (!recorded) return y;
   return record(std::move(y),
-                [da = a.gradient(), db = b.gradient(), kept_a, kept_b, sums = rank_sums()](Tensor grad) {
+                [da = a.gradient(), db = b.gradient(), kept_a, kept_b, sums = rank_sums()](TypedRows grad) {
                   if (db != nullptr)
-                    pass_product(sums, db, da != nullptr ? grad : std::exchange(grad, Tensor()), kept_a);
+                    pass_product(sums, db, da != nullptr ? grad : std::exchange(grad, {}), kept_a);
                   pass_product(sums, da, std::move(grad), kept_b);
                 });
 }

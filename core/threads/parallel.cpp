@@ -4,6 +4,7 @@
 // caller.
 #include <sar/core/threads/in_loop.hpp>
 #include <sar/core/threads/matmul_precision.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/threads/side_blocks.hpp>
 
@@ -142,9 +143,11 @@ void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
   // an unrelated task (of the host or an outer loop) in the middle of a pass, on its tape.
   tbb::task_group_context context(tbb::task_group_context::isolated, tbb::task_group_context::fp_settings);
   const MatmulPrecision of_caller = matmul_precision();
+  const bool mixed = mixed_precision();
   const auto body_of_range = [&](const tbb::blocked_range<Index>& range) {
     const LoopOrder::Blocks blocks_of_loop(order);
     const MatmulPrecisionScope precision(of_caller);
+    const MixedPrecisionScope activations(mixed);
     run_blocks(range.begin(), range.end());
   };
   tbb::this_task_arena::isolate(

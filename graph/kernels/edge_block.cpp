@@ -158,29 +158,45 @@ Tensor BlockGroups::sum_of(const Tensor& x, Index i) const {
   return sum;
 }
 
-void take_rows(const real* x, Index stride, Index width, const Array<local_index>& ids, const real* scale,
+template <class X>
+void take_rows(const X* x, Index stride, Index width, const Array<local_index>& ids, const real* scale,
                real* out) {
-  const Index row_bytes = width * static_cast<Index>(sizeof(real)), ahead = rows_ahead(row_bytes);
+  const Index row_bytes = width * static_cast<Index>(sizeof(X)), ahead = rows_ahead(row_bytes);
   const auto n = static_cast<Index>(ids.size());
   const auto row = [&](Index k) { return x + ids[k] * stride; };
   if (width == 0) return;
   parallel_for_each(n, rows_per_task(width), [&](Index k) {
-    if (k + ahead < n) prefetch_row(row(k + ahead), width);
-    const real* from = row(k);
+    if (k + ahead < n) prefetch_bytes(row(k + ahead), row_bytes);
     real* to = out + k * width;
-    if (scale == nullptr) {
-      std::memcpy(to, from, row_bytes);
-    } else {
-      const real factor = scale[ids[k]];
-      for (Index j = 0; j < width; ++j) to[j] = factor * from[j];
-    }
+    if constexpr (std::is_same_v<X, real>)
+      std::memcpy(to, row(k), row_bytes);
+    else
+      widen(row(k), width, to);
+    if (scale == nullptr) return;
+    const real factor = scale[ids[k]];
+    for (Index j = 0; j < width; ++j) to[j] *= factor;
   });
 }
+template void take_rows(const real*, Index, Index, const Array<local_index>&, const real*, real*);
+template void take_rows(const Bfloat16*, Index, Index, const Array<local_index>&, const real*, real*);
 
-void put_rows(const Tensor& x, const Array<local_index>& ids, real* out) {
+void take_rows(const TypedRows& x, const Array<local_index>& ids, const real* scale, real* out) {
   const Index width = x.row_size();
-  parallel_for_each(x.num_rows(), rows_per_task(width),
-                    [&](Index k) { std::copy(x.row(k), x.row(k) + width, out + ids[k] * width); });
+  if (x.is_bfloat16())
+    take_rows(x.bfloat16(), width, width, ids, scale, out);
+  else
+    take_rows(x.reals().data(), width, width, ids, scale, out);
 }
 
+void put_rows(const Tensor& x, const Array<local_index>& ids, TypedRows& out) {
+  const Index width = x.row_size();
+  Bfloat16* const rounded = out.bfloat16();
+  real* const reals = out.is_real() ? out.reals().data() : nullptr;
+  parallel_for_each(x.num_rows(), rows_per_task(width), [&](Index k) {
+    if (rounded != nullptr)
+      narrow(x.row(k), width, rounded + ids[k] * width);
+    else
+      std::copy(x.row(k), x.row(k) + width, reals + ids[k] * width);
+  });
+}
 }}  // namespace sar

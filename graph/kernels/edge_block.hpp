@@ -82,12 +82,15 @@ class EdgeBlocks {
   Index num_edges_ = 0;
 };
 
-/// Computes out[k] = scale[ids[k]] * x[ids[k]]. A row has `width` values, and rows of x are `stride` values
-/// apart; `scale` null means 1. Reads and writes one row per id and prefetches rows some ids ahead.
-void take_rows(const real* x, Index stride, Index width, const Array<local_index>& ids, const real* scale,
+/// Computes out[k] = scale[ids[k]] * x[ids[k]]. A row has `width` values, real or Bfloat16, and rows of x are
+/// `stride` values apart; `scale` null means 1. Reads and writes one row per id and prefetches rows some ids
+/// ahead.
+template <class X>
+void take_rows(const X* x, Index stride, Index width, const Array<local_index>& ids, const real* scale,
                real* out);
+/// The same with the rows of x.
+void take_rows(const TypedRows& x, const Array<local_index>& ids, const real* scale, real* out);
 
 /// Sets out[ids[k]] = x[k] for distinct ids.
-void put_rows(const Tensor& x, const Array<local_index>& ids, real* out);
-
+void put_rows(const Tensor& x, const Array<local_index>& ids, TypedRows& out);
 }}  // namespace sar

@@ -173,7 +173,7 @@ void LinearKernel::accumulate(const Stage& stage) {
               .end = edges.end,
               .before = edges.before,
               .rows = edges.rows,
-              .col = o_.edge_rows != nullptr ? nullptr : shard.src.data(),
+              .col = sums_edge_rows() ? nullptr : shard.src.data(),
               .col_offset = stage.begin,
               .weight = o_.edge_weight,
               .first_edge = shard.first_edge,
@@ -182,7 +182,9 @@ void LinearKernel::accumulate(const Stage& stage) {
               .x = o_.edge_rows != nullptr ? o_.edge_rows
                    : o_.table != nullptr   ? o_.table
                                            : stage.rows,
-              .x_bfloat16 = o_.table_bfloat16 != nullptr ? o_.table_bfloat16 : stage.bfloat16,
+              .x_bfloat16 = o_.edge_rows_bfloat16 != nullptr ? o_.edge_rows_bfloat16
+                            : o_.table_bfloat16 != nullptr   ? o_.table_bfloat16
+                                                             : stage.bfloat16,
               .x_rows = stage.size(),
               .x_row = o_.table_rows,
               .out = o_.out_bfloat16 != nullptr ? nullptr : o_.out + first_number,
@@ -224,7 +226,36 @@ void LinearKernel::finish() {
   sums_ = {};
 }
 
+// Reads a row for each destination and writes one for each edge.
+void LinearKernel::copy_to_edges(const Stage& stage) {
+  const EdgeRanges edges = cursor_.ranges(stage);
+  const Index width = o_.width;
+  Bfloat16* const rounded = o_.grad_of_edge_rows.bfloat16();
+  real* const reals = o_.grad_of_edge_rows.is_real() ? o_.grad_of_edge_rows.reals().data() : nullptr;
+  for_row_blocks(edges.before, edges.num_rows, width * bytes_of(o_.grad_of_edge_rows.type()),
+                 [&](Index first, Index last) {
+                   Array<real> row(width);
+                   for (Index i = first; i < last; ++i) {
+                     const Index v = edges.row(i);
+                     if (o_.grad_out != nullptr)
+                       std::copy_n(o_.grad_out + v * width, width, row.data());
+                     else
+                       widen(o_.grad_out_bfloat16 + v * width, width, row.data());
+                     if (o_.dst_scale != nullptr)
+                       for (real& number : row) number *= o_.dst_scale[v];
+                     for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
+                       const Index to = stage.shard.edge(k) * width;
+                       if (reals != nullptr)
+                         std::copy_n(row.data(), width, reals + to);
+                       else
+                         narrow(row.data(), width, rounded + to);
+                     }
+                   }
+                 });
+}
+
 void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
+  if (o_.grad_of_edge_rows.defined()) return copy_to_edges(stage);
   if (o_.exact) {
     if (o_.grad_edge_weight != nullptr) weighted_sum_backward(o_, stage, nullptr, false);
     if (grad_src != nullptr) gather_exactly(stage, grad_src, nullptr, accumulate);

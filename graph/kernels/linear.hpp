@@ -37,6 +37,7 @@ class LinearKernel : public ShardKernel {
     Index heads = 1;                    ///< weights per edge; a divisor of width
     const real* edge_weight = nullptr;  ///< [local edges, heads]; null: 1
     const real* edge_rows = nullptr;    ///< forward: [local edges, width], summed instead of source rows
+    const Bfloat16* edge_rows_bfloat16 = nullptr;  ///< in place of edge_rows
     const real* table = nullptr;        ///< forward, one head, if only the local shard has edges: source
     const Index* table_rows = nullptr;  ///< row i is row table_rows[i] of table; null: rows of the stage
     const Bfloat16* table_bfloat16 = nullptr;  ///< in place of table
@@ -50,6 +51,8 @@ class LinearKernel : public ShardKernel {
     real* grad_edge_weight = nullptr;  ///< backward: as edge_weight, overwritten; null: not required
     /// Backward: [local edges, width], summed to their sources in place of weighted rows of grad_out; exact.
     const real* grad_edge_rows = nullptr;
+    /// Backward: [local edges, width], the gradient of edge_rows, overwritten with s_v g[v].
+    TypedRows grad_of_edge_rows = {};
     bool exact = false;      ///< the bits do not depend on the order of the edges (exact_gather_sum.hpp)
     bool one_stage = false;  ///< exact, forward: only the local shard has edges
   };
@@ -76,9 +79,13 @@ class LinearKernel : public ShardKernel {
 
  private:
   [[nodiscard]] const real* src_scale(const GraphShard& shard) const;
+  [[nodiscard]] bool sums_edge_rows() const {
+    return o_.edge_rows != nullptr || o_.edge_rows_bfloat16 != nullptr;
+  }
   /// Whether the gradient of the sources is one gather_sum.
   [[nodiscard]] bool is_one_gather() const { return o_.heads == 1 && o_.grad_edge_weight == nullptr; }
   void add_exactly(const Stage& stage, const EdgeRanges& edges);
+  void copy_to_edges(const Stage& stage);
   /// dx, in one of two types; the other pointer is null.
   void gather_gradients(const Stage& stage, real* out, Bfloat16* out_bfloat16, bool accumulate) const;
   void gather_exactly(const Stage& stage, real* out, ExactSum* sums, bool accumulate) const;

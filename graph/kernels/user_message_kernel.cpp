@@ -22,7 +22,8 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 bool same(const Variable& a, const Variable& b) {
-  return a.value().data() == b.value().data() && a.gradient() == b.gradient() && a.shape() == b.shape();
+  const TypedRows x = a.rows(), y = b.rows();
+  return x.at(0) == y.at(0) && a.gradient() == b.gradient() && a.shape() == b.shape();
 }
 
 /// Returns whether the rows are consecutive and ascending.
@@ -68,21 +69,21 @@ class UserMessageKernel::Batch final : public EdgeBatch {
     return leaf(u_, o_.inputs.u, x, "src", [&](std::size_t slot, Tensor& rows) {
       Index offset = 0;
       for (std::size_t i = 0; i < slot; ++i) offset += o_.inputs.u.slots[i].shape().row_size();
-      take_rows(stage_->rows + offset, o_.inputs.u_width(), rows.row_size(), block_.src, nullptr,
-                rows.data());
+      const auto take = [&](const auto* all) {
+        take_rows(all + offset, o_.inputs.u_width(), rows.row_size(), block_.src, nullptr, rows.data());
+      };
+      stage_->bfloat16 != nullptr ? take(stage_->bfloat16) : take(stage_->rows);
     });
   }
   [[nodiscard]] Variable dst(const Variable& x) const override {
     if (x.is_dual()) return apply_linear(x, [&](const Variable& part) { return dst(part); });
-    return leaf(v_, o_.inputs.v, x, "dst", [&](std::size_t, Tensor& rows) {
-      take_rows(x.value().data(), rows.row_size(), rows.row_size(), block_.dst, nullptr, rows.data());
-    });
+    return leaf(v_, o_.inputs.v, x, "dst",
+                [&](std::size_t, Tensor& rows) { take_rows(x.rows(), block_.dst, nullptr, rows.data()); });
   }
   [[nodiscard]] Variable edata(const Variable& x) const override {
     if (x.is_dual()) return apply_linear(x, [&](const Variable& part) { return edata(part); });
-    return leaf(e_, o_.inputs.e, x, "edata", [&](std::size_t, Tensor& rows) {
-      take_rows(x.value().data(), rows.row_size(), rows.row_size(), block_.edge, nullptr, rows.data());
-    });
+    return leaf(e_, o_.inputs.e, x, "edata",
+                [&](std::size_t, Tensor& rows) { take_rows(x.rows(), block_.edge, nullptr, rows.data()); });
   }
   [[nodiscard]] RowIds ids() const override {
     require<InputError>(o_.edge_ids.size() == static_cast<std::size_t>(o_.num_edges),
@@ -114,7 +115,7 @@ class UserMessageKernel::Batch final : public EdgeBatch {
                         "variables in every block, and for none that it computes itself");
     Variable& result = known.leaves[slot];
     if (result.defined()) return result;
-    if (&known == &e_ && follow_each_other(block_.edge)) {  // a view instead of a copy
+    if (&known == &e_ && x.type() == NumberType::reals && follow_each_other(block_.edge)) {  // a view
       const Index first = block_.edge.front();
       return result = Variable(x.value().slice_rows(first, first + block_.size()), x.requires_grad());
     }
@@ -190,7 +191,7 @@ Variable UserMessageKernel::call(const Batch& batch) const {
 }
 
 void UserMessageKernel::begin() {
-  o_.out.fill(0);
+  o_.out.set_zero();
   if (o_.argmax != nullptr) std::fill_n(o_.argmax, o_.out.size(), local_index{-1});
 }
 
@@ -208,10 +209,10 @@ void UserMessageKernel::accumulate(const Stage& stage) {
 }
 
 void UserMessageKernel::reduce(Work& work, const Tensor& messages) {
-  if (o_.by_edge) return put_rows(messages, work.block.edge, o_.out.data());
+  if (o_.by_edge) return put_rows(messages, work.block.edge, o_.out);
   if (o_.argmax != nullptr) return reduce_extremum(work, messages);
   work.first = work.groups.sum_of(messages, 0);
-  work.groups.add_rows_to(o_.out.data(), messages, 1, work.groups.size(), o_.dst_scale);
+  work.groups.add_rows_to(o_.out.reals().data(), messages, 1, work.groups.size(), o_.dst_scale);
 }
 
 void UserMessageKernel::reduce_extremum(Work& work, const Tensor& messages) {
@@ -223,7 +224,7 @@ void UserMessageKernel::reduce_extremum(Work& work, const Tensor& messages) {
                  [&](Index first, Index last) {
                    for (Index i = first; i < last; ++i) {
                      const Index v = groups.rows[i];
-                     real* out = i == 0 ? work.first.data() : o_.out.row(v);
+                     real* out = i == 0 ? work.first.data() : o_.out.reals().row(v);
                      local_index* argmax = i == 0 ? work.first_argmax.data() : o_.argmax + v * width;
                      for (Index k = groups.begin[i]; k < groups.begin[i + 1]; ++k)
                        take_extremum(messages.row(k), work.block.edge[k], out, argmax, width);
@@ -248,7 +249,7 @@ void UserMessageKernel::add_first(const Work& work) {
   if (o_.by_edge) return;
   const Index v = work.groups.rows.front(), width = work.first.row_size();
   const real* first = work.first.data();
-  real* out = o_.out.row(v);
+  real* out = o_.out.reals().row(v);
   if (o_.argmax != nullptr) {
     for (Index j = 0; j < width; ++j)
       take_extremum(first + j, work.first_argmax[j], out + j, o_.argmax + v * width + j, 1);
@@ -263,7 +264,7 @@ Tensor UserMessageKernel::seed(const EdgeBlock& block) const {
   if (seed.size() == 0) return seed;
   const Index width = seed.row_size();
   const Array<local_index>& rows = o_.by_edge ? block.edge : block.dst;
-  take_rows(o_.grad_out, width, width, rows, o_.dst_scale, seed.data());
+  take_rows(o_.grad_out, rows, o_.dst_scale, seed.data());
   if (o_.argmax == nullptr) return seed;
   parallel_for_each(block.size(), std::max<Index>((Index{1} << 14) / width, 1), [&](Index k) {
     const local_index* argmax = o_.argmax + block.dst[k] * width;
@@ -326,7 +327,7 @@ void UserMessageKernel::differentiate(Work& work, const Stage& stage, real* grad
   }
   for (std::size_t i = 0; i < o_.grad_e.size(); ++i) {
     if (!o_.grad_e[i].defined()) continue;
-    if (const Tensor rows = batch.grad_e(i); rows.defined()) put_rows(rows, block.edge, o_.grad_e[i].data());
+    if (const Tensor rows = batch.grad_e(i); rows.defined()) put_rows(rows, block.edge, o_.grad_e[i]);
   }
 }
 

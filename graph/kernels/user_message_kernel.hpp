@@ -77,10 +77,10 @@ class UserMessageKernel : public ShardKernel {
     Reduce reduce = Reduce::sum;
     const real* dst_scale = nullptr;  ///< of a mean: per destination
     local_index* argmax = nullptr;    ///< of max and min: [destinations, width]
-    Tensor out{};                     ///< forward: [destinations or edges, ...]
-    const real* grad_out = nullptr;   ///< backward: as out
+    TypedRows out{};                  ///< forward: [destinations or edges, ...]; real unless by_edge
+    TypedRows grad_out{};             ///< backward: as out
     std::vector<Tensor> grad_v{};     ///< backward, by slot: added to; undefined: not required
-    std::vector<Tensor> grad_e{};     ///< backward, by slot: overwritten; undefined: not required
+    std::vector<TypedRows> grad_e{};  ///< backward, by slot: overwritten; undefined: not required
   };
   explicit UserMessageKernel(Operands operands) : o_(std::move(operands)), blocks_(o_.edge_block) {}
 
@@ -88,6 +88,7 @@ class UserMessageKernel : public ShardKernel {
   void accumulate(const Stage& stage) override;
   /// Rethrows the first exception of the function. No chunk was computed after it.
   void finish() override { rethrow(); }
+  [[nodiscard]] bool reads_bfloat16() const override { return true; }
   [[nodiscard]] bool needs_source_in_backward() const override { return !o_.inputs.u.slots.empty(); }
   /// On a rank without edges, runs the function backward on an empty chunk, so that what it captures receives
   /// zero gradients.

@@ -122,7 +122,7 @@ class MessagePass {
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
       if (target == MessageTarget::u && reads_by_number()) gathered_ = gathered_rows(x);
-      if (target != MessageTarget::u)
+      if (target != MessageTarget::u && !sums_edge_rows())
         side(target).value = x.value();
       else if (gathered_ == nullptr)
         side(target).value = x.rows();
@@ -153,9 +153,8 @@ class MessagePass {
     describe(scope);
     const bool has_base = base.defined();
     const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
-    const bool sum_of_edge_rows = result_ == Result::sum && row_.is_copy() && lhs_ == MessageTarget::e;
     // Sums of several stages are rounded when they are complete. Extrema of rows are rows.
-    const bool one_gather = (linear_ || sum_of_edge_rows) && (!linear_ || edge_heads() == 1) && !exact();
+    const bool one_gather = (sums_edge_rows() || (linear_ && edge_heads() == 1)) && !exact();
     const bool rounds_at_end =
         one_gather ? graph_->topology->comm.size() > 1 : result_ != Result::edges && !exact();
     const NumberType type = extremum_in_bfloat16()         ? NumberType::bfloat16
@@ -166,20 +165,21 @@ class MessagePass {
       kernel.set_output(out, has_base);
       forward_pass.finish(kernel);
     };
-    if (linear_ || sum_of_edge_rows) {
-      LinearKernel kernel({.width = row_.width(),
-                           .heads = linear_ ? edge_heads() : 1,
-                           .edge_weight = linear_ ? data(MessageTarget::e) : nullptr,
-                           .edge_rows = sum_of_edge_rows ? data(MessageTarget::e) : nullptr,
-                           .table = gathered_ != nullptr && gathered_->table().is_real()
-                                        ? gathered_->table().reals().data()
-                                        : nullptr,
-                           .table_rows = gathered_ != nullptr ? gathered_->rows().data() : nullptr,
-                           .table_bfloat16 = gathered_ != nullptr ? gathered_->table().bfloat16() : nullptr,
-                           .dst_scale = scales_.of_destinations(),
-                           .src_scales = scales_.src,
-                           .exact = exact(),
-                           .one_stage = graph_->topology->comm.size() == 1});
+    if (linear_ || sums_edge_rows()) {
+      LinearKernel kernel(
+          {.width = row_.width(),
+           .heads = linear_ ? edge_heads() : 1,
+           .edge_weight = linear_ ? data(MessageTarget::e) : nullptr,
+           .edge_rows = sums_edge_rows() ? data(MessageTarget::e) : nullptr,
+           .edge_rows_bfloat16 = sums_edge_rows() ? side(MessageTarget::e).value.bfloat16() : nullptr,
+           .table = gathered_ != nullptr && gathered_->table().is_real() ? gathered_->table().reals().data()
+                                                                         : nullptr,
+           .table_rows = gathered_ != nullptr ? gathered_->rows().data() : nullptr,
+           .table_bfloat16 = gathered_ != nullptr ? gathered_->table().bfloat16() : nullptr,
+           .dst_scale = scales_.of_destinations(),
+           .src_scales = scales_.src,
+           .exact = exact(),
+           .one_stage = graph_->topology->comm.size() == 1});
       forward(kernel);
     } else {
       if (is_extremum()) argmax_ = std::make_shared<Array<local_index>>(shape().size());
@@ -231,6 +231,9 @@ class MessagePass {
   }
 
   [[nodiscard]] bool exact() const { return options_.reproducible; }
+  [[nodiscard]] bool sums_edge_rows() const {
+    return result_ == Result::sum && row_.is_copy() && lhs_ == MessageTarget::e;
+  }
   [[nodiscard]] bool extremum_of_rows() const {
     return is_extremum() && row_.is_copy() && lhs_ == MessageTarget::u;
   }
@@ -263,11 +266,15 @@ class MessagePass {
     describe(scope);
     const Side& u = side(MessageTarget::u);
     Tensor grad_v;
-    Tensor grad_e;
+    TypedRows grad_e;
     if (wants(MessageTarget::v)) grad_v = Tensor::zeros(side(MessageTarget::v).shape);
-    if (wants(MessageTarget::e)) grad_e = Tensor(side(MessageTarget::e).shape);
+    if (wants(MessageTarget::e)) {
+      const Side& e = side(MessageTarget::e);
+      grad_e = TypedRows(e.shape, sums_edge_rows() ? e.gradient->type() : NumberType::reals);
+    }
+    real* const grad_e_reals = grad_e.defined() && grad_e.is_real() ? grad_e.reals().data() : nullptr;
     const auto run = [&](ShardKernel&& kernel) { rows.start(driver, u.value, u.shape, kernel, u.gradient); };
-    const bool one_gather = linear_ && edge_heads() == 1 && !wants(MessageTarget::e);
+    const bool one_gather = sums_edge_rows() || (linear_ && edge_heads() == 1 && !wants(MessageTarget::e));
     if (!one_gather && !(extremum_of_rows() && u.gradient->type() == NumberType::bfloat16))
       grad = grad.as(NumberType::reals);
     if (linear_) {
@@ -278,13 +285,19 @@ class MessagePass {
                         .src_scales = scales_.src,
                         .grad_out = grad.is_real() ? grad.reals().data() : nullptr,
                         .grad_out_bfloat16 = grad.bfloat16(),
-                        .grad_edge_weight = grad_e.defined() ? grad_e.data() : nullptr,
+                        .grad_edge_weight = grad_e_reals,
                         .exact = exact()}));
+    } else if (sums_edge_rows()) {
+      run(LinearKernel({.width = row_.width(),
+                        .dst_scale = scales_.of_destinations(),
+                        .grad_out = grad.is_real() ? grad.reals().data() : nullptr,
+                        .grad_out_bfloat16 = grad.bfloat16(),
+                        .grad_of_edge_rows = grad_e}));
     } else {
       if (mean_) grad = scaled_rows(std::move(grad.reals()), scales_.dst);
       BinaryKernel::Operands operands = kernel_operands();
       operands.v.grad = grad_v.defined() ? grad_v.data() : nullptr;
-      operands.e.grad = grad_e.defined() ? grad_e.data() : nullptr;
+      operands.e.grad = grad_e_reals;
       operands.wants_u = u.gradient != nullptr;
       operands.grad_out = grad.is_real() ? grad.reals().data() : nullptr;
       operands.grad_out_bfloat16 = grad.bfloat16();

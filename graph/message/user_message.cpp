@@ -2,6 +2,7 @@
 /// UserMessageKernel.
 #include <sar/autograd/dual.hpp>
 #include <sar/autograd/layout.hpp>
+#include <sar/autograd/op_support.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/rows.hpp>
@@ -140,9 +141,9 @@ Probed agreed_inputs(const GraphShardManager& graph, Frames& frames, const char*
 }
 
 /// All source variables side by side; a single one as it is.
-Tensor packed_sources(const MessageInputs& inputs, Index rows) {
+TypedRows packed_sources(const MessageInputs& inputs, Index rows) {
   const PassVector<Variable>& slots = inputs.u.slots;
-  if (slots.size() <= 1) return slots.empty() ? Tensor() : slots.front().value();
+  if (slots.size() <= 1) return slots.empty() ? TypedRows() : slots.front().rows();
   Tensor packed({rows, inputs.u_width()});
   Index offset = 0;
   for (const Variable& x : slots) {
@@ -182,42 +183,48 @@ struct UserMessage {
             .dst_scale = inverse_in_degrees.defined() ? inverse_in_degrees.data() : nullptr,
             .argmax = argmax != nullptr ? argmax->data() : nullptr};
   }
-  [[nodiscard]] Tensor sources() const { return packed_sources(inputs, graph->num_src_rows()); }
+  [[nodiscard]] TypedRows sources() const { return packed_sources(inputs, graph->num_src_rows()); }
 
-  Tensor forward(const Driver& driver);
-  void backward(const Driver& driver, const Tensor& grad) const;
+  TypedRows forward(const Driver& driver);
+  void backward(const Driver& driver, TypedRows grad) const;
 };
 
-Tensor UserMessage::forward(const Driver& driver) {
+TypedRows UserMessage::forward(const Driver& driver) {
   TraceScope scope(by_edge ? "apply_edges" : "update_all", TraceKind::compute);
   scope.detail("function of edges, ", trace_name(options.mode));
-  Tensor out(
-      inputs.message.with_rows(by_edge ? graph->topology->num_edges() : graph->topology->local.num_dst));
+  TypedRows out(
+      inputs.message.with_rows(by_edge ? graph->topology->num_edges() : graph->topology->local.num_dst),
+      by_edge ? type_of_results() : NumberType::reals);
   if (is_extremum()) argmax = std::make_shared<Array<local_index>>(out.size());
   auto with_result = operands();
   with_result.out = out;
   UserMessageKernel kernel(std::move(with_result));
   driver.forward(sources(), kernel);
-  return out;
+  return out.as(type_of_results());  // sums are rounded when they are complete
 }
 
-void UserMessage::backward(const Driver& driver, const Tensor& grad) const {
+void UserMessage::backward(const Driver& driver, TypedRows grad) const {
   TraceScope scope(by_edge ? "apply_edges backward" : "update_all backward", TraceKind::compute);
   scope.detail("function of edges, ", trace_name(options.mode));
   auto with_gradients = operands();
-  with_gradients.grad_out = grad.data();
+  with_gradients.grad_out = std::move(grad);
   for (const Variable& x : inputs.v.slots)
     with_gradients.grad_v.push_back(x.requires_grad() ? Tensor::zeros(x.shape()) : Tensor());
-  for (const Variable& x : inputs.e.slots)
-    with_gradients.grad_e.push_back(x.requires_grad() ? Tensor::zeros(x.shape()) : Tensor());
-  const std::vector<Tensor> grad_v = with_gradients.grad_v, grad_e = with_gradients.grad_e;
+  for (const Variable& x : inputs.e.slots) {
+    TypedRows& rows = with_gradients.grad_e.emplace_back();
+    if (!x.requires_grad()) continue;
+    rows = TypedRows(x.shape(), x.gradient()->type());
+    rows.set_zero();
+  }
+  const std::vector<Tensor> grad_v = with_gradients.grad_v;
+  const std::vector<TypedRows> grad_e = with_gradients.grad_e;
   UserMessageKernel kernel(std::move(with_gradients));
 
   const PassVector<Variable>& slots = inputs.u.slots;
   const auto wants_gradient = [](const Variable& x) { return x.requires_grad(); };
   Tensor grad_u;  // of all source variables side by side
   {
-    const Tensor src = sources();
+    const TypedRows src = sources();
     if (std::any_of(slots.begin(), slots.end(), wants_gradient)) grad_u = Tensor(src.shape());
     driver.backward(src, src.shape(), kernel, grad_u.defined() ? &grad_u : nullptr, false);
   }
@@ -226,7 +233,7 @@ void UserMessage::backward(const Driver& driver, const Tensor& grad) const {
   for (const Variable& x : slots) {
     const Index width = x.shape().row_size();
     if (x.requires_grad() && slots.size() == 1) {
-      x.gradient()->add(std::exchange(grad_u, Tensor()));
+      x.gradient()->add(TypedRows(std::exchange(grad_u, Tensor())).as(x.gradient()->type()));
     } else if (x.requires_grad()) {
       x.gradient()->add([&](Tensor& sum, bool accumulate) {
         Tensor flat = sum.reshape({sum.num_rows(), width});
@@ -235,9 +242,10 @@ void UserMessage::backward(const Driver& driver, const Tensor& grad) const {
     }
     offset += width;
   }
-  const auto pass_on = [](const PassVector<Variable>& variables, const std::vector<Tensor>& gradients) {
+  const auto pass_on = [](const PassVector<Variable>& variables, const auto& gradients) {
     for (std::size_t i = 0; i < variables.size(); ++i)
-      if (gradients[i].defined()) variables[i].gradient()->add(gradients[i]);
+      if (const TypedRows sum = gradients[i]; sum.defined())
+        variables[i].gradient()->add(sum.as(variables[i].gradient()->type()));
   };
   pass_on(inputs.v.slots, grad_v);
   pass_on(inputs.e.slots, grad_e);
@@ -265,9 +273,10 @@ Variable run(const GraphShardManager& graph, Frames& frames, const char* operati
   const bool dual = message.inputs.dual;
   Variable out = message.forward(driver);
   if (recorded)
-    out = record_collective(
-        graph.comm(), std::exchange(out, {}),
-        [driver, message = std::move(message)](const Tensor& grad) { message.backward(driver, grad); });
+    out = record_collective(graph.comm(), std::exchange(out, {}),
+                            [driver, message = std::move(message)](TypedRows grad) {
+                              message.backward(driver, std::move(grad));
+                            });
   return dual ? split_dual(out, probed.value.with_rows(out.num_rows())) : out;
 }
 

@@ -2,9 +2,10 @@
 #include <sar/core/isa/instruction_set.hpp>
 #include <sar/core/products/gather_mm.hpp>
 #include <sar/core/products/matmul.hpp>
-#include <sar/core/threads/matmul_precision.hpp>
 #include <sar/core/products/right_operand.hpp>
 #include <sar/core/random/random.hpp>
+#include <sar/core/threads/matmul_precision.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include "support/random_tensor.hpp"
@@ -253,6 +254,12 @@ TEST_CASE("a precision is that of its scope, on the thread and in its loops") {
       CHECK(others == 0);
     }
     CHECK(matmul_precision() == MatmulPrecision::medium);
+  }
+  for (const bool mixed : {sizeof(real) == 4, false}) {
+    const MixedPrecisionScope scope(mixed);
+    std::atomic<int> others = 0;
+    parallel_for(1000, 1, [&](Index, Index) { others += mixed_precision() != mixed ? 1 : 0; });
+    CHECK(others == 0);
   }
   CHECK(matmul_precision() == MatmulPrecision::highest);
 }
