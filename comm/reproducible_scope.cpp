@@ -1,5 +1,7 @@
+#include <sar/comm/exact_sums.hpp>
 #include <sar/comm/reproducible_scope.hpp>
 
+#include <algorithm>
 #include <memory>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -13,6 +15,9 @@ class SumsOverRanks final : public RankSums {
   }
   void maximum(std::span<double> numbers) const override { comm_.all_reduce(numbers, ReduceOp::max); }
   void sum(std::span<double> numbers) const override { comm_.all_reduce(numbers); }
+  void sum(std::span<ExactSum> sums) const override {
+    std::ranges::copy(exact_sum_over_ranks(comm_, sums), sums.begin());
+  }
   [[nodiscard]] bool is_first() const override { return comm_.rank() == 0; }
 
  private:

@@ -1,9 +1,9 @@
 // Two passes over the operands: the largest magnitude of each column, as an integer in the order of the bits,
-// and the sums. A task has a range of rows and of columns of a. It packs 256 rows of its operands as integers
+// and the sums. A task has a range of rows and of columns of a. It packs 128 rows of its operands as integers
 // in doubles, a vector of columns of a and three of b side by side, and multiplies them in tiles of 8 x 3
-// (AVX-512) or 4 x 3 vectors of sums in registers. The sum of 256 rows, below 2^51, is divided into a
-// multiple of 2^26 and the rest, which are added to two sums; both stay below 2^53 units for 2^36 rows. So
-// all additions are exact, and tasks and ranks add theirs in any order.
+// (AVX-512) or 4 x 3 vectors of sums in registers. The sum of 1,024 rows (512 with three parts), at most
+// 2^53, is divided into a multiple of 2^26 and the rest, which are added to two sums; both stay below 2^53
+// units for 2^36 rows. So all additions are exact, and tasks and ranks add theirs in any order.
 //
 // Bytes moved: the operands twice. Operations: one multiply-add in double precision per product (six with
 // three parts, which is what the product of 63 bits takes without its last parts). Products here are exact,
@@ -32,7 +32,8 @@ typedef double Doubles __attribute__((vector_size(lanes_of_double * 8)));  // NO
 
 constexpr Index digits = 21;                             // bits of a part of a number
 constexpr Index most_parts = sizeof(real) == 4 ? 1 : 3;  // parts of a number
-constexpr Index chunk_rows = 256;
+constexpr Index chunk_rows = 128;
+constexpr Index exact_rows = most_parts == 1 ? 1024 : 512;  // whose sums of products are below 2^53
 constexpr Index tile_rows = lanes_of_double;  // columns of a
 constexpr Index tile_vectors = 3;
 constexpr Index tile_columns = tile_vectors * lanes_of_double;  // columns of b
@@ -159,10 +160,15 @@ void add_products(const Columns& a, const Columns& b, Index begin, Index end, In
   const Index height = last - first, m = b.total();
   const Index panels_a = (height + tile_rows - 1) / tile_rows,
               panels_b = (m + tile_columns - 1) / tile_columns;
+  constexpr Index tile_size = tile_rows * tile_columns;
   Array<double> packed_a(most_parts * panels_a * tile_rows * chunk_rows);
   Array<double> packed_b(most_parts * panels_b * tile_columns * chunk_rows);
+  Array<double> tiles(most_parts * panels_a * panels_b * tile_size, 0.0);  // sums of at most exact_rows rows
+  const auto tile = [&](Index level, Index p, Index q) {
+    return tiles.data() + ((level * panels_b + q) * panels_a + p) * tile_size;
+  };
+  alignas(64) double product[tile_size];
   Array<real> memory_a, memory_b;
-  alignas(64) double tile[tile_rows * tile_columns];
   for (Index row = begin; row < end; row += chunk_rows) {
     const Index stop = std::min(end, row + chunk_rows), count = stop - row;
     const MatrixView rows_b = b.rows->view(row, stop, memory_b);
@@ -175,14 +181,18 @@ void add_products(const Columns& a, const Columns& b, Index begin, Index end, In
         for (Index s = 0; s < most_parts; ++s)
           for (Index t = 0; s + t < most_parts; ++t) {
             multiply_tile(count, packed_a.data() + s * size_a + p * tile_rows * count,
-                          packed_b.data() + t * size_b + q * tile_columns * count, tile);
-            const Index rows = std::min(tile_rows, height - p * tile_rows);
-            const Index columns = std::min(tile_columns, m - q * tile_columns);
-            for (Index i = 0; i < rows; ++i) {
-              const Index at = ((s + t) * height + p * tile_rows + i) * m + q * tile_columns;
-              sums.add(at, tile + i * tile_columns, columns);
-            }
+                          packed_b.data() + t * size_b + q * tile_columns * count, product);
+            double* const to = tile(s + t, p, q);
+            for (Index i = 0; i < tile_size; ++i) to[i] += product[i];
           }
+    if (stop < end && (stop - begin) % exact_rows != 0) continue;
+    for (Index level = 0; level < most_parts; ++level)
+      for (Index q = 0; q < panels_b; ++q)
+        for (Index i = 0; i < height; ++i)
+          sums.add((level * height + i) * m + q * tile_columns,
+                   tile(level, i / tile_rows, q) + i % tile_rows * tile_columns,
+                   std::min(tile_columns, m - q * tile_columns));
+    std::fill(tiles.begin(), tiles.end(), 0.0);
   }
 }
 
@@ -195,6 +205,35 @@ void largest_bits_of(const RowOperand& x, Index begin, Index end, double* larges
   for (Index row = begin; row < end; row += at_once)
     largest_bits(x.view(row, std::min(end, row + at_once), memory), bits.data());
   for (Index j = 0; j < x.row_size(); ++j) largest[j] = static_cast<double>(std::bit_cast<real>(bits[j]));
+}
+
+/// Adds the columns of x to `sums`. Per number 7 additions in double precision.
+void add_column_sums_of_rank(const RowOperand& x, ExactSum* sums) {
+  const Index n = x.num_rows(), m = x.row_size();
+  const Index parts = std::clamp<Index>(n / exact_rows, 1, 2 * Index{num_threads()});
+  std::mutex mutex;
+  parallel_for(parts, 1, [&](Index part, Index) {
+    constexpr Index at_once = 64;  // rows that are computed into the cache
+    Array<double> high(m, 0.0), low(m, 0.0);
+    Array<real> memory;
+    const Index end = n * (part + 1) / parts;
+    for (Index row = n * part / parts; row < end; row += at_once) {
+      const Index stop = std::min(end, row + at_once);
+      const MatrixView rows = x.view(row, stop, memory);
+      for (Index i = 0; i < stop - row; ++i) {
+        const real* from = rows.data + i * rows.row_step;
+        SAR_INDEPENDENT_ITERATIONS
+        for (Index j = 0; j < m; ++j) {
+          const auto term = static_cast<double>(from[j]);
+          const double sum = high[j] + term, added = sum - high[j];
+          low[j] += (high[j] - (sum - added)) + (term - added);
+          high[j] = sum;
+        }
+      }
+    }
+    const std::lock_guard lock(mutex);
+    for (Index j = 0; j < m; ++j) sums[j].add(ExactSum{high[j], low[j]});
+  });
 }
 
 /// sums [2, levels, a columns, b columns] of this rank.
@@ -215,8 +254,9 @@ void exact_products_of_rank(const RowOperand* a, const RowOperand& b, bool ones,
   const Columns left = columns_of(a, ones, largest, unscale);
   const Columns right = columns_of(&b, false, largest + left.count, unscale + left.total());
   const Index n = b.num_rows(), k = left.total(), m = right.total(), numbers = most_parts * k * m;
-  const Index parts = std::clamp<Index>(n / (8 * chunk_rows), 1, 2 * Index{num_threads()});
-  const Index tiles = std::clamp<Index>(8 / parts, 1, (k + tile_rows - 1) / tile_rows);
+  const Index wanted = 2 * Index{num_threads()};
+  const Index parts = std::clamp<Index>(n / (2 * exact_rows), 1, wanted);
+  const Index tiles = std::clamp<Index>(wanted / parts, 1, (k + tile_rows - 1) / tile_rows);
   std::mutex mutex;
   std::fill_n(sums, 2 * numbers, 0.0);
   parallel_for(parts * tiles, 1, [&](Index task, Index) {
@@ -241,6 +281,7 @@ void exact_products_of_rank(const RowOperand* a, const RowOperand& b, bool ones,
 
 SAR_DISPATCH(void, largest_bits_of, (const RowOperand& x, Index begin, Index end, double* largest),
              (x, begin, end, largest));
+SAR_DISPATCH(void, add_column_sums_of_rank, (const RowOperand& x, ExactSum* sums), (x, sums));
 SAR_DISPATCH(void, exact_products_of_rank,
              (const RowOperand* a, const RowOperand& b, bool ones, const double* largest, double* unscale,
               double* sums),
@@ -300,7 +341,15 @@ std::vector<double> exact_products(const RankSums& ranks, const RowOperand* a, c
 }
 
 std::vector<double> exact_column_sums(const RankSums& ranks, const RowOperand& x) {
-  return exact_products(ranks, nullptr, x, true);
+  if (sizeof(real) == 8) return exact_products(ranks, nullptr, x, true);
+  const TraceScope scope("exact_column_sums", TraceKind::compute);
+  require<InputError>(!x.is_bfloat16(), "reproducible sums in mixed precision, expected one of them");
+  std::vector<ExactSum> sums(static_cast<std::size_t>(x.row_size()));
+  add_column_sums_of_rank(x, sums.data());
+  ranks.sum(std::span(sums));
+  std::vector<double> values;
+  for (const ExactSum& sum : sums) values.push_back(sum.value());
+  return values;
 }
 
 }}  // namespace sar

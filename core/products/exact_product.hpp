@@ -14,13 +14,14 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 /// The numbers of a column are rounded to multiples of 2^-21 of the power of two above its largest magnitude
 /// on any rank (float), or split into three such parts (double). Products of these integers are added in
-/// double precision without rounding, 256 rows at a time, and the sums of 256 rows in two doubles on a common
-/// grid. An error of a sum is at most 2^-20 (float) or 2^-60 (double) of the sum of the largest magnitudes. A
-/// column with an infinite number or NaN gives NaN.
+/// double precision without rounding, 1,024 rows at a time, and the sums of these rows in two doubles on a
+/// common grid. An error of a sum is at most 2^-20 (float) or 2^-60 (double) of the sum of the largest
+/// magnitudes. A column with an infinite number or NaN gives NaN.
 [[nodiscard]] std::vector<double> exact_products(const RankSums& ranks, const RowOperand* a,
                                                  const RowOperand& b, bool column_sums);
 
-/// Collective, within RankSums::agree. Returns the column sums of x over the rows of all ranks, as above.
+/// Collective, within RankSums::agree. Returns the column sums of x over the rows of all ranks: as above in
+/// double, and in float ExactSums, by one pass over x.
 [[nodiscard]] std::vector<double> exact_column_sums(const RankSums& ranks, const RowOperand& x);
 
 }}  // namespace sar

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sar/config.hpp>
+#include <sar/core/exact_sum.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <memory>
@@ -22,6 +23,8 @@ class RankSums : NonCopyable {
   /// Collective. Replaces each number by its sum over all ranks. The caller sees to it that the sums are
   /// exact.
   virtual void sum(std::span<double> numbers) const = 0;
+  /// Collective. The same for exact sums.
+  virtual void sum(std::span<ExactSum> sums) const = 0;
   /// Local. Whether this rank keeps the sum.
   [[nodiscard]] virtual bool is_first() const = 0;
 };

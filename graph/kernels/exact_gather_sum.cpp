@@ -14,6 +14,10 @@
 #include <mutex>
 #include <vector>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <sar/core/isa/isa_begin.hpp>
 
 namespace {
@@ -37,11 +41,13 @@ struct TileSums {
     low[i] += (high[i] - (sum - part)) + (x - part);
     high[i] = sum;
   }
-  void take(Index count, ExactSum* to) const {
-    double numbers[2][vectors * lanes_of_double];
-    std::memcpy(numbers[0], high, sizeof high);
-    std::memcpy(numbers[1], low, sizeof low);
-    for (Index j = 0; j < count; ++j) to[j] = {numbers[0][j], numbers[1][j]};
+  void load_from(const double* of_high, const double* of_low) {
+    std::memcpy(high, of_high, sizeof high);
+    std::memcpy(low, of_low, sizeof low);
+  }
+  void store_to(double* of_high, double* of_low) const {
+    std::memcpy(of_high, high, sizeof high);
+    std::memcpy(of_low, low, sizeof low);
   }
 };
 
@@ -52,12 +58,22 @@ struct TileSums {
     std::memcpy(&v, from, sizeof v);
   else
     std::memcpy(&v, from, static_cast<std::size_t>(count) * sizeof(real));
+#if SAR_VECTOR_BYTES == 64 && !SAR_DOUBLE
+  return (Doubles)_mm512_maskz_cvtps_pd(0xff, (__m256)v);  // GCC 12 converts half vectors
+#else
   return __builtin_convertvector(v, Doubles);
+#endif
 }
 
 /// The coefficient of sums without factors.
 struct One {
   friend const Doubles& operator*(One, const Doubles& x) { return x; }
+};
+
+/// The sums of one output row, [width] and the rest of the last vector.
+struct RowSums {
+  explicit RowSums(Index width) : high(width + most_vectors * lanes_of_double), low(std::ssize(high)) {}
+  Array<double> high, low;
 };
 
 /// Computes one output row.
@@ -67,7 +83,16 @@ struct ExactRow {
   ExactSum* sums;
   Index all_edges = t.end[t.num_rows - 1];
   Index row_bytes = t.width * static_cast<Index>(sizeof(real));
-  Index ahead = rows_ahead(row_bytes);
+  Index ahead = 4 * rows_ahead(row_bytes);  // a tile reads a few lines of a row
+  bool has_factors = t.weight != nullptr || t.col_scale != nullptr || t.row_scale != nullptr;
+
+  static constexpr Index edges_at_once = 64;
+  struct Edges {
+    Index count;
+    const real* row[edges_at_once];
+    const real* next[edges_at_once];  ///< the row to prefetch while row k is added
+    double factor[edges_at_once];
+  };
 
   [[nodiscard]] Index edge(Index k) const {
     return t.first_edge + (t.position_of != nullptr ? t.position_of[k] : k);
@@ -77,13 +102,14 @@ struct ExactRow {
     const Index at = t.col[k] - t.col_offset;
     return t.x + (t.x_row != nullptr ? t.x_row[at] : at) * t.width;
   }
-  void prefetch(Index k) const {
-    if (k >= all_edges) return;
+  /// The same, or any other row of this stage if there is no such edge.
+  [[nodiscard]] const real* row_ahead(Index k) const {
+    if (k >= all_edges) return t.x;
     if (t.col != nullptr) {
       const Index at = t.col[k] - t.col_offset;
-      if (at < 0 || at >= t.x_rows) return;
+      if (at < 0 || at >= t.x_rows) return t.x;
     }
-    prefetch_bytes(row(k), row_bytes);
+    return row(k);
   }
   [[nodiscard]] real coefficient(Index k, Index head, Index out_row) const {
     real c = t.weight != nullptr ? t.weight[edge(k) * heads + head] : 1;
@@ -93,51 +119,65 @@ struct ExactRow {
   }
 
   template <Index vectors>
-  void tile(Index first, Index last, Index j, Index count, Index out_row, ExactSum* to) const {
+  [[gnu::noinline]] void tile(const Edges& edges, Index j, Index count, bool begins, RowSums& to) const {
     TileSums<vectors> sum;
-    const Index head = heads == 1 ? 0 : j / (t.width / heads), rest = count - (vectors - 1) * lanes_of_double;
+    if (!begins) sum.load_from(to.high.data() + j, to.low.data() + j);
+    const Index last = (vectors - 1) * lanes_of_double, rest = count - last;
     const auto add_edges = [&](auto factor) {
-      for (Index k = first; k < last; ++k) {
-        if (j == 0) prefetch(k + ahead);
-        const real* x = row(k) + j;
+      for (Index k = 0; k < edges.count; ++k) {
+        const real* x = edges.row[k] + j;
+        prefetch_bytes(edges.next[k] + j, vectors * lanes_of_double * static_cast<Index>(sizeof(real)));
         const auto c = factor(k);
         for (Index i = 0; i + 1 < vectors; ++i)
           sum.add(i, c * load(x + i * lanes_of_double, lanes_of_double));
-        sum.add(vectors - 1, c * load(x + (vectors - 1) * lanes_of_double, rest));
+        sum.add(vectors - 1, c * load(x + last, rest));
       }
     };
-    if (t.weight != nullptr || t.col_scale != nullptr || t.row_scale != nullptr)
-      add_edges([&](Index k) { return static_cast<double>(coefficient(k, head, out_row)); });
+    if (has_factors)
+      add_edges([&](Index k) { return edges.factor[k]; });
     else
       add_edges([](Index) { return One(); });
-    sum.take(count, to);
+    sum.store_to(to.high.data() + j, to.low.data() + j);
   }
   /// The widest tile at column j of `left` columns; returns its columns.
   template <Index vectors = most_vectors>
-  Index widest_tile(Index first, Index last, Index j, Index left, Index out_row, ExactSum* to) const {
+  Index widest_tile(const Edges& edges, Index j, Index left, bool begins, RowSums& to) const {
     if constexpr (vectors > 1)
-      if (left < vectors * lanes_of_double)
-        return widest_tile<vectors / 2>(first, last, j, left, out_row, to);
+      if (left < vectors * lanes_of_double) return widest_tile<vectors / 2>(edges, j, left, begins, to);
     const Index count = std::min(left, vectors * lanes_of_double);
-    tile<vectors>(first, last, j, count, out_row, to + j);
+    tile<vectors>(edges, j, count, begins, to);
     return count;
   }
-  /// to [width] = the sums over the edges [first, last)
-  void operator()(Index first, Index last, Index out_row, ExactSum* to) const {
+  /// to = the sums over the edges [first, last)
+  void operator()(Index first, Index last, Index out_row, RowSums& to) const {
     const Index head_width = t.width / heads;
-    for (Index end = head_width; end <= t.width; end += head_width)
-      for (Index j = end - head_width; j < end;) j += widest_tile(first, last, j, end - j, out_row, to);
+    Edges edges;
+    for (Index from = first; from == first || from < last; from += edges_at_once) {
+      edges.count = std::min(last - from, edges_at_once);
+      for (Index k = 0; k < edges.count; ++k) {
+        edges.row[k] = row(from + k);
+        edges.next[k] = row_ahead(from + k + ahead);
+      }
+      for (Index head = 0; head < heads; ++head) {
+        for (Index k = 0; has_factors && k < edges.count; ++k)
+          edges.factor[k] = static_cast<double>(coefficient(from + k, head, out_row));
+        const Index end = (head + 1) * head_width;
+        for (Index j = end - head_width; j < end;) j += widest_tile(edges, j, end - j, from == first, to);
+      }
+    }
   }
 
-  void write(const ExactSum* of_row, Index out_row) const {
+  void write(const RowSums& of_row, Index out_row) const {
     if (sums != nullptr) {
       ExactSum* to = sums + out_row * t.width;
-      for (Index j = 0; j < t.width; ++j) to[j].add(of_row[j]);
+      for (Index j = 0; j < t.width; ++j) to[j].add(ExactSum{of_row.high[j], of_row.low[j]});
       return;
     }
     real* to = t.out + out_row * t.width;
-    for (Index j = 0; j < t.width; ++j)
-      to[j] = static_cast<real>((t.accumulate ? static_cast<double>(to[j]) : 0) + of_row[j].value());
+    for (Index j = 0; j < t.width; ++j) {
+      const double sum = ExactSum{of_row.high[j], of_row.low[j]}.value();
+      to[j] = static_cast<real>((t.accumulate ? static_cast<double>(to[j]) : 0) + sum);
+    }
   }
 };
 
@@ -152,7 +192,7 @@ void exact_gather_sum(const GatherSum& t, Index heads, ExactSum* sums) {
   std::mutex hubs_mutex;
   for_row_blocks(t.before != nullptr ? t.before : t.begin, t.num_rows,
                  t.width * static_cast<Index>(sizeof(real)), [&](Index first, Index last) {
-                   Array<ExactSum> of_row(t.width);
+                   RowSums of_row(t.width);
                    for (Index i = first; i < last; ++i) {
                      if (t.begin[i] == t.end[i] && keeps) continue;
                      if (t.end[i] - t.begin[i] >= hub_edges) {
@@ -160,20 +200,26 @@ void exact_gather_sum(const GatherSum& t, Index heads, ExactSum* sums) {
                        hubs.push_back(i);
                        continue;
                      }
-                     row_sum(t.begin[i], t.end[i], out_row(i), of_row.data());
-                     row_sum.write(of_row.data(), out_row(i));
+                     row_sum(t.begin[i], t.end[i], out_row(i), of_row);
+                     row_sum.write(of_row, out_row(i));
                    }
                  });
   for (const Index i : hubs) {
     const Index parts = (t.end[i] - t.begin[i] + part_edges - 1) / part_edges;
-    Array<ExactSum> of_parts(parts * t.width);
+    std::vector<RowSums> of_parts(static_cast<std::size_t>(parts), RowSums(t.width));
     parallel_for(parts, 1, [&](Index part, Index) {
       const Index first = t.begin[i] + part * part_edges;
-      row_sum(first, std::min<Index>(t.end[i], first + part_edges), out_row(i),
-              of_parts.data() + part * t.width);
+      row_sum(first, std::min<Index>(t.end[i], first + part_edges), out_row(i), of_parts[part]);
     });
-    for (Index at = t.width; at < std::ssize(of_parts); ++at) of_parts[at % t.width].add(of_parts[at]);
-    row_sum.write(of_parts.data(), out_row(i));
+    RowSums& all = of_parts.front();
+    for (Index part = 1; part < parts; ++part)
+      for (Index j = 0; j < t.width; ++j) {
+        ExactSum sum{all.high[j], all.low[j]};
+        sum.add(ExactSum{of_parts[part].high[j], of_parts[part].low[j]});
+        all.high[j] = sum.high;
+        all.low[j] = sum.low;
+      }
+    row_sum.write(all, out_row(i));
   }
 }
 
