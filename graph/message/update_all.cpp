@@ -361,6 +361,9 @@ CollectiveCall collective_call(const GraphShardManager& graph, const char* opera
       .equal("mixed precision", mixed_precision())
       .equal("reduction", reduction, name_of<Reduce>)
       .equal("shape of the source rows", shape(MessageTarget::u))
+      .equal(
+          "type of the source rows",
+          message.reads(MessageTarget::u) && message.u.type() == NumberType::bfloat16 ? "bfloat16" : "real")
       .equal("shape of the destination rows", shape(MessageTarget::v))
       .equal("shape of the edge rows", shape(MessageTarget::e))
       .equal("wish for the sources' gradient", wish(MessageTarget::u))

@@ -115,6 +115,7 @@ void agree_on_sources(const GraphShardManager& graph, const char* operation, Mes
   CollectiveCall call(operation);
   for (const Variable& x : u.slots)
     call.equal("shape of edges.src()", x.shape())
+        .equal("type of edges.src()", x.type() == NumberType::bfloat16 ? "bfloat16" : "real")
         .equal("wish for the gradient of edges.src()", x.requires_grad());
   if (!u.slots.empty()) graph.comm().require_equal(call);
 }
@@ -135,6 +136,7 @@ Probed agreed_inputs(const GraphShardManager& graph, Frames& frames, const char*
           .equal("shape of the message", inputs.message)
           .equal("tangent of the message", inputs.dual)
           .equal("wish for gradients", Tape::current() != nullptr && inputs.requires_grad)
+          .equal("mixed precision", mixed_precision())
           .equal("number of calls of edges.src()", inputs.u.calls.size()));
   agree_on_sources(graph, operation, inputs.u);
   return probed;
@@ -148,7 +150,7 @@ TypedRows packed_sources(const MessageInputs& inputs, Index rows) {
   Index offset = 0;
   for (const Variable& x : slots) {
     const Index width = x.shape().row_size();
-    copy_columns(x.value().reshape({rows, width}), 0, packed, offset, width);
+    copy_columns(x.rows().to_tensor().reshape({rows, width}), 0, packed, offset, width);
     offset += width;
   }
   return packed;

@@ -491,6 +491,28 @@ TEST_CASE("extrema of rows in bfloat16 are those of the widened rows, with the g
         }
 }
 
+TEST_CASE("ranks in different precisions, or with source rows of different types, are an error on all") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) return;
+  const WholeGraph whole = square_graphs().front();
+  const Books books = test_books(whole, comm.size()).back();
+  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Tensor rows = my_rows(rounded_tensor({whole.num_src, 4}, 1), books.src, comm.rank());
+  const std::function<Variable(const Variable&)> calls[] = {
+      [&](const Variable& x) { return graph.update_all(fn::copy_u(x), Reduce::max); },
+      [&](const Variable& x) {
+        return graph.update_all([=](const EdgeBatch& e) { return e.src(x); }, Reduce::sum);
+      },
+  };
+  for (const auto& call : calls) {
+    const bool other = comm.rank() == 1;
+    const Variable typed(TypedRows(rows, other ? NumberType::bfloat16 : NumberType::reals));
+    CHECK_THROWS_AS((void)call(typed), InputError);
+    const MixedPrecisionScope mixed(other);
+    CHECK_THROWS_AS((void)call(rows), InputError);
+  }
+}
+
 TEST_CASE("typed attention in bfloat16: the same coefficients, of products with rounded factors") {
   const Communicator comm = Communicator::world();
   for (const WholeGraph& whole : square_graphs()) {
