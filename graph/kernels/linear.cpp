@@ -36,7 +36,8 @@ struct Coefficients {
   }
 };
 
-/// The backward pass over the source rows of one thread.
+/// The backward pass over the source rows of one thread; X: the type of gradients of the result.
+template <class X>
 struct WeightedBackward {
   const LinearKernel::Operands& o;
   const Stage& stage;
@@ -46,11 +47,13 @@ struct WeightedBackward {
   const local_index* positions = stage.shard.transpose_positions().data();
   Coefficients coefficients{o};
   PassVector<real> dots = per_edge(o.heads);
+  PassVector<real> widened = PassVector<real>(stage.bfloat16 != nullptr ? o.width : 0);
+  Index widened_row = -1;
   std::array<Index, batch_edges> edge{}, next_edge{};  ///< indices of the edges of a batch and of the next
                                                        ///< one
   bool started = false;
 
-  void take(const Batch<1>& batch, const Batch<1>& next) {
+  void take(const Batch<1, X>& batch, const Batch<1, X>& next) {
     if (!std::exchange(started, true)) find_edges(batch, edge);
     find_edges(next, next_edge);
     for (Index x = 0; x < batch.edges; ++x) coefficients.set(x, edge[x], batch.other[x]);
@@ -63,7 +66,7 @@ struct WeightedBackward {
     std::swap(edge, next_edge);
   }
 
-  void find_edges(const Batch<1>& batch, std::array<Index, batch_edges>& numbers) const {
+  void find_edges(const Batch<1, X>& batch, std::array<Index, batch_edges>& numbers) const {
     for (const Segment& seg : batch) {
       for (Index x = 0; x < seg.edges; ++x) {
         const Index number = stage.shard.edge(positions[seg.position + x]);
@@ -74,8 +77,16 @@ struct WeightedBackward {
     }
   }
 
-  void add_segment(const Batch<1>& batch, const Batch<1>& next, const Segment& seg) {
-    const lanes::Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads);
+  /// x_u, if it is read.
+  const real* own_row(Index row) {
+    if (stage.bfloat16 == nullptr) return stage.rows + row * o.width;
+    if (row != std::exchange(widened_row, row))
+      widen(stage.bfloat16 + row * o.width, o.width, widened.data());
+    return widened.data();
+  }
+
+  void add_segment(const Batch<1, X>& batch, const Batch<1, X>& next, const Segment& seg) {
+    const lanes::RowsOf<X> rows = rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads);
     const real* factor = &coefficients.values[seg.first * o.heads];
     const real* keep = accumulate || !seg.begins ? coefficients.ones.data() : nullptr;
     const Index column = seg.row * o.width;
@@ -83,37 +94,38 @@ struct WeightedBackward {
     if (o.grad_edge_weight == nullptr)
       lanes::add_rows(rows, factor, keep, grad_src + column);
     else if (grad_src == nullptr)
-      lanes::dots(rows, stage.rows + column, dot);
+      lanes::dots(rows, own_row(seg.row), dot);
     else
-      lanes::dots_and_add(rows, stage.rows + column, dot, factor, keep, grad_src + column);
+      lanes::dots_and_add(rows, own_row(seg.row), dot, factor, keep, grad_src + column);
   }
 };
 
-}  // namespace
-
-void weighted_sum(const LinearKernel::Operands& o, const Stage& stage, const EdgeRanges& edges, bool add) {
+template <class X>
+void weighted_sum_of(const LinearKernel::Operands& o, const Stage& stage, const X* rows,
+                     const EdgeRanges& edges, bool add) {
   for_row_blocks(edges.before, edges.num_rows, o.width * real_bytes, [&](Index first, Index last) {
     Coefficients coefficients{.o = o};
     for (Index i = first; !add && i < last; ++i)
       if (edges.begin[i] == edges.end[i]) std::fill_n(o.out + edges.row(i) * o.width, o.width, real{0});
-    for_batches<1>(edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
-                   edges_at_once(o.width, o.heads), {Gathered{stage.rows, o.width}},
-                   [&](const Batch<1>& batch, const Batch<1>& next) {
-                     for (const Segment& seg : batch) {
-                       const Index v = edges.row(seg.row);
-                       for (Index x = 0; x < seg.edges; ++x)
-                         coefficients.set(seg.first + x, stage.shard.edge(seg.position + x), v);
-                       lanes::add_rows(rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads),
-                                       &coefficients.values[seg.first * o.heads],
-                                       add || !seg.begins ? coefficients.ones.data() : nullptr,
-                                       o.out + v * o.width);
-                     }
-                   });
+    for_batches<1, X>(edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
+                      edges_at_once(o.width, o.heads), {GatheredOf<X>{rows, o.width}},
+                      [&](const Batch<1, X>& batch, const Batch<1, X>& next) {
+                        for (const Segment& seg : batch) {
+                          const Index v = edges.row(seg.row);
+                          for (Index x = 0; x < seg.edges; ++x)
+                            coefficients.set(seg.first + x, stage.shard.edge(seg.position + x), v);
+                          lanes::add_rows(rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads),
+                                          &coefficients.values[seg.first * o.heads],
+                                          add || !seg.begins ? coefficients.ones.data() : nullptr,
+                                          o.out + v * o.width);
+                        }
+                      });
   });
 }
 
-void weighted_sum_backward(const LinearKernel::Operands& o, const Stage& stage, real* grad_src,
-                           bool accumulate) {
+template <class X>
+void weighted_sum_backward_of(const LinearKernel::Operands& o, const Stage& stage, const X* grad_out,
+                              real* grad_src, bool accumulate) {
   const ShardTranspose& transpose = stage.shard.transpose();
   const SourceOffsets offsets(stage.shard, stage.begin, stage.end);
   const local_index* begin = offsets.data();
@@ -124,13 +136,27 @@ void weighted_sum_backward(const LinearKernel::Operands& o, const Stage& stage, 
     return;
   }
   for_row_blocks(begin, stage.size(), 2 * o.width * real_bytes, [&](Index first, Index last) {
-    WeightedBackward pass{.o = o, .stage = stage, .grad_src = grad_src, .accumulate = accumulate};
+    WeightedBackward<X> pass{.o = o, .stage = stage, .grad_src = grad_src, .accumulate = accumulate};
     for (Index i = first; grad_src != nullptr && !accumulate && i < last; ++i)
       if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * o.width, o.width, real{0});
-    for_batches<1>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(o.width, o.heads),
-                   {Gathered{o.grad_out, o.width}},
-                   [&](const Batch<1>& batch, const Batch<1>& next) { pass.take(batch, next); });
+    for_batches<1, X>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(o.width, o.heads),
+                      {GatheredOf<X>{grad_out, o.width}},
+                      [&](const Batch<1, X>& batch, const Batch<1, X>& next) { pass.take(batch, next); });
   });
+}
+
+}  // namespace
+
+void weighted_sum(const LinearKernel::Operands& o, const Stage& stage, const EdgeRanges& edges, bool add) {
+  stage.bfloat16 != nullptr ? weighted_sum_of(o, stage, stage.bfloat16, edges, add)
+                            : weighted_sum_of(o, stage, stage.rows, edges, add);
+}
+
+void weighted_sum_backward(const LinearKernel::Operands& o, const Stage& stage, real* grad_src,
+                           bool accumulate) {
+  o.grad_out_bfloat16 != nullptr
+      ? weighted_sum_backward_of(o, stage, o.grad_out_bfloat16, grad_src, accumulate)
+      : weighted_sum_backward_of(o, stage, o.grad_out, grad_src, accumulate);
 }
 
 #include <sar/core/isa/isa_end.hpp>

@@ -47,7 +47,7 @@ class LinearKernel : public ShardKernel {
     Bfloat16* out_bfloat16 = nullptr;              ///< in place of out, if only the local shard has edges
     bool has_base = false;                         ///< forward: add to the values in out
     const real* grad_out = nullptr;                ///< backward: [destinations, width]
-    const Bfloat16* grad_out_bfloat16 = nullptr;   ///< in place of grad_out; one head, dw not required
+    const Bfloat16* grad_out_bfloat16 = nullptr;   ///< in place of grad_out
     real* grad_edge_weight = nullptr;  ///< backward: as edge_weight, overwritten; null: not required
     /// Backward: [local edges, width], summed to their sources in place of weighted rows of grad_out; exact.
     const real* grad_edge_rows = nullptr;
@@ -71,7 +71,7 @@ class LinearKernel : public ShardKernel {
   [[nodiscard]] bool takes_parts() const override { return true; }
   [[nodiscard]] bool needs_source_in_backward() const override { return o_.grad_edge_weight != nullptr; }
   void backward(const Stage& stage, real* grad_src, bool accumulate) override;
-  [[nodiscard]] bool reads_bfloat16() const override { return is_one_gather(); }
+  [[nodiscard]] bool reads_bfloat16() const override { return !o_.exact; }
   [[nodiscard]] NumberType gradient_type(NumberType wanted) const override {
     return o_.exact ? NumberType::exact_sums : wanted;
   }

@@ -274,8 +274,7 @@ class MessagePass {
     }
     real* const grad_e_reals = grad_e.defined() && grad_e.is_real() ? grad_e.reals().data() : nullptr;
     const auto run = [&](ShardKernel&& kernel) { rows.start(driver, u.value, u.shape, kernel, u.gradient); };
-    const bool one_gather = sums_edge_rows() || (linear_ && edge_heads() == 1 && !wants(MessageTarget::e));
-    if (!one_gather && !(extremum_of_rows() && u.gradient->type() == NumberType::bfloat16))
+    if (!linear_ && !sums_edge_rows() && !(extremum_of_rows() && u.gradient->type() == NumberType::bfloat16))
       grad = grad.as(NumberType::reals);
     if (linear_) {
       run(LinearKernel({.width = row_.width(),
