@@ -513,6 +513,21 @@ TEST_CASE("ranks in different precisions, or with source rows of different types
   }
 }
 
+TEST_CASE("reproducible sums read source rows in bfloat16 widened") {
+  const Communicator comm = Communicator::world();
+  for (const WholeGraph& whole : square_graphs()) {
+    CAPTURE(whole.name);
+    const Books books = test_books(whole, comm.size()).back();
+    const GraphShardManager graph = shard(comm, whole, books, {.reproducible = true});
+    const TypedRows rows(my_rows(random_tensor({whole.num_src, 6}, 1), books.src, comm.rank()),
+                         NumberType::bfloat16);
+    const auto sum_of = [&](const Variable& x) {
+      return graph.update_all(fn::copy_u(x), Reduce::sum).value();
+    };
+    CHECK(same_bits(sum_of(Variable(rows)), sum_of(rows.to_tensor())));
+  }
+}
+
 TEST_CASE("typed attention in bfloat16: the same coefficients, of products with rounded factors") {
   const Communicator comm = Communicator::world();
   for (const WholeGraph& whole : square_graphs()) {
