@@ -140,8 +140,12 @@ struct Three {
   Vector<L> of[3];
 
   static Three zero() { return {Vector<L>{}, Vector<L>{}, Vector<L>{}}; }
+  /// The first `parts` of them; 0 for the others.
+  template <Index parts = 3>
   static Three from(const real* row, Index feats) {
-    return {load<L>(row), load<L>(row + feats), load<L>(row + 2 * feats)};
+    Three x = zero();
+    for (Index k = 0; k < parts; ++k) x[k] = load<L>(row + k * feats);
+    return x;
   }
   void to(real* row, Index feats, bool accumulate) const {
     for (Index k = 0; k < 3; ++k)
@@ -154,12 +158,14 @@ struct Three {
 /// The sums of L channels of the messages of edges first .. last - 1, added to `out`.
 template <Index L, bool vectors, bool tangents>
 void add_sums(const VectorMessageChunk& c, Index first, Index last, real* out) {
-  const Index feats = c.feats, of_tangents = vectors ? 6 * feats : 3 * feats;
+  constexpr Index parts = vectors ? 3 : 2;
+  const Index feats = c.feats, of_tangents = vectors ? 6 * feats : 3 * feats, width = parts * feats;
   Vector<L> a{}, da{};
   Three<L> m = Three<L>::zero(), dm = Three<L>::zero();
   for (Index e = first; e < last; ++e) {
     const real *row = c.sources + c.others[e] * c.source_stride, *d = c.direction + e * c.direction_stride;
-    const auto p = Three<L>::from(row, feats), w = Three<L>::from(c.filter + e * 3 * feats, feats);
+    const auto p = Three<L>::template from<parts>(row, feats),
+               w = Three<L>::template from<parts>(c.filter + e * width, feats);
     const Vector<L> b = p[1] * w[1], g = p[2] * w[2];
     a += p[0] * w[0];
     for (Index k = 0; k < 3; ++k) m[k] += b * d[k];
@@ -169,8 +175,8 @@ void add_sums(const VectorMessageChunk& c, Index first, Index last, real* out) {
     }
     if constexpr (tangents) {
       const real* change = c.direction_tangent + e * c.direction_stride;
-      const auto dp = Three<L>::from(row + of_tangents, feats),
-                 dw = Three<L>::from(c.filter_tangent + e * 3 * feats, feats);
+      const auto dp = Three<L>::template from<parts>(row + of_tangents, feats),
+                 dw = Three<L>::template from<parts>(c.filter_tangent + e * width, feats);
       const Vector<L> db = dp[1] * w[1] + p[1] * dw[1], dg = dp[2] * w[2] + p[2] * dw[2];
       da += dp[0] * w[0] + p[0] * dw[0];
       for (Index k = 0; k < 3; ++k) dm[k] += db * d[k] + b * change[k];
@@ -217,7 +223,9 @@ template <Index L, bool vectors, bool tangents, bool directions>
 void add_gradients(const VectorMessageChunk& c, Index j, Index first, Index last, const real* row,
                    const real* grad, real* grad_row, bool accumulate, DirectionSums& of_d,
                    DirectionSums& of_change) {
-  const Index feats = c.feats, of_tangents = vectors ? 6 * feats : 3 * feats, size = c.message_size();
+  constexpr Index parts = vectors ? 3 : 2;
+  const Index feats = c.feats, of_tangents = vectors ? 6 * feats : 3 * feats, size = c.message_size(),
+              width = parts * feats;
   const auto zero = Three<L>::zero();
   const auto p = Three<L>::from(row + j, feats);
   const auto v = vectors ? Three<L>::from(row + 3 * feats + j, feats) : zero;
@@ -226,8 +234,8 @@ void add_gradients(const VectorMessageChunk& c, Index j, Index first, Index last
   Three<L> to_p = zero, to_v = zero, to_dp = zero, to_dv = zero;
   for (Index e = first; e < last; ++e) {
     const real *g_row = grad + c.others[e] * size + j, *d = c.direction + e * c.direction_stride;
-    real* const w_row = c.filter + e * 3 * feats + j;
-    const auto w = Three<L>::from(w_row, feats), gm = Three<L>::from(g_row + feats, feats);
+    real* const w_row = c.filter + e * width + j;
+    const auto w = Three<L>::template from<parts>(w_row, feats), gm = Three<L>::from(g_row + feats, feats);
     Three<L> of_message{load<L>(g_row), gm[0] * d[0] + gm[1] * d[1] + gm[2] * d[2], Vector<L>{}};
     if constexpr (vectors) of_message[2] = gm[0] * v[0] + gm[1] * v[1] + gm[2] * v[2];
     if constexpr (!tangents) {
@@ -235,12 +243,13 @@ void add_gradients(const VectorMessageChunk& c, Index j, Index first, Index last
         if constexpr (directions) of_d.add<L>(e - first, k, p[1] * w[1] * gm[k]);
         if constexpr (vectors) to_v[k] += p[2] * w[2] * gm[k];
       }
-      for (Index k = 0; k < 3; ++k) to_p[k] += of_message[k] * w[k];
-      for (Index k = 0; k < 3; ++k) store<L>(w_row + k * feats, of_message[k] * p[k]);
+      for (Index k = 0; k < parts; ++k) to_p[k] += of_message[k] * w[k];
+      for (Index k = 0; k < parts; ++k) store<L>(w_row + k * feats, of_message[k] * p[k]);
     } else {
       const real* change = c.direction_tangent + e * c.direction_stride;
-      real* const dw_row = c.filter_tangent + e * 3 * feats + j;
-      const auto dw = Three<L>::from(dw_row, feats), gt = Three<L>::from(g_row + 5 * feats, feats);
+      real* const dw_row = c.filter_tangent + e * width + j;
+      const auto dw = Three<L>::template from<parts>(dw_row, feats),
+                 gt = Three<L>::from(g_row + 5 * feats, feats);
       Three<L> of_tangent{load<L>(g_row + 4 * feats), gt[0] * d[0] + gt[1] * d[1] + gt[2] * d[2],
                           Vector<L>{}};
       of_message[1] += gt[0] * change[0] + gt[1] * change[1] + gt[2] * change[2];
@@ -256,7 +265,7 @@ void add_gradients(const VectorMessageChunk& c, Index j, Index first, Index last
         for (Index k = 0; k < 3; ++k) of_d.add<L>(e - first, k, b * gm[k] + db * gt[k]);
         for (Index k = 0; k < 3; ++k) of_change.add<L>(e - first, k, b * gt[k]);
       }
-      for (Index k = 0; k < 3; ++k) {
+      for (Index k = 0; k < parts; ++k) {
         to_p[k] += of_message[k] * w[k] + of_tangent[k] * dw[k];
         to_dp[k] += of_tangent[k] * w[k];
         store<L>(w_row + k * feats, of_message[k] * p[k] + of_tangent[k] * dp[k]);

@@ -34,7 +34,7 @@ struct VectorMessageChunk {
   bool vectors = false, tangents = false;
   const real* sources = nullptr;
   Index source_stride = 0;
-  real *filter = nullptr, *filter_tangent = nullptr;  ///< [edges, 3 F]
+  real *filter = nullptr, *filter_tangent = nullptr;  ///< [edges, filter_size()]
   const real *direction = nullptr, *direction_tangent = nullptr;
   Index direction_stride = 0;  ///< of both
 
@@ -43,6 +43,8 @@ struct VectorMessageChunk {
   Index num_groups = 0;
   const std::int32_t* others = nullptr;  ///< the row at the other end of each edge
 
+  /// Without vectors, filters have the columns of a and b only.
+  [[nodiscard]] Index filter_size() const noexcept { return (vectors ? 3 : 2) * feats; }
   [[nodiscard]] Index message_size() const noexcept { return (tangents ? 8 : 4) * feats; }
 };
 

@@ -8,22 +8,18 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-TypedMatrices packed(const Tensor& filter, TypedMatrices::Use use) {
-  return {filter.data(), {1, 1, filter.num_rows(), filter.row_size()}, use};
-}
-
-/// Adds x [n, 3] to the columns of `to` [n, columns] from `first` on.
-void add_columns(const Tensor& x, Tensor& to, Index first) {
-  for (Index i = 0; i < x.num_rows(); ++i)
-    for (Index k = 0; k < 3; ++k) to.row(i)[first + k] += x.row(i)[k];
+/// The rows of W that are used.
+MatrixView used(const MessageSumKernel::Operands& o) {
+  return {o.filter.data(), o.filter_size(), o.filter.row_size(), o.filter.row_size(), 1};
 }
 
 }  // namespace
 
 MessageSumKernel::MessageSumKernel(Operands operands)
-    : o_(std::move(operands)),
-      weight_(packed(o_.filter, TypedMatrices::Use::as_given)),
-      transposed_(packed(o_.filter, TypedMatrices::Use::transposed)) {}
+    : o_(std::move(operands)), weight_(product_method()), transposed_(product_method()) {
+  weight_.pack(used(o_));
+  transposed_.pack(used(o_).transposed());
+}
 
 void MessageSumKernel::Chunk::begin(Index edges) {
   for (Array<local_index>* list : {&src, &dst, &edge}) list->resize(edges);
@@ -65,8 +61,8 @@ void MessageSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) const {
     }
   };
   const auto filter_of = [&](const Tensor& radial) {
-    Tensor filter({n, 3 * o_.feats});
-    transposed_.multiply(0, radial.data(), n, filter.data());
+    Tensor filter({n, o_.filter_size()});
+    transposed_.multiply({radial.data(), n, columns - 3, columns, 1}, {filter.data(), o_.filter_size()});
     return filter;
   };
   make_vectors(o_.message_columns(), o_.own, o_.shifts, chunk.d);
@@ -146,8 +142,9 @@ void MessageSumKernel::backward(const Stage& stage, real* grad_src, bool accumul
       stage.size(), [&](Index i) { return Index{offsets[i]}; }, compute,
       [&](const Chunk& chunk) {
         if (!o_.grad_filter.defined()) return;
-        for (Index i = 0; i < o_.grad_filter.size(); ++i)
-          o_.grad_filter.data()[i] += chunk.grad_filter.data()[i];
+        const Index columns = o_.grad_filter.row_size();
+        for (Index i = 0; i < chunk.grad_filter.num_rows(); ++i)
+          for (Index j = 0; j < columns; ++j) o_.grad_filter.row(i)[j] += chunk.grad_filter.row(i)[j];
       });
 }
 
@@ -169,7 +166,7 @@ void MessageSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* gra
                            grad_direction_change.data());
 
   if (o_.grad_filter.defined()) {
-    chunk.grad_filter = Tensor(o_.filter.shape());
+    chunk.grad_filter = Tensor({o_.filter_size(), columns});  // the last 3 columns are not used
     matmul_tn(chunk.filter, chunk.radial, chunk.grad_filter);
     if (tangents) matmul_tn(chunk.filter_change, chunk.radial_change, chunk.grad_filter, true);
   }
@@ -179,8 +176,10 @@ void MessageSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* gra
   if (of_edges) {
     const auto of_radial = [&](const Tensor& filter, const Tensor& direction) {
       Tensor result({n, columns});
-      weight_.multiply(0, filter.data(), n, result.data());
-      add_columns(direction, result, columns - 3);
+      const Index size = o_.filter_size();
+      weight_.multiply({filter.data(), n, size, size, 1}, {result.data(), columns});
+      for (Index e = 0; e < n; ++e)
+        std::copy_n(direction.data() + e * 3, 3, result.data() + (e + 1) * columns - 3);
       return result;
     };
     of_d = Tensor({n, 3});
@@ -196,11 +195,11 @@ void MessageSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* gra
   }
   const auto give = [&](const Tensor& of_vectors, Tensor edges, Index first_column) {
     for (Index e = 0; of_vectors.defined() && e < n; ++e)
-      std::copy_n(of_vectors.row(e), 3, edges.row(chunk.edge[e]));
+      std::copy_n(of_vectors.data() + 3 * e, 3, edges.data() + Index{3} * chunk.edge[e]);
     for (Index i = 0; i < of.num_groups; ++i) {
       double sum[3] = {};
       for (Index e = chunk.groups[i]; of_vectors.defined() && e < chunk.groups[i + 1]; ++e)
-        for (Index k = 0; k < 3; ++k) sum[k] += static_cast<double>(of_vectors.row(e)[k]);
+        for (Index k = 0; k < 3; ++k) sum[k] += static_cast<double>(of_vectors.data()[3 * e + k]);
       real* const x = to + i * width + first_column;
       for (Index k = 0; k < 3; ++k) x[k] = static_cast<real>(sum[k]) + (accumulate ? x[k] : 0);
     }

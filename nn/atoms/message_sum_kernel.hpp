@@ -1,6 +1,7 @@
 /// Sums of messages of PaiNNConv, a chunk of edges at a time.
 ///
-/// For each edge u -> v, with its vector d = x_u + t - x_v and the filter w = W radial_rows(d):
+/// For each edge u -> v, with its vector d = x_u + t - x_v and the filter w = W h for the radial functions h
+/// = radial_rows(d) without d / r:
 ///
 ///     out_v += vector_messages(phi_u, w, d / r, v_u)
 ///
@@ -15,7 +16,7 @@
 /// chunks, those of x_v in the order of the edges: results do not depend on the number of threads.
 #pragma once
 
-#include <sar/core/products/typed_matrices.hpp>
+#include <sar/core/products/right_operand.hpp>
 #include <sar/core/rows/radial.hpp>
 #include <sar/core/rows/vector_messages.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
@@ -34,7 +35,7 @@ class MessageSumKernel final : public ShardKernel {
     Index feats = 0;                      ///< F
     bool vectors = false;                 ///< whether there is v
     Index edge_block = 1;                 ///< edges of a chunk, rounded up to whole rows
-    Tensor filter;                        ///< W [3 F, radial.columns()]
+    Tensor filter;                        ///< W [3 F, num_basis + 1]
     Tensor own, own_tangent;              ///< x of the local nodes, the destinations first
     Tensor shifts, shifts_tangent;        ///< t [edges, 3]; undefined: 0
     Tensor out{};                         ///< forward: [destinations, 4 F], with tangents [destinations, 8 F]
@@ -43,6 +44,8 @@ class MessageSumKernel final : public ShardKernel {
     Tensor grad_edges{}, grad_changes{};  ///< backward, [edges, 3], overwritten: of d and of its tangent
 
     [[nodiscard]] bool tangents() const { return own_tangent.defined(); }
+    /// Without v, only the columns of a and b are computed.
+    [[nodiscard]] Index filter_size() const { return (vectors ? 3 : 2) * feats; }
     /// Numbers of a source row before x.
     [[nodiscard]] Index message_columns() const { return (tangents() ? 2 : 1) * (vectors ? 6 : 3) * feats; }
     [[nodiscard]] Index source_columns() const { return message_columns() + (tangents() ? 6 : 3); }
@@ -77,7 +80,7 @@ class MessageSumKernel final : public ShardKernel {
   void for_chunks(Index num_rows, const Offset& offset, const Compute& compute, const Add& add);
 
   Operands o_;
-  TypedMatrices weight_, transposed_;
+  RightOperand weight_, transposed_;
   EdgeCursor cursor_;
   std::vector<Chunk> chunks_;
 };

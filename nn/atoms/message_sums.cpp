@@ -30,7 +30,7 @@ Variable sums_of_rows(const GraphShardManager& graph, const MessageSumOperands& 
     const Variable radial = radial_rows(edge_vectors(edges.src(o.positions), edges.dst(own),
                                                      o.shifts.defined() ? edges.edata(o.shifts) : Variable()),
                                         o.functions);
-    return vector_messages(edges.src(o.phi), linear(radial, o.filter),
+    return vector_messages(edges.src(o.phi), linear(slice_columns(radial, 0, columns - 3), o.filter),
                            slice_columns(radial, columns - 3, columns),
                            o.vectors.defined() ? edges.src(o.vectors) : Variable());
   };

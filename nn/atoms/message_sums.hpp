@@ -12,16 +12,16 @@ struct MessageSumOperands {
   Variable vectors;             ///< [local sources, 3, F]; undefined: 0
   Variable positions;           ///< x [local sources, 3]; the destinations are the first
   Variable shifts;              ///< t [local edges, 3]; undefined: 0
-  Variable filter;              ///< W [3 F, functions.columns()]
+  Variable filter;              ///< W [3 F, num_basis + 1]
   RadialFunctions functions{};  ///< of x_u + t_uv - x_v
 };
 
 /// Collective. Returns [local destinations, 4 F]
 ///
-///     out_v = sum_{u -> v} vector_messages(phi_u, W radial_rows(d_uv), d_uv / r_uv, vectors_u)
+///     out_v = sum_{u -> v} vector_messages(phi_u, W h(d_uv), d_uv / r_uv, vectors_u)
 ///
-/// with d_uv = x_u + t_uv - x_v, r_uv its length. The functions are those of edge_rows.hpp. Has a tangent in
-/// all operands but W. Halo rows have all source operands side by side. Keeps these rows.
+/// with d_uv = x_u + t_uv - x_v, r_uv its length, and h the first num_basis + 1 columns of radial_rows(). Has
+/// a tangent in all operands but W. Halo rows have all source operands side by side. Keeps these rows.
 Variable message_sums(const GraphShardManager& graph, const MessageSumOperands& operands);
 
 }}  // namespace sar

@@ -55,9 +55,8 @@ PaiNNRows PaiNNConv::operator()(const GraphShardManager& graph, const PaiNNRows&
 PaiNNRows PaiNNConv::add_messages(const GraphShardManager& graph, const PaiNNRows& rows,
                                   const Variable& positions, const Variable& shifts) const {
   const Index feats = feats_, num_dst = graph.num_dst_nodes();
-  // Applied to radial_rows(): the weights, the bias (times the cutoff function) and 0 for the direction.
-  const Variable filter = concat_columns({filter_net_.weight(), reshape(filter_net_.bias(), {3 * feats, 1}),
-                                          Variable(Tensor::zeros({3 * feats, 3}))});
+  // Applied to the radial functions and the cutoff function.
+  const Variable filter = concat_columns({filter_net_.weight(), reshape(filter_net_.bias(), {3 * feats, 1})});
   const Variable sums = message_sums(  // [local destinations, 4 F]: scalars, then the 3 components
       graph, {.phi = interatomic_context_net_(rows.scalars),
               .vectors = rows.vectors,

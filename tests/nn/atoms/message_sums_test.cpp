@@ -45,17 +45,12 @@ std::vector<Tensor> run(const CrystalPart& part, const Kind& kind) {
                                          GoldenGraph::rows(random_tensor(part.crystal.shifts.shape(), 4),
                                                            part.graph.edge_ids()),
                                          kind.wants_edges),
-                       .filter = leaf(random_tensor({3 * feats, functions.columns()}, 5)),
+                       .filter = leaf(random_tensor({3 * feats, functions.num_basis + 1}, 5)),
                        .functions = functions};
-  // As PaiNNConv gives it: directions are no input of the filters.
-  const Variable of_radial =
-      Tensor::from({functions.columns()}, std::vector<real>{1, 1, 1, 1, 1, 1, 0, 0, 0});
-  const Variable filter = o.filter;
   if (kind.vectors) o.vectors = operand(of_nodes({n, 3, feats}, 6), of_nodes({n, 3, feats}, 7));
   std::vector<Tensor> results;
   {
     Tape tape;
-    o.filter = filter * of_radial;
     const Variable out = message_sums(part.graph, o);
     const auto loss_of = [&](const Variable& x, std::uint64_t key) {
       results.push_back(x.value());
