@@ -113,7 +113,9 @@ void vector_messages_backward(const VectorMessageRows& of, const Tensor& grad, V
       if (!to.direction.defined()) continue;
       for (Index c = 0; c < 3; ++c)
         to.direction.data()[3 * i + c] =
-            sum_of(feats, [&, g = g1 + c * feats](Index j) { return g[j] * (p[feats + j] * w[feats + j]); });
+            sum_of(feats, [g = g1 + c * feats, phi = p + feats, filter = w + feats](Index j) {
+              return g[j] * (phi[j] * filter[j]);
+            });
     }
   });
 }
