@@ -4,13 +4,17 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 "$root/cmake/install-packages.sh"
-if ! command -v clang++ >/dev/null; then
-  echo "fuzzing needs clang++ with libFuzzer (Debian and Ubuntu: clang)" >&2
+# Older ones neither compile ranges of the standard library nor capture structured bindings.
+for clang in clang++ clang++-{22,19,18,17,16} ""; do
+  if [ -n "$clang" ] && command -v "$clang" >/dev/null && [ "$("$clang" -dumpversion | cut -d. -f1)" -ge 16 ]; then break; fi
+done
+if [ -z "$clang" ]; then
+  echo "fuzzing needs clang 16 or later with libFuzzer (Debian 12: clang-16 and libclang-rt-16-dev; Ubuntu 24.04: clang)" >&2
   exit 1
 fi
 cd "$root"
 [ $# -gt 0 ] || set -- $(sed -n 's/^sar_fuzz(\([a-z_0-9]*\).*/\1/p' tests/fuzz/CMakeLists.txt)
-cmake --preset fuzz >/dev/null
+cmake --preset fuzz -DCMAKE_CXX_COMPILER="$clang" >/dev/null
 cmake --build --preset fuzz --target "${@/#/fuzz_}"
 for target in "$@"; do
   found=build/fuzz/findings/$target seeds=tests/fuzz/corpus/$target grown=build/fuzz/corpus/$target

@@ -28,9 +28,9 @@ class OperandPrefetch {
       : streams_{Stream(ahead.first, parts), Stream(ahead.second, parts)} {}
   void next_part() {
     for (Stream& s : streams_) {
-      const std::byte* end = std::min(s.end, s.next + s.step);
-      prefetch_bytes(s.next, end - s.next);
-      s.next = end;
+      const Index bytes = std::min<Index>(s.end - s.next, s.step);
+      prefetch_bytes(s.next, bytes);
+      s.next += bytes;
     }
   }
 

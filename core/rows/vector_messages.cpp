@@ -3,10 +3,13 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/rows/vector_messages.hpp>
 #include <sar/core/simd/independent_iterations.hpp>
+#include <sar/core/simd/lanes.hpp>
 #include <sar/core/simd/sum_of.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
+#include <array>
+#include <type_traits>
 
 #include <sar/core/isa/isa_begin.hpp>
 
@@ -110,7 +113,228 @@ void vector_messages_backward(const VectorMessageRows& of, const Tensor& grad, V
       if (!to.direction.defined()) continue;
       for (Index c = 0; c < 3; ++c)
         to.direction.data()[3 * i + c] =
-            sum_of(feats, [&, g = g1 + c * feats](Index j) { return g[j] * (p[feats + j] * w[feats + j]); });
+            sum_of(feats, [g = g1 + c * feats, phi = p + feats, filter = w + feats](Index j) {
+              return g[j] * (phi[j] * filter[j]);
+            });
+    }
+  });
+}
+
+namespace {
+
+using lanes::load;
+using lanes::store;
+using lanes::Vector;
+using lanes::vector_lanes;
+
+/// Calls visit(constant lanes, j) for all channels j, j + 1, ... j + lanes - 1.
+template <class Visit>
+void for_channels(Index feats, const Visit& visit) {
+  Index j = 0;
+  for (; j + vector_lanes <= feats; j += vector_lanes)
+    visit(std::integral_constant<Index, vector_lanes>(), j);
+  for (; j < feats; ++j) visit(std::integral_constant<Index, 1>(), j);
+}
+
+/// L channels of three parts of a row, F numbers apart.
+template <Index L>
+struct Three {
+  Vector<L> of[3];
+
+  static Three zero() { return {Vector<L>{}, Vector<L>{}, Vector<L>{}}; }
+  /// The first `parts` of them; 0 for the others.
+  template <Index parts = 3>
+  static Three from(const real* row, Index feats) {
+    Three x = zero();
+    for (Index k = 0; k < parts; ++k) x[k] = load<L>(row + k * feats);
+    return x;
+  }
+  void to(real* row, Index feats, bool accumulate) const {
+    for (Index k = 0; k < 3; ++k)
+      store<L>(row + k * feats, accumulate ? load<L>(row + k * feats) + of[k] : of[k]);
+  }
+  const Vector<L>& operator[](Index k) const { return of[k]; }
+  Vector<L>& operator[](Index k) { return of[k]; }
+};
+
+/// The sums of L channels of the messages of edges first .. last - 1, added to `out`.
+template <Index L, bool vectors, bool tangents>
+void add_sums(const VectorMessageChunk& c, Index first, Index last, real* out) {
+  constexpr Index parts = vectors ? 3 : 2;
+  const Index feats = c.feats, of_tangents = vectors ? 6 * feats : 3 * feats, width = parts * feats;
+  Vector<L> a{}, da{};
+  Three<L> m = Three<L>::zero(), dm = Three<L>::zero();
+  for (Index e = first; e < last; ++e) {
+    const real *row = c.sources + c.others[e] * c.source_stride, *d = c.direction + e * c.direction_stride;
+    const auto p = Three<L>::template from<parts>(row, feats),
+               w = Three<L>::template from<parts>(c.filter + e * width, feats);
+    const Vector<L> b = p[1] * w[1], g = p[2] * w[2];
+    a += p[0] * w[0];
+    for (Index k = 0; k < 3; ++k) m[k] += b * d[k];
+    if constexpr (vectors) {
+      const auto v = Three<L>::from(row + 3 * feats, feats);
+      for (Index k = 0; k < 3; ++k) m[k] += g * v[k];
+    }
+    if constexpr (tangents) {
+      const real* change = c.direction_tangent + e * c.direction_stride;
+      const auto dp = Three<L>::template from<parts>(row + of_tangents, feats),
+                 dw = Three<L>::template from<parts>(c.filter_tangent + e * width, feats);
+      const Vector<L> db = dp[1] * w[1] + p[1] * dw[1], dg = dp[2] * w[2] + p[2] * dw[2];
+      da += dp[0] * w[0] + p[0] * dw[0];
+      for (Index k = 0; k < 3; ++k) dm[k] += db * d[k] + b * change[k];
+      if constexpr (vectors) {
+        const auto v = Three<L>::from(row + 3 * feats, feats),
+                   dv = Three<L>::from(row + of_tangents + 3 * feats, feats);
+        for (Index k = 0; k < 3; ++k) dm[k] += dg * v[k] + g * dv[k];
+      }
+    }
+  }
+  store<L>(out, load<L>(out) + a);
+  m.to(out + feats, feats, true);
+  if constexpr (tangents) {
+    store<L>(out + 4 * feats, load<L>(out + 4 * feats) + da);
+    dm.to(out + 5 * feats, feats, true);
+  }
+}
+
+/// Gradients of one direction for each edge: sums over channels, lane by lane.
+class DirectionSums {
+ public:
+  explicit DirectionSums(real* to) : to_(to) {}
+  void begin(Index edges) {
+    if (to_ != nullptr) parts_.assign(edges * 3 * vector_lanes, 0);
+  }
+  template <Index L>
+  void add(Index edge, Index k, const Vector<L>& part) {
+    real* const sum = parts_.data() + (edge * 3 + k) * vector_lanes;
+    store<L>(sum, load<L>(sum) + part);
+  }
+  void end(Index first, Index edges) const {
+    for (Index i = 0; to_ != nullptr && i < 3 * edges; ++i)
+      to_[3 * first + i] = lanes::lane_sums<1, vector_lanes>(
+          std::array{load<vector_lanes>(parts_.data() + i * vector_lanes)}.data())[0];
+  }
+
+ private:
+  real* to_;
+  Array<real> parts_;  // [edges, 3, lanes]
+};
+
+/// The gradients of L channels over the edges first .. last - 1 of the source with the row `row`.
+template <Index L, bool vectors, bool tangents, bool directions>
+void add_gradients(const VectorMessageChunk& c, Index j, Index first, Index last, const real* row,
+                   const real* grad, real* grad_row, bool accumulate, DirectionSums& of_d,
+                   DirectionSums& of_change) {
+  constexpr Index parts = vectors ? 3 : 2;
+  const Index feats = c.feats, of_tangents = vectors ? 6 * feats : 3 * feats, size = c.message_size(),
+              width = parts * feats;
+  const auto zero = Three<L>::zero();
+  const auto p = Three<L>::from(row + j, feats);
+  const auto v = vectors ? Three<L>::from(row + 3 * feats + j, feats) : zero;
+  const auto dp = tangents ? Three<L>::from(row + of_tangents + j, feats) : zero;
+  const auto dv = tangents && vectors ? Three<L>::from(row + of_tangents + 3 * feats + j, feats) : zero;
+  Three<L> to_p = zero, to_v = zero, to_dp = zero, to_dv = zero;
+  for (Index e = first; e < last; ++e) {
+    const real *g_row = grad + c.others[e] * size + j, *d = c.direction + e * c.direction_stride;
+    real* const w_row = c.filter + e * width + j;
+    const auto w = Three<L>::template from<parts>(w_row, feats), gm = Three<L>::from(g_row + feats, feats);
+    Three<L> of_message{load<L>(g_row), gm[0] * d[0] + gm[1] * d[1] + gm[2] * d[2], Vector<L>{}};
+    if constexpr (vectors) of_message[2] = gm[0] * v[0] + gm[1] * v[1] + gm[2] * v[2];
+    if constexpr (!tangents) {
+      for (Index k = 0; k < 3; ++k) {
+        if constexpr (directions) of_d.add<L>(e - first, k, p[1] * w[1] * gm[k]);
+        if constexpr (vectors) to_v[k] += p[2] * w[2] * gm[k];
+      }
+      for (Index k = 0; k < parts; ++k) to_p[k] += of_message[k] * w[k];
+      for (Index k = 0; k < parts; ++k) store<L>(w_row + k * feats, of_message[k] * p[k]);
+    } else {
+      const real* change = c.direction_tangent + e * c.direction_stride;
+      real* const dw_row = c.filter_tangent + e * width + j;
+      const auto dw = Three<L>::template from<parts>(dw_row, feats),
+                 gt = Three<L>::from(g_row + 5 * feats, feats);
+      Three<L> of_tangent{load<L>(g_row + 4 * feats), gt[0] * d[0] + gt[1] * d[1] + gt[2] * d[2],
+                          Vector<L>{}};
+      of_message[1] += gt[0] * change[0] + gt[1] * change[1] + gt[2] * change[2];
+      if constexpr (vectors) {
+        of_message[2] += gt[0] * dv[0] + gt[1] * dv[1] + gt[2] * dv[2];
+        of_tangent[2] = gt[0] * v[0] + gt[1] * v[1] + gt[2] * v[2];
+        const Vector<L> g = p[2] * w[2], dg = dp[2] * w[2] + p[2] * dw[2];
+        for (Index k = 0; k < 3; ++k) to_v[k] += g * gm[k] + dg * gt[k];
+        for (Index k = 0; k < 3; ++k) to_dv[k] += g * gt[k];
+      }
+      if constexpr (directions) {
+        const Vector<L> b = p[1] * w[1], db = dp[1] * w[1] + p[1] * dw[1];
+        for (Index k = 0; k < 3; ++k) of_d.add<L>(e - first, k, b * gm[k] + db * gt[k]);
+        for (Index k = 0; k < 3; ++k) of_change.add<L>(e - first, k, b * gt[k]);
+      }
+      for (Index k = 0; k < parts; ++k) {
+        to_p[k] += of_message[k] * w[k] + of_tangent[k] * dw[k];
+        to_dp[k] += of_tangent[k] * w[k];
+        store<L>(w_row + k * feats, of_message[k] * p[k] + of_tangent[k] * dp[k]);
+        store<L>(dw_row + k * feats, of_tangent[k] * p[k]);
+      }
+    }
+  }
+  to_p.to(grad_row + j, feats, accumulate);
+  if constexpr (vectors) to_v.to(grad_row + 3 * feats + j, feats, accumulate);
+  if constexpr (tangents) to_dp.to(grad_row + of_tangents + j, feats, accumulate);
+  if constexpr (tangents && vectors) to_dv.to(grad_row + of_tangents + 3 * feats + j, feats, accumulate);
+}
+
+/// Calls run(constants vectors, tangents).
+template <class Run>
+void for_kind(const VectorMessageChunk& c, const Run& run) {
+  const auto choose = [&](auto vectors) {
+    if (c.tangents)
+      run(vectors, std::true_type());
+    else
+      run(vectors, std::false_type());
+  };
+  if (c.vectors)
+    choose(std::true_type());
+  else
+    choose(std::false_type());
+}
+
+}  // namespace
+
+void add_vector_message_sums(const VectorMessageChunk& of, const std::int32_t* rows, real* out) {
+  for_kind(of, [&](auto vectors, auto tangents) {
+    for (Index i = 0; i < of.num_groups; ++i) {
+      real* const to = out + rows[i] * of.message_size();
+      for_channels(of.feats, [&](auto lanes, Index j) {
+        VectorMessageChunk at = of;
+        at.sources += j;
+        at.filter += j;
+        if (tangents) at.filter_tangent += j;
+        add_sums<lanes, vectors, tangents>(at, of.groups[i], of.groups[i + 1], to + j);
+      });
+    }
+  });
+}
+
+void vector_message_gradients(const VectorMessageChunk& of, const real* grad, real* grad_sources,
+                              bool accumulate, real* grad_direction, real* grad_direction_tangent) {
+  DirectionSums of_d(grad_direction), of_change(grad_direction_tangent);
+  for_kind(of, [&](auto vectors, auto tangents) {
+    for (Index i = 0; i < of.num_groups; ++i) {
+      const Index first = of.groups[i], last = of.groups[i + 1];
+      const real* const row = of.sources + i * of.source_stride;
+      real* const to = grad_sources + i * of.source_stride;
+      of_d.begin(last - first);
+      of_change.begin(last - first);
+      const auto run = [&](auto directions) {
+        for_channels(of.feats, [&](auto lanes, Index j) {
+          add_gradients<lanes, vectors, tangents, directions>(of, j, first, last, row, grad, to, accumulate,
+                                                              of_d, of_change);
+        });
+      };
+      if (grad_direction != nullptr)
+        run(std::true_type());
+      else
+        run(std::false_type());
+      of_d.end(first, last - first);
+      of_change.end(first, last - first);
     }
   });
 }
@@ -120,3 +344,9 @@ void vector_messages_backward(const VectorMessageRows& of, const Tensor& grad, V
 SAR_DISPATCH(void, vector_messages, (const VectorMessageRows& of, Tensor& out), (of, out));
 SAR_DISPATCH(void, vector_messages_backward,
              (const VectorMessageRows& of, const Tensor& grad, VectorMessageGradients& to), (of, grad, to));
+SAR_DISPATCH(void, add_vector_message_sums,
+             (const VectorMessageChunk& of, const std::int32_t* rows, real* out), (of, rows, out));
+SAR_DISPATCH(void, vector_message_gradients,
+             (const VectorMessageChunk& of, const real* grad, real* grad_sources, bool accumulate,
+              real* grad_direction, real* grad_direction_tangent),
+             (of, grad, grad_sources, accumulate, grad_direction, grad_direction_tangent));

@@ -3,6 +3,8 @@
 
 #include <sar/core/tensor/tensor.hpp>
 
+#include <cstdint>
+
 namespace sar { inline namespace SAR_PRECISION {
 
 /// The operands of messages with F channels.
@@ -24,4 +26,38 @@ struct VectorMessageGradients {
 };
 void vector_messages_backward(const VectorMessageRows& of, const Tensor& grad, VectorMessageGradients& to);
 
+/// Sums of messages over the edges of a chunk, without a row for each message. Edge e of the chunk has row e
+/// of the filter and of the direction. A source row has phi [3 F], with `vectors` v [3, F] behind it, and
+/// with `tangents` those of phi and v behind both. Then messages, filter and direction have tangents, too.
+struct VectorMessageChunk {
+  Index feats = 0;
+  bool vectors = false, tangents = false;
+  const real* sources = nullptr;
+  Index source_stride = 0;
+  real *filter = nullptr, *filter_tangent = nullptr;  ///< [edges, filter_size()]
+  const real *direction = nullptr, *direction_tangent = nullptr;
+  Index direction_stride = 0;  ///< of both
+
+  /// The groups of edges of one row: those of group i are groups[i] .. groups[i + 1] - 1.
+  const std::int32_t* groups = nullptr;
+  Index num_groups = 0;
+  const std::int32_t* others = nullptr;  ///< the row at the other end of each edge
+
+  /// Without vectors, filters have the columns of a and b only.
+  [[nodiscard]] Index filter_size() const noexcept { return (vectors ? 3 : 2) * feats; }
+  [[nodiscard]] Index message_size() const noexcept { return (tangents ? 8 : 4) * feats; }
+};
+
+/// Groups of destinations; `others` are source rows. out[rows[i]] += the sum of the messages of group i, and
+/// behind it that of their tangents. Single-threaded. Channels, then edges: sums stay in registers. Bytes
+/// moved: a source row and a filter row for each edge.
+void add_vector_message_sums(const VectorMessageChunk& of, const std::int32_t* rows, real* out);
+
+/// Groups of sources, which are the rows from `sources` on; `others` are rows of grad, the gradient of the
+/// sums. Overwrites the filter with its gradient, and writes those of the directions [edges, 3], if they are
+/// not null, and of the sources [groups, source_stride], added if `accumulate`; columns behind phi and v stay
+/// as they are. Single-threaded. Channels, then edges: the source row and its gradient stay in registers.
+/// Bytes moved: a row of grad, and a filter row read and written, for each edge.
+void vector_message_gradients(const VectorMessageChunk& of, const real* grad, real* grad_sources,
+                              bool accumulate, real* grad_direction, real* grad_direction_tangent);
 }}  // namespace sar

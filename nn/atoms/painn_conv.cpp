@@ -1,22 +1,12 @@
-#include <sar/nn/atoms/edge_rows.hpp>
+#include <sar/nn/atoms/message_sums.hpp>
 #include <sar/nn/atoms/painn_conv.hpp>
 #include <sar/nn/conv/aggregate.hpp>
-#include <sar/nn/modules/row_distance.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
-
-/// The graph with chunks of edges whose rows of about 11 F numbers stay in the second-level cache.
-GraphShardManager in_small_chunks(GraphShardManager graph, Index feats) {
-  GraphOptions options = graph.options();
-  options.edge_block = std::clamp<Index>((1 << 15) / feats, 1, options.edge_block);
-  graph.set_options(options);
-  return graph;
-}
 
 /// Returns the sum over the 3 components of x [n, 3, F]: [n, F].
 Variable component_sum(Variable x) {
@@ -64,24 +54,16 @@ PaiNNRows PaiNNConv::operator()(const GraphShardManager& graph, const PaiNNRows&
 
 PaiNNRows PaiNNConv::add_messages(const GraphShardManager& graph, const PaiNNRows& rows,
                                   const Variable& positions, const Variable& shifts) const {
-  const Index feats = feats_, num_dst = graph.num_dst_nodes(), num_basis = radial_.num_basis;
-  // Applied to radial_rows(): the weights, the bias (times the cutoff function) and 0 for the direction.
-  const Variable filter = concat_columns({filter_net_.weight(), reshape(filter_net_.bias(), {3 * feats, 1}),
-                                          Variable(Tensor::zeros({3 * feats, 3}))});
-  const Variable sums =
-      in_small_chunks(graph, feats)
-          .update_all(  // [local destinations, 4 F]: scalars, then the 3 components
-              [=, phi = interatomic_context_net_(rows.scalars), vectors = rows.vectors,
-               own = first_rows(positions, num_dst), functions = radial_](const EdgeBatch& edges) {
-                const Variable radial =
-                    radial_rows(edge_vectors(edges.src(positions), edges.dst(own),
-                                             shifts.defined() ? edges.edata(shifts) : Variable()),
-                                functions);
-                return vector_messages(edges.src(phi), linear(radial, filter),
-                                       slice_columns(radial, num_basis + 1, num_basis + 4),
-                                       vectors.defined() ? edges.src(vectors) : Variable());
-              },
-              fn::sum);
+  const Index feats = feats_, num_dst = graph.num_dst_nodes();
+  // Applied to the radial functions and the cutoff function.
+  const Variable filter = concat_columns({filter_net_.weight(), reshape(filter_net_.bias(), {3 * feats, 1})});
+  const Variable sums = message_sums(  // [local destinations, 4 F]: scalars, then the 3 components
+      graph, {.phi = interatomic_context_net_(rows.scalars),
+              .vectors = rows.vectors,
+              .positions = positions,
+              .shifts = shifts,
+              .filter = filter,
+              .functions = radial_});
   const Variable vector_sums = reshape(slice_columns(sums, feats, 4 * feats), {num_dst, 3, feats});
   return {.scalars = first_rows(rows.scalars, num_dst) + slice_columns(sums, 0, feats),
           .vectors = rows.vectors.defined() ? first_rows(rows.vectors, num_dst) + vector_sums : vector_sums};

@@ -109,6 +109,7 @@ std::map<std::string, std::string> internal_names() {
                            "graph/partition/ldg.hpp ldg_assignment",
                            "graph/partition/ldg.hpp balance_by_ldg",
                            "graph/partition/scotch.hpp scotch_assignment",
+                           "nn/atoms/message_sums.hpp message_sums",
                            "graph/topology/sharded_graph.hpp ShardedGraph::holding_halo",
                            "graph/topology/graph_topology.hpp GraphTopology::with_halo",
                            "graph/topology/make_topology.hpp make_topology",

@@ -87,10 +87,27 @@ MASSES = "mass 1 28.0855\nmass 2 15.999\n"
 START = BOX + MASSES + STYLE + THERMO + "velocity all create 1000 4928 loop geom\n"
 
 # The same trajectory, over several neighbor lists, on 1, 2 and 4 ranks and with both newton settings.
-first = None
+DUMP = "dump x all custom 10 {at}/trajectory id xu yu zu vx vy vz\ndump_modify x sort id format float %.17g\n"
+
+
+def trajectory():
+    """Positions and velocities of all atoms in all steps that were written, in the order of the first positions: numbers depend on the ranks."""
+    lines = (line.split() for line in (at / "trajectory").read_text().splitlines() if not line.startswith("ITEM"))
+    rows = [[float(word) for word in words] for words in lines if len(words) == 7]
+    first_step = rows[:next((k for k in range(1, len(rows)) if rows[k][0] == rows[0][0]), len(rows))]
+    order = sorted(range(len(first_step)), key=lambda i: first_step[i][1:4])
+    return [rows[begin + i][1:] for begin in range(0, len(rows), len(order)) for i in order]
+
+
+first = first_atoms = None
 for ranks, settings in ((1, ""), (2, ""), (4, ""), (3, "newton off\n"), (4, "processors 1 1 *\ncomm_modify mode single\n"))[:2 if plugin else 5]:
-    rows = thermo(ranks, script(START + "run 50\n", settings))
-    assert len(rows) == 6
+    rows = thermo(ranks, script(START + DUMP + "run 50\n", settings))
+    atoms = trajectory()
+    assert len(rows) == 6 and len(atoms) == 6 * rows[0]["Atoms"], len(atoms)
+    first_atoms = first_atoms or atoms
+    for atom, expected in zip(atoms, first_atoms):
+        for a, b in zip(atom, expected):
+            near(a, b, 1e-9 if exact else 1e-4)
     for row in rows:
         check_sums(row)
     first = first or rows
@@ -172,11 +189,12 @@ parts = [thermo(1, script(BOX + MASSES + style + THERMO + "run 0\n"))[0] for sty
 for name in ("PotEng", "Pxx", "Pyz"):
     near(both[name], sum(part[name] for part in parts), 1e-9 if exact else 1e-4)
 
-# ZBL of a potential is that of LAMMPS.
+# ZBL of a potential is that of LAMMPS, whose lists are made again in time.
+SOON = THERMO + "neigh_modify delay 0\nrun 10\n"
 OVERLAY = "pair_style hybrid/overlay sar zbl 1.5 3\npair_coeff * * sar {at}/si_o.safetensors Si O\n" \
     "pair_coeff 1 1 zbl 14 14\npair_coeff 1 2 zbl 14 8\npair_coeff 2 2 zbl 8 8\n"
-own = thermo(2, script(BOX + MASSES + "pair_style sar\npair_coeff * * {at}/zbl.safetensors Si O\n" + THERMO + "run 10\n"))
-theirs = thermo(1, script(BOX + MASSES + OVERLAY + THERMO + "run 10\n"))
+own = thermo(2, script(BOX + MASSES + "pair_style sar\npair_coeff * * {at}/zbl.safetensors Si O\n" + SOON))
+theirs = thermo(1, script(BOX + MASSES + OVERLAY + SOON))
 for mine, other in zip(own, theirs):
     check_sums(mine)
     for name in ("PotEng", "Pxx", "Pyy", "Pxy"):

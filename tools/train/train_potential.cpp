@@ -160,6 +160,9 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
   heartbeat.phase("finding neighbors");
   GraphSamples samples = comm.agree([&] {
     (void)o.model.checked("the potential");
+    // A structure that is larger than the share of a rank is cut in this order.
+    for (formats::AtomDataset& each : task.files)
+      std::ranges::for_each(each.structures, formats::sort_in_space);
     GraphSamples all = samples_of(task.files, o.model.species, o.model.cutoff);
     set_targets(o.model, all, task);
     return all;

@@ -292,3 +292,32 @@ TEST_CASE("extended XYZ: a damaged file is refused or read, never anything else"
     CHECK(expected);
   }
 }
+
+TEST_CASE(
+    "atoms sorted in space: along the longest direction of the cell, written in the order of the file") {
+  const Communicator world = Communicator::world();
+  // The second direction is the longest, and not along an axis; the last atom has an image at 0.6 of it.
+  const Written file(world,
+                     "4\nLattice=\"3 0 0 2 8 0 0 0 4\" Properties=species:S:1:pos:R:3:forces:R:3 energy=1\n"
+                     "Si 1 6 0 1 2 3\nO 0 2 3 4 5 6\nH 2.5 4 1 7 8 9\nC 0 -3.2 0 0 1 2\n");
+  AtomDataset data = file.read();
+  for (AtomStructure& atoms : data.structures) {
+    sort_in_space(atoms);
+    CHECK(atoms.species == std::vector<std::string>{"O", "H", "C", "Si"});
+    CHECK(atoms.positions[7] == -3.2);
+    CHECK(atoms.forces == std::vector<double>{4, 5, 6, 7, 8, 9, 0, 1, 2, 1, 2, 3});
+  }
+  const std::string copy = file.path + ".copy";
+  write_extended_xyz(world, copy, data);
+  for (const AtomStructure& atoms : read_extended_xyz(world, copy, {}).structures) {
+    CHECK(atoms.species == std::vector<std::string>{"Si", "O", "H", "C"});
+    CHECK(atoms.positions == std::vector<double>{1, 6, 0, 0, 2, 3, 2.5, 4, 1, 0, -3.2, 0});
+    CHECK(atoms.forces == std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2});
+  }
+  // Without a cell, the direction in which the atoms are farthest apart.
+  AtomStructure molecule;
+  molecule.species = {"H", "O"};
+  molecule.positions = {0, 0, 5, 1, 2, -3};
+  sort_in_space(molecule);
+  CHECK(molecule.numbers == std::vector<Index>{1, 0});
+}

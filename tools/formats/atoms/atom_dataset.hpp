@@ -25,10 +25,16 @@ struct AtomStructure {
                   {no_label, no_label, no_label},
                   {no_label, no_label, no_label}}};  ///< dE/d strain / volume
 
+  std::vector<Index> numbers;  ///< of each atom in the file; empty: as they are
+
   [[nodiscard]] Index num_atoms() const noexcept { return std::ssize(species); }
   [[nodiscard]] bool has_energy() const noexcept { return !std::isnan(energy); }
   [[nodiscard]] bool has_stress() const noexcept { return !std::isnan(stress[0][0]); }
 };
+
+/// Sorts the atoms along the direction in which the structure, or its cell, is longest: equal parts of the
+/// list are slabs, which have few edges in between.
+void sort_in_space(AtomStructure& atoms);
 
 /// What a rank has of a file: consecutive structures, in rank order.
 struct AtomDataset {

@@ -326,7 +326,10 @@ std::string text_of(const AtomStructure& atoms, const AtomDataset& data) {
   text += "pbc=\"";
   for (std::size_t k = 0; k < 3; ++k) text += concat(k == 0 ? "" : " ", cell.periodic[k] ? "T" : "F");
   text += "\"\n";
-  for (std::size_t i = 0; i < atoms.species.size(); ++i) {
+  std::vector<std::size_t> order(atoms.species.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    order[atoms.numbers.empty() ? i : static_cast<std::size_t>(atoms.numbers[i])] = i;
+  for (const std::size_t i : order) {
     text += atoms.species[i];
     for (std::size_t k = 0; k < 3; ++k) add_number(text, atoms.positions[3 * i + k]);
     for (std::size_t k = 0; data.has_forces && k < 3; ++k) add_number(text, atoms.forces[3 * i + k]);

@@ -15,8 +15,9 @@ namespace sar::formats {
 /// label.
 AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path, const AtomLabelKeys& keys);
 
-/// Collective. Writes the structures of all ranks, in rank order, with the labels that the dataset has.
-/// Numbers are exact. Throws InputError, the same on every rank, if the file cannot be written.
+/// Collective. Writes the structures of all ranks, in rank order, with the labels that the dataset has
+/// and the atoms by their numbers. Numbers are exact. Throws InputError, the same on every rank, if the file
+/// cannot be written.
 void write_extended_xyz(const Communicator& comm, const std::string& path, const AtomDataset& data);
 
 }  // namespace sar::formats

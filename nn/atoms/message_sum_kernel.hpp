@@ -1,0 +1,88 @@
+/// Sums of messages of PaiNNConv, a chunk of edges at a time.
+///
+/// For each edge u -> v, with its vector d = x_u + t - x_v and the filter w = W h for the radial functions h
+/// = radial_rows(d) without d / r:
+///
+///     out_v += vector_messages(phi_u, w, d / r, v_u)
+///
+/// Forward, for each chunk of destinations: the radial rows and filters of its edges, and the sums, which
+/// read source rows where they lie. Backward, for each chunk of sources, with g the gradient of the sums: the
+/// radial rows and filters again; in one loop over the edges of a source, the gradients of its row and of the
+/// filters; the gradients of W and of d. Memory: radial rows, filters and d of a chunk for each thread, and
+/// the gradients of d of all edges, if they are wanted. With tangents, all of it is computed for these, too,
+/// in the same loops.
+///
+/// Chunks consist of whole rows and are computed in parallel. Gradients of W are added in the order of the
+/// chunks, those of x_v in the order of the edges: results do not depend on the number of threads.
+#pragma once
+
+#include <sar/core/products/right_operand.hpp>
+#include <sar/core/rows/radial.hpp>
+#include <sar/core/rows/vector_messages.hpp>
+#include <sar/graph/kernels/edge_cursor.hpp>
+#include <sar/graph/shard/shard_kernel.hpp>
+
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+class MessageSumKernel final : public ShardKernel {
+ public:
+  /// Source rows have phi [3 F], v [3, F] and, with tangents, those of phi and v, then x and, with tangents,
+  /// that of x. Tensors of tangents are undefined without them.
+  struct Operands {
+    RadialFunctions radial;
+    Index feats = 0;                      ///< F
+    bool vectors = false;                 ///< whether there is v
+    Index edge_block = 1;                 ///< edges of a chunk, rounded up to whole rows
+    Tensor filter;                        ///< W [3 F, num_basis + 1]
+    Tensor own, own_tangent;              ///< x of the local nodes, the destinations first
+    Tensor shifts, shifts_tangent;        ///< t [edges, 3]; undefined: 0
+    Tensor out{};                         ///< forward: [destinations, 4 F], with tangents [destinations, 8 F]
+    Tensor grad_out{};                    ///< backward: as out
+    Tensor grad_filter{};                 ///< backward, added to; undefined: not wanted
+    Tensor grad_edges{}, grad_changes{};  ///< backward, [edges, 3], overwritten: of d and of its tangent
+
+    [[nodiscard]] bool tangents() const { return own_tangent.defined(); }
+    /// Without v, only the columns of a and b are computed.
+    [[nodiscard]] Index filter_size() const { return (vectors ? 3 : 2) * feats; }
+    /// Numbers of a source row before x.
+    [[nodiscard]] Index message_columns() const { return (tangents() ? 2 : 1) * (vectors ? 6 : 3) * feats; }
+    [[nodiscard]] Index source_columns() const { return message_columns() + (tangents() ? 6 : 3); }
+  };
+  explicit MessageSumKernel(Operands operands);
+
+  void begin() override { o_.out.fill(0); }
+  void accumulate(const Stage& stage) override;
+  [[nodiscard]] bool needs_source_in_backward() const override { return true; }
+  void backward(const Stage& stage, real* grad_src, bool accumulate) override;
+
+ private:
+  /// A chunk: its edges, grouped by rows, and what is computed of them.
+  struct Chunk {
+    Index first_row = 0, last_row = 0;
+    Array<local_index> rows, groups;    // row of each group, and the groups' offsets
+    Array<local_index> src, dst, edge;  // source row in the stage, destination, number of the edge
+    Tensor d, radial, filter;
+    Tensor change, radial_change, filter_change;  // tangents
+    Tensor grad_filter;                           // of W
+
+    /// Starts a chunk of so many edges, without groups.
+    void begin(Index edges);
+    [[nodiscard]] Index size() const { return static_cast<Index>(src.size()); }
+  };
+  void make_edge_rows(const Stage& stage, Chunk& chunk) const;
+  [[nodiscard]] VectorMessageChunk operands_of(const Stage& stage, Chunk& chunk) const;
+  void differentiate(const Stage& stage, Chunk& chunk, real* grad_src, bool accumulate) const;
+  /// Calls compute(chunk), several at a time in parallel, and then add(chunk) in the order of the chunks.
+  /// Chunks have at most edge_block of the edges, which row i has from offset(i) on, or one row.
+  template <class Offset, class Compute, class Add>
+  void for_chunks(Index num_rows, const Offset& offset, const Compute& compute, const Add& add);
+
+  Operands o_;
+  RightOperand weight_, transposed_;
+  EdgeCursor cursor_;
+  std::vector<Chunk> chunks_;
+};
+
+}}  // namespace sar
