@@ -4,6 +4,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/driver.hpp>
@@ -122,6 +123,7 @@ Variable message_sums(const GraphShardManager& graph, const MessageSumOperands& 
         refuse_tangents({&o.filter}, "PaiNNConv");
         return CollectiveCall("PaiNNConv")
             .equal(graph.options())
+            .equal("mixed precision", mixed_precision())
             .equal("number of channels", feats)
             .equal("number of radial functions", o.functions.num_basis)
             .equal("presence of vectors", o.vectors.defined())
