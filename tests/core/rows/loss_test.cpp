@@ -36,7 +36,7 @@ TEST_CASE("cross entropy counts rows with a target, and its gradient is softmax 
     ++count;
   }
   const SumAndCount found = cross_entropy_sum(x, targets);
-  CHECK(found.count == count);
+  CHECK(found.count.value() == count);
   CHECK(found.sum.value() == doctest::Approx(sum).epsilon(tolerance()));
   Tensor out(x.shape());
   cross_entropy_backward(x, targets, real(0.5), out, false);
@@ -58,7 +58,7 @@ TEST_CASE("binary cross entropy and squared errors against their formulas") {
     gradient.push_back(2 * (z - target));
   }
   CHECK(bce_sum(x, t).sum.value() == doctest::Approx(bce).epsilon(tolerance()));
-  CHECK(bce_sum(x, t).count == 20'000);
+  CHECK(bce_sum(x, t).count.value() == 20'000);
   CHECK(squared_error_sum(x, t).sum.value() == doctest::Approx(squares).epsilon(tolerance()));
   Tensor out(x.shape());
   bce_backward(x, t, 2, out, false);
@@ -80,7 +80,7 @@ TEST_CASE("absolute errors and Huber's against their formulas; NaN stays") {
   }
   CHECK(absolute_error_sum(x, t).sum.value() == doctest::Approx(absolute).epsilon(tolerance()));
   CHECK(huber_sum(x, t, real(0.75)).sum.value() == doctest::Approx(huber).epsilon(tolerance()));
-  CHECK(huber_sum(x, t, real(0.75)).count == 20'001);
+  CHECK(huber_sum(x, t, real(0.75)).count.value() == 20'001);
   Tensor out(x.shape());
   absolute_error_backward(x, t, 2, out, false);
   CHECK(relative_error(out, signs) == 0);
@@ -104,10 +104,10 @@ TEST_CASE("a row is correct when the first of its largest elements is the label'
   const Tensor x = Tensor::from({4, 2}, {2, 1, 3, 3, nan, 1, 1, 2});
   const SumAndCount all = count_correct(x, std::vector<std::int32_t>{0, 1, 1, 1});
   CHECK(all.sum.value() == 2);
-  CHECK(all.count == 4);
+  CHECK(all.count.value() == 4);
   const SumAndCount some = count_correct(x, std::vector<std::int32_t>{-1, 1, 1, -1});
   CHECK(some.sum.value() == 0);
-  CHECK(some.count == 2);
+  CHECK(some.count.value() == 2);
 }
 
 }  // namespace
