@@ -129,7 +129,8 @@ Variable GlobalAttentionPooling::attention(const GraphShardManager& graph, const
                         Shape{graph.num_nodes(), 1});
     // The softmax does not depend on the constant subtracted from the exponents: it needs no gradient.
     const Variable weight = exp(gate - Variable(largest_of_columns(graph, gate.detach().value())));
-    return weight / sum_of_nodes(graph, weight);
+    return weight /
+           reshape(sum_of_nodes(graph, weight), {1});  // no row of a node, also on a rank with one node
   });
 }
 
