@@ -5,8 +5,6 @@
 #include "train_checkpoint.hpp"
 #include "train_data.hpp"
 
-#include <sar/comm/exact_sums.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -187,7 +185,7 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
   if (!o.init_weights.empty() || !loaded.potential->files[0].has_energies) return d;
   const Index kinds = std::ssize(d.species);
   std::vector<double> counts, energies;
-  ExactSum squares[2];
+  std::vector<double> components;  // of forces
   const GraphSamples& samples = *loaded.samples->samples;
   const Tensor& forces = samples.nodes.tensors.at("forces");
   const Index* kind = samples.nodes.integers.at("species").values.data();
@@ -195,8 +193,8 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
     const formats::AtomStructure& atoms = loaded.potential->structure(g);
     if (loaded.data.train_mask[g] == 0) continue;
     for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i)
-      for (Index c = 0; !atoms.forces.empty() && c < 3; ++c) squares[0].add(std::pow(forces.row(i)[c], 2));
-    squares[1].add(static_cast<double>(atoms.forces.size()));
+      for (Index c = 0; !atoms.forces.empty() && c < 3; ++c)
+        components.push_back(static_cast<double>(forces.row(i)[c]));
     if (!atoms.has_energy()) continue;
     energies.push_back(loaded.potential->targets[static_cast<std::size_t>(g)].energy);
     counts.resize(energies.size() * static_cast<std::size_t>(kinds), 0);
@@ -211,8 +209,10 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
   energies = comm.all_gather(std::span<const double>(energies));
   if (comm.rank() != 0) counts = energies = {};
   d.energy_shifts = fit_energy_shifts(comm, counts, energies, kinds);
-  const std::vector<ExactSum> sums = exact_sum_over_ranks(comm, squares);
-  const double scale = sums[0].value() > 0 ? std::sqrt(sums[0].value() / sums[1].value()) : 1;
-  d.energy_scales.assign(d.species.size(), scale);
+  const Tensor rows = Tensor::from({std::ssize(components), 1}, std::span<const double>(components));
+  const double scale =
+      std::sqrt(3.0) * root_mean_squared_error(rows, Tensor::zeros(rows.shape()),
+                                               Array<std::uint8_t>(components.size(), 1), comm);
+  d.energy_scales.assign(d.species.size(), scale > 0 ? scale : 1);  // without forces, it is NaN
   return d;
 }}  // namespace sar::tools

@@ -2,24 +2,13 @@
 
 #include "formats/atoms/extended_xyz.hpp"
 
-#include <sar/comm/exact_sums.hpp>
-
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 
 namespace sar::tools {
 namespace {
-
-/// Adds an error to the sums of absolute values and squares, and to their number.
-void add_error(ExactSum* sums, double error) {
-  sums[0].add(std::abs(error));
-  sums[1].add(error * error);
-  sums[2].add(1);
-}
 
 RowIds species_of(const SpreadBatch& batch) {
   const Array<Index>& kinds = batch.nodes().integers.at("species").values;
@@ -132,29 +121,27 @@ std::vector<formats::AtomStructure> PotentialSteps::predicted() {
 std::vector<Scores> PotentialSteps::evaluate() {
   model().eval();
   const std::vector<formats::AtomStructure> found = predicted();
-  std::vector<ExactSum> all_sums(27);
-  const auto sums = [&](std::size_t label, std::size_t part) { return &all_sums[3 * (3 * label + part)]; };
+  std::array<std::array<std::vector<double>, 3>, 3> errors;  // of energies, forces and stresses in each part
   const std::array<const Array<std::uint8_t>*, 3> masks{&data_.train_mask, &data_.val_mask, &data_.test_mask};
   for (std::size_t g = 0; g < found.size(); ++g)
     for (std::size_t part = 0; part < 3; ++part) {
       if ((*masks[part])[g] == 0) continue;
       const formats::AtomStructure& label = task_.structure(static_cast<Index>(g));
       const auto atoms = static_cast<double>(label.num_atoms());
-      if (label.has_energy()) add_error(sums(0, part), (found[g].energy - label.energy) / atoms);
+      if (label.has_energy()) errors[0][part].push_back((found[g].energy - label.energy) / atoms);
       for (std::size_t i = 0; i < label.forces.size(); ++i)
-        add_error(sums(1, part), found[g].forces[i] - label.forces[i]);
+        errors[1][part].push_back(found[g].forces[i] - label.forces[i]);
       for (std::size_t c = 0; label.has_stress() && c < 9; ++c)
-        add_error(sums(2, part), found[g].stress[c / 3][c % 3] - label.stress[c / 3][c % 3]);
+        errors[2][part].push_back(found[g].stress[c / 3][c % 3] - label.stress[c / 3][c % 3]);
     }
-  all_sums = exact_sum_over_ranks(comm_, all_sums);
   std::vector<Scores> scores;
   for (const Metric metric : metrics_of(o_.task)) {
     const AtomMetric kind = atom_metric(metric);
     const auto in_milli = [&](std::size_t part) {
-      const ExactSum* const of = sums(kind.label, part);
-      const double count = of[2].value();
-      if (count == 0) return std::numeric_limits<double>::quiet_NaN();
-      return 1000 * (kind.is_rmse ? std::sqrt(of[1].value() / count) : of[0].value() / count);
+      const std::vector<double>& of = errors[kind.label][part];
+      const Tensor rows = Tensor::from({std::ssize(of), 1}, std::span<const double>(of));
+      const auto& mean = kind.is_rmse ? root_mean_squared_error : mean_absolute_error;
+      return 1000 * mean(rows, Tensor::zeros(rows.shape()), Array<std::uint8_t>(of.size(), 1), comm_);
     };
     scores.push_back({.train = in_milli(0), .val = in_milli(1), .test = in_milli(2)});
   }
