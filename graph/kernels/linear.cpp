@@ -188,62 +188,42 @@ const real* LinearKernel::src_scale(const GraphShard& shard) const {
   return nullptr;
 }
 
-void LinearKernel::accumulate(const Stage& stage) {
+GatherSum LinearKernel::gather_of(const Stage& stage, const EdgeRanges& edges) {
   const GraphShard& shard = stage.shard;
-  const EdgeRanges edges = cursor_.ranges(stage);
-  if (o_.exact) return add_exactly(stage, edges);
   const Index first_number = edges.first_row * o_.width;
-  if (o_.heads > 1) return weighted_sum(o_, stage, edges, std::exchange(adds_, true));
-  gather_sum({.num_rows = edges.num_rows,
-              .begin = edges.begin,
-              .end = edges.end,
-              .before = edges.before,
-              .rows = edges.rows,
-              .col = sums_edge_rows() ? nullptr : shard.src.data(),
-              .col_offset = stage.begin,
-              .weight = o_.edge_weight,
-              .first_edge = shard.first_edge,
-              .col_scale = src_scale(shard),
-              .row_scale = o_.dst_scale != nullptr ? o_.dst_scale + edges.first_row : nullptr,
-              .x = o_.edge_rows != nullptr ? o_.edge_rows
-                   : o_.table != nullptr   ? o_.table
-                                           : stage.rows,
-              .x_bfloat16 = o_.edge_rows_bfloat16 != nullptr ? o_.edge_rows_bfloat16
-                            : o_.table_bfloat16 != nullptr   ? o_.table_bfloat16
-                                                             : stage.bfloat16,
-              .x_rows = stage.size(),
-              .x_row = o_.table_rows,
-              .out = o_.out_bfloat16 != nullptr ? nullptr : o_.out + first_number,
-              .out_bfloat16 = o_.out_bfloat16 != nullptr ? o_.out_bfloat16 + first_number : nullptr,
-              .width = o_.width,
-              .accumulate = std::exchange(adds_, true)});
+  return {.num_rows = edges.num_rows,
+          .begin = edges.begin,
+          .end = edges.end,
+          .before = edges.before,
+          .rows = edges.rows,
+          .col = sums_edge_rows() ? nullptr : shard.src.data(),
+          .col_offset = stage.begin,
+          .weight = o_.edge_weight,
+          .first_edge = shard.first_edge,
+          .col_scale = src_scale(shard),
+          .row_scale = o_.dst_scale != nullptr ? o_.dst_scale + edges.first_row : nullptr,
+          .x = o_.edge_rows != nullptr ? o_.edge_rows
+               : o_.table != nullptr   ? o_.table
+                                       : stage.rows,
+          .x_bfloat16 = o_.edge_rows_bfloat16 != nullptr ? o_.edge_rows_bfloat16
+                        : o_.table_bfloat16 != nullptr   ? o_.table_bfloat16
+                                                         : stage.bfloat16,
+          .x_rows = stage.size(),
+          .x_row = o_.table_rows,
+          .out = o_.out_bfloat16 != nullptr ? nullptr : o_.out + first_number,
+          .out_bfloat16 = o_.out_bfloat16 != nullptr ? o_.out_bfloat16 + first_number : nullptr,
+          .width = o_.width,
+          .accumulate = std::exchange(adds_, true)};
 }
 
-void LinearKernel::add_exactly(const Stage& stage, const EdgeRanges& edges) {
-  const GraphShard& shard = stage.shard;
-  if (!o_.one_stage && sums_.empty()) sums_.resize(shard.num_dst * o_.width);
-  const Index first_number = edges.first_row * o_.width;
+void LinearKernel::accumulate(const Stage& stage) {
+  const EdgeRanges edges = cursor_.ranges(stage);
+  if (!o_.exact && o_.heads > 1) return weighted_sum(o_, stage, edges, std::exchange(adds_, true));
+  const GatherSum sum = gather_of(stage, edges);
+  if (!o_.exact) return gather_sum(sum);
+  if (!o_.one_stage && sums_.empty()) sums_.resize(stage.shard.num_dst * o_.width);
   // Every row is written by the local shard, whose parts come first.
-  exact_gather_sum({.num_rows = edges.num_rows,
-                    .begin = edges.begin,
-                    .end = edges.end,
-                    .before = edges.before,
-                    .rows = edges.rows,
-                    .col = o_.edge_rows != nullptr ? nullptr : shard.src.data(),
-                    .col_offset = stage.begin,
-                    .weight = o_.edge_weight,
-                    .first_edge = shard.first_edge,
-                    .col_scale = src_scale(shard),
-                    .row_scale = o_.dst_scale != nullptr ? o_.dst_scale + edges.first_row : nullptr,
-                    .x = o_.edge_rows != nullptr ? o_.edge_rows
-                         : o_.table != nullptr   ? o_.table
-                                                 : stage.rows,
-                    .x_rows = stage.size(),
-                    .x_row = o_.table_rows,
-                    .out = o_.out + first_number,
-                    .width = o_.width,
-                    .accumulate = std::exchange(adds_, true)},
-                   o_.heads, o_.one_stage ? nullptr : sums_.data() + first_number);
+  exact_gather_sum(sum, o_.heads, o_.one_stage ? nullptr : sums_.data() + edges.first_row * o_.width);
 }
 
 void LinearKernel::finish() {
