@@ -431,6 +431,6 @@ int main(int argc, char** argv) {
   run_all("one-shot", {.mode = HaloMode::one_shot});
   run_all("bf16", {.halo_format = HaloFormat::bf16});
   run_all("int8", {.halo_format = HaloFormat::int8});
-  run_all("sums in double", {.reproducible = true});
+  run_all("reproducible", {.reproducible = true});
   return 0;
 }

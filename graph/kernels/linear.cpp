@@ -7,6 +7,7 @@
 /// sums for dx, with x_u and dx_u in registers. Both prefetch the rows of the next batch, and the backward
 /// pass also its weights and their gradients.
 /// Exact sums are an exact_gather_sum of their own, also with several heads and after a pass for dw.
+#include <sar/core/simd/sum_of.hpp>
 #include <sar/graph/kernels/edge_batches.hpp>
 #include <sar/graph/kernels/exact_gather_sum.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include <sar/core/isa/isa_begin.hpp>
@@ -85,6 +87,20 @@ struct WeightedBackward {
     return widened.data();
   }
 
+  /// The products of x with the rows, in an order that does not depend on the size of the registers.
+  static void dots_in_order(const lanes::RowsOf<X>& rows, const real* x, real* dot) {
+    if constexpr (!std::is_same_v<X, real>)
+      lanes::dots(rows, x, dot);
+    else
+      for (Index i = 0; i < rows.n * rows.heads; ++i) {
+        const Index first = i % rows.heads * rows.dim;
+        dot[i] = static_cast<real>(
+            sum_of<double>(rows.dim, [a = x + first, b = rows.at[i / rows.heads] + first](Index j) {
+              return static_cast<double>(a[j]) * static_cast<double>(b[j]);
+            }));
+      }
+  }
+
   void add_segment(const Batch<1, X>& batch, const Batch<1, X>& next, const Segment& seg) {
     const lanes::RowsOf<X> rows = rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads);
     const real* factor = &coefficients.values[seg.first * o.heads];
@@ -93,6 +109,8 @@ struct WeightedBackward {
     real* dot = &dots[seg.first * o.heads];
     if (o.grad_edge_weight == nullptr)
       lanes::add_rows(rows, factor, keep, grad_src + column);
+    else if (o.exact)
+      dots_in_order(rows, own_row(seg.row), dot);
     else if (grad_src == nullptr)
       lanes::dots(rows, own_row(seg.row), dot);
     else
