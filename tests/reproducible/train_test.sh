@@ -25,8 +25,8 @@ for model in "sage --batch-norm" "gcn" "gat --heads 2 --attn-dropout 0.2"; do
   cmp one.safetensors weights.safetensors || fail "$model: weights of a resumed training"
 done
 
-# Other tasks and batches: the weights, the rows of embeddings and the curve of one rank. 12 structures of 8 atoms, and 30 graphs that are
-# rings or stars.
+# Other tasks and batches: the weights, the rows of embeddings and the curve of one rank. 12 structures of 8 atoms, 30 graphs that
+# are rings or stars, and edges with labels.
 awk 'BEGIN {
   srand(1)
   for (s = 0; s < 12; ++s) {
@@ -52,6 +52,10 @@ awk 'BEGIN {
     base += n
   }
 }'
+awk 'BEGIN {
+  print "src,dst,label,split"
+  for (e = 0; e < 400; ++e) print e * 7 % 60 "," e * 13 % 53 "," e % 3 "," (e % 10 < 8 ? "train" : e % 10 < 9 ? "val" : "test")
+}' >edges.csv
 net=(--reproducible --hidden 8 --layers 2 --epochs 2 --eval-every 1)
 curve() { grep '"loss"' "$1" | sed 's/"seconds.*//'; }
 while read -r options; do
@@ -69,6 +73,7 @@ done <<END
 --task graph --dataset tu --model gin --readout mean --split-graphs 20,5,5 --batch-size 6 --norm batch --dropout 0.2
 $sbm --task link --predictor distmult --metric average-precision --batch-norm
 $sbm --task link --predictor mlp --link-loss margin --negatives 3 --sample 4,3 --batch-size 100
+--task edge --dataset edges.csv --embedding 8 --dropout 0.1
 $sbm --sample 4,3 --batch-size 40 --model gat --heads 2 --attn-dropout 0.2
 $sbm --sample 4,3 --batch-size 40 --embedding 8
 $sbm --sampler saint-walk --batch-size 60 --model gcn
