@@ -268,6 +268,8 @@ void BackwardPass::finish(const GradientPtr& gradient) {
   if (gradient == nullptr) return end({});
   if (sums_.defined()) {
     end(sums_);
+    if (stage_type_ == NumberType::exact_sums && sums_.is_real())
+      return gradient->add(std::exchange(sums_, {}));
     gradient->add_rows([&](TypedRows& sum, bool accumulate) { round_sums(sums_, sum, accumulate); });
     sums_ = {};
   } else if (push_) {
