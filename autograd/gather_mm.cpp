@@ -66,6 +66,7 @@ Variable gather_mm(Variable x, Variable w, std::span<const Index> types) {
 }
 
 Variable bmm(Variable x, Variable w) {
+  const RankSumsScope of_this_rank(nullptr);  // each matrix belongs to a row
   std::vector<Index> each(x.num_rows());
   std::iota(each.begin(), each.end(), 0);
   return gather_mm(std::move(x), std::move(w), each);

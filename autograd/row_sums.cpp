@@ -12,19 +12,20 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Rows with a 1 in column ids[i].
+/// Rows with a 1 in each of their columns `ids`, the same number in each row.
 class UnitRows final : public DeferredRows {
  public:
-  UnitRows(std::span<const Index> ids, Index columns)
-      : DeferredRows(Shape{std::ssize(ids), columns}), ids_(ids) {}
+  UnitRows(Index rows, std::span<const Index> ids, Index columns)
+      : DeferredRows(Shape{rows, columns}), ids_(ids), ones_(rows == 0 ? 0 : std::ssize(ids) / rows) {}
   void compute(Index first, Index count, real* out) const override {
     std::fill_n(out, count * shape()[1], real{0});
-    for (Index i = 0; i < count; ++i) out[i * shape()[1] + ids_[first + i]] = 1;
+    for (Index i = 0; i < count * ones_; ++i) out[i / ones_ * shape()[1] + ids_[first * ones_ + i]] += 1;
   }
   [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
 
  private:
   std::span<const Index> ids_;
+  Index ones_;
 };
 
 /// value(i) on the first rank, 0 on others
@@ -83,13 +84,16 @@ Tensor row_products(const RankSums& sums, const RowOperand& a, const RowOperand&
 Variable gather_shared_rows(const Variable& table, RowIds ids) {
   if (rank_sums() == nullptr || table.is_dual() || !recording({&table}))
     return gather_rows(table, std::move(ids));
-  const Index width = table.shape().row_size(), rows = table.num_rows();
   Variable y = gather_rows(table.detach(), ids);
-  return record(y.value(), [ids, rows, width, sums = rank_sums(), to = table.gradient()](const Tensor& grad) {
-    const UnitRows units(ids.span(), rows);
-    const Tensor flat = grad.reshape({grad.num_rows(), width});
-    to->add(row_products(*sums, RowOperand(units), flat).reshape(to->shape()));
+  return record(y.value(), [ids, sums = rank_sums(), to = table.gradient()](const Tensor& grad) {
+    add_rows_by_id(*sums, to, ids.span(), grad);
   });
 }
 
+void add_rows_by_id(const RankSums& sums, const GradientPtr& to, std::span<const Index> ids,
+                    const Tensor& rows) {
+  const UnitRows units(rows.num_rows(), ids, to->shape()[0]);
+  const Tensor flat = rows.reshape({rows.num_rows(), rows.row_size()});
+  to->add(row_products(sums, RowOperand(units), flat).reshape(to->shape()));
+}
 }}  // namespace sar

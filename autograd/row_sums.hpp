@@ -23,6 +23,11 @@ void add_row_products(const RankSums& sums, const GradientPtr& dw, const Gradien
 /// Collective. Returns a^T b on the first rank, 0 on others.
 [[nodiscard]] Tensor row_products(const RankSums& sums, const RowOperand& a, const RowOperand& b);
 
+/// Collective. Adds each of `rows` to the rows of a gradient that all ranks share which it has as ids:
+/// to[ids[i k + c]] += rows[i] for c < k ids of a row.
+void add_rows_by_id(const RankSums& sums, const GradientPtr& to, std::span<const Index> ids,
+                    const Tensor& rows);
+
 /// Returns the rows `ids` of a table that all ranks share; as gather_rows(), whose gradient would be a sum
 /// over this rank's rows.
 [[nodiscard]] Variable gather_shared_rows(const Variable& table, RowIds ids);

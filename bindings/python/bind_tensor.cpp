@@ -294,6 +294,11 @@ void bind_tensor(nb::module_& module) {
       },
       "shape"_a, "value"_a);
   module.def("_set_grad_enabled", &set_grad_enabled, "enabled"_a);
+  module.def(
+      "_enter_reproducible",
+      [](const Communicator* comm) { enter_reproducible(comm != nullptr ? *comm : default_communicator()); },
+      "comm"_a.none());
+  module.def("_leave_reproducible", &leave_reproducible);
   module.def("is_grad_enabled", &grad_enabled, "Local. Whether operations of this thread are recorded.");
 }
 

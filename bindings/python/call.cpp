@@ -1,9 +1,12 @@
 #include <sar/bindings/python/call.hpp>
+#include <sar/comm/reproducible_scope.hpp>
 #include <sar/core/error.hpp>
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <thread>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {
@@ -19,6 +22,7 @@ struct ThreadState {
   std::shared_ptr<void> held;   // while a call runs
   int calls = 0, messages = 0;  // how deep
   bool grad_enabled = true;
+  std::vector<std::unique_ptr<ReproducibleScope>> reproducible;  // the innermost last
 };
 thread_local ThreadState state;
 std::atomic<std::uint64_t> last_id{0}, backwards{0};
@@ -94,6 +98,14 @@ bool set_grad_enabled(bool enabled) {
 
 bool grad_enabled() {
   return state.grad_enabled;
+}
+
+void enter_reproducible(const Communicator& comm) {
+  state.reproducible.push_back(std::make_unique<ReproducibleScope>(comm));
+}
+
+void leave_reproducible() noexcept {
+  if (!state.reproducible.empty()) state.reproducible.pop_back();
 }
 
 void backward(const PyTensor& output, const Tensor& seed) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <sar/autograd/tape.hpp>
+#include <sar/comm/communicator.hpp>
 
 #include <nanobind/nanobind.h>
 
@@ -54,6 +55,9 @@ class MessageScope : NonCopyable {
 /// Returns whether operations of this thread are recorded, and sets it.
 bool set_grad_enabled(bool enabled);
 bool grad_enabled();
+/// Opens a ReproducibleScope of this thread, which lasts until the matching call of leave_reproducible().
+void enter_reproducible(const Communicator& comm);
+void leave_reproducible() noexcept;
 /// Computes gradients from `output` and ends the recording. Throws Error if `output` is not recorded.
 void backward(const PyTensor& output, const Tensor& seed);
 /// Returns how often backward() was called in this process.

@@ -28,7 +28,7 @@ using lanes::group;
 
 SumAndCount add(SumAndCount a, SumAndCount b) {
   a.sum.add(b.sum);
-  a.count += b.count;
+  a.count.add(b.count);
   return a;
 }
 
@@ -95,22 +95,28 @@ void gradients_of_rows(const Tensor& x, std::span<const std::int32_t> targets, T
   });
 }
 
-/// Returns the sum of term(i) over [0, n), in four sums that run side by side.
+/// Returns the sum of term(i) over [0, n), times weights[i] if there are any, in four sums that run side by
+/// side.
 template <class Term>
-ExactSum exact_sum_of(Index n, const Term& term) {
+ExactSum exact_sum_of(Index n, std::span<const real> weights, const Term& term) {
   ExactSum part[4];
-  for (Index i = 0; i < n; ++i) part[i % 4].add(static_cast<double>(term(i)));
+  if (weights.empty())
+    for (Index i = 0; i < n; ++i) part[i % 4].add(static_cast<double>(term(i)));
+  else
+    for (Index i = 0; i < n; ++i)
+      part[i % 4].add(static_cast<double>(weights[i]) * static_cast<double>(term(i)));
   for (Index l = 1; l < 4; ++l) part[0].add(part[l]);
   return part[0];
 }
 
-/// Returns the sum of terms(begin, end) over blocks of all elements.
+/// Returns the sum of terms(begin, end, weights of these) over blocks of all elements.
 template <class Terms>
-SumAndCount sum_of_blocks(Index size, const Terms& terms) {
+SumAndCount sum_of_blocks(Index size, std::span<const real> weights, const Terms& terms) {
   return parallel_reduce(
       size, element_grain, SumAndCount{},
       [&](Index begin, Index end) {
-        return SumAndCount{terms(begin, end), static_cast<double>(end - begin)};
+        const auto some = weights.empty() ? weights : weights.subspan(begin, end - begin);
+        return SumAndCount{terms(begin, end, some), {static_cast<double>(end - begin), 0}};
       },
       add);
 }
@@ -127,9 +133,10 @@ void write_gradients(real* to, Index n, bool accumulate, const GradientOf& gradi
 
 /// Returns the sum of term(a - b) over all elements.
 template <class Term>
-SumAndCount sum_of_differences(const Tensor& a, const Tensor& b, const Term& term) {
-  return sum_of_blocks(a.size(), [&, x = a.data(), y = b.data()](Index begin, Index end) {
-    return exact_sum_of(end - begin, [&, from = x + begin, to = y + begin](Index i) {
+SumAndCount sum_of_differences(const Tensor& a, const Tensor& b, std::span<const real> weights,
+                               const Term& term) {
+  return sum_of_blocks(a.size(), weights, [&](Index begin, Index end, std::span<const real> some) {
+    return exact_sum_of(end - begin, some, [&, from = a.data() + begin, to = b.data() + begin](Index i) {
       return term(static_cast<double>(from[i]) - static_cast<double>(to[i]));
     });
   });
@@ -151,7 +158,7 @@ void gradients_of_differences(const Tensor& a, const Tensor& b, Tensor& out, boo
 SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets) {
   return sum_over_rows(x, targets, [&](SumAndCount& part, Index row, double largest, double log_sum) {
     part.sum.add(largest - static_cast<double>(x.row(row)[targets[row]]) + log_sum);
-    part.count += 1;
+    part.count.add(1);
   });
 }
 
@@ -183,7 +190,7 @@ SumAndCount weighted_cross_entropy_sum(const Tensor& x, std::span<const std::int
     part.sum.add(of_row * sum_of<double>(x.row_size(), [&](Index c) {
                    return static_cast<double>(weights.spread[c]) * (whole - static_cast<double>(z[c]));
                  }));
-    part.count += of_row * weight;
+    part.count.add(of_row * weight);
   });
 }
 
@@ -203,8 +210,8 @@ void weighted_cross_entropy_backward(const Tensor& x, std::span<const std::int32
   });
 }
 
-SumAndCount bce_sum(const Tensor& x, const Tensor& target) {
-  return sum_of_blocks(x.size(), [&](Index begin, Index end) {
+SumAndCount bce_sum(const Tensor& x, const Tensor& target, std::span<const real> weights) {
+  return sum_of_blocks(x.size(), weights, [&](Index begin, Index end, std::span<const real> some) {
     const auto term = [z = x.data() + begin, t = target.data() + begin](auto at) {
       const auto value = at(z);
       const decltype(at(z)) zero{};
@@ -213,7 +220,7 @@ SumAndCount bce_sum(const Tensor& x, const Tensor& target) {
     };
     Array<real> terms(end - begin);
     lanes::write_columns(terms.data(), end - begin, term);
-    return exact_sum_of(end - begin, [&](Index i) { return terms[i]; });
+    return exact_sum_of(end - begin, some, [&](Index i) { return terms[i]; });
   });
 }
 
@@ -229,16 +236,16 @@ void bce_backward(const Tensor& x, const Tensor& target, real scale, Tensor& out
   });
 }
 
-SumAndCount squared_error_sum(const Tensor& a, const Tensor& b) {
-  return sum_of_differences(a, b, [](double d) { return d * d; });
+SumAndCount squared_error_sum(const Tensor& a, const Tensor& b, std::span<const real> weights) {
+  return sum_of_differences(a, b, weights, [](double d) { return d * d; });
 }
 
 void squared_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate) {
   gradients_of_differences(a, b, out, accumulate, [=](real d) { return scale * d; });
 }
 
-SumAndCount absolute_error_sum(const Tensor& a, const Tensor& b) {
-  return sum_of_differences(a, b, [](double d) { return std::abs(d); });
+SumAndCount absolute_error_sum(const Tensor& a, const Tensor& b, std::span<const real> weights) {
+  return sum_of_differences(a, b, weights, [](double d) { return std::abs(d); });
 }
 
 void absolute_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate) {
@@ -249,7 +256,7 @@ void absolute_error_backward(const Tensor& a, const Tensor& b, real scale, Tenso
 }
 
 SumAndCount huber_sum(const Tensor& a, const Tensor& b, real delta) {
-  return sum_of_differences(a, b, [limit = static_cast<double>(delta)](double d) {
+  return sum_of_differences(a, b, {}, [limit = static_cast<double>(delta)](double d) {
     const double size = std::abs(d);
     return size <= limit ? d * d / 2 : limit * (size - limit / 2);
   });
@@ -272,7 +279,7 @@ SumAndCount count_correct(const Tensor& x, std::span<const std::int32_t> targets
       const bool defined = std::none_of(row, last, [](real z) { return std::isnan(z); });
       const bool correct = defined && std::max_element(row, last) - row == targets[i];
       part.sum.add(correct ? 1.0 : 0.0);
-      part.count += 1;
+      part.count.add(1);
     }
     return part;
   };
@@ -294,15 +301,18 @@ SAR_DISPATCH(void, weighted_cross_entropy_backward,
              (const Tensor& x, std::span<const std::int32_t> targets, const TargetWeights& weights,
               real scale, Tensor& out, bool accumulate),
              (x, targets, weights, scale, out, accumulate));
-SAR_DISPATCH(SumAndCount, bce_sum, (const Tensor& x, const Tensor& target), (x, target));
+SAR_DISPATCH(SumAndCount, bce_sum, (const Tensor& x, const Tensor& target, std::span<const real> weights),
+             (x, target, weights));
 SAR_DISPATCH(void, bce_backward,
              (const Tensor& x, const Tensor& target, real scale, Tensor& out, bool accumulate),
              (x, target, scale, out, accumulate));
-SAR_DISPATCH(SumAndCount, squared_error_sum, (const Tensor& a, const Tensor& b), (a, b));
+SAR_DISPATCH(SumAndCount, squared_error_sum,
+             (const Tensor& a, const Tensor& b, std::span<const real> weights), (a, b, weights));
 SAR_DISPATCH(void, squared_error_backward,
              (const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate),
              (a, b, scale, out, accumulate));
-SAR_DISPATCH(SumAndCount, absolute_error_sum, (const Tensor& a, const Tensor& b), (a, b));
+SAR_DISPATCH(SumAndCount, absolute_error_sum,
+             (const Tensor& a, const Tensor& b, std::span<const real> weights), (a, b, weights));
 SAR_DISPATCH(void, absolute_error_backward,
              (const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate),
              (a, b, scale, out, accumulate));

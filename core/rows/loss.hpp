@@ -13,10 +13,9 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// A sum of `count` terms.
+/// A sum of terms, and their number, or the sum of their weights.
 struct SumAndCount {
-  ExactSum sum;
-  double count = 0;  ///< terms
+  ExactSum sum, count;
 };
 
 /// Returns the cross entropy of the rows x_i [n, C] with a target t_i >= 0; rows with a negative target do
@@ -61,20 +60,21 @@ void weighted_cross_entropy_backward(const Tensor& x, std::span<const std::int32
 ///
 ///     sum -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x))
 ///
-/// It is computed in a form that neither overflows nor cancels.
-SumAndCount bce_sum(const Tensor& x, const Tensor& target);
+/// It is computed in a form that neither overflows nor cancels. With `weights`, here and below, each term is
+/// multiplied by its weight; `count` is the number of terms.
+SumAndCount bce_sum(const Tensor& x, const Tensor& target, std::span<const real> weights = {});
 
 /// The gradient: out (+)= scale (sigmoid(x) - t)
 void bce_backward(const Tensor& x, const Tensor& target, real scale, Tensor& out, bool accumulate);
 
 /// Returns sum (a - b)^2.
-SumAndCount squared_error_sum(const Tensor& a, const Tensor& b);
+SumAndCount squared_error_sum(const Tensor& a, const Tensor& b, std::span<const real> weights = {});
 
 /// The gradient: out (+)= scale (a - b). `scale` includes the factor 2 of the derivative.
 void squared_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate);
 
 /// Returns sum |a - b|.
-SumAndCount absolute_error_sum(const Tensor& a, const Tensor& b);
+SumAndCount absolute_error_sum(const Tensor& a, const Tensor& b, std::span<const real> weights = {});
 
 /// The gradient: out (+)= scale sign(a - b), 0 where a = b
 void absolute_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate);

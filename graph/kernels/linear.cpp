@@ -7,6 +7,7 @@
 /// sums for dx, with x_u and dx_u in registers. Both prefetch the rows of the next batch, and the backward
 /// pass also its weights and their gradients.
 /// Exact sums are an exact_gather_sum of their own, also with several heads and after a pass for dw.
+#include <sar/core/simd/sum_of.hpp>
 #include <sar/graph/kernels/edge_batches.hpp>
 #include <sar/graph/kernels/exact_gather_sum.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include <sar/core/isa/isa_begin.hpp>
@@ -85,6 +87,20 @@ struct WeightedBackward {
     return widened.data();
   }
 
+  /// The products of x with the rows, in an order that does not depend on the size of the registers.
+  static void dots_in_order(const lanes::RowsOf<X>& rows, const real* x, real* dot) {
+    if constexpr (!std::is_same_v<X, real>)
+      lanes::dots(rows, x, dot);
+    else
+      for (Index i = 0; i < rows.n * rows.heads; ++i) {
+        const Index first = i % rows.heads * rows.dim;
+        dot[i] = static_cast<real>(
+            sum_of<double>(rows.dim, [a = x + first, b = rows.at[i / rows.heads] + first](Index j) {
+              return static_cast<double>(a[j]) * static_cast<double>(b[j]);
+            }));
+      }
+  }
+
   void add_segment(const Batch<1, X>& batch, const Batch<1, X>& next, const Segment& seg) {
     const lanes::RowsOf<X> rows = rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads);
     const real* factor = &coefficients.values[seg.first * o.heads];
@@ -93,6 +109,8 @@ struct WeightedBackward {
     real* dot = &dots[seg.first * o.heads];
     if (o.grad_edge_weight == nullptr)
       lanes::add_rows(rows, factor, keep, grad_src + column);
+    else if (o.exact)
+      dots_in_order(rows, own_row(seg.row), dot);
     else if (grad_src == nullptr)
       lanes::dots(rows, own_row(seg.row), dot);
     else
@@ -188,62 +206,42 @@ const real* LinearKernel::src_scale(const GraphShard& shard) const {
   return nullptr;
 }
 
-void LinearKernel::accumulate(const Stage& stage) {
+GatherSum LinearKernel::gather_of(const Stage& stage, const EdgeRanges& edges) {
   const GraphShard& shard = stage.shard;
-  const EdgeRanges edges = cursor_.ranges(stage);
-  if (o_.exact) return add_exactly(stage, edges);
   const Index first_number = edges.first_row * o_.width;
-  if (o_.heads > 1) return weighted_sum(o_, stage, edges, std::exchange(adds_, true));
-  gather_sum({.num_rows = edges.num_rows,
-              .begin = edges.begin,
-              .end = edges.end,
-              .before = edges.before,
-              .rows = edges.rows,
-              .col = sums_edge_rows() ? nullptr : shard.src.data(),
-              .col_offset = stage.begin,
-              .weight = o_.edge_weight,
-              .first_edge = shard.first_edge,
-              .col_scale = src_scale(shard),
-              .row_scale = o_.dst_scale != nullptr ? o_.dst_scale + edges.first_row : nullptr,
-              .x = o_.edge_rows != nullptr ? o_.edge_rows
-                   : o_.table != nullptr   ? o_.table
-                                           : stage.rows,
-              .x_bfloat16 = o_.edge_rows_bfloat16 != nullptr ? o_.edge_rows_bfloat16
-                            : o_.table_bfloat16 != nullptr   ? o_.table_bfloat16
-                                                             : stage.bfloat16,
-              .x_rows = stage.size(),
-              .x_row = o_.table_rows,
-              .out = o_.out_bfloat16 != nullptr ? nullptr : o_.out + first_number,
-              .out_bfloat16 = o_.out_bfloat16 != nullptr ? o_.out_bfloat16 + first_number : nullptr,
-              .width = o_.width,
-              .accumulate = std::exchange(adds_, true)});
+  return {.num_rows = edges.num_rows,
+          .begin = edges.begin,
+          .end = edges.end,
+          .before = edges.before,
+          .rows = edges.rows,
+          .col = sums_edge_rows() ? nullptr : shard.src.data(),
+          .col_offset = stage.begin,
+          .weight = o_.edge_weight,
+          .first_edge = shard.first_edge,
+          .col_scale = src_scale(shard),
+          .row_scale = o_.dst_scale != nullptr ? o_.dst_scale + edges.first_row : nullptr,
+          .x = o_.edge_rows != nullptr ? o_.edge_rows
+               : o_.table != nullptr   ? o_.table
+                                       : stage.rows,
+          .x_bfloat16 = o_.edge_rows_bfloat16 != nullptr ? o_.edge_rows_bfloat16
+                        : o_.table_bfloat16 != nullptr   ? o_.table_bfloat16
+                                                         : stage.bfloat16,
+          .x_rows = stage.size(),
+          .x_row = o_.table_rows,
+          .out = o_.out_bfloat16 != nullptr ? nullptr : o_.out + first_number,
+          .out_bfloat16 = o_.out_bfloat16 != nullptr ? o_.out_bfloat16 + first_number : nullptr,
+          .width = o_.width,
+          .accumulate = std::exchange(adds_, true)};
 }
 
-void LinearKernel::add_exactly(const Stage& stage, const EdgeRanges& edges) {
-  const GraphShard& shard = stage.shard;
-  if (!o_.one_stage && sums_.empty()) sums_.resize(shard.num_dst * o_.width);
-  const Index first_number = edges.first_row * o_.width;
+void LinearKernel::accumulate(const Stage& stage) {
+  const EdgeRanges edges = cursor_.ranges(stage);
+  if (!o_.exact && o_.heads > 1) return weighted_sum(o_, stage, edges, std::exchange(adds_, true));
+  const GatherSum sum = gather_of(stage, edges);
+  if (!o_.exact) return gather_sum(sum);
+  if (!o_.one_stage && sums_.empty()) sums_.resize(stage.shard.num_dst * o_.width);
   // Every row is written by the local shard, whose parts come first.
-  exact_gather_sum({.num_rows = edges.num_rows,
-                    .begin = edges.begin,
-                    .end = edges.end,
-                    .before = edges.before,
-                    .rows = edges.rows,
-                    .col = o_.edge_rows != nullptr ? nullptr : shard.src.data(),
-                    .col_offset = stage.begin,
-                    .weight = o_.edge_weight,
-                    .first_edge = shard.first_edge,
-                    .col_scale = src_scale(shard),
-                    .row_scale = o_.dst_scale != nullptr ? o_.dst_scale + edges.first_row : nullptr,
-                    .x = o_.edge_rows != nullptr ? o_.edge_rows
-                         : o_.table != nullptr   ? o_.table
-                                                 : stage.rows,
-                    .x_rows = stage.size(),
-                    .x_row = o_.table_rows,
-                    .out = o_.out + first_number,
-                    .width = o_.width,
-                    .accumulate = std::exchange(adds_, true)},
-                   o_.heads, o_.one_stage ? nullptr : sums_.data() + first_number);
+  exact_gather_sum(sum, o_.heads, o_.one_stage ? nullptr : sums_.data() + edges.first_row * o_.width);
 }
 
 void LinearKernel::finish() {

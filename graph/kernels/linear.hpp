@@ -25,6 +25,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+struct GatherSum;
+
 class LinearKernel : public ShardKernel {
  public:
   /// The factors c_u of the source rows of a shard.
@@ -84,7 +86,8 @@ class LinearKernel : public ShardKernel {
   }
   /// Whether the gradient of the sources is one gather_sum.
   [[nodiscard]] bool is_one_gather() const { return o_.heads == 1 && o_.grad_edge_weight == nullptr; }
-  void add_exactly(const Stage& stage, const EdgeRanges& edges);
+  /// The sums over `edges` of a stage; later ones are added to them.
+  [[nodiscard]] GatherSum gather_of(const Stage& stage, const EdgeRanges& edges);
   void copy_to_edges(const Stage& stage);
   /// dx, in one of two types; the other pointer is null.
   void gather_gradients(const Stage& stage, real* out, Bfloat16* out_bfloat16, bool accumulate) const;

@@ -53,13 +53,13 @@ void compute_gradients(ShardKernel& kernel, const Stage& stage, TypedRows& rows,
     kernel.backward_typed(stage, rows, first, accumulate);
 }
 
-/// out (+)= sums, rounded
+/// out (+)= sums, which are rounded first: another order of the gradients of a row then has the same bits.
 void round_sums(TypedRows& sums, TypedRows& out, bool accumulate) {
   constexpr Index grain = 1 << 16;
   const ExactSum* const from = sums.exact_sums();
   if (from == nullptr) return add_rows(sums, out, accumulate);
   parallel_for_each(out.size(), grain, [&, to = out.reals().data()](Index i) {
-    to[i] = static_cast<real>((accumulate ? static_cast<double>(to[i]) : 0) + from[i].value());
+    to[i] = (accumulate ? to[i] : 0) + static_cast<real>(from[i].value());
   });
 }
 
@@ -177,9 +177,9 @@ void BackwardPass::start(const Driver& driver, const TypedRows& src, const Shape
   kernel.begin_backward();  // before there is memory for the gradient: kernels give up what they kept
   if (gradient == nullptr) return run(driver, src, src_shape, kernel, {}, false, ReduceOp::sum);
   stage_type_ = kernel.gradient_type(gradient->type());
-  if (stage_type_ != NumberType::reals && driver.rows_travel()) {
-    const bool exact = stage_type_ == NumberType::exact_sums;
-    sums_ = TypedRows(src_shape, exact ? NumberType::exact_sums : NumberType::reals);
+  const bool exact = stage_type_ == NumberType::exact_sums, travels = driver.rows_travel();
+  if (exact || (stage_type_ != NumberType::reals && travels)) {
+    sums_ = TypedRows(src_shape, exact && travels ? NumberType::exact_sums : NumberType::reals);
     return run(driver, src, src_shape, kernel, sums_, false, ReduceOp::sum);
   }
   const auto run_into = [&](TypedRows& sum, bool accumulate) {
@@ -268,6 +268,8 @@ void BackwardPass::finish(const GradientPtr& gradient) {
   if (gradient == nullptr) return end({});
   if (sums_.defined()) {
     end(sums_);
+    if (stage_type_ == NumberType::exact_sums && sums_.is_real())
+      return gradient->add(std::exchange(sums_, {}));
     gradient->add_rows([&](TypedRows& sum, bool accumulate) { round_sums(sums_, sum, accumulate); });
     sums_ = {};
   } else if (push_) {

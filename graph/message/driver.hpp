@@ -106,6 +106,8 @@ class BackwardPass : NonCopyable {
   void finish(const GradientPtr& gradient);
   /// Local. Whether start() has begun an exchange.
   [[nodiscard]] bool in_flight() const noexcept { return in_flight_; }
+  /// Whether finish() adds the gradient of the sources.
+  [[nodiscard]] bool adds_later() const noexcept { return in_flight_ || sums_.defined(); }
   /// Local. Gives the exchange up because of the exception being handled, which finish() throws.
   void fail() noexcept;
 

@@ -1,6 +1,7 @@
 // The second half is the record of an empty tensor, made when the operation starts. The first half adds an
-// empty gradient to it if an exchange is in flight. The tape then reaches the second half after it has
-// differentiated everything recorded in between.
+// empty gradient to it if an exchange is in flight, or if sums are exact: then on one rank, too, so that
+// gradients are added in the same order on any number of ranks. The tape then reaches the second half after
+// it has differentiated everything recorded in between.
 #include <sar/autograd/tape.hpp>
 #include <sar/graph/message/split_backward.hpp>
 
@@ -32,11 +33,11 @@ void SplitBackward::run(FunctionRef<void(BackwardPass&)> start) const {
           if (!pass_->in_flight()) throw;
           pass_->fail();
         }
-        if (!pass_->in_flight()) pass_->finish(gradient_);
+        if (!pass_->adds_later()) pass_->finish(gradient_);
         return pass_->in_flight();
       },
       call_name);
-  if (pass_->in_flight()) second_half_->add(signal_);
+  if (pass_->adds_later()) second_half_->add(signal_);
 }
 
 }}  // namespace sar

@@ -1,13 +1,17 @@
-// Each rank reduces its own rows and one all_reduce of D numbers reduces the ranks. Attention takes three:
+// Each rank reduces its own rows, and collective calls of D numbers reduce the ranks. Attention takes three:
 // the maximum of the gates, which keeps the exponentials finite, their sum, and the weighted sum.
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/rows/elementwise.hpp>
 #include <sar/nn/conv/global_pooling.hpp>
 #include <sar/nn/modules/reductions.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,34 +23,61 @@ void check(const GraphShardManager& graph, const Variable& feat, const char* lay
                       ", features have shape ", feat.shape(), ", expected [", graph.num_nodes(), ", D]");
 }
 
-/// Returns the sum over the nodes of all ranks, [1, D].
-Variable sum_of_nodes(const GraphShardManager& graph, const Variable& rows) {
-  return all_reduce(reshape(sum(rows, ReduceDim::rows), {1, rows.shape()[1]}), graph.comm());
+/// Returns `value`, which all ranks have, as a replicated value. add_gradient(dx, grad) adds the gradient of
+/// x.
+template <class AddGradient>
+Variable replicated(const GraphShardManager& graph, const Variable& x, Tensor value,
+                    AddGradient add_gradient) {
+  if (graph.comm().rank() != 0) value = Tensor::zeros(value.shape());
+  Variable share(value);
+  if (recording({&x}))
+    share = record(std::move(value), [dx = x.gradient(), add = std::move(add_gradient)](const Tensor& grad) {
+      add(*dx, grad);
+    });
+  return all_reduce(share, graph.comm());
 }
 
-/// Returns the maximum of each column of this rank's rows, [1, D]: NaN if the column has one, -infinity
-/// without rows.
-Variable largest_of_columns(const Variable& x) {
-  const Index columns = x.shape()[1];
-  Tensor y = Tensor::full({1, columns}, -std::numeric_limits<real>::infinity());
-  std::vector<Index> row_of(static_cast<std::size_t>(columns), 0);
-  for (Index i = 0; i < x.num_rows(); ++i) {
-    const real* row = std::as_const(x.value()).row(i);
-    for (Index j = 0; j < columns; ++j) {
-      real& best = y.data()[j];
-      if (std::isnan(best) || !(row[j] > best || std::isnan(row[j]) || i == 0)) continue;
-      best = row[j];
-      row_of[static_cast<std::size_t>(j)] = i;
-    }
-  }
-  if (!recording({&x})) return y;
-  return record(std::move(y), [dx = x.gradient(), row_of = std::move(row_of)](const Tensor& grad) {
-    Tensor rows = Tensor::zeros(dx->shape());
-    if (rows.num_rows() > 0)
-      for (Index j = 0; j < grad.size(); ++j)
-        rows.row(row_of[static_cast<std::size_t>(j)])[j] = grad.data()[j];
-    dx->add(std::move(rows));
+/// Returns the sum over the nodes of all ranks, [1, D]. It is exact, so that it does not depend on their
+/// order.
+Variable sum_of_nodes(const GraphShardManager& graph, const Variable& rows) {
+  if (rows.is_dual())
+    return apply_linear(rows, [&](const Variable& part) { return sum_of_nodes(graph, part); });
+  const Tensor total = sum(rows.detach(), graph.comm(), ReduceDim::rows).value();
+  return replicated(graph, rows, total.reshape({1, total.size()}), [](Gradient& dx, const Tensor& grad) {
+    dx.add([&](Tensor& out, bool accumulate) {
+      binary(BinaryOp::add, grad, Tensor::zeros({1}), out, accumulate);
+    });
   });
+}
+
+/// Returns the maximum of each column over the nodes of all ranks, [1, D]: NaN if the column has one,
+/// -infinity without rows.
+Tensor largest_of_columns(const GraphShardManager& graph, const Tensor& x) {
+  Tensor y = Tensor::full({1, x.row_size()}, -std::numeric_limits<real>::infinity());
+  for (Index i = 0; i < x.num_rows(); ++i)
+    for (Index j = 0; j < y.size(); ++j)
+      if (real& best = y.data()[j]; !std::isnan(best) && !(x.row(i)[j] <= best)) best = x.row(i)[j];
+  return all_reduce(y, graph.comm(), ReduceOp::max).value();
+}
+
+/// Returns, for each column, the row of this rank whose node has the lowest original id of all nodes with the
+/// maximum y; -1 if it is on another rank.
+std::vector<Index> rows_with_maximum(const GraphShardManager& graph, const Tensor& x, const Tensor& y) {
+  const Array<Index>& ids = graph.dst_ids();
+  std::vector<Index> first(static_cast<std::size_t>(y.size()), std::numeric_limits<Index>::max());
+  const auto for_each = [&](const auto& visit) {
+    for (Index i = 0; i < x.num_rows(); ++i)
+      for (Index j = 0; j < y.size(); ++j)
+        if (x.row(i)[j] == y.data()[j] || (std::isnan(x.row(i)[j]) && std::isnan(y.data()[j])))
+          visit(i, static_cast<std::size_t>(j));
+  };
+  for_each([&](Index i, std::size_t j) { first[j] = std::min(first[j], ids[i]); });
+  graph.comm().all_reduce(std::span<Index>(first), ReduceOp::min);
+  std::vector<Index> row_of(first.size(), -1);
+  for_each([&](Index i, std::size_t j) {
+    if (ids[i] == first[j]) row_of[j] = i;
+  });
+  return row_of;
 }
 
 }  // namespace
@@ -69,7 +100,16 @@ Variable AvgPooling::operator()(const GraphShardManager& graph, const Variable& 
 Variable MaxPooling::operator()(const GraphShardManager& graph, const Variable& feat) const {
   return graph.comm().agree([&] {
     check(graph, feat, "MaxPooling");
-    return all_reduce(largest_of_columns(feat), graph.comm(), ReduceOp::max);
+    refuse_tangents({&feat}, "MaxPooling");
+    const Tensor y = largest_of_columns(graph, feat.value());
+    return replicated(graph, feat, y,
+                      [row_of = rows_with_maximum(graph, feat.value(), y)](Gradient& dx, const Tensor& grad) {
+                        Tensor rows = Tensor::zeros(dx.shape());
+                        for (Index j = 0; j < grad.size(); ++j)
+                          if (const Index i = row_of[static_cast<std::size_t>(j)]; i >= 0)
+                            rows.row(i)[j] = grad.data()[j];
+                        dx.add(std::move(rows));
+                      });
   });
 }
 
@@ -88,9 +128,9 @@ Variable GlobalAttentionPooling::attention(const GraphShardManager& graph, const
                         "GlobalAttentionPooling, gate_nn returns shape ", gate.shape(), ", expected ",
                         Shape{graph.num_nodes(), 1});
     // The softmax does not depend on the constant subtracted from the exponents: it needs no gradient.
-    const Variable largest = all_reduce(largest_of_columns(gate.detach()), graph.comm(), ReduceOp::max);
-    const Variable weight = exp(gate - largest);
-    return weight / sum_of_nodes(graph, weight);
+    const Variable weight = exp(gate - Variable(largest_of_columns(graph, gate.detach().value())));
+    return weight /
+           reshape(sum_of_nodes(graph, weight), {1});  // no row of a node, also on a rank with one node
   });
 }
 

@@ -4,7 +4,8 @@
 ///
 /// Of a single graph, each maps feat [local nodes, D] to [1, D], with the same bits on every rank: a
 /// replicated value as nn/modules/reductions.hpp defines it, to be used by further layers and a loss. A rank
-/// may have no nodes. Results and gradients do not depend on the number of ranks, up to rounding. Collective,
+/// may have no nodes. Results have the same bits on any number of ranks, and gradients too if the loss is
+/// that of one rank's copy; as the mean over all copies it depends on their number by rounding. Collective,
 /// also in the backward pass.
 #pragma once
 
@@ -47,8 +48,8 @@ class AvgPooling : public Module {
 ///
 ///     y_j = max_i x_ij
 ///
-/// The gradient goes to the first node with the maximum on the lowest rank that has one. NaN counts as the
-/// maximum. Errors as above.
+/// The gradient goes to the node with the maximum that has the lowest original id. NaN counts as the maximum.
+/// Errors as above.
 class MaxPooling : public Module {
  public:
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;

@@ -1,6 +1,7 @@
 // Keys and values of all nodes are one gather_mm with both matrices side by side, [n, 2, H, D], which is
 // fetched and attended to by typed_attention(). The scale 1 / sqrt(D) and relation_pri are multiplied into
 // the matrices relation_att, [types, H, D, D], and not into scores.
+#include <sar/autograd/row_sums.hpp>
 #include <sar/graph/message/typed_attention.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/hgt_conv.hpp>
@@ -84,8 +85,8 @@ Variable HGTConv::operator()(const GraphShardManager& graph, const Variable& x, 
     y = drop_(std::exchange(y, {}), graph.dst_ids());
     const Variable self = residual_w_.defined() ? matmul(mine, residual_w_) : mine;
     // a y + (1 - a) self
-    const Variable a = gather_rows(reshape(sigmoid(skip_), {num_ntypes_, 1}),
-                                   std::vector<Index>(my_types.begin(), my_types.end()));
+    const Variable a = gather_shared_rows(reshape(sigmoid(skip_), {num_ntypes_, 1}),
+                                          std::vector<Index>(my_types.begin(), my_types.end()));
     y = add(mul(sub(std::exchange(y, {}), self), a), self);
     return norm_ ? (*norm_)(y) : y;
   });

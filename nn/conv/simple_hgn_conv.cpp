@@ -1,3 +1,4 @@
+#include <sar/autograd/row_sums.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/simple_hgn_conv.hpp>
 
@@ -67,7 +68,7 @@ Variable SimpleHGNConv::attention(const GraphShardManager& graph, const Variable
     const Array<std::uint16_t>& numbers = types.numbers();
     Variable scores = graph.apply_edges(fn::u_add_v(head_dots(z, a_l_), score_dst));
     scores = add(std::exchange(scores, {}),
-                 gather_rows(score_type, std::vector<Index>(numbers.begin(), numbers.end())));
+                 gather_shared_rows(score_type, std::vector<Index>(numbers.begin(), numbers.end())));
     scores = leaky_relu(std::exchange(scores, {}), options_.negative_slope);
     Variable alpha = coefficients_of(graph, std::move(scores));
     if (!previous.defined() || options_.beta == 0) return alpha;

@@ -1,4 +1,5 @@
 #include <sar/autograd/ops.hpp>
+#include <sar/autograd/row_sums.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/links/link_predictor.hpp>
@@ -135,7 +136,7 @@ Variable RelationPredictor::query(EdgeEnd wanted, const Variable& h, RowIds rels
   require<ShapeError>(h.shape().dims() == 2 && h.shape()[1] == width_, name_, ": the ends have shape ",
                       h.shape(), ", expected [pairs, ", width_, "]");
   require_relations(h.num_rows(), rels);
-  return query_(wanted, h, gather_rows(relations(), std::move(rels)));
+  return query_(wanted, h, gather_shared_rows(relations(), std::move(rels)));
 }
 
 Variable RelationPredictor::operator()(const Variable& h_src, const Variable& h_dst, RowIds rels) const {
@@ -153,7 +154,7 @@ Variable RelationPredictor::operator()(const GraphShardManager& graph, const Nod
       const RowIds rows = edges.rows();
       std::vector<Index> of_block;
       for (const Index row : rows.span()) of_block.push_back(rels.span()[static_cast<std::size_t>(row)]);
-      const Variable of_edges = gather_rows(w, std::move(of_block));
+      const Variable of_edges = gather_shared_rows(w, std::move(of_block));
       return compare(make_query(EdgeEnd::destination, edges.src(ends.src), of_edges), edges.dst(ends.dst),
                      comparison, gamma);
     });

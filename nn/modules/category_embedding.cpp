@@ -1,5 +1,6 @@
 // Forward: the rows of the weight are added in the order of the columns. Backward: the columns have rows of
 // their own in the gradient of the weight, so that each is summed by one thread, in the order of the rows.
+#include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -57,7 +59,10 @@ Variable CategoryEmbedding::operator()(const IntegerRows& x, const std::string& 
     for (Index c = 1; c < columns; ++c) add_row(weight.row(row[c]), embedded, y.row(i));
   });
   if (!recording({&weight_})) return y;
-  return record(std::move(y), [dw = weight_.gradient(), rows, columns](const Tensor& grad) {
+  return record(std::move(y), [dw = weight_.gradient(), rows, columns,
+                               sums = rank_sums()](const Tensor& grad) {
+    if (sums != nullptr)
+      return add_rows_by_id(*sums, dw, std::vector<Index>(rows->begin(), rows->end()), grad);
     dw->add([&](Tensor& out, bool accumulate) {
       if (!accumulate) out.fill(0);
       parallel_for_each(columns, 1, [&](Index c) {

@@ -1,6 +1,7 @@
 // A sample sort over the ranks: equal scores are joined to runs with their numbers of positives and
 // negatives, and each rank gets a range of the sorted runs. Then both metrics are one pass over these runs.
 // O(n log n) time, 24 bytes per distinct score.
+#include <sar/comm/exact_sums.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/comm/rows/sort_targets.hpp>
@@ -107,15 +108,16 @@ double average_precision(const ScoreKeys& scores, const Communicator& comm) {
     // Scores of at least that of a run: all but those below it.
     std::int64_t positives = sorted.total.positives - sorted.below.positives;
     std::int64_t negatives = sorted.total.negatives - sorted.below.negatives;
-    double sum = 0;
+    ExactSum sum;
     for (const ScoreRun& run : sorted.runs) {
       if (run.positives > 0)
-        sum += static_cast<double>(run.positives) * static_cast<double>(positives) /
-               static_cast<double>(positives + negatives);
+        sum.add(static_cast<double>(run.positives) * static_cast<double>(positives) /
+                static_cast<double>(positives + negatives));
       positives -= run.positives;
       negatives -= run.negatives;
     }
-    return comm.all_reduce(sum) / static_cast<double>(sorted.total.positives);
+    return exact_sum_over_ranks(comm, std::span(&sum, 1)).front().value() /
+           static_cast<double>(sorted.total.positives);
   });
 }
 

@@ -94,7 +94,7 @@ class RankCrossEntropy {
           const SumAndCount block = weights != nullptr ? weighted_cross_entropy_sum(x, targets, *weights)
                                                        : cross_entropy_sum(x, targets);
           total.sum.add(block.sum);
-          total.count += block.count;
+          total.count.add(block.count);
         });
     return total;
   }
@@ -223,7 +223,8 @@ Variable bce_with_logits(const Variable& logits, const Tensor& target, const Com
 
 Variable mse(const Variable& prediction, const Variable& target, const Communicator& comm) {
   return mean_of_differences(
-      "mse", prediction, target, comm, squared_error_sum,
+      "mse", prediction, target, comm,
+      [](const Tensor& a, const Tensor& b) { return squared_error_sum(a, b); },
       [](const Tensor& a, const Tensor& b, double scale, Tensor& out, bool accumulate) {
         squared_error_backward(a, b, static_cast<real>(2 * scale), out, accumulate);
       });
@@ -231,7 +232,8 @@ Variable mse(const Variable& prediction, const Variable& target, const Communica
 
 Variable l1(const Variable& prediction, const Variable& target, const Communicator& comm) {
   return mean_of_differences(
-      "l1", prediction, target, comm, absolute_error_sum,
+      "l1", prediction, target, comm,
+      [](const Tensor& a, const Tensor& b) { return absolute_error_sum(a, b); },
       [](const Tensor& a, const Tensor& b, double scale, Tensor& out, bool accumulate) {
         absolute_error_backward(a, b, static_cast<real>(scale), out, accumulate);
       });
@@ -259,7 +261,8 @@ double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
       require_rows(logits.shape(), labels, mask);
       return count_correct(logits, targets_of(labels, mask, logits.row_size()));
     });
-    return total.count > 0 ? total.sum.value() / total.count : std::numeric_limits<double>::quiet_NaN();
+    const double count = total.count.value();
+    return count > 0 ? total.sum.value() / count : std::numeric_limits<double>::quiet_NaN();
   });
 }
 

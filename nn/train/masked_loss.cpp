@@ -24,21 +24,6 @@ struct LabelledElements {
   }
 };
 
-/// The sum of the terms times their weights; elements of equal weight are summed together.
-template <class Sum>
-SumAndCount weighted_sum(const LabelledElements& chosen, const Sum& sum) {
-  SumAndCount total;
-  for (Index first = 0, last = 0; first < std::ssize(chosen.weights); first = last) {
-    const real weight = chosen.weights[first];
-    while (last < std::ssize(chosen.weights) && chosen.weights[last] == weight) ++last;
-    const SumAndCount part =
-        sum(chosen.predictions.slice_rows(first, last), chosen.targets.slice_rows(first, last));
-    total.sum.add(static_cast<double>(weight) * part.sum.value());
-    total.count += part.count;
-  }
-  return total;
-}
-
 LabelledElements labelled_elements(const char* name, const Tensor& predictions, const Tensor& targets,
                                    std::span<const std::uint8_t> mask) {
   require_target_rows(name, predictions, targets, mask);
@@ -57,8 +42,8 @@ LabelledElements labelled_elements(const char* name, const Tensor& predictions, 
   return chosen;
 }
 
-/// sum(p, t) returns the local sum of the loss, and backward(p, t, scale, out) computes out = scale times its
-/// derivative.
+/// sum(p, t, weights) returns the local sum of the loss, and backward(p, t, scale, out) computes out = scale
+/// times its derivative.
 template <class Sum, class Backward>
 Variable mean_of_labelled(const char* name, const Variable& prediction, const Tensor& target,
                           std::span<const std::uint8_t> mask, const Communicator& comm,
@@ -72,7 +57,7 @@ Variable mean_of_labelled(const char* name, const Variable& prediction, const Te
           chosen = labelled_elements(name, x, target, mask);
           if (row_weights) require_row_weights(name, *row_weights, x.num_rows());
           chosen.add_weights(row_weights, x.row_size());
-          return chosen.weights.empty() ? sum(chosen.predictions, chosen.targets) : weighted_sum(chosen, sum);
+          return sum(chosen.predictions, chosen.targets, std::span<const real>(chosen.weights));
         },
         " over an empty mask: no element of any rank has a target", row_weights.has_value());
     if (!recording({&prediction})) return loss.value;

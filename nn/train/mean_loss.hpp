@@ -7,7 +7,8 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/core/threads/parallel.hpp>
 
-#include <span>
+#include <array>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -16,7 +17,8 @@ inline SumAndCount sum_over_ranks(const Communicator& comm, const CollectiveCall
                                   FunctionRef<SumAndCount()> local) {
   const SumAndCount mine = local();
   const CallScope compared(comm, call);
-  return {exact_sum_over_ranks(comm, std::span(&mine.sum, 1)).front(), comm.all_reduce(mine.count)};
+  const std::vector<ExactSum> sums = exact_sum_over_ranks(comm, std::array{mine.sum, mine.count});
+  return {sums[0], sums[1]};
 }
 
 struct MeanLoss {
@@ -30,8 +32,8 @@ inline MeanLoss mean_over_ranks(const Communicator& comm, const CollectiveCall& 
                                 FunctionRef<SumAndCount()> local, const char* nothing = " of no elements",
                                 bool is_sum = false) {
   const SumAndCount total = sum_over_ranks(comm, call, local);
-  require<InputError>(total.count > 0, call.operation(), nothing);
-  const double count = is_sum ? 1 : total.count;
+  require<InputError>(total.count.value() > 0, call.operation(), nothing);
+  const double count = is_sum ? 1 : total.count.value();
   return {Tensor::full({1}, static_cast<real>(total.sum.value() / count)), count};
 }
 }}  // namespace sar

@@ -1,5 +1,6 @@
 // Sums of errors over the labelled elements of each column, added over the ranks in double precision; R^2
 // takes a second pass around the mean of all ranks. O(n T) time, 32 bytes for each column.
+#include <sar/comm/exact_sums.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/train/row_labels.hpp>
@@ -33,18 +34,19 @@ Array<ColumnSums> sum_errors(const char* name, const Tensor& predictions, const 
                              std::span<const std::uint8_t> mask, const Communicator& comm) {
   require_target_rows(name, predictions, targets, mask);
   const auto width = static_cast<std::size_t>(targets.row_size());
-  Array<double> sums(4 * width, 0);
+  std::vector<ExactSum> sums(4 * width);
   for_each_error(predictions, targets, mask, [&](double target, double error, Index c) {
-    double* of = sums.data() + 4 * c;
-    of[0] += 1;
-    of[1] += target;
-    of[2] += std::abs(error);
-    of[3] += error * error;
+    ExactSum* of = sums.data() + 4 * c;
+    of[0].add(1);
+    of[1].add(target);
+    of[2].add(std::abs(error));
+    of[3].add(error * error);
   });
-  comm.all_reduce(std::span<double>(sums));
+  sums = exact_sum_over_ranks(comm, sums);
   Array<ColumnSums> columns;
   for (std::size_t c = 0; c < width; ++c)
-    columns.push_back({sums[4 * c], sums[4 * c + 1], sums[4 * c + 2], sums[4 * c + 3]});
+    columns.push_back(
+        {sums[4 * c].value(), sums[4 * c + 1].value(), sums[4 * c + 2].value(), sums[4 * c + 3].value()});
   return columns;
 }
 
@@ -96,14 +98,15 @@ double r2_score(const Tensor& predictions, const Tensor& targets, std::span<cons
     const CallScope compared(comm,
                              CollectiveCall("r2_score").equal("number of columns", predictions.shape()));
     const Array<ColumnSums> columns = sum_errors("r2_score", predictions, targets, mask, comm);
-    Array<double> deviations(columns.size(), 0);
+    std::vector<ExactSum> deviations(columns.size());
     for_each_error(predictions, targets, mask, [&](double target, double, Index c) {
       const double d = target - columns[c].targets / columns[c].count;
-      deviations[c] += d * d;
+      deviations[static_cast<std::size_t>(c)].add(d * d);
     });
-    comm.all_reduce(std::span<double>(deviations));
+    deviations = exact_sum_over_ranks(comm, deviations);
     return mean_of(columns, 2, [&](Index c) {
-      if (deviations[c] > 0) return 1 - columns[c].squared / deviations[c];
+      const double deviation = deviations[static_cast<std::size_t>(c)].value();
+      if (deviation > 0) return 1 - columns[c].squared / deviation;
       return columns[c].squared == 0 ? 1.0 : 0.0;
     });
   });

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# train_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: train --reproducible on 1, 2 and RANKS ranks, and resumed on another number.
+# train_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: train --reproducible on 1, 2 and RANKS ranks, and resumed on another number;
+# of each task, and with batches.
 source "$(dirname "$0")/../support/program_test.sh"
 
 on() { "$mpirun_sh" "$mpiexec" "$@"; }
-mpirun_sh=$1 mpiexec=$2
+mpirun_sh=$1 mpiexec=$2 sbm="--graph sbm --nodes 150 --classes 3 --degree 8 --partition random"
 losses() { sed -n 's/.*"loss":\([^,]*\),.*"test_acc":\([^,]*\),.*/\1 \2/p' "$1"; }
 for model in "sage --batch-norm" "gcn" "gat --heads 2 --attn-dropout 0.2"; do
   train=("$programs/train" --graph sbm --nodes 500 --classes 4 --degree 8 --hidden 16 --layers 2 --dropout 0.3 --partition random
@@ -23,5 +24,63 @@ for model in "sage --batch-norm" "gcn" "gat --heads 2 --attn-dropout 0.2"; do
   diff <(losses one.jsonl) <(losses part.jsonl) || fail "$model: losses of a resumed training"
   cmp one.safetensors weights.safetensors || fail "$model: weights of a resumed training"
 done
-expect 2 "--reproducible: mini-batches depend on the number of ranks" "${train[@]}" --epochs 1 --sample 5,5
-expect 2 "--reproducible: needs --task node" "${train[@]}" --epochs 1 --task link
+
+# Other tasks and batches: the weights, the rows of embeddings and the curve of one rank. 12 structures of 8 atoms, 30 graphs that
+# are rings or stars, and edges with labels.
+awk 'BEGIN {
+  srand(1)
+  for (s = 0; s < 12; ++s) {
+    printf "8\nLattice=\"2.4 0 0 0 2.4 0 0 0 2.4\" Properties=species:S:1:pos:R:3:forces:R:3 energy=%f\n", -30 + rand()
+    for (i = 0; i < 8; ++i) {
+      printf "%s", rand() < 0.5 ? "Si" : "O"
+      for (k = 0; k < 3; ++k) printf " %f", 1.2 * (int(i / 2 ^ k) % 2) + 0.2 * rand()
+      for (k = 0; k < 3; ++k) printf " %f%s", rand() - 0.5, k == 2 ? "\n" : ""
+    }
+  }
+}' >atoms.xyz
+mkdir tu
+awk 'BEGIN {
+  for (g = 1; g <= 30; ++g) {
+    n = 4 + g * 7 % 5
+    print g % 2 >"tu/R_graph_labels.txt"
+    for (i = 1; i <= n; ++i) {
+      print g >"tu/R_graph_indicator.txt"
+      print (g + i) % 3 >"tu/R_node_labels.txt"
+      j = g % 2 ? i % n + 1 : 1
+      if (i != j) print base + i ", " base + j "\n" base + j ", " base + i >"tu/R_A.txt"
+    }
+    base += n
+  }
+}'
+awk 'BEGIN {
+  print "src,dst,label,split"
+  for (e = 0; e < 400; ++e) print e * 7 % 60 "," e * 13 % 53 "," e % 3 "," (e % 10 < 8 ? "train" : e % 10 < 9 ? "val" : "test")
+}' >edges.csv
+net=(--reproducible --hidden 8 --layers 2 --epochs 2 --eval-every 1)
+curve() { grep '"loss"' "$1" | sed 's/"seconds.*//'; }
+while read -r options; do
+  for number in 1 2 "$ranks"; do
+    # shellcheck disable=SC2086  # several options
+    on "$number" "$programs/train" "${net[@]}" $options --threads $((number % 2 + 1)) --log "log$number" --save-weights "w$number" >out 2>err </dev/null ||
+      fail "$options on $number ranks ends with $?: $(cat err)"
+    diff <(curve log1) <(curve "log$number") || fail "$options: the curve of $number ranks"
+    for file in w1*; do cmp "$file" "w$number${file#w1}" || fail "$options: $file of $number ranks"; done
+  done
+  [ "$(curve log1 | wc -l)" -eq 2 ] || fail "$options: no curve in $(cat log1)"
+  rm -f w* log*
+done <<END
+--task potential --dataset atoms.xyz --cutoff 2.2 --num-basis 4 --batch-size 5 --split-graphs 8,4,0 --clip-norm 1
+--task graph --dataset tu --model gin --readout mean --split-graphs 20,5,5 --batch-size 6 --norm batch --dropout 0.2
+$sbm --task link --predictor distmult --metric average-precision --batch-norm
+$sbm --task link --predictor mlp --link-loss margin --negatives 3 --sample 4,3 --batch-size 100
+--task edge --dataset edges.csv --embedding 8 --dropout 0.1
+$sbm --sample 4,3 --batch-size 40 --model gat --heads 2 --attn-dropout 0.2
+$sbm --sample 4,3 --batch-size 40 --embedding 8
+$sbm --sampler saint-walk --batch-size 60 --model gcn
+$sbm --clusters 8 --clusters-per-batch 3 --dropout 0.2
+$sbm --mfg --class-weights balanced --label-smoothing 0.1
+END
+# shellcheck disable=SC2086  # several options
+expect 2 "--reproducible: batches of --batch-per-rank depend on the number of ranks" "$programs/train" $sbm "${net[@]}" --sample 4,3 --batch-per-rank
+# shellcheck disable=SC2086  # several options
+expect 2 "--reproducible: with --halo-cache-bytes, gradients have a part" "$programs/train" $sbm "${net[@]}" --sample 4,3 --halo-cache-bytes 9999

@@ -34,6 +34,7 @@ struct PotentialTask {
   /// What the network and the energy shifts learn of a structure: its labels without ZBL. The forces are the
   /// field "forces" of the nodes, NaN where there are none.
   struct Target {
+    Index id;
     double energy, volume;
     Matrix3 stress;
   };

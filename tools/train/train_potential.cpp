@@ -76,7 +76,7 @@ void set_targets(const ModelDescription& model, GraphSamples& samples, Potential
   Tensor forces = Tensor::full({samples.num_nodes(), 3}, std::numeric_limits<real>::quiet_NaN());
   for (Index g = 0; g < samples.num_graphs(); ++g) {
     const formats::AtomStructure& atoms = task.structure(g);
-    task.targets.push_back({atoms.energy, atoms.cell.volume(), atoms.stress});
+    task.targets.push_back({samples.ids[g], atoms.energy, atoms.cell.volume(), atoms.stress});
     std::ranges::transform(atoms.forces, forces.data() + 3 * samples.node_begin[g],
                            [](double x) { return static_cast<real>(x); });
   }
@@ -185,7 +185,7 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
   if (!o.init_weights.empty() || !loaded.potential->files[0].has_energies) return d;
   const Index kinds = std::ssize(d.species);
   std::vector<double> counts, energies;
-  double squares[] = {0, 0};
+  std::vector<double> components;  // of forces
   const GraphSamples& samples = *loaded.samples->samples;
   const Tensor& forces = samples.nodes.tensors.at("forces");
   const Index* kind = samples.nodes.integers.at("species").values.data();
@@ -193,8 +193,8 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
     const formats::AtomStructure& atoms = loaded.potential->structure(g);
     if (loaded.data.train_mask[g] == 0) continue;
     for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i)
-      for (Index c = 0; !atoms.forces.empty() && c < 3; ++c) squares[0] += std::pow(forces.row(i)[c], 2);
-    squares[1] += static_cast<double>(atoms.forces.size());
+      for (Index c = 0; !atoms.forces.empty() && c < 3; ++c)
+        components.push_back(static_cast<double>(forces.row(i)[c]));
     if (!atoms.has_energy()) continue;
     energies.push_back(loaded.potential->targets[static_cast<std::size_t>(g)].energy);
     counts.resize(energies.size() * static_cast<std::size_t>(kinds), 0);
@@ -203,11 +203,16 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
   }
   require<InputError>(comm.all_reduce(std::ssize(energies)) > 0, o.dataset,
                       ": no training structure has an energy, expected one at least");
+  // The first rank fits all structures, in the order of the file, so that the sums have the same order on any
+  // number of ranks.
+  counts = comm.all_gather(std::span<const double>(counts));
+  energies = comm.all_gather(std::span<const double>(energies));
+  if (comm.rank() != 0) counts = energies = {};
   d.energy_shifts = fit_energy_shifts(comm, counts, energies, kinds);
-  comm.all_reduce(std::span<double>(squares));
-  const double scale = squares[0] > 0 ? std::sqrt(squares[0] / squares[1]) : 1;
-  d.energy_scales.assign(d.species.size(), scale);
+  const Tensor rows = Tensor::from({std::ssize(components), 1}, std::span<const double>(components));
+  const double scale =
+      std::sqrt(3.0) * root_mean_squared_error(rows, Tensor::zeros(rows.shape()),
+                                               Array<std::uint8_t>(components.size(), 1), comm);
+  d.energy_scales.assign(d.species.size(), scale > 0 ? scale : 1);  // without forces, it is NaN
   return d;
-}
-
-}  // namespace sar::tools
+}}  // namespace sar::tools

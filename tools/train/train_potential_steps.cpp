@@ -4,19 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
+#include <numeric>
 #include <utility>
 
 namespace sar::tools {
 namespace {
-
-/// Adds an error to the sums of absolute values and squares, and to their number.
-void add_error(double* sums, double error) {
-  sums[0] += std::abs(error);
-  sums[1] += error * error;
-  sums[2] += 1;
-}
 
 RowIds species_of(const SpreadBatch& batch) {
   const Array<Index>& kinds = batch.nodes().integers.at("species").values;
@@ -57,19 +49,26 @@ LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const Spr
     for (Index i = samples_->node_begin[g]; i < samples_->node_begin[g + 1]; ++i)
       mine.back().energy -= shifts[static_cast<std::size_t>(kinds[i])];
   }
+  // The structures of the batch are numbered in the order of their ids, on any number of ranks.
   const std::vector<Target> all = comm_.all_gather(std::span<const Target>(mine));
+  std::vector<Index> order(all.size()), numbers(all.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  std::ranges::sort(order, {}, [&](Index s) { return all[static_cast<std::size_t>(s)].id; });
   std::vector<double> energies, volumes, stresses;
-  for (const Target& each : all) {
+  for (const Index s : order) {
+    const Target& each = all[static_cast<std::size_t>(s)];
+    numbers[static_cast<std::size_t>(s)] = std::ssize(energies);
     energies.push_back(each.energy);
     volumes.push_back(each.volume > 0 ? each.volume : 1);  // without a volume, there is no stress
     for (const Vector3& row : each.stress) stresses.insert(stresses.end(), row.begin(), row.end());
   }
   const Index count = std::ssize(all);
-  const Array<Index>& structures = batch.graph_of_nodes();
+  std::vector<Index> structures;
+  for (const Index s : batch.graph_of_nodes()) structures.push_back(numbers[static_cast<std::size_t>(s)]);
   LabelledAtoms labels{.species = species_of(batch),
                        .positions = Tensor::zeros({batch.graph().num_nodes(), 3}),
                        .shifts = batch.edges().tensors.at("vectors"),
-                       .structures = std::vector<Index>(structures.begin(), structures.end()),
+                       .structures = std::move(structures),
                        .energies = Tensor::from({count}, std::span<const double>(energies))};
   if (with_forces) labels.forces = batch.nodes().tensors.at("forces");
   if (!with_stresses) return labels;
@@ -80,7 +79,7 @@ LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const Spr
 
 double PotentialSteps::add_gradients(EpochTimer& timer) {
   const PotentialOptions& p = o_.task.potential;
-  const SpreadBatch batch(comm_, samples_->select(positions_));
+  const SpreadBatch batch(comm_, samples_->select(positions_), o_.graph_options);
   const LabelledAtoms labels = labels_of(positions_, batch);
   timer.forward_done();
   return backward_potential_loss(
@@ -93,7 +92,7 @@ std::vector<formats::AtomStructure> PotentialSteps::predicted() {
   std::vector<formats::AtomStructure> result;
   for (Index g = 0; g < samples_->num_graphs(); ++g) result.push_back(task_.structure(g));
   for_all_batches([&](const Array<Index>& positions) {
-    const SpreadBatch batch(comm_, samples_->select(positions));
+    const SpreadBatch batch(comm_, samples_->select(positions), o_.graph_options);
     const PotentialValues values = potential_(batch.graph(),
                                               {.species = species_of(batch),
                                                .positions = Tensor::zeros({batch.graph().num_nodes(), 3}),
@@ -122,28 +121,27 @@ std::vector<formats::AtomStructure> PotentialSteps::predicted() {
 std::vector<Scores> PotentialSteps::evaluate() {
   model().eval();
   const std::vector<formats::AtomStructure> found = predicted();
-  std::array<double, 27> all_sums{};
-  const auto sums = [&](std::size_t label, std::size_t part) { return &all_sums[3 * (3 * label + part)]; };
+  std::array<std::array<std::vector<double>, 3>, 3> errors;  // of energies, forces and stresses in each part
   const std::array<const Array<std::uint8_t>*, 3> masks{&data_.train_mask, &data_.val_mask, &data_.test_mask};
   for (std::size_t g = 0; g < found.size(); ++g)
     for (std::size_t part = 0; part < 3; ++part) {
       if ((*masks[part])[g] == 0) continue;
       const formats::AtomStructure& label = task_.structure(static_cast<Index>(g));
       const auto atoms = static_cast<double>(label.num_atoms());
-      if (label.has_energy()) add_error(sums(0, part), (found[g].energy - label.energy) / atoms);
+      if (label.has_energy()) errors[0][part].push_back((found[g].energy - label.energy) / atoms);
       for (std::size_t i = 0; i < label.forces.size(); ++i)
-        add_error(sums(1, part), found[g].forces[i] - label.forces[i]);
+        errors[1][part].push_back(found[g].forces[i] - label.forces[i]);
       for (std::size_t c = 0; label.has_stress() && c < 9; ++c)
-        add_error(sums(2, part), found[g].stress[c / 3][c % 3] - label.stress[c / 3][c % 3]);
+        errors[2][part].push_back(found[g].stress[c / 3][c % 3] - label.stress[c / 3][c % 3]);
     }
-  comm_.all_reduce(std::span<double>(all_sums));
   std::vector<Scores> scores;
   for (const Metric metric : metrics_of(o_.task)) {
     const AtomMetric kind = atom_metric(metric);
     const auto in_milli = [&](std::size_t part) {
-      const double* const of = sums(kind.label, part);
-      if (of[2] == 0) return std::numeric_limits<double>::quiet_NaN();
-      return 1000 * (kind.is_rmse ? std::sqrt(of[1] / of[2]) : of[0] / of[2]);
+      const std::vector<double>& of = errors[kind.label][part];
+      const Tensor rows = Tensor::from({std::ssize(of), 1}, std::span<const double>(of));
+      const auto& mean = kind.is_rmse ? root_mean_squared_error : mean_absolute_error;
+      return 1000 * mean(rows, Tensor::zeros(rows.shape()), Array<std::uint8_t>(of.size(), 1), comm_);
     };
     scores.push_back({.train = in_milli(0), .val = in_milli(1), .test = in_milli(2)});
   }
@@ -168,6 +166,4 @@ void PotentialSteps::predict() {
     out.has_stresses = comm_.all_reduce(has_volumes ? 1 : 0, ReduceOp::min) == 1;
     formats::write_extended_xyz(comm_, o_.predict + "/" + names[f], out);
   }
-}
-
-}  // namespace sar::tools
+}}  // namespace sar::tools

@@ -25,7 +25,7 @@ class SampleSteps : public SampleBatchSteps {
  private:
   /// Collective. The scores of some graphs of this rank.
   [[nodiscard]] Variable scores_of(const Array<Index>& positions) {
-    const SampleBatch batch(comm_, samples_->select(positions));
+    const SampleBatch batch(comm_, samples_->select(positions), o_.graph_options);
     return model_(batch, encoder_(batch), encoder_.edges(batch));
   }
   /// Collective. The scores of all graphs of this rank, [graphs, outputs].

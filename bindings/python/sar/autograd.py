@@ -30,6 +30,23 @@ class enable_grad(_GradMode):
     _enabled = True
 
 
+class reproducible(_contextlib.ContextDecorator):
+    """Local. What is recorded while it lasts sums over the nodes of all ranks of `comm` (None: that of sar.init) with bits that do
+    not depend on the number of ranks: gradients of weights, statistics of batch norm. Sums over edges need
+    graph.set_options(reproducible=True) beside it. All ranks record the same operations. A context or a decorator."""
+
+    def __init__(self, comm=None):
+        self._comm = comm
+
+    def __enter__(self):
+        _sar._enter_reproducible(self._comm)
+        return self
+
+    def __exit__(self, *error):
+        _sar._leave_reproducible()
+        return False
+
+
 def unpickled(values, requires_grad):
     """A tensor of its pickled state."""
     return _sar.tensor(values, requires_grad)

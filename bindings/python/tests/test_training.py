@@ -1,3 +1,4 @@
+import contextlib
 import gc
 import weakref
 
@@ -22,8 +23,9 @@ class Net(sar.nn.Module):
         return self.second(graph, h)
 
 
-def curve(epochs=6, **options):
+def curve(epochs=6, reproducible=False, **options):
     src, dst, graph = random_graph(**options)
+    graph.set_options(reproducible=reproducible)
     draw = np.random.default_rng(4)
     x, labels = draw.normal(size=(60, 5)).astype(np.float32), draw.integers(0, 3, 60)
     mask = draw.uniform(size=60) < 0.7
@@ -32,7 +34,8 @@ def curve(epochs=6, **options):
     optimizer = sar.optim.Adam(net, lr=0.02)
     losses = []
     for _ in range(epochs):
-        loss = F.cross_entropy(net(graph, sar.tensor(graph.local_rows(x))), graph.local_rows(labels), graph.local_rows(mask))
+        with sar.reproducible() if reproducible else contextlib.nullcontext():
+            loss = F.cross_entropy(net(graph, sar.tensor(graph.local_rows(x))), graph.local_rows(labels), graph.local_rows(mask))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -43,15 +46,26 @@ def curve(epochs=6, **options):
     return losses, whole(graph, logits), F.accuracy(logits, graph.local_rows(labels), graph.local_rows(mask))
 
 
-def test_a_training_is_the_same_on_one_rank_and_on_all(comm):
-    losses, logits, accuracy = curve()
-    alone, logits_alone, accuracy_alone = None, None, None
+def curve_alone(**options):
     before = sar.get_communicator()
     sar.init(sar.Communicator.self())
     try:
-        alone, logits_alone, accuracy_alone = curve(comm=sar.Communicator.self())
+        return curve(comm=sar.Communicator.self(), **options)
     finally:
         sar.init(before)
+
+
+def test_a_reproducible_training_has_the_same_bits_on_one_rank_and_on_all(comm):
+    losses, logits, accuracy = curve(reproducible=True)
+    alone, logits_alone, accuracy_alone = curve_alone(reproducible=True)
+    np.testing.assert_array_equal(losses, alone)
+    np.testing.assert_array_equal(logits, logits_alone)
+    assert accuracy == accuracy_alone
+
+
+def test_a_training_is_the_same_on_one_rank_and_on_all(comm):
+    losses, logits, accuracy = curve()
+    alone, logits_alone, accuracy_alone = curve_alone()
     np.testing.assert_allclose(losses, alone, rtol=1e-4)
     np.testing.assert_allclose(logits, logits_alone, rtol=1e-2, atol=1e-3)
     assert losses[-1] < losses[0] and accuracy == pytest.approx(accuracy_alone)

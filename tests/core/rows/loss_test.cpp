@@ -36,7 +36,7 @@ TEST_CASE("cross entropy counts rows with a target, and its gradient is softmax 
     ++count;
   }
   const SumAndCount found = cross_entropy_sum(x, targets);
-  CHECK(found.count == count);
+  CHECK(found.count.value() == count);
   CHECK(found.sum.value() == doctest::Approx(sum).epsilon(tolerance()));
   Tensor out(x.shape());
   cross_entropy_backward(x, targets, real(0.5), out, false);
@@ -58,7 +58,7 @@ TEST_CASE("binary cross entropy and squared errors against their formulas") {
     gradient.push_back(2 * (z - target));
   }
   CHECK(bce_sum(x, t).sum.value() == doctest::Approx(bce).epsilon(tolerance()));
-  CHECK(bce_sum(x, t).count == 20'000);
+  CHECK(bce_sum(x, t).count.value() == 20'000);
   CHECK(squared_error_sum(x, t).sum.value() == doctest::Approx(squares).epsilon(tolerance()));
   Tensor out(x.shape());
   bce_backward(x, t, 2, out, false);
@@ -80,7 +80,7 @@ TEST_CASE("absolute errors and Huber's against their formulas; NaN stays") {
   }
   CHECK(absolute_error_sum(x, t).sum.value() == doctest::Approx(absolute).epsilon(tolerance()));
   CHECK(huber_sum(x, t, real(0.75)).sum.value() == doctest::Approx(huber).epsilon(tolerance()));
-  CHECK(huber_sum(x, t, real(0.75)).count == 20'001);
+  CHECK(huber_sum(x, t, real(0.75)).count.value() == 20'001);
   Tensor out(x.shape());
   absolute_error_backward(x, t, 2, out, false);
   CHECK(relative_error(out, signs) == 0);
@@ -99,15 +99,52 @@ TEST_CASE("absolute errors and Huber's against their formulas; NaN stays") {
   CHECK(std::isnan(slope.item()));
 }
 
+TEST_CASE("sums with weights are exact: rows in another order give the same bits") {
+  constexpr Index n = 3000;
+  const Tensor x = random_tensor({n, 3}, 1, -4, 4), t = random_tensor({n, 3}, 2, 0, 1);
+  std::vector<real> weights;  // of magnitudes that a sum in doubles does not hold together
+  std::vector<std::int32_t> targets;
+  for (Index i = 0; i < n; ++i) {
+    weights.push_back(std::ldexp(real(1) + real(i) / n, static_cast<int>(i * 7 % 60) - 30));
+    targets.push_back(static_cast<std::int32_t>(i % 3));
+  }
+  const std::vector<real> of_class{real(0.3), real(1.1), real(0.7)}, spread{0, real(0.1), 0};
+  const auto sums = [&](bool reversed) {
+    Tensor a(x.shape()), a1({n}), b1({n});
+    std::vector<real> w(weights);
+    std::vector<std::int32_t> c(targets);
+    if (reversed) std::reverse(w.begin(), w.end()), std::reverse(c.begin(), c.end());
+    for (Index i = 0; i < n; ++i) {
+      const Index from = reversed ? n - 1 - i : i;
+      std::copy_n(x.row(from), 3, a.row(i));
+      a1.data()[i] = x.row(from)[0], b1.data()[i] = t.row(from)[0];
+    }
+    const SumAndCount entropy =
+        weighted_cross_entropy_sum(a, c, {.of_class = of_class, .spread = spread, .of_row = w});
+    return std::vector<double>{entropy.sum.value(), entropy.count.value(), bce_sum(a1, b1, w).sum.value(),
+                               squared_error_sum(a1, b1, w).sum.value(),
+                               absolute_error_sum(a1, b1, w).sum.value()};
+  };
+  CHECK(sums(false) == sums(true));
+  double squares = 0;
+  const Tensor a = random_tensor({n}, 3, -1, 1), b = random_tensor({n}, 4, -1, 1);
+  for (Index i = 0; i < n; ++i)
+    squares +=
+        weights[static_cast<std::size_t>(i)] * std::pow(static_cast<double>(a.data()[i]) - b.data()[i], 2);
+  const SumAndCount found = squared_error_sum(a, b, weights);
+  CHECK(found.sum.value() == doctest::Approx(squares).epsilon(tolerance()));
+  CHECK(found.count.value() == n);
+}
+
 TEST_CASE("a row is correct when the first of its largest elements is the label's, and no element is NaN") {
   const real nan = std::numeric_limits<real>::quiet_NaN();
   const Tensor x = Tensor::from({4, 2}, {2, 1, 3, 3, nan, 1, 1, 2});
   const SumAndCount all = count_correct(x, std::vector<std::int32_t>{0, 1, 1, 1});
   CHECK(all.sum.value() == 2);
-  CHECK(all.count == 4);
+  CHECK(all.count.value() == 4);
   const SumAndCount some = count_correct(x, std::vector<std::int32_t>{-1, 1, 1, -1});
   CHECK(some.sum.value() == 0);
-  CHECK(some.count == 2);
+  CHECK(some.count.value() == 2);
 }
 
 }  // namespace

@@ -21,10 +21,9 @@ namespace {
 /// Refuses what graph samples do not go with. Throws CLI::ValidationError.
 void check_samples(const CLI::App& app, const TrainOptions& o) {
   if (o.task.type != TaskType::graph) return;
-  for (const char* option :
-       {"--category", "--sample", "--mfg", "--embedding", "--describe", "--fields", "--normalize-features",
-        "--sparse-features", "--drop-duplicates", "--graph", "--partition", "--mode", "--max-halo-bytes",
-        "--halo-format", "--reproducible", "--predict-layer"})
+  for (const char* option : {"--category", "--sample", "--mfg", "--embedding", "--describe", "--fields",
+                             "--normalize-features", "--sparse-features", "--drop-duplicates", "--graph",
+                             "--partition", "--mode", "--max-halo-bytes", "--halo-format", "--predict-layer"})
     if (app.get_option(option)->count() > 0)
       throw CLI::ValidationError(std::string(option) + ": cannot be combined with --task graph");
   if (o.dataset.empty())
@@ -188,16 +187,14 @@ void check_precision(const TrainOptions& o) {
     throw CLI::ValidationError("--precision: mixed does not go with --reproducible");
 }
 
-/// Batches that each rank draws for itself depend on the number of ranks.
-void check_reproducible(const CLI::App& app, const TrainOptions& o) {
+/// Refuses what depends on the number of ranks by more than the order of sums.
+void check_reproducible(const TrainOptions& o) {
   if (!o.graph_options.reproducible) return;
-  if (o.task.type != TaskType::node) throw CLI::ValidationError("--reproducible: needs --task node");
-  if (!o.sample.fan_outs.empty() || o.sample.saint || app.get_option("--clusters")->count() > 0)
+  if (o.sample.batch_per_rank)
+    throw CLI::ValidationError("--reproducible: batches of --batch-per-rank depend on the number of ranks");
+  if (o.halo_cache_bytes > 0)
     throw CLI::ValidationError(
-        "--reproducible: mini-batches depend on the number of ranks, expected full batch");
-  for (const char* option : {"--mfg", "--embedding"})
-    if (app.get_option(option)->count() > 0)
-      throw CLI::ValidationError(concat("--reproducible: does not go with ", option));
+        "--reproducible: with --halo-cache-bytes, gradients have a part for each rank that keeps a row");
 }
 
 void check_halo_format(const GraphOptions& o) {
@@ -214,7 +211,7 @@ void check_halo_format(const GraphOptions& o) {
 void check_options(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source) {
   check_samples(app, o);
   check_potential(app, o);
-  check_reproducible(app, o);
+  check_reproducible(o);
   check_metrics(o.task);
   check_evaluation(o);
   check_types(o);
@@ -231,6 +228,4 @@ void check_options(const CLI::App& app, const TrainOptions& o, const std::vector
   check_halo_format(o.graph_options);
   check_schedule(o);
   check_dataset(app, o, source);
-}
-
-}  // namespace sar::tools
+}}  // namespace sar::tools

@@ -37,7 +37,7 @@ void add_parallel_options(CLI::App& app, TrainOptions& o) {
              "most bytes of halo rows in a stage; 0: at most a quarter of a worker's rows");
   add_halo_cache_option(app, o);
   app.add_flag("--reproducible", o.graph_options.reproducible,
-               "the same bits for any number of ranks; full batch");
+               "the same bits for any number of ranks");
   add_choice(app, "--halo-format", o.graph_options.halo_format, halo_formats(),
              "type of halo rows in messages");
 }

@@ -73,7 +73,8 @@ constexpr std::array shared_options{"--task",
                                     "--checkpoint-every",
                                     "--checkpoint-batches",
                                     "--keep-checkpoints",
-                                    "--matmul-precision"};
+                                    "--matmul-precision",
+                                    "--reproducible"};
 
 template <class List>
 bool has(const List& list, const std::string& option) {
@@ -155,6 +156,4 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
             "--task node or graph, or edge with classes"}})
     if (app.get_option(use.option)->count() > 0 && !use.is_read)
       throw CLI::ValidationError(std::string(use.option) + ": needs " + use.with);
-}
-
-}  // namespace sar::tools
+}}  // namespace sar::tools
