@@ -195,6 +195,9 @@ void check_reproducible(const TrainOptions& o) {
   if (o.halo_cache_bytes > 0)
     throw CLI::ValidationError(
         "--reproducible: with --halo-cache-bytes, gradients have a part for each rank that keeps a row");
+  if (o.bfloat16_features)
+    throw CLI::ValidationError(
+        "--bfloat16-features: does not go with --reproducible, whose products read reals");
 }
 
 void check_halo_format(const GraphOptions& o) {
