@@ -81,7 +81,7 @@ $sbm --clusters 8 --clusters-per-batch 3 --dropout 0.2
 $sbm --mfg --class-weights balanced --label-smoothing 0.1
 END
 # shellcheck disable=SC2086  # several options
-expect 2 "--bfloat16-features: does not go with --reproducible" "$programs/train" $sbm "${net[@]}" --bfloat16-features
+expect 2 "--bfloat16-features: " "$programs/train" $sbm "${net[@]}" --bfloat16-features
 expect 2 "--reproducible: batches of --batch-per-rank depend on the number of ranks" "$programs/train" $sbm "${net[@]}" --sample 4,3 --batch-per-rank
 # shellcheck disable=SC2086  # several options
 expect 2 "--reproducible: with --halo-cache-bytes, gradients have a part" "$programs/train" $sbm "${net[@]}" --sample 4,3 --halo-cache-bytes 9999
