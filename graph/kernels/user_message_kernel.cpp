@@ -9,6 +9,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/rows.hpp>
+#include <sar/core/threads/rank_sums.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/user_message_kernel.hpp>
 
@@ -183,6 +184,7 @@ void UserMessageKernel::for_blocks(FunctionRef<void(Work&)> compute, FunctionRef
 }
 
 Variable UserMessageKernel::call(const Batch& batch) const {
+  const RankSumsScope of_this_rank(nullptr);  // ranks have different numbers of chunks
   Variable message = beside_tangent(o_.function(batch));
   const Shape expected = o_.inputs.message.with_rows(batch.num_edges());
   require<ShapeError>(message.shape() == expected, "a message function returns a tensor of shape ",

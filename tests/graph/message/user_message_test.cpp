@@ -9,6 +9,7 @@
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/comm/reproducible_scope.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/random/random.hpp>
@@ -22,6 +23,7 @@
 #include <new>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -321,6 +323,27 @@ TEST_CASE("finite differences of messages on edges alone and on nothing but para
       });
     };
     CHECK(thrown<Error>([&] { gradcheck(on_ids, {w}, options); }) == "nothing");
+  }
+}
+
+TEST_CASE("in a ReproducibleScope, parameters of messages on another graph get the gradients of each rank") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph g = random_graph("random", 24, 24, 100, 5);
+  for (const Books& books : test_books(g, comm.size())) {
+    const GraphShardManager graph = shard(comm, g, books, {.edge_block = 7});
+    const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
+    const auto gradient = [&](bool reproducible) {
+      const ReproducibleScope scope(comm, reproducible);
+      const Variable w(whole_tensor({3, 2}, 2), true);
+      Tape tape;
+      const Variable y = graph.update_all(
+          [&](const EdgeBatch& edges) { return linear(edges.src(h), w) + sum(w); }, Reduce::sum);
+      tape.backward(y, Tensor::full(y.shape(), 1));
+      Tensor total = w.grad().clone();
+      comm.all_reduce(std::span<real>(total.data(), static_cast<std::size_t>(total.size())));
+      return total;
+    };
+    CHECK(same_bits(gradient(true), gradient(false)));
   }
 }
 
