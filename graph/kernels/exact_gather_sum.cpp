@@ -45,9 +45,14 @@ struct TileSums {
     std::memcpy(high, of_high, sizeof high);
     std::memcpy(low, of_low, sizeof low);
   }
-  void store_to(double* of_high, double* of_low) const {
-    std::memcpy(of_high, high, sizeof high);
-    std::memcpy(of_low, low, sizeof low);
+  void store_to(double* of_high, double* of_low, Index count) const {
+    if (count == vectors * lanes_of_double) {
+      std::memcpy(of_high, high, sizeof high);
+      std::memcpy(of_low, low, sizeof low);
+    } else {
+      std::memcpy(of_high, high, static_cast<std::size_t>(count) * sizeof(double));
+      std::memcpy(of_low, low, static_cast<std::size_t>(count) * sizeof(double));
+    }
   }
 };
 
@@ -137,7 +142,7 @@ struct ExactRow {
       add_edges([&](Index k) { return edges.factor[k]; });
     else
       add_edges([](Index) { return One(); });
-    sum.store_to(to.high.data() + j, to.low.data() + j);
+    sum.store_to(to.high.data() + j, to.low.data() + j, count);
   }
   /// The widest tile at column j of `left` columns; returns its columns.
   template <Index vectors = most_vectors>

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -170,6 +171,26 @@ TEST_CASE("a number that is too large for ones to count loses those of its block
   task.out = out.data();
   gather_sum(task);
   CHECK(std::abs(out.data()[0] - ((1 << 24) + edges - 1)) <= 1024);
+}
+
+TEST_CASE("exact sums: an infinite weight of one head leaves those of the others finite") {
+  constexpr Index edges = 150, width = 33, heads = 3;
+  ManyEdges g({edges}, edges, width);
+  g.x.fill(1);
+  std::vector<real> weight(static_cast<std::size_t>(edges) * heads, 1);
+  weight[100 * heads] = std::numeric_limits<real>::infinity();
+  GatherSum task = g.task();
+  task.weight = weight.data();
+  Tensor out({1, width});
+  task.out = out.data();
+  exact_gather_sum(task, heads, nullptr);
+  for (Index j = 0; j < width; ++j) {
+    CAPTURE(j);
+    if (j < width / heads)
+      CHECK(std::isinf(out.row(0)[j]));
+    else
+      CHECK(out.row(0)[j] == edges);
+  }
 }
 
 TEST_CASE("exact sums do not depend on the order of the edges") {
