@@ -64,7 +64,8 @@ void add_row_products(const RankSums& sums, const GradientPtr& dw, const Gradien
                       const RowOperand& b, bool transposed) {
   const Index k = dw != nullptr ? a.row_size() : 0, m = b.row_size();
   sums.agree([&] {
-    const std::vector<double> products = exact_products(sums, dw != nullptr ? &a : nullptr, b, db != nullptr);
+    const std::vector<double> products =
+        dw != nullptr ? exact_products(sums, &a, b, db != nullptr) : exact_column_sums(sums, b);
     if (dw != nullptr)
       dw->add(
           on_first(sums, dw->shape(), [&](Index i) { return products[transposed ? i % k * m + i / k : i]; }));

@@ -38,20 +38,7 @@ awk 'BEGIN {
     }
   }
 }' >atoms.xyz
-mkdir tu
-awk 'BEGIN {
-  for (g = 1; g <= 30; ++g) {
-    n = 4 + g * 7 % 5
-    print g % 2 >"tu/R_graph_labels.txt"
-    for (i = 1; i <= n; ++i) {
-      print g >"tu/R_graph_indicator.txt"
-      print (g + i) % 3 >"tu/R_node_labels.txt"
-      j = g % 2 ? i % n + 1 : 1
-      if (i != j) print base + i ", " base + j "\n" base + j ", " base + i >"tu/R_A.txt"
-    }
-    base += n
-  }
-}'
+tu_folder 30
 awk 'BEGIN {
   print "src,dst,label,split"
   for (e = 0; e < 400; ++e) print e * 7 % 60 "," e * 13 % 53 "," e % 3 "," (e % 10 < 8 ? "train" : e % 10 < 9 ? "val" : "test")

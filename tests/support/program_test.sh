@@ -28,3 +28,21 @@ refuse() {
   local run=(env OMPI_MCA_pml=ob1)
   expect 2 "$@"
 }
+
+# tu_folder GRAPHS: tu/ with so many graphs in the files of TU: rings are of class -1, stars of class 1; nodes have labels.
+tu_folder() {
+  mkdir tu
+  awk -v graphs="$1" 'BEGIN {
+    for (g = 1; g <= graphs; ++g) {
+      n = 4 + g * 7 % 5
+      print g % 2 ? -1 : 1 >"tu/R_graph_labels.txt"
+      for (i = 1; i <= n; ++i) {
+        print g >"tu/R_graph_indicator.txt"
+        print (g + i) % 3 >"tu/R_node_labels.txt"
+        j = g % 2 ? i % n + 1 : 1
+        if (i != j) print base + i ", " base + j "\n" base + j ", " base + i >"tu/R_A.txt"
+      }
+      base += n
+    }
+  }'
+}

@@ -4,19 +4,11 @@
 source "$(dirname "$0")/../support/program_test.sh"
 precision=$5
 
-# 60 graphs in TU's files: rings are of class -1, stars of class 1; nodes have labels, graphs a value, their number of nodes.
-mkdir tu
+# Of each graph a value, several labels, and numbers of nodes and edges.
+tu_folder 60
 awk 'BEGIN {
   for (g = 1; g <= 60; ++g) {
     n = 4 + g * 7 % 5
-    print g % 2 ? -1 : 1 >"tu/R_graph_labels.txt"
-    for (i = 1; i <= n; ++i) {
-      print g >"tu/R_graph_indicator.txt"
-      print (g + i) % 3 >"tu/R_node_labels.txt"
-      j = g % 2 ? i % n + 1 : 1
-      if (i != j) print base + i ", " base + j "\n" base + j ", " base + i >"tu/R_A.txt"
-    }
-    base += n
     print n / 2 >"values.txt"
     print (g % 2) "," (g % 3 == 0 ? "" : n % 2) "," (n > 5) >"several.txt"
     print n >"nodes.txt"
