@@ -68,7 +68,7 @@ AttentionConv::Ends AttentionConv::project(const Ends& ends, const Projection& p
 Variable AttentionConv::add_residual(Variable y, const Variable& x, const std::optional<Linear>& fc) const {
   if (!fc) return add(std::move(y), cut_heads(x));
   y = cut_heads(add_linear(join_heads(std::move(y)), x, fc->weight()));
-  return fc->bias().defined() ? add(std::move(y), reshape(fc->bias(), {1, heads_, out_feats_})) : y;
+  return fc->bias().defined() ? add(std::move(y), reshape(fc->bias(), {heads_, out_feats_})) : y;
 }
 
 AttentionOptions AttentionConv::attention_options(Variable edge_weight) {

@@ -40,7 +40,7 @@ Variable EdgeGATConv::operator()(const GraphShardManager& graph, const NodeFeatu
     Variable y = head_linear(weighted_edge_sums(graph, alpha, edge_feats), fc_edge_.weight());
     y = graph.update_all(fn::u_mul_e(z.src, alpha), fn::sum, std::move(y));
     if (res_fc_) y = add_residual(std::move(y), x.dst, res_fc_);
-    if (bias_.defined()) y = add(std::move(y), reshape(bias_, {1, num_heads(), out_feats()}));
+    if (bias_.defined()) y = add(std::move(y), reshape(bias_, {num_heads(), out_feats()}));
     return options_.activation ? options_.activation(std::move(y)) : y;
   });
 }

@@ -33,7 +33,7 @@ Variable GATConv::operator()(const GraphShardManager& graph, const NodeFeatures&
     }();
     if (options_.residual) y = add_residual(std::move(y), x.dst, res_fc_);
     if (options_.residual && bias_.defined())
-      y = add(std::move(y), reshape(bias_, {1, num_heads(), out_feats()}));
+      y = add(std::move(y), reshape(bias_, {num_heads(), out_feats()}));
     return options_.activation ? options_.activation(std::move(y)) : y;
   });
 }
