@@ -12,7 +12,9 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// Collective where the result is defined. If sums are reproducible (`sums` is not null) and the rows of
 /// `terms` all belong to one row of the result, that is, if that has fewer dimensions or one row, returns
-/// their sum, also over other dimensions of 1. Otherwise returns an undefined tensor.
+/// their sum, also over other dimensions of 1. Otherwise returns an undefined tensor. A result with as many
+/// dimensions as the terms is taken for a row where the terms are one row: all ranks make the same calls for
+/// any numbers of rows only if it has fewer.
 [[nodiscard]] Tensor row_sums(const RankSumsPtr& sums, const Shape& result, const Tensor& terms);
 
 /// Collective. dw += b^T a for weights [b columns, a columns] (`transposed`), or a^T b; db += the column sums

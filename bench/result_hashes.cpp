@@ -265,7 +265,9 @@ struct Net : Module {
 
   [[nodiscard]] Inputs inputs(const Inputs& in) const {
     const Variable embedded = embedding(IntegerRows{1, Array<Index>(in.kinds.begin(), in.kinds.end())});
-    return {in.x + embedded, edges(in.edge), in.weight * factor, in.types, in.kinds};
+    const Index num_edges = in.weight.num_rows();  // the factor has fewer dimensions, also for one edge
+    const Variable weight = reshape(reshape(in.weight, {num_edges, 1}) * factor, {num_edges});
+    return {in.x + embedded, edges(in.edge), weight, in.types, in.kinds};
   }
 
   CategoryEmbedding embedding;
