@@ -1,3 +1,4 @@
+#include <sar/autograd/tape.hpp>
 #include <sar/bindings/c/array.hpp>
 #include <sar/bindings/c/hetero_object.hpp>
 #include <sar/bindings/c/status.hpp>

@@ -8,7 +8,6 @@
 #include <vector>
 
 using namespace sar;
-using namespace sar::test;
 
 namespace {
 

@@ -5,7 +5,6 @@
 #include <tuple>
 
 using namespace sar;
-using namespace sar::test;
 
 namespace {
 

@@ -7,7 +7,6 @@
 #include <string>
 
 using namespace sar;
-using namespace sar::test;
 
 namespace {
 
