@@ -11,6 +11,7 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/hetero_block.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
+#include <sar/graph/topology/graph_topology.hpp>
 #include <sar/nn/conv/edge_gat_conv.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
