@@ -21,7 +21,7 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// A matrix view: element (i, j) is data[i * row_step + j * col_step]; one of the steps is 1. The elements of
 /// a view of bfloat16 numbers are those of `bfloat16` in place of data, which is null then; only RightOperand
-/// (core/products/right_operand.hpp) multiplies them.
+/// (core/products/right_operand.hpp) multiplies them. Both may be null in a view without elements.
 struct MatrixView {
   const real* data;
   Index rows, cols;
@@ -38,7 +38,7 @@ struct MatrixView {
 
  private:
   [[nodiscard]] MatrixView from(Index first, Index num_rows, Index num_cols) const {
-    return {bfloat16 == nullptr ? data + first : nullptr,    num_rows, num_cols, row_step, col_step,
+    return {data == nullptr ? nullptr : data + first,        num_rows, num_cols, row_step, col_step,
             bfloat16 == nullptr ? nullptr : bfloat16 + first};
   }
 };
