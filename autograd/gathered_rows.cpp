@@ -36,16 +36,36 @@ std::shared_ptr<const GatheredRows> GatheredRows::slice(Index begin, Index end) 
   return std::shared_ptr<const GatheredRows>(new GatheredRows(*this, begin, end));
 }
 
-void GatheredRows::compute(Index first, Index count, real* out) const {
+template <class Copy>
+void GatheredRows::for_rows(Index first, Index count, const Copy& copy) const {
   constexpr Index ahead = 8;  // prefetch distance in rows
   const Index width = table_.row_size(), bytes = width * bytes_of(table_.type());
-  for (Index i = first; i < first + count; ++i, out += width) {
+  for (Index i = first; i < first + count; ++i) {
     if (i + ahead < first + count) prefetch_lines<0, 3>(table_.at(rows_[i + ahead] * width), bytes);
-    if (table_.is_bfloat16())
-      widen(table_.bfloat16() + rows_[i] * width, width, out);
-    else
-      std::copy_n(table_.reals().row(rows_[i]), width, out);
+    copy(rows_[i] * width);
   }
+}
+
+void GatheredRows::compute(Index first, Index count, real* out) const {
+  const Index width = table_.row_size();
+  for_rows(first, count, [&](Index at) {
+    if (table_.is_bfloat16())
+      widen(table_.bfloat16() + at, width, out);
+    else
+      std::copy_n(table_.reals().data() + at, width, out);
+    out += width;
+  });
+}
+
+void GatheredRows::compute_rounded(Index first, Index count, Bfloat16* out) const {
+  const Index width = table_.row_size();
+  for_rows(first, count, [&](Index at) {
+    if (table_.is_bfloat16())
+      std::copy_n(table_.bfloat16() + at, width, out);
+    else
+      narrow(table_.reals().data() + at, width, out);
+    out += width;
+  });
 }
 
 std::shared_ptr<const GatheredRows> gathered_rows(const Variable& x) {

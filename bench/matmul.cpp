@@ -136,6 +136,11 @@ void run(Index n, Index k, Index m) {
                                                                        part(begin), 0);
   };
   compare({"matmul_tn", tn, tn_eigen, tn_blas}, n, k, m, gemm != nullptr);
+  if (sizeof(real) == 4) {
+    const TypedRows left(a, NumberType::bfloat16), right(c, NumberType::bfloat16);
+    compare({"matmul_tn", [&] { matmul_tn(left, right, d); }, tn_eigen, tn_blas, true}, n, k, m,
+            gemm != nullptr);
+  }
 
   const auto nt = [&] { matmul_nt(c, b, back); };
   const auto nt_eigen = [&](Index begin, Index end) {

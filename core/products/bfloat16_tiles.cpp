@@ -1,10 +1,10 @@
 // Loop order of multiply_tiles(): blocks of 64 rows of a, converted to tiles in a buffer in the cache > 32
 // columns of b > 32 rows of a > the depth in steps of 32. Innermost, the four tile registers 0 to 3 hold 32 x
 // 32 sums, registers 4 and 5 two tiles of a, 6 and 7 two tiles of b. With two parts, a step multiplies l_a
-// h_b, h_a h_b and h_a l_b. The AVX512-BF16 version keeps 8 rows x 2 vectors of sums in registers and
-// broadcasts pairs of a.
+// h_b, h_a h_b and h_a l_b.
 //
 // Bytes moved: from memory, a once and out once; the tiles of b once per 64 rows of a, from the L2 cache.
+#include <sar/core/products/bfloat16_registers.hpp>
 #include <sar/core/products/bfloat16_tiles.hpp>
 
 #if defined(__x86_64__) && !SAR_DOUBLE  // has_bfloat16_tiles
@@ -27,6 +27,8 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
+using namespace bfloat16_registers;
+
 constexpr Index tile_rows = 16;
 constexpr Index tile_depth = 32;
 constexpr Index tile_numbers = tile_rows * tile_depth;
@@ -41,44 +43,6 @@ void memory_barrier() {
 struct Pairs {
   __m512i part[2][16];
 };
-
-/// Returns a mask with the lowest `count` bits set.
-__mmask16 first(Index count) {
-  return static_cast<__mmask16>((1u << std::clamp<Index>(count, 0, 16)) - 1);
-}
-
-__mmask32 first_of_32(Index count) {
-  return count >= 32 ? ~__mmask32{0} : static_cast<__mmask32>((1u << std::max<Index>(count, 0)) - 1);
-}
-
-/// Returns the numbers of two vectors of bfloat16, which lie one after the other, by turns.
-__m512i alternating(__m512i two) {
-  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
-                                         22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  return _mm512_permutexvar_epi16(order, two);
-}
-
-/// Returns x rounded to bfloat16 as core/simd/bfloat16_lanes.hpp does: subnormal numbers are kept.
-__m256i narrowed(__m512 x) {
-  const __m512i word = _mm512_castps_si512(x);
-  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(word, 16), _mm512_set1_epi32(1));
-  const __m512i nearest = _mm512_add_epi32(word, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-  const __m512i quiet = _mm512_or_si512(word, _mm512_set1_epi32(0x00400000));
-  const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
-  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_mask_mov_epi32(nearest, nan, quiet), 16));
-}
-
-__m512 widened(__m256i x) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
-}
-
-/// Returns two vectors rounded to bfloat16, one after the other, and leaves the remainders in x0 and x1.
-__m512i round_pair(__m512& x0, __m512& x1) {
-  const __m512i rounded = (__m512i)_mm512_cvtne2ps_pbh(x1, x0);
-  x0 = _mm512_sub_ps(x0, widened(_mm512_castsi512_si256(rounded)));
-  x1 = _mm512_sub_ps(x1, widened(_mm512_extracti64x4_epi64(rounded, 1)));
-  return rounded;
-}
 
 /// For contiguous rows of bfloat16 numbers: their memory has pairs side by side.
 void pairs_of_bfloat16_rows(const MatrixView& x, Pairs& to) {
@@ -237,92 +201,22 @@ void amx_block(const TileProduct& p, float* out, Index stride) {
   if constexpr (two_rows && two_cols) _tile_stored(3, out + 16 * stride + 16, bytes);
 }
 
-/// sums += a times b0 and b1 for rows `first_row` to `first_row` + 8 of a tile of a
-template <int cols>
-void add_vectors(const std::uint16_t* a, const std::uint16_t* b0, const std::uint16_t* b1,
-                 __m512 (&sums)[8][cols]) {
-  for (Index pair = 0; pair < tile_depth / 2; ++pair) {
-    const auto right0 = (__m512bh)_mm512_loadu_si512(b0 + 32 * pair);
-    const auto right1 = (__m512bh)_mm512_loadu_si512((cols == 2 ? b1 : b0) + 32 * pair);
-    for (int i = 0; i < 8; ++i) {
-      std::int32_t left = 0;
-      __builtin_memcpy(&left, a + 32 * i + 2 * pair, sizeof left);
-      const auto factor = (__m512bh)_mm512_set1_epi32(left);
-      sums[i][0] = _mm512_dpbf16_ps(sums[i][0], factor, right0);
-      if constexpr (cols == 2) sums[i][1] = _mm512_dpbf16_ps(sums[i][1], factor, right1);
-    }
-  }
-}
-
-/// The same as amx_block with AVX512-BF16, 8 rows at a time.
-template <bool two_rows, bool two_cols>
-void avx512_block(const TileProduct& p, float* out, Index stride) {
-  constexpr int cols = two_cols ? 2 : 1;
-  for (int i = 0; i < (two_rows ? 32 : 16); i += 8) {
-    const std::uint16_t* a = (i < 16 ? p.a0 : p.a1) + i % 16 * 32;
-    __m512 sums[8][cols];
-    for (auto& row : sums)
-      for (__m512& sum : row) sum = _mm512_setzero_ps();
-    for (Index k = 0; k < p.depth_tiles; ++k) {
-      const Index high = k * p.parts * tile_numbers, low = high + tile_numbers;
-      if (i == 0) p.prefetch(k);
-      if (p.parts == 2) {
-        add_vectors(a + low, p.b0 + high, p.b1 + high, sums);
-        add_vectors(a + high, p.b0 + low, p.b1 + low, sums);
-      }
-      add_vectors(a + high, p.b0 + high, p.b1 + high, sums);
-    }
-    for (int r = 0; r < 8; ++r)
-      for (int c = 0; c < cols; ++c) _mm512_storeu_ps(out + (i + r) * stride + 16 * c, sums[r][c]);
-  }
-}
-
 using Block = void (*)(const TileProduct&, float*, Index);
-constexpr Block blocks[2][2][2] = {
-    {{avx512_block<false, false>, avx512_block<false, true>},
-     {avx512_block<true, false>, avx512_block<true, true>}},
-    {{amx_block<false, false>, amx_block<false, true>}, {amx_block<true, false>, amx_block<true, true>}}};
+constexpr Block blocks[2][2] = {{amx_block<false, false>, amx_block<false, true>},
+                                {amx_block<true, false>, amx_block<true, true>}};
 
 /// Adds the addend to the sums of a block [rows, cols] and writes the result.
-void write_block(const float* sums, Index rows, Index cols, const ProductTarget& target) {
-  for (Index i = 0; i < rows; ++i) {
-    const float* start = target.start == nullptr ? nullptr : target.start + i * target.start_stride;
-    float* out = target.out + i * target.stride;
-    for (Index j = 0; j < cols; j += 16) {
-      const __mmask16 mask = first(cols - j);
-      __m512 sum = _mm512_load_ps(sums + i * 32 + j);
-      if (start != nullptr) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, start + j));
-      _mm512_mask_storeu_ps(out + j, mask, sum);
-    }
-  }
-}
-
-void write_block(const float* sums, Index rows, Index cols, const Bfloat16Target& target) {
-  for (Index i = 0; i < rows; ++i) {
-    Bfloat16* out = target.out + i * target.stride;
-    for (Index j = 0; j < cols; j += 16) {
-      const __mmask16 mask = first(cols - j);
-      __m512 sum = _mm512_load_ps(sums + i * 32 + j);
-      if (target.start != nullptr) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, target.start + j));
-      if (target.accumulate) sum = _mm512_add_ps(widened(_mm256_maskz_loadu_epi16(mask, out + j)), sum);
-      _mm256_mask_storeu_epi16(out + j, mask, narrowed(sum));
-    }
-  }
-}
-
-// The part of a target from row i and column j on.
-ProductTarget part_of(const ProductTarget& t, Index i, Index j) {
-  return {t.out + i * t.stride + j, t.stride, t.start == nullptr ? nullptr : t.start + i * t.start_stride + j,
-          t.start_stride};
-}
-Bfloat16Target part_of(const Bfloat16Target& t, Index i, Index j) {
-  return {t.out + i * t.stride + j, t.stride, t.start == nullptr ? nullptr : t.start + j, t.accumulate};
+template <class Target>
+void write_block(const float* sums, Index rows, Index cols, const Target& target) {
+  for (Index i = 0; i < rows; ++i)
+    for (Index j = 0; j < cols; j += 16)
+      write_numbers(_mm512_load_ps(sums + i * 2 * tile_rows + j), i, j, cols, target);
 }
 
 /// Multiplies up to 32 rows of a with up to 32 columns of b.
 template <class Target>
-void multiply_block(const TileProduct& p, bool amx, float* sums, const Target& target) {
-  const Block block = blocks[amx][p.rows > tile_rows][p.cols > tile_rows];
+void multiply_block(const TileProduct& p, float* sums, const Target& target) {
+  const Block block = blocks[p.rows > tile_rows][p.cols > tile_rows];
   if constexpr (std::is_same_v<Target, ProductTarget>)
     if (p.rows == 2 * tile_rows && p.cols == 2 * tile_rows && target.start == nullptr)
       return block(p, target.out, target.stride);
@@ -332,8 +226,8 @@ void multiply_block(const TileProduct& p, bool amx, float* sums, const Target& t
 }
 
 template <class Target>
-void multiply_all(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, bool amx,
-                  const Target& target, const ReadAhead& ahead) {
+void multiply_all(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, const Target& target,
+                  const ReadAhead& ahead) {
   constexpr auto number_bytes = static_cast<Index>(sizeof(*target.out));
   const Index depth_tiles = (a.cols + tile_depth - 1) / tile_depth,
               strip = depth_tiles * parts * tile_numbers;
@@ -345,7 +239,7 @@ void multiply_all(const MatrixView& a, const std::uint16_t* b, Index cols, int p
   };
   OperandPrefetch prefetches(ahead, prefetch_parts(a.rows));
   const bool prefetches_a = a.col_step == 1 && ahead.first.empty();
-  if (amx) _tile_loadconfig(&all_tiles);
+  _tile_loadconfig(&all_tiles);
   for (Index begin = 0; begin < a.rows; begin += block_rows) {
     const Index end = std::min(a.rows, begin + block_rows);
     if (prefetches_a)
@@ -370,11 +264,11 @@ void multiply_all(const MatrixView& a, const std::uint16_t* b, Index cols, int p
                             .target_bytes = block_cols * number_bytes,
                             .rows = std::min<Index>(end - i, 2 * tile_rows),
                             .cols = block_cols};
-        multiply_block(p, amx, sums.data(), part);
+        multiply_block(p, sums.data(), part);
       }
   }
   memory_barrier();
-  if (amx) _tile_release();
+  _tile_release();
 }
 
 }  // namespace
@@ -383,14 +277,14 @@ void pack_right_tiles(const MatrixView& b, int parts, std::uint16_t* to) {
   pack_tiles(b.transposed(), parts, true, to);
 }
 
-void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, bool amx,
+void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
                     const ProductTarget& target, const ReadAhead& ahead) {
-  multiply_all(a, b, cols, parts, amx, target, ahead);
+  multiply_all(a, b, cols, parts, target, ahead);
 }
 
-void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, bool amx,
-                    const Bfloat16Target& target, const ReadAhead& ahead) {
-  multiply_all(a, b, cols, 1, amx, target, ahead);
+void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, const Bfloat16Target& target,
+                    const ReadAhead& ahead) {
+  multiply_all(a, b, cols, 1, target, ahead);
 }
 }}  // namespace sar
 

@@ -4,9 +4,9 @@
 // once.
 //
 // matmul_tn: the n rows are divided into parts (a power of two, at most 256), each with its own [k, m] sum. A
-// task reads 128 or 256 rows of a and b at a time and adds their product to the sum in strips of columns of
-// a, which stay in the cache. The sums of the parts are added in order, in double precision. Bytes moved: a
-// and b once, plus the parts.
+// task reads 128 rows of a and b at a time, or 512 for products of bfloat16 numbers, and adds their product
+// to the sum in strips of columns of a, which stay in the cache. The sums of the parts are added in order, in
+// double precision. Bytes moved: a and b once, plus the parts.
 #include <sar/core/error.hpp>
 #include <sar/core/products/add_parts.hpp>
 #include <sar/core/products/matmul.hpp>
@@ -70,18 +70,22 @@ void row_blocks(const char* formula, const RowOperand& a, const MatrixView& b, T
   const auto multiply = [&](const MatrixView& rows, Index first, const ReadAhead& ahead) {
     if (out.is_bfloat16())
       return right.multiply(
-          rows, Bfloat16Target{out.bfloat16() + first * width, width, added, addend.accumulate}, ahead);
+          rows, Bfloat16Target{out.bfloat16() + first * width, width, added, 0, addend.accumulate}, ahead);
     real* const to = out.reals().row(first);
     right.multiply(
         rows, ProductTarget{to, width, addend.accumulate ? to : added, addend.accumulate ? width : 0}, ahead);
   };
+  const auto next_rows = [&](Index first, Index count) {  // what the product of these rows reads and writes
+    const Index last = std::min(first + count, out.num_rows());
+    const auto* const written = static_cast<const std::byte*>(out.at(first * width));
+    return ReadAhead{a.reads(first, last), memory_of(written, (last - first) * width * bytes_of(out.type()))};
+  };
   parallel_for(out.num_rows(), rows_per_task(b.rows, b.cols), [&](Index begin, Index end) {
-    Array<real> memory;
+    RowBuffer memory;
     const Index chunk = a.is_deferred() ? chunk_rows(b.rows) : end - begin;
     for (Index i = begin; i < end; i += chunk) {
       const Index stop = std::min(end, i + chunk);
-      multiply(a.view(i, stop, memory), i,
-               a.is_deferred() ? ReadAhead{a.reads(stop, stop + chunk), {}} : ReadAhead{});
+      multiply(a.view(i, stop, memory), i, a.is_deferred() ? next_rows(stop, stop - i) : ReadAhead{});
     }
   });
 }
@@ -147,10 +151,8 @@ class PartialSums {
   void add(Index part, const MatrixView& rows) {
     if (out_ == nullptr) return;
     double* const sums = sums_.data() + part * columns_;
-    if (rows.bfloat16 == nullptr) return add_rows_to(rows.data, rows.rows, columns_, sums);
-    Array<real> wide(rows.rows * columns_);
-    widen(rows.bfloat16, std::ssize(wide), wide.data());
-    add_rows_to(wide.data(), rows.rows, columns_, sums);
+    if (rows.bfloat16 != nullptr) return add_rows_to(rows.bfloat16, rows.rows, columns_, sums);
+    add_rows_to(rows.data, rows.rows, columns_, sums);
   }
   void finish() {
     for (Index at = columns_; at < std::ssize(sums_); ++at) sums_[at % columns_] += sums_[at];
@@ -170,11 +172,11 @@ void add_sum(ProductMethod method, const RowOperand& a, Index first, Index heigh
              Index begin, Index end, real* sum,
              FunctionRef<void(const MatrixView& a, const MatrixView& b)> seen) {
   const bool in_reals = method.precision == MatmulPrecision::highest;
-  const Index depth = in_reals ? 128 : 256, unit = in_reals ? 1 : 32;  // strips of whole tiles
+  const Index depth = in_reals ? 128 : 512, unit = in_reals ? 1 : 96;  // strips of whole tiles
   const Index m = b.row_size(), wanted = (height + rows_per_task(depth, m) - 1) / rows_per_task(depth, m);
   const Index units = (height + unit - 1) / unit, strips = std::min(wanted, units);
   RightOperand right(method);
-  Array<real> memory_of_a, memory_of_b;
+  RowBuffer memory_of_a, memory_of_b;
   for (Index i = begin; i < end; i += depth) {
     const Index stop = std::min(end, i + depth);
     const MatrixView rows_of_a = a.view(i, stop, memory_of_a), rows_of_b = b.view(i, stop, memory_of_b);
@@ -226,7 +228,7 @@ void matmul_tn(const RowOperand& a, const RowOperand& b, Tensor& out, bool accum
     sums_of_b.add(part, rows_of_b);
   };
   if (empty) {
-    Array<real> memory;
+    RowBuffer memory;
     if (sums.of_a != nullptr) sums_of_a.add(0, a.view(0, n, memory));
     if (sums.of_b != nullptr) sums_of_b.add(0, b.view(0, n, memory));
   }

@@ -74,27 +74,34 @@ void RightOperand::multiply(const MatrixView& a, const ProductTarget& target, co
     sar::multiply(a, high_, target, ahead);
   else if (method_.unit == Bfloat16Unit::emulated)
     multiply_parts(a, target);
-  else if constexpr (has_bfloat16_tiles)
-    multiply_tiles(a, tiles_.data(), b_.cols, num_parts(method_.precision), method_.unit == Bfloat16Unit::amx,
-                   target, ahead);
+  else if constexpr (has_bfloat16_tiles) {
+    const int parts = num_parts(method_.precision);
+    method_.unit == Bfloat16Unit::amx ? multiply_tiles(a, tiles_.data(), b_.cols, parts, target, ahead)
+                                      : multiply_vectors(a, tiles_.data(), b_.cols, parts, target, ahead);
+  }
 }
 
 void RightOperand::multiply(const MatrixView& a, const Bfloat16Target& target, const ReadAhead& ahead) const {
   if constexpr (has_bfloat16_tiles)
     if (method_.unit != Bfloat16Unit::emulated)
-      return multiply_tiles(a, tiles_.data(), b_.cols, method_.unit == Bfloat16Unit::amx, target, ahead);
+      return method_.unit == Bfloat16Unit::amx ? multiply_tiles(a, tiles_.data(), b_.cols, target, ahead)
+                                               : multiply_vectors(a, tiles_.data(), b_.cols, target, ahead);
   constexpr Index block_rows = 48;
   const Index cols = b_.cols;
-  Array<real> sums(block_rows * cols);
+  Array<real> sums(block_rows * cols), present(target.accumulate ? cols : 0);
   for (Index i = 0; i < a.rows; i += block_rows) {
     const Index rows = std::min(block_rows, a.rows - i);
-    const bool adds = target.accumulate;
-    for (Index r = 0; adds && r < rows; ++r)
-      widen(target.out + (i + r) * target.stride, cols, sums.data() + r * cols);
-    multiply(a.row_range(i, i + rows),
-             {sums.data(), cols, adds ? sums.data() : target.start, adds ? cols : Index{0}});
-    for (Index r = 0; r < rows; ++r)
-      narrow(sums.data() + r * cols, cols, target.out + (i + r) * target.stride);
+    const real* const start = target.start == nullptr ? nullptr : target.start + i * target.start_stride;
+    multiply(a.row_range(i, i + rows), {sums.data(), cols, start, target.start_stride});
+    for (Index r = 0; r < rows; ++r) {
+      real* const sum = sums.data() + r * cols;
+      Bfloat16* const out = target.out + (i + r) * target.stride;
+      if (target.accumulate) {
+        widen(out, cols, present.data());
+        for (Index j = 0; j < cols; ++j) sum[j] += present[j];
+      }
+      narrow(sum, cols, out);
+    }
   }
 }
 

@@ -14,6 +14,12 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+/// Where a thread computes deferred rows.
+struct RowBuffer {
+  Array<real> reals;
+  Array<Bfloat16> bfloat16;
+};
+
 /// The long operand of a product: a Tensor, TypedRows of type reals or bfloat16, or DeferredRows.
 class RowOperand {
  public:
@@ -42,6 +48,15 @@ class RowOperand {
     if (memory.size() < numbers) memory.resize(numbers);
     deferred_->compute(begin, end - begin, memory.data());
     return {memory.data(), end - begin, columns, columns, 1};
+  }
+  /// The same, with deferred rows in their type.
+  [[nodiscard]] MatrixView view(Index begin, Index end, RowBuffer& memory) const {
+    if (deferred_ == nullptr || !is_bfloat16()) return view(begin, end, memory.reals);
+    const Index columns = row_size();
+    const auto numbers = static_cast<std::size_t>((end - begin) * columns);
+    if (memory.bfloat16.size() < numbers) memory.bfloat16.resize(numbers);
+    deferred_->compute_rounded(begin, end - begin, memory.bfloat16.data());
+    return {nullptr, end - begin, columns, columns, 1, memory.bfloat16.data()};
   }
   /// Returns how many numbers behind the last row of view(begin, end, memory) may be read.
   [[nodiscard]] Index readable_behind(Index end) const {

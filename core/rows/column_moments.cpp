@@ -3,6 +3,7 @@
 // block, those of at most 64 blocks in block order. Bytes moved: x once.
 #include <sar/core/rows/column_moments.hpp>
 #include <sar/core/rows/row_access.hpp>
+#include <sar/core/simd/bfloat16_lanes.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
@@ -16,22 +17,23 @@ constexpr Index min_block_rows = 256;
 constexpr Index cached_elements = 1 << 15;  // elements of a chunk of rows, which is read twice
 
 /// Two passes over a chunk of rows: means, then squared deviations from them.
+template <class Number>
 ColumnMoments moments_of_chunk(const TypedRows& x, Index begin, Index end) {
-  RowReader from(x);
+  RowReader<Number> from(x);
   const Index columns = x.row_size();
   ColumnMoments chunk{static_cast<double>(end - begin), std::vector<double>(columns),
                       std::vector<double>(columns)};
   double* mean = chunk.mean.data();
   double* m2 = chunk.m2.data();
   for (Index i = begin; i < end; ++i) {
-    const real* row = from.row(i);
-    for (Index j = 0; j < columns; ++j) mean[j] += row[j];
+    const Number* row = from.row(i);
+    for (Index j = 0; j < columns; ++j) mean[j] += lanes::number(row[j]);
   }
   for (Index j = 0; j < columns; ++j) mean[j] /= chunk.count;
   for (Index i = begin; i < end; ++i) {
-    const real* row = from.row(i);
+    const Number* row = from.row(i);
     for (Index j = 0; j < columns; ++j) {
-      const double deviation = row[j] - mean[j];
+      const double deviation = lanes::number(row[j]) - mean[j];
       m2[j] += deviation * deviation;
     }
   }
@@ -43,6 +45,10 @@ ColumnMoments moments_of_chunk(const TypedRows& x, Index begin, Index end) {
 ColumnMoments column_moments(const TypedRows& x) {
   const Index columns = x.row_size();
   const Index chunk_rows = std::max<Index>(8, cached_elements / std::max<Index>(columns, 1));
+  const auto moments = [&](Index begin, Index end) {
+    return x.is_bfloat16() ? moments_of_chunk<Bfloat16>(x, begin, end)
+                           : moments_of_chunk<real>(x, begin, end);
+  };
   ColumnMoments zero{0, std::vector<double>(columns), std::vector<double>(columns)};
   const Index block_rows = std::max(min_block_rows, (x.num_rows() + max_blocks - 1) / max_blocks);
   return parallel_reduce(
@@ -50,7 +56,7 @@ ColumnMoments column_moments(const TypedRows& x) {
       [&](Index begin, Index end) {
         ColumnMoments block = zero;
         for (Index first = begin; first < end; first += chunk_rows)
-          block.merge(moments_of_chunk(x, first, std::min(end, first + chunk_rows)));
+          block.merge(moments(first, std::min(end, first + chunk_rows)));
         return block;
       },
       [](ColumnMoments sum, const ColumnMoments& block) {

@@ -32,7 +32,7 @@ struct Heads {
 void head_dots(const TypedRows& x, const Tensor& a, Tensor& out) {
   const Heads n(x.shape(), out.shape(), a.shape());
   parallel_for(n.rows, n.grain(), [&](Index begin, Index end) {
-    RowReader of_x(x);
+    RowReader<> of_x(x);
     for (Index i = begin; i < end; ++i) {
       const real* mine = of_x.row(i);
       for (Index h = 0; h < n.heads; ++h, mine += n.columns) {
@@ -64,7 +64,7 @@ void head_dots_backward_a(const Tensor& grad, const TypedRows& x, std::span<doub
   sum_row_blocks(
       n.rows, n.heads * n.columns,
       [&](Index begin, Index end, double* partial) {
-        RowReader of_x(x);
+        RowReader<> of_x(x);
         for (Index i = begin; i < end; ++i) {
           const real* from = of_x.row(i);
           double* to = partial;

@@ -6,7 +6,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/rows/reduce.hpp>
-#include <sar/core/rows/row_access.hpp>
+#include <sar/core/simd/bfloat16_lanes.hpp>
 #include <sar/core/tensor/broadcast.hpp>
 
 #include <algorithm>
@@ -129,26 +129,34 @@ double sum_terms(Terms terms, Index n) {
 /// Adds `count` rows of a strip of `width` <= `strip` columns. The strip's sums in `real` stay in registers
 /// when the width is a compile-time constant.
 constexpr Index strip = 64;
-template <class Width>
-void add_strip(const real* rows, Index count, Index columns, Width width, double* sums) {
+template <class Number, class Width>
+void add_strip(const Number* rows, Index count, Index columns, Width width, double* sums) {
   real some[strip] = {};
   for (Index i = 0; i < count; ++i)
-    for (Index j = 0; j < width; ++j) some[j] += rows[i * columns + j];
+    for (Index j = 0; j < width; ++j) some[j] += lanes::number(rows[i * columns + j]);
   for (Index j = 0; j < width; ++j) sums[j] += static_cast<double>(some[j]);
 }
 
-}  // namespace
-
-void add_rows_to(const real* rows, Index count, Index columns, double* sums) {
+template <class Number>
+void add_strips(const Number* rows, Index count, Index columns, double* sums) {
   constexpr Index rows_in_real = 32;
   for (Index i = 0; i < count; i += rows_in_real) {
-    const real* from = rows + i * columns;
+    const Number* from = rows + i * columns;
     const Index some = std::min(rows_in_real, count - i);
     Index j = 0;
     for (; j + strip <= columns; j += strip)
       add_strip(from + j, some, columns, std::integral_constant<Index, strip>(), sums + j);
     if (j < columns) add_strip(from + j, some, columns, columns - j, sums + j);
   }
+}
+
+}  // namespace
+
+void add_rows_to(const real* rows, Index count, Index columns, double* sums) {
+  add_strips(rows, count, columns, sums);
+}
+void add_rows_to(const Bfloat16* rows, Index count, Index columns, double* sums) {
+  add_strips(rows, count, columns, sums);
 }
 
 void sum_row_blocks(Index rows, Index row_cost, FunctionRef<void(Index, Index, double*)> body,
@@ -200,6 +208,8 @@ SAR_DISPATCH(void, sum_row_blocks,
              (rows, row_cost, body, out));
 SAR_DISPATCH(void, add_rows_to, (const real* rows, Index count, Index columns, double* sums),
              (rows, count, columns, sums));
+SAR_DISPATCH(void, add_rows_to, (const Bfloat16* rows, Index count, Index columns, double* sums),
+             (rows, count, columns, sums));
 SAR_DISPATCH(double, sum_elements, (const Tensor& x), (x));
 SAR_DISPATCH(double, sum_squares, (const Tensor& x), (x));
 SAR_DISPATCH(double, sum_products, (const Tensor& x, const Tensor& y), (x, y));
@@ -216,11 +226,8 @@ void sum_columns(const TypedRows& x, Tensor& out, bool accumulate) {
                       out.shape());
   std::vector<double> sums(static_cast<std::size_t>(columns));
   const auto add_rows = [&](Index begin, Index end, double* partial) {
-    constexpr Index at_once = 64;
-    for (Index first = begin; first < end; first += at_once) {
-      const Tensor rows = real_rows(x, first, std::min(end, first + at_once));
-      add_rows_to(rows.data(), rows.num_rows(), columns, partial);
-    }
+    if (x.is_bfloat16()) return add_rows_to(x.bfloat16() + begin * columns, end - begin, columns, partial);
+    add_rows_to(x.reals().row(begin), end - begin, columns, partial);
   };
   sum_row_blocks(x.num_rows(), columns, add_rows, sums);
   for (Index j = 0; j < columns; ++j)

@@ -7,37 +7,54 @@
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
+#include <type_traits>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Of one thread: row(i) is valid until the next call.
+/// Of one thread: row(i), of numbers of type Number, is valid until the next call. A reader of bfloat16
+/// numbers reads rows of this type only.
+template <class Number = real>
 class RowReader {
  public:
   explicit RowReader(const TypedRows& rows)
-      : rows_(rows), width_(rows.row_size()), buffer_(rows.is_bfloat16() ? width_ : 0) {}
-  [[nodiscard]] const real* row(Index i) {
-    if (!rows_.is_bfloat16()) return rows_.reals().row(i);
-    widen(rows_.bfloat16() + i * width_, width_, buffer_.data());
-    return buffer_.data();
+      : rows_(rows), width_(rows.row_size()), buffer_(widens() ? width_ : 0) {}
+  [[nodiscard]] const Number* row(Index i) {
+    if constexpr (std::is_same_v<Number, Bfloat16>) {
+      return rows_.bfloat16() + i * width_;
+    } else {
+      if (!widens()) return rows_.reals().row(i);
+      widen(rows_.bfloat16() + i * width_, width_, buffer_.data());
+      return buffer_.data();
+    }
   }
 
  private:
+  [[nodiscard]] bool widens() const { return std::is_same_v<Number, real> && rows_.is_bfloat16(); }
+
   const TypedRows& rows_;
   Index width_;
   Array<real> buffer_;
 };
 
 /// Of one thread: what is written to row(i) is stored by done(i).
+template <class Number = real>
 class RowWriter {
  public:
   explicit RowWriter(TypedRows& rows)
-      : rows_(rows), width_(rows.row_size()), buffer_(rows.is_bfloat16() ? width_ : 0) {}
-  [[nodiscard]] real* row(Index i) { return rows_.is_bfloat16() ? buffer_.data() : rows_.reals().row(i); }
+      : rows_(rows), width_(rows.row_size()), buffer_(rounds() ? width_ : 0) {}
+  [[nodiscard]] Number* row(Index i) {
+    if constexpr (std::is_same_v<Number, Bfloat16>)
+      return rows_.bfloat16() + i * width_;
+    else
+      return rounds() ? buffer_.data() : rows_.reals().row(i);
+  }
   void done(Index i) {
-    if (rows_.is_bfloat16()) narrow(buffer_.data(), width_, rows_.bfloat16() + i * width_);
+    if (rounds()) narrow(buffer_.data(), width_, rows_.bfloat16() + i * width_);
   }
 
  private:
+  [[nodiscard]] bool rounds() const { return std::is_same_v<Number, real> && rows_.is_bfloat16(); }
+
   TypedRows& rows_;
   Index width_;
   Array<real> buffer_;

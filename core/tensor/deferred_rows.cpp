@@ -7,7 +7,12 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-// Rows of type bfloat16 are computed a block at a time in a buffer in the cache, and rounded from there.
+void DeferredRows::compute_rounded(Index first, Index count, Bfloat16* out) const {
+  Array<real> some(count * shape_.row_size());
+  compute(first, count, some.data());
+  narrow(some.data(), std::ssize(some), out);
+}
+
 void DeferredRows::store() const {
   constexpr Index grain = 1 << 14;  // elements
   if (stored_.defined()) return;
@@ -16,9 +21,7 @@ void DeferredRows::store() const {
   parallel_for(rows.num_rows(), std::max<Index>(1, grain / std::max<Index>(width, 1)),
                [&](Index begin, Index end) {
                  if (!rows.is_bfloat16()) return compute(begin, end - begin, rows.reals().row(begin));
-                 Array<real> some((end - begin) * width);
-                 compute(begin, end - begin, some.data());
-                 narrow(some.data(), std::ssize(some), rows.bfloat16() + begin * width);
+                 compute_rounded(begin, end - begin, rows.bfloat16() + begin * width);
                });
   stored_ = std::move(rows);
 }

@@ -26,6 +26,8 @@ class DeferredRows : NonCopyable {
   [[nodiscard]] NumberType type() const noexcept { return type_; }
   /// Writes rows [first, first + count) to `out`. Thread-safe: several threads may compute at once.
   virtual void compute(Index first, Index count, real* out) const = 0;
+  /// The same rounded to bfloat16.
+  virtual void compute_rounded(Index first, Index count, Bfloat16* out) const;
   /// Returns the memory that compute(first, count, out) reads if prefetching it is worthwhile.
   [[nodiscard]] virtual std::span<const std::byte> reads(Index first, Index count) const = 0;
   /// Returns all rows in their type; the first call computes them, later calls return the same rows.

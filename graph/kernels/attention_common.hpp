@@ -417,7 +417,7 @@ class Attention : public ShardKernel {
     const TypedRows out = r.rows();
     parallel_for(r.max.num_rows(), destinations_at_once(), [&](Index first, Index last) {
       std::vector<real> of_bias(heads);
-      RowReader of_out(out), of_grad(o_.grad_out);
+      RowReader<> of_out(out), of_grad(o_.grad_out);
       for (Index v = first; v < last; ++v) {
         real* to = stats_.row(v);
         const real* g = of_grad.row(v);

@@ -20,6 +20,7 @@
 #include <cstring>
 #include <mutex>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <sar/core/isa/isa_begin.hpp>
@@ -84,8 +85,9 @@ struct RowSum {
   [[nodiscard]] real scale_of(Index out_row) const {
     return t.row_scale != nullptr ? t.row_scale[out_row] : 1;
   }
-  /// Prefetches the row of edge k. Edges past the end of a row may belong to another stage.
-  void prefetch(Index k) const {
+  /// Prefetches the row of edge k. Edges past the end of a row may belong to another stage. Inlined, because
+  /// a call would save the sums, which are in registers, in memory.
+  [[gnu::always_inline]] inline void prefetch(Index k) const {
     if (k >= all_edges) return;
     if constexpr (terms != Terms::rows_of_edges) {
       const Index at = t.col[k] - t.col_offset;
@@ -108,7 +110,10 @@ struct RowSum {
         else
           to += load(from);
       };
-      for (Index i = 0; i + 1 < N; ++i) add(sum[i], x + i * vector_lanes);
+      [&]<Index... I>(std::integer_sequence<Index, I...>) {  // of constant places, so that they are registers
+        (add(sum[I], x + I * vector_lanes), ...);
+      }
+      (std::make_integer_sequence<Index, N - 1>());
       add(sum[N - 1], x + count - vector_lanes);
     }
   }

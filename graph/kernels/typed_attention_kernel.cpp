@@ -309,7 +309,7 @@ class TypedAttention final : public ShardKernel {
     const TypedRows out = result.rows();
     stats_ = Tensor(Shape{out.num_rows(), 3, o_.heads});
     parallel_for(out.num_rows(), rows_at_once(), [&](Index first, Index last) {
-      RowReader of_out(out);
+      RowReader<> of_out(out);
       for (Index v = first; v < last; ++v) {
         std::copy_n(result.max.row(v), o_.heads, stats_.row(v));
         std::copy_n(result.log_sum.row(v), o_.heads, stats_.row(v) + o_.heads);

@@ -93,6 +93,9 @@ class DistributedBN1D::Rows : public DeferredRows {
   void compute(Index first, Index count, real* out) const override {
     batch_norm_rows(call_->x, call_->statistics.coefficients, call_->activation, first, count, out);
   }
+  void compute_rounded(Index first, Index count, Bfloat16* out) const override {
+    batch_norm_rows(call_->x, call_->statistics.coefficients, call_->activation, first, count, out);
+  }
   [[nodiscard]] std::span<const std::byte> reads(Index first, Index count) const override {
     const Index width = call_->x.row_size();
     return {static_cast<const std::byte*>(call_->x.at(first * width)),

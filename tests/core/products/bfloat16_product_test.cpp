@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 using namespace sar;
@@ -62,8 +63,8 @@ TEST_CASE("matmul and matmul_nt of rows and results in bfloat16") {
   struct Size {
     Index n, k, m;
   };
-  for (const auto [n, k, m] :
-       {Size{1, 1, 1}, Size{70, 40, 33}, Size{131, 256, 40}, Size{49, 7, 100}, Size{0, 5, 3}})
+  for (const auto [n, k, m] : {Size{1, 1, 1}, Size{70, 40, 33}, Size{131, 256, 40}, Size{49, 7, 100},
+                               Size{0, 5, 3}, Size{13, 2, 64}, Size{11, 31, 65}, Size{95, 66, 16}})
     for (const NumberType from : types)
       for (const NumberType to : types) {
         if (from == NumberType::reals && to == NumberType::reals) continue;
@@ -95,6 +96,31 @@ TEST_CASE("matmul and matmul_nt of rows and results in bfloat16") {
           CHECK(all_near);
         }
       }
+}
+
+TEST_CASE("a row of bfloat16 numbers that are not finite stays alone") {
+  constexpr Index n = 50, m = 20;
+  const real nan = std::numeric_limits<real>::quiet_NaN(), inf = std::numeric_limits<real>::infinity();
+  for (const Index k : {1, 6, 7, 33, 64})
+    for (const real number : {nan, inf}) {
+      CAPTURE(k);
+      Tensor values = random_tensor({n, k}, 1);
+      std::fill_n(values.row(20), k, number);
+      const TypedRows rows(values, NumberType::bfloat16);
+      Tensor out({n, m});
+      matmul(rows, random_tensor({k, m}, 2), out);
+      for (Index i = 0; i < n; ++i)
+        for (Index j = 0; j < m; ++j) REQUIRE(std::isfinite(out.row(i)[j]) == (i != 20));
+    }
+}
+
+TEST_CASE("a subnormal number to which a product of zeros is added is kept") {
+  const TypedRows rows(Tensor::zeros({9, 4}), NumberType::bfloat16);
+  const auto tiny = static_cast<real>(0x1p-130);
+  TypedRows out(Tensor::full({9, 70}, tiny), NumberType::bfloat16);
+  matmul(rows, random_tensor({4, 70}, 1), out, true);
+  const Tensor found = out.to_tensor();
+  CHECK(std::ranges::all_of(found.values(), [&](real x) { return x == tiny; }));
 }
 
 TEST_CASE("a product overwrites its rows in bfloat16") {

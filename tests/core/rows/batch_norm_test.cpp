@@ -88,6 +88,52 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("batch norm of rows in bfloat16 is that of the widened rows, rounded") {
+  constexpr Index width = 37;
+  constexpr NumberType types[] = {NumberType::reals, NumberType::bfloat16};
+  std::vector<Index> ids(rows);
+  std::iota(ids.begin(), ids.end(), 5);
+  BatchNormCoefficients c(width);
+  for (Index j = 0; j < width; ++j) c.set(j, 0.1, 0.5, eps, weight_of(j), bias_of(j));
+  const std::vector<real> means_g(width, static_cast<real>(0.01)), means_gx(width, static_cast<real>(-0.02));
+  const auto same = [](const TypedRows& found, const Tensor& expected) {
+    const double rounding = found.is_bfloat16() ? 0x1p-8 : 0;
+    const Tensor values = found.to_tensor();
+    double excess = 0;
+    for (Index i = 0; i < values.size(); ++i)
+      excess = std::max(excess, std::abs(static_cast<double>(values.data()[i]) - expected.data()[i]) -
+                                    rounding * std::abs(static_cast<double>(expected.data()[i])));
+    return excess <= 100 * tolerance();
+  };
+  for (const NumberType of_x : types)
+    for (const NumberType of_grad : types)
+      for (const bool drops : {false, true}) {
+        const NormActivation activation{
+            .relu = true,
+            .dropout = drops ? DropoutBits(DropoutMask({1, 2, 3}, 0.25), ids, width) : DropoutBits()};
+        const TypedRows x(random_tensor({rows, width}, 1), of_x),
+            grad(random_tensor({rows, width}, 2), of_grad);
+        const Tensor wide_x = x.to_tensor(), wide_grad = grad.to_tensor();
+        Tensor expected(wide_x.shape());
+        batch_norm(wide_x, c, activation, expected);
+        TypedRows y(wide_x.shape(), of_x), rounded(wide_x.shape(), NumberType::bfloat16);
+        batch_norm(x, c, activation, y);
+        CHECK(same(y, expected));
+        batch_norm_rows(x, c, activation, 0, rows, rounded.bfloat16());
+        CHECK(same(rounded, expected));
+
+        std::vector<double> sums(2 * width), expected_sums(2 * width);
+        batch_norm_backward_sums(x, c, activation, grad, sums);
+        batch_norm_backward_sums(wide_x, c, activation, wide_grad, expected_sums);
+        for (Index j = 0; j < 2 * width; ++j)
+          CHECK(std::abs(sums[j] - expected_sums[j]) <= 1000 * tolerance());
+        batch_norm_backward_x(wide_x, c, activation, wide_grad, means_g, means_gx, expected);
+        TypedRows dx = grad.clone();
+        batch_norm_backward_x(x, c, activation, dx, means_g, means_gx, dx);
+        CHECK(same(dx, expected));
+      }
+}
+
 TEST_CASE("batch norm of no columns") {
   const BatchNormCoefficients none(0);
   const NormActivation activation{.relu = true};

@@ -78,6 +78,16 @@ TEST_CASE("sum_to and sum_products_to agree with a naive loop") {
   CHECK_THROWS_AS(sum_to(Tensor::zeros({50, 7}), out), ShapeError);
 }
 
+TEST_CASE("column sums of rows in bfloat16 are those of the widened rows") {
+  for (const Index width : {1, 63, 64, 200}) {
+    const TypedRows x(random_tensor({500, width}, 1), NumberType::bfloat16);
+    Tensor sums({width}), expected({width});
+    sum_columns(x, sums);
+    sum_columns(x.to_tensor(), expected);
+    CHECK(std::ranges::equal(sums.values(), expected.values()));
+  }
+}
+
 TEST_CASE("sums keep their digits when the mean is large") {
   // 2^24 + 1 is not a float: a sum in single precision would stop growing.
   const Index n = 1 << 20;
