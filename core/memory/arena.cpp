@@ -20,9 +20,9 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_reserve = std::size_t{64} << 20;
 
-/// The bound on the bytes backed by pages: 1.05 times the peak plus 16 MB.
+/// The bound on the bytes backed by pages: 65/64 of the peak plus 16 MB.
 std::size_t held_limit(std::size_t peak_live) {
-  return peak_live + peak_live / 20 + (std::size_t{16} << 20);
+  return peak_live + peak_live / 64 + (std::size_t{16} << 20);
 }
 
 /// The top of the used addresses may grow up to this limit instead of splitting a large free range.
