@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_reserve = std::size_t{64} << 20;
 
-/// The bound on the bytes backed by pages: 65/64 of the peak plus 16 MB.
+/// The bytes backed by pages above which whole free huge pages are released: 65/64 of the peak plus 16 MB.
 std::size_t held_limit(std::size_t peak_live) {
   return peak_live + peak_live / 64 + (std::size_t{16} << 20);
 }
