@@ -57,6 +57,8 @@ struct RowTypes {
   const X* x;
   Out* out;
 };
+template <class X, class Out>
+RowTypes(const X*, Out*) -> RowTypes<X, Out>;
 
 /// Computes one output row, a tile of columns at a time in registers.
 template <Terms terms, class X, class Out>

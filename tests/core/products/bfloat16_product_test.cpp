@@ -111,6 +111,11 @@ TEST_CASE("a row of bfloat16 numbers that are not finite stays alone") {
       matmul(rows, random_tensor({k, m}, 2), out);
       for (Index i = 0; i < n; ++i)
         for (Index j = 0; j < m; ++j) REQUIRE(std::isfinite(out.row(i)[j]) == (i != 20));
+      for (const Index rows_before : {1, 19, 20}) {  // the row behind the last one has the number
+        Tensor product({k, m});
+        matmul_tn(rows.slice_rows(20 - rows_before, 20), random_tensor({rows_before, m}, 3), product);
+        CHECK(std::ranges::all_of(product.values(), [](real x) { return std::isfinite(x); }));
+      }
     }
 }
 
@@ -124,14 +129,15 @@ TEST_CASE("a subnormal number to which a product of zeros is added is kept") {
 }
 
 TEST_CASE("a product overwrites its rows in bfloat16") {
-  for (const Index n : {1, 47, 200}) {
-    const Tensor w = random_tensor({40, 40}, 2);
-    TypedRows rows(random_tensor({n, 40}, 1), NumberType::bfloat16);
-    TypedRows apart(rows.shape(), NumberType::bfloat16);
-    matmul(rows, w, apart);
-    matmul(rows, w, rows);
-    CHECK(std::memcmp(rows.bfloat16(), apart.bfloat16(), static_cast<std::size_t>(2 * n * 40)) == 0);
-  }
+  for (const Index width : {40, 130})  // several panels of columns read the same rows
+    for (const Index n : {1, 47, 200}) {
+      const Tensor w = random_tensor({width, width}, 2);
+      TypedRows rows(random_tensor({n, width}, 1), NumberType::bfloat16);
+      TypedRows apart(rows.shape(), NumberType::bfloat16);
+      matmul(rows, w, apart);
+      matmul(rows, w, rows);
+      CHECK(std::memcmp(rows.bfloat16(), apart.bfloat16(), static_cast<std::size_t>(2 * n * width)) == 0);
+    }
 }
 
 TEST_CASE("matmul_tn of rows in bfloat16, with column sums; the same bits with any number of threads") {

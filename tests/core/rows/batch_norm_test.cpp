@@ -128,9 +128,14 @@ TEST_CASE("batch norm of rows in bfloat16 is that of the widened rows, rounded")
         for (Index j = 0; j < 2 * width; ++j)
           CHECK(std::abs(sums[j] - expected_sums[j]) <= 1000 * tolerance());
         batch_norm_backward_x(wide_x, c, activation, wide_grad, means_g, means_gx, expected);
-        TypedRows dx = grad.clone();
-        batch_norm_backward_x(x, c, activation, dx, means_g, means_gx, dx);
-        CHECK(same(dx, expected));
+        for (const NumberType of_dx : types) {
+          TypedRows dx(wide_x.shape(), of_dx);
+          batch_norm_backward_x(x, c, activation, grad, means_g, means_gx, dx);
+          CHECK(same(dx, expected));
+        }
+        TypedRows in_place = grad.clone();
+        batch_norm_backward_x(x, c, activation, in_place, means_g, means_gx, in_place);
+        CHECK(same(in_place, expected));
       }
 }
 
