@@ -20,8 +20,10 @@ using namespace sar::test;
 
 namespace {
 
+/// As the library rounds: of double precision, to single precision first.
 double rounded(real x) {
-  return static_cast<double>(bfloat16_to_float(float_to_bfloat16(static_cast<double>(x))));
+  return static_cast<double>(
+      bfloat16_to_float(float_to_bfloat16(static_cast<double>(static_cast<float>(x)))));
 }
 
 /// Bounds: a sum of n products has an error of n 2^-23 times the sum of their magnitudes, for any order; a
