@@ -79,8 +79,7 @@ inline __m256i narrowed(__m512 x) {
                                                  const Bfloat16Target& target) {
   const __mmask16 mask = first(cols - column);
   Bfloat16* const out = target.out + i * target.stride + column;
-  if (target.start != nullptr)
-    sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, target.start + i * target.start_stride + column));
+  if (target.start != nullptr) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, target.start + column));
   if (target.accumulate) sum = _mm512_add_ps(widened(_mm256_maskz_loadu_epi16(mask, out)), sum);
   _mm256_mask_storeu_epi16(out, mask, narrowed(sum));
 }
@@ -91,8 +90,7 @@ inline ProductTarget part_of(const ProductTarget& t, Index i, Index j) {
           t.start_stride};
 }
 inline Bfloat16Target part_of(const Bfloat16Target& t, Index i, Index j) {
-  return {t.out + i * t.stride + j, t.stride, t.start == nullptr ? nullptr : t.start + i * t.start_stride + j,
-          t.start_stride, t.accumulate};
+  return {t.out + i * t.stride + j, t.stride, t.start == nullptr ? nullptr : t.start + j, t.accumulate};
 }
 
 }  // namespace bfloat16_registers

@@ -8,17 +8,16 @@
 // Rows of `a` in bfloat16 are read in place, others are rounded to a buffer in the cache.
 #include <sar/core/products/bfloat16_registers.hpp>
 #include <sar/core/products/bfloat16_tiles.hpp>
+#include <sar/core/simd/unroll.hpp>
 
 #if defined(__x86_64__) && !SAR_DOUBLE  // has_bfloat16_tiles
 
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"))), \
                              apply_to = function)
-#define SAR_UNROLL _Pragma("unroll")
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,prefer-vector-width=512")
-#define SAR_UNROLL _Pragma("GCC unroll 16")
 #endif
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -203,9 +202,11 @@ void multiply_panel(const PanelProduct<Target>& p, Index num_vectors) {
   }
 }
 
+}  // namespace
+
 template <class Target>
-void multiply_all(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, const Target& target,
-                  const ReadAhead& ahead) {
+void multiply_vectors(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
+                      const Target& target, const ReadAhead& ahead) {
   if (a.rows == 0 || cols == 0) return;
   const Index depth_tiles = (a.cols + tile_depth - 1) / tile_depth;
   const Index strip = depth_tiles * parts * tile_numbers;
@@ -242,17 +243,10 @@ void multiply_all(const MatrixView& a, const std::uint16_t* b, Index cols, int p
   }
 }
 
-}  // namespace
-
-void multiply_vectors(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
-                      const ProductTarget& target, const ReadAhead& ahead) {
-  multiply_all(a, b, cols, parts, target, ahead);
-}
-
-void multiply_vectors(const MatrixView& a, const std::uint16_t* b, Index cols, const Bfloat16Target& target,
-                      const ReadAhead& ahead) {
-  multiply_all(a, b, cols, 1, target, ahead);
-}
+template void multiply_vectors(const MatrixView&, const std::uint16_t*, Index, int, const ProductTarget&,
+                               const ReadAhead&);
+template void multiply_vectors(const MatrixView&, const std::uint16_t*, Index, int, const Bfloat16Target&,
+                               const ReadAhead&);
 }}  // namespace sar
 
 #if defined(__clang__)

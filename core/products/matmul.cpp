@@ -70,7 +70,7 @@ void row_blocks(const char* formula, const RowOperand& a, const MatrixView& b, T
   const auto multiply = [&](const MatrixView& rows, Index first, const ReadAhead& ahead) {
     if (out.is_bfloat16())
       return right.multiply(
-          rows, Bfloat16Target{out.bfloat16() + first * width, width, added, 0, addend.accumulate}, ahead);
+          rows, Bfloat16Target{out.bfloat16() + first * width, width, added, addend.accumulate}, ahead);
     real* const to = out.reals().row(first);
     right.multiply(
         rows, ProductTarget{to, width, addend.accumulate ? to : added, addend.accumulate ? width : 0}, ahead);

@@ -8,16 +8,11 @@
 // row of the depth block, padded with zeros to whole vectors.
 #include <sar/core/products/product.hpp>
 #include <sar/core/simd/lanes.hpp>
+#include <sar/core/simd/unroll.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
 #include <cstring>
-
-#if defined(__clang__)
-#define SAR_UNROLL _Pragma("unroll")
-#else
-#define SAR_UNROLL _Pragma("GCC unroll 16")
-#endif
 
 #include <sar/core/isa/isa_begin.hpp>
 

@@ -72,13 +72,12 @@ struct ProductTarget {
   Index start_stride = 0;
 };
 
-/// The same with a result in bfloat16: sums are in single precision and rounded once. With `accumulate`, the
-/// present out is added as well.
+/// The result of a product in bfloat16: out = start + a b, where `start` is one row for all (null: none), or,
+/// if `accumulate`, out + a b. Row i is at out + i * stride. Sums are in single precision and rounded once.
 struct Bfloat16Target {
   Bfloat16* out;
   Index stride;
   const real* start = nullptr;
-  Index start_stride = 0;
   bool accumulate = false;
 };
 

@@ -69,39 +69,38 @@ void RightOperand::pack_or_borrow(const MatrixView& b, Index readable_behind) {
   high_.pack_or_borrow(b, readable_behind);
 }
 
-void RightOperand::multiply(const MatrixView& a, const ProductTarget& target, const ReadAhead& ahead) const {
-  if (method_.precision == MatmulPrecision::highest)
-    sar::multiply(a, high_, target, ahead);
-  else if (method_.unit == Bfloat16Unit::emulated)
-    multiply_parts(a, target);
-  else if constexpr (has_bfloat16_tiles) {
+template <class Target>
+void RightOperand::multiply_in_unit(const MatrixView& a, const Target& target, const ReadAhead& ahead) const {
+  if constexpr (has_bfloat16_tiles) {
     const int parts = num_parts(method_.precision);
     method_.unit == Bfloat16Unit::amx ? multiply_tiles(a, tiles_.data(), b_.cols, parts, target, ahead)
                                       : multiply_vectors(a, tiles_.data(), b_.cols, parts, target, ahead);
   }
 }
 
+void RightOperand::multiply(const MatrixView& a, const ProductTarget& target, const ReadAhead& ahead) const {
+  if (method_.precision == MatmulPrecision::highest)
+    sar::multiply(a, high_, target, ahead);
+  else if (method_.unit == Bfloat16Unit::emulated)
+    multiply_parts(a, target);
+  else
+    multiply_in_unit(a, target, ahead);
+}
+
 void RightOperand::multiply(const MatrixView& a, const Bfloat16Target& target, const ReadAhead& ahead) const {
-  if constexpr (has_bfloat16_tiles)
-    if (method_.unit != Bfloat16Unit::emulated)
-      return method_.unit == Bfloat16Unit::amx ? multiply_tiles(a, tiles_.data(), b_.cols, target, ahead)
-                                               : multiply_vectors(a, tiles_.data(), b_.cols, target, ahead);
+  if (method_.unit != Bfloat16Unit::emulated) return multiply_in_unit(a, target, ahead);
   constexpr Index block_rows = 48;
   const Index cols = b_.cols;
-  Array<real> sums(block_rows * cols), present(target.accumulate ? cols : 0);
+  Array<real> sums(block_rows * cols);
   for (Index i = 0; i < a.rows; i += block_rows) {
     const Index rows = std::min(block_rows, a.rows - i);
-    const real* const start = target.start == nullptr ? nullptr : target.start + i * target.start_stride;
-    multiply(a.row_range(i, i + rows), {sums.data(), cols, start, target.start_stride});
-    for (Index r = 0; r < rows; ++r) {
-      real* const sum = sums.data() + r * cols;
-      Bfloat16* const out = target.out + (i + r) * target.stride;
-      if (target.accumulate) {
-        widen(out, cols, present.data());
-        for (Index j = 0; j < cols; ++j) sum[j] += present[j];
-      }
-      narrow(sum, cols, out);
-    }
+    const bool adds = target.accumulate;
+    for (Index r = 0; adds && r < rows; ++r)
+      widen(target.out + (i + r) * target.stride, cols, sums.data() + r * cols);
+    multiply(a.row_range(i, i + rows),
+             {sums.data(), cols, adds ? sums.data() : target.start, adds ? cols : Index{0}});
+    for (Index r = 0; r < rows; ++r)
+      narrow(sums.data() + r * cols, cols, target.out + (i + r) * target.stride);
   }
 }
 

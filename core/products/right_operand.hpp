@@ -49,6 +49,9 @@ class RightOperand {
   void multiply(const MatrixView& a, const Bfloat16Target& target, const ReadAhead& ahead = {}) const;
 
  private:
+  /// With the instructions of method_.unit.
+  template <class Target>
+  void multiply_in_unit(const MatrixView& a, const Target& target, const ReadAhead& ahead) const;
   void multiply_parts(const MatrixView& a, const ProductTarget& target) const;
 
   ProductMethod method_;
