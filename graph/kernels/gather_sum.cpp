@@ -20,7 +20,6 @@
 #include <cstring>
 #include <mutex>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <sar/core/isa/isa_begin.hpp>
@@ -112,10 +111,7 @@ struct RowSum {
         else
           to += load(from);
       };
-      [&]<Index... I>(std::integer_sequence<Index, I...>) {  // of constant places, so that they are registers
-        (add(sum[I], x + I * vector_lanes), ...);
-      }
-      (std::make_integer_sequence<Index, N - 1>());
+      for (Index i = 0; i + 1 < N; ++i) add(sum[i], x + i * vector_lanes);
       add(sum[N - 1], x + count - vector_lanes);
     }
   }
