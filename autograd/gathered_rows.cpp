@@ -58,14 +58,9 @@ void GatheredRows::compute(Index first, Index count, real* out) const {
 }
 
 void GatheredRows::compute_rounded(Index first, Index count, Bfloat16* out) const {
+  if (!table_.is_bfloat16()) return DeferredRows::compute_rounded(first, count, out);
   const Index width = table_.row_size();
-  for_rows(first, count, [&](Index at) {
-    if (table_.is_bfloat16())
-      std::copy_n(table_.bfloat16() + at, width, out);
-    else
-      narrow(table_.reals().data() + at, width, out);
-    out += width;
-  });
+  for_rows(first, count, [&](Index at) { out = std::copy_n(table_.bfloat16() + at, width, out); });
 }
 
 std::shared_ptr<const GatheredRows> gathered_rows(const Variable& x) {

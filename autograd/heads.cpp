@@ -25,7 +25,7 @@ Variable head_dots(Variable x, Variable a) {
   head_dots(x.rows(), a.value(), y);
   if (!recording({&x, &a})) return y;
   return record(std::move(y), [dx = x.gradient(), da = a.gradient(),
-                               kept_x = a.requires_grad() ? x.rows() : TypedRows(),
+                               kept_x = a.requires_grad() ? x.detach() : Variable(),
                                kept_a = x.requires_grad() ? a.value() : Tensor()](const Tensor& grad) {
     if (dx != nullptr)
       dx->add_rows([&](TypedRows& out, bool accumulate) {
@@ -35,7 +35,7 @@ Variable head_dots(Variable x, Variable a) {
       });
     if (da == nullptr) return;
     std::vector<double> sums(da->shape().size());
-    head_dots_backward_a(grad, kept_x, sums);
+    head_dots_backward_a(grad, kept_x.rows(), sums);
     da->add(Tensor::from(da->shape(), sums));
   });
 }

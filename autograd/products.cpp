@@ -2,7 +2,8 @@
 // g^T x (or x^T g) and, in the same pass, the column sums of g, which are the gradient of the bias. Then
 // dx = g W (or g W^T) is computed, in the memory of g if the shapes are equal and nothing else needs g: a
 // thread copies the rows that it multiplies next to a buffer in the cache. Deferred x are computed again,
-// a few rows at a time.
+// a few rows at a time. recomputed_linear() is the same product once more in the backward pass: it reads x
+// and writes y another time.
 #include <sar/autograd/arithmetic.hpp>
 #include <sar/autograd/dual.hpp>
 #include <sar/autograd/layout.hpp>
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -45,6 +47,40 @@ void multiply_rows(const RowOperand& x, const Tensor& weight, const Variable& bi
   else
     out_in ? matmul_nt(x, weight, y) : matmul(x, weight, y);
 }
+
+/// x weight^T + bias, computed as a whole.
+class ProductRows final : public DeferredRows {
+ public:
+  ProductRows(Variable x, Tensor weight, Variable bias, const Shape& shape)
+      : DeferredRows(shape, type_of_results()),
+        x_(std::move(x)),
+        weight_(std::move(weight)),
+        bias_(std::move(bias)) {}
+  void compute(Index first, Index count, real* out) const override {
+    TypedRows x;
+    if (x_.deferred() != nullptr) {
+      Tensor some(x_.shape().with_rows(count));
+      x_.deferred()->compute(first, count, some.data());
+      x = std::move(some);
+    } else {
+      x = x_.rows().slice_rows(first, first + count);
+    }
+    Tensor y({count, shape().row_size()});
+    multiply_rows(x, weight_, bias_, true, y);
+    std::copy_n(y.data(), y.size(), out);
+  }
+  [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
+  void release() const override { forget(); }
+
+ private:
+  void compute_all(TypedRows& rows) const override {
+    multiply_rows(row_operand(x_), weight_, bias_, true, rows.reshape({rows.num_rows(), rows.row_size()}));
+  }
+
+  Variable x_;
+  Tensor weight_;
+  Variable bias_;
+};
 
 /// Rows that the product overwrites: it reads a copy of the rows that it multiplies next.
 class OverwrittenRows : public DeferredRows {
@@ -77,17 +113,47 @@ void pass_product(Gradient& to, TypedRows grad, const Tensor& weight, bool out_i
   to.add(std::move(grad));
 }
 
-/// Returns x W^T + b for weight [out, in], or x W + b for weight [in, out].
-Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
+/// Throws ShapeError unless x, weight and bias fit together.
+void check_linear(const Variable& x, const Variable& weight, const Variable& bias, bool out_in) {
   const Shape& w = weight.shape();
-  const Index in = out_in ? w[1] : w[0];
-  const Index out = out_in ? w[0] : w[1];
+  const Index in = out_in ? w[1] : w[0], out = out_in ? w[0] : w[1];
   require<ShapeError>(x.defined() && w.dims() == 2 && x.shape()[x.shape().dims() - 1] == in,
                       "linear: input of shape ", x.shape(), " for a weight of shape ", w,
                       out_in ? " ([out, in])" : " ([in, out])");
   require<ShapeError>(!bias.defined() || bias.shape() == Shape{out}, "linear: bias of shape ", bias.shape(),
                       " for a weight of shape ", w);
+}
 
+/// Returns a function that passes the gradient of x W^T + b, or of x W + b, as a matrix of all rows, on to x,
+/// the weight and the bias.
+auto linear_backward(const Variable& x, const Variable& weight, const Variable& bias, bool out_in) {
+  return [dx = x.gradient(), dw = weight.gradient(), db = bias.gradient(), out_in, sums = rank_sums(),
+          kept_x = weight.requires_grad() ? x.detach() : Variable(),
+          kept_w = x.requires_grad() ? weight.value() : Tensor()](TypedRows grad) {
+    Tensor bias_gradient = db != nullptr && sums == nullptr ? Tensor(db->shape()) : Tensor();
+    if (sums != nullptr && (dw != nullptr || db != nullptr))
+      add_row_products(*sums, dw, db, row_operand(kept_x), flatten(grad), out_in);
+    else if (dw != nullptr)
+      dw->add([&](Tensor& sum, bool accumulate) {
+        const RowOperand rows = row_operand(kept_x), g_rows = flatten(grad);
+        Tensor* const of_g = db != nullptr ? &bias_gradient : nullptr;
+        if (out_in)
+          matmul_tn(g_rows, rows, sum, accumulate, {.of_a = of_g});
+        else
+          matmul_tn(rows, g_rows, sum, accumulate, {.of_b = of_g});
+      });
+    else if (db != nullptr)
+      sum_to(flatten(grad).to_tensor(), bias_gradient);
+    if (bias_gradient.defined()) db->add(std::move(bias_gradient));
+    if (dx != nullptr) pass_product(*dx, std::move(grad), kept_w, out_in);
+  };
+}
+
+/// Returns x W^T + b for weight [out, in], or x W + b for weight [in, out].
+Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
+  check_linear(x, weight, bias, out_in);
+  const Shape& w = weight.shape();
+  const Index in = out_in ? w[1] : w[0], out = out_in ? w[0] : w[1];
   if (any_dual({&x, &weight, &bias})) {
     const Variable y = linear_layer(x.primal(), weight.primal(), bias.primal(), out_in);
     Variable change = bias.tangent();
@@ -105,26 +171,7 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
   TypedRows y(with_columns(x.shape(), out), type_of_results());
   multiply_rows(row_operand(x), weight.value(), bias, out_in, flatten(y));
   if (!recording({&x, &weight, &bias})) return y;
-  return record(std::move(y), [dx = x.gradient(), dw = weight.gradient(), db = bias.gradient(), out_in,
-                               sums = rank_sums(), kept_x = weight.requires_grad() ? x.detach() : Variable(),
-                               kept_w = x.requires_grad() ? weight.value() : Tensor()](TypedRows grad) {
-    Tensor bias_gradient = db != nullptr && sums == nullptr ? Tensor(db->shape()) : Tensor();
-    if (sums != nullptr && (dw != nullptr || db != nullptr))
-      add_row_products(*sums, dw, db, row_operand(kept_x), flatten(grad), out_in);
-    else if (dw != nullptr)
-      dw->add([&](Tensor& sum, bool accumulate) {
-        const RowOperand rows = row_operand(kept_x), g_rows = flatten(grad);
-        Tensor* const of_g = db != nullptr ? &bias_gradient : nullptr;
-        if (out_in)
-          matmul_tn(g_rows, rows, sum, accumulate, {.of_a = of_g});
-        else
-          matmul_tn(rows, g_rows, sum, accumulate, {.of_b = of_g});
-      });
-    else if (db != nullptr)
-      sum_to(flatten(grad).to_tensor(), bias_gradient);
-    if (bias_gradient.defined()) db->add(std::move(bias_gradient));
-    if (dx != nullptr) pass_product(*dx, std::move(grad), kept_w, out_in);
-  });
+  return record(std::move(y), linear_backward(x, weight, bias, out_in));
 }
 
 }  // namespace
@@ -152,6 +199,23 @@ Variable matmul(Variable a, Variable b) {
 
 Variable linear(Variable x, Variable weight, Variable bias) {
   return linear_layer(std::move(x), std::move(weight), std::move(bias), true);
+}
+
+Variable recomputed_linear(Variable x, Variable weight, Variable bias, const Shape& shape) {
+  const Index rows = x.num_rows(), out = weight.shape()[0];
+  if (!recording({&x, &weight, &bias}) || any_dual({&x, &weight, &bias}) || sparse_matrix(x) != nullptr)
+    return reshape(linear(std::move(x), std::move(weight), std::move(bias)), shape);
+  check_linear(x, weight, bias, true);
+  require<ShapeError>(x.shape().dims() == 2 && shape[0] == rows && shape.row_size() == out,
+                      "recomputed_linear: rows of shape ", shape, " for an input of shape ", x.shape(),
+                      " and a weight of shape ", weight.shape());
+  return record(
+      Variable(std::make_shared<const ProductRows>(x.detach(), weight.value(), bias.detach(), shape)),
+      [pass_on = linear_backward(x, weight, bias, true), rows, out](TypedRows grad) {
+        TypedRows matrix = grad.reshape({rows, out});
+        grad = {};
+        pass_on(std::move(matrix));
+      });
 }
 
 Variable affine(Variable x, Variable weight, Variable bias) {

@@ -14,6 +14,11 @@ Variable matmul(Variable a, Variable b);
 /// [..., out]. Keeps x if the weight requires a gradient, and the weight if x does.
 Variable linear(Variable x, Variable weight, Variable bias = {});
 
+/// Returns linear(x, weight, bias) for x [n, in] as rows of `shape`, n times out numbers, that are computed
+/// when they are read and again after DeferredRows::release(). For rows that an operation reads in its
+/// forward and in its backward pass, and that need not be in memory between them. Keeps x and the parameters.
+Variable recomputed_linear(Variable x, Variable weight, Variable bias, const Shape& shape);
+
 /// Returns x W + b for weight [in, out], the layout of DGL's GraphConv; otherwise like linear().
 Variable affine(Variable x, Variable weight, Variable bias = {});
 

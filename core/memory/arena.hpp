@@ -9,7 +9,7 @@
 /// an allocation of its size. A program that repeats its allocations therefore gets the same addresses again,
 /// without page faults unless the bound below released the pages.
 ///
-/// Bound: the arena holds at most 1.05 times the largest sum of live blocks so far, plus 16 MB. If
+/// Bound: the arena holds at most 65/64 of the largest sum of live blocks so far, plus 16 MB. If
 /// fragmentation would exceed this, it releases the excess pages of the largest free ranges to the system and
 /// keeps their addresses.
 #pragma once

@@ -1,7 +1,7 @@
 /// The byte account: counts the bytes of all tensors and of all index arrays of graphs, live and at the peak.
 ///
 /// Blocks of 64 KB and more come from an Arena on huge pages, which keeps freed pages for reuse (arena.hpp).
-/// The resident memory stays within 1.05 times the peak of the account plus 16 MB. Smaller blocks come from
+/// The resident memory stays within 65/64 of the peak of the account plus 16 MB. Smaller blocks come from
 /// oneTBB's scalable allocator; the process's malloc is not changed.
 ///
 /// Room core/memory: Allocation: the byte account, the arena of huge pages, buffers that are reused, sets of

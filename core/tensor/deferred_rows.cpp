@@ -13,17 +13,27 @@ void DeferredRows::compute_rounded(Index first, Index count, Bfloat16* out) cons
   narrow(some.data(), std::ssize(some), out);
 }
 
-void DeferredRows::store() const {
+void DeferredRows::compute_all(TypedRows& rows) const {
   constexpr Index grain = 1 << 14;  // elements
-  if (stored_.defined()) return;
-  TypedRows rows(shape_, type_);
   const Index width = rows.row_size();
   parallel_for(rows.num_rows(), std::max<Index>(1, grain / std::max<Index>(width, 1)),
                [&](Index begin, Index end) {
                  if (!rows.is_bfloat16()) return compute(begin, end - begin, rows.reals().row(begin));
                  compute_rounded(begin, end - begin, rows.bfloat16() + begin * width);
                });
+}
+
+void DeferredRows::store() const {
+  if (stored_.defined()) return;
+  TypedRows rows(shape_, type_);
+  compute_all(rows);
   stored_ = std::move(rows);
+}
+
+void DeferredRows::forget() const {
+  const std::lock_guard lock(mutex_);
+  stored_ = {};
+  wide_ = {};
 }
 
 const TypedRows& DeferredRows::stored() const {

@@ -35,7 +35,10 @@ class DeferredRows : NonCopyable {
   [[nodiscard]] const TypedRows& stored() const;
   /// The same as `real`: those of another type are widened, once.
   [[nodiscard]] const Tensor& all() const;
-  /// Returns the rows of stored(), or undefined ones if it was never called.
+  /// For an operation that has read stored() and will again in its backward pass: gives the rows up if they
+  /// are of a kind that is computed again. References to stored() and all() end.
+  virtual void release() const {}
+  /// Returns the rows of stored(), or undefined ones if there are none at this time.
   [[nodiscard]] TypedRows computed() const {
     const std::lock_guard lock(mutex_);
     return stored_;
@@ -45,6 +48,10 @@ class DeferredRows : NonCopyable {
   /// Rows that are in memory from the beginning.
   explicit DeferredRows(TypedRows rows)
       : shape_(rows.shape()), type_(rows.type()), stored_(std::move(rows)) {}
+  /// Writes all rows: compute() or compute_rounded() of a few rows at a time, on several threads.
+  virtual void compute_all(TypedRows& rows) const;
+  /// Gives up the rows of stored() and all(): the next call computes them again.
+  void forget() const;
 
  private:
   void store() const;

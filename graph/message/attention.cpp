@@ -106,11 +106,11 @@ struct Attention {
   AttentionResult result = {};
   std::vector<bool> cancels = {};  ///< additive: whether dst[v, h] cancels in the softmax; empty: unknown
 
-  /// With what does not change between forward and backward.
-  [[nodiscard]] AttentionOperands common(const GraphTopology& graph) {
+  /// With what does not change between forward and backward, beside source rows of this type.
+  [[nodiscard]] AttentionOperands common(const GraphTopology& graph, NumberType type) {
     AttentionOperands o = operands;
     o.attn = data_or_null(attn);
-    o.dst = operands.dst;
+    o.dst = make_kernel == make_gat_kernel ? TypedRows(dst.value()) : dst.rows().as(type);
     o.edge_weight = data_or_null(options.edge_weight);
     o.bias = data_or_null(options.bias);
     o.result = &result;
@@ -137,10 +137,9 @@ struct Attention {
     result = {
         .out = rounds_rows ? Tensor() : Tensor(shape), .max = Tensor(scores), .log_sum = Tensor(scores)};
     if (rounds_rows) result.rounded = TypedRows(shape, NumberType::bfloat16);
-    operands.dst = make_kernel == make_gat_kernel ? TypedRows(dst.value()) : dst.rows().as(rows.type());
     if (recorded && dst_may_cancel()) result.min = Tensor(scores);
     if (options.dropout > 0) mask = std::make_shared<const DropoutMask>(options.dropout_key, options.dropout);
-    driver.forward(rows, *make_kernel(common(driver.graph())));
+    driver.forward(rows, *make_kernel(common(driver.graph(), rows.type())));
     if (rounds && !rounds_rows) {
       result.rounded = TypedRows(result.out, NumberType::bfloat16);
       result.out = {};
@@ -156,7 +155,7 @@ struct Attention {
   void backward(const Driver& driver, const Variable& x, TypedRows grad) {
     const TypedRows rows = x.rows();
     grad = grad.as(rows.type());
-    AttentionOperands o = common(driver.graph());
+    AttentionOperands o = common(driver.graph(), rows.type());
     if (options.bias.requires_grad())
       options.bias.gradient()->add([&](Tensor& sum, bool accumulate) {
         Tensor row = sum.reshape({sum.size()});
@@ -196,6 +195,8 @@ Variable attend(const GraphShardManager& graph, const Variable& rows, Attention 
   }
   TypedRows out = attention.result.rows();
   if (!recorded) return out;
+  for (const Variable* x : {&rows, &std::as_const(attention.dst)})  // until the backward pass
+    if (x->deferred() != nullptr) x->deferred()->release();
   return record_collective(graph.comm(), std::move(out),
                            [driver, rows, attention = std::move(attention)](TypedRows grad) mutable {
                              const TraceScope scope("attention backward", TraceKind::compute);

@@ -1,6 +1,7 @@
 // Destinations that are the first rows of the sources share one projection: their rows are a view of it. A
 // linear map per head is a product per head, on a copy of the head's columns of x. weighted_edge_sums() is
 // a user-defined message: products of coefficients and edge rows exist for a chunk of edges at a time.
+#include <sar/core/threads/mixed_precision.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/attention_conv.hpp>
@@ -60,9 +61,16 @@ void AttentionConv::make_projection(Projection& projection, Start start, Generat
 
 AttentionConv::Ends AttentionConv::project(const Ends& ends, const Projection& projection) const {
   const auto& [fc_src, fc_dst] = projection;
-  const Variable z = cut_heads((*fc_src)(ends.src));
-  if (ends.shared && !fc_dst) return {z, first_rows(z, ends.dst.num_rows()), true};
-  return {z, cut_heads((fc_dst ? *fc_dst : *fc_src)(ends.dst)), false};
+  const auto cut = [&](const Linear& fc, const Variable& x, bool recomputes) {
+    return recomputes && mixed_precision() ? fc.recomputed(x, {x.num_rows(), heads_, out_feats_})
+                                           : cut_heads(fc(x));
+  };
+  if (!ends.shared || fc_dst)
+    return {cut(*fc_src, ends.src, true), cut(fc_dst ? *fc_dst : *fc_src, ends.dst, true), false};
+  const Index rows = ends.dst.num_rows();
+  const Variable z =
+      cut(*fc_src, ends.src, rows == ends.src.num_rows());  // a part of it would stay in memory
+  return {z, first_rows(z, rows), true};
 }
 
 Variable AttentionConv::add_residual(Variable y, const Variable& x, const std::optional<Linear>& fc) const {

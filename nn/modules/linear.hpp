@@ -24,6 +24,11 @@ class Linear : public Module {
   /// Throws ShapeError if x has another width.
   [[nodiscard]] Variable operator()(const Variable& x) const { return linear(x, weight_, bias_); }
 
+  /// The same as rows of `shape`, which recomputed_linear() computes.
+  [[nodiscard]] Variable recomputed(const Variable& x, const Shape& shape) const {
+    return recomputed_linear(x, weight_, bias_, shape);
+  }
+
   /// Returns base + y for base [n, out_features]; in the memory of `base` if no other handle refers to it.
   /// Throws ShapeError if shapes do not match.
   [[nodiscard]] Variable add_to(Variable base, const Variable& x) const;

@@ -223,6 +223,75 @@ TEST_CASE("rows of a table that are gathered when they are read: products and sl
         "deferred_gather_rows of an undefined tensor");
 }
 
+/// The result of a function of recomputed_linear(), or of linear() and reshape(), and the gradients of all.
+/// `rows`: of the input, 2 x in memory or deferred.
+std::vector<Tensor> of_linear(Index n, bool recomputed, bool deferred, bool with_bias) {
+  Variable x(random_tensor({n, 6}, 1), true), weight(random_tensor({8, 6}, 2), true),
+      bias = with_bias ? Variable(random_tensor({8}, 3), true) : Variable();
+  Tape tape;
+  const Variable rows = doubled(x, deferred);
+  const Shape heads{n, 2, 4};
+  const Variable y =
+      recomputed ? recomputed_linear(rows, weight, bias, heads) : reshape(linear(rows, weight, bias), heads);
+  const Variable scores = head_dots(y, Variable(random_tensor({1, 2, 4}, 4), true));
+  if (recomputed) {
+    REQUIRE(y.deferred() != nullptr);
+    CHECK(y.shape() == heads);
+    const std::size_t before = live_bytes();
+    CHECK(y.deferred()->computed().defined() == true);
+    y.deferred()->release();
+    CHECK_FALSE(y.deferred()->computed().defined());
+    if (n > 0) CHECK(live_bytes() + static_cast<std::size_t>(8 * n) * sizeof(real) <= before);
+  }
+  const Variable result = sum(scores * scores) + sum(y * y);
+  tape.backward(result, Tensor::full({1}, 1));
+  return {y.value(), result.value(), x.grad(), weight.grad(), bias.grad()};
+}
+
+TEST_CASE("a product that is computed again has the same bits") {
+  for (const Index n : {0, 1, 700})
+    for (const bool deferred : {false, true})
+      for (const bool with_bias : {false, true}) {
+        CAPTURE(n);
+        CAPTURE(deferred);
+        CAPTURE(with_bias);
+        const std::vector<Tensor> want = of_linear(n, false, deferred, with_bias),
+                                  got = of_linear(n, true, deferred, with_bias);
+        for (std::size_t i = 0; i < want.size(); ++i)
+          CHECK(std::ranges::equal(std::as_const(got[i]).values(), std::as_const(want[i]).values()));
+      }
+}
+
+TEST_CASE("some rows of a product that is computed again, and calls that are refused") {
+  const Variable x(random_tensor({300, 6}, 1)), weight(random_tensor({8, 6}, 2), true);
+  const Tensor want = linear(x, weight).value();
+  for (const bool deferred : {false, true}) {
+    const Tape tape;
+    const Variable y = recomputed_linear(deferred ? Variable(std::make_shared<const Doubled>(x.value())) : x,
+                                         weight, {}, {300, 8});
+    REQUIRE(y.deferred() != nullptr);
+    Tensor some({7, 8});
+    y.deferred()->compute(290, 7, some.data());
+    CHECK_FALSE(y.deferred()->computed().defined());
+    Tensor rows = want.slice_rows(290, 297).clone();
+    if (deferred) scale_shift(rows, 2, 0, rows);
+    CHECK(relative_error(some, rows) < tolerance());
+    // as an operand of a product, its rows are computed when they are multiplied
+    CHECK(relative_error(linear(y, Tensor::full({1, 8}, 1)).value(),
+                         linear(y.value(), Tensor::full({1, 8}, 1)).value()) < tolerance());
+  }
+  CHECK(recomputed_linear(x, weight, {}, {300, 2, 4}).deferred() == nullptr);  // no tape
+  const Tape tape;
+  CHECK(thrown<ShapeError>([&] {
+          (void)recomputed_linear(x, weight, {}, {300, 3, 3});
+        }) ==
+        "recomputed_linear: rows of shape [300, 3, 3] for an input of shape [300, 6] and a weight of shape "
+        "[8, 6]");
+  CHECK(thrown<ShapeError>([&] {
+          (void)recomputed_linear(x, Variable(random_tensor({8, 5}, 2), true), {}, {300, 8});
+        }) == "linear: input of shape [300, 6] for a weight of shape [8, 5] ([out, in])");
+}
+
 TEST_CASE("rows of an operand lie where they are, or are computed") {
   const Tensor x = random_tensor({10, 3}, 1);
   const Doubled rows(x);
