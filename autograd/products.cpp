@@ -149,13 +149,14 @@ auto linear_backward(const Variable& x, const Variable& weight, const Variable& 
   };
 }
 
-/// Returns x W^T + b for weight [out, in], or x W + b for weight [in, out].
-Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
+/// Returns x W^T + b for weight [out, in], or x W + b for weight [in, out]; dense rows of this type.
+Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in,
+                      NumberType type = type_of_results()) {
   check_linear(x, weight, bias, out_in);
   const Shape& w = weight.shape();
   const Index in = out_in ? w[1] : w[0], out = out_in ? w[0] : w[1];
   if (any_dual({&x, &weight, &bias})) {
-    const Variable y = linear_layer(x.primal(), weight.primal(), bias.primal(), out_in);
+    const Variable y = linear_layer(x.primal(), weight.primal(), bias.primal(), out_in, type);
     Variable change = bias.tangent();
     if (x.is_dual())
       change = tangent_sum(linear_layer(x.tangent(), weight.primal(), {}, out_in), change, y.shape());
@@ -165,10 +166,10 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
   }
   if (x.shape().dims() == 1) {
     Variable row = reshape(std::move(x), {1, in});
-    return reshape(linear_layer(std::move(row), std::move(weight), std::move(bias), out_in), {out});
+    return reshape(linear_layer(std::move(row), std::move(weight), std::move(bias), out_in, type), {out});
   }
   if (auto sparse = sparse_matrix(x)) return sparse_linear(std::move(sparse), weight, bias, out_in);
-  TypedRows y(with_columns(x.shape(), out), type_of_results());
+  TypedRows y(with_columns(x.shape(), out), type);
   multiply_rows(row_operand(x), weight.value(), bias, out_in, flatten(y));
   if (!recording({&x, &weight, &bias})) return y;
   return record(std::move(y), linear_backward(x, weight, bias, out_in));
@@ -201,6 +202,10 @@ Variable linear(Variable x, Variable weight, Variable bias) {
   return linear_layer(std::move(x), std::move(weight), std::move(bias), true);
 }
 
+Variable linear(Variable x, Variable weight, Variable bias, NumberType type) {
+  return linear_layer(std::move(x), std::move(weight), std::move(bias), true, type);
+}
+
 Variable recomputed_linear(Variable x, Variable weight, Variable bias, const Shape& shape) {
   const Index rows = x.num_rows(), out = weight.shape()[0];
   if (!recording({&x, &weight, &bias}) || any_dual({&x, &weight, &bias}) || sparse_matrix(x) != nullptr)
@@ -220,6 +225,10 @@ Variable recomputed_linear(Variable x, Variable weight, Variable bias, const Sha
 
 Variable affine(Variable x, Variable weight, Variable bias) {
   return linear_layer(std::move(x), std::move(weight), std::move(bias), false);
+}
+
+Variable affine(Variable x, Variable weight, Variable bias, NumberType type) {
+  return linear_layer(std::move(x), std::move(weight), std::move(bias), false, type);
 }
 
 Variable add_linear(Variable base, const Variable& x, const Variable& weight) {

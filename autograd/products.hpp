@@ -14,6 +14,10 @@ Variable matmul(Variable a, Variable b);
 /// [..., out]. Keeps x if the weight requires a gradient, and the weight if x does.
 Variable linear(Variable x, Variable weight, Variable bias = {});
 
+/// The same with rows of a type: a term that sums are added to before they are rounded.
+Variable linear(Variable x, Variable weight, Variable bias, NumberType type);
+Variable affine(Variable x, Variable weight, Variable bias, NumberType type);
+
 /// Returns linear(x, weight, bias) for x [n, in] as rows of `shape`, n times out numbers, that are computed
 /// when they are read and again after DeferredRows::release(). For rows that an operation reads in its
 /// forward and in its backward pass, and that need not be in memory between them. Keeps x and the parameters.

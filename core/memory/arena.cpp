@@ -106,6 +106,15 @@ void Arena::deallocate(void* block, std::size_t bytes) noexcept {
   insert(static_cast<char*>(block), {bytes, bytes});
 }
 
+void Arena::shrink(void* block, std::size_t bytes, std::size_t to) noexcept {
+  bytes = round_up(std::max<std::size_t>(bytes, 1), granularity);
+  to = round_up(std::max<std::size_t>(to, 1), granularity);
+  if (to == bytes) return;
+  const std::lock_guard lock(mutex_);
+  live_ -= bytes - to;
+  insert(static_cast<char*>(block) + to, {bytes - to, bytes - to});
+}
+
 bool Arena::contains(const void* block) const noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(block);
   return at >= reinterpret_cast<std::uintptr_t>(begin_) && at < reinterpret_cast<std::uintptr_t>(end_);
@@ -114,6 +123,7 @@ bool Arena::contains(const void* block) const noexcept {
 void Arena::release_free() noexcept {
   const std::lock_guard lock(mutex_);
   release_until(0);
+  peak_live_ = live_;
 }
 
 std::size_t Arena::held_bytes() const {

@@ -5,13 +5,13 @@
 /// by 2 MB pages where the system has them, and allocates its blocks there. Freed blocks stay mapped:
 /// adjacent free ranges are merged, and an allocation takes the smallest free range that is large enough
 /// (best fit; Knuth, TAOCP 1, 2.5). A free range of more than four times the size is not split, as long as
-/// the top of the used addresses stays within 1.5 times the largest sum of live blocks so far: it is kept for
-/// an allocation of its size. A program that repeats its allocations therefore gets the same addresses again,
-/// without page faults unless the bound below released the pages.
+/// the top of the used addresses stays within 1.5 times the peak: it is kept for an allocation of its size. A
+/// program that repeats its allocations therefore gets the same addresses again, without page faults unless
+/// the bound below released the pages.
 ///
-/// Bound: the arena holds at most 65/64 of the largest sum of live blocks so far, plus 16 MB. If
-/// fragmentation would exceed this, it releases the excess pages of the largest free ranges to the system and
-/// keeps their addresses.
+/// Bound: the arena holds at most 65/64 of the peak, plus 16 MB, where the peak is the largest sum of live
+/// blocks since the last release_free(). If fragmentation would exceed this, it releases the excess pages of
+/// the largest free ranges to the system and keeps their addresses.
 #pragma once
 
 #include <sar/config.hpp>
@@ -38,10 +38,12 @@ class Arena : NonCopyable {
   [[nodiscard]] void* allocate(std::size_t bytes);
   /// Frees a block of allocate(); `bytes` is the size it was allocated with.
   void deallocate(void* block, std::size_t bytes) noexcept;
+  /// Frees all but the first `to` bytes of such a block, which is one of `to` bytes then; to <= bytes.
+  void shrink(void* block, std::size_t bytes, std::size_t to) noexcept;
   /// Returns whether `block` lies in the arena's addresses.
   [[nodiscard]] bool contains(const void* block) const noexcept;
 
-  /// Releases the pages of all free ranges to the system.
+  /// Releases the pages of all free ranges to the system; the bound is that of what is used from now on.
   void release_free() noexcept;
   /// Returns an upper bound on the bytes backed by pages: live blocks and free ranges used before.
   [[nodiscard]] std::size_t held_bytes() const;

@@ -31,6 +31,9 @@ void* take(std::size_t bytes) {
 void give_back(void* block, std::size_t) noexcept {
   std::free(block);
 }
+bool shrink(void*, std::size_t, std::size_t) noexcept {
+  return false;
+}
 void release() noexcept {}
 
 #else
@@ -55,6 +58,12 @@ void give_back(void* block, std::size_t bytes) noexcept {
     arena().deallocate(block, bytes);
   else
     scalable_aligned_free(block);
+}
+
+bool shrink(void* block, std::size_t bytes, std::size_t to) noexcept {
+  if (to < large_block || !arena().contains(block)) return false;
+  arena().shrink(block, bytes, to);
+  return true;
 }
 
 void release() noexcept {
@@ -107,6 +116,12 @@ void* allocate_bytes(std::size_t bytes) {
   Workspace* const workspace = Workspace::current();
   if (workspace != nullptr) return workspace->take_values(bytes, of_values);
   return take_accounted(bytes);
+}
+
+bool shrink_block(void* block, std::size_t bytes, std::size_t to) noexcept {
+  if (Workspace::current() != nullptr || !shrink(block, bytes, to)) return false;
+  live.fetch_sub(bytes - to);
+  return true;
 }
 
 void deallocate_bytes(void* block, std::size_t bytes) noexcept {

@@ -1,7 +1,8 @@
 /// The byte account: counts the bytes of all tensors and of all index arrays of graphs, live and at the peak.
 ///
 /// Blocks of 64 KB and more come from an Arena on huge pages, which keeps freed pages for reuse (arena.hpp).
-/// The resident memory stays within 65/64 of the peak of the account plus 16 MB. Smaller blocks come from
+/// The resident memory stays within 65/64 of the peak of the account since the last release_cached_memory()
+/// plus 16 MB. Smaller blocks come from
 /// oneTBB's scalable allocator; the process's malloc is not changed.
 ///
 /// Room core/memory: Allocation: the byte account, the arena of huge pages, buffers that are reused, sets of
@@ -36,6 +37,16 @@ void* allocate_bytes(std::size_t bytes);
 
 /// Frees a block of allocate_bytes(); `bytes` is the size it was allocated with.
 void deallocate_bytes(void* block, std::size_t bytes) noexcept;
+
+/// Gives back all but the first `to` bytes of a block of `bytes` bytes. Returns false if the allocator
+/// cannot, as with small blocks; if it did, the block is freed with `to` bytes.
+[[nodiscard]] bool shrink_block(void* block, std::size_t bytes, std::size_t to) noexcept;
+
+/// Frees a block of allocate_bytes() that a shared_ptr has.
+struct BlockDeleter {
+  std::size_t bytes;
+  void operator()(void* block) const noexcept { deallocate_bytes(block, bytes); }
+};
 
 /// A standard allocator that uses the account and leaves new elements uninitialized.
 template <class T>

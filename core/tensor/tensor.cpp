@@ -67,9 +67,7 @@ Tensor::Tensor(const Shape& shape) : shape_(shape) {
   require<ShapeError>(shape.dims() > 0, "a tensor needs at least one dimension");
   const std::size_t size_bytes = bytes();
   void* block = allocate_bytes(size_bytes);
-  storage_ = std::shared_ptr<void>(
-      block, [size_bytes](void* memory) { deallocate_bytes(memory, size_bytes); },
-      WorkspaceAllocator<char>());
+  storage_ = std::shared_ptr<void>(block, BlockDeleter{size_bytes}, WorkspaceAllocator<char>());
   data_ = static_cast<real*>(block);
 }
 

@@ -154,6 +154,7 @@ class Tensor {
   void save() const;
 
  private:
+  friend class TypedRows;  // takes the memory over
   static void require_length(std::size_t length, const Shape& shape);
 
   std::shared_ptr<void> storage_;  // null when undefined, or borrowed without an owner

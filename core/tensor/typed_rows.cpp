@@ -4,6 +4,8 @@
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -19,9 +21,7 @@ TypedRows::TypedRows(const Shape& shape, NumberType type) : shape_(shape), type_
   }
   require<ShapeError>(shape.dims() > 0, "rows need at least one dimension");
   const auto bytes = static_cast<std::size_t>(shape.size() * bytes_of(type));
-  memory_ = std::shared_ptr<void>(
-      allocate_bytes(bytes), [bytes](void* memory) { deallocate_bytes(memory, bytes); },
-      WorkspaceAllocator<char>());
+  memory_ = std::shared_ptr<void>(allocate_bytes(bytes), BlockDeleter{bytes}, WorkspaceAllocator<char>());
 }
 
 TypedRows::TypedRows(const Tensor& rows, NumberType type) {
@@ -33,6 +33,35 @@ TypedRows::TypedRows(const Tensor& rows, NumberType type) {
   *this = TypedRows(rows.shape(), type);
   parallel_for(size(), numbers_at_once,
                [&](Index begin, Index end) { narrow(rows.data() + begin, end - begin, bfloat16() + begin); });
+}
+
+// Numbers [n, 2 n) of reals are rounded to where numbers [n / 2, n) were, which have been rounded already: n
+// doubles, and each pass is parallel.
+TypedRows TypedRows::as(NumberType type) && {
+  const auto in_place = [&] {
+    return type == NumberType::bfloat16 && is_real() && reals_.unique() && size() > numbers_at_once &&
+           reals_.storage_.get() == reals_.data();
+  };
+  if (type == type_) return std::move(*this);
+  if (!in_place()) return std::as_const(*this).as(type);
+  Tensor from = std::exchange(reals_, {});
+  auto* const to = reinterpret_cast<Bfloat16*>(from.data());
+  Array<Bfloat16> front(numbers_at_once);
+  narrow(from.data(), numbers_at_once, front.data());
+  std::memcpy(from.data(), front.data(), front.size() * sizeof(Bfloat16));
+  for (Index done = numbers_at_once; done < from.size(); done *= 2)
+    parallel_for(std::min(done, from.size() - done), numbers_at_once, [&](Index begin, Index end) {
+      narrow(from.data() + done + begin, end - begin, to + done + begin);
+    });
+
+  TypedRows rounded;
+  rounded.type_ = type;
+  rounded.shape_ = std::exchange(shape_, {});
+  rounded.memory_ = std::move(from.storage_);
+  auto* const block = std::get_deleter<BlockDeleter>(rounded.memory_);
+  const auto bytes = static_cast<std::size_t>(rounded.size()) * sizeof(Bfloat16);
+  if (block != nullptr && shrink_block(rounded.memory_.get(), block->bytes, bytes)) block->bytes = bytes;
+  return rounded;
 }
 
 TypedRows TypedRows::slice_rows(Index begin, Index end) const {

@@ -79,9 +79,12 @@ class TypedRows {
   [[nodiscard]] TypedRows clone() const;
   void set_zero();
   /// Returns the rows in this type, reals or bfloat16: this memory if they are of it, otherwise a copy.
-  [[nodiscard]] TypedRows as(NumberType type) const {
+  [[nodiscard]] TypedRows as(NumberType type) const& {
     return type == type_ ? *this : TypedRows(to_tensor(), type);
   }
+  /// The same of rows that are given up. Reals that no other handle refers to are rounded in their memory, of
+  /// which half is freed: this takes no further memory.
+  [[nodiscard]] TypedRows as(NumberType type) &&;
   /// Returns the rows in `real`: this memory if they are of type reals, otherwise a copy.
   [[nodiscard]] Tensor to_tensor() const;
   // Functions of a Tensor read any rows.

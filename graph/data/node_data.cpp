@@ -1,3 +1,4 @@
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/node_data.hpp>
 
 #include <utility>
@@ -19,8 +20,10 @@ NodeData without_columns(GraphData& graph) {
 GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
                                        const GraphOptions& options) {
   return comm.agree([&] {
-    return GraphShardManager(comm, data.book, data.book, std::exchange(data.edges, {}), true, options,
-                             data.original_ids, data.original_ids);
+    GraphShardManager graph(comm, data.book, data.book, std::exchange(data.edges, {}), true, options,
+                            data.original_ids, data.original_ids);
+    release_cached_memory();
+    return graph;
   });
 }
 

@@ -140,10 +140,8 @@ struct Attention {
     if (recorded && dst_may_cancel()) result.min = Tensor(scores);
     if (options.dropout > 0) mask = std::make_shared<const DropoutMask>(options.dropout_key, options.dropout);
     driver.forward(rows, *make_kernel(common(driver.graph(), rows.type())));
-    if (rounds && !rounds_rows) {
-      result.rounded = TypedRows(result.out, NumberType::bfloat16);
-      result.out = {};
-    }
+    if (rounds && !rounds_rows)
+      result.rounded = TypedRows(std::exchange(result.out, {})).as(NumberType::bfloat16);
     const Tensor min = std::exchange(result.min, {});
     if (!min.defined()) return;
     cancels.resize(static_cast<std::size_t>(min.size()));

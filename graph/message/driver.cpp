@@ -270,7 +270,10 @@ void BackwardPass::finish(const GradientPtr& gradient) {
     end(sums_);
     if (stage_type_ == NumberType::exact_sums && sums_.is_real())
       return gradient->add(std::exchange(sums_, {}));
-    gradient->add_rows([&](TypedRows& sum, bool accumulate) { round_sums(sums_, sum, accumulate); });
+    if (sums_.is_real() && !gradient->defined())
+      gradient->add(std::move(sums_).as(gradient->type()));
+    else
+      gradient->add_rows([&](TypedRows& sum, bool accumulate) { round_sums(sums_, sum, accumulate); });
     sums_ = {};
   } else if (push_) {
     gradient->add([&](Tensor& sum, bool) { end(sum); });

@@ -1,4 +1,5 @@
 #include <sar/autograd/arithmetic.hpp>
+#include <sar/autograd/op_support.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/workspace.hpp>
 #include <sar/graph/message/started_sum.hpp>
@@ -9,6 +10,9 @@ namespace sar { inline namespace SAR_PRECISION {
 
 void* StartedSum::Operation::operator new(std::size_t bytes) {
   return allocate_object(bytes);
+}
+NumberType StartedSum::Operation::base_type() const {
+  return type_of_results();
 }
 void StartedSum::Operation::operator delete(void* operation, std::size_t bytes) noexcept {
   deallocate_object(operation, bytes);

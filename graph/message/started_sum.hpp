@@ -38,6 +38,7 @@ class StartedSum {
 
     [[nodiscard]] virtual Shape shape() const = 0;  ///< of the result
     virtual Variable finish(Variable base) = 0;     ///< base: of this shape, or undefined
+    [[nodiscard]] virtual NumberType base_type() const;
     /// Takes part in the exchange and drops what arrives.
     virtual void discard() = 0;
     /// Whether an exchange of rows has begun.
@@ -66,6 +67,11 @@ class StartedSum {
   /// reuses the memory of base if no other handle refers to it. Throws the same on all ranks: ShapeError if
   /// base has another shape than the result, InputError in a second call.
   [[nodiscard]] Variable finish(Variable base = {});
+
+  /// Local. Returns the type of rows in which finish() adds to a base: one of another type is converted,
+  /// which takes memory. In mixed precision, sums that come in several stages are rounded when they are
+  /// complete.
+  [[nodiscard]] NumberType base_type() const { return operation_->base_type(); }
 
  private:
   Communicator comm_;

@@ -59,9 +59,7 @@ struct TypedAttentionCall {
               .max = Tensor(Shape{query.num_rows(), heads}),
               .log_sum = Tensor(Shape{query.num_rows(), heads})};
     driver.forward(rows, *make_typed_attention_kernel(operands(query_rows)));
-    if (!mixed_precision()) return;
-    result.rounded = TypedRows(result.out, NumberType::bfloat16);
-    result.out = {};
+    if (mixed_precision()) result.rounded = TypedRows(std::exchange(result.out, {})).as(NumberType::bfloat16);
   }
 
   /// Once: the kernel gives the result up as soon as it is not needed any more.

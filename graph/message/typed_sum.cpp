@@ -76,7 +76,7 @@ struct TypedPass {
     if (!out.unique()) out = out.clone();
     kernel.set_output(out.data(), has_base);
     rows.finish(kernel);
-    return TypedRows(out, type_of_results());
+    return TypedRows(std::move(out)).as(type_of_results());
   }
 
   void backward(const Driver& driver, BackwardPass& rows, const Tensor& grad) const {
@@ -109,6 +109,7 @@ class StartedTypedSum final : public StartedSum::Operation {
         rows_(driver_, pass_.x) {}
 
   [[nodiscard]] Shape shape() const override { return pass_.shape(driver_); }
+  [[nodiscard]] NumberType base_type() const override { return NumberType::reals; }
   Variable finish(Variable base) override {
     const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
     TypedRows out = pass_.forward(driver_, rows_, std::move(base));

@@ -146,6 +146,12 @@ class MessagePass {
                                                : graph_->topology->local.num_dst);
   }
 
+  /// The type in which sums are added: those of several stages are rounded when they are complete.
+  [[nodiscard]] NumberType sum_type() const {
+    const bool one_gather = (sums_edge_rows() || (linear_ && edge_heads() == 1)) && !exact();
+    return one_gather && graph_->topology->comm.size() == 1 ? type_of_results() : NumberType::reals;
+  }
+
   /// The result, added to `base` (sum and mean only) if it is defined. Leaves the pass to the record.
   Variable finish(const Driver& driver, ForwardPass& forward_pass, const std::optional<SplitBackward>& split,
                   Variable base) {
@@ -153,13 +159,7 @@ class MessagePass {
     describe(scope);
     const bool has_base = base.defined();
     const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
-    // Sums of several stages are rounded when they are complete. Extrema of rows are rows.
-    const bool one_gather = (sums_edge_rows() || (linear_ && edge_heads() == 1)) && !exact();
-    const bool rounds_at_end =
-        one_gather ? graph_->topology->comm.size() > 1 : result_ != Result::edges && !exact();
-    const NumberType type = extremum_in_bfloat16()         ? NumberType::bfloat16
-                            : one_gather && !rounds_at_end ? type_of_results()
-                                                           : NumberType::reals;
+    const NumberType type = extremum_in_bfloat16() ? NumberType::bfloat16 : sum_type();
     TypedRows out = has_base ? own_rows(std::move(base), type) : TypedRows(shape(), type);
     const auto forward = [&](auto& kernel) {
       kernel.set_output(out, has_base);
@@ -189,7 +189,7 @@ class MessagePass {
       forward(*make_binary_kernel(std::move(operands)));
     }
 
-    if (rounds_at_end && mixed_precision()) out = out.as(type_of_results());
+    if (result_ != Result::edges && !exact()) out = std::move(out).as(type_of_results());
     if (!recorded_ && base_gradient == nullptr) return out;
     for (const MessageTarget target : {lhs_, rhs_})
       if (!recorded_ || !needs_value(target)) side(target).value = {};
@@ -449,6 +449,7 @@ class StartedMessage final : public StartedSum::Operation {
                                    result_of(reduce), reduce == Reduce::mean)) {}
 
   [[nodiscard]] Shape shape() const override { return pass_.shape(); }
+  [[nodiscard]] NumberType base_type() const override { return pass_.sum_type(); }
   Variable finish(Variable base) override {
     if (!pass_.is_extremum() || !base.defined()) return pass_.finish(driver_, rows_, split_, std::move(base));
     Variable extremum = pass_.finish(driver_, rows_, split_, {});
@@ -492,6 +493,7 @@ class DualSum final : public StartedSum::Operation {
       : value_(std::move(value)), tangent_(std::move(tangent)) {}
 
   [[nodiscard]] Shape shape() const override { return value_->shape(); }
+  [[nodiscard]] NumberType base_type() const override { return value_->base_type(); }
   Variable finish(Variable base) override {
     const Variable y = value_->finish(std::move(base));
     return make_dual(y, tangent_());

@@ -198,11 +198,13 @@ TypedRows UserMessage::forward(const Driver& driver) {
       inputs.message.with_rows(by_edge ? graph->topology->num_edges() : graph->topology->local.num_dst),
       by_edge ? type_of_results() : NumberType::reals);
   if (is_extremum()) argmax = std::make_shared<Array<local_index>>(out.size());
-  auto with_result = operands();
-  with_result.out = out;
-  UserMessageKernel kernel(std::move(with_result));
-  driver.forward(sources(), kernel);
-  return out.as(type_of_results());  // sums are rounded when they are complete
+  {
+    auto with_result = operands();
+    with_result.out = out;
+    UserMessageKernel kernel(std::move(with_result));
+    driver.forward(sources(), kernel);
+  }
+  return std::move(out).as(type_of_results());  // sums are rounded when they are complete
 }
 
 void UserMessage::backward(const Driver& driver, TypedRows grad) const {

@@ -71,7 +71,8 @@ Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& f
     if (weight_.defined() && !options_.cached && multiplies_first(graph, feat, weight_.shape()[1])) {
       StartedSum sum = start_sum(graph, affine(feat, weight_, {}), edge_weight, options_.norm);
       if (residual != nullptr)  // computed while halo rows are in flight
-        return sum.finish(linear(dst(), residual->weight(), sum_of(residual->bias(), bias_)));
+        return sum.finish(
+            linear(dst(), residual->weight(), sum_of(residual->bias(), bias_), sum.base_type()));
       Variable y = sum.finish();
       return bias_.defined() ? add(std::move(y), bias_) : y;
     }

@@ -2,6 +2,7 @@
 // norm, the self term is computed while its rows are in flight. by_basis() sums rows per basis instead, as
 // a user-defined message of [edges of a chunk, bases, in], and multiplies the sums once. With bases, it is
 // chosen where relations x out is larger than bases x (mean destinations of a rank) and than 2^16.
+#include <sar/autograd/op_support.hpp>
 #include <sar/graph/message/typed_sum.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/rel_graph_conv.hpp>
@@ -44,9 +45,9 @@ Variable RelGraphConv::operator()(const GraphShardManager& graph, const Variable
     require_rows(feat, graph.num_src_nodes(), in_feats_, "RelGraphConv, features");
     if (norm.defined()) require_rows(norm, graph.num_edges(), 1, "RelGraphConv, edge norms");
     const EdgeTypes types = etypes.checked(graph.num_edges(), num_relations_, "RelGraphConv");
-    const auto self_term = [&]() -> Variable {
+    const auto self_term = [&](NumberType type) -> Variable {
       if (!loop_weight_.defined()) return {};
-      return affine(first_rows(feat, graph.num_dst_nodes()), loop_weight_, h_bias_);
+      return affine(first_rows(feat, graph.num_dst_nodes()), loop_weight_, h_bias_, type);
     };
     const bool by_bases = sums_by_basis(graph), early = !layer_norm_ && !by_bases;
     Variable y;
@@ -54,10 +55,10 @@ Variable RelGraphConv::operator()(const GraphShardManager& graph, const Variable
       y = by_basis(graph, feat, types, norm);
     } else {
       StartedSum sum = start_typed_sum(graph, feat, linear_r_->matrices(), types, norm);
-      y = sum.finish(early ? self_term() : Variable());
+      y = sum.finish(early ? self_term(sum.base_type()) : Variable());
     }
     if (layer_norm_) y = (*layer_norm_)(std::exchange(y, {}));
-    if (!early && loop_weight_.defined()) y = add(std::exchange(y, {}), self_term());
+    if (!early && loop_weight_.defined()) y = add(std::exchange(y, {}), self_term(type_of_results()));
     if (!loop_weight_.defined() && h_bias_.defined()) y = add(std::exchange(y, {}), h_bias_);
     if (options_.activation) y = options_.activation(std::exchange(y, {}));
     return dropout_(std::move(y), graph.dst_ids());

@@ -2,6 +2,7 @@
 // are in flight. The rest is added in the memory of the self term: the sum itself if the product with
 // W_neigh comes first, otherwise the product of the aggregate. lstm: one row per edge is gathered, in the
 // order of edge_sequences().
+#include <sar/autograd/op_support.hpp>
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/edge_sequences.hpp>
@@ -57,22 +58,22 @@ Variable SAGEConv::operator()(const GraphShardManager& graph, const NodeFeatures
       Variable y = gcn(graph, src, dst, edge_weight);
       return residual == nullptr ? y : residual->add_to(std::move(y), dst_rows());
     }
-    const auto self = [&] {
-      if (residual == nullptr) return (*fc_self_)(dst_rows());
+    const auto self = [&](NumberType type) {
+      if (residual == nullptr) return linear(dst_rows(), fc_self_->weight(), fc_self_->bias(), type);
       return linear(dst_rows(), fc_self_->weight() + residual->weight(),
-                    sum_of(fc_self_->bias(), residual->bias()));
+                    sum_of(fc_self_->bias(), residual->bias()), type);
     };
     // The self term is computed while halo rows are in flight.
     if (options_.aggregator == SAGEAggregator::mean && multiplies_first(graph, src)) {
       StartedSum sum = graph.start_update_all(message(fc_neigh_(src), edge_weight), fn::mean);
-      return sum.finish(self());
+      return sum.finish(self(sum.base_type()));
     }
     if (!cache_.enabled() && !lstm_) {
       StartedSum sum = start_aggregate(graph, src, edge_weight);
-      Variable self_term = self();
+      Variable self_term = self(type_of_results());
       return add_linear(std::move(self_term), sum.finish(), fc_neigh_.weight());
     }
-    Variable self_term = self();
+    Variable self_term = self(type_of_results());
     const Variable neigh = cache_(graph, {&src, &edge_weight}, [&] {
       return lstm_ ? lstm_aggregate(graph, src, edge_weight)
                    : start_aggregate(graph, src, edge_weight).finish();

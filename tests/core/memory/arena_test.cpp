@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -138,6 +139,44 @@ TEST_CASE("pages of large free ranges are returned when ever larger blocks canno
   }
   arena.release_free();
   CHECK(arena.held_bytes() <= walls.size() * 2 * 2 * mb);  // the edges within shared huge pages
+}
+
+TEST_CASE("the end of a block is freed, and what remains keeps its contents") {
+  Arena arena(1024 * mb);
+  const Block block = touched(arena, 40 * mb);
+  void* const wall = arena.allocate(Arena::granularity);
+  std::size_t size = block.bytes;
+  for (const std::size_t to : {40 * mb, 39 * mb + 1, 10 * mb, 3 * Arena::granularity - 5}) {
+    arena.shrink(block.at, size, to);
+    size = to;
+    const char* const bytes = static_cast<const char*>(block.at);
+    CHECK(std::all_of(bytes, bytes + to, [](char c) { return c == 1; }));
+  }
+  void* const rest = arena.allocate(39 * mb);  // in what was freed
+  CHECK(static_cast<char*>(rest) == static_cast<char*>(block.at) + 3 * Arena::granularity);
+  arena.deallocate(rest, 39 * mb);
+  arena.deallocate(block.at, 3 * Arena::granularity - 5);
+  arena.deallocate(wall, Arena::granularity);
+  void* const all = arena.allocate(40 * mb + Arena::granularity);
+  CHECK(all == block.at);
+  arena.deallocate(all, 40 * mb + Arena::granularity);
+  arena.release_free();
+  CHECK(arena.held_bytes() < 2 * mb);  // whole huge pages are released
+}
+
+TEST_CASE("after a release, the bound is that of what is used afterwards") {
+  Arena arena(4096 * mb);
+  std::vector<Block> blocks{touched(arena, 800 * mb)};
+  give_back(arena, blocks);
+  arena.release_free();
+  const Block first = touched(arena, 100 * mb);
+  void* const wall = arena.allocate(Arena::granularity);
+  arena.deallocate(first.at, first.bytes);
+  const Block second = touched(arena, 102 * mb);
+  const std::size_t peak = second.bytes + Arena::granularity;
+  CHECK(arena.held_bytes() <= peak + peak / 64 + 16 * mb);
+  arena.deallocate(second.at, second.bytes);
+  arena.deallocate(wall, Arena::granularity);
 }
 
 TEST_CASE("no more pages are returned than the bound asks for") {

@@ -59,6 +59,49 @@ TEST_CASE("rows in bfloat16 are rounded as single numbers are, and widened exact
   }
 }
 
+TEST_CASE("rows that are given up are rounded in their memory, of which the rest is freed") {
+  for (const Index rows : {1, 1023, 1024, 1025, 2048, 3000, 30'000}) {
+    CAPTURE(rows);
+    Tensor x = random_tensor({rows, 32}, 5);
+    const Tensor special = special_numbers(1);
+    for (Index i = 0; i < std::min(special.size(), x.size()); ++i)
+      x.data()[x.size() - 1 - i] = special.data()[i];
+    const Tensor copy = x.clone();
+    const TypedRows want(copy, NumberType::bfloat16);
+    const real* const memory = x.data();
+    const std::size_t before = live_bytes(), bytes = x.bytes();
+    reset_peak_bytes();
+    const TypedRows found = TypedRows(std::move(x)).as(NumberType::bfloat16);
+    REQUIRE(found.is_bfloat16());
+    CHECK(found.shape() == copy.shape());
+    CHECK(found.unique());
+    CHECK(std::memcmp(found.at(0), want.at(0), static_cast<std::size_t>(2 * found.size())) == 0);
+    const bool in_place = rows > 1024;  // 2^15 numbers
+    CHECK((found.at(0) == memory) == in_place);
+    if (in_place) CHECK(peak_bytes() <= before + (1 << 17));
+#if !defined(SAR_SEPARATE_BLOCKS) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    if (bytes >= 1 << 18) CHECK(live_bytes() == before - bytes + static_cast<std::size_t>(2 * found.size()));
+#endif
+  }
+}
+
+TEST_CASE("rows that others hold, borrowed rows and slices are not overwritten when they are rounded") {
+  const Tensor x = random_tensor({5000, 32}, 5), copy = x.clone();
+  std::vector<real> array(copy.values().begin(), copy.values().end());
+  Tensor part = x.clone().slice_rows(10, 4000);
+  for (Tensor rows : {x, Tensor::borrow(array, x.shape()), part}) {
+    const TypedRows want(rows, NumberType::bfloat16),
+        found = TypedRows(std::move(rows)).as(NumberType::bfloat16);
+    CHECK(std::memcmp(found.at(0), want.at(0), static_cast<std::size_t>(2 * found.size())) == 0);
+  }
+  CHECK(std::ranges::equal(x.values(), copy.values()));
+  CHECK(std::ranges::equal(array, copy.values()));
+  TypedRows same(x.clone());
+  const void* const memory = same.at(0);
+  same = std::move(same).as(NumberType::reals);
+  CHECK(same.at(0) == memory);
+}
+
 TEST_CASE("sums of rows of two types are rounded once") {
   const Tensor a = random_tensor({13, 37}, 1), b = random_tensor({13, 37}, 2);
   for (const NumberType from : {NumberType::reals, NumberType::bfloat16})
