@@ -73,6 +73,11 @@ bool has_avx512_bf16() {
   return has && instruction_set() >= InstructionSet::x86_64_v4;
 }
 
+bool has_fast_avx512_bf16() {
+  static const bool has = this_processor().fast_avx512_bf16;
+  return has && has_avx512_bf16();
+}
+
 const char* to_string(InstructionSet set) noexcept {
   switch (set) {
     case InstructionSet::generic:

@@ -43,6 +43,10 @@ void lower_instruction_set(InstructionSet set);
 /// supports it.
 [[nodiscard]] bool has_avx512_bf16();
 
+/// Returns whether products with AVX512-BF16 are faster than those of single precision:
+/// Processor::fast_avx512_bf16.
+[[nodiscard]] bool has_fast_avx512_bf16();
+
 /// Returns the name of the set, for example "x86-64-v3".
 [[nodiscard]] const char* to_string(InstructionSet set) noexcept;
 

@@ -65,6 +65,11 @@ Processor this_processor() noexcept {
   // AVX512F, DQ, CD, BW, VL | mask and ZMM registers
   p.x86_64_v4 = p.x86_64_v3 && has(seven.b, bits(16, 17, 28, 30, 31)) && has(saved, bits(5, 6, 7));
   p.avx512_bf16 = p.x86_64_v4 && has(seven_more.a, bits(5));
+  const Registers vendor = cpuid(0);
+  const bool is_intel = vendor.b == 0x756e6547 && vendor.d == 0x49656e69 && vendor.c == 0x6c65746e;
+  const unsigned family = one.a >> 8 & 15, model = (one.a >> 4 & 15) | (one.a >> 12 & 0xf0);
+  const bool is_cooper_lake = family == 6 && model == 0x55;
+  p.fast_avx512_bf16 = p.avx512_bf16 && (!is_intel || is_cooper_lake);
   // AMX-BF16, AMX-TILE | tiles and their configuration
   p.amx_bf16 = p.avx512_bf16 && has(seven.d, bits(22, 24)) && has(saved, bits(17, 18));
   return p;

@@ -11,6 +11,9 @@ struct Processor {
   bool x86_64_v3 = false;
   bool x86_64_v4 = false;
   bool avx512_bf16 = false;
+  /// avx512_bf16, and VDPBF16PS does more multiplications in a second than fused multiply-adds of single
+  /// precision. Of Intel's processors since Sapphire Rapids, which have AMX for this, it does half as many.
+  bool fast_avx512_bf16 = false;
   bool amx_bf16 = false;  ///< AMX-TILE and AMX-BF16, plus AVX512-BF16 for conversions
 };
 

@@ -1,5 +1,6 @@
 // Emulated bfloat16: the parts of b are packed once. Blocks of 48 rows of a are split into a buffer in the
-// cache and multiplied with the kernel of product.hpp. `high` adds h_a h_b, l_a h_b and h_a l_b in this
+// cache and multiplied with the kernel of product.hpp, which prefetches the next block. A result in bfloat16
+// is a buffer of 48 rows in the cache before it is rounded. `high` adds h_a h_b, l_a h_b and h_a l_b in this
 // order and so passes over the block of the result three times, from cache. From memory, a is read once.
 #include <sar/core/isa/instruction_set.hpp>
 #include <sar/core/products/bfloat16_tiles.hpp>
@@ -8,6 +9,8 @@
 #include <sar/core/threads/mixed_precision.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -32,6 +35,21 @@ class Parts {
   Array<real> high_, low_;
 };
 
+constexpr Index block_rows = 48;
+
+/// What is prefetched during the product of the block of rows of a from row i on: its share of `ahead`, or if
+/// that is empty, the next block.
+ReadAhead block_ahead(const MatrixView& a, Index i, const ReadAhead& ahead) {
+  if (ahead.first.empty() && a.col_step == 1) return rows_after(a, i + block_rows, block_rows);
+  const auto share = [&](std::span<const std::byte> all) {
+    const auto at = [&](Index row) {
+      return all.size() * static_cast<std::size_t>(std::min(row, a.rows)) / static_cast<std::size_t>(a.rows);
+    };
+    return all.subspan(at(i), at(i + block_rows) - at(i));
+  };
+  return {share(ahead.first), share(ahead.second)};
+}
+
 }  // namespace
 
 ProductMethod product_method(bool of_bfloat16) {
@@ -42,7 +60,7 @@ ProductMethod product_method(bool of_bfloat16) {
   if (method.precision == MatmulPrecision::highest || !has_bfloat16_tiles) return method;
   if (has_amx_bf16())
     method.unit = Bfloat16Unit::amx;
-  else if (has_avx512_bf16())
+  else if (has_fast_avx512_bf16())
     method.unit = Bfloat16Unit::avx512;
   return method;
 }
@@ -82,39 +100,39 @@ void RightOperand::multiply(const MatrixView& a, const ProductTarget& target, co
   if (method_.precision == MatmulPrecision::highest)
     sar::multiply(a, high_, target, ahead);
   else if (method_.unit == Bfloat16Unit::emulated)
-    multiply_parts(a, target);
+    multiply_parts(a, target, ahead);
   else
     multiply_in_unit(a, target, ahead);
 }
 
 void RightOperand::multiply(const MatrixView& a, const Bfloat16Target& target, const ReadAhead& ahead) const {
   if (method_.unit != Bfloat16Unit::emulated) return multiply_in_unit(a, target, ahead);
-  constexpr Index block_rows = 48;
   const Index cols = b_.cols;
   Array<real> sums(block_rows * cols);
   for (Index i = 0; i < a.rows; i += block_rows) {
     const Index rows = std::min(block_rows, a.rows - i);
+    Bfloat16* const out = target.out + i * target.stride;
     const bool adds = target.accumulate;
-    for (Index r = 0; adds && r < rows; ++r)
-      widen(target.out + (i + r) * target.stride, cols, sums.data() + r * cols);
-    multiply(a.row_range(i, i + rows),
-             {sums.data(), cols, adds ? sums.data() : target.start, adds ? cols : Index{0}});
-    for (Index r = 0; r < rows; ++r)
-      narrow(sums.data() + r * cols, cols, target.out + (i + r) * target.stride);
+    for (Index r = 0; adds && r < rows; ++r) widen(out + r * target.stride, cols, sums.data() + r * cols);
+    ReadAhead next = block_ahead(a, i, ahead);
+    if (next.second.empty()) next.second = memory_of(out, rows * target.stride);
+    multiply_parts(a.row_range(i, i + rows),
+                   {sums.data(), cols, adds ? sums.data() : target.start, adds ? cols : Index{0}}, next);
+    for (Index r = 0; r < rows; ++r) narrow(sums.data() + r * cols, cols, out + r * target.stride);
   }
 }
 
-void RightOperand::multiply_parts(const MatrixView& a, const ProductTarget& target) const {
-  constexpr Index block_rows = 48;
+void RightOperand::multiply_parts(const MatrixView& a, const ProductTarget& target,
+                                  const ReadAhead& ahead) const {
   for (Index i = 0; i < a.rows; i += block_rows) {
     const Parts of_a(a.row_range(i, std::min(a.rows, i + block_rows)), num_parts(method_.precision));
     real* out = target.out + i * target.stride;
     const real* start = target.start == nullptr ? nullptr : target.start + i * target.start_stride;
-    sar::multiply(of_a.high, high_, {out, target.stride, start, target.start_stride});
+    sar::multiply(of_a.high, high_, {out, target.stride, start, target.start_stride},
+                  block_ahead(a, i, ahead));
     if (method_.precision != MatmulPrecision::high) continue;
     sar::multiply(of_a.low, high_, {out, target.stride, out, target.stride});
     sar::multiply(of_a.high, low_, {out, target.stride, out, target.stride});
   }
 }
-
 }}  // namespace sar

@@ -52,7 +52,7 @@ class RightOperand {
   /// With the instructions of method_.unit.
   template <class Target>
   void multiply_in_unit(const MatrixView& a, const Target& target, const ReadAhead& ahead) const;
-  void multiply_parts(const MatrixView& a, const ProductTarget& target) const;
+  void multiply_parts(const MatrixView& a, const ProductTarget& target, const ReadAhead& ahead) const;
 
   ProductMethod method_;
   PackedMatrix high_, low_;  // with `highest`: b itself, and unused

@@ -71,6 +71,7 @@ TEST_CASE("levels of x86-64 contain those below") {
   CHECK((p.x86_64_v3 || !p.x86_64_v4));
   CHECK((p.x86_64_v2 || !p.x86_64_v3));
   CHECK((p.avx512_bf16 || !p.amx_bf16));
+  CHECK((p.avx512_bf16 || !p.fast_avx512_bf16));
 #ifdef __x86_64__
   CHECK(p.x86_64_v3 == (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0));
   CHECK(p.x86_64_v4 == (__builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0 &&
