@@ -17,6 +17,7 @@
 #include <sar/core/products/matmul.hpp>
 #include <sar/core/rows/reduce.hpp>
 #include <sar/core/tensor/deferred_rows.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -48,7 +49,7 @@ void multiply_rows(const RowOperand& x, const Tensor& weight, const Variable& bi
     out_in ? matmul_nt(x, weight, y) : matmul(x, weight, y);
 }
 
-/// x weight^T + bias, computed as a whole.
+/// x weight^T + bias, computed as a whole; compute() is for few rows, as it packs the weight.
 class ProductRows final : public DeferredRows {
  public:
   ProductRows(Variable x, Tensor weight, Variable bias, const Shape& shape)
@@ -65,9 +66,7 @@ class ProductRows final : public DeferredRows {
     } else {
       x = x_.rows().slice_rows(first, first + count);
     }
-    Tensor y({count, shape().row_size()});
-    multiply_rows(x, weight_, bias_, true, y);
-    std::copy_n(y.data(), y.size(), out);
+    multiply_rows(x, weight_, bias_, true, Tensor::borrow(out, {count, shape().row_size()}));
   }
   [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
   void release() const override { forget(); }
@@ -113,6 +112,20 @@ void pass_product(Gradient& to, TypedRows grad, const Tensor& weight, bool out_i
   to.add(std::move(grad));
 }
 
+/// Rounds reals to the numbers that rows of `type` can have.
+void round_to(NumberType type, Tensor& x) {
+  constexpr Index at_once = 1 << 12;  // numbers
+  if (type != NumberType::bfloat16) return;
+  parallel_for(x.size(), at_once, [&](Index begin, Index end) {
+    Bfloat16 rounded[at_once];
+    for (Index i = begin; i < end; i += at_once) {
+      const Index count = std::min(at_once, end - i);
+      narrow(x.data() + i, count, rounded);
+      widen(rounded, count, x.data() + i);
+    }
+  });
+}
+
 /// Throws ShapeError unless x, weight and bias fit together.
 void check_linear(const Variable& x, const Variable& weight, const Variable& bias, bool out_in) {
   const Shape& w = weight.shape();
@@ -149,7 +162,8 @@ auto linear_backward(const Variable& x, const Variable& weight, const Variable& 
   };
 }
 
-/// Returns x W^T + b for weight [out, in], or x W + b for weight [in, out]; dense rows of this type.
+/// Returns x W^T + b for weight [out, in], or x W + b for weight [in, out]; dense rows of this type, with the
+/// numbers that rows of type_of_results() have.
 Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in,
                       NumberType type = type_of_results()) {
   check_linear(x, weight, bias, out_in);
@@ -171,6 +185,7 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in,
   if (auto sparse = sparse_matrix(x)) return sparse_linear(std::move(sparse), weight, bias, out_in);
   TypedRows y(with_columns(x.shape(), out), type);
   multiply_rows(row_operand(x), weight.value(), bias, out_in, flatten(y));
+  if (type == NumberType::reals) round_to(type_of_results(), y.reals());
   if (!recording({&x, &weight, &bias})) return y;
   return record(std::move(y), linear_backward(x, weight, bias, out_in));
 }

@@ -14,7 +14,8 @@ Variable matmul(Variable a, Variable b);
 /// [..., out]. Keeps x if the weight requires a gradient, and the weight if x does.
 Variable linear(Variable x, Variable weight, Variable bias = {});
 
-/// The same with rows of a type: a term that sums are added to before they are rounded.
+/// The same numbers in rows of this type, for dense x: for a term that sums are added to
+/// (StartedSum::base_type()).
 Variable linear(Variable x, Variable weight, Variable bias, NumberType type);
 Variable affine(Variable x, Variable weight, Variable bias, NumberType type);
 

@@ -8,8 +8,8 @@
 /// Different instruction sets give results that differ by rounding. With one set, results do not depend on
 /// the number of threads. All ranks of a communicator use the lowest set that any of them supports, so
 /// replicated computations, such as an optimizer's step, stay bitwise equal on all ranks. Exception: each
-/// rank decides by itself whether bfloat16 products use AVX512-BF16, so these may differ by rounding between
-/// ranks on different processors.
+/// rank decides by itself whether bfloat16 products use AVX512-BF16 or single precision, so these may differ
+/// by rounding between ranks on different processors.
 ///
 /// Room core/isa: One source of a kernel, compiled for several instruction sets and chosen at run time.
 #pragma once

@@ -123,7 +123,7 @@ bool Arena::contains(const void* block) const noexcept {
 void Arena::release_free() noexcept {
   const std::lock_guard lock(mutex_);
   release_until(0);
-  peak_live_ = live_;
+  peak_live_ = live_ + held_free_;  // parts of huge pages stay
 }
 
 std::size_t Arena::held_bytes() const {

@@ -20,6 +20,7 @@ std::atomic<std::size_t> live{0};
 std::atomic<std::size_t> peak{0};
 
 constexpr std::size_t alignment = 64;
+constexpr std::size_t large_block = std::size_t{64} << 10;
 
 #if defined(SAR_SEPARATE_BLOCKS) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
@@ -31,20 +32,23 @@ void* take(std::size_t bytes) {
 void give_back(void* block, std::size_t) noexcept {
   std::free(block);
 }
-bool shrink(void*, std::size_t, std::size_t) noexcept {
+bool is_in_arena(const void*) noexcept {
   return false;
 }
+void shrink(void*, std::size_t, std::size_t) noexcept {}
 void release() noexcept {}
 
 #else
-
-constexpr std::size_t large_block = std::size_t{64} << 10;
 
 /// Never destroyed, because static tensors may be destroyed later. Reserving four times the machine's memory
 /// in addresses leaves room for fragmentation.
 Arena& arena() {
   static Arena* const instance = new Arena(std::size_t{4} * sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
   return *instance;
+}
+
+bool is_in_arena(const void* block) noexcept {
+  return arena().contains(block);
 }
 
 void* take(std::size_t bytes) {
@@ -54,16 +58,14 @@ void* take(std::size_t bytes) {
 }
 
 void give_back(void* block, std::size_t bytes) noexcept {
-  if (bytes >= large_block && arena().contains(block))
+  if (bytes >= large_block && is_in_arena(block))
     arena().deallocate(block, bytes);
   else
     scalable_aligned_free(block);
 }
 
-bool shrink(void* block, std::size_t bytes, std::size_t to) noexcept {
-  if (to < large_block || !arena().contains(block)) return false;
+void shrink(void* block, std::size_t bytes, std::size_t to) noexcept {
   arena().shrink(block, bytes, to);
-  return true;
 }
 
 void release() noexcept {
@@ -118,10 +120,13 @@ void* allocate_bytes(std::size_t bytes) {
   return take_accounted(bytes);
 }
 
-bool shrink_block(void* block, std::size_t bytes, std::size_t to) noexcept {
-  if (Workspace::current() != nullptr || !shrink(block, bytes, to)) return false;
+bool can_shrink(const void* block, std::size_t to) noexcept {
+  return Workspace::current() == nullptr && to >= large_block && is_in_arena(block);
+}
+
+void shrink_block(void* block, std::size_t bytes, std::size_t to) noexcept {
+  shrink(block, bytes, to);
   live.fetch_sub(bytes - to);
-  return true;
 }
 
 void deallocate_bytes(void* block, std::size_t bytes) noexcept {

@@ -2,8 +2,7 @@
 ///
 /// Blocks of 64 KB and more come from an Arena on huge pages, which keeps freed pages for reuse (arena.hpp).
 /// The resident memory stays within 65/64 of the peak of the account since the last release_cached_memory()
-/// plus 16 MB. Smaller blocks come from
-/// oneTBB's scalable allocator; the process's malloc is not changed.
+/// plus 16 MB. Smaller blocks come from oneTBB's scalable allocator; the process's malloc is not changed.
 ///
 /// Room core/memory: Allocation: the byte account, the arena of huge pages, buffers that are reused, sets of
 /// ids; transactions, which restore memory after a failure.
@@ -38,9 +37,13 @@ void* allocate_bytes(std::size_t bytes);
 /// Frees a block of allocate_bytes(); `bytes` is the size it was allocated with.
 void deallocate_bytes(void* block, std::size_t bytes) noexcept;
 
-/// Gives back all but the first `to` bytes of a block of `bytes` bytes. Returns false if the allocator
-/// cannot, as with small blocks; if it did, the block is freed with `to` bytes.
-[[nodiscard]] bool shrink_block(void* block, std::size_t bytes, std::size_t to) noexcept;
+/// Returns whether shrink_block() can leave `to` bytes of a block: not of small blocks, and not if this
+/// thread has an active Workspace.
+[[nodiscard]] bool can_shrink(const void* block, std::size_t to) noexcept;
+
+/// Gives back all but the first `to` bytes of a block of `bytes` bytes, which is freed with `to` bytes then;
+/// only if can_shrink().
+void shrink_block(void* block, std::size_t bytes, std::size_t to) noexcept;
 
 /// Frees a block of allocate_bytes() that a shared_ptr has.
 struct BlockDeleter {

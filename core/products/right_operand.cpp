@@ -40,14 +40,15 @@ constexpr Index block_rows = 48;
 /// What is prefetched during the product of the block of rows of a from row i on: its share of `ahead`, or if
 /// that is empty, the next block.
 ReadAhead block_ahead(const MatrixView& a, Index i, const ReadAhead& ahead) {
-  if (ahead.first.empty() && a.col_step == 1) return rows_after(a, i + block_rows, block_rows);
+  const bool next_block = ahead.first.empty() && a.col_step == 1;
   const auto share = [&](std::span<const std::byte> all) {
     const auto at = [&](Index row) {
       return all.size() * static_cast<std::size_t>(std::min(row, a.rows)) / static_cast<std::size_t>(a.rows);
     };
     return all.subspan(at(i), at(i + block_rows) - at(i));
   };
-  return {share(ahead.first), share(ahead.second)};
+  return {next_block ? rows_after(a, i + block_rows, block_rows).first : share(ahead.first),
+          share(ahead.second)};
 }
 
 }  // namespace

@@ -38,9 +38,10 @@ TypedRows::TypedRows(const Tensor& rows, NumberType type) {
 // Numbers [n, 2 n) of reals are rounded to where numbers [n / 2, n) were, which have been rounded already: n
 // doubles, and each pass is parallel.
 TypedRows TypedRows::as(NumberType type) && {
+  const auto bytes = static_cast<std::size_t>(size()) * sizeof(Bfloat16);
   const auto in_place = [&] {
     return type == NumberType::bfloat16 && is_real() && reals_.unique() && size() > numbers_at_once &&
-           reals_.storage_.get() == reals_.data();
+           reals_.storage_.get() == reals_.data() && can_shrink(reals_.data(), bytes);
   };
   if (type == type_) return std::move(*this);
   if (!in_place()) return std::as_const(*this).as(type);
@@ -58,9 +59,9 @@ TypedRows TypedRows::as(NumberType type) && {
   rounded.type_ = type;
   rounded.shape_ = std::exchange(shape_, {});
   rounded.memory_ = std::move(from.storage_);
-  auto* const block = std::get_deleter<BlockDeleter>(rounded.memory_);
-  const auto bytes = static_cast<std::size_t>(rounded.size()) * sizeof(Bfloat16);
-  if (block != nullptr && shrink_block(rounded.memory_.get(), block->bytes, bytes)) block->bytes = bytes;
+  std::size_t& block_bytes = std::get_deleter<BlockDeleter>(rounded.memory_)->bytes;
+  shrink_block(rounded.memory_.get(), block_bytes, bytes);
+  block_bytes = bytes;
   return rounded;
 }
 

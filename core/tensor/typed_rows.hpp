@@ -82,8 +82,8 @@ class TypedRows {
   [[nodiscard]] TypedRows as(NumberType type) const& {
     return type == type_ ? *this : TypedRows(to_tensor(), type);
   }
-  /// The same of rows that are given up. Reals that no other handle refers to are rounded in their memory, of
-  /// which half is freed: this takes no further memory.
+  /// The same of rows that are given up. Many reals that no other handle refers to are rounded in their
+  /// memory, of which the rest is freed, where the allocator can: can_shrink().
   [[nodiscard]] TypedRows as(NumberType type) &&;
   /// Returns the rows in `real`: this memory if they are of type reals, otherwise a copy.
   [[nodiscard]] Tensor to_tensor() const;

@@ -7,11 +7,11 @@
 ///     medium    each factor is rounded to bfloat16: relative error of a product at most 1 / 2^7
 ///
 /// Sums are always in single precision. `high` and `medium` are for processors that multiply bfloat16 numbers
-/// in hardware: with AMX tiles or, for `medium`, AVX512-BF16. Elsewhere they give the same values up to the
-/// rounding of the sums, and are slower than `highest`. The bounds hold for factors between 1e-35 and 3.3e38
-/// in magnitude: the instructions treat numbers below 2^-126 as zero, and larger numbers round to infinity.
-/// An infinite factor gives NaN with `high`. A library in double precision accepts all three and always
-/// computes in double precision.
+/// in hardware: with AMX tiles or, for `medium`, AVX512-BF16 where it is faster than single precision.
+/// Elsewhere they give the same values up to the rounding of the sums, and are slower than `highest`. The
+/// bounds hold for factors between 1e-35 and 3.3e38 in magnitude: the instructions treat numbers below 2^-126
+/// as zero, and larger numbers round to infinity. An infinite factor gives NaN with `high`. A library in
+/// double precision accepts all three and always computes in double precision.
 #pragma once
 
 #include <sar/config.hpp>

@@ -71,7 +71,8 @@ struct NodeData {
 /// Local. A homogeneous graph as NodeData without features, labels and masks: takes its ids and edges.
 NodeData without_columns(GraphData& graph);
 
-/// Collective. The graph of a loaded or generated dataset. Takes data.edges, which is empty afterwards.
+/// Collective. The graph of a loaded or generated dataset. Takes data.edges, which is empty afterwards, and
+/// calls release_cached_memory().
 GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
                                        const GraphOptions& options = {});
 

@@ -26,6 +26,11 @@ StartedSum::~StartedSum() {
   }
 }
 
+NumberType StartedSum::base_type() const {
+  require<InputError>(operation_ != nullptr, "the base_type() of a sum that is finished");
+  return operation_->base_type();
+}
+
 Variable StartedSum::finish(Variable base) {
   return comm_.agree([&] {
     require<InputError>(operation_ != nullptr, "a sum is finished a second time");

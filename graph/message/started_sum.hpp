@@ -70,8 +70,8 @@ class StartedSum {
 
   /// Local. Returns the type of rows in which finish() adds to a base: one of another type is converted,
   /// which takes memory. In mixed precision, sums that come in several stages are rounded when they are
-  /// complete.
-  [[nodiscard]] NumberType base_type() const { return operation_->base_type(); }
+  /// complete. Throws InputError after finish().
+  [[nodiscard]] NumberType base_type() const;
 
  private:
   Communicator comm_;

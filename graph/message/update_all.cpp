@@ -449,7 +449,9 @@ class StartedMessage final : public StartedSum::Operation {
                                    result_of(reduce), reduce == Reduce::mean)) {}
 
   [[nodiscard]] Shape shape() const override { return pass_.shape(); }
-  [[nodiscard]] NumberType base_type() const override { return pass_.sum_type(); }
+  [[nodiscard]] NumberType base_type() const override {
+    return pass_.is_extremum() ? type_of_results() : pass_.sum_type();
+  }
   Variable finish(Variable base) override {
     if (!pass_.is_extremum() || !base.defined()) return pass_.finish(driver_, rows_, split_, std::move(base));
     Variable extremum = pass_.finish(driver_, rows_, split_, {});

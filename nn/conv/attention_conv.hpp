@@ -49,8 +49,9 @@ class AttentionConv : public Module {
   };
   /// Creates "fc", or "fc_src" and "fc_dst" for a layer with two input widths. No biases.
   void make_projection(Projection& projection, Start start, Generator& gen);
-  /// Projects the rows of both ends to [n, H, D]. Computes shared rows once. In mixed precision, the fused
-  /// attention operations give the rows up after the forward pass, and the backward pass computes them again.
+  /// Projects the rows of both ends to [n, H, D]. Computes shared rows once. In mixed precision, and
+  /// unless the destinations are a part of the sources, the fused attention operations give the rows up after
+  /// the forward pass, and the backward pass computes them again.
   [[nodiscard]] Ends project(const Ends& ends, const Projection& projection) const;
 
   /// Returns y + fc(x), or y + x without fc: y [n, H, D], x [n, in].

@@ -166,13 +166,13 @@ TEST_CASE("the end of a block is freed, and what remains keeps its contents") {
 
 TEST_CASE("after a release, the bound is that of what is used afterwards") {
   Arena arena(4096 * mb);
-  std::vector<Block> blocks{touched(arena, 800 * mb)};
+  std::vector<Block> blocks{touched(arena, 200 * mb)};
   give_back(arena, blocks);
   arena.release_free();
-  const Block first = touched(arena, 100 * mb);
+  const Block first = touched(arena, 40 * mb);
   void* const wall = arena.allocate(Arena::granularity);
   arena.deallocate(first.at, first.bytes);
-  const Block second = touched(arena, 102 * mb);
+  const Block second = touched(arena, 42 * mb);
   const std::size_t peak = second.bytes + Arena::granularity;
   CHECK(arena.held_bytes() <= peak + peak / 64 + 16 * mb);
   arena.deallocate(second.at, second.bytes);
