@@ -4,9 +4,9 @@
 // once.
 //
 // matmul_tn: the n rows are divided into parts (a power of two, at most 256), each with its own [k, m] sum. A
-// task reads 128 rows of a and b at a time, or 512 for products of bfloat16 numbers, and adds their product
-// to the sum in strips of columns of a, which stay in the cache. The sums of the parts are added in order, in
-// double precision. Bytes moved: a and b once, plus the parts.
+// task reads 128 rows of a and b at a time, or for products of bfloat16 numbers 512, and 256 where they are
+// emulated. It adds their product to the sum in strips of columns of a, which stay in the cache. The sums of
+// the parts are added in order, in double precision. Bytes moved: a and b once, plus the parts.
 #include <sar/core/error.hpp>
 #include <sar/core/products/add_parts.hpp>
 #include <sar/core/products/matmul.hpp>
@@ -172,7 +172,8 @@ void add_sum(ProductMethod method, const RowOperand& a, Index first, Index heigh
              Index begin, Index end, real* sum,
              FunctionRef<void(const MatrixView& a, const MatrixView& b)> seen) {
   const bool in_reals = method.precision == MatmulPrecision::highest;
-  const Index depth = in_reals ? 128 : 512, unit = in_reals ? 1 : 96;  // strips of whole tiles
+  const Index depth = in_reals ? 128 : method.unit == Bfloat16Unit::emulated ? 256 : 512;
+  const Index unit = in_reals ? 1 : 96;  // strips of whole tiles
   const Index m = b.row_size(), wanted = (height + rows_per_task(depth, m) - 1) / rows_per_task(depth, m);
   const Index units = (height + unit - 1) / unit, strips = std::min(wanted, units);
   RightOperand right(method);
