@@ -197,6 +197,11 @@ TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Hear
     clusters = make_clusters(comm, o, data);
   }
   heartbeat.phase("building the graph and the model");
+  Variable features;
+  if (o.bfloat16_features && o.embedding == 0 && data.features.defined()) {  // before the graph takes memory
+    features = bfloat16_features(comm, data.input(), data.name);
+    data.features = {};
+  }
   GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
   comm.agree([&] { require_weights_read(o, data.name, graph); });
   std::vector<GraphRelations> relations = generate_relations(graph, data, o);
@@ -209,14 +214,10 @@ TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Hear
                        .graph = std::move(graph),
                        .relations = std::move(relations),
                        .types_of_input = {},
-                       .features = {},
+                       .features = std::move(features),
                        .clusters = std::move(clusters),
                        .model = o.model,
                        .unlabelled = unlabelled};
-  if (o.bfloat16_features && o.embedding == 0 && loaded.data.features.defined()) {
-    loaded.features = bfloat16_features(comm, loaded.data.input(), loaded.data.name);
-    loaded.data.features = {};
-  }
   loaded.start_run(o);
   return loaded;
 }
