@@ -49,6 +49,23 @@ void add_edge_layer(std::vector<Call>& calls, const Communicator& comm, const st
   });
 }
 
+/// Two layers whose rows between them are in bfloat16, and the result of the second.
+template <class Conv, class... Args>
+void add_mixed_layers(std::vector<Call>& calls, const Communicator& comm, const std::string& name,
+                      Index hidden, Args... args) {
+  if (sizeof(real) != 4) return;
+  add_operation(calls, comm, name + " in mixed precision", [=](Scene& s) {
+    s.mixed = true;
+    auto first = std::make_shared<Conv>(scene_width, Index{2}, args..., s.gen);
+    auto second = std::make_shared<Conv>(hidden, Index{2}, args..., s.gen);
+    return [&s, first, second, hidden] {
+      const Variable h = (*first)(s.graph, s.x);
+      const Variable rows = s.comm.agree([&] { return relu(reshape(h, {s.graph.num_nodes(), hidden})); });
+      return (*second)(s.graph, rows);
+    };
+  });
+}
+
 void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
   const Index in = scene_width, out = 2, heads = 2;
   add_layer<SAGEConv>(calls, comm, "nn/conv/sage_conv.hpp SAGEConv", in, out);
@@ -64,6 +81,8 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
   add_layer<GATConv>(calls, comm, "nn/conv/gat_conv.hpp GATConv", in, out, heads);
   add_layer<GATv2Conv>(calls, comm, "nn/conv/gat_conv.hpp GATv2Conv", in, out, heads);
   add_layer<DotGatConv>(calls, comm, "nn/conv/dot_gat_conv.hpp DotGatConv", in, out, heads);
+  add_mixed_layers<SAGEConv>(calls, comm, "nn/conv/sage_conv.hpp SAGEConv", 2);
+  add_mixed_layers<GATConv>(calls, comm, "nn/conv/gat_conv.hpp GATConv", 4, heads);
   add_layer<TransformerConv>(calls, comm, "nn/conv/transformer_conv.hpp TransformerConv", in, out, heads);
   add_edge_layer<EdgeGATConv>(calls, comm, "nn/conv/edge_gat_conv.hpp EdgeGATConv", in, Index{1}, out, heads);
   add_edge_layer<CFConv>(calls, comm, "nn/conv/cf_conv.hpp CFConv", in, Index{1}, Index{2}, out);

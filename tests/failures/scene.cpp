@@ -9,7 +9,11 @@ void add_operation(std::vector<Call>& calls, const Communicator& comm, const std
          auto s = std::make_shared<Scene>(comm, options, wrong);
          const Operation operation = make(*s);
          s->tape = std::make_unique<Tape>();
-         Attempt attempt{[s, operation] { s->out = operation(); }, [s] { return numbers(s->out.value()); }};
+         const auto run = [s, operation] {
+           const MixedPrecisionScope precision(s->mixed);
+           s->out = operation();
+         };
+         Attempt attempt{run, [s] { return numbers(s->out.value()); }};
          if (!wrong) attempt.again = attempt.call;
          return attempt;
        }});
@@ -17,8 +21,12 @@ void add_operation(std::vector<Call>& calls, const Communicator& comm, const std
                      auto s = std::make_shared<Scene>(comm, options, false);
                      const Operation operation = make(*s);
                      s->tape = std::make_unique<Tape>();
-                     s->out = operation();
+                     {
+                       const MixedPrecisionScope precision(s->mixed);
+                       s->out = operation();
+                     }
                      const auto backward = [s] {
+                       const MixedPrecisionScope precision(s->mixed);
                        s->comm.agree([&] { s->tape->backward(s->out, scene_values(s->out.shape(), 3)); });
                      };
                      const auto gradient = [s] { return numbers(s->x.grad()); };

@@ -58,6 +58,7 @@ struct Scene {
   Variable x;  ///< [nodes, 3]; a row too many where the call is wrong
   Variable e;  ///< [edges, 1], positive
   Generator gen{0};
+  bool mixed = false;  ///< whether the operation and its backward pass are in mixed precision
   std::unique_ptr<Tape> tape = {};
   Variable out = {};
 };
