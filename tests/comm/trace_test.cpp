@@ -229,6 +229,17 @@ TEST_CASE("a rank that does not come is not waited for, and those that find nobo
     if (comm.rank() != missing)
       CHECK(!write_trace(copy, comm.rank(), comm.size(), directory.file(name), patience));
     comm.barrier();
+    // MPICH gives the context of a freed communicator to a later one, in which what nobody has received would
+    // arrive.
+    for (int q = 1; comm.rank() == 0 && missing == 0 && q <= last; ++q) {
+      MPI_Status status;
+      int bytes = 0;
+      MPI_Probe(q, MPI_ANY_TAG, copy, &status);
+      MPI_Get_count(&status, MPI_BYTE, &bytes);
+      std::vector<char> unwanted(static_cast<std::size_t>(bytes));
+      MPI_Recv(unwanted.data(), bytes, MPI_BYTE, q, MPI_ANY_TAG, copy, MPI_STATUS_IGNORE);
+    }
+    comm.barrier();
     MPI_Comm_free(&copy);
   };
   if (last > 0) {
