@@ -22,7 +22,7 @@ for argument in "$@"; do
 done
 case $kind in
   quick) parts=(release:quick) ;;
-  gate) parts=(release:gate asan:asan-gate mpich:mpich-gate) ;;
+  gate) parts=(release:gate asan-mpich:asan-gate) ;;
   full)
     [ ${#presets[@]} -gt 0 ] || presets=(release double asan mpich tsan portable)
     parts=() && for preset in "${presets[@]}"; do parts+=("$preset:$preset"); done
@@ -35,12 +35,12 @@ packages=()
 python=${SAR_PYTHON:-ON}  # the package for Python, a part of the preset release
 [ $kind != quick ] || python=OFF
 [ "$python" = OFF ] || packages+=(python3-dev python3-venv)
-case " ${parts[*]}" in *" mpich:"*) packages+=(mpich libmpich-dev) ;; esac
+case "${parts[*]}" in *mpich:*) packages+=(mpich libmpich-dev) ;; esac
 case " ${parts[*]}" in *" aarch64:"*) packages+=(g++-aarch64-linux-gnu qemu-user) ;; esac
 cmake/install-packages.sh "${packages[@]}"
 case " ${parts[*]}" in *" aarch64:"*) [ -d build/aarch64-sysroot ] || cmake/aarch64-sysroot.sh build/aarch64-sysroot ;; esac
 
-# The gate must end before 80 minutes on any machine, so its parts after the first are cut off then. It is meant to take half of that.
+# The gate must end before 80 minutes on any machine, so its second part is cut off then. It is meant to take half of that.
 limit=4700 budget=2400
 [ $kind = gate ] || limit=1000000
 rows=() not_run=()
@@ -71,7 +71,7 @@ part() {
   if [ $status = 0 ]; then
     # Programs under Open MPI start slowly and yield while they wait, so that twice as many keep the processors busy; MPICH does not yield.
     local jobs=$(($(nproc) * 2))
-    [ "$1" != mpich ] || jobs=$(nproc)
+    case $1 in *mpich) jobs=$(nproc) ;; esac
     before_limit ctest --preset "$2" -j "$jobs" | tee "build/$1/$2.log" || status=$?
   fi
   rows+=("$(printf '%-12s %7d %7d' "$2" $((built - begin)) $((SECONDS - built)))")
