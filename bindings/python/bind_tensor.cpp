@@ -299,6 +299,8 @@ void bind_tensor(nb::module_& module) {
       [](const Communicator* comm) { enter_reproducible(comm != nullptr ? *comm : default_communicator()); },
       "comm"_a.none());
   module.def("_leave_reproducible", &leave_reproducible);
+  module.def("_enter_mixed_precision", &enter_mixed_precision, "enabled"_a);
+  module.def("_leave_mixed_precision", &leave_mixed_precision);
   module.def("is_grad_enabled", &grad_enabled, "Local. Whether operations of this thread are recorded.");
 }
 

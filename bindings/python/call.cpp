@@ -1,6 +1,7 @@
 #include <sar/bindings/python/call.hpp>
 #include <sar/comm/reproducible_scope.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 
 #include <array>
 #include <atomic>
@@ -23,6 +24,7 @@ struct ThreadState {
   int calls = 0, messages = 0;  // how deep
   bool grad_enabled = true;
   std::vector<std::unique_ptr<ReproducibleScope>> reproducible;  // the innermost last
+  std::vector<std::unique_ptr<MixedPrecisionScope>> mixed;
 };
 thread_local ThreadState state;
 std::atomic<std::uint64_t> last_id{0}, backwards{0};
@@ -106,6 +108,14 @@ void enter_reproducible(const Communicator& comm) {
 
 void leave_reproducible() noexcept {
   if (!state.reproducible.empty()) state.reproducible.pop_back();
+}
+
+void enter_mixed_precision(bool mixed) {
+  state.mixed.push_back(std::make_unique<MixedPrecisionScope>(mixed));
+}
+
+void leave_mixed_precision() noexcept {
+  if (!state.mixed.empty()) state.mixed.pop_back();
 }
 
 void backward(const PyTensor& output, const Tensor& seed) {

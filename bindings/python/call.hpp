@@ -58,6 +58,9 @@ bool grad_enabled();
 /// Opens a ReproducibleScope of this thread, which lasts until the matching call of leave_reproducible().
 void enter_reproducible(const Communicator& comm);
 void leave_reproducible() noexcept;
+/// The same for a MixedPrecisionScope. Throws InputError in a library of double precision.
+void enter_mixed_precision(bool mixed);
+void leave_mixed_precision() noexcept;
 /// Computes gradients from `output` and ends the recording. Throws Error if `output` is not recorded.
 void backward(const PyTensor& output, const Tensor& seed);
 /// Returns how often backward() was called in this process.

@@ -65,7 +65,7 @@ from ._sar import (
     where,
     zeros,
 )
-from .autograd import enable_grad, no_grad, reproducible
+from .autograd import enable_grad, mixed_precision, no_grad, reproducible
 from . import fn
 from .graph import Graph
 from .hetero import HeteroGraph

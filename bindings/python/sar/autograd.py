@@ -1,4 +1,4 @@
-"""Whether operations are recorded."""
+"""How operations are recorded."""
 
 import contextlib as _contextlib
 
@@ -44,6 +44,23 @@ class reproducible(_contextlib.ContextDecorator):
 
     def __exit__(self, *error):
         _sar._leave_reproducible()
+        return False
+
+
+class mixed_precision(_contextlib.ContextDecorator):
+    """Local. While it lasts, layers on this thread store their results in bfloat16, and products round their factors to it; sums,
+    parameters and losses stay in float32, as under torch.autocast. It must last over the forward pass and backward(), on every
+    rank. enabled=False is full precision inside of another. numpy() gives float32. A context or a decorator."""
+
+    def __init__(self, enabled=True):
+        self._enabled = enabled
+
+    def __enter__(self):
+        _sar._enter_mixed_precision(self._enabled)
+        return self
+
+    def __exit__(self, *error):
+        _sar._leave_mixed_precision()
         return False
 
 

@@ -23,7 +23,7 @@ class Net(sar.nn.Module):
         return self.second(graph, h)
 
 
-def curve(epochs=6, reproducible=False, **options):
+def curve(epochs=6, reproducible=False, mixed=False, **options):
     src, dst, graph = random_graph(**options)
     graph.set_options(reproducible=reproducible)
     draw = np.random.default_rng(4)
@@ -34,10 +34,11 @@ def curve(epochs=6, reproducible=False, **options):
     optimizer = sar.optim.Adam(net, lr=0.02)
     losses = []
     for _ in range(epochs):
-        with sar.reproducible() if reproducible else contextlib.nullcontext():
-            loss = F.cross_entropy(net(graph, sar.tensor(graph.local_rows(x))), graph.local_rows(labels), graph.local_rows(mask))
-        optimizer.zero_grad()
-        loss.backward()
+        with sar.mixed_precision(mixed):
+            with sar.reproducible() if reproducible else contextlib.nullcontext():
+                loss = F.cross_entropy(net(graph, sar.tensor(graph.local_rows(x))), graph.local_rows(labels), graph.local_rows(mask))
+            optimizer.zero_grad()
+            loss.backward()
         optimizer.step()
         losses.append(loss.item())
     net.eval()
@@ -69,6 +70,31 @@ def test_a_training_is_the_same_on_one_rank_and_on_all(comm):
     np.testing.assert_allclose(losses, alone, rtol=1e-4)
     np.testing.assert_allclose(logits, logits_alone, rtol=1e-2, atol=1e-3)
     assert losses[-1] < losses[0] and accuracy == pytest.approx(accuracy_alone)
+
+
+def test_mixed_precision_is_near_full_precision_and_ends_with_its_scope(comm):
+    full, mixed = curve()[0], curve(mixed=True)[0]
+    assert mixed != full
+    np.testing.assert_allclose(mixed, full, rtol=0.03)
+    assert curve()[0] == full
+
+    graph = random_graph()[2]
+    x = sar.tensor(np.ones((graph.num_nodes(), 5), np.float32))
+    sar.manual_seed(3)
+    layer = sar.nn.SAGEConv(5, 4)
+
+    def rounded(values):
+        return not (values.numpy().view(np.uint32) & 0xFFFF).any()
+
+    @sar.mixed_precision()
+    def inside():
+        with sar.mixed_precision(False):
+            outer = layer(graph, x)
+        return outer, layer(graph, x)
+
+    outer, inner = inside()
+    assert rounded(inner) and inner.numpy().dtype == np.float32
+    assert not rounded(outer) and not rounded(layer(graph, x))
 
 
 def test_docstrings_have_the_comments_of_the_classes_in_cpp():
