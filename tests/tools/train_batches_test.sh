@@ -125,6 +125,7 @@ refuse "--halo-cache-bytes: cannot be combined with --embedding, whose rows chan
 refuse "--halo-cache-bytes: cannot be combined with --pre-linear" "$train" --graph karate --sample 3 --pre-linear --halo-cache-bytes 100
 refuse "--halo-cache-bytes: needs --task node" "$train" --graph karate --sample 3 --task link --halo-cache-bytes 100
 [ "$5" != single ] || refuse "--halo-cache-bytes: cannot be combined with --bfloat16-features" "$train" --graph karate --sample 3 --bfloat16-features --halo-cache-bytes 100
+[ "$5" != single ] || refuse "--bfloat16-features: cannot be combined with --embedding" "$train" --graph karate --bfloat16-features --embedding 4
 [ "$5" != single ] || refuse "--halo-cache-bytes: needs --halo-format exact" "$train" --graph karate --sample 3 --halo-format bf16 --halo-cache-bytes 100
 refuse "--sampler: labor cannot be combined with --sample-replace" "$train" --graph karate --sample 3 --sampler labor --sample-replace
 

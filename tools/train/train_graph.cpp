@@ -198,7 +198,7 @@ TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Hear
   }
   heartbeat.phase("building the graph and the model");
   Variable features;
-  if (o.bfloat16_features && o.embedding == 0 && data.features.defined()) {  // before the graph takes memory
+  if (o.bfloat16_features && data.features.defined()) {  // before the graph takes memory
     features = bfloat16_features(comm, data.input(), data.name);
     data.features = {};
   }

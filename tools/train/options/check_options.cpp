@@ -134,6 +134,8 @@ void check_features(const CLI::App& app, const TrainOptions& o) {
     throw CLI::ValidationError("--sparse-features: yes cannot be combined with --embedding");
   if (o.embedding > 0 && o.data.normalize_features)
     throw CLI::ValidationError("--normalize-features: cannot be combined with --embedding");
+  if (o.embedding > 0 && o.bfloat16_features && !o.is_typed())
+    throw CLI::ValidationError("--bfloat16-features: cannot be combined with --embedding");
   for (const auto& [option, is_given] : std::initializer_list<std::pair<const char*, bool>>{
            {"--embedding", o.embedding > 0},
            {"--normalize-features", o.data.normalize_features},
