@@ -8,7 +8,7 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// Calls body(first, last) for blocks of rows with about `grain` of work each, in parallel. work_before(i) is
 /// the work of the rows before row i: work_before(0) = 0, and it increases by at least 1 per row. `total` is
-/// the work of all rows. The blocks do not depend on the number of threads.
+/// the work of all rows. No block is empty, and the blocks do not depend on the number of threads.
 template <class WorkBefore, class Body>
 void for_blocks_of_work(Index rows, Index total, Index grain, const WorkBefore& work_before,
                         const Body& body) {
@@ -25,7 +25,8 @@ void for_blocks_of_work(Index rows, Index total, Index grain, const WorkBefore& 
     return low;
   };
   parallel_for(blocks, 1, [&](Index block, Index) {
-    body(first_row(block), block + 1 == blocks ? rows : first_row(block + 1));
+    const Index first = first_row(block), last = block + 1 == blocks ? rows : first_row(block + 1);
+    if (first < last) body(first, last);
   });
 }
 
