@@ -36,31 +36,17 @@ std::shared_ptr<const GatheredRows> GatheredRows::slice(Index begin, Index end) 
   return std::shared_ptr<const GatheredRows>(new GatheredRows(*this, begin, end));
 }
 
-template <class Copy>
-void GatheredRows::for_rows(Index first, Index count, const Copy& copy) const {
+void GatheredRows::compute(Index first, Index count, real* out) const {
   constexpr Index ahead = 8;  // prefetch distance in rows
   const Index width = table_.row_size(), bytes = width * bytes_of(table_.type());
-  for (Index i = first; i < first + count; ++i) {
+  for (Index i = first; i < first + count; ++i, out += width) {
     if (i + ahead < first + count) prefetch_lines<0, 3>(table_.at(rows_[i + ahead] * width), bytes);
-    copy(rows_[i] * width);
-  }
-}
-
-void GatheredRows::compute(Index first, Index count, real* out) const {
-  const Index width = table_.row_size();
-  for_rows(first, count, [&](Index at) {
+    const Index at = rows_[i] * width;
     if (table_.is_bfloat16())
       widen(table_.bfloat16() + at, width, out);
     else
       std::copy_n(table_.reals().data() + at, width, out);
-    out += width;
-  });
-}
-
-void GatheredRows::compute_rounded(Index first, Index count, Bfloat16* out) const {
-  if (!table_.is_bfloat16()) return DeferredRows::compute_rounded(first, count, out);
-  const Index width = table_.row_size();
-  for_rows(first, count, [&](Index at) { out = std::copy_n(table_.bfloat16() + at, width, out); });
+  }
 }
 
 std::shared_ptr<const GatheredRows> gathered_rows(const Variable& x) {

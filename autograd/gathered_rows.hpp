@@ -29,14 +29,11 @@ class GatheredRows : public DeferredRows {
   [[nodiscard]] std::shared_ptr<const GatheredRows> slice(Index begin, Index end) const;
 
   void compute(Index first, Index count, real* out) const override;
-  void compute_rounded(Index first, Index count, Bfloat16* out) const override;
   /// Returns nothing: the rows are scattered over the table, and compute() prefetches them.
   [[nodiscard]] std::span<const std::byte> reads(Index, Index) const override { return {}; }
 
  private:
   GatheredRows(const GatheredRows& all, Index begin, Index end);
-  template <class Copy>
-  void for_rows(Index first, Index count, const Copy& copy) const;
 
   TypedRows table_;
   RowIds ids_;
