@@ -29,35 +29,45 @@ inline Tensor take_value(Variable& operand) {
   return mixed_precision() ? NumberType::bfloat16 : NumberType::reals;
 }
 
+/// Returns rows for an elementwise result: x itself if this is its only handle, otherwise new ones of its
+/// shape and type.
+inline TypedRows rows_for_result(const TypedRows& x) {
+  return x.unique() ? x : TypedRows(x.shape(), x.type());
+}
+
 /// Returns the result of compute(first row, out, x) in the type of x, in the memory of x if this is its only
 /// handle. `out` may be x. For blocks of rows where they are not reals (core/rows/row_access.hpp).
 template <class Compute>
 TypedRows compute_elementwise(TypedRows x, const Compute& compute) {
-  TypedRows out = x.unique() ? x : TypedRows(x.shape(), x.type());
+  TypedRows out = rows_for_result(x);
   on_real_rows(out, false, compute, std::as_const(x));
   return out;
 }
 
-/// Adds the values that compute(first row, out, accumulate, grad, kept...) writes to the gradient `to`; in
-/// the memory of `grad` if this is its only handle and `to` is still undefined. `out` may be `grad`; all have
-/// the rows of `to`.
+/// Adds the rows that compute(out, accumulate, grad) writes to the gradient `to`; in the memory of `grad` if
+/// this is its only handle and `to` is still undefined. `out` may be `grad`.
+template <class Compute>
+void pass_rows(Gradient& to, TypedRows grad, const Compute& compute) {
+  if (!to.defined() && grad.unique() && grad.type() == to.type()) {
+    TypedRows out = grad;
+    compute(out, false, std::as_const(grad));
+    grad = {};
+    to.add(std::move(out));
+  } else {
+    to.add_rows([&](TypedRows& out, bool accumulate) { compute(out, accumulate, std::as_const(grad)); });
+  }
+}
+
+/// The same for compute(first row, out, accumulate, grad, kept...) of tensors; all have the rows of `to`.
 template <class Compute, class... Kept>
 void pass_elementwise(Gradient& to, TypedRows grad, const Compute& compute, const Kept&... kept) {
-  const auto run = [&](TypedRows& out, bool accumulate) {
+  pass_rows(to, std::move(grad), [&](TypedRows& out, bool accumulate, const TypedRows& from) {
     on_real_rows(
         out, accumulate,
         [&](Index first, Tensor& rows, const Tensor& g, const auto&... of_kept) {
           compute(first, rows, accumulate, g, of_kept...);
         },
-        std::as_const(grad), kept...);
-  };
-  if (!to.defined() && grad.unique() && grad.type() == to.type()) {
-    TypedRows out = grad;
-    run(out, false);
-    grad = {};
-    to.add(std::move(out));
-  } else {
-    to.add_rows(run);
-  }
+        from, kept...);
+  });
 }
 }}  // namespace sar

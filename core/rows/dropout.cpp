@@ -4,11 +4,14 @@
 // of a row have contiguous words.
 //
 // Bytes moved per element (float): drawing bits writes 1/8; applying bits reads 4 + 1/8 and writes 4 (each
-// word is read again for 32 rows, from cache). apply_to_relu() draws while it applies and stores no bits. Of
+// word is read again for 32 rows, from cache). apply_to_relu() draws while it applies and stores no bits; its
+// gradient reads 8 and writes 4. Both read and write bfloat16 numbers in place: half of these bytes. Of
 // sparse rows, only the words of stored values are drawn.
 #include <sar/core/error.hpp>
 #include <sar/core/rows/dropout.hpp>
+#include <sar/core/rows/row_access.hpp>
 #include <sar/core/rows/row_blocks.hpp>
+#include <sar/core/simd/bfloat16_lanes.hpp>
 #include <sar/core/simd/drawn_rows.hpp>
 #include <sar/core/simd/independent_iterations.hpp>
 #include <sar/core/simd/lanes.hpp>
@@ -22,6 +25,9 @@
 #include <utility>
 
 #include <sar/core/isa/isa_begin.hpp>
+
+using lanes::number;
+using lanes::set_number;
 
 /// A separate function, so that its arguments stay in registers: the compiler must assume that the loop
 /// modifies the captured values of a closure.
@@ -96,19 +102,22 @@ void apply_bits(const std::uint32_t* words, Index row, real keep_scale, Index ro
 }
 
 /// y = relu(x) * factors; y may be x.
+template <class Number>
 void apply_words_to_relu(const std::uint32_t* words, std::uint32_t threshold, real scale, Index n,
-                         const real* x, real* y) {
+                         const Number* x, Number* y) {
   SAR_INDEPENDENT_ITERATIONS
   for (Index j = 0; j < n; ++j) {
-    const real positive = x[j] < 0 ? real{0} : x[j];
+    const real value = number(x[j]);
+    const real positive = value < 0 ? real{0} : value;
     const real factor = words[j] < threshold ? real{0} : scale;
-    y[j] = positive * factor;
+    set_number(y[j], positive * factor);
   }
 }
 
 /// The same for rows stored contiguously.
-void apply_draws_to_relu(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size,
-                         const real* from, real* to) {
+template <class Number>
+void apply_words_to_rows(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size,
+                         const Number* from, Number* to) {
   drawn_rows::for_drawn_rows(row_ids, row_size, draw.key,
                  [&](Index row, Index first, Index columns, const std::uint32_t* words) {
                    const Index at = row * row_size + first;
@@ -116,21 +125,41 @@ void apply_draws_to_relu(const DropoutDraw& draw, std::span<const Index> row_ids
                  });
 }
 
+void apply_draws_to_relu(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size,
+                         const real* from, real* to) {
+  apply_words_to_rows(draw, row_ids, row_size, from, to);
+}
+
+void apply_draws_to_relu(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size,
+                         const Bfloat16* from, Bfloat16* to) {
+  apply_words_to_rows(draw, row_ids, row_size, from, to);
+}
+
 /// to (+)= scale * grad where y > 0. Vectors are chosen from explicitly: the compiler makes a branch of the
 /// choice, which is taken at random.
-void pass_positive(const real* y, real scale, Index n, const real* grad, real* to, bool accumulate) {
+template <class Number>
+void pass_positive_numbers(const Number* y, real scale, Index n, const Number* grad, Number* to,
+                           bool accumulate) {
   constexpr Index width = lanes::vector_lanes;
-  const auto positive = [&](auto count, Index i) {
-    using Vector = lanes::Vector<decltype(count)::value>;
-    const Vector passed = lanes::load<count>(y + i) > 0 ? scale * lanes::load<count>(grad + i) : Vector{};
-    lanes::store<count>(to + i, accumulate ? lanes::load<count>(to + i) + passed : passed);
-  };
   Index i = 0;
-  for (; i + width <= n; i += width) positive(std::integral_constant<Index, width>(), i);
-  for (; i < n; ++i) {
-    const real passed = y[i] > 0 ? scale * grad[i] : real{0};
-    to[i] = accumulate ? to[i] + passed : passed;
+  for (; i + width <= n; i += width) {
+    using Vector = lanes::Vector<width>;
+    const Vector passed = lanes::load<width>(y + i) > 0 ? scale * lanes::load<width>(grad + i) : Vector{};
+    lanes::store<width>(to + i, accumulate ? lanes::load<width>(to + i) + passed : passed);
   }
+  for (; i < n; ++i) {
+    const real passed = number(y[i]) > 0 ? scale * number(grad[i]) : real{0};
+    set_number(to[i], accumulate ? number(to[i]) + passed : passed);
+  }
+}
+
+void pass_positive(const real* y, real scale, Index n, const real* grad, real* to, bool accumulate) {
+  pass_positive_numbers(y, scale, n, grad, to, accumulate);
+}
+
+void pass_positive(const Bfloat16* y, real scale, Index n, const Bfloat16* grad, Bfloat16* to,
+                   bool accumulate) {
+  pass_positive_numbers(y, scale, n, grad, to, accumulate);
 }
 
 #include <sar/core/isa/isa_end.hpp>
@@ -153,8 +182,15 @@ SAR_DISPATCH(void, apply_draws_to_relu,
              (const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, const real* from,
               real* to),
              (draw, row_ids, row_size, from, to));
+SAR_DISPATCH(void, apply_draws_to_relu,
+             (const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, const Bfloat16* from,
+              Bfloat16* to),
+             (draw, row_ids, row_size, from, to));
 SAR_DISPATCH(void, pass_positive,
              (const real* y, real scale, Index n, const real* grad, real* to, bool accumulate),
+             (y, scale, n, grad, to, accumulate));
+SAR_DISPATCH(void, pass_positive,
+             (const Bfloat16* y, real scale, Index n, const Bfloat16* grad, Bfloat16* to, bool accumulate),
              (y, scale, n, grad, to, accumulate));
 
 #if SAR_COMPILED_ONCE
@@ -185,27 +221,40 @@ std::shared_ptr<const SparseMatrix> DropoutMask::apply(const SparseMatrix& x,
   return x.with_values(std::move(values));
 }
 
-void DropoutMask::apply_to_relu(const Tensor& x, std::span<const Index> row_ids, Tensor& out) const {
+void DropoutMask::apply_to_relu(const TypedRows& x, std::span<const Index> row_ids, TypedRows& out) const {
   const Index width = x.row_size();
   require<ShapeError>(std::ssize(row_ids) == x.num_rows() && x.shape() == out.shape(),
                       "dropout of a tensor of shape ", x.shape(), " with ", row_ids.size(),
                       " row ids into one of shape ", out.shape());
+  require(x.type() == out.type(), "dropout of rows of one type into rows of another type");
   if (width == 0) return;
   parallel_for(x.num_rows(), std::max<Index>(1, grain / width), [&](Index begin, Index end) {
-    apply_draws_to_relu(
-        draw_, row_ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), width,
-        x.row(begin), out.row(begin));
+    const auto ids = row_ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+    const Index first = begin * width;
+    if (x.is_bfloat16())
+      return apply_draws_to_relu(draw_, ids, width, x.bfloat16() + first, out.bfloat16() + first);
+    apply_draws_to_relu(draw_, ids, width, x.reals().row(begin), out.reals().row(begin));
   });
 }
 
-void relu_dropout_backward(const Tensor& y, real keep_scale, const Tensor& grad, Tensor& out,
+void relu_dropout_backward(const TypedRows& y, real keep_scale, const TypedRows& grad, TypedRows& out,
                            bool accumulate) {
   require<ShapeError>(y.shape() == grad.shape() && y.shape() == out.shape(), "gradient of shape ",
                       grad.shape(), " for a value of shape ", y.shape(), " into ", out.shape());
-  parallel_for(y.size(), grain, [&](Index begin, Index end) {
-    pass_positive(y.data() + begin, keep_scale, end - begin, grad.data() + begin, out.data() + begin,
-                  accumulate);
-  });
+  if (y.is_bfloat16() && grad.is_bfloat16() && out.is_bfloat16())
+    return parallel_for(y.size(), grain, [&](Index begin, Index end) {
+      pass_positive(y.bfloat16() + begin, keep_scale, end - begin, grad.bfloat16() + begin,
+                    out.bfloat16() + begin, accumulate);
+    });
+  on_real_rows(
+      out, accumulate,
+      [&](Index, Tensor& to, const Tensor& of_y, const Tensor& g) {
+        parallel_for(to.size(), grain, [&](Index begin, Index end) {
+          pass_positive(of_y.data() + begin, keep_scale, end - begin, g.data() + begin, to.data() + begin,
+                        accumulate);
+        });
+      },
+      y, grad);
 }
 
 DropoutBits::DropoutBits(const DropoutMask& mask, std::span<const Index> row_ids, Index row_size)

@@ -6,6 +6,7 @@
 #include <sar/core/random/random.hpp>
 #include <sar/core/tensor/sparse_matrix.hpp>
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
 
 #include <array>
 #include <cstdint>
@@ -33,8 +34,8 @@ class DropoutMask {
   void factors(std::span<const Index> row_ids, Index row_size, real* factors) const;
 
   /// out = relu(x) * factors in one pass. out may be x. NaN stays NaN. Throws ShapeError if the shapes differ
-  /// or there is not one id per row.
-  void apply_to_relu(const Tensor& x, std::span<const Index> row_ids, Tensor& out) const;
+  /// or there is not one id per row, Error if the types differ.
+  void apply_to_relu(const TypedRows& x, std::span<const Index> row_ids, TypedRows& out) const;
 
   /// Returns x * factors, with the columns that x stores: a dropped value is stored as 0. The result equals
   /// that of the dense rows. Throws ShapeError unless there is one id per row.
@@ -50,7 +51,7 @@ class DropoutMask {
 
 /// out (+)= keep_scale * grad where y, the result of apply_to_relu(), is positive. out may be grad. Throws
 /// ShapeError if the shapes differ.
-void relu_dropout_backward(const Tensor& y, real keep_scale, const Tensor& grad, Tensor& out,
+void relu_dropout_backward(const TypedRows& y, real keep_scale, const TypedRows& grad, TypedRows& out,
                            bool accumulate);
 
 /// The keep-or-drop decisions of a mask for all elements of a tensor, one bit each. The backward pass reads

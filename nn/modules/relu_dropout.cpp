@@ -16,19 +16,15 @@ Variable relu_dropout(Variable x, Dropout& dropout, const RowIds& row_ids) {
   require<ShapeError>(row_ids.size() == x.num_rows(), "dropout of a tensor of shape ", x.shape(), " with ",
                       row_ids.size(), " row ids into one of shape ", x.shape());
   const bool recorded = recording({&x});
-  TypedRows y = compute_elementwise(x.take_rows(), [&](Index first, Tensor& out, const Tensor& in) {
-    const auto ids =
-        row_ids.span().subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(in.num_rows()));
-    mask.apply_to_relu(in, ids, out);
-  });
+  TypedRows in = x.take_rows();
+  TypedRows y = rows_for_result(in);
+  mask.apply_to_relu(in, row_ids.span(), y);
+  in = {};
   if (!recorded) return y;
   return record(y, [dx = x.gradient(), y, scale = mask.keep_scale()](TypedRows grad) {
-    pass_elementwise(
-        *dx, std::move(grad),
-        [&](Index, Tensor& out, bool accumulate, const Tensor& g, const Tensor& of_y) {
-          relu_dropout_backward(of_y, scale, g, out, accumulate);
-        },
-        y);
+    pass_rows(*dx, std::move(grad), [&](TypedRows& out, bool accumulate, const TypedRows& g) {
+      relu_dropout_backward(y, scale, g, out, accumulate);
+    });
   });
 }
 

@@ -109,6 +109,52 @@ TEST_CASE("bits are the draws of the mask, whatever the rows and the width") {
   CHECK_THROWS_AS(bits.apply(y, y), ShapeError);
 }
 
+TEST_CASE("ReLU with dropout and its gradient, of rows of either type, round once") {
+  const auto rounded = [](real x, NumberType type) {
+    return TypedRows(Tensor::full({1}, x), type).to_tensor().data()[0];
+  };
+  constexpr NumberType reals = NumberType::reals, halves = NumberType::bfloat16;
+  for (const Index width : {Index{1}, Index{3}, Index{16}, Index{33}, Index{256}, Index{4100}})
+    for (const NumberType type : {reals, halves})
+      for (const NumberType grad_type : {reals, halves})
+        for (const bool accumulate : {false, true}) {
+          CAPTURE(width);
+          CAPTURE(accumulate);
+          const Index n = 9;
+          const std::vector<Index> ids = scattered_ids(n);
+          const DropoutMask mask(key, 0.4);
+          std::vector<real> factors(static_cast<std::size_t>(n * width));
+          mask.factors(ids, width, factors.data());
+          const TypedRows x(random_tensor({n, width}, 1), type);
+          const TypedRows grad(random_tensor({n, width}, 2), grad_type);
+          TypedRows y(x.shape(), type), in_place = x.clone();
+          mask.apply_to_relu(x, ids, y);
+          mask.apply_to_relu(in_place, ids, in_place);
+          TypedRows sum(random_tensor({n, width}, 3), type);
+          const Tensor before = sum.clone(), of_x = x, of_y = y, of_grad = grad, here = in_place;
+          relu_dropout_backward(y, mask.keep_scale(), grad, sum, accumulate);
+          const Tensor after = sum;
+          bool same = true;
+          for (Index i = 0; i < n * width; ++i) {
+            const real factor = factors[static_cast<std::size_t>(i)];
+            const real value = rounded(std::max(of_x.data()[i], real{0}) * factor, type);
+            const real passed = value > 0 ? of_grad.data()[i] * factor : real{0};
+            const double exact = static_cast<double>(accumulate ? before.data()[i] : 0) + passed;
+            same = same && of_y.data()[i] == value && here.data()[i] == value;
+            if (type == halves)
+              same =
+                  same && after.data()[i] == rounded(accumulate ? before.data()[i] + passed : passed, type);
+            else
+              same = same && std::abs(after.data()[i] - exact) < 1e-6;
+          }
+          CHECK(same);
+        }
+  TypedRows some(Shape{2, 3}, halves), other(Shape{2, 3}, reals);
+  const std::vector<Index> ids{1, 2};
+  CHECK_THROWS_AS(DropoutMask(key, 0.4).apply_to_relu(some, ids, other), Error);
+  CHECK_THROWS_AS(DropoutMask(key, 0.4).apply_to_relu(some, scattered_ids(3), some), ShapeError);
+}
+
 TEST_CASE("the share of dropped elements is p") {
   const Index n = 4000;
   const std::vector<Index> ids = scattered_ids(n);
