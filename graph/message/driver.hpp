@@ -16,9 +16,9 @@
 /// The forward pass drops halo rows after use, or keeps them for the backward pass.
 ///
 /// Memory besides the operands, with d = pipeline_depth: the forward pass holds d + 1 stages. A backward pass
-/// that only sends gradients divides each stage into 8: it holds d / 2 stages of outgoing gradients, d / 2 of
-/// incoming ones, and the eighth being computed. If rows are fetched again, both apply, with stages of half
-/// the size.
+/// that only sends gradients divides each stage into 8: it holds d stages of outgoing gradients, d of
+/// incoming ones, and the eighth being computed. If rows are fetched again, stages have half the size, and it
+/// holds d + 1 of rows, d / 2 of outgoing gradients and d / 2 of incoming ones.
 #pragma once
 
 #include <sar/autograd/variable.hpp>

@@ -17,8 +17,9 @@ namespace {
 /// little memory and cost much time.
 constexpr Index stages_of_owned_rows = 4;
 constexpr Index least_bytes = Index{1} << 20;
-/// Number of push stages per fetch stage. Half of them may be in flight: gradients are sent while the next
-/// ones are computed, without two whole stages in memory.
+/// Number of push stages per fetch stage. A pass that only sends gradients has as many of them in flight,
+/// each way, so that what ran between the two halves of the forward pass is differentiated while they travel;
+/// beside a fetch it is half of them.
 constexpr Index pushes_per_fetch = 8;
 constexpr Index most_depth = 1 << 20;
 
@@ -66,7 +67,8 @@ GraphPlan::GraphPlan(const GraphTopology& graph, const GraphOptions& options, co
   const StageRows sizes = stage_rows(graph, options, rows, halves ? NumberType::bfloat16 : NumberType::reals,
                                      travels.fetch && travels.push);
   if (travels.push) {
-    const Index pushes = std::max<Index>(sizes.fetch / sizes.push / 2, 1) * options.pipeline_depth;
+    const Index of_fetch = sizes.fetch / sizes.push;
+    const Index pushes = std::max<Index>(travels.fetch ? of_fetch / 2 : of_fetch, 1) * options.pipeline_depth;
     const RowDraws of_halo{.key = Random(draws.gradients).key(),
                            .owned_ids = {},
                            .first_halo_id = static_cast<Index>(graph.comm.rank()) << 32};

@@ -36,8 +36,10 @@ Held held_rows(const TrainOptions& o, const Place& at, const LayerTraffic& layer
     held.forward += all * row_bytes;
   else if (!(keeps && attends))  // else they are counted in `kept`
     held.forward += std::min(all, (depth + 1) * ahead.fetch) * row_bytes;
-  if (layer.pushes > 0)
-    held.backward += (std::min(all, back.push) + 2 * std::min(all, depth * back.fetch / 2)) * row_bytes;
+  if (layer.pushes > 0) {
+    const double each_way = depth * (fetches_again ? back.fetch / 2 : back.fetch);
+    held.backward += (std::min(all, back.push) + 2 * std::min(all, each_way)) * row_bytes;
+  }
   if (fetches_again) held.backward += std::min(all, (depth + 1) * back.fetch) * row_bytes + packed;
   if (o.graph_options.halo_format == HaloFormat::exact) return held;
   // received rows are unpacked, gradients are packed
