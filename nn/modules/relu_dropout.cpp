@@ -19,7 +19,6 @@ Variable relu_dropout(Variable x, Dropout& dropout, const RowIds& row_ids) {
   TypedRows in = x.take_rows();
   TypedRows y = rows_for_result(in);
   mask.apply_to_relu(in, row_ids.span(), y);
-  in = {};
   if (!recorded) return y;
   return record(y, [dx = x.gradient(), y, scale = mask.keep_scale()](TypedRows grad) {
     pass_rows(*dx, std::move(grad), [&](TypedRows& out, bool accumulate, const TypedRows& g) {
