@@ -45,16 +45,16 @@ TEST_CASE("gradients alone may be in flight as a stage of a fetch each way, besi
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("plan", 90, 90, 700, 3);
   const GraphShardManager manager = shard(comm, whole, test_books(whole, comm.size()).front(), {});
-  const auto depth = [&](Index max_halo_bytes, int pipeline_depth, bool fetch) {
+  const auto in_flight = [&](Index max_halo_bytes, int pipeline_depth, bool fetch) {
     const GraphOptions options{.pipeline_depth = pipeline_depth, .max_halo_bytes = max_halo_bytes};
     const GraphPlan plan(manager.topology(), options, {}, Shape{1, 4}, {.fetch = fetch, .push = true});
     return plan.push.depth * plan.push.stage_rows;
   };
   constexpr Index row_bytes = 4 * sizeof(real);
   for (const int d : {1, 3}) {
-    CHECK(depth(16 * row_bytes, d, false) == 16 * d);
-    CHECK(depth(16 * row_bytes, d, true) == 8 * d);
-    CHECK(depth(row_bytes, d, false) == d);
-    CHECK(depth(row_bytes, d, true) == d);
+    CHECK(in_flight(16 * row_bytes, d, false) == 16 * d);
+    CHECK(in_flight(16 * row_bytes, d, true) == 8 * d);
+    CHECK(in_flight(row_bytes, d, false) == d);
+    CHECK(in_flight(row_bytes, d, true) == d);
   }
 }
