@@ -1,6 +1,8 @@
 // Copies and gathers move each element once; slices of rows and reshape() share memory. gather_rows() and
 // scatter_add_rows() are the backward passes of each other. The gradient of a part of x is added to the
-// whole gradient of x: if it is the first, all rows are set to zero before.
+// whole gradient of x: if it is the first, all rows are set to zero before. A slice of all rows is x itself,
+// except in a ReproducibleScope: whether it has all rows depends on the rank, and without a record of the
+// slice, the gradient of x would be added in another order there.
 #include <sar/autograd/dual.hpp>
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/layout.hpp>
@@ -10,6 +12,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/rows/rows.hpp>
+#include <sar/core/threads/rank_sums.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -178,7 +181,8 @@ Variable slice_columns(Variable x, Index begin, Index end) {
 }
 
 Variable slice_rows(Variable x, Index begin, Index end) {
-  if (x.defined() && begin == 0 && end == x.num_rows()) return x;
+  const bool is_whole = x.defined() && begin == 0 && end == x.num_rows();
+  if (is_whole && (rank_sums() == nullptr || !x.requires_grad())) return x;
   if (x.is_dual())
     return apply_linear(x, [&](Variable part) { return slice_rows(std::move(part), begin, end); });
   if (const auto gathered = gathered_rows(x); gathered && !x.requires_grad())

@@ -102,8 +102,7 @@ Variable powers_times_weight(const Hops& hops, const Linear& lin, const Variable
   Variable h = x, y = linear(x, weight(0), lin.bias());
   for (Index hop = 0; hop < k; ++hop) {
     h = step(hops, *hops.graphs[hop], std::move(h), hops.edge_weight);
-    if (y.num_rows() != h.num_rows()) y = first_rows(y, h.num_rows());
-    y = add_linear(std::move(y), h, weight(hop + 1));
+    y = add_linear(first_rows(y, h.num_rows()), h, weight(hop + 1));
   }
   return y;
 }

@@ -43,9 +43,10 @@ awk 'BEGIN {
   print "src,dst,label,split"
   for (e = 0; e < 400; ++e) print e * 7 % 60 "," e * 13 % 53 "," e % 3 "," (e % 10 < 8 ? "train" : e % 10 < 9 ? "val" : "test")
 }' >edges.csv
-net=(--reproducible --hidden 8 --layers 2 --epochs 2 --eval-every 1)
+net=(--reproducible --epochs 2 --eval-every 1)
 curve() { grep '"loss"' "$1" | sed 's/"seconds.*//'; }
 while read -r options; do
+  [[ $options == *--layers* ]] || options="--hidden 8 --layers 2 $options"
   for number in 1 2 "$ranks"; do
     # shellcheck disable=SC2086  # several options
     on "$number" "$programs/train" "${net[@]}" $options --threads $((number % 2 + 1)) --log "log$number" --save-weights "w$number" >out 2>err </dev/null ||
@@ -66,6 +67,8 @@ $sbm --sample 4,3 --batch-size 40 --embedding 8
 $sbm --sampler saint-walk --batch-size 60 --model gcn
 $sbm --clusters 8 --clusters-per-batch 3 --dropout 0.2
 $sbm --mfg --class-weights balanced --label-smoothing 0.1
+--graph karate --mfg --model gat --layers 3 --hidden 64 --heads 4
+$sbm --task link --sample 4,3 --batch-size 300 --model gatv2 --heads 2 --sampler labor
 END
 # shellcheck disable=SC2086  # several options
 expect 2 "--bfloat16-features: " "$programs/train" $sbm "${net[@]}" --bfloat16-features
