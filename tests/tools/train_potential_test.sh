@@ -75,7 +75,17 @@ awk 'NR == 1 { split($0, first, /[:,]/) }
   --save-weights resumed.safetensors >out 2>err || fail "the rest ends with $?"
 same part all 0
 cmp w.safetensors resumed.safetensors || fail "the weights of the resumed run differ"
-expect 1 "made with --task potential --cutoff 2.2" "$programs/train" "${net[@]}" "${files[@]}" --forces-weight 3 --epochs 7 --ema 0.8 --checkpoint c --resume
+expect 1 "made with --task potential --energy-key found" "$programs/train" "${net[@]}" "${files[@]}" --forces-weight 3 --epochs 7 --ema 0.8 --checkpoint c --resume
+# A potential that goes on is not resumed as another one: other radial functions, other shifts, other data.
+"${run[@]}" "$programs/train" "${net[@]/2.2/2}" "${files[@]}" --epochs 0 --save-weights shorter.safetensors >out 2>err || fail "another cutoff ends with $?"
+sed 's/energy=-/energy=-9/' train.xyz >lower.xyz
+"${run[@]}" "$programs/train" "${net[@]}" --dataset lower.xyz --epochs 0 --save-weights lower.safetensors >out 2>err || fail "other energies end with $?"
+tuned=("$programs/train" --task potential --lr 0.005 --threads 1 --checkpoint tuned)
+"${run[@]}" "${tuned[@]}" --dataset train.xyz --init-weights w.safetensors --epochs 1 >out 2>err || fail "--init-weights with --checkpoint ends with $?"
+expect 1 "made with --cutoff 2.2, expected 2 as in this run" "${tuned[@]}" --dataset train.xyz --init-weights shorter.safetensors --epochs 2 --resume
+expect 1 "made with a potential with energy shifts " "${tuned[@]}" --dataset train.xyz --init-weights lower.safetensors --epochs 2 --resume
+expect 1 "made with labels and a split whose hash is " "${tuned[@]}" --dataset lower.xyz --init-weights w.safetensors --epochs 2 --resume
+expect 0 "resuming from tuned/checkpoint-00000001" "${tuned[@]}" --dataset train.xyz --init-weights w.safetensors --epochs 2 --resume
 
 # Predictions are structures with labels: on them, the potential makes no error. On the structures it was trained on, it makes the errors of
 # the log.

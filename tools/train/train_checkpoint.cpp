@@ -4,13 +4,17 @@
 
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/safetensors.hpp>
+#include <sar/core/random/mix.hpp>
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -91,56 +95,195 @@ std::string describe_graphs(const TrainOptions& o, int ranks) {
                 o.data.add_self_loops ? " --add-self-loops" : "");
 }
 
-/// Returns all options that the results depend on, except the seed and the type of the optimizer, which every
-/// checkpoint has, and the learning rate, which may change.
-std::map<std::string, std::string> describe(const TrainOptions& o, const GraphShardManager& graph) {
+/// The end of names of hashes, which only a training compares.
+constexpr std::string_view hash_of = " whose hash is";
+
+/// A hash of rows, one term for each: the same for any order of the rows, on any number of ranks.
+class RowHash {
+ public:
+  RowHash& operator<<(double value) {
+    row_ = with_word(row_, std::bit_cast<std::uint64_t>(value));
+    return *this;
+  }
+  template <class T>
+  RowHash& operator<<(std::span<const T> values) {
+    for (const T value : values) *this << static_cast<double>(value);
+    return *this;
+  }
+  void end_row() { sum_ += static_cast<Index>(mix(std::exchange(row_, hash_start)) >> 32); }
+  /// Collective.
+  [[nodiscard]] std::string text(const Communicator& comm) const { return concat(comm.all_reduce(sum_)); }
+
+ private:
+  std::uint64_t row_ = hash_start;
+  Index sum_ = 0;
+};
+
+/// Rounded to single precision, in which most files have them.
+void add_row(RowHash& hash, const Tensor& x, Index row) {
+  for (const real value : std::span(x.row(row), static_cast<std::size_t>(x.row_size())))
+    hash << static_cast<float>(value);
+}
+
+void add_features(RowHash& hash, const Variable& features, std::span<const Index> ids) {
+  if (!features.defined() || features.deferred() != nullptr) return;
+  for (Index i = 0; i < features.num_rows(); ++i) {
+    add_row(hash << static_cast<double>(ids[static_cast<std::size_t>(i)]), features.value(), i);
+    hash.end_row();
+  }
+}
+
+void add_graphs(RowHash& hash, const GraphSamples& samples) {
+  for (Index g = 0; g < samples.num_graphs(); ++g) {
+    hash << static_cast<double>(samples.ids[g])
+         << static_cast<double>(samples.edge_begin[g + 1] - samples.edge_begin[g]);
+    for (const auto& [name, rows] : samples.nodes.tensors)
+      for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i) add_row(hash, rows, i);
+    hash.end_row();
+  }
+}
+
+void add_structures(RowHash& features, RowHash& labels, const PotentialTask& task,
+                    std::span<const Index> ids) {
+  for (Index g = 0; g < std::ssize(ids); ++g) {
+    const formats::AtomStructure& atoms = task.structure(g);
+    const auto id = static_cast<double>(ids[static_cast<std::size_t>(g)]);
+    features << id << std::span<const double>(atoms.positions);
+    labels << id << atoms.energy << std::span<const double>(atoms.forces);
+    for (std::size_t k = 0; k < 3; ++k) {
+      features << std::span<const double>(atoms.cell.vectors[k]);
+      labels << std::span<const double>(atoms.stress[k]);
+    }
+    for (const std::string& name : atoms.species) features << std::span<const char>(name);
+    features.end_row();
+    labels.end_row();
+  }
+}
+
+void add_labels(RowHash& hash, const NodeData& data) {
+  for (Index i = 0; i < std::ssize(data.train_mask); ++i) {
+    hash << static_cast<double>(data.original_ids[i]) << data.train_mask[i] << data.val_mask[i]
+         << data.test_mask[i];
+    if (!data.labels.empty()) hash << static_cast<double>(data.labels[i]);
+    if (data.targets.defined()) add_row(hash, data.targets, i);
+    hash.end_row();
+  }
+}
+
+void add_labels(RowHash& hash, const TaskEdges& edges, double split) {
+  for (Index i = 0; i < std::ssize(edges.labels); ++i) {
+    hash << split << (edges.types.empty() ? 0.0 : static_cast<double>(edges.types[i])) << edges.labels[i];
+    hash.end_row();
+  }
+}
+
+void add_edges(RowHash& hash, const GraphShardManager& graph, std::span<const Index> ids) {
+  const Array<Index>&in = graph.in_degrees(), &out = graph.out_degrees();
+  for (Index i = 0; i < std::ssize(ids); ++i) {
+    hash << static_cast<double>(ids[static_cast<std::size_t>(i)]) << static_cast<double>(in[i])
+         << static_cast<double>(out[i]);
+    hash.end_row();
+  }
+  const Variable weight = graph.edge_weight();
+  for (Index k = 0; weight.defined() && k < weight.num_rows(); ++k) {
+    add_row(hash, weight.value(), k);
+    hash.end_row();
+  }
+}
+
+/// Collective. Returns hashes of the edges, features, labels and masks that the dataset has.
+std::map<std::string, std::string> hashes_of(const TrainingGraph& loaded, const TrainOptions& o) {
+  RowHash edges, features, labels;
+  const NodeData& data = loaded.data;
+  if (!loaded.samples) add_edges(edges, loaded.graph, data.original_ids);
+  const bool computed = !o.edge_means.empty() || o.embedding > 0;
+  for (const NodeTypeInput& type : loaded.types_of_input)
+    add_features(features, type.features, type.original_ids);
+  if (data.features.defined() && !computed) add_features(features, data.features, data.original_ids);
+  add_labels(labels, data);
+  add_labels(labels, loaded.edges.train, 0);
+  add_labels(labels, loaded.edges.valid, 1);
+  add_labels(labels, loaded.edges.test, 2);
+  if (loaded.potential)
+    add_structures(features, labels, *loaded.potential, data.original_ids);
+  else if (loaded.samples)
+    add_graphs(features, *loaded.samples->samples);
+  const Communicator& comm = loaded.graph.comm();
+  return {{concat("edges", hash_of), edges.text(comm)},
+          {concat("features", hash_of), features.text(comm)},
+          {concat("labels and a split", hash_of), labels.text(comm)}};
+}
+
+/// Returns what the network of --task potential is, which --init-weights may say in place of the options.
+std::map<std::string, std::string> describe_potential(const ModelDescription& m) {
+  return {{"--cutoff", concat(m.cutoff)},
+          {"--num-basis", concat(m.num_basis)},
+          {"--radial-basis", m.radial_basis},
+          {"--cutoff-function", m.cutoff_function},
+          {"--zbl-inner", concat(m.zbl_inner)},
+          {"--zbl-outer", concat(m.zbl_outer)},
+          {"a potential with the species", joined(m.species)},
+          {"a potential with energy shifts", joined(m.energy_shifts)},
+          {"a potential with energy scales", joined(m.energy_scales)}};
+}
+
+/// Collective. Returns what the training is: all options that the results depend on, except the seed and the
+/// type of the optimizer, which every checkpoint has, and the learning rate, which may change; the network;
+/// hashes of the data.
+std::map<std::string, std::string> describe(const TrainOptions& o, const TrainingGraph& loaded) {
   const ModelDescription& m = o.model;
-  return {{"--task", describe(o.task)},
-          {"--model", m.type},
-          {"--category", o.category},
-          {"--relation", o.relation},
-          {"--reverse-relation", joined(o.reverse_relations)},
-          {"--embedding", concat(o.embedding)},
-          {"--layers", concat(m.layers)},
-          {"--hidden", concat(m.hidden)},
-          {"--heads", m.heads_of_layers.empty() ? concat(m.heads) : joined(m.heads_of_layers)},
-          {"--out-heads", concat(m.out_heads)},
-          {"--residual", m.residual.empty() ? "none" : m.residual},
-          {"--jk", m.jk.empty() ? "none" : m.jk},
-          {"--readout", describe_graphs(o, graph.comm().size())},
-          {"--pre-linear", concat(m.pre_linear)},
-          {"--dropout", concat(m.dropout)},
-          {"--input-dropout", m.input_dropout ? concat(*m.input_dropout) : std::string("as by default")},
-          {"--activation", m.activation == default_activation(m) ? "as by default" : m.activation},
-          {"--attn-dropout", concat(m.attention_dropout)},
-          {"--keep", o.keep == KeptWeights::best ? "best" : "last"},
-          {"--gcn-norm", m.gcn_norm.empty() ? ModelDescription::gcn_norms()[0] : m.gcn_norm},
-          {"--num-rels", concat(m.num_rels)},
-          {"--num-bases", concat(m.num_bases)},
-          {"--norm", m.norm.empty() ? "none" : m.norm},
-          {"--mfg", concat(o.mfg)},
-          {"--sample", describe(o.sample, graph.comm().size(),
-                                o.found.is_partitioned() ? "given" : to_string(o.data.partition))},
-          {"--clusters", describe_clusters(o.sample)},
-          {"--sampler", describe_saint(o.sample)},
-          {"--matmul-precision", to_string(o.matmul_precision)},
-          {"--precision", o.mixed_precision ? "mixed" : "full"},
-          {"--bfloat16-features", concat(o.bfloat16_features)},
-          {"--reproducible", concat(o.graph_options.reproducible)},
-          {"--halo-format", to_string(o.graph_options.halo_format)},
-          {"--schedule", describe(o.schedule, o.epochs)},
-          {"--clip-norm", concat(o.clip_norm)},
-          {"--ema", concat(o.ema)},
-          {"--momentum", concat(o.momentum)},
-          {"--weight-decay", concat(o.weight_decay)},
-          {"--edge-means", o.edge_means.empty() ? "none" : o.edge_means},
-          {"--fields", describe(o.data.fields)},
-          {"--split", concat(o.run.split, o.source.split)},
-          {"--split-nodes", describe(o.draw_split)},
-          {"--normalize-features", concat(o.data.normalize_features)},
-          {"edge weights", concat(graph.edge_weight().defined())},
-          {"a number of nodes of", concat(graph.num_global_nodes())},
-          {"a number of edges of", concat(graph.num_global_edges())}};
+  const GraphShardManager& graph = loaded.graph;
+  std::map<std::string, std::string> run = hashes_of(loaded, o);
+  if (loaded.potential) run.merge(describe_potential(loaded.model));
+  run.merge(std::map<std::string, std::string>{
+      {"--task", describe(o.task)},
+      {"--model", m.type},
+      {"--category", o.category},
+      {"--relation", o.relation},
+      {"--reverse-relation", joined(o.reverse_relations)},
+      {"--embedding", concat(o.embedding)},
+      {"--layers", concat(m.layers)},
+      {"--hidden", concat(m.hidden)},
+      {"--heads", m.heads_of_layers.empty() ? concat(m.heads) : joined(m.heads_of_layers)},
+      {"--out-heads", concat(m.out_heads)},
+      {"--residual", m.residual.empty() ? "none" : m.residual},
+      {"--jk", m.jk.empty() ? "none" : m.jk},
+      {"--readout", describe_graphs(o, graph.comm().size())},
+      {"--pre-linear", concat(m.pre_linear)},
+      {"--dropout", concat(m.dropout)},
+      {"--input-dropout", m.input_dropout ? concat(*m.input_dropout) : std::string("as by default")},
+      {"--activation", m.activation == default_activation(m) ? "as by default" : m.activation},
+      {"--attn-dropout", concat(m.attention_dropout)},
+      {"--keep", o.keep == KeptWeights::best ? "best" : "last"},
+      {"--gcn-norm", m.gcn_norm.empty() ? ModelDescription::gcn_norms()[0] : m.gcn_norm},
+      {"--num-rels", concat(m.num_rels)},
+      {"--num-bases", concat(m.num_bases)},
+      {"--norm", m.norm.empty() ? "none" : m.norm},
+      {"--mfg", concat(o.mfg)},
+      {"--sample", describe(o.sample, graph.comm().size(),
+                            o.found.is_partitioned() ? "given" : to_string(o.data.partition))},
+      {"--clusters", describe_clusters(o.sample)},
+      {"--sampler", describe_saint(o.sample)},
+      {"--matmul-precision", to_string(o.matmul_precision)},
+      {"--precision", o.mixed_precision ? "mixed" : "full"},
+      {"--bfloat16-features", concat(o.bfloat16_features)},
+      {"--reproducible", concat(o.graph_options.reproducible)},
+      {"--halo-format", to_string(o.graph_options.halo_format)},
+      {"--schedule", describe(o.schedule, o.epochs)},
+      {"--clip-norm", concat(o.clip_norm)},
+      {"--ema", concat(o.ema)},
+      {"--momentum", concat(o.momentum)},
+      {"--weight-decay", concat(o.weight_decay)},
+      {"--edge-means", o.edge_means.empty() ? "none" : o.edge_means},
+      {"--fields", describe(o.data.fields)},
+      {"--split", concat(o.run.split, o.source.split)},
+      {"--split-nodes", describe(o.draw_split)},
+      {"--normalize-features", concat(o.data.normalize_features)},
+      {"edge weights that are", graph.edge_weight().defined() ? "read" : "not read"},
+      {"a number of outputs of", concat(loaded.data.num_outputs())},
+      {"a number of nodes of", concat(graph.num_global_nodes())},
+      {"a number of edges of", concat(graph.num_global_edges())}});
+  return run;
 }
 
 /// Formats an epoch as in the names of checkpoints.
@@ -163,21 +306,20 @@ bool is_name_of_rows(const std::string& name) {
 
 }  // namespace
 
-Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
-                         NodeInput& input, Progress& progress, WeightAverage* average)
-    : comm_(comm),
-      input_(input),
+Checkpoints::Checkpoints(const TrainOptions& o, const TrainingGraph& loaded, Progress& progress,
+                         WeightAverage* average)
+    : comm_(loaded.graph.comm()),
+      input_(*loaded.input),
       progress_(progress),
       directory_(o.checkpoint),
       every_(o.checkpoint_every),
       epochs_(o.epochs),
       every_batches_(o.checkpoint_batches),
-      speaks_(comm.rank() == 0),
-      lr_(o.lr),
-      run_(describe(o, graph)),
-      defaults_(describe(TrainOptions(), graph)) {
+      speaks_(comm_.rank() == 0),
+      lr_(o.lr) {
   if (o.checkpoint.empty()) return;
-  checkpointer_.emplace(comm, o.checkpoint,
+  run_ = describe(o, loaded);
+  checkpointer_.emplace(comm_, o.checkpoint,
                         CheckpointerOptions{.keep_last = o.checkpoint_keep, .seed = o.seed});
   checkpointer_->add_state("best.", progress.best_weights());
   if (average != nullptr) checkpointer_->add_state("ema.", average->state());
@@ -192,20 +334,19 @@ Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const 
 void Checkpoints::require_same(const std::string& option, const CheckpointInfo& info) const {
   const std::string& value = run_.at(option);
   const auto found = info.extra.find(option);
-  const std::string made_with =
-      found != info.extra.end() ? found->second : defaults_.at(option);  // older than the option
-  require<InputError>(made_with == value, last_, ": made with ", option, " ", made_with, ", expected ", value,
-                      " as in this run");
+  require<InputError>(found != info.extra.end(), last_, ": the metadata have no 'extra.", option,
+                      "', expected a checkpoint that train has written");
+  require<InputError>(found->second == value, last_, ": made with ", option, " ", found->second,
+                      ", expected ", value, " as in this run");
 }
 
 CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRScheduler* schedule) {
   if (last_.empty()) return {};
-  for (const char* option : {"--keep", "--ema"})  // which tensors there are
-    require_same(option, checkpointer_->info(last_, optimizer));
-  CheckpointInfo info = checkpointer_->load(last_, model, optimizer);
+  const CheckpointInfo made = checkpointer_->info(last_, optimizer);
   for (const auto& [option, value] : run_)
-    if (option != "--schedule" || epochs_ > 0)  // cosine depends on --epochs
-      require_same(option, info);
+    if (epochs_ > 0 || (option != "--schedule" && !option.ends_with(hash_of)))  // cosine depends on --epochs
+      require_same(option, made);
+  CheckpointInfo info = checkpointer_->load(last_, model, optimizer);
   const auto extra = [&](const char* key) {
     const auto found = info.extra.find(key);
     require<InputError>(found != info.extra.end(), last_, ": the metadata have no 'extra.", key,

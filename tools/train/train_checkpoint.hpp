@@ -1,9 +1,9 @@
-/// Checkpoints of `train`: options of the run that wrote them, and the position where a resumed run
-/// continues.
+/// Checkpoints of `train`: what the training is (its options, network and data), and the position where a
+/// resumed run continues.
 #pragma once
 
 #include "options/train_options.hpp"
-#include "train_input.hpp"
+#include "train_graph.hpp"
 #include "train_progress.hpp"
 #include "train_steps.hpp"
 
@@ -18,14 +18,13 @@ namespace sar::tools {
 
 class Checkpoints {
  public:
-  /// `input`, `progress` and `average`, which may be null, must outlive this. Throws InputError if
+  /// `loaded`, `progress` and `average`, which may be null, must outlive this. Throws InputError if
   /// checkpoints exist and the run does not resume from them.
-  Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
-              NodeInput& input, Progress& progress, WeightAverage* average);
+  Checkpoints(const TrainOptions& o, const TrainingGraph& loaded, Progress& progress, WeightAverage* average);
 
   /// Loads the last checkpoint and returns its state; epoch 0 if there is none. The progress continues, and a
   /// changed learning rate is used and reported. Throws InputError for a checkpoint of a run with other
-  /// options, or with more epochs than this run. `schedule` may be null.
+  /// options, another network or other data, or with more epochs than this run. `schedule` may be null.
   CheckpointInfo resume(Module& model, Optimizer& optimizer, LRScheduler* schedule);
 
   /// The file that the state was loaded from; empty: none.
@@ -53,7 +52,7 @@ class Checkpoints {
   Index every_batches_;
   bool speaks_;
   double lr_;
-  std::map<std::string, std::string> run_, defaults_;
+  std::map<std::string, std::string> run_;
   std::string last_;
 };
 

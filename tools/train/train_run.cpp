@@ -148,7 +148,7 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   std::optional<WeightAverage> average;
   if (o.ema > 0) average.emplace(model, o.ema);
   steps->keep_average(average ? &*average : nullptr);
-  Checkpoints checkpoints(comm, o, loaded.graph, *loaded.input, progress, average ? &*average : nullptr);
+  Checkpoints checkpoints(o, loaded, progress, average ? &*average : nullptr);
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   const bool resumed = !checkpoints.resumed_from().empty();
   WeightFile weights(model);

@@ -37,10 +37,10 @@ void add_potential_options(CLI::App& app, PotentialOptions& o) {
 }
 
 std::string describe(const PotentialOptions& o) {
-  return concat("potential --cutoff ", o.cutoff, " --num-basis ", o.num_basis, " --radial-basis ",
-                o.radial_basis, " --cutoff-function ", o.cutoff_function, " --zbl-inner ", o.zbl_inner,
-                " --zbl-outer ", o.zbl_outer, " --energy-weight ", o.energy_weight, " --forces-weight ",
-                o.forces_weight, " --stress-weight ", o.stress_weight);
+  const auto key = [](const std::string& name) { return name.empty() ? std::string("found") : name; };
+  return concat("potential --energy-key ", key(o.keys.energy), " --forces-key ", key(o.keys.forces),
+                " --stress-key ", key(o.keys.stress), " --energy-weight ", o.energy_weight,
+                " --forces-weight ", o.forces_weight, " --stress-weight ", o.stress_weight);
 }
 
 }  // namespace sar::tools
