@@ -216,6 +216,11 @@ std::map<std::string, std::string> hashes_of(const TrainingGraph& loaded, const 
 
 /// Returns what the network of --task potential is, which --init-weights may say in place of the options.
 std::map<std::string, std::string> describe_potential(const ModelDescription& m) {
+  const auto in_five_digits = [](double x) {  // either precision reads checkpoints of both
+    std::array<char, 24> text{};
+    std::snprintf(text.data(), text.size(), "%.5g", x);
+    return std::string(text.data());
+  };
   return {{"--cutoff", concat(m.cutoff)},
           {"--num-basis", concat(m.num_basis)},
           {"--radial-basis", m.radial_basis},
@@ -223,8 +228,8 @@ std::map<std::string, std::string> describe_potential(const ModelDescription& m)
           {"--zbl-inner", concat(m.zbl_inner)},
           {"--zbl-outer", concat(m.zbl_outer)},
           {"a potential with the species", joined(m.species)},
-          {"a potential with energy shifts", joined(m.energy_shifts)},
-          {"a potential with energy scales", joined(m.energy_scales)}};
+          {"a potential with energy shifts", joined(m.energy_shifts, in_five_digits)},
+          {"a potential with energy scales", joined(m.energy_scales, in_five_digits)}};
 }
 
 /// Collective. Returns what the training is: all options that the results depend on, except the seed and the
