@@ -92,13 +92,44 @@ void Gradient::add_in(NumberType type, FunctionRef<void(TypedRows&, bool)> compu
   }
 }
 
+TypedRows Gradient::total() const {
+  if (!shared_.defined()) return value_;
+  if (!value_.defined()) return shared_;
+  Tensor sum(shape_);
+  binary(BinaryOp::add, shared_.to_tensor(), value_.to_tensor(), sum);
+  return sum;
+}
+
 TypedRows Gradient::take() {
+  save();
+  TypedRows sum = total();
+  value_ = shared_ = {};
+  return sum;
+}
+
+TypedRows Gradient::take_own() {
   save();
   return std::exchange(value_, {});
 }
 
+void Gradient::add_shared(TypedRows gradient) {
+  require<ShapeError>(gradient.shape() == shape_, "gradient of shape ", gradient.shape(),
+                      " for a variable of shape ", shape_);
+  save();
+  const TypedRows own = std::exchange(value_, std::move(gradient));
+  shared_ = total();
+  value_ = own;
+}
+
+void Gradient::replace(TypedRows gradient) {
+  save();
+  const bool is_shared = shared_.defined() && !value_.defined();
+  value_ = shared_ = {};
+  (is_shared ? shared_ : value_) = std::move(gradient);
+}
+
 void Gradient::release() noexcept {
-  value_ = {};
+  value_ = shared_ = {};
   released_ = true;
 }
 
@@ -107,8 +138,11 @@ void Gradient::release() noexcept {
 void Gradient::save() {
   if (temporary_ || OuterGradients::current_ != nullptr) return;
   Transaction::save(this, sizeof(*this), [this] {
-    return [gradient = weak_from_this(), before = value_] {
-      if (const GradientPtr alive = gradient.lock()) alive->value_ = before;
+    return [gradient = weak_from_this(), before = value_, shared = shared_] {
+      if (const GradientPtr alive = gradient.lock()) {
+        alive->value_ = before;
+        alive->shared_ = shared;
+      }
     };
   });
 }

@@ -23,9 +23,9 @@ class Gradient : public std::enable_shared_from_this<Gradient> {
   /// Returns the type in which an operation that knows several types makes the gradient.
   [[nodiscard]] NumberType type() const noexcept { return type_; }
   /// Returns whether something was added.
-  [[nodiscard]] bool defined() const noexcept { return value_.defined(); }
+  [[nodiscard]] bool defined() const noexcept { return value_.defined() || shared_.defined(); }
   /// Returns the sum so far; undefined until something was added.
-  [[nodiscard]] Tensor value() const { return value_.to_tensor(); }
+  [[nodiscard]] Tensor value() const { return total().to_tensor(); }
 
   /// Adds `gradient`. The first one is kept without a copy; later sums are written into its memory only if no
   /// other handle refers to it. A sum of rows of two types is of type reals. Throws ShapeError if the shape
@@ -39,6 +39,12 @@ class Gradient : public std::enable_shared_from_this<Gradient> {
   void add_rows(FunctionRef<void(TypedRows& out, bool accumulate)> compute);
   /// Returns the sum and resets it to undefined.
   TypedRows take();
+  /// For gather_grads: returns what was added since the last add_shared(), and resets it to undefined.
+  TypedRows take_own();
+  /// For gather_grads: adds to the part of the sum that all ranks share, which take_own() leaves as it is.
+  void add_shared(TypedRows gradient);
+  /// Replaces the sum by `gradient`; a sum that all ranks share stays one.
+  void replace(TypedRows gradient);
   /// For the tape and OuterGradients: the gradient exists only within a pass, so transactions do not save it.
   void set_temporary() noexcept { temporary_ = true; }
   /// For the tape: drops the sum and makes later additions fail, because nothing would pass them on.
@@ -48,10 +54,12 @@ class Gradient : public std::enable_shared_from_this<Gradient> {
   void add_in(NumberType type, FunctionRef<void(TypedRows& out, bool accumulate)> compute);
   void require_live() const;
   void save();
+  [[nodiscard]] TypedRows total() const;
 
   Shape shape_;
   NumberType type_;
-  TypedRows value_;
+  TypedRows value_;   // what was added on this rank
+  TypedRows shared_;  // of a parameter: sums over all ranks, of add_shared()
   bool released_ = false;
   bool temporary_ = false;
 };

@@ -14,18 +14,6 @@ constexpr const char* wrong_thread =
 
 }  // namespace
 
-void require_running_mpi(const char* what) {
-  require_mpi_of_build();
-  int initialized = 0;
-  int finalized = 0;
-  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
-  check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
-  require<CommunicationError>(
-      initialized != 0 && finalized == 0, what, " needs MPI, which is ",
-      finalized != 0 ? "finalized already"
-                     : "not initialized: call MPI_Init_thread, or create a sar::Environment, first");
-}
-
 std::thread::id only_thread() {
   int level = 0;
   check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
@@ -39,7 +27,7 @@ std::thread::id only_thread() {
 
 CommunicatorState::~CommunicatorState() {
   int finalized = 0;
-  if (owned.comm != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && !trace.empty())
+  if (owned.comm != MPI_COMM_NULL && !is_fork() && MPI_Finalized(&finalized) == MPI_SUCCESS && !trace.empty())
     end_environment_trace(finalized != 0 ? MPI_COMM_NULL : owned.comm, rank, size, trace);
   if (kept_until_finalize) owned.comm = MPI_COMM_NULL;
 }

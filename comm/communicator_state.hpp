@@ -65,9 +65,6 @@ struct CommunicatorState : NonCopyable {
   bool begin_call(const CommCall& call, std::int64_t value = 0, bool recorded = false);
 };
 
-/// Throws CommunicationError, with the name `what` of the caller's feature, unless MPI is initialized and not
-/// finalized, and is the one that the library was built with.
-void require_running_mpi(const char* what);
 /// Returns the only thread that may call MPI, or none if MPI allows any thread. Throws CommunicationError if
 /// called from another thread.
 std::thread::id only_thread();

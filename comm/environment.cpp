@@ -59,6 +59,7 @@ Environment::Environment(int& argc, char**& argv)
     : owned_(initialize(&argc, &argv)), exceptions_(std::uncaught_exceptions()) {}
 
 Environment::~Environment() {
+  if (is_fork()) return;
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (owned_ && finalized == 0 && std::uncaught_exceptions() <= exceptions_) MPI_Finalize();

@@ -2,8 +2,11 @@
 #include <sar/core/error.hpp>
 
 #include <mpi.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <string_view>
 
@@ -32,6 +35,8 @@ bool is_mpi_of_build(const std::string& name) {
   return built_with_open_mpi ? !has("MPICH") && !has("MVAPICH") && !has("Intel") : !has("Open MPI");
 }
 
+std::atomic<pid_t> process_of_mpi = 0;  // the first to pass require_running_mpi()
+
 }  // namespace
 
 void require_mpi_of_build() {
@@ -39,6 +44,26 @@ void require_mpi_of_build() {
   require<CommunicationError>(is_mpi_of_build(running), "sar was built with ", SAR_MPI,
                               ", and this process runs ", running,
                               ": compile, link and start the program with the MPI of the library");
+}
+
+bool is_fork() noexcept {
+  const pid_t used_by = process_of_mpi;
+  return used_by != 0 && used_by != ::getpid();
+}
+
+void require_running_mpi(const char* what) {
+  require_mpi_of_build();
+  require<CommunicationError>(!is_fork(), what, " is used in a fork of the process that uses MPI, expected ",
+                              "that process, or a program that is started by itself");
+  int initialized = 0;
+  int finalized = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
+  require<CommunicationError>(
+      initialized != 0 && finalized == 0, what, " needs MPI, which is ",
+      finalized != 0 ? "finalized already"
+                     : "not initialized: call MPI_Init_thread, or create a sar::Environment, first");
+  process_of_mpi = ::getpid();
 }
 
 void check_mpi(int code, const char* call) {

@@ -13,6 +13,14 @@ void check_mpi(int code, const char* call);
 /// is initialized, and needs no handles, whose types differ.
 void require_mpi_of_build();
 
+/// Returns whether this process is a fork of the one that used MPI first, whose messages it would disturb by
+/// calls of MPI.
+bool is_fork() noexcept;
+
+/// Throws CommunicationError, with the name `what` of the caller's feature, unless MPI is initialized and not
+/// finalized, is the one that the library was built with, and this process is not a fork.
+void require_running_mpi(const char* what);
+
 /// Throws CommunicationError if MPI was initialized with a `level` that does not allow calls from several
 /// threads.
 void check_thread_level(int level);

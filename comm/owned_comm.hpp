@@ -1,6 +1,7 @@
 /// OwnedComm: an MPI communicator that is freed at the end of a scope. For the sources of comm/ only.
 #pragma once
 
+#include <sar/comm/mpi_error.hpp>
 #include <sar/config.hpp>
 
 #include <mpi.h>
@@ -12,7 +13,7 @@ struct OwnedComm : NonCopyable {
 
   ~OwnedComm() {
     int finalized = 0;
-    if (comm != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0)
+    if (comm != MPI_COMM_NULL && !is_fork() && MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0)
       MPI_Comm_free(&comm);
   }
 };

@@ -86,7 +86,7 @@ void RowWindow::Open::create(const std::byte* mine, Index bytes) {
 }
 
 void RowWindow::Open::free() noexcept {
-  if (window == MPI_WIN_NULL) return;
+  if (window == MPI_WIN_NULL || is_fork()) return;
   if (locked) MPI_Win_unlock_all(window);
   MPI_Win_free(&window);
   window = MPI_WIN_NULL;

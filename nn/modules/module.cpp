@@ -2,9 +2,16 @@
 #include <sar/nn/modules/module.hpp>
 
 #include <algorithm>
+#include <set>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
+
+/// Returns what two variables have in common that are one parameter; null: nothing, they have no elements.
+const void* identity_of(const Variable& parameter) {
+  if (parameter.requires_grad()) return parameter.gradient().get();
+  return parameter.value().size() > 0 ? parameter.value().data() : nullptr;
+}
 
 /// Copies `value` to the entry `name` of `all`, in place. `kind` is the kind of the entries in messages.
 template <class Named>
@@ -22,6 +29,15 @@ void set_entry(const std::vector<Named>& all, const char* kind, const std::strin
 }
 
 }  // namespace
+
+std::vector<NamedParameter> without_repetitions(std::vector<NamedParameter> parameters) {
+  std::set<const void*> seen;
+  std::erase_if(parameters, [&](const NamedParameter& named) {
+    const void* const identity = identity_of(named.parameter);
+    return identity != nullptr && !seen.insert(identity).second;
+  });
+  return parameters;
+}
 
 template <class Named, class T>
 std::vector<Named> Module::collect(Entries<T> Module::*entries) const {
@@ -56,9 +72,13 @@ std::vector<NamedCounter> Module::state_dict_counters() const {
   return collect<NamedCounter>(&Module::state_dict_counters_);
 }
 
+std::vector<NamedParameter> Module::unique_parameters() const {
+  return without_repetitions(named_parameters());
+}
+
 std::vector<Variable> Module::parameters() const {
   std::vector<Variable> found;
-  for (NamedParameter& named : named_parameters()) found.push_back(std::move(named.parameter));
+  for (NamedParameter& named : unique_parameters()) found.push_back(std::move(named.parameter));
   return found;
 }
 

@@ -39,6 +39,9 @@ struct NamedParameter {
   Variable parameter;
 };
 
+/// Returns each parameter once, with its first name.
+std::vector<NamedParameter> without_repetitions(std::vector<NamedParameter> parameters);
+
 /// A tensor of a module's state that is not learned, such as running statistics.
 struct NamedBuffer {
   std::string name;
@@ -55,11 +58,16 @@ class Module : NonCopyable {
  public:
   virtual ~Module() = default;
 
+  /// Returns every name of a parameter. One that is registered under several names occurs once for each, as
+  /// in torch's state_dict.
   [[nodiscard]] std::vector<NamedParameter> named_parameters() const;
+  /// Returns each parameter once, with its first name, as torch's named_parameters.
+  [[nodiscard]] std::vector<NamedParameter> unique_parameters() const;
   [[nodiscard]] std::vector<NamedBuffer> named_buffers() const;
   [[nodiscard]] std::vector<NamedCounter> named_counters() const;
   /// Returns the named_counters() that torch's state_dict contains, too.
   [[nodiscard]] std::vector<NamedCounter> state_dict_counters() const;
+  /// Returns each parameter once.
   [[nodiscard]] std::vector<Variable> parameters() const;
 
   /// Copies `value` into the parameter `name` or the buffer `name`, in place. Throws InputError if the name

@@ -1,5 +1,5 @@
-// clip_grad_norm() reads all gradients once, with sums in double precision, and writes them only if the
-// norm is too large, in their own memory where no other handle refers to it.
+// clip_grad_norm() reads all gradients once, with sums in double precision, and writes new ones only if
+// the norm is too large.
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/rows/reduce.hpp>
@@ -18,10 +18,10 @@ void change_gradients(const std::vector<Variable>& parameters,
                       FunctionRef<void(const Tensor& gradient, Tensor& out)> change) {
   for (const Variable& parameter : parameters) {
     if (!parameter.grad().defined()) continue;
-    Tensor gradient = parameter.gradient()->take();
-    Tensor out = gradient.unique() ? gradient : Tensor(gradient.shape());
+    const Tensor gradient = parameter.grad();
+    Tensor out(gradient.shape());
     change(gradient, out);
-    parameter.gradient()->add(std::move(out));
+    parameter.gradient()->replace(std::move(out));
   }
 }
 

@@ -1,7 +1,7 @@
 // gather_grads() copies all gradients into one tensor, behind them one number per parameter that counts
 // the ranks with a gradient, and makes one all_reduce of it; before, a synchronization point compares a
-// hash of the shapes. Each parameter then gets a copy of its part. Memory: up to three times the
-// gradients, because the transaction keeps the old ones until the end.
+// hash of the shapes. Each parameter then gets a copy of its part, added to what it has of earlier calls.
+// Memory: up to three times the gradients, because the transaction keeps the old ones until the end.
 #include <sar/core/error.hpp>
 #include <sar/core/random/mix.hpp>
 #include <sar/core/rows/elementwise.hpp>
@@ -76,6 +76,10 @@ void gather_grads(const Communicator& comm, Module& module, bool average) {
   comm.agree([&] {
     std::vector<Variable> parameters = module.parameters();
     std::erase_if(parameters, [](const Variable& parameter) { return !parameter.requires_grad(); });
+    if (comm.size() == 1)
+      for (const Variable& parameter : parameters)
+        if (Tensor gradient = parameter.gradient()->take_own(); gradient.defined())
+          parameter.gradient()->add_shared(std::move(gradient));
     if (parameters.empty() || comm.size() == 1) return;
     const CallScope compared(comm, CollectiveCall("gather_grads").equal("average", average));
     require_equal_shapes(comm, parameters);
@@ -88,7 +92,7 @@ void gather_grads(const Communicator& comm, Module& module, bool average) {
     Index begin = 0;
     for (std::size_t k = 0; k < parameters.size(); ++k) {
       const Index end = begin + parameters[k].value().size();
-      if (const Tensor gradient = parameters[k].gradient()->take(); gradient.defined()) {
+      if (const Tensor gradient = parameters[k].gradient()->take_own(); gradient.defined()) {
         sums.slice_rows(begin, end).copy_from(gradient.reshape({gradient.size()}));
         has_gradient[k] = 1;
       }
@@ -100,7 +104,8 @@ void gather_grads(const Communicator& comm, Module& module, bool average) {
     for (std::size_t k = 0; k < parameters.size(); ++k) {
       const Index end = begin + parameters[k].value().size();
       if (has_gradient[k] > 0)
-        parameters[k].gradient()->add(sums.slice_rows(begin, end).reshape(parameters[k].shape()).clone());
+        parameters[k].gradient()->add_shared(
+            sums.slice_rows(begin, end).reshape(parameters[k].shape()).clone());
       begin = end;
     }
   });

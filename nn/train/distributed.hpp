@@ -6,12 +6,13 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Replaces the gradient of each parameter by its sum over the ranks, divided by the number of ranks with
-/// `average`. The losses of nn/train/loss.hpp are means over all ranks and need the sum. A rank on which a
-/// parameter has no gradient contributes zeros; a parameter without a gradient on any rank stays without one.
-/// Every rank gets the same bits. Throws ShapeError on every rank if the shapes of the parameters differ. If
-/// the environment variable SAR_DEBUG is set, calls compare_params first. Collective: one all_reduce of all
-/// gradients.
+/// Adds up what backward passes added to the gradient of each parameter since the last call: its sum over the
+/// ranks, divided by the number of ranks with `average`, takes its place. Gradients that were not cleared
+/// since then are kept as they are, so that gradients of several passes accumulate as on one rank. The losses
+/// of nn/train/loss.hpp are means over all ranks and need the sum. A rank on which a parameter has no
+/// gradient contributes zeros; a parameter without a gradient on any rank stays without one. Every rank gets
+/// the same bits. Throws ShapeError on every rank if the shapes of the parameters differ. If the environment
+/// variable SAR_DEBUG is set, calls compare_params first. Collective: one all_reduce of all gradients.
 void gather_grads(const Communicator& comm, Module& module, bool average = false);
 
 /// Collective. Copies parameters, buffers and counters of rank 0 to every rank. Only needed if the ranks

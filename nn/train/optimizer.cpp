@@ -26,13 +26,17 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, double lr, double w
     require<InputError>(
         std::ranges::any_of(parameters, [&](const auto& named) { return covers(selected, named.name); }),
         "weight decay is asked for '", selected, "', but there is no such parameter");
-  for (const NamedParameter& named : parameters) {
+  const std::vector<NamedParameter> all = parameters;
+  for (const NamedParameter& named : without_repetitions(std::move(parameters))) {
     const std::string& name = named.name;
     const Variable& parameter = named.parameter;
     require<InputError>(!parameter.value().read_only(), "the parameter '", name,
                         "' is in memory that was borrowed for reading, expected memory that can be written");
-    const bool decays = decay_only.empty() || std::ranges::any_of(decay_only, [&](const auto& selected) {
-                          return covers(selected, name);
+    const bool decays = decay_only.empty() || std::ranges::any_of(all, [&](const NamedParameter& each) {
+                          return each.parameter.gradient() == parameter.gradient() &&
+                                 std::ranges::any_of(decay_only, [&](const std::string& selected) {
+                                   return covers(selected, each.name);
+                                 });
                         });
     Slot slot{name, parameter, decays ? weight_decay : 0, {}, {}};
     for (std::size_t k = 0; k < state_names_.size(); ++k)

@@ -34,8 +34,9 @@ class Optimizer : NonCopyable {
  public:
   virtual ~Optimizer() = default;
 
-  /// Updates every parameter that has a gradient, in place. Parameters without a gradient, and their state,
-  /// stay unchanged. In a Transaction, keeps a copy of each parameter and its state until the end.
+  /// Updates every parameter that has a gradient, in place, once if it has several names. Parameters without
+  /// a gradient, and their state, stay unchanged. In a Transaction, keeps a copy of each parameter and its
+  /// state until the end.
   void step();
   /// Clears the gradients.
   void zero_grad();

@@ -7,7 +7,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 WeightAverage::WeightAverage(const Module& model, double decay)
-    : parameters_(model.named_parameters()), decay_(decay) {
+    : parameters_(model.unique_parameters()), decay_(decay) {
   require<InputError>(decay >= 0 && decay < 1, "WeightAverage: the decay is ", decay,
                       ", expected at least 0 and less than 1");
   for (const NamedParameter& each : parameters_) averages_.push_back(each.parameter.value().clone());

@@ -6,6 +6,9 @@
 #include <sar/comm/mpi_error.hpp>
 #include <sar/core/error.hpp>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -361,4 +364,30 @@ TEST_CASE("the ranks of a node share its processors") {
   const int threads = default_num_threads(comm);
   CHECK(threads >= 1);
   CHECK(default_num_threads(Communicator::self()) >= threads);
+}
+
+TEST_CASE("a fork cannot communicate, and leaves the communicators of its parent as they are") {
+  const Communicator comm = Communicator::world();
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const auto is_refused = [](const auto& call) {
+      try {
+        call();
+      } catch (const CommunicationError& error) {
+        return std::string(error.what()).find("in a fork of the process that uses MPI") != std::string::npos;
+      }
+      return false;
+    };
+    const bool refused = is_refused([&] { (void)comm.all_reduce(1); }) &&
+                         is_refused([&] { comm.agree([] {}); }) &&
+                         is_refused([] { (void)Communicator::world(); });
+    { const Communicator last = std::move(const_cast<Communicator&>(comm)); }  // frees nothing
+    ::_exit(refused ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(comm.all_reduce(1) == comm.size());
 }

@@ -1,8 +1,10 @@
 #include "support/rows.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/memory/transaction.hpp>
 #include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/linear.hpp>
+#include <sar/nn/train/clip_grad.hpp>
 #include <sar/nn/train/distributed.hpp>
 
 #include <doctest/doctest.h>
@@ -51,6 +53,39 @@ TEST_CASE("gather_grads sums; a rank without a gradient counts as zeros; none an
   pair.a.gradient()->add(Tensor::full({3}, 6));
   gather_grads(world, pair, true);
   CHECK(pair.a.grad().data()[0] == doctest::Approx(6));
+}
+
+TEST_CASE("gradients that are not cleared accumulate as on one rank, after clipping, too") {
+  const Communicator world = Communicator::world();
+  const real ranks = static_cast<real>(world.size());
+  Pair pair(3);
+  for (int pass = 1; pass <= 3; ++pass) {
+    pair.a.gradient()->add(Tensor::full({3}, 2));
+    if (pass == 2) pair.b.gradient()->add(Tensor::full({3}, 1));
+    gather_grads(world, pair);
+    CHECK(pair.a.grad().data()[0] == 2 * ranks * static_cast<real>(pass));
+    CHECK(pair.b.grad().defined() == (pass > 1));
+  }
+  gather_grads(world, pair);  // nothing was added
+  CHECK(pair.a.grad().data()[1] == 6 * ranks);
+  CHECK(pair.b.grad().data()[1] == ranks);
+  clip_grad_value(pair, 1);
+  pair.a.gradient()->add(Tensor::full({3}, 2));
+  CHECK(pair.a.grad().data()[1] == 3);
+  gather_grads(world, pair);
+  CHECK(pair.a.grad().data()[1] == 1 + 2 * ranks);
+  pair.zero_grad();
+  CHECK_FALSE(pair.a.grad().defined());
+
+  pair.a.gradient()->add_shared(Tensor::full({3}, 1));
+  try {
+    const Transaction call;
+    pair.a.gradient()->add(Tensor::full({3}, 2));
+    pair.a.gradient()->add_shared(pair.a.gradient()->take_own());
+    throw InputError("the call fails");
+  } catch (const InputError&) {
+    CHECK(pair.a.grad().data()[2] == 1);
+  }
 }
 
 TEST_CASE("gather_grads gives every rank the same bits") {

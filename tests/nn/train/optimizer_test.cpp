@@ -2,7 +2,9 @@
 #include "support/rows.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/nn/train/clip_grad.hpp>
 #include <sar/nn/train/optimizer.hpp>
+#include <sar/nn/train/weight_average.hpp>
 
 #include <doctest/doctest.h>
 
@@ -106,6 +108,35 @@ TEST_CASE("weight decay can be limited to a module or a parameter") {
   CHECK(b.value().item() == doctest::Approx(1));
   CHECK(c.value().item() == doctest::Approx(0.75));
   CHECK_THROWS_AS(SGD({{"layers.0.weight", a}}, {.decay_only = {"layers.2"}}), InputError);
+}
+
+TEST_CASE("a parameter of several names is stepped and clipped once") {
+  const Variable tied = leaf(1), other = leaf(1);
+  SGD optimizer({{"encoder.weight", tied}, {"other", other}, {"decoder.weight", tied}},
+                {.lr = 0.5, .weight_decay = 2, .decay_only = {"decoder"}});
+  give(tied, 1), give(other, 1);
+  optimizer.step();
+  CHECK(tied.value().data()[0] == real{1 - 0.5 * 3});  // decays by its second name
+  CHECK(other.value().data()[0] == real{0.5});
+
+  struct Tied : Module {
+    Variable weight = leaf(3);
+    Tied() {
+      register_parameter("first", weight);
+      register_parameter("second", weight);
+    }
+  } module;
+  give(module.weight, 3);
+  CHECK(module.parameters().size() == 1);
+  CHECK(module.named_parameters().size() == 2);
+  CHECK(clip_grad_norm(module, 1) == doctest::Approx(3));
+  WeightAverage average(module, 0.5);
+  average.update();
+  module.weight.value().fill(5);
+  average.exchange();
+  CHECK(module.weight.value().data()[0] == 3);
+  average.exchange();
+  CHECK(module.weight.value().data()[0] == 5);
 }
 
 TEST_CASE("a parameter without a gradient stays, and so does its state") {
