@@ -5,6 +5,8 @@
 #include <lammps/input.h>
 #include <lammps/lammps.h>
 
+#include <dlfcn.h>
+
 #include <exception>
 #include <iostream>
 
@@ -16,12 +18,19 @@ LAMMPS_NS::Pair* make_pair_sar(LAMMPS_NS::LAMMPS* lmp) {
 
 }  // namespace
 
+// LAMMPS forgets all styles that it was not compiled with in `clear`, which calls this function, as the
+// constructor does: the library's calls come here, because the program has the symbol.
+void LAMMPS_NS::LAMMPS::post_create() {
+  (*force->pair_map)["sar"] = make_pair_sar;
+  void* const original = dlsym(RTLD_NEXT, "_ZN9LAMMPS_NS6LAMMPS11post_createEv");
+  reinterpret_cast<void (*)(LAMMPS*)>(original)(this);
+}
+
 int main(int argc, char** argv) {
   int level = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
   try {
     LAMMPS_NS::LAMMPS lmp(argc, argv, MPI_COMM_WORLD);
-    (*lmp.force->pair_map)["sar"] = make_pair_sar;
     lmp.input->file();
   } catch (const std::exception& error) {  // LAMMPS has printed it
     MPI_Abort(MPI_COMM_WORLD, 1);

@@ -5,6 +5,7 @@
 #include <lammps/force.h>
 #include <lammps/memory.h>
 #include <lammps/neighbor.h>
+#include <lammps/update.h>
 #include <lammps/utils.h>
 
 #include <algorithm>
@@ -90,6 +91,9 @@ void PairSar::coeff(int narg, char** arg) {
 }
 
 void PairSar::init_style() {
+  if (std::strcmp(update->unit_style, "metal") != 0)
+    error->all(FLERR, std::string("pair style sar in units ") + update->unit_style +
+                          ", expected units metal: potentials are in eV and Angstrom");
   if (atom->tag_enable == 0) error->all(FLERR, std::string("pair style sar needs atoms with ids"));
   has_graph_ = has_ghosts_ = false;
 }
@@ -123,7 +127,8 @@ void PairSar::build_graph() {
     positions_.insert(positions_.end(), atom->x[i], atom->x[i] + 3);
   if (!has_ghosts_ || neighbor->ago == 0) ghost_positions_ = positions_;
   has_ghosts_ = true;
-  const double skin = neighbor->skin - 2 * moved_since(ghost_positions_);
+  moved_ = moved_since(ghost_positions_);
+  const double skin = neighbor->skin - 2 * moved_;
   margin_ = std::max(0.0, std::min(margin_of_cutoff * cutoff, margin_of_skin * skin));
   std::vector<std::int64_t> tags;
   sar::GhostEdges edges;
@@ -138,8 +143,12 @@ void PairSar::build_graph() {
       if (i < atom->nlocal) species_.push_back(species);
     }
     std::vector<double> places;
-    for (const int i : atoms_) places.insert(places.end(), atom->x[i], atom->x[i] + 3);
-    edges = sar::edges_with_ghosts(places, std::ssize(species_), cutoff + margin_);
+    std::vector<sar::Index> ids;
+    for (const int i : atoms_) {
+      places.insert(places.end(), atom->x[i], atom->x[i] + 3);
+      ids.push_back(atom->tag[i]);
+    }
+    edges = sar::edges_with_ghosts(places, std::ssize(species_), cutoff + margin_, ids);
     // the ghosts that are sources follow the atoms of this rank
     std::vector<int> node(atoms_.size(), -1), nodes(atoms_.begin(), atoms_.begin() + std::ssize(species_));
     std::iota(node.begin(), node.begin() + std::ssize(species_), 0);
@@ -205,7 +214,17 @@ void PairSar::compute(int eflag, int vflag) {
       build_graph();
       has_graph_ = true;
     }
-    if (graph_) evaluate();
+    if (!graph_) return;
+    try {
+      evaluate();
+    } catch (const sar::InputError& thrown) {
+      if (margin_ > 0) throw;
+      throw sar::InputError(
+          sar::concat("atoms have moved by up to ", moved_,
+                      " since LAMMPS made its neighbor lists, and half of the skin is ", neighbor->skin / 2,
+                      ", so that ghosts are missing: expected neigh_modify every 1 delay 0 check yes, ",
+                      "a larger skin (neighbor) or a smaller timestep (", thrown.what(), ")"));
+    }
   });
 }
 

@@ -55,6 +55,7 @@ class PairSar : public LAMMPS_NS::Pair {
 
   bool has_ghosts_ = false;
   std::vector<double> ghost_positions_;  // of LAMMPS's atoms and ghosts, when it found the ghosts
+  double moved_ = 0;                     // how far one of them then was when the graph was made
 
   // since the graph was made
   bool has_graph_ = false;

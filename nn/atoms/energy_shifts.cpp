@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -41,26 +42,33 @@ Square diagonalize(Square& a) {
   return vectors;
 }
 
-std::vector<double> least_norm_solution(Square a, std::span<const double> c) {
+EnergyShifts least_norm_solution(Square a, std::span<const double> c) {
   const std::size_t n = a.n;
   Square vectors = diagonalize(a);
   double largest = 0;
   for (std::size_t k = 0; k < n; ++k) largest = std::max(largest, a(k, k));
-  std::vector<double> b(n, 0);
+  std::vector<double> b(n, 0), free(n, 0);  // free: length of the part of each axis that the null space has
   constexpr double least = 1e-10;  // of the largest eigenvalue: smaller ones are 0 to rounding
   for (std::size_t k = 0; k < n; ++k) {
-    if (a(k, k) <= least * largest) continue;
+    if (a(k, k) <= least * largest) {
+      for (std::size_t i = 0; i < n; ++i) free[i] = std::hypot(free[i], vectors(i, k));
+      continue;
+    }
     double share = 0;
     for (std::size_t i = 0; i < n; ++i) share += vectors(i, k) * c[i];
     for (std::size_t i = 0; i < n; ++i) b[i] += vectors(i, k) * share / a(k, k);
   }
-  return b;
+  EnergyShifts shifts{.energies = std::move(b), .undetermined = {}};
+  constexpr double rounding = 1e-6;
+  for (std::size_t i = 0; i < n; ++i)
+    if (free[i] > rounding) shifts.undetermined.push_back(static_cast<Index>(i));
+  return shifts;
 }
 
 }  // namespace
 
-std::vector<double> fit_energy_shifts(const Communicator& comm, std::span<const double> counts,
-                                      std::span<const double> energies, Index num_species) {
+EnergyShifts fit_energy_shifts(const Communicator& comm, std::span<const double> counts,
+                               std::span<const double> energies, Index num_species) {
   return comm.agree([&] {
     const CallScope scope(comm, CollectiveCall("fit_energy_shifts").equal("num_species", num_species));
     require<ShapeError>(num_species >= 0 && std::ssize(counts) == std::ssize(energies) * num_species,
@@ -85,5 +93,4 @@ std::vector<double> fit_energy_shifts(const Communicator& comm, std::span<const 
     return least_norm_solution(std::move(a), c);
   });
 }
-
 }}  // namespace sar

@@ -61,14 +61,15 @@ BinnedAtom BinGrid::place(Index id, const Vector3& x) const {
   return {bin, id, {x[0] - t[0], x[1] - t[1], x[2] - t[2]}};
 }
 
-CoordinateRange range_of(const CellBasis& basis, std::span<const double> positions) {
+CoordinateRange range_of(const CellBasis& basis, std::span<const double> positions, const AtomNames& names) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   CoordinateRange range{.min = {inf, inf, inf}, .max = {-inf, -inf, -inf}};
   for (std::size_t i = 0; i + 2 < positions.size(); i += 3) {
     const Vector3 x{positions[i], positions[i + 1], positions[i + 2]};
     for (const double each : x)
-      require<InputError>(std::abs(each) <= max_position, "a neighbor list with atom ", i / 3, " at (", x[0],
-                          ", ", x[1], ", ", x[2], "), expected coordinates of at most ", max_position);
+      require<InputError>(std::abs(each) <= max_position, "a neighbor list with atom ",
+                          names(static_cast<Index>(i / 3)), " at (", x[0], ", ", x[1], ", ", x[2],
+                          "), expected coordinates of at most ", max_position);
     const Vector3 f = basis.coordinates(x);
     for (std::size_t k = 0; k < 3; ++k) {
       range.min[k] = std::min(range.min[k], f[k]);
@@ -132,4 +133,14 @@ AtomPairs find_pairs(const BinGrid& grid, std::span<const BinnedAtom> sources,
                          });
 }
 
+void require_apart(const BinGrid& grid, const AtomPairs& pairs, const AtomNames& names) {
+  const double least = same_place * grid.cutoff();
+  for (Index k = 0; k < std::ssize(pairs.src); ++k) {
+    const double* const d = &pairs.vectors[3 * k];
+    if (d[0] * d[0] + d[1] * d[1] + d[2] * d[2] >= least * least) continue;
+    throw InputError(concat("a neighbor list with the atoms ", names(pairs.src[k]), " and ",
+                            names(pairs.dst[k]), " at the same place (their distance is ",
+                            std::hypot(d[0], d[1], d[2]), "), expected different places"));
+  }
+}
 }}  // namespace sar

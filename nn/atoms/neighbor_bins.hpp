@@ -73,9 +73,19 @@ class BinGrid {
   std::array<Index, 3> reach_;  // bins that the cutoff reaches
 };
 
+/// What messages call atoms: their numbers, or, without numbers, their ids.
+struct AtomNames {
+  std::span<const Index> numbers{};
+
+  [[nodiscard]] Index operator()(Index id) const noexcept {
+    return numbers.empty() ? id : numbers[static_cast<std::size_t>(id)];
+  }
+};
+
 /// Returns the coordinates' range of positions (3 for each atom). Throws InputError, naming the atom, for one
 /// that is not finite or farther than 1e9 from the origin.
-CoordinateRange range_of(const CellBasis& basis, std::span<const double> positions);
+CoordinateRange range_of(const CellBasis& basis, std::span<const double> positions,
+                         const AtomNames& names = {});
 
 /// Sorts atoms by bin, then by id.
 void sort_by_bin(Array<BinnedAtom>& atoms);
@@ -95,4 +105,10 @@ std::vector<Index> bins_of(std::span<const BinnedAtom> atoms);
 AtomPairs find_pairs(const BinGrid& grid, std::span<const BinnedAtom> sources,
                      std::span<const BinnedAtom> destinations);
 
+/// Atoms that are closer than this share of a cutoff are at the same place: no direction leads from one to
+/// the other, and an atom that a cell vector leads to another one is there to rounding only.
+constexpr double same_place = 1e-6;
+
+/// Throws InputError, naming the atoms, for a pair at the same place.
+void require_apart(const BinGrid& grid, const AtomPairs& pairs, const AtomNames& names = {});
 }}  // namespace sar

@@ -163,6 +163,7 @@ std::shared_ptr<const NeighborList::Built> NeighborList::build(std::span<const d
   bins.erase(std::ranges::unique(bins).begin(), bins.end());
   const Array<BinnedAtom> sources = BinDirectory(comm_, mine).atoms_in(bins);
   AtomPairs pairs = find_pairs(grid, sources, mine);
+  require_apart(grid, pairs);
 
   const Index first = gather_book(comm_, std::ssize(pairs.src)).begin(comm_.rank());
   EdgeList edges{.src = std::move(pairs.src), .dst = std::move(pairs.dst), .id = {}, .weight = {}};
@@ -177,25 +178,32 @@ std::shared_ptr<const NeighborList::Built> NeighborList::build(std::span<const d
       Built{cell, Array<double>(positions.begin(), positions.end()), graph, std::move(vectors)});
 }
 
-GhostEdges edges_with_ghosts(std::span<const double> positions, Index num_owned, double cutoff) {
+GhostEdges edges_with_ghosts(std::span<const double> positions, Index num_owned, double cutoff,
+                             std::span<const Index> ids) {
   require<ShapeError>(num_owned >= 0 && 3 * num_owned <= std::ssize(positions), "edges of ", num_owned,
                       " atoms among ", positions.size() / 3, " positions");
+  require<ShapeError>(ids.empty() || 3 * ids.size() == positions.size(), "edges of atoms with ", ids.size(),
+                      " ids for ", positions.size() / 3, " positions");
   const CellBasis space{Cell{}};
-  const BinGrid grid(space, checked_cutoff(positions, cutoff, 0), range_of(space, positions));
+  const AtomNames names{ids};
+  const BinGrid grid(space, checked_cutoff(positions, cutoff, 0), range_of(space, positions, names));
   const auto owned = positions.first(static_cast<std::size_t>(3 * num_owned));
   const AtomPairs pairs = find_pairs(grid, placed(grid, positions), placed(grid, owned));
+  require_apart(grid, pairs, names);
   return {.src = {pairs.src.begin(), pairs.src.end()}, .dst = {pairs.dst.begin(), pairs.dst.end()}};
 }
 
 GraphSamples neighbor_samples(std::span<const SampleStructure> structures, double cutoff) {
   GraphSamples samples;
   Array<real> vectors;
-  for (const auto& [id, positions, cell] : structures) {
+  for (const auto& [id, positions, cell, numbers, name] : structures) {
     try {
       const CellBasis basis(cell);
-      const BinGrid grid(basis, checked_cutoff(positions, cutoff, 0), range_of(basis, positions));
+      const AtomNames names{numbers};
+      const BinGrid grid(basis, checked_cutoff(positions, cutoff, 0), range_of(basis, positions, names));
       const Array<BinnedAtom> atoms = placed(grid, positions);
       const AtomPairs pairs = find_pairs(grid, atoms, atoms);
+      require_apart(grid, pairs, names);
       Array<Index> src, dst;
       for (const Index k : order_of(pairs)) {
         src.push_back(pairs.src[k]);
@@ -204,7 +212,7 @@ GraphSamples neighbor_samples(std::span<const SampleStructure> structures, doubl
       }
       samples.add(id, std::ssize(atoms), src, dst);
     } catch (const InputError& error) {
-      throw InputError(concat("structure ", id, ": ", error.what()));
+      throw InputError(concat(name.empty() ? concat("structure ", id) : name, ": ", error.what()));
     }
   }
   samples.edges.tensors["vectors"] = Tensor::from({samples.num_edges(), 3}, std::span<const real>(vectors));

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -45,10 +46,10 @@ class NeighborList {
  public:
   /// Collective. `positions`: x, y, z of each atom of this rank, inside of the cell or not; a rank may have
   /// none. Lengths are in the unit of the positions. Throws InputError on every rank: for positions that are
-  /// not finite or beyond 1e9, no atoms at all, a cutoff that is not positive, a negative margin, periodic
-  /// cell vectors that are linearly dependent, a cell of which the cutoff reaches more than 100 images in a
-  /// direction, and for a cell, cutoff, margin or options that differ between ranks; ShapeError unless there
-  /// are three coordinates for each atom.
+  /// not finite or beyond 1e9, two atoms at the same place (to a millionth of the cutoff), no atoms at all, a
+  /// cutoff that is not positive, a negative margin, periodic cell vectors that are linearly dependent, a
+  /// cell of which the cutoff reaches more than 100 images in a direction, and for a cell, cutoff, margin or
+  /// options that differ between ranks; ShapeError unless there are three coordinates for each atom.
   NeighborList(const Communicator& comm, std::span<const double> positions, const Cell& cell, double cutoff,
                double margin = 0, const GraphOptions& options = {});
 
@@ -88,16 +89,20 @@ struct GhostEdges {
 
 /// Local. For a host that has ghosts, as LAMMPS: returns all pairs u -> v of positions (3 for each) with a
 /// distance below `cutoff` of which v is one of the first `num_owned`. Images are ghosts with positions of
-/// their own. They are the edges of a HostGraph in its local form. Throws InputError for positions that are
-/// not finite or beyond 1e9, and for a cutoff that is not positive; ShapeError unless there are three
-/// coordinates for each and num_owned is a number of them.
-[[nodiscard]] GhostEdges edges_with_ghosts(std::span<const double> positions, Index num_owned, double cutoff);
+/// their own. They are the edges of a HostGraph in its local form. `ids`: what messages call the positions;
+/// empty: their numbers. Throws InputError for positions that are not finite or beyond 1e9, for two atoms at
+/// the same place (to a millionth of the cutoff), and for a cutoff that is not positive; ShapeError unless
+/// there are three coordinates for each, num_owned is a number of them and there is an id for each or none.
+[[nodiscard]] GhostEdges edges_with_ghosts(std::span<const double> positions, Index num_owned, double cutoff,
+                                           std::span<const Index> ids = {});
 
 /// A structure that is whole on this rank.
 struct SampleStructure {
   Index id = 0;                       ///< number in the dataset
   std::span<const double> positions;  ///< 3 for each atom
   Cell cell;
+  std::span<const Index> numbers{};  ///< what messages call the atoms; empty: their places in `positions`
+  std::string name{};                ///< what messages call the structure; empty: "structure ID"
 };
 
 /// Local. Returns the graphs of structures, with edges as in NeighborList and, as field "vectors" of the

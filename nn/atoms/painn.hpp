@@ -57,6 +57,9 @@ struct EnergyAndForces {
 /// A host whose positions are in double precision, or far from the origin, gives the edge vectors itself: as
 /// `shifts`, with positions that are all zero. Forces are the same.
 ///
+/// An edge of length 0 has the direction 0 and no slope: NeighborList and Potential refuse two atoms at the
+/// same place.
+///
 /// backward_potential_loss() trains it on energies, forces and stresses.
 class PaiNN : public Module {
  public:

@@ -33,6 +33,13 @@ int atomic_number(const std::string& symbol) {
   return 0;
 }
 
+std::string chemical_symbol(Index number) {
+  std::istringstream all(symbols);
+  std::string symbol;
+  for (Index i = 0; i < number && all; ++i) all >> symbol;
+  return number > 0 && all ? symbol : "";
+}
+
 std::array<double, 3> Zbl::Pair::screened(double r) const {
   double f = 0, f1 = 0, f2 = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {

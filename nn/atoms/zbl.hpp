@@ -12,6 +12,8 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// Returns the atomic number of a chemical symbol such as "Si"; 0 for other names.
 [[nodiscard]] int atomic_number(const std::string& symbol);
+/// Returns the chemical symbol of an atomic number; an empty text for other numbers.
+[[nodiscard]] std::string chemical_symbol(Index number);
 
 /// The energy of two nuclei with atomic numbers Z and Z' at distance r in Angstrom, in eV, as pair_style zbl
 /// of LAMMPS in units metal:

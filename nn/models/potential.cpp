@@ -6,6 +6,8 @@
 #include <sar/comm/recorded_pass.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/workspace.hpp>
+#include <sar/graph/topology/graph_topology.hpp>
+#include <sar/nn/atoms/neighbor_bins.hpp>
 #include <sar/nn/models/model_file.hpp>
 #include <sar/nn/models/potential.hpp>
 #include <sar/nn/modules/row_distance.hpp>
@@ -71,12 +73,29 @@ Tensor edge_vectors_of(const GraphShardManager& graph, const PotentialAtoms& ato
       .value();
 }
 
-void require_finite(const Tensor& vectors) {
+/// Says which atoms are at the same place: the ends of a local edge.
+[[noreturn]] void throw_same_place(const GraphShardManager& graph, Index edge) {
+  std::string atoms;
+  const GraphTopology& topology = graph.topology();
+  topology.for_each_edge([&](Index u, Index v, Index k) {
+    if (k != edge) return;
+    const Index other = u < topology.local.num_src_rows ? topology.src_ids()[u] : -1;
+    atoms = concat("atom ", topology.dst_ids()[v],
+                   other < 0 ? " and an atom of another rank" : concat(" and atom ", other));
+  });
+  throw InputError(concat("a potential got ", atoms, " at the same place, expected different places"));
+}
+
+/// Throws unless vectors of edges are finite and lead from one place to another.
+void require_directions(const GraphShardManager& graph, const Tensor& vectors, double cutoff) {
   for (Index k = 0; k < vectors.num_rows(); ++k) {
     const real* d = vectors.row(k);
     require<InputError>(std::isfinite(d[0]) && std::isfinite(d[1]) && std::isfinite(d[2]),
                         "a potential got the edge vector (", d[0], ", ", d[1], ", ", d[2],
                         "), expected finite numbers");
+    if (std::hypot(static_cast<double>(d[0]), static_cast<double>(d[1]), static_cast<double>(d[2])) <
+        same_place * cutoff)
+      throw_same_place(graph, k);
   }
 }
 
@@ -165,7 +184,7 @@ PotentialValues Potential::evaluate(const GraphShardManager& graph, const Potent
                       d.cutoff, " on a neighbor list with the cutoff ", atoms.list_cutoff, ", expected ",
                       d.cutoff, " or more");
   const Tensor vectors = edge_vectors_of(graph, atoms);
-  require_finite(vectors);
+  require_directions(graph, vectors, d.cutoff);
   const auto energies = [&](const std::vector<Variable>& inputs) {
     return network_->atomic_energies(graph, atoms.species, inputs[0], inputs[1]);
   };

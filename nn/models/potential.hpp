@@ -78,7 +78,8 @@ class Potential {
   /// Collective. Returns energy, forces and virial; with `per_atom_virials`, at the cost of one more
   /// update_all with rows of 9 values, also those. Gradients of parameters stay unchanged. Throws the same
   /// exception on every rank: ShapeError if shapes do not match, InputError for an edge vector that is not
-  /// finite, for a list_cutoff below the cutoff, and as PaiNN::atomic_energies().
+  /// finite, for two atoms at the same place (to a millionth of the cutoff), for a list_cutoff below the
+  /// cutoff, and as PaiNN::atomic_energies().
   [[nodiscard]] PotentialValues operator()(const GraphShardManager& graph, const PotentialAtoms& atoms,
                                            bool per_atom_virials = false);
 

@@ -811,7 +811,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
       calls, "nn/atoms/energy_shifts.hpp fit_energy_shifts", true,
       [=](bool wrong) {
         const std::vector<double> counts{1, 2, wrong ? -1. : 3., 1}, energies{4, 5};
-        return [=] { return fit_energy_shifts(comm, counts, energies, 2); };
+        return [=] { return fit_energy_shifts(comm, counts, energies, 2).energies; };
       },
       [](const std::vector<double>& shifts) { return shifts; });
   add_maker<SampleLoader>(

@@ -1,6 +1,6 @@
 """lammps_test.py MPIRUN_SH MPIEXEC LMP_SAR MAKE_POTENTIAL PRECISION [PLUGIN]: pair_style sar in LAMMPS, which loads the plugin, if there is one. The
 same trajectory on 1, 2 and 4 ranks, forces and pressure by differences of energies, sums of values of atoms, a triclinic cell, both newton settings, ranks without atoms, atoms that leave, hybrid
-styles, restarts, and errors that end LAMMPS on all ranks."""
+styles, restarts, clear, and errors that end LAMMPS on all ranks."""
 import os
 import re
 import subprocess
@@ -204,6 +204,11 @@ whole = thermo(2, script(START + "run 20\nwrite_restart {at}/restart\nrun 20\n")
 again = thermo(4, script("read_restart {at}/restart\n" + STYLE + THERMO + "run 20\n", "").replace("atom_style atomic\nboundary p p p\n", ""))
 near(again[-1]["PotEng"], whole[-1]["PotEng"], 1e-8 if exact else 1e-5)
 
+# The style is there after clear, as well.
+once = BOX + MASSES + STYLE + THERMO + "run 0\n"
+rows = thermo(2, script(once + "clear\nunits metal\natom_style atomic\nboundary p p p\n" + once))
+assert len(rows) == 2 and rows[0]["PotEng"] == rows[1]["PotEng"], rows
+
 # Errors end LAMMPS on all ranks, with one sentence.
 def error(ranks, text):
     done = run(ranks, text)
@@ -224,6 +229,10 @@ expect("a species or NULL for each of 2 atom types", error(2, script(START0.repl
 expect("takes one argument at most", error(2, script(START0.replace("sar 4.0", "sar 4.0 1") + "run 0\n")))
 expect("needs atoms with ids", error(2, script(START0 + "run 0\n", "atom_modify id no\n").replace("compute ", "# ").replace("thermo_", "# ")))
 expect("expected coordinates of at most 1e+09", error(3, script(START0 + "neigh_modify delay 1000 every 1000\ngroup five id 5\nfix wrong five addforce 1e308 0 0\nrun 50\n")))
+expect("pair style sar in units real, expected units metal", error(2, script(START0 + "run 0\n").replace("units metal", "units real")))
+expect("a neighbor list with the atoms ", error(2, script(PRESS + "create_atoms 2 single 0 0 0 units box\nrun 0\n")))
+used_up = error(3, script(START.replace("create 1000 4928", "create 1e5 4928") + "neigh_modify delay 50 every 50 check no\nrun 50\n"))
+expect("and half of the skin is 0.25, so that ghosts are missing: expected neigh_modify every 1 delay 0 check yes, a larger skin", used_up)
 lost = script(START.replace("create 1000 4928", "create 3e7 4928") + "neigh_modify delay 50 every 50 check no\nthermo 100\nrun 200\n")
 expect("ERROR", error(3, lost))
 print("passed")

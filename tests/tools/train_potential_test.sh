@@ -3,6 +3,11 @@
 # on one rank and on RANKS, errors that fall, averages of weights, checkpoints, predictions in extended XYZ; what is refused.
 source "$(dirname "$0")/../support/program_test.sh"
 precision=$5
+# alone COMMAND: without mpirun, which takes most of the time of a short run
+alone() {
+  local run=(env OMPI_MCA_pml=ob1)
+  "$@"
+}
 
 # structures SEED COUNT: 8 atoms in a cubic box, with energies, forces and virials of Morse pairs with a smooth cutoff, and energies of single
 # atoms
@@ -142,6 +147,46 @@ for n in 3 4; do
     fail "predictions of large structures differ on $n ranks"
 done
 
+# A word about what is suspicious, once each: neighbors and distances, energies of atoms that the structures do not determine, energies with another zero.
+# warned N PROGRAM [ARG...]: so many warnings, into out
+warned() {
+  local count=$1
+  shift
+  "${run[@]}" "$@" >out 2>err || fail "$* ends with $?"
+  [ "$(grep -c WARNING out)" -eq "$count" ] || fail "$* warns $(grep -c WARNING out) times, expected $count: $(grep WARNING out)"
+}
+alone warned 0 "$programs/train" "${net[@]}" --dataset train.xyz --epochs 1
+grep -q "train.xyz: 2[.0-9]* neighbors an atom within the cutoff 2.2, at most [0-9]*, the least distance is [01][.0-9]*$" out || fail "no neighbors: $(grep neighbors out)"
+scaled() { awk -v by="$1" 'NF == 7 { $2 *= by; $3 *= by; $4 *= by } /Lattice/ { split($0, t, "\""); split(t[2], v, " "); L = v[1] * by; sub(/Lattice="[^"]*"/, "Lattice=\"" L " 0 0 0 " L " 0 0 0 " L "\"") } { print }' train.xyz; }
+scaled 0.3 | sed -n 1,20p >near.xyz
+alone warned 2 "$programs/train" "${net[@]}" --dataset near.xyz --epochs 1
+grep -q "WARNING: near.xyz: [0-9.]* neighbors an atom" out && grep -q "WARNING: near.xyz: the least distance of two atoms is 0.3" out || fail "$(grep WARNING out)"
+scaled 8 >far.xyz
+alone warned 1 "$programs/train" "${net[@]}" --dataset far.xyz --epochs 1
+grep -q "far.xyz: no structure has two atoms within the cutoff 2.2" out || fail "$(grep WARNING out)"
+awk '/^8$/ { i = 0 } NF == 7 { $1 = i++ % 3 ? "O" : "Si" } { print }' train.xyz >fixed.xyz
+alone warned 1 "$programs/train" "${net[@]}" --dataset fixed.xyz --epochs 1
+grep -q "WARNING: fixed.xyz: the energies of single atoms of O, Si cannot be told apart" out || fail "$(grep WARNING out)"
+awk '/^8$/ { s += 1 } s == 1 { sub(/^O /, "C "); sub(/ energy=[^ ]*/, "") } { print }' train.xyz >forces.xyz
+alone warned 1 "$programs/train" "${net[@]}" --dataset forces.xyz --epochs 1
+grep -q "WARNING: forces.xyz: no training structure with an energy has atoms of C" out || fail "$(grep WARNING out)"
+alone warned 0 "$programs/train" --task potential --dataset valid.xyz --init-weights w.safetensors --epochs 1
+awk '/energy=/ { split($0, t, "energy="); split(t[2], e, " "); sub(/energy=[^ ]*/, "energy=" e[1] - 800) } { print }' valid.xyz >zero.xyz
+alone warned 1 "$programs/train" --task potential --dataset zero.xyz --init-weights w.safetensors --epochs 1
+grep -q "WARNING: zero.xyz: energies differ by 99[.0-9]* eV an atom from the energies of single atoms of w.safetensors (O -3[.0-9]*, Si -5" out || fail "$(grep WARNING out)"
+
+# Predictions keep the keys of the input but the labels, and have stresses where there is a cell.
+{ sed -n '1,20p' valid.xyz; sed -n '1,10p' test.xyz | sed 's/Lattice="[^"]*"//; s/virial="[^"]*"/virial="0 0 0 0 0 0" free_energy=3 weight=2/'; } >mixed.xyz
+"${run[@]}" "$programs/train" "${net[@]}" --dataset mixed.xyz --valid-file valid.xyz --epochs 1 --predict m >out 2>err || fail "molecules among crystals end with $?"
+grep -q "mixed.xyz: zeros as virial of 1 structures that do not repeat are not labels" out || fail "no word about zeros"
+[ "$(grep -c 'stress="' m/predictions.xyz)" -eq 2 ] || fail "not two stresses: $(grep energy= m/predictions.xyz)"
+[ "$(grep -c 'config_type="a b"' m/predictions.xyz)" -eq 3 ] || fail "config_type is lost: $(grep energy= m/predictions.xyz)"
+[ "$(grep -c 'energy=' m/predictions.xyz)" -eq 3 ] || fail "not three energies"
+grep -q weight=2 m/predictions.xyz && ! grep -q free_energy m/predictions.xyz || fail "other keys: $(grep energy= m/predictions.xyz)"
+gzip -k mixed.xyz
+"${run[@]}" "$programs/train" "${net[@]}" --dataset mixed.xyz.gz --valid-file valid.xyz --epochs 1 --predict mz >out 2>err || fail "gzip ends with $?"
+cmp m/predictions.xyz mz/predictions.xyz || fail "predictions of a packed file differ"
+
 # Splits by shares, other keys, energies alone, several runs.
 sed 's/forces:R:3 energy=/REF_force:R:3 free_energy=/; s/virial=/other=/' train.xyz >named.xyz
 "${run[@]}" "$programs/train" "${net[@]}" --dataset named.xyz --split-graphs 30,5,5 --epochs 1 --runs 2 --stop-after 1 >out 2>err || fail "shares end with $?"
@@ -164,7 +209,25 @@ refuse "--cutoff: cannot be combined with --init-weights" "$programs/train" "${n
 refuse "--radial-basis: cannot be combined with --init-weights" "$programs/train" --task potential --radial-basis bessel --dataset train.xyz \
   --init-weights w.safetensors
 awk 'NR % 10 == 3 { first = $0 } NR % 10 == 4 { print first; next } { print }' test.xyz >same_place.xyz
-expect 1 "structure 0: ZBL of two atoms at the same place" "$programs/train" "${net[@]}" --dataset same_place.xyz --zbl-outer 2
+for n in 1 2 3; do
+  (
+    if [ "$n" -eq 1 ]; then run=(env OMPI_MCA_pml=ob1); else run=("${run[@]:0:2}" "$n"); fi
+    expect 1 "same_place.xyz: structure 0 (counted from 0): a neighbor list with the atoms 0 and 1 at the same place" \
+      "$programs/train" "${net[@]}" --dataset train.xyz --test-file same_place.xyz
+    sed 's/^O /C /' test.xyz >carbon.xyz
+    expect 1 "carbon.xyz: has atoms of C, which no training structure with a label has, expected such structures among those of train.xyz, or a file without C" \
+      "$programs/train" "${net[@]}" --dataset train.xyz --valid-file carbon.xyz
+  ) || exit 1
+done
+alone expect 1 "same_place.xyz: structure 0 (counted from 0): a neighbor list with the atoms 0 and 1 at the same place" \
+  "$programs/train" --task potential --dataset same_place.xyz --init-weights w.safetensors --epochs 0 --predict r
+# unlabelled structures do not train an element, either
+awk '/^8$/ { s += 1 } s == 1 { sub(/^O /, "C "); sub(/forces:R:3/, "tags:R:3"); sub(/ energy=[^ ]*/, ""); sub(/ virial="[^"]*"/, "") } { print }' train.xyz >unlabelled.xyz
+alone expect 1 "unlabelled.xyz: has atoms of C, which no training structure with a label has" "$programs/train" "${net[@]}" --dataset unlabelled.xyz
+alone expect 1 "train.xyz: the loss has no term: --energy-weight is 0, --forces-weight is 0, --stress-weight is 0, expected a weight above 0" \
+  "$programs/train" "${net[@]}" --dataset train.xyz --energy-weight 0 --forces-weight 0 --stress-weight 0
+alone expect 1 "train.xyz: the loss has no term: --energy-weight is 0, there are no forces, --stress-weight is 0" \
+  "$programs/train" "${net[@]}" --dataset train.xyz --energy-weight 0 --forces-key none --stress-weight 0
 expect 1 "the potential.zbl_inner is 2 and .zbl_outer is 1, expected two distances" "$programs/train" "${net[@]}" --dataset train.xyz --zbl-inner 2 --zbl-outer 1
 refuse "--split-graphs: cannot be combined with --valid-file" "$programs/train" "${net[@]}" "${files[@]}" --split-graphs 0.8,0.1,0.1
 refuse "--metric: mae is not for --task potential, expected forces-mae, " "$programs/train" "${net[@]}" --dataset train.xyz --metric mae

@@ -12,6 +12,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,9 +55,12 @@ GraphSamples samples_of(const std::vector<formats::AtomDataset>& files,
   Index first = 0;
   for (const formats::AtomDataset& file : files) {
     for (const formats::AtomStructure& each : file.structures) {
-      structures.push_back({.id = first + file.first + (&each - file.structures.data()),
+      const Index number = file.first + (&each - file.structures.data());
+      structures.push_back({.id = first + number,
                             .positions = each.positions,
-                            .cell = each.cell});
+                            .cell = each.cell,
+                            .numbers = each.numbers,
+                            .name = concat(file.path, ": structure ", number, " (counted from 0)")});
       for (const std::string& name : each.species) {
         const auto found = std::ranges::find(species, name);
         require<InputError>(found != species.end(), file.path, ": has an atom of ", name,
@@ -88,12 +92,7 @@ void set_targets(const ModelDescription& model, GraphSamples& samples, Potential
     const Index* const kinds = samples.nodes.integers.at("species").row(samples.node_begin[g]);
     std::vector<std::array<Index, 2>> of_edges;
     for (Index k = begin; k < end; ++k) of_edges.push_back({kinds[samples.src[k]], kinds[samples.dst[k]]});
-    Tensor rows;
-    try {
-      rows = zbl->edge_rows(vectors.slice_rows(begin, end), of_edges);
-    } catch (const InputError& error) {
-      throw InputError(concat("structure ", samples.ids[g], ": ", error.what()));
-    }
+    const Tensor rows = zbl->edge_rows(vectors.slice_rows(begin, end), of_edges);
     PotentialTask::Target& target = task.targets[static_cast<std::size_t>(g)];
     for (Index k = begin; k < end; ++k) {
       const real *row = rows.row(k - begin), *d = vectors.row(k);
@@ -131,6 +130,163 @@ NodeData structure_data(const std::vector<formats::AtomDataset>& files, const Gr
   return data;
 }
 
+/// Prints how many neighbors atoms have and how near they are, and warns of numbers that a file or a cutoff
+/// in another unit has. Collective.
+void tell_neighbors(const Communicator& comm, const std::string& path, double cutoff,
+                    const GraphSamples& samples) {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  constexpr double few = 0.5, many = 500;  // a distance and a number of neighbors, in Angstrom
+  Index molecules = 0, without_pair = 0, most = 0;
+  for (Index g = 0; g < samples.num_graphs(); ++g) {
+    if (samples.num_nodes(g) > 1) ++molecules;
+    if (samples.num_nodes(g) > 1 && samples.num_edges(g) == 0) ++without_pair;
+    std::vector<Index> neighbors(static_cast<std::size_t>(samples.num_nodes(g)), 0);
+    for (Index k = samples.edge_begin[g]; k < samples.edge_begin[g + 1]; ++k)
+      most = std::max(most, ++neighbors[static_cast<std::size_t>(samples.dst[k])]);
+  }
+  double least = inf;
+  const Tensor& vectors = samples.edges.tensors.at("vectors");
+  for (Index k = 0; k < vectors.num_rows(); ++k) {
+    const real* const d = vectors.row(k);
+    least = std::min(
+        least, std::hypot(static_cast<double>(d[0]), static_cast<double>(d[1]), static_cast<double>(d[2])));
+  }
+  least = comm.all_reduce(least, ReduceOp::min);
+  most = comm.all_reduce(most, ReduceOp::max);
+  molecules = comm.all_reduce(molecules);
+  without_pair = comm.all_reduce(without_pair);
+  const auto atoms = static_cast<double>(comm.all_reduce(samples.num_nodes()));
+  const auto edges = static_cast<double>(comm.all_reduce(samples.num_edges()));
+  if (comm.rank() != 0) return;
+  const auto say = [&](const auto&... parts) { std::cout << printable(concat(parts...)) << std::endl; };
+  const std::string found =
+      concat(edges / atoms, " neighbors an atom within the cutoff ", cutoff, ", at most ", most);
+  say(path, ": ", found, edges > 0 ? concat(", the least distance is ", least) : "",
+      without_pair > 0 ? concat("; ", without_pair, " of ", molecules,
+                                " structures of several atoms have no pair within the cutoff")
+                       : "");
+  const char* const units = ": are the positions or the cutoff in another unit than Angstrom?";
+  if (edges == 0 || 2 * without_pair > molecules)
+    say("WARNING: ", path, ": ", edges == 0 ? "no structure has" : "most structures do not have",
+        " two atoms within the cutoff ", cutoff, units);
+  if (edges > many * atoms) say("WARNING: ", path, ": ", found, units);
+  if (least < few) say("WARNING: ", path, ": the least distance of two atoms is ", least, units);
+}
+
+/// What the training structures say about energies of atoms.
+struct EnergyData {
+  std::vector<double> counts,
+      energies;                ///< atoms of each species, and the energy, of each structure with one
+  std::vector<Index> trained;  ///< training structures with a label that have the species
+};
+
+EnergyData energy_data(const TrainingGraph& loaded, Index kinds) {
+  EnergyData found;
+  found.trained.assign(static_cast<std::size_t>(kinds), 0);
+  const GraphSamples& samples = *loaded.samples->samples;
+  const Index* const kind = samples.nodes.integers.at("species").values.data();
+  for (Index g = 0; g < samples.num_graphs(); ++g) {
+    if (loaded.data.train_mask[g] == 0 || std::isnan(loaded.data.targets.data()[g])) continue;
+    std::vector<double> counts(static_cast<std::size_t>(kinds), 0);
+    for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i)
+      counts[static_cast<std::size_t>(kind[i])] += 1;
+    for (std::size_t k = 0; k < counts.size(); ++k) found.trained[k] += counts[k] > 0 ? 1 : 0;
+    if (!loaded.potential->structure(g).has_energy()) continue;
+    found.energies.push_back(loaded.potential->targets[static_cast<std::size_t>(g)].energy);
+    found.counts.insert(found.counts.end(), counts.begin(), counts.end());
+  }
+  return found;
+}
+
+/// Refuses a species that only structures have which nobody trains on: its atoms would have any energy. All
+/// ranks throw the same.
+void require_trained(const Communicator& comm, const TrainingGraph& loaded, const TrainOptions& o,
+                     const std::vector<std::string>& species, std::vector<Index> trained) {
+  comm.all_reduce(std::span<Index>(trained));
+  for (std::size_t k = 0; k < species.size(); ++k) {
+    if (trained[k] > 0) continue;
+    const auto file = std::ranges::find_if(loaded.potential->files, [&](const formats::AtomDataset& each) {
+      return std::ranges::find(each.species, species[k]) != each.species.end();
+    });
+    throw InputError(
+        concat(file->path, ": has atoms of ", species[k],
+               ", which no training structure with a label has, expected such structures among ",
+               o.draw_split ? "them (another --split-seed, or more of them)" : concat("those of ", o.dataset),
+               ", or a file without ", species[k]));
+  }
+}
+
+/// Root of the mean square of the energies per atom without the energies of their atoms. Collective.
+double energy_deviation(const Communicator& comm, const EnergyData& data, const std::vector<double>& shifts) {
+  double sums[] = {0, static_cast<double>(data.energies.size())};
+  for (std::size_t s = 0; s < data.energies.size(); ++s) {
+    double atoms = 0, energy = data.energies[s];
+    for (std::size_t k = 0; k < shifts.size(); ++k) {
+      const double count = data.counts[s * shifts.size() + k];
+      atoms += count;
+      energy -= count * shifts[k];
+    }
+    sums[0] += energy / atoms * (energy / atoms);
+  }
+  comm.all_reduce(std::span<double>(sums));
+  return std::sqrt(sums[0] / sums[1]);
+}
+
+std::string text_of_shifts(const std::vector<std::string>& species, const std::vector<double>& shifts,
+                           const std::vector<Index>& which) {
+  std::vector<std::string> each;
+  for (const Index k : which)
+    each.push_back(concat(species[static_cast<std::size_t>(k)], " ", shifts[static_cast<std::size_t>(k)]));
+  return joined(each);
+}
+
+/// Warns of energies of atoms that the training structures do not determine.
+void warn_of_shifts(const TrainOptions& o, const ModelDescription& d, const EnergyShifts& fitted,
+                    const std::vector<double>& counts) {
+  std::vector<Index> missing, fixed;
+  const std::size_t kinds = d.species.size();
+  for (const Index k : fitted.undetermined) {
+    double atoms = 0;
+    for (auto i = static_cast<std::size_t>(k); i < counts.size(); i += kinds) atoms += counts[i];
+    (atoms > 0 ? fixed : missing).push_back(k);
+  }
+  const auto say = [&](const auto&... parts) {
+    std::cout << printable(concat("WARNING: ", o.dataset, ": ", parts...)) << std::endl;
+  };
+  const auto names = [&](const std::vector<Index>& which) {
+    return joined(which, [&](Index k) { return d.species[static_cast<std::size_t>(k)]; });
+  };
+  if (!fixed.empty())
+    say("the energies of single atoms of ", names(fixed),
+        " cannot be told apart, because the training structures have them in fixed proportions only: ",
+        "energy shifts ", text_of_shifts(d.species, fitted.energies, fixed),
+        " are the least squares of the least norm. Energies of other proportions mean nothing");
+  if (!missing.empty())
+    say("no training structure with an energy has atoms of ", names(missing),
+        ": the energy shifts are 0, and energies with these atoms mean nothing");
+}
+
+/// Warns if the energies of the training structures are not those that the potential of --init-weights was
+/// trained on. Collective.
+void warn_of_other_energies(const Communicator& comm, const TrainOptions& o, const ModelDescription& d,
+                            const EnergyData& data, const EnergyShifts& fitted) {
+  constexpr double least = 1, factor = 3;  // in eV
+  std::vector<double> shifts = d.energy_shifts;
+  shifts.resize(d.species.size(), 0);
+  const double with_shifts = energy_deviation(comm, data, shifts);
+  const double with_own = energy_deviation(comm, data, fitted.energies);
+  if (with_shifts < std::max(least, factor * with_own) || comm.rank() != 0) return;
+  std::vector<Index> all;
+  for (Index k = 0; k < std::ssize(d.species); ++k) all.push_back(k);
+  std::cout << printable(concat(
+                   "WARNING: ", o.dataset, ": energies differ by ", with_shifts,
+                   " eV an atom from the energies of single atoms of ", o.init_weights, " (",
+                   text_of_shifts(d.species, shifts, all), "), which stay as they are; those fitted to ",
+                   o.dataset, " (", text_of_shifts(d.species, fitted.energies, all), ") leave ", with_own,
+                   ". Expected energies with the same zero as those that the potential was trained on"))
+            << std::endl;
+}
+
 }  // namespace
 
 TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat) {
@@ -147,6 +303,12 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
                       ": there are no energies, expected some to train on (--energy-key)");
   p.has_forces = file.has_forces;
   p.has_stresses = file.has_stresses;
+  require<InputError>(o.epochs == 0 || p.energy_weight > 0 || (p.has_forces && p.forces_weight > 0) ||
+                          (p.has_stresses && p.stress_weight > 0),
+                      o.dataset, ": the loss has no term: --energy-weight is 0",
+                      p.has_forces ? ", --forces-weight is 0" : ", there are no forces",
+                      p.has_stresses ? ", --stress-weight is 0" : ", there are no stresses",
+                      ", expected a weight above 0");
   o.model.type = "painn";
   o.model.species.assign(names.begin(), names.end());
   o.model.cutoff = p.cutoff;
@@ -167,6 +329,7 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
     set_targets(o.model, all, task);
     return all;
   });
+  tell_neighbors(comm, o.dataset, o.model.cutoff, samples);
   NodeData data = structure_data(task.files, samples);
   data.book = gather_book(comm, samples.num_graphs());
   prepare_split(comm, o, data);
@@ -182,33 +345,36 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
 ModelDescription describe_potential(const Communicator& comm, const TrainingGraph& loaded,
                                     const TrainOptions& o) {
   ModelDescription d = o.model;
-  if (!o.init_weights.empty() || !loaded.potential->files[0].has_energies) return d;
-  const Index kinds = std::ssize(d.species);
-  std::vector<double> counts, energies;
-  std::vector<double> components;  // of forces
-  const GraphSamples& samples = *loaded.samples->samples;
-  const Tensor& forces = samples.nodes.tensors.at("forces");
-  const Index* kind = samples.nodes.integers.at("species").values.data();
-  for (Index g = 0; g < samples.num_graphs(); ++g) {
-    const formats::AtomStructure& atoms = loaded.potential->structure(g);
-    if (loaded.data.train_mask[g] == 0) continue;
-    for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i)
-      for (Index c = 0; !atoms.forces.empty() && c < 3; ++c)
-        components.push_back(static_cast<double>(forces.row(i)[c]));
-    if (!atoms.has_energy()) continue;
-    energies.push_back(loaded.potential->targets[static_cast<std::size_t>(g)].energy);
-    counts.resize(energies.size() * static_cast<std::size_t>(kinds), 0);
-    double* const mine = &counts[counts.size() - static_cast<std::size_t>(kinds)];
-    for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i) mine[kind[i]] += 1;
-  }
-  require<InputError>(comm.all_reduce(std::ssize(energies)) > 0, o.dataset,
+  const formats::AtomDataset& file = loaded.potential->files[0];
+  const bool is_given = !o.init_weights.empty();
+  const auto kinds = static_cast<Index>(d.species.size());
+  EnergyData data = energy_data(loaded, kinds);
+  if (!is_given && o.epochs > 0) require_trained(comm, loaded, o, d.species, data.trained);
+  if (!file.has_energies) return d;
+  const bool has_energies = comm.all_reduce(std::ssize(data.energies)) > 0;
+  require<InputError>(has_energies || is_given, o.dataset,
                       ": no training structure has an energy, expected one at least");
+  if (!has_energies) return d;
   // The first rank fits all structures, in the order of the file, so that the sums have the same order on any
   // number of ranks.
-  counts = comm.all_gather(std::span<const double>(counts));
-  energies = comm.all_gather(std::span<const double>(energies));
-  if (comm.rank() != 0) counts = energies = {};
-  d.energy_shifts = fit_energy_shifts(comm, counts, energies, kinds);
+  data.counts = comm.all_gather(std::span<const double>(data.counts));
+  data.energies = comm.all_gather(std::span<const double>(data.energies));
+  if (comm.rank() != 0) data.counts = data.energies = {};
+  const EnergyShifts fitted = fit_energy_shifts(comm, data.counts, data.energies, kinds);
+  if (is_given) {
+    warn_of_other_energies(comm, o, d, data, fitted);
+    return d;
+  }
+  if (comm.rank() == 0) warn_of_shifts(o, d, fitted, data.counts);
+  d.energy_shifts = fitted.energies;
+  const GraphSamples& samples = *loaded.samples->samples;
+  const Tensor& forces = samples.nodes.tensors.at("forces");
+  std::vector<double> components;
+  for (Index g = 0; g < samples.num_graphs(); ++g) {
+    if (loaded.data.train_mask[g] == 0 || loaded.potential->structure(g).forces.empty()) continue;
+    for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i)
+      for (Index c = 0; c < 3; ++c) components.push_back(static_cast<double>(forces.row(i)[c]));
+  }
   const Tensor rows = Tensor::from({std::ssize(components), 1}, std::span<const double>(components));
   const double scale =
       std::sqrt(3.0) * root_mean_squared_error(rows, Tensor::zeros(rows.shape()),

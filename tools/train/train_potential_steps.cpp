@@ -88,10 +88,10 @@ double PotentialSteps::add_gradients(EpochTimer& timer) {
       .loss;
 }
 
-std::vector<formats::AtomStructure> PotentialSteps::predicted() {
+std::vector<formats::AtomStructure> PotentialSteps::predicted(Which which) {
   std::vector<formats::AtomStructure> result;
   for (Index g = 0; g < samples_->num_graphs(); ++g) result.push_back(task_.structure(g));
-  for_all_batches([&](const Array<Index>& positions) {
+  for_batches(which, [&](const Array<Index>& positions) {
     const SpreadBatch batch(comm_, samples_->select(positions), o_.graph_options);
     const PotentialValues values = potential_(batch.graph(),
                                               {.species = species_of(batch),
@@ -104,9 +104,9 @@ std::vector<formats::AtomStructure> PotentialSteps::predicted() {
     for (const Index g : positions) {
       formats::AtomStructure& atoms = result[static_cast<std::size_t>(g)];
       atoms.energy = 0;
-      atoms.stress = {};
       atoms.forces.clear();
       const double volume = atoms.cell.volume();
+      atoms.stress = volume > 0 ? Matrix3{} : formats::AtomStructure{}.stress;
       for (const Index end = i + atoms.num_atoms(); i < end; ++i) {
         atoms.energy += energies[i];
         atoms.forces.insert(atoms.forces.end(), forces.row(i), forces.row(i) + 3);
@@ -120,7 +120,7 @@ std::vector<formats::AtomStructure> PotentialSteps::predicted() {
 
 std::vector<Scores> PotentialSteps::evaluate() {
   model().eval();
-  const std::vector<formats::AtomStructure> found = predicted();
+  const std::vector<formats::AtomStructure> found = predicted(Which::in_splits);
   std::array<std::array<std::vector<double>, 3>, 3> errors;  // of energies, forces and stresses in each part
   const std::array<const Array<std::uint8_t>*, 3> masks{&data_.train_mask, &data_.val_mask, &data_.test_mask};
   for (std::size_t g = 0; g < found.size(); ++g)
@@ -150,7 +150,7 @@ std::vector<Scores> PotentialSteps::evaluate() {
 
 void PotentialSteps::predict() {
   if (o_.predict.empty()) return;
-  std::vector<formats::AtomStructure> found = predicted();
+  std::vector<formats::AtomStructure> found = predicted(Which::all);
   const char* const names[] = {"predictions.xyz", "valid.xyz", "test.xyz"};
   auto next = found.begin();
   for (std::size_t f = 0; f < task_.files.size(); ++f) {
@@ -160,10 +160,6 @@ void PotentialSteps::predict() {
     const auto end = next + std::ssize(file.structures);
     out.structures.assign(std::make_move_iterator(next), std::make_move_iterator(end));
     next = end;
-    const bool has_volumes = std::ranges::all_of(
-        out.structures, [](const formats::AtomStructure& atoms) { return atoms.cell.volume() > 0; });
-    out.has_energies = out.has_forces = true;
-    out.has_stresses = comm_.all_reduce(has_volumes ? 1 : 0, ReduceOp::min) == 1;
     formats::write_extended_xyz(comm_, o_.predict + "/" + names[f], out);
   }
 }}  // namespace sar::tools

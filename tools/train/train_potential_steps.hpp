@@ -29,9 +29,9 @@ class PotentialSteps : public SampleBatchSteps {
   /// Collective. The labels of the structures at these positions, which `batch` has; energies are without the
   /// shifts.
   [[nodiscard]] LabelledAtoms labels_of(const Array<Index>& positions, const SpreadBatch& batch) const;
-  /// Collective. The structures of this rank with predicted energies, forces and stresses; a stress is 0
-  /// where there is no volume.
-  [[nodiscard]] std::vector<formats::AtomStructure> predicted();
+  /// Collective. The structures of this rank, and those that are computed with predicted energies, forces
+  /// and, where there is a volume, stresses in place of their labels.
+  [[nodiscard]] std::vector<formats::AtomStructure> predicted(Which which);
 
   const PotentialTask& task_;
   Potential potential_;

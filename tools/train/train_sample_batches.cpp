@@ -1,6 +1,5 @@
 #include "train_sample_batches.hpp"
 
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -19,11 +18,13 @@ void SampleBatchSteps::start_batches() {
   require_batches(comm_, o_, loader_->num_batches(), std::ssize(training), name.c_str());
 }
 
-void SampleBatchSteps::for_all_batches(FunctionRef<void(const Array<Index>& positions)> each) const {
-  Array<Index> all(static_cast<std::size_t>(samples_->num_graphs()));
-  std::iota(all.begin(), all.end(), Index{0});
+void SampleBatchSteps::for_batches(Which which, FunctionRef<void(const Array<Index>& positions)> each) const {
+  Array<Index> wanted;
+  for (Index g = 0; g < samples_->num_graphs(); ++g)
+    if (which == Which::all || data_.train_mask[g] != 0 || data_.val_mask[g] != 0 || data_.test_mask[g] != 0)
+      wanted.push_back(g);
   SampleLoader loader(
-      comm_, samples_, all,
+      comm_, samples_, wanted,
       {.batch_size = o_.sample.batch_size, .per_rank = o_.sample.batch_per_rank, .shuffle = false});
   while (const std::optional<Array<Index>> positions = loader.next_positions()) each(*positions);
 }

@@ -17,9 +17,11 @@ class SampleBatchSteps : public Steps {
         samples_(loaded.samples->samples) {}
   /// Collective. Makes the batches of the training samples, unless there are no epochs.
   void start_batches();
-  /// Collective. Calls `each` with the positions of batches of all samples of this rank, in order; the number
-  /// of batches is the same on every rank.
-  void for_all_batches(FunctionRef<void(const Array<Index>& positions)> each) const;
+  /// Which samples are computed: all of them, or those that are in a split.
+  enum class Which { all, in_splits };
+  /// Collective. Calls `each` with the positions of batches of samples of this rank, in order; the number of
+  /// batches is the same on every rank.
+  void for_batches(Which which, FunctionRef<void(const Array<Index>& positions)> each) const;
 
   [[nodiscard]] Index num_batches() const override { return loader_ ? loader_->num_batches() : 0; }
   [[nodiscard]] Index num_seeds() const override { return loader_ ? loader_->num_samples() : 0; }

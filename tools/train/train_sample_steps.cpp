@@ -47,9 +47,9 @@ Variable SampleSteps::loss() {
                         Array<std::uint8_t>(labels.size(), 1));
 }
 
-Tensor SampleSteps::scores_of_all() {
-  Tensor scores({samples_->num_graphs(), data_.num_outputs()});
-  for_all_batches([&](const Array<Index>& positions) {
+Tensor SampleSteps::scores_of_samples(Which which) {
+  Tensor scores = Tensor::zeros({samples_->num_graphs(), data_.num_outputs()});
+  for_batches(which, [&](const Array<Index>& positions) {
     const Tensor of_batch = scores_of(positions).value();
     for (Index i = 0; i < of_batch.num_rows(); ++i)
       std::copy_n(of_batch.row(i), of_batch.row_size(), scores.row(positions[i]));
@@ -59,14 +59,14 @@ Tensor SampleSteps::scores_of_all() {
 
 std::vector<Scores> SampleSteps::evaluate() {
   model_.eval();
-  return scores_of_labels(scores_of_all());
+  return scores_of_labels(scores_of_samples(Which::in_splits));
 }
 
 void SampleSteps::predict() {
   if (o_.predict.empty()) return;
   const bool was_training = model_.is_training();
   model_.eval();
-  predict_graphs(comm_, o_, scores_of_all(), data_);
+  predict_graphs(comm_, o_, scores_of_samples(Which::all), data_);
   if (was_training) model_.train();
 }
 

@@ -28,8 +28,8 @@ class SampleSteps : public SampleBatchSteps {
     const SampleBatch batch(comm_, samples_->select(positions), o_.graph_options);
     return model_(batch, encoder_(batch), encoder_.edges(batch));
   }
-  /// Collective. The scores of all graphs of this rank, [graphs, outputs].
-  [[nodiscard]] Tensor scores_of_all();
+  /// Collective. The scores of graphs of this rank, [graphs, outputs]; 0 of those that are not computed.
+  [[nodiscard]] Tensor scores_of_samples(Which which);
 
   const SampleTask& task_;
   SampleInput encoder_;

@@ -313,3 +313,33 @@ TEST_CASE("neighbor list: what is refused, with one error on all ranks") {
           (void)neighbor_samples(structures, cutoff);
         }).starts_with("structure 3: a neighbor list with atom 0 at (0, 0, nan)"));
 }
+
+TEST_CASE("neighbor list: two atoms at the same place are refused by name, also an image and to rounding") {
+  const Communicator world = Communicator::world();
+  const Cell cell{.vectors = {{{3.1, 0.2, 0}, {0, 4, 0}, {0, 0.3, 5}}}, .periodic = {true, true, true}};
+  const std::string refused = " at the same place (their distance is ";
+  for (const bool image : {false, true}) {
+    // atoms 1 and 4 of five
+    std::vector<double> x{0, 0, 0, 0.7, 0.9, 1.1, 1.5, 1, 3, 2.5, 3, 4, 0.7, 0.9, 1.1};
+    for (std::size_t k = 0; image && k < 3; ++k) x[12 + k] += cell.vectors[0][k] - 2 * cell.vectors[2][k];
+    for (const PartitionBook& book : row_splits(5, world.size())) {
+      const auto mine = std::span(x).subspan(static_cast<std::size_t>(3 * book.begin(world.rank())),
+                                             static_cast<std::size_t>(3 * book.num_nodes(world.rank())));
+      const std::string text =
+          thrown_by_all<InputError>(world, [&] { NeighborList(world, mine, cell, cutoff); });
+      CHECK((text.starts_with("a neighbor list with the atoms 4 and 1" + refused) ||
+             text.starts_with("a neighbor list with the atoms 1 and 4" + refused)));
+    }
+    const std::vector<Index> numbers{10, 11, 12, 13, 14};
+    const std::vector<SampleStructure> structures{
+        {.id = 3, .positions = x, .cell = cell, .numbers = numbers, .name = "si.xyz: structure 3"}};
+    const std::string text = thrown<InputError>([&] { (void)neighbor_samples(structures, cutoff); });
+    CHECK(text.starts_with("si.xyz: structure 3: a neighbor list with the atoms 1"));
+    CHECK(text.find(" and 1") != std::string::npos);
+    if (image) continue;
+    CHECK(thrown<InputError>([&] {
+            (void)edges_with_ghosts(x, 2, cutoff, numbers);
+          }).starts_with("a neighbor list with the atoms 14 and 11" + refused + "0)"));
+    CHECK_THROWS_AS((void)edges_with_ghosts(x, 2, cutoff, std::span(numbers).first(2)), ShapeError);
+  }
+}

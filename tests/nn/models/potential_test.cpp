@@ -289,11 +289,17 @@ TEST_CASE("Potential: what is refused") {
   std::vector<double> not_finite = vectors;
   if (!not_finite.empty()) not_finite[1] = std::numeric_limits<double>::quiet_NaN();
   CHECK(error_at({.species = part.species, .edge_vectors = not_finite}).find(", nan, ") != std::string::npos);
+  std::vector<double> same_place = vectors;  // of each rank's first edge
+  std::fill_n(same_place.begin(), std::min<std::size_t>(same_place.size(), 3), 1e-9);
+  const std::string text = error_at({.species = part.species, .edge_vectors = same_place});
+  CHECK(text.starts_with("a potential got atom "));
+  CHECK(text.ends_with(" at the same place, expected different places"));
   std::vector<Index> unknown = part.species;
   if (!unknown.empty()) unknown[0] = 2;
   CHECK(error_at({.species = unknown, .edge_vectors = vectors}) == "PaiNN of 2 species got species 2");
   CHECK(thrown_by_all<ShapeError>(world, [&] {
-          const std::vector<double> more(vectors.size() + (last ? 3 : 0));
+          std::vector<double> more = vectors;
+          if (last) more.resize(more.size() + 3, 1);
           (void)potential(part.graph, {.species = part.species, .edge_vectors = more});
         }).starts_with("a potential got "));
   CHECK(thrown_by_all<ShapeError>(world, [&] {

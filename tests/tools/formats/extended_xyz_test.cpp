@@ -2,10 +2,12 @@
 #include "formats/atoms/extended_xyz.hpp"
 #include "formats/atoms/comment_keys.hpp"
 #include "support/damage.hpp"
+#include "whole_source.hpp"
 
 #include <array>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace sar;
@@ -80,6 +82,12 @@ TEST_CASE("extended XYZ: the comment's keys, quoted in any way") {
   CHECK(cell_of(comment_keys("a=1")).periodic == std::array{false, false, false});
   for (const char* pbc : {"\"F T F\"", "[False, True, False]", "'0 1 0'"})
     CHECK(cell_of(comment_keys(std::string("pbc=") + pbc)).periodic == std::array{false, true, false});
+  CHECK(cell_of(comment_keys("lattice='3 4 5' PBC=\"_JSON [false, true, false]\"")).periodic ==
+        std::array{false, true, false});
+  for (const auto& [key, value] : keys) {
+    CAPTURE(key);
+    CHECK(comment_keys(key_text(key, value)) == std::map<std::string, std::string>{{key, value}});
+  }
 }
 
 TEST_CASE("extended XYZ: energies, forces and stresses by all of their names, and what the notes say") {
@@ -130,6 +138,55 @@ TEST_CASE("extended XYZ: energies, forces and stresses by all of their names, an
   CHECK(given.second[0] == 4);
   CHECK(given.first == std::vector<std::string>{"energies: mine, in eV", "forces: none", "stresses: none",
                                                 "not used: energy, forces, stress"});
+}
+
+TEST_CASE(
+    "extended XYZ: spellings of other programs: keys in any case, atomic numbers, values in JSON, gzip") {
+  const Communicator world = Communicator::world();
+  const std::string expected = many(20, true);
+  const auto with = [&](std::vector<std::pair<std::string, std::string>> replaced) {
+    std::string text = expected;
+    for (const auto& [from, to] : replaced)
+      for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+        text.replace(at, from.size(), to);
+    return text;
+  };
+  const auto written_again = [&](const std::string& name, const std::string& text) {
+    const Written file(world, "");
+    const std::string path = file.path + name, copy = file.path + ".copy";
+    if (world.rank() == 0) write_bytes(path, text);
+    world.barrier();
+    write_extended_xyz(world, copy, read_extended_xyz(world, path, {}));
+    return read_bytes(copy);
+  };
+  const auto same = written_again("", expected);
+  CHECK(written_again("", with({{"Lattice", "lattice"}, {"Properties", "properties"}})) == same);
+  CHECK(written_again("", with({{"Lattice", "LATTICE"}, {"species:S:1:pos", "Species:S:1:Pos"}})) == same);
+  CHECK(written_again("", with({{"\nSi ", "\n14 "}, {"\nO ", "\n8 "}, {"species:S", "species:I"}})) == same);
+  CHECK(written_again("", with({{"energy=1\n", "energy=\"_JSON 1.0\"\n"}})) == same);
+  CHECK(written_again("", "\xEF\xBB\xBF" + expected) == same);
+  CHECK(written_again(".gz", gzip(expected)) == same);
+  CHECK(written_again("", gzip(expected, 3)) == same);
+}
+
+TEST_CASE("extended XYZ: stresses of zeros are labels of structures that repeat only") {
+  const Communicator world = Communicator::world();
+  const std::string zeros = " energy=1 stress=\"0 0 0 0 0 0 0 0 0\" ";
+  const std::string slab = "Lattice=\"4 0 0 0 4 0 0 0 0\" pbc=\"T T F\" " + columns + "energy=1 ";
+  const Written file(world, one_atom(columns + zeros) + one_atom(cubic + "pbc=\"F F F\" " + columns + zeros) +
+                                one_atom(cubic + columns + zeros) +
+                                one_atom("Lattice=\"0 0 0 0 0 0 0 0 0\" pbc=\"F F F\" " + columns + zeros));
+  const AtomDataset data = file.read();
+  Index labels = 0;
+  for (const AtomStructure& atoms : data.structures) labels += atoms.has_stress() ? 1 : 0;
+  CHECK(world.all_reduce(labels) == 1);
+  CHECK(data.has_stresses);
+  CHECK(data.notes.back() == "zeros as stress of 3 structures that do not repeat are not labels");
+  CHECK(!Written(world, one_atom(columns + zeros)).read().has_stresses);
+  CHECK(!Written(world, one_atom(slab + "virial=\"0 0 0 0 0 0\"")).read().has_stresses);
+  CHECK(Written(world, one_atom(slab + "virial=\"1 0 0 0 0 0\""))
+            .refused()
+            .starts_with(": line 2: the structure has a virial and a Lattice without a volume, expected "));
 }
 
 TEST_CASE("extended XYZ: files of ASE") {
@@ -234,6 +291,24 @@ TEST_CASE("extended XYZ: what is refused names file, line and value") {
   CHECK(refused(good + one_atom("Properties=species:S:1:pos:R energy=1")).find("expected names with type") !=
         std::string::npos);
   CHECK(refused(good + one_atom("Properties=Z:I:1:pos:R:3 energy=1")).ends_with("1 column of species"));
+  const std::pair<const char*, std::string> twice[] = {
+      {"species:S:1:species:S:1:pos:R:3", "species"},
+      {"species:S:1:pos:R:3:Pos:R:3", "pos"},
+      {"species:S:1:pos:R:3:forces:R:3:forces:R:3", "forces"},
+      {"species:S:1:pos:R:3:t:I:1:t:I:1", "t"}};
+  for (const auto& [properties, name] : twice) {
+    const std::string text = refused(good + one_atom(std::string("Properties=") + properties + " energy=1"));
+    CHECK(text.starts_with(": line 5: Properties is 'species:S:1:"));
+    CHECK(text.ends_with(", which names " + name + " twice, expected it once"));
+  }
+  CHECK(refused(one_atom("Lattice=\"1 2 3\" lattice=\"1 2 3\" energy=1 " + columns)) ==
+        ": line 2: the comment has the key 'Lattice' twice");
+  for (const char* species : {"Zz", "0", "119", "si", "29.0"})
+    CHECK(refused(good + one_atom(cubic + columns + "energy=1", species + std::string(" 0 0 0 1 2 3"))) ==
+          ": line 6: species has '" + std::string(species) +
+              "', expected a chemical symbol, such as Si, or an atomic number");
+  CHECK(refused(good + one_atom(cubic + columns + "energy=\"_JSON [1, 2]\"")).find("expected a number") !=
+        std::string::npos);
   CHECK(refused(one_atom(cubic + columns + "energy=1 REF_energy=2")) ==
         ": there are REF_energy, energy, expected --energy-key with one of them, or none");
   CHECK(refused(good, {.energy = "U", .forces = "", .stress = ""}) ==

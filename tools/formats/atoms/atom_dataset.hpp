@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct AtomStructure {
                   {no_label, no_label, no_label},
                   {no_label, no_label, no_label}}};  ///< dE/d strain / volume
 
-  std::vector<Index> numbers;  ///< of each atom in the file; empty: as they are
+  std::vector<Index> numbers;               ///< of each atom in the file; empty: as they are
+  std::map<std::string, std::string> keys;  ///< of the comment, without cell, columns and labels
 
   [[nodiscard]] Index num_atoms() const noexcept { return std::ssize(species); }
   [[nodiscard]] bool has_energy() const noexcept { return !std::isnan(energy); }

@@ -1,10 +1,11 @@
 #include "atom_labels.hpp"
 
+#include "comment_keys.hpp"
+
 #include <sar/core/error.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 
 namespace sar::formats {
@@ -16,11 +17,6 @@ constexpr std::array<std::string_view, 2> forces{"forces", "force"};
 constexpr std::array<std::string_view, 1> stresses{"stress"};
 constexpr std::array<std::string_view, 2> virials{"virial", "virials"};
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 /// "ref_" or "dft_", if a key in lower case begins so.
 std::string prefix_of(const std::string& key) {
   return key.starts_with("ref_") || key.starts_with("dft_") ? key.substr(0, 4) : "";
@@ -28,7 +24,7 @@ std::string prefix_of(const std::string& key) {
 
 template <class Names>
 bool is_one_of(const Names& names, const std::string& key) {
-  const std::string word = lower(key);
+  const std::string word = lower_case(key);
   return std::ranges::find(names, std::string_view(word).substr(prefix_of(word).size())) != names.end();
 }
 
@@ -66,9 +62,13 @@ bool is_forces_name(const std::string& column) {
   return is_one_of(forces, column);
 }
 
+bool is_label_name(const std::string& key) {
+  return is_one_of(energies, key) || is_one_of(stresses, key) || is_virial_name(key);
+}
+
 ChosenKeys choose_keys(const std::string& path, const KeyCounts& found, const AtomLabelKeys& given) {
   ChosenKeys chosen;
-  const auto free_energy = [](const std::string& key) { return lower(key).ends_with("free_energy"); };
+  const auto free_energy = [](const std::string& key) { return lower_case(key).ends_with("free_energy"); };
   const auto none = [](const std::string&) { return false; };
   chosen.energy = choose(
       path, found.keys, given.energy, "--energy-key",

@@ -25,6 +25,9 @@ struct ChosenKeys {
 /// Returns whether a column could be forces by its name.
 bool is_forces_name(const std::string& column);
 
+/// Returns whether a key could be an energy or a stress by its name.
+bool is_label_name(const std::string& key);
+
 /// Returns the labels among the keys. Names are compared without upper case and without "ref_" or "dft_" at
 /// their beginning. Throws InputError with `path`: for several keys of one label, but energy beside
 /// free_energy and stress beside virial; and for a given key that no structure has.

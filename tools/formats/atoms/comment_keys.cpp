@@ -13,6 +13,20 @@ namespace sar::formats {
 namespace {
 
 constexpr std::string_view white = " \t";
+constexpr std::string_view json = "_JSON ";  // ASE writes it before values in JSON
+
+/// A value without ASE's mark.
+std::string_view without_mark(std::string_view value) {
+  return value.starts_with(json) ? value.substr(json.size()) : value;
+}
+
+/// The spelling of a key that this reader knows.
+std::string spelled(std::string key) {
+  const std::string lower = lower_case(key);
+  for (const char* known : {"Lattice", "Properties", "pbc"})
+    if (lower == lower_case(known)) return known;
+  return key;
+}
 
 /// Reads keys and values from the front of a comment.
 class CommentReader {
@@ -89,16 +103,31 @@ std::map<std::string, std::string> comment_keys(std::string_view comment) {
   std::map<std::string, std::string> keys;
   if (comment.find('=') == std::string_view::npos) return keys;
   for (CommentReader reader(comment); !reader.done();) {
-    const std::string key = reader.key();
+    const std::string key = spelled(reader.key());
     require<InputError>(keys.emplace(key, reader.value()).second, "the comment has the key ", quoted(key),
                         " twice");
   }
   return keys;
 }
 
+std::string key_text(const std::string& key, const std::string& value) {
+  const auto word = [](const std::string& text) {
+    if (!text.empty() && text.find_first_of(" \t=\"'{}[]\\,") == std::string::npos) return text;
+    std::string in_quotes = "\"";
+    for (const char c : text) in_quotes += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+    return in_quotes + "\"";
+  };
+  return word(key) + "=" + word(value);
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
 std::vector<double> numbers_of(std::string_view value) {
-  constexpr std::string_view separators = " \t,[]{}", json = "_JSON ";  // ASE writes it before lists of lists
-  if (value.starts_with(json)) value.remove_prefix(json.size());
+  constexpr std::string_view separators = " \t,[]{}";
+  value = without_mark(value);
   std::vector<double> numbers;
   for (std::size_t begin = value.find_first_not_of(separators); begin < value.size();) {
     const std::size_t end = std::min(value.find_first_of(separators, begin), value.size());
@@ -126,7 +155,7 @@ Cell cell_of(const std::map<std::string, std::string>& keys) {
   }
   if (!pbc.empty()) {
     std::vector<std::string> words(1);
-    for (const char c : pbc)
+    for (const char c : without_mark(pbc))
       if (std::isalnum(static_cast<unsigned char>(c)) != 0)
         words.back() += c;
       else if (!words.back().empty())

@@ -15,12 +15,19 @@ namespace sar::formats {
 ///     Lattice="5 0 0 0 5 0 0 0 5" energy=-3.5 config_type='a b' pbc=[T, T, F] relaxed
 ///
 /// Values are words, or texts in "", '', {} or []; in quotes, a backslash precedes a quote or a backslash. A
-/// key alone has the value "T". Throws InputError for a text without its end, a value without a key, and a
-/// key that is given twice. A comment without "=" has no keys.
+/// key alone has the value "T". Lattice, Properties and pbc are so spelled, whatever their case in the
+/// comment. Throws InputError for a text without its end, a value without a key, and a key that is given
+/// twice. A comment without "=" has no keys.
 std::map<std::string, std::string> comment_keys(std::string_view comment);
 
-/// Returns the numbers of a value, separated by blanks, commas or brackets. Throws InputError with the value
-/// for anything else, and for a number that is not finite.
+/// Returns a key and its value as comment_keys() reads them: config_type="a b".
+std::string key_text(const std::string& key, const std::string& value);
+
+/// Returns a text in lower case.
+std::string lower_case(std::string text);
+
+/// Returns the numbers of a value, separated by blanks, commas or brackets; ASE writes "_JSON " before some.
+/// Throws InputError with the value for anything else, and for a number that is not finite.
 std::vector<double> numbers_of(std::string_view value);
 
 /// Returns the cell of the keys Lattice (the vectors one after another, or the lengths of three orthogonal

@@ -2,11 +2,13 @@
 
 #include "atom_labels.hpp"
 #include "comment_keys.hpp"
+#include "formats/packed/text_file.hpp"
 #include "formats/text.hpp"
 
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
+#include <sar/nn/atoms/zbl.hpp>
 
 #include <algorithm>
 #include <array>
@@ -21,22 +23,69 @@
 namespace sar::formats {
 namespace {
 
+/// A file of structures, plain or packed by gzip: a text whose bytes have numbers.
+class StructureFile {
+ public:
+  explicit StructureFile(const std::string& path) : file_(path, "a file of structures in extended XYZ") {
+    TextFile text(path);
+    begin_ = text.begin();
+    size_ = file_.size() - begin_;
+    packed_ = text.packed();
+    if (!packed_) return;
+    size_ = 0;
+    std::string block(block_bytes, ' ');
+    while (const Index bytes = text.read(block.data(), block_bytes)) size_ += bytes;
+  }
+  [[nodiscard]] const std::string& path() const { return file_.path(); }
+  [[nodiscard]] Index size() const { return size_; }  ///< of the text
+
+  /// Reads the text from a byte on, front to back.
+  class Reader {
+   public:
+    Reader(const StructureFile& file, Index begin) : file_(file), next_(begin) {
+      if (!file.packed_) return;
+      packed_.emplace(file.path());
+      std::string block(block_bytes, ' ');
+      while (begin > 0) begin -= packed_->read(block.data(), std::min(begin, block_bytes));
+    }
+    void read(char* out, Index bytes) {
+      if (packed_)
+        require<InputError>(packed_->read(out, bytes) == bytes, file_.path(),
+                            ": the file has become shorter");
+      else
+        file_.file_.read(file_.begin_ + next_, out, bytes);
+      next_ += bytes;
+    }
+    [[nodiscard]] Index left() const { return file_.size_ - next_; }
+
+   private:
+    const StructureFile& file_;
+    Index next_;
+    std::optional<TextFile> packed_;
+  };
+  static constexpr Index block_bytes = Index{1} << 20;
+
+ private:
+  InputFile file_;
+  Index begin_ = 0, size_ = 0;
+  bool packed_ = false;
+};
+
 /// The lines of a file from a byte on.
 class FileLines {
  public:
-  FileLines(const InputFile& file, Index begin) : file_(file), offset_(begin), end_(begin), read_(begin) {}
+  FileLines(const StructureFile& file, Index begin) : file_(file, begin), offset_(begin), end_(begin) {}
 
   /// Moves on to the next line; false at the end of the file.
   bool next() {
     offset_ = end_;
     std::size_t length = text_.find('\n', used_);
-    while (length == std::string::npos && read_ < file_.size()) {
+    while (length == std::string::npos && file_.left() > 0) {
       text_.erase(0, std::exchange(used_, 0));
       const std::size_t before = text_.size();
-      const Index bytes = std::min(block_bytes, file_.size() - read_);
+      const Index bytes = std::min(StructureFile::block_bytes, file_.left());
       text_.resize(before + static_cast<std::size_t>(bytes));
-      file_.read(read_, text_.data() + before, bytes);
-      read_ += bytes;
+      file_.read(text_.data() + before, bytes);
       length = text_.find('\n', before);
     }
     if (used_ == text_.size()) return false;
@@ -52,11 +101,9 @@ class FileLines {
   [[nodiscard]] Index end() const { return end_; }        ///< behind the line
 
  private:
-  static constexpr Index block_bytes = Index{1} << 20;
-  const InputFile& file_;
+  StructureFile::Reader file_;
   Index offset_, end_;
-  Index read_;            // bytes of the file
-  std::string text_;      // the bytes before read_
+  std::string text_;      // the bytes that have been read last
   std::size_t used_ = 0;  // of text_, by lines so far
   std::string_view line_;
 };
@@ -67,7 +114,7 @@ struct BadLine {
   std::string message;
 };
 
-[[noreturn]] void throw_bad_line(const InputFile& file, const BadLine& bad) {
+[[noreturn]] void throw_bad_line(const StructureFile& file, const BadLine& bad) {
   Index number = 1;
   for (FileLines lines(file, 0); lines.next() && lines.offset() < bad.offset;) ++number;
   throw InputError(concat(file.path(), ": line ", number, ": ", bad.message));
@@ -101,7 +148,11 @@ std::vector<Property> properties_of(const std::string& value) {
     const std::optional<Index> columns = count_in(parts[i + 2]);
     require<InputError>(columns && *columns > 0 && *columns <= 1000, "Properties has ", quoted(parts[i + 2]),
                         " columns of ", quoted(parts[i]), ", expected a number from 1 to 1000");
-    properties.push_back({parts[i], parts[i + 1], first, static_cast<std::size_t>(*columns)});
+    const std::string lower = lower_case(parts[i]);
+    const std::string name = lower == "species" || lower == "pos" ? lower : parts[i];
+    require<InputError>(std::ranges::find(properties, name, &Property::name) == properties.end(),
+                        "Properties is ", quoted(value), ", which names ", name, " twice, expected it once");
+    properties.push_back({name, parts[i + 1], first, static_cast<std::size_t>(*columns)});
     first += properties.back().columns;
   }
   const auto require_column = [&](const char* name, std::size_t columns) {
@@ -127,7 +178,7 @@ struct RawStructure {
 /// Reads structures that begin in a range of bytes.
 class StructureReader {
  public:
-  StructureReader(const InputFile& file, const std::string& forces_key)
+  StructureReader(const StructureFile& file, const std::string& forces_key)
       : file_(file), forces_key_(forces_key) {}
 
   /// Returns where the first structure at or behind a byte seems to begin: a line with nothing but a number.
@@ -198,8 +249,19 @@ class StructureReader {
     return raw;
   }
 
-  void take(RawStructure& raw, const Property& property, const std::vector<std::string_view>& fields) const {
-    if (property.name == "species") raw.atoms.species.emplace_back(fields[property.first]);
+  /// The chemical symbol of a species, which is a symbol or an atomic number.
+  const std::string& symbol_of(std::string_view field) {
+    const std::string text(field);
+    if (const auto known = symbols_.find(text); known != symbols_.end()) return known->second;
+    const std::optional<Index> number = count_in(field);
+    const std::string symbol = number ? chemical_symbol(*number) : text;
+    require<InputError>(atomic_number(symbol) > 0, "species has ", quoted(field),
+                        ", expected a chemical symbol, such as Si, or an atomic number");
+    return symbols_.emplace(text, symbol).first->second;
+  }
+
+  void take(RawStructure& raw, const Property& property, const std::vector<std::string_view>& fields) {
+    if (property.name == "species") raw.atoms.species.push_back(symbol_of(fields[property.first]));
     const bool is_position = property.name == "pos";
     const bool is_forces =
         property.columns == 3 && (is_forces_name(property.name) || property.name == forces_key_);
@@ -214,14 +276,15 @@ class StructureReader {
     }
   }
 
-  const InputFile& file_;
+  const StructureFile& file_;
   std::string forces_key_;
-  Index at_ = 0;  // the line that is read
+  std::map<std::string, std::string> symbols_;  // of the species so far
+  Index at_ = 0;                                // the line that is read
 };
 
 /// Reads the structures that begin in this rank's range of bytes. A rank guesses where its first structure
 /// begins; where the structures of the rank before end somewhere else, it reads again from there. Collective.
-void read_range(const Communicator& comm, const InputFile& file, StructureReader& reader) {
+void read_range(const Communicator& comm, const StructureFile& file, StructureReader& reader) {
   const PartitionBook ranges = PartitionBook::even(file.size(), comm.size());
   const Index range_end = ranges.end(comm.rank());
   Index begin = comm.rank() == 0 ? 0 : reader.find_structure(ranges.begin(comm.rank()));
@@ -271,15 +334,19 @@ KeyCounts count_keys(const Communicator& comm, const std::vector<RawStructure>& 
           .structures = comm.all_reduce(std::ssize(structures))};
 }
 
-/// Takes the labels out of a raw structure.
-AtomStructure labelled(RawStructure&& raw, const ChosenKeys& chosen) {
+/// Takes the labels out of a raw structure. A stress of zeros of a structure that does not repeat is what
+/// programs write that have none to write: no label, which `no_stresses` counts.
+AtomStructure labelled(RawStructure&& raw, const ChosenKeys& chosen, Index& no_stresses) {
   AtomStructure atoms = std::move(raw.atoms);
   if (const auto given = raw.keys.find(chosen.energy); given != raw.keys.end()) {
     const std::string& text = given->second;
-    const auto energy = to_number(text);
-    require<InputError>(energy && std::isfinite(*energy), chosen.energy, " is ", quoted(text),
-                        ", expected a number");
-    atoms.energy = *energy;
+    std::vector<double> numbers;
+    try {
+      numbers = numbers_of(text);
+    } catch (const InputError&) {
+    }
+    require<InputError>(numbers.size() == 1, chosen.energy, " is ", quoted(text), ", expected a number");
+    atoms.energy = numbers[0];
   }
   if (std::ranges::find(raw.names, chosen.forces) != raw.names.end()) {
     const auto found = raw.columns.find(chosen.forces);
@@ -293,13 +360,26 @@ AtomStructure labelled(RawStructure&& raw, const ChosenKeys& chosen) {
     } catch (const InputError& error) {
       throw InputError(concat(chosen.stress, ": ", error.what()));
     }
-    const double volume = atoms.cell.volume();
-    require<InputError>(volume > 0, "the structure has a ", chosen.stress,
-                        " and no Lattice, expected both, or --stress-key none");
-    if (chosen.is_virial)
-      for (Vector3& row : atoms.stress)
-        for (double& x : row) x /= -volume;
+    const Cell& cell = atoms.cell;
+    const double volume = cell.volume();
+    if (atoms.stress == Matrix3{} && (volume == 0 || cell.periodic == std::array{false, false, false})) {
+      atoms.stress = AtomStructure{}.stress;
+      ++no_stresses;
+    } else {
+      require<InputError>(volume > 0, "the structure has a ", chosen.stress,
+                          cell.vectors == Matrix3{}
+                              ? " and no Lattice, expected both, or --stress-key none"
+                              : " and a Lattice without a volume, expected three vectors that are not in a "
+                                "plane, or --stress-key none");
+      if (chosen.is_virial)
+        for (Vector3& row : atoms.stress)
+          for (double& x : row) x /= -volume;
+    }
   }
+  std::erase_if(raw.keys, [&](const auto& each) {
+    return each.first == chosen.energy || each.first == chosen.stress || is_label_name(each.first);
+  });
+  atoms.keys = std::move(raw.keys);
   return atoms;
 }
 
@@ -308,7 +388,7 @@ void add_number(std::string& text, double number) {
   text += exact_text(number);
 }
 
-std::string text_of(const AtomStructure& atoms, const AtomDataset& data) {
+std::string text_of(const AtomStructure& atoms) {
   std::string text = concat(atoms.num_atoms(), "\n");
   const auto add_matrix = [&](const char* key, const Matrix3& matrix) {
     std::string numbers;
@@ -319,10 +399,12 @@ std::string text_of(const AtomStructure& atoms, const AtomDataset& data) {
   const Cell& cell = atoms.cell;
   if (cell.volume() > 0 || cell.periodic != std::array{false, false, false})
     add_matrix("Lattice", cell.vectors);
-  text += concat("Properties=species:S:1:pos:R:3", data.has_forces ? ":forces:R:3" : "");
-  if (data.has_energies) text += concat(" energy=", exact_text(atoms.energy));
+  const bool has_forces = !atoms.forces.empty();
+  text += concat("Properties=species:S:1:pos:R:3", has_forces ? ":forces:R:3" : "");
+  if (atoms.has_energy()) text += concat(" energy=", exact_text(atoms.energy));
   text += " ";
-  if (data.has_stresses) add_matrix("stress", atoms.stress);
+  if (atoms.has_stress()) add_matrix("stress", atoms.stress);
+  for (const auto& [key, value] : atoms.keys) text += key_text(key, value) + " ";
   text += "pbc=\"";
   for (std::size_t k = 0; k < 3; ++k) text += concat(k == 0 ? "" : " ", cell.periodic[k] ? "T" : "F");
   text += "\"\n";
@@ -332,7 +414,7 @@ std::string text_of(const AtomStructure& atoms, const AtomDataset& data) {
   for (const std::size_t i : order) {
     text += atoms.species[i];
     for (std::size_t k = 0; k < 3; ++k) add_number(text, atoms.positions[3 * i + k]);
-    for (std::size_t k = 0; data.has_forces && k < 3; ++k) add_number(text, atoms.forces[3 * i + k]);
+    for (std::size_t k = 0; has_forces && k < 3; ++k) add_number(text, atoms.forces[3 * i + k]);
     text += '\n';
   }
   return text;
@@ -342,7 +424,7 @@ std::string text_of(const AtomStructure& atoms, const AtomDataset& data) {
 
 AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path, const AtomLabelKeys& keys) {
   return comm.agree([&] {
-    const InputFile file(path, "a file of structures in extended XYZ");
+    const StructureFile file(path);
     StructureReader reader(file, keys.forces);
     read_range(comm, file, reader);
     const KeyCounts found = count_keys(comm, reader.structures);
@@ -360,14 +442,21 @@ AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path,
     for (const RawStructure& raw : reader.structures)
       for (const std::string& name : raw.atoms.species) ++species[name];
     for (const auto& [name, atoms] : count_names(comm, species)) data.species.push_back(name);
+    Index no_stresses = 0;
     for (RawStructure& raw : reader.structures) {
       const Index comment = raw.comment;
       try {
-        data.structures.push_back(labelled(std::move(raw), chosen));
+        data.structures.push_back(labelled(std::move(raw), chosen, no_stresses));
       } catch (const InputError& error) {
         throw_bad_line(file, {comment, error.what()});
       }
     }
+    const Index stresses = std::ranges::count_if(data.structures, &AtomStructure::has_stress);
+    data.has_stresses = comm.all_reduce(stresses) > 0;
+    no_stresses = comm.all_reduce(no_stresses);
+    if (no_stresses > 0)
+      data.notes.push_back(concat("zeros as ", chosen.stress, " of ", no_stresses,
+                                  " structures that do not repeat are not labels"));
     return data;
   });
 }
@@ -377,7 +466,7 @@ void write_extended_xyz(const Communicator& comm, const std::string& path, const
     std::optional<TemporaryFile> file;
     if (comm.rank() == 0) file.emplace(path);
     std::string mine;
-    for (const AtomStructure& atoms : data.structures) mine += text_of(atoms, data);
+    for (const AtomStructure& atoms : data.structures) mine += text_of(atoms);
     for (int from = 0; from < comm.size(); ++from) {  // the text of one rank at a time
       std::vector<Index> counts(static_cast<std::size_t>(comm.size()), 0);
       if (comm.rank() == from) counts[0] = std::ssize(mine);

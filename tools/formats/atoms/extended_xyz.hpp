@@ -9,14 +9,14 @@
 
 namespace sar::formats {
 
-/// Collective. Reads a file; each rank reads a range of its bytes. The table of keys and how labels are
-/// recognized is in docs/atoms.md. Throws InputError, the same on every rank, with file and line: for wrong
-/// counts, columns, numbers and quotes, for positions that are not finite, and where several keys could be a
-/// label.
+/// Collective. Reads a file, also one that gzip has packed; each rank reads a range of its bytes. The table
+/// of keys and how labels are recognized is in docs/atoms.md. Throws InputError, the same on every rank, with
+/// file and line: for wrong counts, columns, numbers, species and quotes, for positions that are not finite,
+/// and where several keys could be a label.
 AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path, const AtomLabelKeys& keys);
 
-/// Collective. Writes the structures of all ranks, in rank order, with the labels that the dataset has
-/// and the atoms by their numbers. Numbers are exact. Throws InputError, the same on every rank, if the file
+/// Collective. Writes the structures of all ranks, in rank order, with the keys and labels that each has and
+/// the atoms by their numbers. Numbers are exact. Throws InputError, the same on every rank, if the file
 /// cannot be written.
 void write_extended_xyz(const Communicator& comm, const std::string& path, const AtomDataset& data);
 
