@@ -72,6 +72,16 @@ class RoleFinder {
   [[nodiscard]] bool has_numbers(Index column) const {
     return all_rows(column, [](std::string_view field) { return field.empty() || to_number(field); });
   }
+  /// Throws InputError for data that are no numbers because of their commas.
+  void require_no_commas(Index column) const {
+    const auto is_number = [](std::string_view field) {
+      return field.empty() || to_number(field) || has_number_commas(field);
+    };
+    if (all_rows(column, is_number) && !has_numbers(column))
+      throw InputError(concat(column_text(column, columns_[column].name), " has ",
+                              formats::quoted(sample_.rows.front()[column]), ", expected ", no_number_commas,
+                              "; if it is no data, --columns source=1,target=2 or --ignore-columns"));
+  }
   [[nodiscard]] bool has_a_number(Index column) const {
     return !all_rows(column, [](std::string_view field) { return !to_number(field); });
   }
@@ -203,6 +213,7 @@ void RoleFinder::find_usual_names(bool edge_labels) {
     if (is_empty(c) && !(role == ColumnRole::labels && options_.edge_labels)) {
       column.note = "empty";
     } else if (role != ColumnRole::split && role != ColumnRole::weight && !has_numbers(c)) {
+      require_no_commas(c);
       column.note = "texts";
     } else {
       const auto other = std::ranges::find(columns_, role, &EdgeColumn::role);
@@ -230,6 +241,7 @@ void RoleFinder::find_unnamed_data() {
     } else if (has_a_number(c)) {
       numbers.push_back(c);
     } else if (has_names_) {
+      require_no_commas(c);
       column.note = "texts";
     } else {
       throw InputError(concat("column ", c + 1, " is ", formats::quoted(sample_.rows.front()[c]),

@@ -32,12 +32,11 @@ std::int64_t parse_integer(std::string_view field, const TableFormat& format, In
   return *value;
 }
 
-float parse_float(std::string_view field, const TableFormat& format, Index line, Index column) {
-  if (format.may_miss && is_missing(field)) return std::numeric_limits<float>::quiet_NaN();
+double parse_real(std::string_view field, const TableFormat& format, Index line, Index column) {
+  if (format.may_miss && is_missing(field)) return std::numeric_limits<double>::quiet_NaN();
   const auto value = to_number(field);
-  if (!value || !(std::abs(*value) <= static_cast<double>(std::numeric_limits<float>::max())))
-    wrong_field(line, column, field, "a finite number");
-  return static_cast<float>(*value);
+  if (!value || !is_finite_real(*value)) wrong_field(line, column, field, finite_real(value));
+  return *value;
 }
 
 }  // namespace
@@ -61,8 +60,8 @@ TextCounts parse_table(std::string_view text, const TableFormat& format, std::ve
     Fields fields(lines.line(), ',');
     Index column = 0;
     for (; column < format.columns && fields.next(); ++column) {
-      if constexpr (std::same_as<T, float>)
-        values.push_back(parse_float(fields.field(), format, lines.number(), column));
+      if constexpr (std::floating_point<T>)
+        values.push_back(static_cast<T>(parse_real(fields.field(), format, lines.number(), column)));
       else
         values.push_back(parse_integer(fields.field(), format, lines.number(), column));
     }
@@ -79,5 +78,6 @@ TextCounts parse_table(std::string_view text, const TableFormat& format, std::ve
 template TextCounts parse_table<std::int64_t>(std::string_view, const TableFormat&,
                                               std::vector<std::int64_t>&);
 template TextCounts parse_table<float>(std::string_view, const TableFormat&, std::vector<float>&);
+template TextCounts parse_table<double>(std::string_view, const TableFormat&, std::vector<double>&);
 
 }  // namespace sar::formats

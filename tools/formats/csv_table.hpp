@@ -26,7 +26,8 @@ Index count_columns(std::string_view beginning);
 
 /// Replaces `values` by the numbers of whole lines; empty lines do not count. An integer may be written
 /// as 3.0, as pandas writes integers with gaps. Throws LineError, and NotAnInteger for a field that is a
-/// number but no integer. T: std::int64_t, float (finite unless missing).
+/// number but no integer. T: std::int64_t, or float and double: finite as `real`
+/// unless missing.
 template <class T>
 TextCounts parse_table(std::string_view text, const TableFormat& format, std::vector<T>& values);
 

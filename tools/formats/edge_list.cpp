@@ -48,9 +48,9 @@ double value_of(std::string_view field, Index column, ColumnRole role, const Edg
   if (is_split && !value)
     throw LineError(line.number,
                     concat("the split of the edge is ", quoted(field), ", expected train, val or test"));
-  if (!value || !(std::isfinite(*value) || (may_miss && std::isnan(*value))))
-    throw LineError(line.number, concat("column ", column + 1, " is ", quoted(field),
-                                        ", expected a finite number, or --ignore-columns"));
+  if (!value || !(is_finite_real(*value) || (may_miss && std::isnan(*value))))
+    throw LineError(line.number, concat("column ", column + 1, " is ", quoted(field), ", expected ",
+                                        finite_real(value), ", or --ignore-columns"));
   return *value;
 }
 
@@ -58,10 +58,10 @@ double value_of(std::string_view field, Index column, ColumnRole role, const Edg
 double weight_of(std::string_view dictionary, const EdgeLine& line) {
   const auto text = weight_in_dictionary(dictionary);
   const auto value = text ? to_number(*text) : std::nullopt;
-  if (!value || !std::isfinite(*value))
+  if (!value || !is_finite_real(*value))
     throw LineError(line.number,
                     concat("the weight in ", quoted(dictionary), " is ", quoted(text.value_or("")),
-                           ", expected a finite number in all lines, or --ignore-columns"));
+                           ", expected ", finite_real(value), " in all lines, or --ignore-columns"));
   return *value;
 }
 
@@ -101,6 +101,7 @@ TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, st
     if (reads_dictionary) data.push_back(weight_of(trimmed(cut.rest()), line));
     if (format.has_dictionaries ? !trimmed(cut.rest()).starts_with('{') : has_more(cut))
       wrong_number_of_fields(line, format);
+    if (cut.has_open_quote()) throw LineError(line.number, open_quote);
     take(line, source, target);
     ++rows;
   }

@@ -265,7 +265,10 @@ EdgeListFormat guess_edge_list_format(std::string_view text, const SourceOptions
   const bool has_weights = std::ranges::any_of(
       lines, [](const Line& line) { return weight_in_dictionary(line.text).has_value(); });
   format.has_dictionaries = cut_dictionaries(lines);
-  format.separator = options.separator ? *options.separator : guess_separator(lines);
+  format.begin = first.begin(false);
+  format.separator = options.separator ? *options.separator
+                     : first.separator ? *first.separator
+                                       : guess_separator(lines);
   const HeaderGuess guess(lines, format.separator);
   const bool has_header = options.header ? *options.header : !format.has_dictionaries && guess.is_header();
   TableSample sample;

@@ -5,11 +5,31 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
+#include <cctype>
 
 namespace sar::formats {
 namespace {
 
 constexpr std::size_t most_lines = 50;
+
+std::string_view trimmed_end(std::string_view line) {
+  return line.substr(0, line.ends_with('\r') ? line.size() - 1 : line.size());
+}
+bool same_letters(std::string_view text, std::string_view lower) {
+  return std::ranges::equal(text, lower, [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == static_cast<unsigned char>(b);
+  });
+}
+
+/// Whether a field in quotes does not end, whatever the separator.
+bool has_open_quote(std::string_view line) {
+  return std::ranges::any_of(std::string_view(",;\t"), [&](char separator) {
+    Fields fields(line, separator);
+    while (fields.next()) {
+    }
+    return fields.has_open_quote();
+  });
+}
 
 /// Whether lines end with carriage returns alone.
 bool has_lone_returns(std::string_view text) {
@@ -35,6 +55,11 @@ std::optional<std::size_t> bytes_of_first_lines(std::string_view beginning, bool
 FirstLines first_lines(std::string_view text) {
   FirstLines first;
   Lines lines(text);
+  if (const std::string_view line = text.substr(0, text.find('\n'));
+      same_letters(line.substr(0, 4), "sep=") && trimmed_end(line).size() == 5 && lines.next()) {
+    first.separator = line[4];
+    first.behind_separator = {static_cast<Index>(text.size() - lines.rest().size()), 1};
+  }
   while (first.lines.size() < most_lines && lines.next()) {
     const FirstLines::Line line{lines.line(), lines.number(),
                                 static_cast<Index>(text.size() - lines.rest().size())};
@@ -49,7 +74,11 @@ FirstLines first_lines(std::string_view text) {
 
 TextPosition FirstLines::begin(bool behind_first) const {
   if (behind_first) return {lines.front().end, lines.front().number + 1};
-  return {};
+  return behind_separator;
+}
+
+char separator_of(const FirstLines& first) {
+  return first.separator ? *first.separator : guess_separator(first.lines);
 }
 
 std::string read_first_lines(const Communicator& comm, const std::string& path, const std::string& expected) {
@@ -66,6 +95,8 @@ std::string read_first_lines(const Communicator& comm, const std::string& path, 
       const auto enough = bytes_of_first_lines(text, static_cast<Index>(text.size()) < bytes);
       if (enough) {
         text.resize(*enough);
+        for (const FirstLines::Line& line : first_lines(text).lines)
+          require<InputError>(!has_open_quote(line.text), path, ": line ", line.number + 1, ": ", open_quote);
         return;
       }
       require<InputError>(bytes < most, path, ": the first ", bytes,

@@ -22,14 +22,20 @@ struct FirstLines {
   std::vector<Line> comments;      ///< among and before the lines
   std::vector<Line> lines;         ///< with data, at most 50
   Index comments_before_data = 0;  ///< how many comments stand before all lines
+  std::optional<char> separator;   ///< of Excel's first line "sep=;", which is neither data nor a comment
+  TextPosition behind_separator;   ///< the begin of the text, or of the line after "sep=;"
 
   /// Where the line after the first one begins, or the first one itself.
   [[nodiscard]] TextPosition begin(bool behind_first) const;
 };
 FirstLines first_lines(std::string_view text);
 
+/// The separator that "sep=;" says, or else guess_separator(first.lines).
+char separator_of(const FirstLines& first);
+
 /// The beginning of a file with its first 50 lines of data, or with fewer where they are long. Collective;
-/// throws InputError, the same on every rank, for a file that is not text.
+/// throws InputError, the same on every rank, for a file that is not text, and for a field in quotes that
+/// goes on in the next line.
 std::string read_first_lines(const Communicator& comm, const std::string& path, const std::string& expected);
 
 /// The fields of a line, with their quotes.

@@ -32,7 +32,8 @@ KeyFormat guess_key_format(const std::string& path, std::string_view text, const
   KeyFormat format;
   const FirstLines first = first_lines(text);
   if (first.lines.empty()) return format;
-  format.separator = guess_separator(first.lines);
+  format.separator = separator_of(first);
+  format.begin = first.begin(false);
   for (const char* end : {".csv", ".tsv", ".csv.gz", ".tsv.gz"})
     format.is_table = format.is_table || path.ends_with(end);
   if (is_parquet(path)) format = {true, ',', 0, first.begin(true)};

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 namespace sar::formats {
@@ -125,8 +126,22 @@ void for_each_in_list(std::string_view list, const Take& take) {
   }
 }
 
+/// Throws LineError for a list in the first row if it and the lists below may be numbers with commas.
+void require_list(const TableColumn& column, std::size_t c, char separator,
+                  std::span<const FirstLines::Line> rows) {
+  for (const FirstLines::Line& row : rows) {
+    const auto fields = fields_of(row.text, separator);
+    if (c >= fields.size()) return;
+    const std::string_view field = unquoted(fields[c]);
+    if (!number_or_flag(field) && !has_number_commas(field)) return;
+  }
+  const auto fields = fields_of(rows.front().text, separator);
+  refuse_field(column, unquoted(fields[c]), rows.front().number, no_number_commas);
+}
+
 /// The features whose fields are lists of numbers, by their first field.
-void find_lists(const std::vector<std::string_view>& fields, std::vector<TableColumn>& columns) {
+void find_lists(std::span<const FirstLines::Line> rows, char separator, std::vector<TableColumn>& columns) {
+  const auto fields = fields_of(rows.front().text, separator);
   for (std::size_t c = 0; c < std::min(columns.size(), fields.size()); ++c) {
     const std::string_view field = unquoted(fields[c]);
     if (columns[c].role != TableRole::features || number_or_flag(field)) continue;
@@ -137,7 +152,9 @@ void find_lists(const std::vector<std::string_view>& fields, std::vector<TableCo
       ++count;
     });
     const bool is_list = count > 1 || field.starts_with('[') || field.starts_with('(');
-    if (is_list && are_numbers) columns[c].list_length = count;
+    if (!is_list || !are_numbers) continue;
+    if (has_number_commas(field)) require_list(columns[c], c, separator, rows);
+    columns[c].list_length = count;
   }
 }
 
@@ -147,7 +164,8 @@ double label_of(const TableColumn& column, std::string_view field, Index line) {
     return static_cast<double>(std::ranges::lower_bound(column.categories, field) -
                                column.categories.begin());
   const auto value = number_or_flag(field);
-  if (!value || !std::isfinite(*value)) refuse_field(column, field, line, "a label");
+  if (!value || !is_finite_real(*value))
+    refuse_field(column, field, line, value && std::isfinite(*value) ? finite_real(value) : "a label");
   return *value;
 }
 
@@ -156,7 +174,8 @@ void append_list(const TableColumn& column, std::string_view field, Index line,
   const std::size_t begin = numbers.size();
   for_each_in_list(field, [&](std::string_view text) {
     const auto value = number_or_flag(text);
-    if (!value || !std::isfinite(*value)) refuse_field(column, text, line, "a finite number in the list");
+    if (!value || !is_finite_real(*value))
+      refuse_field(column, text, line, concat(finite_real(value), " in the list"));
     numbers.push_back(*value);
   });
   if (std::ssize(numbers) - static_cast<Index>(begin) != column.list_length)
@@ -202,8 +221,7 @@ NodeTableFormat table_format(std::string_view text, const SourceOptions& options
   if (begin.starts_with('{') || begin.starts_with('['))
     throw LineError(0, "the text is JSON, expected a table; --node-features reads lists of features in JSON");
   const bool has_commas = is_parquet(options.node_table);
-  NodeTableFormat format{.separator = has_commas ? ',' : guess_separator(first.lines),
-                         .begin = first.begin(true)};
+  NodeTableFormat format{.separator = has_commas ? ',' : separator_of(first), .begin = first.begin(true)};
   const FirstLines::Line& header = first.lines.front();
   bool is_header = false;
   for (const std::string_view field : fields_of(header.text, format.separator)) {
@@ -229,7 +247,7 @@ NodeTableFormat table_format(std::string_view text, const SourceOptions& options
   for (TableColumn& column : format.columns)
     if (column.role == TableRole::labels) column.missing = options.missing_label;
   if (const std::size_t row = is_header ? 1 : 0; row < first.lines.size())
-    find_lists(fields_of(first.lines[row].text, format.separator), format.columns);
+    find_lists(std::span(first.lines).subspan(row), format.separator, format.columns);
   return format;
 }
 
@@ -278,10 +296,12 @@ void append_numbers(const TableColumn& column, std::string_view text, Index line
     case TableRole::features: {
       if (column.list_length > 0) return append_list(column, field, line, numbers);
       const auto value = number_or_flag(field);
-      if (!value || !std::isfinite(*value))
-        refuse_field(
-            column, field, line,
-            "a finite number, or true or false; --node-columns one-hot=" + column.name + " takes names");
+      if (!value || !is_finite_real(*value))
+        refuse_field(column, field, line,
+                     has_number_commas(field)
+                         ? std::string(no_number_commas)
+                         : concat(finite_real(value), ", or true or false; --node-columns one-hot=",
+                                  column.name, " takes names"));
       return numbers.push_back(*value);
     }
     case TableRole::train_mask:

@@ -1,5 +1,6 @@
 #include "text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -21,10 +22,14 @@ std::optional<T> whole_number(std::string_view field) noexcept {
 }  // namespace
 
 std::string quoted(std::string_view text) {
-  constexpr std::size_t longest = 40;
+  std::size_t shown_bytes = std::min<std::size_t>(text.size(), 40);
+  const auto continues = [&](std::size_t i) {  // a character of several bytes in UTF-8
+    return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
+  };
+  for (int i = 0; i < 3 && continues(shown_bytes); ++i) --shown_bytes;
   std::string shown = "'";
-  for (const char c : text.substr(0, longest)) shown += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-  return shown + (text.size() > longest ? "...'" : "'");
+  for (const char c : text.substr(0, shown_bytes)) shown += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+  return shown + (text.size() > shown_bytes ? "...'" : "'");
 }
 
 std::string exact_text(double number) {
@@ -59,13 +64,51 @@ std::optional<std::string_view> weight_in_dictionary(std::string_view line) noex
   return std::nullopt;
 }
 
-std::size_t Fields::behind_quotes() const noexcept {
+std::size_t Fields::behind_quotes() noexcept {
   const std::size_t first = rest_.find_first_not_of(' ');
   if (first == std::string_view::npos || rest_[first] != '"') return 0;
   std::size_t close = rest_.find('"', first + 1);
   while (close != std::string_view::npos && close + 1 < rest_.size() && rest_[close + 1] == '"')
     close = rest_.find('"', close + 2);  // two quotes are one in the text
+  open_quote_ = open_quote_ || close == std::string_view::npos;
   return close == std::string_view::npos ? 0 : close + 1;
+}
+
+bool has_number_commas(std::string_view field) noexcept {
+  if (!field.empty() && (field.front() == '-' || field.front() == '+')) field.remove_prefix(1);
+  const auto digits = [&] {
+    std::size_t count = 0;
+    while (count < field.size() && '0' <= field[count] && field[count] <= '9') ++count;
+    field.remove_prefix(count);
+    return count;
+  };
+  const auto accept = [&](char c) {
+    if (field.empty() || field.front() != c) return false;
+    field.remove_prefix(1);
+    return true;
+  };
+  const std::string_view whole = field;
+  for (const char thousands : {',', ' ', '.'}) {
+    field = whole;
+    const std::size_t first = digits();
+    int groups = 0;
+    bool is_grouped = 1 <= first && first <= 3;
+    while (is_grouped && accept(thousands)) {
+      is_grouped = digits() == 3;
+      ++groups;
+    }
+    if (is_grouped && groups > 0 && field.empty() && thousands != '.') return true;
+    const char point = thousands == ',' ? '.' : ',';
+    if (is_grouped && groups > 0 && accept(point) && digits() > 0 && field.empty()) return true;
+  }
+  field = whole;  // a decimal comma
+  const std::size_t before = digits();
+  if (!accept(',') || before + digits() == 0) return false;
+  if (accept('e') || accept('E')) {
+    if (!accept('-')) accept('+');
+    if (digits() == 0) return false;
+  }
+  return field.empty();
 }
 
 std::optional<std::int64_t> to_integer(std::string_view field) noexcept {

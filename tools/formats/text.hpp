@@ -4,7 +4,9 @@
 #include <sar/config.hpp>
 #include <sar/core/error.hpp>
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -88,16 +90,23 @@ class Fields {
   bool next() noexcept;
   [[nodiscard]] std::string_view field() const noexcept { return field_; }
   [[nodiscard]] std::string_view rest() const noexcept { return rest_; }  ///< behind the field
+  /// Whether one of the fields so far begins with a quote that does not end in the line.
+  [[nodiscard]] bool has_open_quote() const noexcept { return open_quote_; }
 
  private:
   /// Where the end of the next field is looked for: behind its closing quote, if it has one.
-  [[nodiscard]] std::size_t behind_quotes() const noexcept;
+  [[nodiscard]] std::size_t behind_quotes() noexcept;
 
   std::string_view rest_;
   std::string_view field_;
   char separator_;
   bool more_;
+  bool open_quote_ = false;
 };
+
+/// What is wrong with a line that has an open quote.
+inline constexpr const char* open_quote =
+    "a quote does not end in this line, expected fields without line breaks, each row in one line";
 
 inline bool Fields::next() noexcept {
   if (!more_) return false;
@@ -134,5 +143,21 @@ std::optional<std::int64_t> to_integer(std::string_view field) noexcept;
 /// Also an integer that is written as a floating-point number, "2.0" or "1e+05", if it is less than 2^53.
 std::optional<std::int64_t> to_whole_number(std::string_view field) noexcept;
 std::optional<double> to_number(std::string_view field) noexcept;  ///< NaN and infinities, too
+
+/// Whether a field is a number only if its commas or blanks mean something: "1,200" and "1 200" with
+/// thousands, "0,5" and "1.200,50" with a decimal comma. Some of these may be lists of numbers as well.
+bool has_number_commas(std::string_view field) noexcept;
+/// What is expected in their place, for messages.
+inline constexpr const char* no_number_commas =
+    "numbers as 1200.5, without a decimal comma and separators of thousands, and lists in brackets: [1,200]";
+
+/// Whether a number is finite as `real`, too.
+inline bool is_finite_real(double number) noexcept {
+  return std::abs(number) <= static_cast<double>(std::numeric_limits<real>::max());
+}
+/// What is_finite_real() expects in place of a field, for messages.
+inline const char* finite_real(const std::optional<double>& number) noexcept {
+  return number && std::isfinite(*number) ? "a number that single precision can hold" : "a finite number";
+}
 
 }  // namespace sar::formats

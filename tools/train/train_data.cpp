@@ -118,9 +118,23 @@ void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& 
   require<InputError>(weights == 0 || static_cast<Index>(weights) == data.num_classes, data.name,
                       ": there are ", data.num_classes, " classes, expected as many --class-weights, not ",
                       weights);
+  if (o.epochs == 0) return;
+  const bool counts = has_class_weight(o.task.class_weights, data.labels, data.train_mask);
+  require<InputError>(comm.all_reduce(counts ? 1 : 0, ReduceOp::max) == 1, data.name, ": no training ",
+                      data.item,
+                      " has a label of a class whose weight is above 0, expected one in "
+                      "--class-weights");
 }
 
 }  // namespace
+
+bool has_class_weight(std::span<const double> class_weights, std::span<const std::int64_t> labels,
+                      std::span<const std::uint8_t> mask) {
+  if (class_weights.empty()) return true;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (mask[i] != 0 && labels[i] >= 0 && class_weights[static_cast<std::size_t>(labels[i])] > 0) return true;
+  return false;
+}
 
 void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data) {
   const auto warn = [&](const char* of, const char* file, const char* expected) {

@@ -3,6 +3,7 @@
 #include "support/thrown.hpp"
 
 #include <formats/open_source.hpp>
+#include <formats/text.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/npy.hpp>
@@ -96,6 +97,28 @@ TEST_CASE("separators, headers and quotes are seen, or taken as given") {
   CHECK(read_text(comm, "src dst w\nx y 1\ny z 2.5\n").edges == Edges{{0, 1}, {1, 2}});
   // names with blanks in them
   CHECK(read_text(comm, "New York\tBoston\nBoston\tLos Angeles\n").edges == Edges{{0, 1}, {1, 2}});
+}
+
+TEST_CASE("Excel's line of the separator, numbers with commas, line breaks in quotes") {
+  const Communicator comm = Communicator::world();
+  const Edges edges{{0, 1}, {1, 2}, {2, 0}};
+  CHECK(read_text(comm, "sep=;\n0;1\n1;2\n2;0\n").edges == edges);
+  CHECK(read_text(comm, "sep=;\r\nsource;target\r\n0;1\r\n1;2\r\n2;0\r\n").edges == edges);
+  CHECK(read_text(comm, "sep=|\nsource|target\n0|1\n1|2\n2|0\n").edges == edges);
+  CHECK(error_of(comm, "source;target;feat\n0;1;0,5\n1;2;1,5\n") ==
+        ": line 1: column 3 'feat' has '0,5', expected numbers as 1200.5, without a decimal comma and "
+        "separators of thousands, and lists in brackets: [1,200]; if it is no data, --columns "
+        "source=1,target=2 or --ignore-columns");
+  CHECK(error_of(comm, "source;target;weight\n0;1;0,5\n1;2;1,5\n").find("column 3 is '0,5'") !=
+        std::string::npos);
+  CHECK(error_of(comm, "source,target,note\n0,1,\"good\n1,2,bad\"\n") ==
+        ": line 2: a quote does not end in this line, expected fields without line breaks, each row "
+        "in one line");
+  if (sizeof(real) == 4)
+    CHECK(error_of(comm, "0 1 2\n1 2 1e39\n")
+              .find("line 2: column 3 is '1e39', expected a number that single "
+                    "precision can hold") != std::string::npos);
+  CHECK(formats::quoted(std::string(39, 'a') + "\xc3\xa9" + "b") == "'" + std::string(39, 'a') + "...'");
 }
 
 TEST_CASE("columns behind the two nodes are edge data, or are ignored") {

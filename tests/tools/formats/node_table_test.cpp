@@ -161,6 +161,68 @@ TEST_CASE("a table without a header, lists of features in a field, and a word fo
   CHECK(word.error() == "nodes.csv: line 4: column 'x' is 'nan', expected a finite number in the list");
 }
 
+TEST_CASE("numbers with commas are refused, and lists are told by their brackets") {
+  const Communicator comm = Communicator::world();
+  const auto table = [&](const std::string& header, const std::vector<std::string>& of_nodes) {
+    std::string text = header + "\n";
+    for (std::size_t v = 0; v < 5; ++v) text += concat(v, of_nodes[v % of_nodes.size()], "\n");
+    return text;
+  };
+  const auto error = [&](const std::string& text) {
+    Tables tables(comm, text);
+    tables.columns({{"features", "x"}, {"features", "z"}});
+    return tables.error();
+  };
+  const std::string expected =
+      ", expected numbers as 1200.5, without a decimal comma and separators of thousands, and lists in "
+      "brackets: [1,200]";
+  CHECK(error(table("id,x,z", {",\"1,200\",1"})) == "nodes.csv: line 2: column 'x' is '1,200'" + expected);
+  CHECK(error(table("id,x,z", {",950,1", ",\"1,200\",1"})) ==
+        "nodes.csv: line 3: column 'x' is '1,200'" + expected);
+  CHECK(error(table("id;x;z", {";0,5;1,25"})) == "nodes.csv: line 2: column 'x' is '0,5'" + expected);
+  CHECK(error(table("id\tx\tz", {"\t1\t-3,5", "\t1\t2"})) ==
+        "nodes.csv: line 2: column 'z' is '-3,5'" + expected);
+  CHECK(error(table("id;x;z", {";1.200,50;1"})) == "nodes.csv: line 2: column 'x' is '1.200,50'" + expected);
+  CHECK(error(table("id;x;z", {";1 200;1"})) == "nodes.csv: line 2: column 'x' is '1 200'" + expected);
+  CHECK(error(table("id;x;z;label", {";1;1;0,5", ";2;1;3"})) ==
+        "nodes.csv: column 'label' is '0,5'" + expected);
+  Tables three(comm, table("id;x;z", {";1,200,5;[1,200]", ";1,200,6;[2,300]"}));
+  three.columns({{"features", "x"}, {"features", "z"}});
+  CHECK(three.read().node_data.at("features") == std::vector<double>{1, 200, 5, 1, 200, 1, 200, 6, 2, 300,
+                                                                     1, 200, 5, 1, 200, 1, 200, 6, 2, 300,
+                                                                     1, 200, 5, 1, 200});
+  if (sizeof(real) == 4)
+    CHECK(
+        error(table("id,x,z", {",1,1", ",1e39,1"})) ==
+        "nodes.csv: line 3: column 'x' is '1e39', expected a number that single precision can hold, or true "
+        "or false; --node-columns one-hot=x takes names");
+}
+
+TEST_CASE("Excel's line of the separator, and line breaks in quotes") {
+  const Communicator comm = Communicator::world();
+  for (const char* end : {"\n", "\r\n"}) {
+    std::string text = concat("sep=;", end, "id;x;label", end);
+    for (int v = 0; v < 5; ++v) text += concat(v, ";", v, ";", v % 2, end);
+    Tables tables(comm, text);
+    tables.columns({{"features", "x"}});
+    CHECK(tables.read().node_data.at("features") == std::vector<double>{0, 1, 2, 3, 4});
+  }
+  const std::string open =
+      "a quote does not end in this line, expected fields without line breaks, each row in one line";
+  std::string rows = "id,x,note\n";
+  for (int v = 0; v < 5; ++v)
+    rows += concat(v, ",", v, v == 3 ? ",\"good, 5\n7,1,b\"\n" : ",\"a, \"\"b\"\"\"\n");
+  Tables broken(comm, rows);
+  broken.columns({{"features", "x"}});
+  CHECK(broken.error() == "nodes.csv: line 5: " + open);
+  std::string long_rows = "id,x,note\n";
+  for (int v = 0; v < 60; ++v)
+    long_rows += concat(v % 5, ",", v, v == 55 ? ",\"good\n7,1,b\"\n" : ",\"a\"\n");
+  Tables far(comm, long_rows);  // behind the lines that say what the columns are
+  far.columns({{"features", "x"}});
+  CHECK(far.error() == "nodes.csv: line 57: " + open);
+}
+
 TEST_CASE("lists of features in JSON: indices of those that are set, or values") {
   const Communicator comm = Communicator::world();
   const std::string sets = R"({"3": [2, 0, 2], "0": [], "1": [1], "4": [3, 1], "2": [0]})";

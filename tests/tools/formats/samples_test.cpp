@@ -122,6 +122,67 @@ TEST_CASE("a TU folder") {
         path + ": is a TU dataset of graph samples, expected --task graph, or a graph");
 }
 
+TEST_CASE("labels that only 64 bits tell apart") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory directory(comm);
+  Files files = tu_folder();
+  files["D_graph_labels.txt"] = "202401012\n202401011\n9007199254740993\n";
+  files["D_node_labels.txt"] = "16777216\n16777217\n16777218\n16777217\n16777216\n16777216\n";
+  files["D_edge_labels.txt"] = "-16777217\n-16777216\n-16777216\n-16777216\n-16777216\n-16777217\n";
+  files.erase("D_node_attributes.txt");
+  const SampleDataset data = read_samples(comm, write(comm, directory, files), {}, LabelType::automatic);
+  CHECK(whole(comm, data.labels.to_integers("labels")) == std::vector<Index>{1, 0, 2});
+  CHECK(whole(comm, data.samples.nodes.tensors.at("features")) ==
+        std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 0, 0});
+  CHECK(whole(comm, data.samples.edges.tensors.at("features")) ==
+        std::vector<double>{0, 1, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0});
+  files["D_graph_labels.txt"] = "9007199254740992\n9007199254740993\n20240101100000000000\n";
+  const std::string path = write(comm, directory, files);
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          (void)read_samples(comm, path, {}, LabelType::automatic);
+        }).find("one has more than 64 bits") != std::string::npos);
+  files["D_graph_labels.txt"] = "1\n1e39\n2.5\n";
+  if (sizeof(real) == 4) {
+    const std::string large = write(comm, directory, files);
+    CHECK(thrown_by_all<InputError>(comm, [&] { (void)read_samples(comm, large, {}, LabelType::values); }) ==
+          large +
+              "/D_graph_labels.txt: line 2: column 1 is '1e39', expected a number that single "
+              "precision can hold");
+  }
+  Files ogb = ogb_folder();
+  ogb["raw/graph-label.csv.gz"] = "16777217\n16777216\n0.5\n";
+  const SampleDataset of_ogb = read_samples(comm, write(comm, directory, ogb), {}, LabelType::automatic);
+  CHECK(of_ogb.labels.type == NpyType::float64);
+}
+
+TEST_CASE("graphs without nodes") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory directory(comm);
+  Files files = tu_folder();
+  files["D_graph_indicator.txt"] = "2\n2\n2\n3\n6\n6\n";  // of 7 graphs
+  files["D_graph_labels.txt"] = "1\n0\n1\n0\n1\n0\n1\n";
+  for (const Index block_bytes : {Index{1} << 22, Index{3}}) {
+    const SampleDataset data =
+        read_samples(comm, write(comm, directory, files), blocks_of(block_bytes), LabelType::automatic);
+    data.samples.check();
+    CHECK(data.book.num_nodes() == 7);
+    std::vector<Index> sizes;
+    for (Index g = 0; g < data.samples.num_graphs(); ++g) sizes.push_back(data.samples.num_nodes(g));
+    CHECK(comm.all_gather(std::span<const Index>(sizes)) == std::vector<Index>{0, 3, 1, 0, 0, 2, 0});
+    CHECK(whole(comm, data.samples.src) == std::vector<Index>{1, 0, 0, 2, 1, 0});
+    CHECK(whole(comm, data.labels.to_integers("labels")) == std::vector<Index>{1, 0, 1, 0, 1, 0, 1});
+    CHECK(std::ranges::count(data.notes, "4 graphs have no nodes, the first is graph 1: the readout is 0") ==
+          1);
+  }
+  Files ogb = ogb_folder();
+  ogb["raw/num-node-list.csv.gz"] = "2\n3\n0\n1\n";
+  ogb["raw/num-edge-list.csv.gz"] = "1\n2\n0\n0\n";
+  ogb["raw/graph-label.csv.gz"] = "1,0\n,1\n0,0\n1,1\n";
+  const SampleDataset data = read_samples(comm, write(comm, directory, ogb), {}, LabelType::automatic);
+  CHECK(whole(comm, data.samples.dst) == std::vector<Index>{1, 2, 2});
+  CHECK(std::ranges::count(data.notes, "1 graph has no nodes, the first is graph 2: the readout is 0") == 1);
+}
+
 TEST_CASE("damaged TU folders") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);
@@ -141,15 +202,13 @@ TEST_CASE("damaged TU folders") {
       text("graph_indicator", "1\n2\n1\n2\n3\n3\n") ==
       "graph_indicator.txt: line 3: the node is of graph 1 and that of the line before of graph 2, expected "
       "ascending numbers");
-  CHECK(text("graph_indicator", "1\n1\n1\n3\n3\n3\n") ==
-        "graph_indicator.txt: line 4: the node is of graph 3 and that of the line before of graph 1, "
-        "expected 1 "
-        "or 2: graph 2 has no nodes");
-  CHECK(text("graph_indicator", "2\n2\n2\n2\n3\n3\n") ==
-        "graph_indicator.txt: line 1: the node is of graph 2, expected graph 1");
+  CHECK(
+      text("graph_indicator", "1\n1\n1\n2\n4\n4\n")
+          .starts_with("graph_indicator.txt: line 5: the node is of graph 4, expected at most 3, the number "
+                       "of lines of "));
   CHECK(text("graph_indicator", "0\n1\n1\n2\n3\n3\n").find("column 1 is '0', expected 1 to") !=
         std::string::npos);
-  CHECK(text("graph_indicator", "") == "graph_indicator.txt: there is no graph, expected at least one");
+  CHECK(text("graph_indicator", "") == "graph_indicator.txt: there are no nodes, expected at least one");
   CHECK(text("A", "6, 5\n1, 4\n") ==
         "A.txt: line 2: the edge joins node 1 of graph 1 and node 4 of graph 2, expected two nodes of one "
         "graph");
@@ -158,14 +217,20 @@ TEST_CASE("damaged TU folders") {
         "A.txt: there is no such file, expected one beside the graph_indicator of a TU dataset");
   CHECK(text("graph_labels", "none") ==
         "graph_labels.txt: there is no such file, expected one beside the graph_indicator of a TU dataset");
-  CHECK(text("graph_labels", "1\n-1\n") ==
-        "graph_labels.txt: there are 2 lines of numbers, expected 3, one for each graph");
+  CHECK(
+      text("graph_labels", "1\n-1\n")
+          .starts_with("graph_indicator.txt: line 5: the node is of graph 3, expected at most 2, the number "
+                       "of lines of "));
+  CHECK(
+      text("graph_labels", "")
+          .starts_with("graph_indicator.txt: line 1: the node is of graph 1, expected at most 0, the number "
+                       "of lines of "));
   CHECK(text("graph_labels", "1\nnan\n1\n").find("column 1 is 'nan', expected a finite number") !=
         std::string::npos);
   CHECK(text("node_labels", "1\n2\n3\n") ==
         "node_labels.txt: there are 3 lines of numbers, expected 6, one for each node");
   CHECK(text("node_labels", "1\n2\n3\n1\n2\n0.5\n") ==
-        "node_labels.txt: a label is 0.5, expected whole numbers");
+        "node_labels.txt: a label is 0.5, expected whole numbers of 64 bits");
   CHECK(text("node_labels", "1\n2\n3\n1\n2\n9999\n") ==
         "node_labels.txt: the labels are from 1 to 9999, expected at most 4096 of them for one-hot columns");
   CHECK(
@@ -212,8 +277,8 @@ TEST_CASE("damaged OGB folders of many graphs") {
     const std::string place = path + "/raw/";
     return message.starts_with(place) ? message.substr(place.size()) : message;
   };
-  CHECK(text("num-node-list", "2\n0\n1\n") ==
-        "num-node-list.csv.gz: graph 1 has no nodes, expected at least one");
+  CHECK(text("num-node-list", "0\n0\n0\n") ==
+        "num-node-list.csv.gz: there are no nodes, expected at least one");
   CHECK(text("num-edge-list", "1\n2\n") ==
         "num-edge-list.csv.gz: there are 2 lines, expected 3, one for each graph of num-node-list.csv.gz");
   CHECK(text("num-edge-list", "1\n1\n0\n") ==

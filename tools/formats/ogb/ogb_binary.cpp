@@ -51,7 +51,7 @@ void OgbSource::read_binary_graph() {
     const auto label_archive = open_npz(comm(), labels);
     add_binary_field(nodes_[0], "labels", *label_archive, find_member(*label_archive, "node_label"));
   } else {
-    read_node_field(0, "labels", raw_, raw_.find_file("node-label", false), false);
+    read_node_field(0, "labels", raw_, raw_.find_file("node-label", false), TableNumbers::labels);
   }
 }
 

@@ -41,8 +41,8 @@ OgbSource::OgbSource(const Communicator& comm_of_source, const std::string& path
 }
 
 bool OgbSource::read_node_field(std::size_t type, const std::string& field, const OgbText& files,
-                                const std::string& file, bool features) {
-  if (!file.empty()) files.read_field(nodes_[type], field, file, types_.node_types[type].book, features);
+                                const std::string& file, TableNumbers numbers) {
+  if (!file.empty()) files.read_field(nodes_[type], field, file, types_.node_types[type].book, numbers);
   return !file.empty();
 }
 
@@ -53,20 +53,21 @@ void OgbSource::read_text_edges(std::size_t k, const OgbText& files) {
   files.read_edges(files.find_file("edge", true), type.num_edges, types_.node_type(type.src_type).num_nodes(),
                    types_.node_type(type.dst_type).num_nodes(), chunks_[k]);
   if (const std::string file = files.find_file("edge-feat", false); !file.empty())
-    files.read_field(edges_[k], "features", file, slices_of(type.num_edges), true);
+    files.read_field(edges_[k], "features", file, slices_of(type.num_edges), TableNumbers::features);
   for (const std::string& file : files.other_files("edge_"))
-    files.read_field(edges_[k], without_extension(file), file, slices_of(type.num_edges), false);
+    files.read_field(edges_[k], without_extension(file), file, slices_of(type.num_edges),
+                     TableNumbers::labels);
 }
 
 void OgbSource::read_text_graph() {
   types_.node_types[0].book = slices_of(raw_.read_count("num-node-list"));
   read_text_edges(0, raw_);
   require_plausible_size(path_);
-  for (const auto& [name, field] :
-       {std::pair{"node-feat", "features"}, {"node-label", "labels"}, {"species", "node_species"}})
-    read_node_field(0, field, raw_, raw_.find_file(name, false), field == std::string("features"));
+  read_node_field(0, "features", raw_, raw_.find_file("node-feat", false), TableNumbers::features);
+  for (const auto& [name, field] : {std::pair{"node-label", "labels"}, {"species", "node_species"}})
+    read_node_field(0, field, raw_, raw_.find_file(name, false), TableNumbers::labels);
   for (const std::string& file : raw_.other_files("node_"))
-    read_node_field(0, without_extension(file), raw_, file, false);
+    read_node_field(0, without_extension(file), raw_, file, TableNumbers::labels);
 }
 
 void OgbSource::read_splits(const std::string& scheme) {

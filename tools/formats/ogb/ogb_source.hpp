@@ -20,7 +20,7 @@
 namespace sar::formats {
 
 /// A folder of one homogeneous graph as the ogb package downloads it: raw/*.csv.gz, or raw/data.npz with
-/// raw/node-label.npz, and split/<scheme>/{train,valid,test}.csv.gz. Node data are "features" float32,
+/// raw/node-label.npz, and split/<scheme>/{train,valid,test}.csv.gz. Node data are "features" of `real`,
 /// "labels" ([N], or [N, tasks]; missing: -1 or NaN), "train_mask", "val_mask", "test_mask", and what
 /// other files there are under their own names, such as "node_year"; edge data are "features" and others.
 /// For link prediction a split has pairs of nodes in the place of nodes: in split/<scheme>/train.npz the
@@ -48,7 +48,7 @@ class OgbSource : public FileSource {
  private:
   void read_text_graph();
   bool read_node_field(std::size_t type, const std::string& field, const OgbText& files,
-                       const std::string& file, bool features);
+                       const std::string& file, TableNumbers numbers);
   void read_text_edges(std::size_t type, const OgbText& files);
 
   void read_binary_graph();

@@ -149,9 +149,11 @@ DataArray OgbText::read_table(const std::string& path, Index columns, bool may_m
     require<InputError>(expected <= TextFile(path).max_text_bytes(), path, ": the file is too small for ",
                         expected, " lines, expected one for each ", of);
     std::vector<Index> row_shape;
-    if (columns > 1 || std::same_as<T, float>) row_shape.push_back(columns);
-    mine = DataArray(std::same_as<T, float> ? NpyType::float32 : NpyType::int64, row_shape,
-                     slices.num_nodes(comm_.rank()));
+    if (columns > 1 || std::floating_point<T>) row_shape.push_back(columns);
+    const NpyType type = std::same_as<T, std::int64_t> ? NpyType::int64
+                         : std::same_as<T, float>      ? NpyType::float32
+                                                       : NpyType::float64;
+    mine = DataArray(type, row_shape, slices.num_nodes(comm_.rank()));
   });
   std::vector<T> values;
   const auto row_bytes = columns * static_cast<Index>(sizeof(T));
@@ -171,20 +173,23 @@ DataArray OgbText::read_table(const std::string& path, Index columns, bool may_m
 }
 
 void OgbText::read_field(FieldTable& to, const std::string& field, const std::string& path,
-                         const PartitionBook& slices, bool features, const char* of) const {
+                         const PartitionBook& slices, TableNumbers numbers, const char* of) const {
   Index columns = 0;
   comm_.agree([&] {
     if (comm_.rank() == 0) columns = count_columns(read_beginning(path, Index{1} << 22));
   });
   columns = std::max<Index>(1, comm_.all_reduce(columns));
-  const bool may_miss = !features;
+  const bool may_miss = numbers == TableNumbers::labels;
   DataArray mine;
-  try {
-    if (!features) mine = read_table<std::int64_t>(path, columns, may_miss, slices, of);
-  } catch (const NotAnInteger&) {  // on all ranks
-    features = true;
+  if (numbers == TableNumbers::features) {
+    mine = read_table<real>(path, columns, may_miss, slices, of);
+  } else {
+    try {
+      mine = read_table<std::int64_t>(path, columns, may_miss, slices, of);
+    } catch (const NotAnInteger&) {  // on all ranks
+      mine = read_table<double>(path, columns, may_miss, slices, of);
+    }
   }
-  if (features) mine = read_table<float>(path, columns, may_miss, slices, of);
   DataField known{field, mine.type, mine.row_shape};
   to.add(std::move(known), std::make_unique<SlicedFieldData>(slices, std::move(mine)), path);
 }

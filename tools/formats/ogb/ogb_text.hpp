@@ -24,6 +24,13 @@ std::string without_extension(const std::string& path);
 /// is asked for.
 std::string find_split(const Communicator& comm, const std::string& directory, const std::string& scheme);
 
+/// What the numbers of a table are.
+enum class TableNumbers : char {
+  features,  ///< `real`
+  exact,     ///< int64 if all are integers, otherwise float64
+  labels     ///< the same, and a field may be missing: -1, or NaN
+};
+
 /// The files of one folder, such as raw/. All functions are collective; they throw InputError, the same on
 /// every rank.
 class OgbText {
@@ -42,10 +49,9 @@ class OgbText {
   /// The edges of a file, of which there are `num_edges` by the file num-edge-list.
   void read_edges(const std::string& path, Index num_edges, Index num_sources, Index num_destinations,
                   EdgeChunks& chunks) const;
-  /// A table with a row for each of the slices, as a field. Features are floating-point numbers; other tables
-  /// are integers if all their numbers are. `of`: what a row is of, for messages.
+  /// A table with a row for each of the slices, as a field. `of`: what a row is of, for messages.
   void read_field(FieldTable& to, const std::string& field, const std::string& path,
-                  const PartitionBook& slices, bool features, const char* of = "node or edge") const;
+                  const PartitionBook& slices, TableNumbers numbers, const char* of = "node or edge") const;
   /// Numbers of nodes in train.csv.gz, valid.csv.gz and test.csv.gz as masks.
   void read_masks(FieldTable& to, const PartitionBook& slices) const;
 

@@ -124,17 +124,17 @@ void OgbSource::require_flag(const std::string& file, const std::string& type, b
 void OgbSource::read_nodes_of(std::size_t t, const std::vector<std::string>& folders,
                               const std::string& split) {
   const std::string& type = types_.node_types[t].name;
-  const auto read = [&](const std::string& folder, const std::string& field, bool features) {
+  const auto read = [&](const std::string& folder, const std::string& field, TableNumbers numbers) {
     const OgbText files(comm(), path_ + "/raw/" + folder + "/" + type, block_bytes_);
-    return read_node_field(t, field, files, files.find_file(folder, false), features);
+    return read_node_field(t, field, files, files.find_file(folder, false), numbers);
   };
-  const bool has_features = read("node-feat", "features", true),
-             has_labels = read("node-label", "labels", false);
+  const bool has_features = read("node-feat", "features", TableNumbers::features),
+             has_labels = read("node-label", "labels", TableNumbers::labels);
   require_flag(raw_.find_file("nodetype-has-feat", false), type, has_features,
                "raw/node-feat/" + type + "/node-feat.csv.gz");
   require_flag(raw_.find_file("nodetype-has-label", false), type, has_labels,
                "raw/node-label/" + type + "/node-label.csv.gz");
-  for (const std::string& folder : folders) read(folder, folder, false);
+  for (const std::string& folder : folders) read(folder, folder, TableNumbers::labels);
   const OgbText masks(comm(), split + "/" + type, block_bytes_);
   if (!split.empty() && !masks.find_file("train", false).empty())
     masks.read_masks(nodes_[t], types_.node_types[t].book);

@@ -42,8 +42,10 @@ Tensor means_of(const Communicator& comm, const std::string& place, const Partit
         const Index edge = some[static_cast<std::size_t>(i)], v = list.dst[edge] - begin;
         const real* row = values.data() + i * width;
         for (Index j = 0; j < width; ++j) {
-          require<InputError>(std::isfinite(row[j]), place, ": value ", j, " of edge ", list.id[edge], " is ",
-                              row[j], ", expected finite numbers");
+          if (!std::isfinite(row[j]))
+            throw InputError(concat(place, ": value ", j, " of edge ", list.id[edge], " is ",
+                                    element_text(rows.type, rows.row(i) + j * element_bytes(rows.type)),
+                                    ", expected finite numbers of the library's precision"));
           sums[static_cast<std::size_t>(v * width + j)] += static_cast<double>(row[j]);
         }
         ++counts[static_cast<std::size_t>(v)];

@@ -48,9 +48,12 @@ PairRows read_text_pairs(const Communicator& comm, const std::string& path, cons
   const Index columns = file.columns;
   const std::string beginning = read_first_lines(comm, path, "a text with a pair of nodes in each line");
   char separator = blanks;
+  TextPosition begin;
   comm.agree([&] {
     try {
-      separator = guess_separator(first_lines(beginning).lines);
+      const FirstLines first = first_lines(beginning);
+      separator = separator_of(first);
+      begin = first.begin(false);
     } catch (const LineError& error) {
       throw InputError(concat(path, ": line ", error.line() + 1, ": ", error.what()));
     }
@@ -82,7 +85,7 @@ PairRows read_text_pairs(const Communicator& comm, const std::string& path, cons
     }
     return TextCounts{lines.count(), rows};
   };
-  read_lines(comm, path, {}, file.block_bytes, parse, [&](const BlockPlace& place) {
+  read_lines(comm, path, begin, file.block_bytes, parse, [&](const BlockPlace& place) {
     const Index first = place.first_row;
     std::vector<Index> found;
     if (names != nullptr) found = names->find(words);

@@ -69,6 +69,7 @@ SampleDataset read_ogb_samples(const Communicator& comm, const std::string& fold
   data.format = "OGB folder";
   data.name = last_part_of(folder);
   data.book = sizes.graphs;
+  if (const std::string note = sizes.note_of_empty(0); !note.empty()) data.notes.push_back(note);
   Array<Index> edge_rows;
   {
     const ReadEdges edges = read_edges(comm, raw.find_file("edge", true), block, sizes, edges_of);
@@ -76,17 +77,17 @@ SampleDataset read_ogb_samples(const Communicator& comm, const std::string& fold
   }
   const Array<Index> graphs = rows_of_rank(comm, sizes.graphs), nodes = rows_of_rank(comm, sizes.nodes);
   if (const std::string path = raw.find_file("node-feat", false); !path.empty()) {
-    const DataArray rows = read_rows_of(comm, raw, path, sizes.nodes, nodes, false, "node");
+    const DataArray rows = read_rows_of(comm, raw, path, sizes.nodes, nodes, TableNumbers::labels, "node");
     comm.agree([&] { add_field(data.samples.nodes, "features", rows, nodes, path); });
   }
   if (const std::string path = raw.find_file("edge-feat", false); !path.empty()) {
     const Index num_edges = std::accumulate(edges_of.begin(), edges_of.end(), Index{0});
-    const DataArray rows =
-        read_rows_of(comm, raw, path, PartitionBook::even(num_edges, comm.size()), edge_rows, false, "edge");
+    const DataArray rows = read_rows_of(comm, raw, path, PartitionBook::even(num_edges, comm.size()),
+                                        edge_rows, TableNumbers::labels, "edge");
     comm.agree([&] { add_field(data.samples.edges, "features", rows, edge_rows, path); });
   }
   data.label_file = raw.find_file("graph-label", true);
-  data.labels = read_rows_of(comm, raw, data.label_file, sizes.graphs, graphs, false, "graph");
+  data.labels = read_rows_of(comm, raw, data.label_file, sizes.graphs, graphs, TableNumbers::labels, "graph");
   if (const std::string split = find_split(comm, folder + "/split", options.split); !split.empty()) {
     FieldTable masks;
     OgbText(comm, split, block).read_masks(masks, sizes.graphs);

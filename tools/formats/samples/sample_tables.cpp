@@ -43,18 +43,26 @@ SampleSizes::SampleSizes(const Communicator& comm, const std::vector<Index>& nod
   require<InputError>(std::ssize(nodes_of_graphs) < std::numeric_limits<local_index>::max(), place,
                       ": there are ", nodes_of_graphs.size(), " graphs, expected fewer than 2^31");
   for (std::size_t g = 0; g < nodes_of_graphs.size(); ++g) {
-    require<InputError>(nodes_of_graphs[g] > 0, place, ": graph ", static_cast<Index>(g) + first_number,
-                        " has no nodes, expected at least one");
     require<InputError>(nodes_of_graphs[g] < std::numeric_limits<local_index>::max(), place, ": graph ",
                         static_cast<Index>(g) + first_number, " has ", nodes_of_graphs[g],
                         " nodes, expected fewer than 2^31");
     node_begin.push_back(node_begin.back() + nodes_of_graphs[g]);
   }
+  require<InputError>(node_begin.back() > 0, place, ": there are no nodes, expected at least one");
   graphs = balanced_graphs(node_begin, comm.size());
   std::vector<Index> offsets;
   for (int p = 0; p < comm.size(); ++p) offsets.push_back(node_begin[graphs.begin(p)]);
   offsets.push_back(node_begin.back());
   nodes = PartitionBook(std::move(offsets));
+}
+
+std::string SampleSizes::note_of_empty(Index first_number) const {
+  const auto first = std::ranges::adjacent_find(node_begin);
+  if (first == node_begin.end()) return "";
+  Index empty = 0;
+  for (Index g = 0; g < num_graphs(); ++g) empty += node_begin[g] == node_begin[g + 1] ? 1 : 0;
+  return concat(empty, empty == 1 ? " graph has" : " graphs have", " no nodes, the first is graph ",
+                first - node_begin.begin() + first_number, ": the readout is 0");
 }
 
 Index SampleSizes::graph_of(Index node) const {
@@ -118,9 +126,10 @@ std::vector<Index> read_list(const Communicator& comm, const std::string& path, 
 }
 
 DataArray read_rows_of(const Communicator& comm, const OgbText& files, const std::string& path,
-                       const PartitionBook& book, const Array<Index>& rows, bool features, const char* of) {
+                       const PartitionBook& book, const Array<Index>& rows, TableNumbers numbers,
+                       const char* of) {
   FieldTable table;
-  files.read_field(table, "rows", path, book, features, of);
+  files.read_field(table, "rows", path, book, numbers, of);
   return table.read(comm, path, "rows", rows);
 }
 

@@ -21,10 +21,12 @@ struct SampleSizes {
   std::vector<Index> node_begin{0};  ///< [graphs + 1]
   PartitionBook graphs, nodes;
 
-  /// Local. `place` begins the message for a graph without nodes, whose number counts from `first_number`.
+  /// Local. A graph may have no nodes. `place` begins messages, in which graphs count from `first_number`.
   SampleSizes(const Communicator& comm, const std::vector<Index>& nodes_of_graphs, Index first_number,
               const std::string& place);
   [[nodiscard]] Index num_graphs() const noexcept { return std::ssize(node_begin) - 1; }
+  /// What train shall say of graphs without nodes; empty if there are none.
+  [[nodiscard]] std::string note_of_empty(Index first_number) const;
   /// The graph of a node.
   [[nodiscard]] Index graph_of(Index node) const;
 };
@@ -45,10 +47,10 @@ GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes, co
 std::vector<Index> read_list(const Communicator& comm, const std::string& path, Index block_bytes,
                              Index smallest);
 
-/// The rows `rows` of a table with a row for each item of the book. Numbers are read as floating-point
-/// numbers if `features`, otherwise as integers if all are. `of`: what a row is of, for messages.
+/// The rows `rows` of a table with a row for each item of the book. `of`: what a row is of, for messages.
 DataArray read_rows_of(const Communicator& comm, const OgbText& files, const std::string& path,
-                       const PartitionBook& book, const Array<Index>& rows, bool features, const char* of);
+                       const PartitionBook& book, const Array<Index>& rows, TableNumbers numbers,
+                       const char* of);
 
 /// This rank's items of a book.
 Array<Index> rows_of_rank(const Communicator& comm, const PartitionBook& book);

@@ -43,12 +43,15 @@ class TuFolder {
                         "graph_indicator of a TU dataset");
     return path;
   }
-  [[nodiscard]] std::vector<Index> nodes_of_graphs(const std::string& path) const;
+  /// Collective. The number of lines of a table.
+  [[nodiscard]] Index count_lines(const std::string& path) const;
+  [[nodiscard]] std::vector<Index> nodes_of_graphs(const std::string& path, const std::string& label_file,
+                                                   Index graphs) const;
   [[nodiscard]] ReadEdges edges(const std::string& path, const SampleSizes& sizes, Index& num_edges) const;
-  /// Collective. The rows of a table of floating-point numbers.
-  [[nodiscard]] DataArray numbers(const std::string& path, const PartitionBook& book,
-                                  const Array<Index>& rows, const char* of) const {
-    return read_rows_of(comm_, text_, path, book, rows, /*features=*/true, of);
+  /// Collective. The rows of a table.
+  [[nodiscard]] DataArray read(const std::string& path, const PartitionBook& book, const Array<Index>& rows,
+                               TableNumbers numbers, const char* of) const {
+    return read_rows_of(comm_, text_, path, book, rows, numbers, of);
   }
   /// Collective. Adds attributes, and labels as one-hot columns behind them, of nodes or edges.
   void add_features(SampleFields& to, const std::string& of, const PartitionBook& book,
@@ -61,18 +64,29 @@ class TuFolder {
   OgbText text_;
 };
 
-/// The number of nodes of each graph. Graphs count from 1; their numbers ascend by 1 at most.
-std::vector<Index> TuFolder::nodes_of_graphs(const std::string& path) const {
+Index TuFolder::count_lines(const std::string& path) const {
+  const auto parse = [](std::string_view text) {
+    Lines lines(text);
+    Index rows = 0;
+    while (lines.next()) rows += trimmed(lines.line()).empty() ? 0 : 1;
+    return TextCounts{lines.count(), rows};
+  };
+  return read_lines(comm_, path, {}, block_, parse, [](const BlockPlace&) {}).rows;
+}
+
+/// The number of nodes of each graph. Graphs count from 1 to the number of labels, and their numbers ascend;
+/// those that no node has are graphs without nodes.
+std::vector<Index> TuFolder::nodes_of_graphs(const std::string& path, const std::string& label_file,
+                                             Index graphs) const {
   const TableFormat format{.smallest = 1, .largest = std::numeric_limits<local_index>::max()};
   std::vector<std::int64_t> values;
-  std::vector<Index> counts;
+  std::vector<Index> counts(static_cast<std::size_t>(graphs), 0);
   std::vector<std::array<Index, 3>> blocks;  // first line, first and last graph
   const auto require_next = [&](Index line, Index before, Index graph) {
     require<InputError>(before <= graph, path, ": line ", line + 1, ": the node is of graph ", graph,
                         " and that of the line before of graph ", before, ", expected ascending numbers");
-    require<InputError>(graph <= before + 1, path, ": line ", line + 1, ": the node is of graph ", graph,
-                        " and that of the line before of graph ", before, ", expected ", before, " or ",
-                        before + 1, ": graph ", before + 1, " has no nodes");
+    require<InputError>(graph <= graphs, path, ": line ", line + 1, ": the node is of graph ", graph,
+                        ", expected at most ", graphs, ", the number of lines of ", label_file);
   };
   read_lines(
       comm_, path, {}, block_, [&](std::string_view text) { return parse_table(text, format, values); },
@@ -80,14 +94,9 @@ std::vector<Index> TuFolder::nodes_of_graphs(const std::string& path) const {
         const Index first = at.first_row;
         comm_.agree([&] {
           if (values.empty()) return;
-          require<InputError>(first > 0 || values[0] == 1, path, ": line 1: the node is of graph ", values[0],
-                              ", expected graph 1");
-          for (std::size_t i = 1; i < values.size(); ++i)
-            require_next(first + static_cast<Index>(i), values[i - 1], values[i]);
-          require<InputError>(values[0] <= first + 1, path, ": line ", first + 1, ": the node is of graph ",
-                              values[0], ", expected at most ", first + 1);
+          for (std::size_t i = 0; i < values.size(); ++i)
+            require_next(first + static_cast<Index>(i), values[i == 0 ? 0 : i - 1], values[i]);
           blocks.push_back({first, values.front(), values.back()});
-          counts.resize(std::max(counts.size(), static_cast<std::size_t>(values.back())), 0);
           for (const std::int64_t graph : values) ++counts[static_cast<std::size_t>(graph) - 1];
           values.clear();
         });
@@ -95,7 +104,6 @@ std::vector<Index> TuFolder::nodes_of_graphs(const std::string& path) const {
   std::vector<std::array<Index, 3>> all = comm_.all_gather(std::span<const std::array<Index, 3>>(blocks));
   std::ranges::sort(all);
   for (std::size_t i = 1; i < all.size(); ++i) require_next(all[i][0], all[i - 1][2], all[i][1]);
-  counts.resize(static_cast<std::size_t>(comm_.all_reduce(std::ssize(counts), ReduceOp::max)), 0);
   comm_.all_reduce(std::span<Index>(counts));
   return counts;
 }
@@ -132,34 +140,36 @@ ReadEdges TuFolder::edges(const std::string& path, const SampleSizes& sizes, Ind
 /// One-hot columns of labels [n, C]: for each column as many as there are numbers from its smallest to its
 /// largest (as torch_geometric's TUDataset). Collective.
 Tensor one_hot(const Communicator& comm, const DataArray& labels, const std::string& path) {
-  const Tensor values = labels.to_tensor().reshape({labels.num_rows, labels.row_size()});
-  const Index rows = values.num_rows(), columns = values.row_size();
-  std::vector<double> least(static_cast<std::size_t>(columns), std::numeric_limits<double>::infinity()), most;
-  for (Index i = 0; i < columns; ++i) most.push_back(-std::numeric_limits<double>::infinity());
+  const Index rows = labels.num_rows, columns = labels.row_size();
+  Array<std::int64_t> values(static_cast<std::size_t>(rows * columns));
+  std::vector<Index> least(static_cast<std::size_t>(columns), std::numeric_limits<Index>::max()), most;
+  for (Index i = 0; i < columns; ++i) most.push_back(std::numeric_limits<Index>::min());
   comm.agree([&] {
-    for (Index i = 0; i < rows; ++i)
-      for (Index c = 0; c < columns; ++c) {
-        const auto value = static_cast<double>(values.row(i)[c]);
-        require<InputError>(value == std::floor(value), path, ": a label is ", value,
-                            ", expected whole numbers");
-        least[c] = std::min(least[c], value);
-        most[c] = std::max(most[c], value);
-      }
+    const Index held = convert_elements(labels.type, labels.bytes.data(), rows * columns, values.data());
+    if (held < rows * columns)
+      throw InputError(
+          concat(path, ": a label is ",
+                 element_text(labels.type, labels.bytes.data() + held * element_bytes(labels.type)),
+                 ", expected whole numbers of 64 bits"));
+    for (Index i = 0; i < rows * columns; ++i) {
+      least[i % columns] = std::min(least[i % columns], values[i]);
+      most[i % columns] = std::max(most[i % columns], values[i]);
+    }
   });
-  comm.all_reduce(std::span<double>(least), ReduceOp::min);
-  comm.all_reduce(std::span<double>(most), ReduceOp::max);
+  comm.all_reduce(std::span<Index>(least), ReduceOp::min);
+  comm.all_reduce(std::span<Index>(most), ReduceOp::max);
   std::vector<Index> first{0};
   for (Index c = 0; c < columns; ++c) {
-    const double size = most[c] >= least[c] ? most[c] - least[c] + 1 : 1;
-    require<InputError>(first.back() + size <= static_cast<double>(most_one_hot), path,
+    const double size =
+        most[c] >= least[c] ? static_cast<double>(most[c]) - static_cast<double>(least[c]) + 1 : 1;
+    require<InputError>(static_cast<double>(first.back()) + size <= static_cast<double>(most_one_hot), path,
                         ": the labels are from ", least[c], " to ", most[c], ", expected at most ",
                         most_one_hot, " of them for one-hot columns");
     first.push_back(first.back() + static_cast<Index>(size));
   }
   Tensor hot = Tensor::zeros({rows, first.back()});
   for (Index i = 0; i < rows; ++i)
-    for (Index c = 0; c < columns; ++c)
-      hot.row(i)[first[c] + static_cast<Index>(static_cast<double>(values.row(i)[c]) - least[c])] = 1;
+    for (Index c = 0; c < columns; ++c) hot.row(i)[first[c] + values[i * columns + c] - least[c]] = 1;
   return hot;
 }
 
@@ -175,12 +185,12 @@ void TuFolder::add_features(SampleFields& to, const std::string& of, const Parti
   const std::string attributes = find(of + "_attributes"), labels = find(of + "_labels");
   Tensor features;
   if (!attributes.empty()) {
-    const DataArray found = numbers(attributes, book, rows, of.c_str());
+    const DataArray found = read(attributes, book, rows, TableNumbers::features, of.c_str());
     comm_.agree([&] { add_field(to, "features", found, rows, attributes); });
     features = to.tensors["features"];
   }
   if (!labels.empty()) {
-    const Tensor hot = one_hot(comm_, numbers(labels, book, rows, of.c_str()), labels);
+    const Tensor hot = one_hot(comm_, read(labels, book, rows, TableNumbers::exact, of.c_str()), labels);
     notes.push_back(concat(of, " labels become ", hot.row_size(), " one-hot columns",
                            features.defined() ? concat(" behind ", features.row_size(), " attributes") : ""));
     features = features.defined() ? side_by_side(features, hot) : hot;
@@ -192,11 +202,17 @@ void TuFolder::add_features(SampleFields& to, const std::string& of, const Parti
 /// Collective.
 void number_classes(const Communicator& comm, SampleDataset& data) {
   if (data.labels.row_size() != 1) return;
-  const Tensor values = data.labels.to_tensor();
-  const bool whole = std::ranges::all_of(values.values(), [](real x) { return x == std::floor(x); });
-  if (comm.all_reduce(whole ? 1 : 0, ReduceOp::min) == 0) return;
-  std::vector<std::int64_t> distinct;
-  for (const real value : values.values()) distinct.push_back(static_cast<std::int64_t>(value));
+  if (data.labels.type != NpyType::int64) {
+    Array<double> values(static_cast<std::size_t>(data.labels.num_rows));
+    convert_elements(data.labels.type, data.labels.bytes.data(), data.labels.num_rows, values.data());
+    const bool whole = std::ranges::all_of(values, [](double x) { return x == std::floor(x); });
+    require<InputError>(comm.all_reduce(whole ? 1 : 0, ReduceOp::min) == 0, data.label_file,
+                        ": the labels are whole numbers, and one has more than 64 bits, expected numbers of "
+                        "classes of 64 bits, or --loss mse or mae for values");
+    return;
+  }
+  const Array<std::int64_t> values = data.labels.to_integers(data.label_file);
+  std::vector<std::int64_t> distinct(values.begin(), values.end());
   const auto make_distinct = [&] {
     std::ranges::sort(distinct);
     distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
@@ -206,9 +222,8 @@ void number_classes(const Communicator& comm, SampleDataset& data) {
   make_distinct();
   DataArray classes(NpyType::int64, {}, data.labels.num_rows);
   auto* const to = reinterpret_cast<std::int64_t*>(classes.bytes.data());
-  for (Index g = 0; g < values.size(); ++g)
-    to[g] =
-        std::ranges::lower_bound(distinct, static_cast<std::int64_t>(values.data()[g])) - distinct.begin();
+  for (std::size_t g = 0; g < values.size(); ++g)
+    to[g] = std::ranges::lower_bound(distinct, values[g]) - distinct.begin();
   data.labels = std::move(classes);
   if (distinct.front() != 0 || distinct.back() != std::ssize(distinct) - 1)
     data.notes.push_back(
@@ -224,11 +239,16 @@ SampleDataset read_tu_samples(const Communicator& comm, const std::string& folde
                       ": a TU dataset has no split, expected no --split");
   const TuFolder files(comm, folder, name, options.block_bytes);
   const std::string indicator = files.require_file("graph_indicator");
-  const std::vector<Index> nodes_of_graphs = files.nodes_of_graphs(indicator);
-  const SampleSizes sizes(comm, nodes_of_graphs, 1, indicator);
   SampleDataset data;
   data.format = "TU folder";
   data.name = name;
+  const std::string of_classes = files.find("graph_labels");
+  const std::string of_values = files.find("graph_attributes");
+  const bool takes_values = !of_values.empty() && (of_classes.empty() || labels != LabelType::classes);
+  data.label_file = takes_values ? of_values : files.require_file("graph_labels");
+  const SampleSizes sizes(
+      comm, files.nodes_of_graphs(indicator, data.label_file, files.count_lines(data.label_file)), 1,
+      indicator);
   data.book = sizes.graphs;
   Index num_edges = 0;
   Array<Index> edge_rows;
@@ -244,14 +264,12 @@ SampleDataset read_tu_samples(const Communicator& comm, const std::string& folde
     samples.nodes.tensors["features"] = Tensor::full({samples.num_nodes(), Index{1}}, 1);
     data.notes.emplace_back("there are no node labels or attributes: the feature of each node is 1");
   }
-  const std::string of_classes = files.find("graph_labels");
-  const std::string of_values = files.find("graph_attributes");
-  const bool takes_values = !of_values.empty() && (of_classes.empty() || labels != LabelType::classes);
-  data.label_file = takes_values ? of_values : files.require_file("graph_labels");
+  if (const std::string note = sizes.note_of_empty(1); !note.empty()) data.notes.push_back(note);
   if (takes_values && !of_classes.empty())
     data.notes.emplace_back(
         "graph_attributes are the labels, not graph_labels (--loss cross-entropy takes these)");
-  data.labels = files.numbers(data.label_file, sizes.graphs, rows_of_rank(comm, sizes.graphs), "graph");
+  data.labels = files.read(data.label_file, sizes.graphs, rows_of_rank(comm, sizes.graphs),
+                           TableNumbers::exact, "graph");
   if (!takes_values && (labels == LabelType::classes || labels == LabelType::automatic))
     number_classes(comm, data);
   comm.agree([&] { sort_edges(samples); });

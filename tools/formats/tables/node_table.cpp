@@ -32,7 +32,10 @@ TextCounts for_each_row_of(std::string_view text, const NodeTableFormat& format,
   Index rows = 0;
   while (lines.next()) {
     if (is_comment(lines.line())) continue;
-    const std::vector<std::string_view> fields = fields_of(lines.line(), format.separator);
+    std::vector<std::string_view> fields;
+    Fields cut(lines.line(), format.separator);
+    while (cut.next()) fields.push_back(cut.field());
+    if (cut.has_open_quote()) throw LineError(lines.number(), open_quote);
     if (fields.size() != format.columns.size())
       throw LineError(lines.number(),
                       concat("there are ", fields.size(), " fields in ", formats::quoted(lines.line()),
@@ -81,6 +84,13 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Nod
     TableColumn& column = format.columns[c];
     const bool is_label = column.role == TableRole::labels;
     if (is_label && of_column.are_numbers) continue;
+    const auto with_commas = std::ranges::find_if(of_column.words, has_number_commas);
+    if (is_label && with_commas != of_column.words.end() &&
+        std::ranges::all_of(of_column.words, [](const std::string& word) {
+          return number_or_flag(word) || has_number_commas(word);
+        }))
+      throw InputError(concat(options.node_table, ": column ", formats::quoted(column.name), " is ",
+                              formats::quoted(*with_commas), ", expected ", no_number_commas));
     const std::size_t most = is_label ? most_labels : most_categories;
     require<InputError>(of_column.words.size() <= most, options.node_table, ": column ",
                         formats::quoted(column.name), " has more than ", most, " different values, expected ",
