@@ -88,14 +88,14 @@ Tensor edge_vectors_of(const GraphShardManager& graph, const PotentialAtoms& ato
 
 /// Throws unless vectors of edges are finite and lead from one place to another.
 void require_directions(const GraphShardManager& graph, const Tensor& vectors, double cutoff) {
+  const double least = same_place * cutoff;
   for (Index k = 0; k < vectors.num_rows(); ++k) {
     const real* d = vectors.row(k);
     require<InputError>(std::isfinite(d[0]) && std::isfinite(d[1]) && std::isfinite(d[2]),
                         "a potential got the edge vector (", d[0], ", ", d[1], ", ", d[2],
                         "), expected finite numbers");
-    if (std::hypot(static_cast<double>(d[0]), static_cast<double>(d[1]), static_cast<double>(d[2])) <
-        same_place * cutoff)
-      throw_same_place(graph, k);
+    const double x = d[0], y = d[1], z = d[2];
+    if (x * x + y * y + z * z < least * least) throw_same_place(graph, k);
   }
 }
 
