@@ -1,7 +1,7 @@
 /// Runs the test cases of a program on every rank. Ranks that do not report stay silent unless something
 /// fails there; the exit code is that of the worst rank, on every rank. A rank also fails when no test case
 /// is selected, or when test cases leave handles of MPI open, bytes in the account or blocks that nothing
-/// refers to.
+/// refers to. A rank that crashes, or takes longer than SAR_TEST_SECONDS for a test case, names the test case.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "support/leaks.hpp"
 #include "support/mpi_handles.hpp"
@@ -13,13 +13,32 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/threads/parallel.hpp>
 
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <sstream>
 
 namespace {
 
-/// Counts the test cases that a run selects.
+std::array<char, 1000> running{};  // the test case and its file, for the handler of signals
+unsigned most_seconds = 0;         // of a test case; 0: any number
+
+/// Says which test case runs, and ends the process as without this handler.
+extern "C" void name_test_case(int number) {
+  const auto say = [](const char* text) { (void)!::write(STDERR_FILENO, text, std::strlen(text)); };
+  say(number == SIGALRM ? "\ntakes too long: " : "\ncrashed: ");
+  say(running.data());
+  say("\n");
+  std::signal(number, SIG_DFL);
+  std::raise(number == SIGALRM ? SIGKILL : number);
+}
+
+/// Counts the test cases that a run selects, and notes the one that runs.
 struct CountTestCases : doctest::IReporter {
   explicit CountTestCases(const doctest::ContextOptions&) {}
   void test_run_end(const doctest::TestRunStats& stats) override {
@@ -27,9 +46,12 @@ struct CountTestCases : doctest::IReporter {
   }
   void report_query(const doctest::QueryData&) override {}
   void test_run_start() override {}
-  void test_case_start(const doctest::TestCaseData&) override {}
+  void test_case_start(const doctest::TestCaseData& test) override {
+    std::snprintf(running.data(), running.size(), "test case '%s' of %s", test.m_name, test.m_file.c_str());
+    ::alarm(most_seconds);
+  }
   void test_case_reenter(const doctest::TestCaseData&) override {}
-  void test_case_end(const doctest::CurrentTestCaseStats&) override {}
+  void test_case_end(const doctest::CurrentTestCaseStats&) override { ::alarm(0); }
   void test_case_exception(const doctest::TestCaseException&) override {}
   void subcase_start(const doctest::SubcaseSignature&) override {}
   void subcase_end() override {}
@@ -51,6 +73,8 @@ int main(int argc, char** argv) {
   const char* threads = std::getenv("SAR_TEST_THREADS");
   const sar::ThreadLimit limit(threads != nullptr ? std::atoi(threads) : sar::num_threads());
 
+  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM}) std::signal(number, name_test_case);
+  if (const char* seconds = std::getenv("SAR_TEST_SECONDS")) most_seconds = static_cast<unsigned>(std::atoi(seconds));
   std::ostringstream report;
   doctest::Context context(argc, argv);
   context.setOption("no-colors", true);
