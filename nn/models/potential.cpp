@@ -73,30 +73,31 @@ Tensor edge_vectors_of(const GraphShardManager& graph, const PotentialAtoms& ato
       .value();
 }
 
-/// Says which atoms are at the same place: the ends of a local edge.
-[[noreturn]] void throw_same_place(const GraphShardManager& graph, Index edge) {
-  std::string atoms;
-  const GraphTopology& topology = graph.topology();
-  topology.for_each_edge([&](Index u, Index v, Index k) {
-    if (k != edge) return;
-    const Index other = u < topology.local.num_src_rows ? topology.src_ids()[u] : -1;
-    atoms = concat("atom ", topology.dst_ids()[v],
-                   other < 0 ? " and an atom of another rank" : concat(" and atom ", other));
-  });
-  throw InputError(concat("a potential got ", atoms, " at the same place, expected different places"));
-}
-
-/// Throws unless vectors of edges are finite and lead from one place to another.
+/// Throws unless vectors of edges are finite and lead from one place to another. An edge from an atom to
+/// itself is none of two atoms.
 void require_directions(const GraphShardManager& graph, const Tensor& vectors, double cutoff) {
   const double least = same_place * cutoff;
+  const auto is_short = [&](Index k) {
+    const double x = vectors.row(k)[0], y = vectors.row(k)[1], z = vectors.row(k)[2];
+    return x * x + y * y + z * z < least * least;
+  };
+  bool has_short = false;
   for (Index k = 0; k < vectors.num_rows(); ++k) {
     const real* d = vectors.row(k);
     require<InputError>(std::isfinite(d[0]) && std::isfinite(d[1]) && std::isfinite(d[2]),
                         "a potential got the edge vector (", d[0], ", ", d[1], ", ", d[2],
                         "), expected finite numbers");
-    const double x = d[0], y = d[1], z = d[2];
-    if (x * x + y * y + z * z < least * least) throw_same_place(graph, k);
+    has_short = has_short || is_short(k);
   }
+  if (!has_short) return;
+  const GraphTopology& topology = graph.topology();
+  topology.for_each_edge([&](Index u, Index v, Index k) {
+    if (u == v || !is_short(k)) return;
+    throw InputError(concat("a potential got atom ", topology.dst_ids()[v],
+                            u < topology.local.num_src_rows ? concat(" and atom ", topology.src_ids()[u])
+                                                            : " and an atom of another rank",
+                            " at the same place, expected different places"));
+  });
 }
 
 /// Returns rows d_a g_b for vectors d and g: [n, 9].

@@ -64,8 +64,8 @@ struct PotentialValues {
 /// save_potential(comm, "si.safetensors", silicon);
 /// const std::unique_ptr<Potential> potential = load_potential(comm, "si.safetensors");
 /// const std::vector<Index> species(static_cast<std::size_t>(graph.num_nodes()), potential->species("Si"));
-/// const Tensor x = Tensor::full({graph.num_nodes(), 3}, 1);
-/// const PotentialValues at = (*potential)(graph, {.species = species, .positions = x});
+/// const std::vector<double> vectors(static_cast<std::size_t>(3 * graph.num_edges()), 1);  // of each edge
+/// const PotentialValues at = (*potential)(graph, {.species = species, .edge_vectors = vectors});
 /// @endcode
 class Potential {
  public:

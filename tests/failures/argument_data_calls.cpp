@@ -148,6 +148,7 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
   const auto cell_of = [](double length, bool periodic) {
     return Cell{.vectors = {{{3, 0, 0}, {0, 3, 0}, {0, 0, length}}}, .periodic = {true, true, periodic}};
   };
+  const auto atom_of = [](const Scene& s) { return std::vector<double>{0, 0, 0.7 * s.comm.rank()}; };
   const Values<double> cell{"cell", 3, 4};
   const Values<bool> periodic{"periodic direction", false, true};
   add(
@@ -155,15 +156,14 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       [=](Scene& s, double length, bool repeats, double cutoff, double margin, Index block) {
         GraphOptions options;
         options.edge_block = block;
-        const NeighborList made(s.comm, std::vector<double>{0, 0, 0}, cell_of(length, repeats), cutoff,
-                                margin, options);
+        const NeighborList made(s.comm, atom_of(s), cell_of(length, repeats), cutoff, margin, options);
       },
       cell, periodic, Values<double>{"cutoff", 1, 2}, Values<double>{"margin", 0, 1},
       Values<Index>{"edge_block", 64, 128});
   add(
       calls, comm, "nn/atoms/neighbor_list.hpp NeighborList::update",
       [=](Scene& s, double length, bool repeats) {
-        const std::vector<double> x{0, 0, 0};
+        const std::vector<double> x = atom_of(s);
         NeighborList(s.comm, x, cell_of(3, true), 1).update(x, cell_of(length, repeats));
       },
       cell, periodic);

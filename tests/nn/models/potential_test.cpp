@@ -289,8 +289,7 @@ TEST_CASE("Potential: what is refused") {
   std::vector<double> not_finite = vectors;
   if (!not_finite.empty()) not_finite[1] = std::numeric_limits<double>::quiet_NaN();
   CHECK(error_at({.species = part.species, .edge_vectors = not_finite}).find(", nan, ") != std::string::npos);
-  std::vector<double> same_place = vectors;  // of each rank's first edge
-  std::fill_n(same_place.begin(), std::min<std::size_t>(same_place.size(), 3), 1e-9);
+  const std::vector<double> same_place(vectors.size(), 1e-9);
   const std::string text = error_at({.species = part.species, .edge_vectors = same_place});
   CHECK(text.starts_with("a potential got atom "));
   CHECK(text.ends_with(" at the same place, expected different places"));
