@@ -14,8 +14,8 @@ using Names = std::vector<std::string>;
 
 void require_known_keys(const JsonValue& options, const Names& known) {
   for (const std::string& key : options.keys())
-    require<InputError>(std::ranges::find(known, key) != known.end(), options.place(), " has the key '", key,
-                        "', expected one of ", joined(known));
+    if (std::ranges::find(known, key) == known.end())
+      throw InputError(concat(options.place(), " has the key '", key, "', expected one of ", joined(known)));
 }
 
 /// Returns the value that belongs to the name in a list of names and values.

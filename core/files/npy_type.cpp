@@ -66,11 +66,13 @@ std::optional<NpyType> parse_npy_name(std::string_view name) noexcept {
 }
 
 Index checked_num_elements(std::span<const Index> shape, NpyType type, const std::string& path) {
+  require<InputError>(shape.size() <= max_file_dims, path, ": the array has ", shape.size(),
+                      " dimensions, expected at most ", max_file_dims);
   Index bytes = element_bytes(type);
   for (const Index extent : shape)
-    require<InputError>(!__builtin_mul_overflow(bytes, extent, &bytes), path, ": shape ",
-                        shape_to_string(shape), " of ", to_string(type),
-                        " has more bytes than a file can have, expected less than 2^63");
+    if (__builtin_mul_overflow(bytes, extent, &bytes))
+      throw InputError(concat(path, ": shape ", shape_to_string(shape), " of ", to_string(type),
+                              " has more bytes than a file can have, expected less than 2^63"));
   return bytes / element_bytes(type);
 }
 

@@ -3,6 +3,7 @@
 
 #include <sar/config.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,8 +46,11 @@ struct NpyDescr {
 /// Returns the type of NumPy's name, "float16"; nullopt if it is not supported.
 [[nodiscard]] std::optional<NpyType> parse_npy_name(std::string_view name) noexcept;
 
-/// Returns the number of elements. Throws InputError with a message that begins with `path` if their size in
-/// bytes exceeds 63 bits.
+/// The most dimensions of an array in a file, which is NumPy's limit.
+inline constexpr std::size_t max_file_dims = 64;
+
+/// Returns the number of elements. Throws InputError with a message that begins with `path` if there are more
+/// than max_file_dims dimensions or the size in bytes exceeds 63 bits.
 Index checked_num_elements(std::span<const Index> shape, NpyType type, const std::string& path);
 
 /// Returns the shape as a Python tuple: "(2, 10556)".

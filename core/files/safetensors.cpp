@@ -5,6 +5,7 @@
 // which the header contains, and once for the file. So no converted copy of a tensor is ever in memory.
 // The checksum is CRC-32 with a table of 256 entries, one byte at a time.
 #include <sar/core/error.hpp>
+#include <sar/core/files/npy_type.hpp>
 #include <sar/core/files/parse_json.hpp>
 #include <sar/core/files/safetensors.hpp>
 #include <sar/core/half.hpp>
@@ -148,9 +149,12 @@ SafetensorsEntry parse_entry(const std::string& name, const Json& value, const s
   entry.type = *type;
   entry.shape = to_indices(value["shape"], where + ": shape");
   Index bytes = element_bytes(entry.type);
+  require<InputError>(entry.shape.size() <= max_file_dims, where, " has ", entry.shape.size(),
+                      " dimensions, expected at most ", max_file_dims);
   for (const Index extent : entry.shape)
-    require<InputError>(!__builtin_mul_overflow(bytes, extent, &bytes), where, " has shape ",
-                        to_text(entry.shape), ", more bytes than a file can have, expected less than 2^63");
+    if (__builtin_mul_overflow(bytes, extent, &bytes))
+      throw InputError(concat(where, " has shape ", to_text(entry.shape),
+                              ", more bytes than a file can have, expected less than 2^63"));
   entry.size = bytes / element_bytes(entry.type);
   const std::vector<Index> offsets = to_indices(value["data_offsets"], where + ": data_offsets");
   require<InputError>(offsets.size() == 2 && offsets[0] <= offsets[1], where, " has data_offsets ",

@@ -24,9 +24,9 @@ CollectiveCall checked(const Communicator& comm, const std::vector<HostNodeType<
   for (const auto& each : edges) {
     const EdgeType& type = each.type;
     for (const std::string& end : {type.source, type.destination})
-      require<InputError>(std::find(names.begin(), names.end(), end) != names.end(), "edge type '",
-                          type.canonical_name(), "': there is no node type '", end, "'; the node types are ",
-                          quoted_list(names));
+      if (std::find(names.begin(), names.end(), end) == names.end())
+        throw InputError(concat("edge type '", type.canonical_name(), "': there is no node type '", end,
+                                "'; the node types are ", quoted_list(names)));
     naming(type, [&] { check_host_edges(comm, each.edges); });
     require<InputError>(!each.add_reverse_edges || type.source == type.destination, "edge type '",
                         type.canonical_name(),

@@ -29,8 +29,9 @@ std::vector<DataField> fields_of(const NodeTypeData& nodes) {
 
 std::size_t GraphData::place_of(const std::string& type) const {
   const auto found = std::ranges::find(node_types, type, &NodeTypeData::name);
-  require<InputError>(found != node_types.end(), name, ": there is no node type ", type, ", expected one of ",
-                      joined(node_types, &NodeTypeData::name));
+  if (found == node_types.end())
+    throw InputError(concat(name, ": there is no node type ", type, ", expected one of ",
+                            joined(node_types, &NodeTypeData::name)));
   return static_cast<std::size_t>(found - node_types.begin());
 }
 
@@ -38,12 +39,12 @@ std::size_t GraphData::edge_place_of(const std::string& type) const {
   const auto canonical = std::ranges::find(edge_types, type, &EdgeTypeData::canonical_name);
   const auto found =
       canonical != edge_types.end() ? canonical : std::ranges::find(edge_types, type, &EdgeTypeData::name);
-  require<InputError>(found != edge_types.end(), name, ": there is no edge type ", type, ", expected one of ",
-                      joined(edge_types, &EdgeTypeData::canonical_name));
-  require<InputError>(
-      canonical != edge_types.end() || std::ranges::count(edge_types, type, &EdgeTypeData::name) == 1, name,
-      ": there are several edge types ", type, ", expected one of ",
-      joined(edge_types, &EdgeTypeData::canonical_name));
+  const bool is_one =
+      canonical != edge_types.end() || std::ranges::count(edge_types, type, &EdgeTypeData::name) == 1;
+  if (found == edge_types.end() || !is_one)
+    throw InputError(concat(
+        name, found == edge_types.end() ? ": there is no edge type " : ": there are several edge types ",
+        type, ", expected one of ", joined(edge_types, &EdgeTypeData::canonical_name)));
   return static_cast<std::size_t>(found - edge_types.begin());
 }
 

@@ -12,8 +12,8 @@ std::string quoted_list(std::span<const std::string> names) {
 
 std::size_t find_node_type(std::span<const std::string> types, const std::string& type) {
   const auto found = std::find(types.begin(), types.end(), type);
-  require<InputError>(found != types.end(), "there is no node type '", type, "'; the node types are ",
-                      quoted_list(types));
+  if (found == types.end())
+    throw InputError(concat("there is no node type '", type, "'; the node types are ", quoted_list(types)));
   return static_cast<std::size_t>(found - types.begin());
 }
 
@@ -27,10 +27,11 @@ std::size_t find_edge_type(std::span<const EdgeType> types, std::string_view nam
     alike.push_back(all.back());
     found = k;
   }
-  require<InputError>(!alike.empty(), "there is no edge type '", name, "'; the edge types are ",
-                      quoted_list(all));
-  require<InputError>(alike.size() == 1, "several edge types are called '", name, "': ", quoted_list(alike),
-                      "; give the canonical name");
+  if (alike.empty())
+    throw InputError(concat("there is no edge type '", name, "'; the edge types are ", quoted_list(all)));
+  if (alike.size() > 1)
+    throw InputError(concat("several edge types are called '", name, "': ", quoted_list(alike),
+                            "; give the canonical name"));
   return found;
 }
 

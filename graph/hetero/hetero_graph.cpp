@@ -49,9 +49,9 @@ void check_edge_types(const std::vector<NodeTypeSpec>& nodes, const std::vector<
     require<InputError>(!type.relation.empty(), "HeteroGraph: the relation of the edge type from '",
                         type.source, "' to '", type.destination, "' has no name");
     for (const std::string& end : {type.source, type.destination})
-      require<InputError>(std::find(names.begin(), names.end(), end) != names.end(),
-                          "HeteroGraph: the edge type '", type.canonical_name(), "' has the end '", end,
-                          "', which is no node type; the node types are ", quoted_list(names));
+      if (std::find(names.begin(), names.end(), end) == names.end())
+        throw InputError(concat("HeteroGraph: the edge type '", type.canonical_name(), "' has the end '", end,
+                                "', which is no node type; the node types are ", quoted_list(names)));
     for (std::size_t other = 0; other < k; ++other)  // canonical names can clash if names contain colons
       require<InputError>(edges[other].type.canonical_name() != type.canonical_name(),
                           "HeteroGraph: the edge type '", type.canonical_name(), "' is given twice");

@@ -88,6 +88,7 @@ std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::stri
                                           : ", which reads relations, expected load_hetero_model for it");
     if (file.description.type == "gcn" && file.description.gcn_norm.empty())
       file.description.gcn_norm = gcn_norm_of_weights(comm, file.weights, names);
+    if (names.missing.empty()) require_enough_weights(comm, file);
     Generator gen(0);
     auto model = std::make_unique<GraphModel>(file.description, comm, gen);
     load_model_weights(comm, file.weights, *model, names);

@@ -79,6 +79,7 @@ std::unique_ptr<HeteroModel> load_hetero_model(const Communicator& comm, const s
     const ModelFile file = read_model_file(comm, path);
     require<InputError>(model_type(file.description.type).has_relations, path, ": is a network of type ",
                         file.description.type, ", which reads no relations, expected load_model for it");
+    if (names.missing.empty()) require_enough_weights(comm, file);
     Generator gen(0);
     auto model = std::make_unique<HeteroModel>(file.description, comm, gen);
     load_model_weights(comm, file.weights, *model, names);

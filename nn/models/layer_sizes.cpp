@@ -2,6 +2,8 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/models/model_description.hpp>
 
+#include <algorithm>
+
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
@@ -57,6 +59,28 @@ std::vector<LayerSize> layer_sizes(const ModelDescription& d) {
     size.residual = residual_of(d, i, size);
   }
   return sizes;
+}
+
+double least_weights(const ModelDescription& d) {
+  const auto number = [](Index value) { return static_cast<double>(value); };
+  const double h = number(d.hidden), layers = number(d.layers);
+  if (d.type == "mesh_graph_net") {
+    const double inner = number(d.mlp_layers) - 1;  // products of width h in each MLP, besides first and last
+    return (number(d.in_feats) + number(d.edge_feats) + 2 * h + number(d.out_feats) + 3 * inner * h) * h +
+           layers * (7 + 2 * inner) * h * h;
+  }
+  if (model_type(d.type).is_potential) return (number(std::ssize(d.species)) + layers * h) * h;
+  double matrices = 1;  // of each layer
+  if (d.type == "rgcn") matrices = number(d.num_bases > 0 ? d.num_bases : std::max<Index>(d.num_rels, 1));
+  if (model_type(d.type).by_relation) matrices = number(std::ssize(d.edge_types));
+  if (d.type == "hgt") matrices = number(std::ssize(d.node_types));
+  double sum = d.pre_linear ? number(d.in_feats) * h : 0;
+  for (const LayerSize& size : layer_sizes(d)) {
+    const double in = number(size.in), out = number(size.heads) * number(size.head);
+    sum += d.type == "gin" ? (in + out) * h + number(d.edge_feats) * in : matrices * in * out;
+  }
+  if (has_head(d)) sum += (d.head_layers - 1) * h * h + h * number(d.out_feats);
+  return sum;
 }
 
 void check_layer_sizes(const ModelDescription& d, const std::string& where) {

@@ -7,9 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -219,21 +222,30 @@ void require_type(bool is_type, const std::string& type, const std::string& wher
                       model_types_where([](const ModelType&) { return true; }));
 }
 
+/// Throws InputError, beginning with `where`, for a name that is empty or there twice.
+void require_names_differ(const Names& names, const std::string& where) {
+  std::set<std::string_view> known;
+  for (const std::string& name : names)
+    require<InputError>(!name.empty() && known.insert(name).second, where, " has '", name,
+                        name.empty() ? "'" : "' twice", ", expected names that differ");
+}
+
 /// Checks node and edge types and the widths of their rows.
 void check_types(const ModelDescription& d, const std::string& where) {
+  require_names_differ(d.node_types, concat(where, ".node_types"));
+  const std::set<std::string> node_types(d.node_types.begin(), d.node_types.end());
   const auto is_node_type = [&](const std::string& name) {
-    require<InputError>(has(d.node_types, name), where, ": there is no node type '", name, "', expected ",
-                        alternatives(d.node_types));
+    if (!node_types.contains(name))
+      throw InputError(
+          concat(where, ": there is no node type '", name, "', expected ", alternatives(d.node_types)));
   };
-  for (const std::string& type : d.node_types)
-    require<InputError>(!type.empty() && std::ranges::count(d.node_types, type) == 1, where,
-                        ".node_types has '", type, "' ", std::ranges::count(d.node_types, type),
-                        " times, expected names that differ");
+  std::set<std::array<std::string, 3>> edge_types;
   for (const EdgeType& type : d.edge_types) {
     is_node_type(type.source);
     is_node_type(type.destination);
-    require<InputError>(std::ranges::count(d.edge_types, type) == 1, where, ".edge_types has '",
-                        type.canonical_name(), "' twice, expected types that differ");
+    if (!edge_types.insert({type.source, type.relation, type.destination}).second)
+      throw InputError(
+          concat(where, ".edge_types has '", type.canonical_name(), "' twice, expected types that differ"));
   }
   for (const auto& [type, width] : d.inputs) {
     is_node_type(type);
@@ -245,10 +257,7 @@ void check_types(const ModelDescription& d, const std::string& where) {
 /// Checks what potentials have besides widths.
 void check_potential(const ModelDescription& d, const std::string& where) {
   require<InputError>(!d.species.empty(), where, ".species has no name, expected one or more");
-  for (const std::string& name : d.species)
-    require<InputError>(!name.empty() && std::ranges::count(d.species, name) == 1, where, ".species has '",
-                        name, "' ", std::ranges::count(d.species, name),
-                        " times, expected names that differ");
+  require_names_differ(d.species, concat(where, ".species"));
   const auto positive = [&](const char* key, double value) {
     require<InputError>(value > 0 && std::isfinite(value), where, ".", key, " is ", value,
                         ", expected a positive number");

@@ -144,6 +144,10 @@ void require_weights_read(const ModelDescription& description, bool has_weights)
 /// Local. Returns the sizes of a stack's convolutions, from the first to the last; no layer is cached.
 [[nodiscard]] std::vector<LayerSize> layer_sizes(const ModelDescription& description);
 
+/// Local. Returns a lower bound of the number of weights, those of its matrices, of a network with a checked
+/// description.
+[[nodiscard]] double least_weights(const ModelDescription& description);
+
 /// Local. Throws InputError, beginning with `where`, unless the heads and residual connections of a stack
 /// fit its widths: a hidden width that is a multiple of the heads of each layer whose heads are side by
 /// side, as many heads as layers in a list, no heads that would be averaged where a linear layer follows,

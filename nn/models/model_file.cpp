@@ -1,8 +1,11 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
+#include <sar/core/files/safetensors.hpp>
+#include <sar/core/number_text.hpp>
 #include <sar/nn/models/model_file.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -31,6 +34,19 @@ ModelFile read_metadata(const Communicator& comm, const std::string& path) {
 }
 
 }  // namespace
+
+void require_enough_weights(const Communicator& comm, const ModelFile& file) {
+  if (comm.rank() != 0) return;
+  const SafetensorsFile weights(file.weights);
+  double there = 0;
+  for (const SafetensorsEntry& entry : weights.entries()) there += static_cast<double>(entry.size);
+  constexpr double few = 1 << 20;  // the messages of a network that is made name its tensors
+  const double least = least_weights(file.description);
+  require<InputError>(least <= std::max(there, few), file.weights, ": the tensors have ", exact_text(there),
+                      " numbers, expected at least ", exact_text(least), ", for a network of type ",
+                      file.description.type, " with ", file.description.layers, " layers of ",
+                      file.description.hidden);
+}
 
 ModelFile read_model_file(const Communicator& comm, const std::string& path) {
   return path.ends_with(".json") ? read_json(comm, path) : read_metadata(comm, path);

@@ -17,4 +17,8 @@ struct ModelFile {
 /// On all ranks, inside agree(): reads a .json description, or that in the metadata of a .safetensors file.
 /// Rank 0 reads. Throws InputError for a file without a description.
 ModelFile read_model_file(const Communicator& comm, const std::string& path);
+
+/// On all ranks, inside agree(): throws InputError if the network of the description is large, and the file
+/// of the weights has fewer numbers than it has weights. Called before the network is made.
+void require_enough_weights(const Communicator& comm, const ModelFile& file);
 }}  // namespace sar

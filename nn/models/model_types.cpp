@@ -17,6 +17,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <string_view>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -176,8 +178,10 @@ template <class Conv, class... Args>
 StackConvolution conv_of_each(const LayerPlan& plan, const Args&... args) {
   const std::vector<EdgeType>& types = plan.description.edge_types;
   auto conv = std::make_unique<HeteroGraphConv>(RelationAggregate::sum);
+  std::map<std::string_view, int> counts;
+  for (const EdgeType& type : types) ++counts[type.relation];
   for (const EdgeType& type : types) {
-    const bool unique = std::ranges::count(types, type.relation, &EdgeType::relation) == 1;
+    const bool unique = counts[type.relation] == 1;
     conv->emplace_back<Conv>({type.source, unique ? type.relation : type.canonical_name(), type.destination},
                              args...);
   }

@@ -202,6 +202,7 @@ std::unique_ptr<Potential> load_potential(const Communicator& comm, const std::s
     const ModelFile file = read_model_file(comm, path);
     require<InputError>(model_type(file.description.type).is_potential, path, ": is a network of type ",
                         file.description.type, ", which is no potential, expected load_model for it");
+    require_enough_weights(comm, file);
     Generator gen(0);
     auto potential = std::make_unique<Potential>(file.description, gen);
     PaiNN& network = potential->network();

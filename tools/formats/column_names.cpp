@@ -8,6 +8,9 @@
 #include <array>
 #include <cctype>
 #include <iterator>
+#include <map>
+#include <string_view>
+#include <utility>
 
 namespace sar::formats {
 namespace {
@@ -73,13 +76,6 @@ constexpr std::array end_names{EndNames{"source", "target", true},
                                EndNames{"u", "v", false},
                                EndNames{"i", "j", false}};
 
-/// "node1" and "node2", "ida" and "idb": one name with 1 and 2, or a and b.
-bool is_numbered_pair(const std::string& first, const std::string& second) {
-  if (first.empty() || first.size() != second.size()) return false;
-  if (first.substr(0, first.size() - 1) != second.substr(0, second.size() - 1)) return false;
-  return (first.back() == '1' && second.back() == '2') || (first.back() == 'a' && second.back() == 'b');
-}
-
 /// A pair of columns that are called source and target.
 struct FoundEnds {
   Index source, target;
@@ -98,17 +94,32 @@ struct KnownNames {
     }
   }
   /// The only column of this name: where several are called so with additions, the one that is called so
-  /// without.
+  /// without. Of several, the first two.
   [[nodiscard]] std::vector<Index> columns(std::string_view name) const {
     for (const auto* list : {&whole, &bare}) {
       std::vector<Index> found;
-      for (Index c = 0; c < std::ssize(*list); ++c)
+      for (Index c = 0; c < std::ssize(*list) && found.size() < 2; ++c)
         if ((*list)[c] == name) found.push_back(c);
       if (!found.empty()) return found;
     }
     return {};
   }
 };
+
+/// The first columns called "node1" and "node2", or "ida" and "idb": one name with 1 and 2, or a and b.
+std::vector<std::pair<Index, Index>> numbered_pairs(const std::vector<std::string>& names) {
+  std::map<std::string_view, Index> first_of;
+  for (Index c = 0; c < std::ssize(names); ++c) first_of.emplace(names[c], c);
+  std::vector<std::pair<Index, Index>> pairs;
+  for (const auto& [name, source] : first_of) {
+    if (name.empty() || (name.back() != '1' && name.back() != 'a')) continue;
+    std::string second(name);
+    ++second.back();
+    if (const auto target = first_of.find(second); target != first_of.end())
+      pairs.emplace_back(source, target->second);
+  }
+  return pairs;
+}
 
 std::vector<FoundEnds> all_ends(const KnownNames& names) {
   std::vector<FoundEnds> found;
@@ -118,9 +129,7 @@ std::vector<FoundEnds> all_ends(const KnownNames& names) {
   for (const EndNames& ends : end_names)
     for (const Index s : names.columns(ends.source))
       for (const Index t : names.columns(ends.target)) add({s, t, ends.is_certain});
-  for (Index s = 0; s < std::ssize(names.whole); ++s)
-    for (Index t = 0; t < std::ssize(names.whole); ++t)
-      if (is_numbered_pair(names.whole[s], names.whole[t])) add({s, t, false});
+  for (const auto& [source, target] : numbered_pairs(names.whole)) add({source, target, false});
   return found;
 }
 

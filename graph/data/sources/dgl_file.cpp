@@ -141,8 +141,8 @@ class Reader {
     const std::optional<NpyType> type = to_npy_type(stored);
     check(type.has_value(), who, " at byte ", at, " has elements of ", to_text(stored),
           ", expected float16, float32, float64, bool, or integers of 8, 16, 32 or 64 bits");
-    check(dims >= 1 && dims <= remaining() / 8, who, " at byte ", at, " has ", dims,
-          " dimensions, expected one at least, and as many as the file has room for");
+    check(dims >= 1 && dims <= static_cast<Index>(max_file_dims), who, " at byte ", at, " has ", dims,
+          " dimensions, expected 1 to ", max_file_dims);
     const std::vector<Index> shape = read_shape(dims, *type, concat(who, " at byte ", at));
     const Index size = checked_num_elements(shape, *type, file_.path()) * element_bytes(*type);
     const auto stored_size = value<Index>(who);
@@ -205,7 +205,8 @@ class Reader {
     bytes(shape.data(), 8 * dims, who);
     std::vector<Index> widest = shape;  // an extent of 0 must not hide a product that overflows
     for (Index& extent : widest) {
-      check(extent >= 0, who, " has shape ", shape_to_string(shape), ", expected no negative extent");
+      if (extent < 0)
+        check(false, who, " has shape ", shape_to_string(shape), ", expected no negative extent");
       extent = std::max<Index>(extent, 1);
     }
     static_cast<void>(checked_num_elements(widest, type, concat(file_.path(), ": ", who)));

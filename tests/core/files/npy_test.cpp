@@ -295,6 +295,20 @@ TEST_CASE("a file that cannot be used is named with what was found and what was 
           std::string::npos);
   CHECK(opening(npy_bytes("{'descr': '<i4', 'shape': (2,)}", "")).find("cannot be understood") !=
         std::string::npos);
+  std::string ones = "(1";
+  for (int d = 1; d < 65; ++d) ones += ", 1";
+  CHECK(opening(dictionary("'<i4'", "False", ones + ")")) ==
+        path + ": the array has 65 dimensions, expected at most 64");
+}
+
+TEST_CASE("columns without rows take no time, however many there are") {
+  const TemporaryDirectory directory(Communicator::self());
+  const std::string path = directory.path() + "/wide.npy";
+  write_bytes(path, npy_bytes("{'descr': '<f4', 'fortran_order': True, 'shape': (0, 1000000000000)}", ""));
+  const NpyFile file(path);
+  CHECK(file.num_rows() == 0);
+  file.read_rows<float>(std::span<const Index>(), std::span<float>());
+  file.read_rows_raw(0, 0, std::span<std::byte>());
 }
 
 TEST_CASE("a header that would take much memory is refused before it is read") {

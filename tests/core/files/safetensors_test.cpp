@@ -303,6 +303,9 @@ TEST_CASE("tensors whose description is not right are refused") {
   REFUSED(file_of(described("\"F32\"", "[4294967296,4294967296]", "[0,0]")),
           "more bytes than a file can have");
   REFUSED(file_of(described("\"F64\"", "[2305843009213693952]", "[0,0]")), "more bytes than a file can have");
+  std::string ones = "[1";
+  for (int d = 1; d < 65; ++d) ones += ",1";
+  REFUSED(file_of(described("\"F32\"", ones + "]", "[0,4]"), 4), "has 65 dimensions, expected at most 64");
   REFUSED(file_of(described("\"F32\"", "[3]", "[0,8]"), 8),
           "has 8 bytes of data, expected 12 for shape [3] of F32");
   REFUSED(file_of(described("\"F32\"", "[2]", "[8,0]"), 8),

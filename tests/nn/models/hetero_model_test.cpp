@@ -189,7 +189,7 @@ TEST_CASE("descriptions and graphs that do not fit are refused") {
   CHECK(error_of(begin + R"("node_types": ["a"], "edge_types": [["a", "r", "b"]]})") ==
         "the description: there is no node type 'b', expected a");
   CHECK(error_of(begin + R"("node_types": ["a", "a"], "edge_types": []})")
-            .ends_with("has 'a' 2 times, expected names that differ"));
+            .ends_with("has 'a' twice, expected names that differ"));
   CHECK(error_of(begin + R"("node_types": ["a"], "edge_types": [["a", "r", "a"], ["a", "r", "a"]]})")
             .ends_with("has 'a:r:a' twice, expected types that differ"));
   CHECK(error_of(begin + R"("node_types": ["a"], "edge_types": [], "inputs": {"a": 0}})") ==

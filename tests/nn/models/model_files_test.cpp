@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <sar/core/error.hpp>
 #include <sar/core/files/safetensors.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/nn/models/graph_model.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/train/state_dict.hpp>
@@ -127,6 +128,41 @@ TEST_CASE("weights of other programs are recognized, and names that the caller g
               (void)load_model(files.comm, files.path, {.rename = {{"conv7", "layers.0"}}});
             }) ==
         files.path + ": no name in the file is or begins with 'conv7', expected one to rename to 'layers.0'");
+}
+
+TEST_CASE("a description of a network that is much larger than the file is refused before it is made") {
+  const Files files;
+  const auto model = model_of(small, files.comm);
+  const auto refuses = [&](const std::string& description) {
+    files.save_as(*model, description);
+    const Index before = peak_bytes();
+    CHECK(files.error_of(files.path).find(" numbers, expected at least ") != std::string::npos);
+    CHECK(peak_bytes() - before < Index{1} << 20);
+  };
+  ModelDescription large = small;
+  large.hidden = 20000;
+  large.layers = 40;
+  for (const char* type : {"sage", "gcn", "gat", "gatv2", "gin"}) {
+    large.type = type;
+    refuses(large.to_json());
+  }
+  refuses(ModelDescription{.type = "sage", .in_feats = 1 << 24, .hidden = 64, .out_feats = 2}.to_json());
+  refuses(ModelDescription{.type = "sage",
+                           .in_feats = 4,
+                           .hidden = 20000,
+                           .out_feats = 2,
+                           .layers = 1,
+                           .readout = "mean",
+                           .head_layers = 40}
+              .to_json());
+  refuses(ModelDescription{.type = "mesh_graph_net",
+                           .in_feats = 4,
+                           .hidden = 2000,
+                           .out_feats = 2,
+                           .layers = 1,
+                           .edge_feats = 3,
+                           .mlp_layers = 500}
+              .to_json());
 }
 
 TEST_CASE("files that are no network, or not this one, are the same error on all ranks") {

@@ -338,7 +338,7 @@ TEST_CASE("Potential: what is refused") {
   CHECK(file_error(other.to_json()).find("embedding") != std::string::npos);
   other.species = {"Si", "Si"};
   CHECK(thrown<InputError>([&] { make_potential(other); }) ==
-        "the description.species has 'Si' 2 times, expected names that differ");
+        "the description.species has 'Si' twice, expected names that differ");
   other.species.clear();
   CHECK(thrown<InputError>([&] { make_potential(other); }) ==
         "the description.species has no name, expected one or more");

@@ -143,10 +143,10 @@ Index count_features(const std::string& path, const FeatureRows& rows, bool indi
     for (Index row = 0; row < std::ssize(rows.ends); ++row)
       for (Index i = rows.begin(row); i < rows.ends[static_cast<std::size_t>(row)]; ++i) {
         const double index = rows.numbers[i];
-        require<InputError>(
-            index == std::floor(index) && 0 <= index && index < static_cast<double>(most_features), path,
-            ": node ", formats::quoted(rows.keys[row]), ": an index of a feature is ", exact_text(index),
-            ", expected a whole number from 0 to ", most_features - 1);
+        if (index != std::floor(index) || !(0 <= index && index < static_cast<double>(most_features)))
+          throw InputError(concat(path, ": node ", formats::quoted(rows.keys[row]),
+                                  ": an index of a feature is ", exact_text(index),
+                                  ", expected a whole number from 0 to ", most_features - 1));
         largest = std::max(largest, index);
       }
   }
