@@ -63,7 +63,9 @@ void row_blocks(const char* formula, const RowOperand& a, const MatrixView& b, T
   require<ShapeError>(bias == nullptr || bias->shape() == Shape{out.row_size()}, formula, ": bias has shape ",
                       bias == nullptr ? Shape() : bias->shape(), ", out ", out.shape());
   if (out.size() == 0) return;
-  RightOperand right(product_method(a.is_bfloat16() || out.is_bfloat16()));
+  const ProductMethod method = product_method(out.is_bfloat16());
+  const bool widens = a.is_bfloat16() && method.precision != MatmulPrecision::medium;
+  RightOperand right(method);
   right.pack(b);
   const Index width = b.cols;
   const real* const added = bias != nullptr ? bias->data() : nullptr;
@@ -82,10 +84,11 @@ void row_blocks(const char* formula, const RowOperand& a, const MatrixView& b, T
   };
   parallel_for(out.num_rows(), rows_per_task(b.rows, b.cols), [&](Index begin, Index end) {
     RowBuffer memory;
-    const Index chunk = a.is_deferred() ? chunk_rows(b.rows) : end - begin;
+    const Index chunk = a.is_deferred() || widens ? chunk_rows(b.rows) : end - begin;
     for (Index i = begin; i < end; i += chunk) {
       const Index stop = std::min(end, i + chunk);
-      multiply(a.view(i, stop, memory), i, a.is_deferred() ? next_rows(stop, stop - i) : ReadAhead{});
+      multiply(widens ? a.view_of_reals(i, stop, memory.reals) : a.view(i, stop, memory), i,
+               a.is_deferred() || widens ? next_rows(stop, stop - i) : ReadAhead{});
     }
   });
 }
@@ -180,7 +183,11 @@ void add_sum(ProductMethod method, const RowOperand& a, Index first, Index heigh
   RowBuffer memory_of_a, memory_of_b;
   for (Index i = begin; i < end; i += depth) {
     const Index stop = std::min(end, i + depth);
-    const MatrixView rows_of_a = a.view(i, stop, memory_of_a), rows_of_b = b.view(i, stop, memory_of_b);
+    const auto view = [&](const RowOperand& x, RowBuffer& memory) {
+      return method.precision == MatmulPrecision::medium ? x.view(i, stop, memory)
+                                                         : x.view_of_reals(i, stop, memory.reals);
+    };
+    const MatrixView rows_of_a = view(a, memory_of_a), rows_of_b = view(b, memory_of_b);
     seen(rows_of_a, rows_of_b);
     right.pack_or_borrow(rows_of_b, b.readable_behind(stop));
     for (Index s = 0; s < strips; ++s) {
@@ -218,7 +225,7 @@ void matmul_tn(const RowOperand& a, const RowOperand& b, Tensor& out, bool accum
         "out [k, m] = (a [n, k])^T b [n, m]", a, b, out.shape());
   if (!accumulate) out.fill(0);
 
-  const ProductMethod method = product_method(a.is_bfloat16() || b.is_bfloat16());
+  const ProductMethod method = product_method(a.is_bfloat16() && b.is_bfloat16());
   const Index n = a.num_rows(), k = a.row_size(), m = b.row_size();
   const bool empty = n == 0 || out.size() == 0;
   const SumPlan plan = empty ? SumPlan{.part_rows = n, .parts = 1} : plan_sum(n, k, m);

@@ -29,7 +29,8 @@ struct ProductMethod {
 };
 
 /// Returns matmul_precision() with the best unit of instruction_set(); `highest` in double precision, and
-/// `medium` in mixed precision, and where an operand or the result is stored in bfloat16.
+/// `medium` in mixed precision, and where the result, or both operands, are stored in bfloat16. An operand in
+/// bfloat16 beside one of reals does not round the other.
 [[nodiscard]] ProductMethod product_method(bool of_bfloat16 = false);
 
 /// The right operand b of products out = start + a b.

@@ -49,7 +49,16 @@ class RowOperand {
     deferred_->compute(begin, end - begin, memory.data());
     return {memory.data(), end - begin, columns, columns, 1};
   }
-  /// The same, with deferred rows in their type.
+  /// The same, with numbers in bfloat16 as reals.
+  [[nodiscard]] MatrixView view_of_reals(Index begin, Index end, Array<real>& memory) const {
+    if (!rows_.is_bfloat16()) return view(begin, end, memory);
+    const Index columns = row_size();
+    const auto numbers = static_cast<std::size_t>((end - begin) * columns + cache_line);
+    if (memory.size() < numbers) memory.resize(numbers);
+    widen(rows_.bfloat16() + begin * columns, (end - begin) * columns, memory.data());
+    return {memory.data(), end - begin, columns, columns, 1};
+  }
+  /// The same as view(), with deferred rows in their type.
   [[nodiscard]] MatrixView view(Index begin, Index end, RowBuffer& memory) const {
     if (deferred_ == nullptr || !is_bfloat16()) return view(begin, end, memory.reals);
     const Index columns = row_size();
@@ -58,9 +67,9 @@ class RowOperand {
     deferred_->compute_rounded(begin, end - begin, memory.bfloat16.data());
     return {nullptr, end - begin, columns, columns, 1, memory.bfloat16.data()};
   }
-  /// Returns how many numbers behind the last row of view(begin, end, memory) may be read.
+  /// Returns how many numbers behind the last row of view(begin, end, memory) or view_of_reals() may be read.
   [[nodiscard]] Index readable_behind(Index end) const {
-    return deferred_ == nullptr ? (num_rows() - end) * row_size() : cache_line;
+    return deferred_ == nullptr && !rows_.is_bfloat16() ? (num_rows() - end) * row_size() : cache_line;
   }
   /// Returns the memory that view(begin, end, memory) reads; rows beyond the end are ignored.
   [[nodiscard]] std::span<const std::byte> reads(Index begin, Index end) const {

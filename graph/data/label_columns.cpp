@@ -40,6 +40,7 @@ bool is_whole(double value) {
 /// What the labels of this rank may be.
 struct Possible {
   bool classes = true;  ///< whole numbers from -1
+  bool whole = true;    ///< whole numbers of any size
   bool binary = true;   ///< 0, 1 or missing
   bool one_hot = true;  ///< labelled rows are one 1 and zeros
   bool one_or_none = true;  ///< the same, or zeros alone
@@ -52,6 +53,7 @@ Possible possible_types(const LabelField& field) {
     Index ones = 0, missing = 0;
     for (const double value : row) {
       is.classes = is.classes && (std::isnan(value) || (is_whole(value) && value >= -1));
+      is.whole = is.whole && (std::isnan(value) || (std::isfinite(value) && value == std::floor(value)));
       is.binary = is.binary && (is_missing(value) || value == 0 || value == 1);
       ones += value == 1 ? 1 : 0;
       missing += is_missing(value) ? 1 : 0;
@@ -67,11 +69,17 @@ Possible possible_types(const LabelField& field) {
 /// The type that the labels of all ranks tell. Collective.
 LabelType detect_type(const Communicator& comm, const LabelField& field, Index num_nodes) {
   const Possible mine = possible_types(field);
-  std::array<Index, 4> could_be{mine.classes ? 1 : 0, mine.binary ? 1 : 0, mine.one_hot ? 1 : 0,
-                                mine.one_or_none ? 1 : 0};
+  std::array<Index, 5> could_be{mine.classes ? 1 : 0, mine.binary ? 1 : 0, mine.one_hot ? 1 : 0,
+                                mine.one_or_none ? 1 : 0, mine.whole ? 1 : 0};
   comm.all_reduce(std::span<Index>(could_be), ReduceOp::min);
   const bool floating = is_floating_point(field.column.type);
-  if (field.width() == 1) return floating && could_be[0] == 0 ? LabelType::values : LabelType::classes;
+  if (field.width() == 1) {
+    require<InputError>(
+        !floating || could_be[0] == 1 || could_be[4] == 0, field.place,
+        ": the labels are whole numbers, and not all from -1 to ", max_label,
+        " as classes are, expected to be told that they are values (train: --loss mse or mae)");
+    return floating && could_be[0] == 0 ? LabelType::values : LabelType::classes;
+  }
   const std::string rows = concat(field.place, ": the labels are rows of ", field.width());
   if (could_be[2] == 1) return LabelType::classes;
   require<InputError>(
@@ -125,6 +133,25 @@ Array<std::int64_t> one_hot_classes(const LabelField& field) {
   return labels;
 }
 
+/// Refuses labels of -1 and one class, and binary labels of -1 and 1: -1 is no class. Collective.
+void require_two_classes(const Communicator& comm, const LabelField& field, bool binary) {
+  constexpr Index none = std::numeric_limits<Index>::max();
+  std::array<Index, 3> least{none, none, none};  // 0 if -1 is there, least class, minus the largest class
+  for (const double value : field.values) {
+    if (value == -1) least[0] = 0;
+    if (!(value >= 0)) continue;
+    least[1] = std::min(least[1], static_cast<Index>(value));
+    least[2] = std::min(least[2], -static_cast<Index>(value));
+  }
+  comm.all_reduce(std::span<Index>(least), ReduceOp::min);
+  const bool is_one = least[0] == 0 && least[1] != none && least[1] == -least[2];
+  require<InputError>(!is_one || (binary && least[1] == 0), field.place, ": the labels are -1 and ", least[1],
+                      ", and -1 is no class, but says that a ", field.item, " has no label, expected ",
+                      binary ? "0 and 1, or NaN for a missing label"
+                             : "classes from 0, or to be told that there is one class (train: --loss "
+                               "cross-entropy)");
+}
+
 void take_classes(const Communicator& comm, const LabelField& field, NodeData& data) {
   data.labels = field.width() == 1 ? single_classes(field) : one_hot_classes(field);
   Index classes = field.width() == 1 ? 0 : field.width();
@@ -162,10 +189,13 @@ void take_labels(const Communicator& comm, DataArray column, const std::string& 
   convert_elements(field.column.type, field.column.bytes.data(), std::ssize(field.values),
                    field.values.data());
   data.label_type = type == LabelType::automatic ? detect_type(comm, field, data.book.num_nodes()) : type;
+  const bool binary = data.label_type == LabelType::binary;
   if (data.label_type == LabelType::classes)
     take_classes(comm, field, data);
   else
     take_targets(field, data);
+  if (binary || (data.label_type == LabelType::classes && type == LabelType::automatic && field.width() == 1))
+    require_two_classes(comm, field, binary);
 }
 
 }}  // namespace sar

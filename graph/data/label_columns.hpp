@@ -19,9 +19,10 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 /// `automatic` takes one whole number and rows that are one-hot for a class, one number with a fraction for a
 /// value, other rows of 0 and 1 for binary, and rows of other floating-point numbers for values. What these
-/// rules do not tell (rows of which some are one-hot and the others zeros, rows of whole numbers) is an
-/// InputError. Collective, inside agree(); InputError, which
-/// begins with `place`, for labels of another type.
+/// rules do not tell is an InputError: rows of which some are one-hot and the others zeros, rows of whole
+/// numbers, whole floating-point numbers that are too large for classes or below -1, and labels of -1 and one
+/// class. Collective, inside agree(); InputError, which begins with `place`, for labels of another type, and
+/// for binary labels of -1 and 1 only.
 void take_labels(const Communicator& comm, DataArray column, const std::string& place, LabelType type,
                  NodeData& data);
 

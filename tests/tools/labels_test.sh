@@ -73,3 +73,8 @@ refuse "--metric: accuracy is not for --task link, expected roc-auc, average-pre
 refuse "--class-weights: needs --loss cross-entropy" "$programs/train" --loss mse --class-weights 1,2
 expect 1 "--metric f1 is of two classes, and there are 16 classes, expected f1-micro or f1-macro" "$programs/train" --nodes 200 --metric f1
 expect 1 "karate: there are 2 classes, expected as many --class-weights, not 3" "$programs/train" --graph karate --class-weights 1,2,3
+
+# Labels of -1 and one class: -1 is no class.
+printf 'source,target,label\n0,1,-1\n1,2,1\n2,0,-1\n0,2,1\n' >signs.csv
+signs=(--dataset signs.csv --task edge --embedding 4 --layers 1 --epochs 1)
+expect 1 "signs: the labels of edges are -1 and 1, and -1 is no class" "$programs/train" "${signs[@]}"

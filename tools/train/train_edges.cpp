@@ -147,7 +147,7 @@ void divide(const Communicator& comm, const TrainOptions& o, NodeData& data, Edg
 
 /// Checks that labels are classes (negative: no label) and returns the number of classes. Collective.
 Index check_classes(const Communicator& comm, const TrainOptions& o, const NodeData& data, EdgeData& edges) {
-  Index classes = 0;
+  Index classes = 0, least = std::numeric_limits<Index>::max(), has_minus_one = 0;
   comm.agree([&] {
     for (Index e = 0; e < std::ssize(edges.labels); ++e) {
       double& label = edges.labels[e];
@@ -156,11 +156,22 @@ Index check_classes(const Communicator& comm, const TrainOptions& o, const NodeD
                           " is ", label,
                           ", expected a class from 0 or -1 for an unlabelled edge "
                           "(--edge-labels values for regression)");
-      if (label == -1) label = std::numeric_limits<double>::quiet_NaN();
-      if (label >= 0) classes = std::max(classes, static_cast<Index>(label) + 1);
+      if (label == -1) {
+        label = std::numeric_limits<double>::quiet_NaN();
+        has_minus_one = 1;
+      }
+      if (std::isnan(label)) continue;
+      classes = std::max(classes, static_cast<Index>(label) + 1);
+      least = std::min(least, static_cast<Index>(label));
     }
   });
   classes = comm.all_reduce(classes, ReduceOp::max);
+  least = comm.all_reduce(least, ReduceOp::min);
+  require<InputError>(
+      o.num_classes > 0 || comm.all_reduce(has_minus_one, ReduceOp::max) == 0 || least + 1 != classes,
+      data.name, ": the labels of edges are -1 and ", least,
+      ", and -1 is no class, but says that an edge has no label, expected classes from 0, or "
+      "--num-classes");
   require<InputError>(o.num_classes == 0 || o.num_classes >= classes, data.name,
                       ": the labels of edges have ", classes,
                       " classes, expected --num-classes of at least that, not ", o.num_classes);

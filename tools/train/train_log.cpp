@@ -184,6 +184,11 @@ void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::s
       integer(most_edges));
   if (!loaded.types.empty()) std::printf("%s\n", printable(loaded.types).c_str());
   std::printf("%s\n", model.c_str());
+  if (o.mfg && (loaded.model.norm == "batch" || loaded.model.type == "gin"))
+    std::printf(
+        "--mfg: %s takes the mean and variance of the nodes that the training nodes or edges depend on, not "
+        "of all nodes: this is another training than without --mfg\n",
+        loaded.model.norm == "batch" ? "batch norm" : "the batch norm inside gin");
   std::fflush(stdout);
 }
 

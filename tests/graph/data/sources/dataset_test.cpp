@@ -15,10 +15,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <utility>
+#include <vector>
 
 using namespace sar;
 using namespace sar::test;
@@ -190,6 +192,39 @@ TEST_CASE("a row with one 1 and another number is not one-hot") {
   CHECK(thrown_by_all<InputError>(comm, [&] {
           comm.agree([&] { take_labels(comm, column, "labels", LabelType::classes, data); });
         }).ends_with("node 0 has 1 ones and 1 other numbers"));
+}
+
+TEST_CASE("labels whose meaning nobody can know") {
+  const Communicator comm = Communicator::world();
+  const auto take = [&](std::vector<double> all, LabelType type) {  // label of node v: all[v % size]
+    NodeData data;
+    data.book = PartitionBook::even(3 * comm.size(), comm.size());
+    DataArray column(NpyType::float64, {}, 3);
+    for (Index i = 0; i < 3; ++i) {
+      data.original_ids.push_back(3 * comm.rank() + i);
+      std::memcpy(column.row(i), &all[static_cast<std::size_t>(3 * comm.rank() + i) % all.size()], 8);
+    }
+    comm.agree([&] { take_labels(comm, column, "labels", type, data); });
+    return data;
+  };
+  const auto error = [&](const std::vector<double>& all, LabelType type) {
+    return thrown_by_all<InputError>(comm, [&] { (void)take(all, type); });
+  };
+  CHECK(error({-1, 1}, LabelType::automatic) ==
+        "labels: the labels are -1 and 1, and -1 is no class, but says that a node has no label, expected "
+        "classes from 0, or to be told that there is one class (train: --loss cross-entropy)");
+  CHECK(error({0, -1, -1}, LabelType::automatic).starts_with("labels: the labels are -1 and 0, "));
+  CHECK(error({1, -1, NAN}, LabelType::binary).ends_with("expected 0 and 1, or NaN for a missing label"));
+  CHECK(take({-1, 1}, LabelType::classes).num_classes == 2);
+  CHECK(take({-1, 1, 2}, LabelType::automatic).num_classes == 3);
+  CHECK(take({NAN, 1, 1}, LabelType::automatic).num_classes == 2);
+  CHECK(take({-1, 0, 0}, LabelType::binary).label_type == LabelType::binary);
+  CHECK(take({-1, 0, 1}, LabelType::binary).label_type == LabelType::binary);
+  CHECK(error({3e9, 3e9 + 1, 0}, LabelType::automatic)
+            .starts_with("labels: the labels are whole numbers, and not"));
+  CHECK(error({-5, 1, 2}, LabelType::automatic).ends_with("(train: --loss mse or mae)"));
+  CHECK(take({-5, 1, 2}, LabelType::values).label_type == LabelType::values);
+  CHECK(take({-5, 1, 2.5}, LabelType::automatic).label_type == LabelType::values);
 }
 
 TEST_CASE("NumPy's files in every order, byte order and type are the same dataset") {
