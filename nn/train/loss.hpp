@@ -39,11 +39,11 @@ struct CrossEntropyOptions {
 ///     1 / sum_i w[y_i]  sum_i ((1 - s) w[y_i] L_i[y_i] + s / C sum_c w[c] L_i[c]),   L_i = -log softmax(logits_i)
 ///
 /// With row weights a (SaintLoader), the sum over the rows of a_i times the terms of row i, which is not
-/// divided by anything.
+/// divided by anything and may have no rows.
 ///
-/// Also throws InputError unless there are C weights of 0 or more, one above 0 among those of the labels, s
-/// is from 0 to 1, and row weights are 0 or more; ShapeError unless there is a weight for each row. Options
-/// are the same on all ranks, except the numbers in row_weights.
+/// Also throws InputError unless there are C weights of 0 or more, for a mean one above 0 among those of the
+/// labels, s is from 0 to 1, and row weights are 0 or more; ShapeError unless there is a weight for each row.
+/// Options are the same on all ranks, except the numbers in row_weights.
 Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
                        std::span<const std::uint8_t> mask, const Communicator& comm,
                        const CrossEntropyOptions& options = {});

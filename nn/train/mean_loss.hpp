@@ -27,12 +27,13 @@ struct MeanLoss {
 };
 
 /// Returns the mean over all ranks of the terms that `local` sums, or with `is_sum` their sum, whose count is
-/// 1. If there are no terms, the error message is the loss's name followed by `nothing`.
+/// 1. If there are no terms, or only such of weight 0, a mean is an error, whose message is the loss's name
+/// followed by `nothing`, and a sum is 0.
 inline MeanLoss mean_over_ranks(const Communicator& comm, const CollectiveCall& call,
                                 FunctionRef<SumAndCount()> local, const char* nothing = " of no elements",
                                 bool is_sum = false) {
   const SumAndCount total = sum_over_ranks(comm, call, local);
-  require<InputError>(total.count.value() > 0, call.operation(), nothing);
+  require<InputError>(is_sum || total.count.value() > 0, call.operation(), nothing);
   const double count = is_sum ? 1 : total.count.value();
   return {Tensor::full({1}, static_cast<real>(total.sum.value() / count)), count};
 }

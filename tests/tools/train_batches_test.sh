@@ -70,6 +70,37 @@ for model in "--model sage" "--model gcn" "--model gcn --gcn-norm in_weights" "-
 done
 grep -q '"batches":3,' case9.jsonl || fail "--saint-batches 3 makes $(cat case9.jsonl)"
 
+# Batches in which all labels are of classes of weight 0 are skipped; a training of these alone is an error.
+while read -r options; do
+  for number in $(seq "$ranks"); do
+    # shellcheck disable=SC2086
+    on "$number" "${sbm[@]}" $options --class-weights 0,0,0,1 --log "log$number.jsonl"
+    same log1.jsonl "log$number.jsonl" "'$options' with weights of 0 on 1 and on $number ranks"
+  done
+  # shellcheck disable=SC2086
+  expect 1 "no training node has a label of a class whose weight is above 0" "$train" "${sbm[@]}" $options --class-weights 0,0,0,0
+done <<'END'
+--sample 4,3 --batch-size 6
+--sample 4,3 --batch-size 6 --halo-cache-bytes 6000
+--clusters 60
+--sampler saint-node --batch-size 6
+--sampler saint-edge --batch-size 4 --saint-coverage 5 --label-smoothing 0.1
+END
+expect 1 "no training node has a label of a class whose weight is above 0" "$train" "${sbm[@]}" --class-weights 0,0,0,0
+
+# Batch norm of message flow graphs is told, and features in bfloat16 round the features alone: those of karate are 0 and 1.
+expect 0 "the batch norm inside gin takes the mean and variance of the nodes that the training nodes" "$train" --graph karate --layers 2 --epochs 1 --mfg --model gin
+expect 0 "batch norm takes the mean and variance of the nodes that the training nodes" "$train" --graph karate --layers 2 --epochs 1 --mfg --batch-norm
+on 1 --graph karate --layers 2 --epochs 1 --mfg
+! grep -q "mean and variance" out || fail "batch norm without batch norm"
+if [ "$5" = single ]; then
+  for model in sage gcn gat gin; do
+    on 1 --graph karate --model $model --layers 2 --epochs 6 --log log.jsonl
+    on 1 --graph karate --model $model --layers 2 --epochs 6 --bfloat16-features --log log1.jsonl
+    keys=loss same log.jsonl log1.jsonl "$model with --bfloat16-features of 0 and 1"
+  done
+fi
+
 # Rows of other ranks that are kept are not fetched again, and the size of the cache changes no bit.
 if [ "$ranks" -gt 1 ]; then
   halo() { sed -n 's/.*"halo_rows_per_seed":\([0-9.]*\).*/\1/p' "$1" | tail -n 1; }

@@ -68,6 +68,16 @@ expect 1 "R: the edges have no features, expected some for --edge-features" \
   "$programs/train" --task graph --dataset tu --model gin --edge-features --split-graphs 0.6,0.2,0.2
 refuse "--edge-features: needs --task graph and --model gin" "$programs/train" --task graph --dataset tu --model gcn --edge-features
 
+# Batches of classes of weight 0 are skipped. Graphs without nodes, one of them the last, are graphs, also alone in a batch.
+both weights --dataset tu --model gin --batch-size 2 --split-graphs 0.6,0.2,0.2 --class-weights 0,1
+mkdir gaps
+cp tu/R_A.txt tu/R_node_labels.txt gaps/
+awk '{ print $1 + int(($1 + 9) / 20) }' tu/R_graph_indicator.txt >gaps/R_graph_indicator.txt
+awk '{ print } NR % 20 == 10 || NR == 60 { print 1 }' tu/R_graph_labels.txt >gaps/R_graph_labels.txt
+both gaps --dataset gaps --model gin --readout mean --batch-size 1 --split-graphs 0.8,0.1,0.1 --predict gaps_out
+grep -q "R: 4 graphs have no nodes, the first is graph 11: the readout is 0" out || fail "no word about graphs without nodes"
+[ "$(wc -c <gaps_out/labels.npy)" -eq $((128 + 8 * 64)) ] || fail "not 64 predictions"
+
 # A killed run goes on within the epoch; the best weights are kept, and predict.
 kept=(--task graph --dataset tu --model gin "${net[@]}" --split-graphs 0.6,0.2,0.2 --split-seed 3 --batch-size 10 --keep best)
 "${run[@]}" "$programs/train" "${kept[@]}" --epochs 8 --log whole >out 2>err || fail "the whole run ends with $?"

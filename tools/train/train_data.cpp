@@ -118,6 +118,12 @@ void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& 
   require<InputError>(weights == 0 || static_cast<Index>(weights) == data.num_classes, data.name,
                       ": there are ", data.num_classes, " classes, expected as many --class-weights, not ",
                       weights);
+  if (o.epochs == 0) return;
+  const bool counts = has_class_weight(o.task.class_weights, data.labels, data.train_mask);
+  require<InputError>(comm.all_reduce(counts ? 1 : 0, ReduceOp::max) == 1, data.name, ": no training ",
+                      data.item,
+                      " has a label of a class whose weight is above 0, expected one in "
+                      "--class-weights");
 }
 
 }  // namespace

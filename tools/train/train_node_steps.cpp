@@ -72,6 +72,13 @@ void NodeSteps::start_epoch(std::uint64_t epoch, Index first_batch) {
 
 std::optional<Index> NodeSteps::next_batch() {
   part_.reset();
+  const std::optional<Index> seeds = next_part();
+  const bool smooths = part_ && part_->loss_weights && o_.task.label_smoothing > 0;  // a sum of all classes
+  counts_ = part_ && (smooths || has_class_weight(class_weights_, part_->labels, part_->mask));
+  return seeds;
+}
+
+std::optional<Index> NodeSteps::next_part() {
   if (cluster_loader_) return next_clusters();
   if (saint_loader_) return next_drawn();
   if (cache_) return next_cached();

@@ -54,7 +54,8 @@ class NodeSteps : public Steps {
     std::optional<Tensor> loss_weights = std::nullopt;  // of drawn nodes
     Tensor input = {};                                  // with --halo-cache-bytes: also of the halo rows
   };
-  [[nodiscard]] std::optional<Index> next_clusters();
+  [[nodiscard]] std::optional<Index> next_part();
+  std::optional<Index> next_clusters();
   [[nodiscard]] std::optional<Index> next_drawn();
   [[nodiscard]] std::optional<Index> next_cached();
   void prepare_cache(std::uint64_t epoch);

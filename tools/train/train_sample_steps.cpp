@@ -32,10 +32,27 @@ std::string SampleSteps::description() const {
   return describe_layers(model_.description());
 }
 
+Array<std::int64_t> SampleSteps::labels_of_batch() const {
+  Array<std::int64_t> labels;
+  for (const Index i : positions_) labels.push_back(data_.labels[i]);
+  return labels;
+}
+
+std::optional<Index> SampleSteps::next_batch() {
+  const std::optional<Index> seeds = SampleBatchSteps::next_batch();
+  const ModelDescription& d = model_.description();
+  Index nodes = 0;
+  for (const Index i : positions_) nodes += seeds ? samples_->num_nodes(i) : 0;
+  const bool lacks_nodes = (d.norm == "batch" || d.type == "gin") && comm_.all_reduce(nodes) < 2;
+  const Array<std::int64_t> labels = labels_of_batch();
+  counts_ = seeds && !lacks_nodes &&
+            has_class_weight(class_weights_, labels, Array<std::uint8_t>(labels.size(), 1));
+  return seeds;
+}
+
 Variable SampleSteps::loss() {
   const Array<Index>& positions = positions_;
-  Array<std::int64_t> labels;
-  for (const Index i : positions) labels.push_back(data_.labels[i]);
+  const Array<std::int64_t> labels = labels_of_batch();
   Tensor targets;
   if (data_.targets.defined()) {
     targets = Tensor({std::ssize(positions), data_.targets.row_size()});

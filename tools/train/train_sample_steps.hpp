@@ -4,6 +4,8 @@
 #include "train_sample_batches.hpp"
 #include "train_samples.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +22,11 @@ class SampleSteps : public SampleBatchSteps {
   void predict() override;
 
  protected:
+  [[nodiscard]] std::optional<Index> next_batch() override;
   [[nodiscard]] Variable loss() override;
 
  private:
+  [[nodiscard]] Array<std::int64_t> labels_of_batch() const;
   /// Collective. The scores of some graphs of this rank.
   [[nodiscard]] Variable scores_of(const Array<Index>& positions) {
     const SampleBatch batch(comm_, samples_->select(positions), o_.graph_options);

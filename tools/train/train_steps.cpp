@@ -129,13 +129,14 @@ void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochP
   const Index before = from.batch;
   Index seeds_done = 0;
   while (const std::optional<Index> mine = next_batch()) {
-    std::array<double, 2> of_ranks{static_cast<double>(*mine), static_cast<double>(batch_halo_rows_)};
+    std::array<double, 3> of_ranks{static_cast<double>(*mine), static_cast<double>(batch_halo_rows_),
+                                   counts_ ? 1.0 : 0.0};
     comm_.all_reduce(std::span<double>(of_ranks));
     const double seeds = of_ranks[0];
     timer.step_begins();
     result.input_rows += batch_rows_;
     result.halo_rows += static_cast<Index>(of_ranks[1]);
-    if (seeds == 0) {  // a batch of clusters or drawn nodes without training nodes
+    if (seeds == 0 || of_ranks[2] == 0) {  // clusters without training nodes; classes of weight 0
       ++from.batch;
       step_done(from, num_batches());
       continue;

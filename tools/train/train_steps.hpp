@@ -90,8 +90,8 @@ class Steps : NonCopyable {
   [[nodiscard]] virtual Index num_batches() const = 0;  ///< 0: one step on the whole graph
   [[nodiscard]] virtual Index num_seeds() const = 0;    ///< seeds of all batches
   virtual void start_epoch(std::uint64_t epoch, Index first_batch) = 0;
-  /// Collective. Samples the next batch; returns the number of this rank's seeds, or nothing after the last
-  /// batch.
+  /// Collective. Samples the next batch and sets counts_; returns the number of this rank's seeds, or
+  /// nothing after the last batch.
   [[nodiscard]] virtual std::optional<Index> next_batch() = 0;
   /// Collective. Computes the loss on the batch, or on the whole graph, for add_gradients().
   [[nodiscard]] virtual Variable loss() { return {}; }
@@ -114,6 +114,9 @@ class Steps : NonCopyable {
   const TrainOptions& o_;
   /// Sets the two numbers from the first block.
   void count_rows(const MessageFlowGraph& block);
+  /// Whether the batch counts: a row of the loss on this rank has a weight above 0. A batch that counts on no
+  /// rank is skipped, as one without seeds.
+  bool counts_ = true;
   Index batch_rows_ = 0;       ///< rows of the input that the batch reads, of all ranks; set by next_batch()
   Index batch_halo_rows_ = 0;  ///< rows that this rank fetches from others for the first layer
 
