@@ -101,7 +101,7 @@ Variable activation(Unary op, Variable x, real parameter) {
 class DroppedRows : public DeferredRows {
  public:
   DroppedRows(TypedRows x, DropoutBits bits)
-      : DeferredRows(x.shape(), x.type()), x_(std::move(x)), bits_(std::move(bits)) {}
+      : DeferredRows(x.shape(), elementwise_type(x.type())), x_(std::move(x)), bits_(std::move(bits)) {}
   void compute(Index first, Index count, real* out) const override {
     if (x_.is_real()) return bits_.apply_rows(first, count, x_.reals().row(first), out);
     widen(x_.bfloat16() + first * x_.row_size(), count * x_.row_size(), out);

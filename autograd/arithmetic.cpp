@@ -23,13 +23,13 @@ Tensor rows_of_operand(const Tensor& x, const Shape& shape, Index first, Index c
 }
 
 /// Returns a op b, in the memory of an operand that has the result's shape and type and no other handle. It
-/// is of type bfloat16 if all operands of the result's shape are.
+/// is of type bfloat16 if all operands of the result's shape are, in mixed precision.
 TypedRows compute_binary(BinaryOp op, TypedRows a, TypedRows b) {
   const Shape shape = broadcast(a.shape(), b.shape());
   const auto is_whole = [&](const TypedRows& x) { return x.shape() == shape; };
   const auto keeps_bfloat16 = [&](const TypedRows& x) { return !is_whole(x) || x.is_bfloat16(); };
   const bool rounds = (is_whole(a) || is_whole(b)) && keeps_bfloat16(a) && keeps_bfloat16(b);
-  const NumberType type = rounds ? NumberType::bfloat16 : NumberType::reals;
+  const NumberType type = elementwise_type(rounds ? NumberType::bfloat16 : NumberType::reals);
   const auto overwritten = [&](const TypedRows& x) { return x.unique() && is_whole(x) && x.type() == type; };
   TypedRows out = overwritten(a) ? a : overwritten(b) ? b : TypedRows(shape, type);
   if (a.is_real() && b.is_real() && !rounds) {

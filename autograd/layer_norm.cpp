@@ -62,7 +62,7 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
       "layer_norm of a tensor of shape ", x.shape(), " with a weight of shape ", weight.shape(),
       " and a bias of shape ", bias.shape());
   if (any_dual({&x, &weight, &bias})) return layer_norm_of_dual(x, weight, bias, eps);
-  TypedRows y(x.shape(), x.type());
+  TypedRows y(x.shape(), elementwise_type(x.type()));
   on_real_rows(
       y, false,
       [&](Index, Tensor& out, const Tensor& rows) {

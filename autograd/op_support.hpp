@@ -29,17 +29,25 @@ inline Tensor take_value(Variable& operand) {
   return mixed_precision() ? NumberType::bfloat16 : NumberType::reals;
 }
 
+/// Returns the type of an elementwise result of rows of this type. Outside of mixed precision these are
+/// reals: rows that are given in bfloat16 do not round what is computed from them.
+[[nodiscard]] inline NumberType elementwise_type(NumberType type) noexcept {
+  return mixed_precision() ? type : NumberType::reals;
+}
+
 /// Returns rows for an elementwise result: x itself if this is its only handle, otherwise new ones of its
 /// shape and type.
 inline TypedRows rows_for_result(const TypedRows& x) {
   return x.unique() ? x : TypedRows(x.shape(), x.type());
 }
 
-/// Returns the result of compute(first row, out, x) in the type of x, in the memory of x if this is its only
-/// handle. `out` may be x. For blocks of rows where they are not reals (core/rows/row_access.hpp).
+/// Returns the result of compute(first row, out, x) in elementwise_type() of x, in the memory of x if this is
+/// its only handle and has this type. `out` may be x. For blocks of rows where they are not reals
+/// (core/rows/row_access.hpp).
 template <class Compute>
 TypedRows compute_elementwise(TypedRows x, const Compute& compute) {
-  TypedRows out = rows_for_result(x);
+  const NumberType type = elementwise_type(x.type());
+  TypedRows out = x.type() == type ? rows_for_result(x) : TypedRows(x.shape(), type);
   on_real_rows(out, false, compute, std::as_const(x));
   return out;
 }

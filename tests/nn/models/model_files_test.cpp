@@ -152,7 +152,7 @@ TEST_CASE("a description of a network that is much larger than the file is refus
                            .hidden = 20000,
                            .out_feats = 2,
                            .layers = 1,
-                           .jk = "last",
+                           .readout = "mean",
                            .head_layers = 40}
               .to_json());
   refuses(ModelDescription{.type = "mesh_graph_net",

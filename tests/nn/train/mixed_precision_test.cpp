@@ -22,6 +22,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <vector>
 
 using namespace sar;
 using namespace sar::test;
@@ -793,6 +794,42 @@ TEST_CASE("rows of a table in bfloat16 are gathered where they are read") {
   const Tensor sums = graph.update_all(fn::copy_u(gathered), Reduce::sum).value();
   CHECK_FALSE(gathered.deferred()->computed().defined());
   for (Index v = 0; v < 7; ++v) CHECK(std::equal(sums.row(v), sums.row(v) + 21, copied.row((v + 3) % 7)));
+}
+
+TEST_CASE("features in bfloat16 in full precision: everything else is as of the widened features") {
+  const TypedRows stored(random_tensor({130, 40}, 1), NumberType::bfloat16);
+  Generator gen(1);
+  const Linear layer(40, 9, gen);
+  const Variable scale(random_tensor({1}, 2), true), row(random_tensor({40}, 3), true);
+  std::vector<Index> ids(130);
+  for (Index i = 0; i < 130; ++i) ids[static_cast<std::size_t>(i)] = i;
+  const auto values = [&](const std::function<Variable(const Variable&)>& operation, const Variable& x) {
+    std::vector<real> all;
+    std::vector<NamedParameter> parameters = layer.named_parameters();
+    for (Variable each : {scale, row}) each.zero_grad();
+    for (NamedParameter& each : parameters) each.parameter.zero_grad();
+    Tape tape;
+    const Variable y = operation(x);
+    CHECK(y.type() == NumberType::reals);
+    const auto add = [&](const Tensor& some) {
+      if (some.defined()) all.insert(all.end(), some.values().begin(), some.values().end());
+    };
+    add(y.value());
+    tape.backward(y, random_tensor(y.shape(), 5));
+    for (const Variable& each : {scale, row}) add(each.grad());
+    for (const NamedParameter& each : parameters) add(each.parameter.grad());
+    return all;
+  };
+  const std::function<Variable(const Variable&)> operations[] = {
+      [&](const Variable& x) { return layer(x); },
+      [&](const Variable& x) { return mul(x, scale + 1); },
+      [&](const Variable& x) { return mul(add(x, x), row); },
+      [&](const Variable& x) { return layer(scale_shift(x, real{1} / 3)); },
+      [&](const Variable& x) { return layer(layer_norm(x)); },
+      [&](const Variable& x) { return layer(elu(x)); },
+      [&](const Variable& x) { return layer(dropout(x, 0.3, RandomKey{.seed = 1}, RowIds(ids))); }};
+  for (const auto& operation : operations)
+    CHECK(values(operation, Variable(stored)) == values(operation, Variable(stored.to_tensor())));
 }
 
 TEST_CASE("cross entropy reads rows in bfloat16 and rounds its gradient once") {

@@ -239,4 +239,12 @@ std::vector<std::string> metric_names(const TaskOptions& o) {
   return names;
 }
 
+bool has_class_weight(std::span<const double> class_weights, std::span<const std::int64_t> labels,
+                      std::span<const std::uint8_t> mask) {
+  if (class_weights.empty()) return true;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (mask[i] != 0 && labels[i] >= 0 && class_weights[static_cast<std::size_t>(labels[i])] > 0) return true;
+  return false;
+}
+
 }  // namespace sar::tools

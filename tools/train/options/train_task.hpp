@@ -8,6 +8,8 @@
 #include <sar/graph/data/label_type.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -85,5 +87,10 @@ void resolve_labels(TaskOptions& o, LabelType labels, const std::string& place);
 std::vector<Metric> metrics_of(const TaskOptions& o);
 /// Returns their names in logs: "acc"; "auc", "mrr", "hits@50"; "rmse".
 std::vector<std::string> metric_names(const TaskOptions& o);
+
+/// Local. Whether a row in the mask has a label of a class whose weight is above 0; true without class
+/// weights.
+[[nodiscard]] bool has_class_weight(std::span<const double> class_weights,
+                                    std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask);
 
 }  // namespace sar::tools
