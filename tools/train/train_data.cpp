@@ -128,14 +128,6 @@ void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& 
 
 }  // namespace
 
-bool has_class_weight(std::span<const double> class_weights, std::span<const std::int64_t> labels,
-                      std::span<const std::uint8_t> mask) {
-  if (class_weights.empty()) return true;
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    if (mask[i] != 0 && labels[i] >= 0 && class_weights[static_cast<std::size_t>(labels[i])] > 0) return true;
-  return false;
-}
-
 void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data) {
   const auto warn = [&](const char* of, const char* file, const char* expected) {
     if (comm.rank() != 0) return;

@@ -9,9 +9,7 @@
 #include <sar/graph/data/node_data.hpp>
 
 #include <array>
-#include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 
 namespace sar::tools {
@@ -47,10 +45,5 @@ void prepare_split(const Communicator& comm, const TrainOptions& o, NodeData& da
 /// columns in the data. Throws InputError if it is unknown or contradicts --num-classes, and for options of
 /// the loss and metrics that are not for these labels.
 void set_outputs(const Communicator& comm, TrainOptions& o, NodeData& data);
-
-/// Local. Whether a row in the mask has a label of a class whose weight is above 0; true without class
-/// weights.
-[[nodiscard]] bool has_class_weight(std::span<const double> class_weights,
-                                    std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask);
 
 }  // namespace sar::tools

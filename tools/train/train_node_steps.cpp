@@ -1,6 +1,5 @@
 #include "train_node_steps.hpp"
 
-#include "train_data.hpp"
 #include "train_saint.hpp"
 
 #include <algorithm>
