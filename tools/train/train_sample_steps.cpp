@@ -1,6 +1,5 @@
 #include "train_sample_steps.hpp"
 
-#include "train_data.hpp"
 #include "train_predict.hpp"
 
 #include <algorithm>
