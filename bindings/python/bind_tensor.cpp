@@ -183,8 +183,16 @@ void bind_tensor(nb::module_& module) {
           "detach", [](const PyTensor& self) { return PyTensor{self.value.detach()}; },
           "Local. The same values as a constant.")
       .def(
-          "clone", [](const PyTensor& self) { return PyTensor{Variable(self.value.value().clone())}; },
-          "Local. A copy, which is a constant.")
+          "clone",
+          [](const PyTensor& self) {
+            return compute([&] {
+              if (!self.value.requires_grad()) return Variable(self.value.value().clone());
+              return concat_columns({self.value});
+            });
+          },
+          "Local. A copy in memory of its own, as an operation: its gradient reaches this tensor. "
+          "detach().clone() is a "
+          "constant.")
       .def(
           "copy_",
           [](nb::handle_t<PyTensor> handle, nb::object values) {
@@ -196,8 +204,7 @@ void bind_tensor(nb::module_& module) {
       .def("zero_grad", [](PyTensor& self) { self.value.zero_grad(); })
       .def("__getitem__", &item_of,
            "Rows x[ids], x[mask], x[a:b], x[i] (which stays [1, ...]); with columns x[rows, a:b]. Constant "
-           "rows are read "
-           "when they are used, so ids and x must not change before.")
+           "rows are read when they are used, so x must not change before.")
       .def(
           "reshape",
           [](const PyTensor& self, nb::args extents) {

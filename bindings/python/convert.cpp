@@ -145,7 +145,6 @@ Ids::Ids(nb::handle given, const char* what) {
     array = nb::module_::import_("numpy").attr("ascontiguousarray")(array, nb::arg("dtype") = "int64");
     require<InputError>(nb::try_cast(array, array_, false), "the ", what, " cannot be read as integers");
   }
-  owner_ = memory_of(nb::ndarray<>(array_));
 }
 
 Doubles::Doubles(nb::handle given, const char* what, std::size_t columns) {

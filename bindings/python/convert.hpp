@@ -73,7 +73,8 @@ Tensor tensor_of(nb::handle array, bool copy = false);
 /// Returns the memory of a tensor as a NumPy array, which keeps it alive.
 nb::object numpy_of(const Tensor& tensor);
 
-/// Integers of Python as a list of the library. It keeps an array of 64-bit integers, and converts others.
+/// Integers of Python as a list of the library, for the time of a call. It keeps an array of 64-bit integers, and
+/// converts others.
 class Ids {
  public:
   /// Throws InputError that names `what` for other numbers and for more than one dimension.
@@ -81,11 +82,14 @@ class Ids {
   [[nodiscard]] std::span<const std::int64_t> span() const noexcept {
     return {static_cast<const std::int64_t*>(array_.data()), array_.size()};
   }
-  [[nodiscard]] RowIds rows() const { return {span(), owner_}; }
+  /// Returns a copy, for operations that read the ids after the call: Python may write to the array then, and
+  /// the ids are checked in the call only.
+  [[nodiscard]] RowIds rows() const {
+    return {std::vector<std::int64_t>(span().begin(), span().end())};
+  }
 
  private:
   nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> array_;
-  std::shared_ptr<void> owner_;
 };
 
 /// Floating-point numbers of 64 bits. It keeps an array of them that is C-ordered, and converts others.

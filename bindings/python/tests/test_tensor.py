@@ -58,6 +58,24 @@ def test_operations_do_not_write_to_borrowed_memory():
     np.testing.assert_array_equal(y.numpy(), -2)
 
 
+def test_ids_may_change_after_the_call(comm):
+    ids = np.array([2, 0, 1])
+    far = np.full(3, 2**50)
+    x, w = sar.tensor(np.arange(6.0).reshape(3, 2)), sar.tensor(np.arange(6.0).reshape(3, 2), requires_grad=True)
+    drop = sar.nn.Dropout(0.5)
+    graph = sar.Graph(([0, 1, 2], [1, 2, 0]), 3)
+    conv = sar.nn.RelGraphConv(2, 2, 2)
+    types = np.arange(graph.num_edges()) % 2
+    rows, part, grown, dropped = x[ids], x[ids, 0:1], w[ids], drop(w, ids)
+    related = conv(graph, sar.tensor(graph.local_rows(np.ones((3, 2))), requires_grad=True), types)
+    expected = dropped.numpy() != 0
+    ids[:], types[:] = far, 2**50
+    np.testing.assert_array_equal(rows.numpy(), [[4, 5], [0, 1], [2, 3]])
+    np.testing.assert_array_equal(part.numpy(), [[4], [0], [2]])
+    (grown.sum() + dropped.sum() + sar.sum(related)).backward()
+    np.testing.assert_array_equal(w.grad.numpy()[1:], 1 + 2 * expected[1:])
+
+
 def test_read_only_arrays():
     array = np.ones((2, 2), np.float32)
     array.flags.writeable = False
@@ -118,6 +136,25 @@ def test_gradients():
     assert w.grad is None
     (w * w).backward(np.ones(3))
     np.testing.assert_allclose(w.grad.numpy(), [2, 4, 6])
+
+
+@pytest.mark.parametrize("same", [lambda x: x.clone(), lambda x: x.reshape(3, 2, 1).flatten(), lambda x: x[[1, 0, 2]][[1, 0, 2]],
+                                  lambda x: x[0:3], lambda x: x[np.array([True] * 3)], lambda x: x[0:3, 0:2], copy.copy,
+                                  lambda x: sar.cat(list(x)), lambda x: sar.where(np.ones((3, 2)), x, x * 2)])
+def test_copies_and_parts_keep_the_gradient(same):
+    x = sar.tensor([[1.0, 2], [3, 4], [5, 6]], requires_grad=True)
+    y = same(x * 2)
+    assert y.requires_grad
+    (y * y).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), 8 * x.numpy())
+
+
+def test_a_clone_has_its_own_memory():
+    for x in (sar.tensor([[1.0, 2]]), sar.tensor([[1.0, 2]], requires_grad=True)):
+        y = x.clone()
+        assert y.requires_grad == x.requires_grad and not np.shares_memory(x.numpy(), y.numpy())
+        with sar.no_grad():
+            assert not x.clone().requires_grad
 
 
 def test_backward_ends_the_recording():
