@@ -70,8 +70,13 @@ def test_iterators_of_one_loader():
         np.testing.assert_array_equal(b[1], y)
 
 
-def test_wrong_batches():
+def test_wrong_batches(comm):
     _, _, graph = random_graph()
+    n, last = graph.num_nodes(), comm.rank == comm.size - 1
+    for rows, error, text in ((np.ones((n, 2), bool), sar.ShapeError, "a mask of shape"), (np.ones((n, 2), int), sar.ShapeError, "2 dimensions"),
+                              ([-1], sar.InputError, "the row -1, expected 0 to"), ([n], sar.InputError, f"the row {n}")):
+        with pytest.raises(error, match=text):  # on all ranks, if it is wrong on one
+            sar.DataLoader(graph, rows if last else [0], sar.NeighborSampler([2]))
     with pytest.raises(sar.ShapeError, match="a mask of shape \\[3\\]"):
         sar.DataLoader(graph, np.ones(3, bool), sar.NeighborSampler([2]))
     with pytest.raises(sar.InputError, match="expected integers or bool"):
