@@ -73,8 +73,8 @@ void bind_communicator(nb::module_& module) {
           },
           "body"_a,
           "Collective. Calls body() and returns its result. If it raises on a rank, all ranks raise "
-          "sar.Error with its "
-          "text, and tensors, modules and optimizers are as before.")
+          "sar.Error with its class and text, or the exception of sar that it is, and tensors, modules and "
+          "optimizers are as before.")
       .def("__reduce__", [](nb::handle) -> nb::object {
         throw nb::type_error("a sar.Communicator cannot be pickled: it belongs to its process");
       });

@@ -62,14 +62,18 @@ auto score_metric(Classes of_classes, Targets of_targets) {
   };
 }
 
+/// Targets that get a gradient if they are a tensor that requires one.
+Variable target_of(nb::handle given) {
+  Variable tensor;
+  return nb::try_cast(given, tensor, false) ? tensor : Variable(tensor_of(given));
+}
+
 /// A loss of numbers, over all elements or, with a mask or weights of rows, over rows.
 template <class All, class Masked>
 auto value_loss(All all_rows, Masked masked) {
   return [=](const Variable& prediction, nb::handle target, nb::handle mask, nb::handle row_weights,
              std::optional<Communicator> comm) {
-    Variable differentiable;
-    const bool is_tensor = nb::try_cast(target, differentiable, false);
-    if (!is_tensor) differentiable = Variable(tensor_of(target));
+    const Variable differentiable = target_of(target);
     const Communicator& all = or_default(comm);
     if (mask.is_none() && row_weights.is_none())
       return PyTensor(compute([&] { return all_rows(prediction, differentiable, all); }));
@@ -127,18 +131,20 @@ void bind_losses(nb::module_& module) {
   module.def(
       "huber_loss",
       [](const Variable& prediction, nb::handle target, double delta, std::optional<Communicator> comm) {
-        const Variable wanted(tensor_of(target));
+        const Variable wanted = target_of(target);
         const Communicator& all = or_default(comm);
         return compute([&] { return huber(prediction, wanted, all, delta); });
       },
-      "input"_a, "target"_a, "delta"_a = 1.0, of_comm, "Collective.");
+      "input"_a, "target"_a, "delta"_a = 1.0, of_comm, "Collective. The target gets a gradient, too.");
   const auto bce = [](const Variable& x, const Variable& target, const Communicator& all) {
     return bce_with_logits(x, target.value(), all);
   };
   const auto masked_bce = [](const auto&... arguments) { return bce_with_logits(arguments...); };
-  module.def("binary_cross_entropy_with_logits", value_loss(bce, masked_bce), "input"_a, "target"_a, of_mask,
-             of_row_weights, of_comm,
-             "Collective. The mean over the elements of all ranks; mask and row_weights as of mse_loss().");
+  module.def(
+      "binary_cross_entropy_with_logits", value_loss(bce, masked_bce), "input"_a, "target"_a, of_mask,
+      of_row_weights, of_comm,
+      "Collective. The mean over the elements of all ranks; mask and row_weights as of mse_loss(). The "
+      "target is a constant.");
 
   using Classes = double (*)(const Tensor&, std::span<const std::int64_t>, Columns, const Communicator&);
   using Targets = double (*)(const Tensor&, const Tensor&, Columns, const Communicator&);

@@ -15,11 +15,11 @@ nb::dict state_of(const Module& self) {
     state[named.name.c_str()] = PyTensor{named.parameter};
   for (const NamedBuffer& named : self.named_buffers())
     state[named.name.c_str()] = PyTensor{Variable(named.tensor)};
-  for (const NamedCounter& named : self.state_dict_counters()) state[named.name.c_str()] = named.value->get();
+  for (const NamedCounter& named : self.named_counters()) state[named.name.c_str()] = named.value->get();
   return state;
 }
 
-/// Checks everything before the first value is written.
+/// Checks everything before the first value is written. Counters that torch does not have may be missing.
 void load_state(Module& self, const nb::dict& state, bool strict) {
   struct Entry {
     Tensor to, from;
@@ -44,9 +44,12 @@ void load_state(Module& self, const nb::dict& state, bool strict) {
   for (const NamedParameter& named : self.named_parameters())
     take(named.name, Variable(named.parameter).value());
   for (const NamedBuffer& named : self.named_buffers()) take(named.name, named.tensor);
-  for (const NamedCounter& named : self.state_dict_counters())
-    if (const auto found = find(named.name))
-      counters.emplace_back(named, nb::cast<std::uint64_t>(nb::int_(*found)));
+  for (const NamedCounter& named : self.state_dict_counters()) find(named.name);
+  for (const NamedCounter& named : self.named_counters()) {
+    names.insert(named.name);
+    if (state.contains(named.name.c_str()))
+      counters.emplace_back(named, nb::cast<std::uint64_t>(nb::int_(state[named.name.c_str()])));
+  }
   for (const auto& [key, value] : state)
     require<InputError>(!strict || names.contains(nb::cast<std::string>(key)), "the state has '",
                         nb::cast<std::string>(key), "', which the module has not");
@@ -89,11 +92,15 @@ void bind_modules(nb::module_& module) {
                all.emplace_back(named.name, PyTensor{Variable(named.tensor)});
              return all;
            })
-      .def("state_dict", &state_of, "Local. Parameters and buffers by name. They share the module's memory.")
+      .def("state_dict", &state_of,
+           "Local. Parameters, buffers and counters by name. Tensors share the module's memory. Beside what "
+           "torch "
+           "has, it has the number of calls of each dropout, with which draws go on.")
       .def("load_state_dict", &load_state, "state"_a, "strict"_a = true,
            "Local; the same on all ranks. Copies tensors or arrays into the module. Raises InputError for "
            "names that only "
-           "one of them has, if strict, ShapeError for other shapes; the module is then unchanged.")
+           "one of them has, if strict, ShapeError for other shapes; the module is then unchanged. A state "
+           "without calls of dropouts, as torch's, leaves them as they are.")
       .def(
           "train",
           [](nb::handle_t<Module> self, bool mode) {

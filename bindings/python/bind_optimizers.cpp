@@ -203,7 +203,12 @@ void bind_optimizers(nb::module_& module) {
 
   nb::class_<LRScheduler>(module, "LRScheduler", "The base of schedules of the learning rate.")
       .def("step", &LRScheduler::step, "metric"_a = std::numeric_limits<double>::quiet_NaN(),
-           "Local. Ends an epoch.");
+           "Local. Ends an epoch.")
+      .def("state_dict", &LRScheduler::state,
+           "Local. The epoch and the base rate, or what else the schedule has.")
+      .def("load_state_dict", &LRScheduler::load_state, "state"_a,
+           "Local; the same on all ranks. Load the state of the optimizer first, which has the rate. Raises "
+           "sar.InputError, and changes nothing, for a state that lacks a value.");
   nb::class_<StepLR, LRScheduler>(module, "StepLR")
       .def(
           "__init__",

@@ -59,6 +59,9 @@ void bind_sampling(nb::module_& module) {
           "sampler"_a, "seeds"_a, "batch_size"_a, "per_rank"_a, "shuffle"_a, "drop_last"_a, "seed"_a)
       .def_prop_ro("num_batches", &DataLoader::num_batches)
       .def_prop_ro("num_seeds", &DataLoader::num_seeds)
+      .def(
+          "copy", [](const DataLoader& self) { return DataLoader(self); },
+          "Local. A loader of the same seeds with a position of its own.")
       .def("start_epoch", &DataLoader::start_epoch, "epoch"_a, "first_batch"_a = 0)
       .def(
           "next", [](DataLoader& self) { return compute([&] { return self.next(); }); }, "Collective.");

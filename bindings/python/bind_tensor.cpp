@@ -47,8 +47,10 @@ PyTensor rows_of(const PyTensor& self, nb::handle key) {
   }
   nb::object ids = nb::borrow(key);
   if (nb::hasattr(key, "dtype") && dtype_of(key) == "bool") {
-    require<ShapeError>(nb::cast<Index>(nb::int_(nb::len(key))) == self.value.num_rows(), "a mask of ",
-                        nb::len(key), " rows for a tensor of shape ", self.value.shape());
+    const nb::object shape = key.attr("shape");
+    require<ShapeError>(shape.equal(nb::make_tuple(self.value.num_rows())), "a mask of shape ",
+                        text_of(shape), " for a tensor of shape ", self.value.shape(),
+                        ", expected one bool for each row");
     ids = nb::module_::import_("numpy").attr("flatnonzero")(key);
   }
   const Ids numbers(ids, "row numbers");
@@ -75,6 +77,15 @@ PyTensor reduced(const PyTensor& self, std::optional<int> dim, Variable (*f)(Var
                       ", expected None, 0 (rows) or -1 (columns)");
   const ReduceDim over = !dim ? ReduceDim::all : *dim == 0 ? ReduceDim::rows : ReduceDim::columns;
   return compute([&] { return f(self.value, over); });
+}
+
+/// x == y, x < y, ... with an array, tensor or number, as NumPy's array of bool. Others are not comparable.
+nb::object compared(const PyTensor& self, nb::handle other, const char* name) {
+  const nb::object array = nb::module_::import_("numpy").attr("asarray")(other);
+  const nb::object dtype = array.attr("dtype"), kind = dtype.attr("kind");
+  if (std::string_view("fiub").find(text_of(kind)) == std::string_view::npos)
+    return nb::borrow(Py_NotImplemented);
+  return numpy_of(self.value.value()).attr(name)(array);
 }
 
 /// The buffer of the NumPy array on the same memory.
@@ -114,7 +125,11 @@ void bind_tensor(nb::module_& module) {
   tensor.def_prop_ro("shape", &shape_tuple)
       .def_prop_ro("ndim", [](const PyTensor& self) { return self.value.shape().dims(); })
       .def_prop_ro("size", [](const PyTensor& self) { return self.value.shape().size(); })
-      .def_prop_ro("dtype", [](nb::handle) { return sizeof(real) == 4 ? "float32" : "float64"; })
+      .def_prop_ro(
+          "dtype",
+          [](nb::handle) {
+            return nb::module_::import_("numpy").attr("dtype")(sizeof(real) == 4 ? "float32" : "float64");
+          })
       .def_prop_ro("requires_grad", [](const PyTensor& self) { return self.value.requires_grad(); })
       .def_prop_ro("is_leaf", [](const PyTensor& self) { return self.recording == nullptr; })
       .def_prop_rw(
@@ -178,6 +193,8 @@ void bind_tensor(nb::module_& module) {
       .def("__dlpack_device__", [](const PyTensor&) { return nb::make_tuple(1, 0); })
       .def("item", [](const PyTensor& self) { return self.value.value().item(); })
       .def("__float__", [](const PyTensor& self) { return static_cast<double>(self.value.value().item()); })
+      .def("__bool__",
+           [](const PyTensor& self) { return nb::cast<bool>(nb::bool_(numpy_of(self.value.value()))); })
       .def("__len__", [](const PyTensor& self) { return self.value.num_rows(); })
       .def(
           "detach", [](const PyTensor& self) { return PyTensor{self.value.detach()}; },
@@ -274,6 +291,11 @@ void bind_tensor(nb::module_& module) {
                                      self.value.requires_grad() && self.recording == nullptr)};
           },
           "memo"_a);
+  for (const char* const name : {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
+    tensor.def(
+        name, [name](const PyTensor& self, nb::handle other) { return compared(self, other, name); },
+        "other"_a.none());
+  tensor.attr("__hash__") = nb::module_::import_("builtins").attr("object").attr("__hash__");
   tensor.attr("__array_ufunc__") = nb::none();  // array * tensor calls __rmul__
   both_ways(tensor, "__add__", "__radd__", [](const auto& a, const auto& b) { return a + b; });
   both_ways(tensor, "__sub__", "__rsub__", [](const auto& a, const auto& b) { return a - b; });

@@ -32,6 +32,8 @@ std::atomic<std::uint64_t> last_id{0}, backwards{0};
 // Under the lock of the interpreter:
 bool busy = false;
 std::thread::id busy_thread;
+/// What ends a program, raised in a function of the user in the call of busy_thread; owned.
+PyObject* interrupt = nullptr;
 
 /// Lets the recording end with its last result. Results that another thread drops last end it at the next
 /// call, because a tape belongs to its thread.
@@ -67,6 +69,7 @@ Call::Call() {
         "a thread calls sar while a call of another thread has not returned, expected one thread at a time");
     busy = true;
     busy_thread = std::this_thread::get_id();
+    Py_CLEAR(interrupt);
     outermost_ = true;
     if (state.grad_enabled) record_results();
     ++state.calls;
@@ -149,8 +152,12 @@ void end_recording() noexcept {
 
 void throw_as_error(const nb::python_error& error) {
   const nb::gil_scoped_acquire locked;
+  if (!error.matches(PyExc_Exception)) Py_XSETREF(interrupt, error.value().inc_ref().ptr());
   const std::string name = nb::cast<std::string>(error.type().attr("__name__"));
-  throw Error(concat(name, ": ", nb::cast<std::string>(nb::str(error.value()))));
+  const std::string text = nb::cast<std::string>(nb::str(error.value()));
+  for (std::size_t kind = exceptions.size(); kind-- > 0;)  // the base class is the first
+    if (error.matches(exceptions[kind])) throw_error(static_cast<ErrorKind>(kind), text);
+  throw Error(text.empty() ? name : concat(name, ": ", text));
 }
 
 void bind_errors(nb::module_& module) {
@@ -176,6 +183,11 @@ void bind_errors(nb::module_& module) {
     try {
       std::rethrow_exception(thrown);
     } catch (const Error& error) {
+      if (interrupt != nullptr && busy_thread == std::this_thread::get_id()) {
+        const nb::object raised = nb::steal(std::exchange(interrupt, nullptr));
+        PyErr_SetObject(raised.type().ptr(), raised.ptr());
+        return;
+      }
       auto kind = static_cast<std::size_t>(error.kind());
       if (kind >= exceptions.size()) kind = 0;
       PyErr_SetString(exceptions[kind], error.what());

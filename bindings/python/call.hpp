@@ -114,7 +114,9 @@ inline Variable or_undefined(const std::optional<Variable>& value) {
   return value.value_or(Variable());
 }
 
-/// Throws Error with class and text of the current exception of Python.
+/// Throws the current exception of Python: one of sar as itself, others as Error with class and text. If it
+/// is no Exception, as the KeyboardInterrupt of Ctrl-C and SystemExit, this rank raises it in place of the
+/// Error, which the others raise.
 [[noreturn]] void throw_as_error(const nb::python_error& error);
 
 /// Makes the classes of exceptions and translates the library's.

@@ -166,8 +166,8 @@ Mask::Mask(nb::handle given, Index rows, const char* what) {
   }
   array_ = as_numpy(given, what);
   const std::string dtype = dtype_of(array_);
-  require<InputError>(dtype == "bool" || dtype == "uint8" || dtype == "int8", "the ", what, " has dtype ",
-                      dtype, ", expected bool, one for each row");
+  require<InputError>(dtype == "bool", "the ", what, " has dtype ", dtype,
+                      ", expected bool, one for each row; row numbers are no mask");
   array_ = nb::module_::import_("numpy").attr("ascontiguousarray")(array_).attr("view")("uint8");
   nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> bytes;
   require<ShapeError>(nb::try_cast(array_, bytes, false), "the ", what, " has ",

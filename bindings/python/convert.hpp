@@ -73,8 +73,8 @@ Tensor tensor_of(nb::handle array, bool copy = false);
 /// Returns the memory of a tensor as a NumPy array, which keeps it alive.
 nb::object numpy_of(const Tensor& tensor);
 
-/// Integers of Python as a list of the library, for the time of a call. It keeps an array of 64-bit integers, and
-/// converts others.
+/// Integers of Python as a list of the library, for the time of a call. It keeps an array of 64-bit integers,
+/// and converts others.
 class Ids {
  public:
   /// Throws InputError that names `what` for other numbers and for more than one dimension.
@@ -104,7 +104,7 @@ class Doubles {
   nb::ndarray<const double, nb::c_contig, nb::device::cpu> array_;
 };
 
-/// A mask of rows: bool or 8-bit integers, or None for all rows.
+/// A mask of rows: bool, or None for all rows.
 class Mask {
  public:
   Mask(nb::handle given, Index rows, const char* what);

@@ -4,6 +4,7 @@
     atoms.calc = Calculator("si.safetensors")
 """
 
+import copy
 import zlib
 
 import numpy as np
@@ -46,6 +47,13 @@ class Calculator(calculator.Calculator):
         self.potential = potential if isinstance(potential, _sar.Potential) else _sar.load_potential(potential, self._comm)
         self._margin = 0.05 * self.potential.cutoff if margin is None else margin
         self._neighbors = None
+
+    def __deepcopy__(self, memo):
+        """Local. A calculator with the same potential and ranks, and a neighbor list of its own."""
+        made = memo[id(self)] = type(self).__new__(type(self))
+        memo.update({id(each): each for each in (self.potential, self._comm)})
+        made.__dict__.update(copy.deepcopy({**self.__dict__, "_neighbors": None}, memo))
+        return made
 
     def calculate(self, atoms=None, properties=("energy",), system_changes=calculator.all_changes):
         self.results = {}

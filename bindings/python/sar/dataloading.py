@@ -3,7 +3,8 @@
 import numpy as np
 
 from . import _sar
-from ._sar import InputError
+from ._sar import InputError, ShapeError
+from .graph import _integers
 
 
 class NeighborSampler:
@@ -21,6 +22,22 @@ class NeighborSampler:
         return _sar.NeighborSampler(graph, self.fanouts, **self.options)
 
 
+def _rows(indices, num_nodes):
+    """The row numbers of a mask or of row numbers."""
+    indices = np.asarray(indices)
+    if indices.dtype == bool:
+        if indices.shape != (num_nodes,):
+            raise ShapeError(f"a mask of shape {list(indices.shape)} for {num_nodes} nodes of this rank, expected one bool for each")
+        return np.flatnonzero(indices)
+    if indices.dtype.kind not in "iu" and indices.size > 0:
+        raise InputError(f"the indices have dtype {indices.dtype}, expected integers or bool")
+    indices = _integers(indices, "indices")
+    if len(indices) and (indices.min() < 0 or indices.max() >= num_nodes):
+        raise InputError(f"the indices have the row {indices.min() if indices.min() < 0 else indices.max()}, "
+                         f"expected 0 to {num_nodes - 1}, the rows of this rank's nodes")
+    return indices
+
+
 class DataLoader:
     """Collective. Iterates over nodes in batches, once for each `for`:
 
@@ -30,18 +47,12 @@ class DataLoader:
 
     indices: rows of this rank's nodes, or a mask of them. batch_size counts seeds of all ranks, per_rank those of
     each. input_nodes and output_nodes are rows of this rank. Every rank has the same number of batches, some of them
-    perhaps without its nodes. state: the next epoch's number is `epoch`.
+    perhaps without its nodes. Iterators have positions of their own. `epoch` is the number of the last epoch that
+    was begun; set it to go on after a training that was saved.
     """
 
     def __init__(self, graph, indices, sampler, batch_size=1024, shuffle=True, drop_last=False, per_rank=False, seed=0):
-        indices = np.asarray(indices)
-        if indices.dtype == bool:
-            if len(indices) != graph.num_nodes():
-                raise _sar.ShapeError(f"a mask of {len(indices)} rows for {graph.num_nodes()} nodes of this rank")
-            indices = np.flatnonzero(indices)
-        if indices.dtype.kind not in "iu":
-            raise InputError(f"the indices have dtype {indices.dtype}, expected integers or bool")
-        seeds = indices.astype(np.int64) + graph._first_id()
+        seeds = graph.comm.agree(lambda: _rows(indices, graph.num_nodes())) + graph._first_id()
         self._loader = _sar.BatchLoader(sampler.of(graph), seeds, batch_size, per_rank, shuffle, drop_last, seed)
         self.epoch = 0
 
@@ -50,7 +61,8 @@ class DataLoader:
 
     def __iter__(self):
         self.epoch += 1
-        self._loader.start_epoch(self.epoch)
-        while (batch := self._loader.next()) is not None:
+        loader = self._loader.copy()
+        loader.start_epoch(self.epoch)
+        while (batch := loader.next()) is not None:
             blocks = batch.blocks
             yield blocks[0].src_rows, blocks[-1].dst_rows, blocks

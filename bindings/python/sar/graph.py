@@ -1,6 +1,8 @@
 """Graphs from arrays and from objects of other packages, and message passing on them."""
 
 import contextlib
+import operator
+import zlib
 
 import numpy as np
 
@@ -17,33 +19,86 @@ def _integers(values, what):
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
+def _floats(values, count, what):
+    """A number for each of `count` edges, in float32; None of None."""
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub" and array.size > 0:
+        raise InputError(f"the {what} have dtype {array.dtype}, expected real numbers")
+    if array.shape not in ((count,), (count, 1)):
+        raise ShapeError(f"there are {what} of shape {list(array.shape)} for {count} edges, expected one for each")
+    return np.ascontiguousarray(array, dtype=np.float32).reshape(-1)
+
+
+def _check_equal(comm, what, values):
+    """Collective. Raises InputError on all ranks unless they give the same arrays and numbers, by name."""
+    if comm.size == 1:
+        return
+    if len(set(comm.all_gather([zlib.crc32("\n".join(values).encode())]))) > 1:
+        raise InputError(f"the ranks give {what} with different types, or with weights on some ranks only")
+    mine = [zlib.crc32(value.view(np.uint8)) if isinstance(value, np.ndarray) else value for value in values.values()]
+    of_ranks = comm.all_gather(mine).reshape(comm.size, len(mine)).astype(np.int64)
+    for i, name in enumerate(values):
+        other = np.flatnonzero(of_ranks[:, i] != of_ranks[0, i])
+        if len(other):
+            found = f": {of_ranks[0, i]} and {of_ranks[other[0], i]}" if name.startswith("num") else ""
+            raise InputError(f"rank 0 and rank {other[0]} give {what} with different {name}{found}; expected the same whole graph on all "
+                             "ranks, or `nodes`")
+
+
 def _edges_of(given):
-    """The ends of edges, their weights and the number of nodes, of whatever describes a graph."""
+    """The ends of edges, their weights, whether these are 1 where the object has none, and the number of nodes, of
+    whatever describes a graph."""
     if hasattr(given, "edge_index"):  # torch_geometric.data.Data
         src, dst = np.asarray(given.edge_index)
         weight = getattr(given, "edge_weight", None)
-        return src, dst, None if weight is None else np.asarray(weight), int(given.num_nodes)
+        return src, dst, weight, False, int(given.num_nodes)
     if hasattr(given, "tocoo"):  # a sparse matrix of SciPy
         if given.shape[0] != given.shape[1]:
             raise ShapeError(f"a sparse matrix of shape {list(given.shape)}, expected as many rows as columns")
         matrix = given.tocoo()
-        return matrix.row, matrix.col, None, given.shape[0]
+        return matrix.row, matrix.col, matrix.data, True, given.shape[0]
     if hasattr(given, "ndata") and hasattr(given, "edges"):  # dgl.DGLGraph
         src, dst = given.edges()
-        return np.asarray(src), np.asarray(dst), None, int(given.num_nodes())
+        return np.asarray(src), np.asarray(dst), None, False, int(given.num_nodes())
     if hasattr(given, "number_of_nodes") and hasattr(given, "is_directed"):  # networkx
         place = {node: i for i, node in enumerate(given.nodes)}
         pairs = np.array([(place[u], place[v]) for u, v in given.edges()], dtype=np.int64).reshape(-1, 2)
+        weight = np.array([weight for _, _, weight in given.edges(data="weight", default=1)])
         if not given.is_directed():
             loops = pairs[:, 0] == pairs[:, 1]
-            pairs = np.concatenate([pairs, pairs[~loops][:, ::-1]])
-        return pairs[:, 0], pairs[:, 1], None, len(place)
+            pairs, weight = np.concatenate([pairs, pairs[~loops][:, ::-1]]), np.concatenate([weight, weight[~loops]])
+        return pairs[:, 0], pairs[:, 1], weight, True, len(place)
     try:
         src, dst = given
     except (TypeError, ValueError):
         raise TypeError(f"edges are given as a {type(given).__name__}, expected (sources, destinations), an array [2, edges] "
                         "or a graph of SciPy, NetworkX, DGL or PyG") from None
-    return src, dst, None, None
+    return src, dst, None, False, None
+
+
+def _checked(given, num_nodes, nodes, edge_weight):
+    """Ends and weights of edges as arrays, and the number of nodes."""
+    src, dst, own_weight, _, own_nodes = given
+    src, dst = _integers(src, "sources of edges"), _integers(dst, "destinations of edges")
+    if src.shape != dst.shape:
+        raise ShapeError(f"there are {len(src)} sources of edges and {len(dst)} destinations, expected equal numbers")
+    weight = _floats(own_weight if edge_weight is None else edge_weight, len(src), "weights")
+    if nodes is None:
+        num_nodes = own_nodes if num_nodes is None else operator.index(num_nodes)
+        if num_nodes is None:
+            num_nodes = int(max(src.max(), dst.max())) + 1 if len(src) else 0
+        _check_ends(src, num_nodes, "an edge has the source")
+        _check_ends(dst, num_nodes, "an edge has the destination")
+    elif num_nodes is not None:
+        raise InputError(f"num_nodes is {num_nodes} beside `nodes`, which say how many nodes there are: expected one of them")
+    return src, dst, weight, num_nodes
+
+
+def _check_ends(ids, num_nodes, what):
+    if len(ids) and (ids.min() < 0 or ids.max() >= num_nodes):
+        raise InputError(f"{what} {ids.min() if ids.min() < 0 else ids.max()}, expected nodes 0 to {num_nodes - 1}")
 
 
 class Graph(HostGraph):
@@ -52,60 +107,60 @@ class Graph(HostGraph):
     edges: (sources, destinations), an array [2, edges], a sparse matrix of SciPy (an edge from row to column for
     each stored value), or a graph of NetworkX, DGL or PyG. Integers are used without a copy where they are 64-bit.
 
+    edge_weight: a number for each edge, a constant, which layers and graph.edge_weight read. By default the values of a
+    sparse matrix or the attribute "weight" of NetworkX, unless all are 1, and the edge_weight of PyG. Other
+    attributes of nodes and edges, such as PyG's edge_attr and DGL's fields, are not read: see edge_rows().
+
     Without `nodes`, every rank gives the same whole graph with nodes 0 to num_nodes - 1, and keeps a contiguous
     range of them with their in-edges; local_rows() takes this rank's rows of an array of all nodes. With `nodes`,
     each rank gives the ids of the nodes that it owns and some of the edges, each edge on one rank; row i of a node
     tensor is nodes[i]. A pair of ids (sources, destinations) makes a bipartite graph.
 
     add_reverse_edges adds (v, u) for each edge (u, v), with its weight; then add_self_loops adds (v, v) for each
-    node, with weight 1, or with "remaining" for each node that has none. Edge ids count the edges in this order.
-    Options are those of set_options().
+    node, with weight 1, or with "remaining" for each node that has none on any rank. Edge ids count the edges in this
+    order. Options are those of set_options(). Raises InputError or ShapeError on all ranks for edges between other
+    nodes, arrays of different lengths and ranks with different whole graphs.
     """
 
     def __init__(self, edges, num_nodes=None, *, nodes=None, edge_weight=None, edge_ids=None, add_reverse_edges=False,
                  add_self_loops=False, comm=None, **options):
-        src, dst, own_weight, own_nodes = _edges_of(edges)
-        src, dst = _integers(src, "sources of edges"), _integers(dst, "destinations of edges")
-        if src.shape != dst.shape:
-            raise ShapeError(f"there are {len(src)} sources of edges and {len(dst)} destinations, expected equal numbers")
         comm = _sar.get_communicator() if comm is None else comm
         comm = comm if isinstance(comm, Communicator) else Communicator(comm)
-        weight = own_weight if edge_weight is None else edge_weight
-        if weight is not None:
-            weight = np.asarray(weight, dtype=np.float32).reshape(-1)
-            if len(weight) != len(src):
-                raise ShapeError(f"there are {len(weight)} weights for {len(src)} edges")
+        given = _edges_of(edges)
+        src, dst, weight, num_nodes = comm.agree(lambda: _checked(given, num_nodes, nodes, edge_weight))
+        if edge_weight is None and given[3] and comm.all_reduce(float(np.any(weight != 1)), "max") == 0:
+            weight = None
         if edge_ids is not None and (add_reverse_edges or add_self_loops or nodes is None):
             raise InputError("edge_ids are given, which goes with `nodes`, without add_reverse_edges and add_self_loops")
+        if add_self_loops and add_self_loops not in (True, "remaining"):
+            raise InputError(f"add_self_loops is {add_self_loops!r}, expected True, False or 'remaining'")
+        if add_self_loops and isinstance(nodes, tuple):
+            raise InputError("add_self_loops of a bipartite graph")
         self._given, self._reversed = len(src), bool(add_reverse_edges)
         if add_reverse_edges:
             src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
             weight = None if weight is None else np.concatenate([weight, weight])
         whole = nodes is None
         if whole:
-            num_nodes = own_nodes if num_nodes is None else num_nodes
-            if num_nodes is None:
-                num_nodes = int(max(src.max(), dst.max())) + 1 if len(src) else 0
-            for end, name in ((src, "source"), (dst, "destination")):
-                if len(end) and (end.min() < 0 or end.max() >= num_nodes):
-                    raise InputError(f"an edge has the {name} {end.min() if end.min() < 0 else end.max()}, expected nodes 0 to "
-                                     f"{num_nodes - 1}")
             begin, end = (num_nodes * r // comm.size for r in (comm.rank, comm.rank + 1))
             mine = np.arange(begin, end)
         else:
             mine = nodes
         self._loops = 0
         if add_self_loops:
-            if isinstance(mine, tuple):
-                raise InputError("add_self_loops of a bipartite graph")
             loops = np.arange(num_nodes) if whole else _integers(nodes, "nodes")
             if add_self_loops == "remaining":
-                loops = np.setdiff1d(loops, src[src == dst])
-            elif add_self_loops is not True:
-                raise InputError(f"add_self_loops is {add_self_loops!r}, expected True, False or 'remaining'")
+                own = src[src == dst]
+                if whole:
+                    loops = np.setdiff1d(loops, own)
+                else:  # another rank may give a loop of this rank's nodes
+                    loops = loops[np.asarray(HostGraph(comm, loops, own, own, None, None).in_degrees()).reshape(-1) == 0]
             self._loops = len(loops)
             src, dst = np.concatenate([src, loops]), np.concatenate([dst, loops])
             weight = None if weight is None else np.concatenate([weight, np.ones(len(loops), np.float32)])
+        if whole:
+            _check_equal(comm, "a graph", {"num_nodes": num_nodes, "numbers of edges": len(src), "sources of edges": src,
+                                           "destinations of edges": dst, **({} if weight is None else {"edge weights": weight})})
         self._chosen = None
         if whole and comm.size > 1:
             self._chosen = np.flatnonzero((dst >= begin) & (dst < end))
@@ -126,7 +181,8 @@ class Graph(HostGraph):
 
     def edge_rows(self, rows, fill=0):
         """Collective. A row for each in-edge of this rank's nodes, in the order of edge tensors, from rows for the
-        edges that were given to Graph(). A reverse edge has the row of its edge, an added self loop has `fill`."""
+        edges that were given to Graph(). A reverse edge has the row of its edge, an added self loop has `fill`. The result
+        is a constant."""
         rows = np.asarray(rows, dtype=np.float32)
         if len(rows) != self._given:
             raise ShapeError(f"{len(rows)} rows for {self._given} edges that were given")

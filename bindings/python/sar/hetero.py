@@ -1,44 +1,61 @@
 """Graphs with several types of nodes and edges."""
 
+import operator
+
 import numpy as np
 
 from . import _sar, fn
-from ._sar import Communicator, HostHeteroGraph, InputError
-from .graph import _integers
+from ._sar import Communicator, HostHeteroGraph, InputError, ShapeError
+from .graph import _check_ends, _check_equal, _floats, _integers
+
+
+def _checked(edges, num_nodes):
+    """Ends and weights of the edges of each type as arrays, and the number of nodes of each type."""
+    counts, ends = {ntype: operator.index(count) for ntype, count in (num_nodes or {}).items()}, {}
+    for etype, (src, dst, *weight) in edges.items():
+        if not isinstance(etype, tuple) or len(etype) != 3:
+            raise InputError(f"an edge type is {etype!r}, expected (source type, relation, destination type)")
+        relation = etype[1]
+        if len(weight) > 1:
+            raise InputError(f"{relation} has {2 + len(weight)} arrays, expected (sources, destinations) or (sources, destinations, weights)")
+        src, dst = _integers(src, f"sources of {relation}"), _integers(dst, f"destinations of {relation}")
+        if src.shape != dst.shape:
+            raise ShapeError(f"{relation} has {len(src)} sources of edges and {len(dst)} destinations, expected equal numbers")
+        ends[etype] = src, dst, _floats(weight[0] if weight else None, len(src), f"weights of {relation}")
+        for ntype, ids in ((etype[0], src), (etype[2], dst)):
+            if num_nodes is None:
+                counts[ntype] = max(counts.get(ntype, 0), int(ids.max()) + 1 if len(ids) else 0)
+            elif ntype not in counts:
+                raise InputError(f"num_nodes has no '{ntype}', which {relation} joins")
+            _check_ends(ids, counts[ntype], f"an edge of {relation} has the {ntype}")
+    return ends, counts
 
 
 class HeteroGraph(HostHeteroGraph):
     """Collective. dgl.heterograph: {(source type, relation, destination type): (sources, destinations)}.
 
     num_nodes: the number of nodes of each type, of a whole graph that every rank gives; by default one more than the
-    largest id. Each rank keeps a contiguous range of the nodes of each type; local_rows() takes its rows.
+    largest id. A third array of an edge type has weights. Each rank keeps a contiguous range of the nodes of each type; local_rows() takes its rows.
     graph[relation] is the graph of an edge type; fields are graph.nodes[type].data and graph[relation].edata.
+    Raises InputError or ShapeError on all ranks, as sar.Graph.
     """
 
     def __init__(self, edges, num_nodes=None, *, comm=None):
         comm = _sar.get_communicator() if comm is None else comm
         comm = comm if isinstance(comm, Communicator) else Communicator(comm)
-        counts = dict(num_nodes or {})
-        ends = {}
-        for etype, (src, dst, *weight) in edges.items():
-            if not isinstance(etype, tuple) or len(etype) != 3:
-                raise InputError(f"an edge type is {etype!r}, expected (source type, relation, destination type)")
-            src, dst = _integers(src, f"sources of {etype[1]}"), _integers(dst, f"destinations of {etype[1]}")
-            ends[etype] = src, dst, weight[0] if weight else None
-            for ntype, ids in ((etype[0], src), (etype[2], dst)):
-                if num_nodes is None:
-                    counts[ntype] = max(counts.get(ntype, 0), int(ids.max()) + 1 if len(ids) else 0)
-                elif ntype not in counts:
-                    raise InputError(f"num_nodes has no '{ntype}', which {etype[1]} joins")
-                elif len(ids) and (ids.min() < 0 or ids.max() >= counts[ntype]):
-                    raise InputError(f"an edge of {etype[1]} has the {ntype} {ids.max()}, expected 0 to {counts[ntype] - 1}")
+        ends, counts = comm.agree(lambda: _checked(edges, num_nodes))
+        given = {f"num_nodes of '{ntype}'": count for ntype, count in counts.items()}
+        for (_, relation, _), (src, dst, weight) in ends.items():
+            given.update({f"numbers of edges of '{relation}'": len(src), f"sources of '{relation}'": src, f"destinations of '{relation}'": dst})
+            given.update({} if weight is None else {f"weights of '{relation}'": weight})
+        _check_equal(comm, "a graph", given)
         self._counts = counts
         self._ranges = {ntype: [count * r // comm.size for r in (comm.rank, comm.rank + 1)] for ntype, count in counts.items()}
         mine = {}
         for etype, (src, dst, weight) in ends.items():
             begin, end = self._ranges[etype[2]]
             chosen = np.flatnonzero((dst >= begin) & (dst < end))
-            mine[etype] = src[chosen], dst[chosen], None if weight is None else np.asarray(weight, np.float32)[chosen]
+            mine[etype] = src[chosen], dst[chosen], None if weight is None else weight[chosen]
         super().__init__(comm, {ntype: np.arange(*self._ranges[ntype]) for ntype in counts}, mine)
         self._frames = {ntype: {} for ntype in counts}
         self._relations = {}

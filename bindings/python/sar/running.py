@@ -114,12 +114,13 @@ def train(*, ranks=1, mpirun=None, progress=True, **options):
         words = [_program(), *_words({**options, "log": log})]
         if ranks > 1:
             words = [*(mpirun or [_mpirun()]), "-n", str(ranks), *words]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment())
+        errors = os.path.join(folder, "stderr")  # a file, because a pipe that nobody reads holds 64 KB
+        with open(errors, "wb") as stderr:
+            process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr, text=True, errors="replace", env=_environment())
         try:
             for line in process.stdout:
                 if shown:
                     shown.show(line)
-            message = process.stderr.read()
             code = process.wait()
         except BaseException:
             process.terminate()
@@ -129,7 +130,8 @@ def train(*, ranks=1, mpirun=None, progress=True, **options):
             if shown:
                 shown.close()
         if code != 0:
-            raise TrainError(message.strip() or f"the program train ended with code {code}")
+            with open(errors, errors="replace") as text:
+                raise TrainError(text.read().strip() or f"the program train ended with code {code}")
         if not os.path.exists(log):
             return []
         with open(log) as lines:

@@ -1,5 +1,6 @@
 """The calculator of ASE."""
 
+import copy
 import os
 
 import numpy as np
@@ -125,6 +126,20 @@ def test_what_is_refused(potential):
         calc.get_property("dipole", atoms)
     with pytest.raises(sar.InputError, match="nothing.safetensors"):
         Calculator("nothing.safetensors")
+
+
+def test_copies_of_atoms_have_a_calculator_of_their_own(potential):
+    atoms = silicon()
+    atoms.calc = Calculator(potential)
+    before, energy = atoms.get_forces(), atoms.get_potential_energy()
+    again = copy.deepcopy(atoms)
+    assert again.calc is not atoms.calc and again.calc.potential is atoms.calc.potential
+    assert again.calc.results["energy"] == energy and again.calc.results["forces"] is not atoms.calc.results["forces"]
+    again.positions[0, 0] += 0.3
+    assert np.abs(again.get_forces() - before).max() > 0.01
+    np.testing.assert_array_equal(atoms.get_forces(), before)
+    atoms.positions[1, 0] += 0.1
+    assert not np.array_equal(atoms.get_forces(), before)
 
 
 def test_ranks(comm, potential):

@@ -45,8 +45,7 @@ def test_memory_of_a_tensor_cannot_be_moved():
         view.release()
     ids = array.array("q", [1, 0])
     rows = x[ids]
-    with pytest.raises(BufferError):
-        ids.extend([0] * 100000)
+    ids.extend([0] * 100000)  # the ids were copied
     np.testing.assert_array_equal(x.numpy(), [1, 2, 3])
     np.testing.assert_array_equal(y.numpy(), 5)
     np.testing.assert_array_equal(rows.numpy(), [2, 1])

@@ -57,9 +57,27 @@ def test_training_on_batches(comm):
     sar.compare_params(net)
 
 
-def test_wrong_batches():
+def test_iterators_of_one_loader():
     _, _, graph = random_graph()
-    with pytest.raises(sar.ShapeError, match="a mask of 3 rows"):
+    make = lambda: sar.DataLoader(graph, np.arange(graph.num_nodes()), sar.NeighborSampler([2, 2]), batch_size=16)  # noqa: E731
+    loader, alone = make(), make()
+    one = [batch[1] for batch in alone]
+    two = [batch[1] for batch in alone]
+    pairs = list(zip(loader, loader, strict=True))
+    assert len(pairs) == len(loader) == 4
+    for (a, b), x, y in zip(pairs, one, two, strict=True):
+        np.testing.assert_array_equal(a[1], x)
+        np.testing.assert_array_equal(b[1], y)
+
+
+def test_wrong_batches(comm):
+    _, _, graph = random_graph()
+    n, last = graph.num_nodes(), comm.rank == comm.size - 1
+    for rows, error, text in ((np.ones((n, 2), bool), sar.ShapeError, "a mask of shape"), (np.ones((n, 2), int), sar.ShapeError, "2 dimensions"),
+                              ([-1], sar.InputError, "the row -1, expected 0 to"), ([n], sar.InputError, f"the row {n}")):
+        with pytest.raises(error, match=text):  # on all ranks, if it is wrong on one
+            sar.DataLoader(graph, rows if last else [0], sar.NeighborSampler([2]))
+    with pytest.raises(sar.ShapeError, match="a mask of shape \\[3\\]"):
         sar.DataLoader(graph, np.ones(3, bool), sar.NeighborSampler([2]))
     with pytest.raises(sar.InputError, match="expected integers or bool"):
         sar.DataLoader(graph, np.ones(3), sar.NeighborSampler([2]))
@@ -97,5 +115,11 @@ def test_hetero_graph(comm):
     assert [name for name, _ in conv.named_parameters()][0].startswith("mods.plays.")
     with pytest.raises(sar.InputError, match="0 edge types 'likes'"):
         graph["likes"]
-    with pytest.raises(sar.InputError, match="the game"):
-        sar.HeteroGraph({("user", "plays", "game"): ([0], [3])}, {"user": 1, "game": 2})
+    for ends, error, text in ((([0], [3]), sar.InputError, "the game 3, expected nodes 0 to 1"), (([0], [-1]), sar.InputError, "the game -1"),
+                              (([-1], [0]), sar.InputError, "the user -1"), (([0, 0], [1]), sar.ShapeError, "2 sources of edges and 1"),
+                              (([0], [1, 0]), sar.ShapeError, "1 sources of edges and 2"), (([0], [0], [1, 2]), sar.ShapeError, "weights of plays"),
+                              (([0], [0], [1], [1]), sar.InputError, "4 arrays")):
+        for count in ({"user": 1, "game": 2}, None):
+            if count or "3, expected" not in text:
+                with pytest.raises(error, match=text):
+                    sar.HeteroGraph({("user", "plays", "game"): ends}, count)

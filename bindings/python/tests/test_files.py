@@ -125,6 +125,21 @@ def test_train_starts_ranks_with_the_mpirun_beside_the_interpreter(tmp_path, mon
     assert sar.train(ranks=2, progress=False) == [{"ranks": 2}]
 
 
+def test_train_reads_a_long_stderr(tmp_path, monkeypatch, comm):
+    if comm.size > 1:
+        return
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' 'x' >&2\necho\nprintf '\\377 wrong' >&2\nexit $SAR_TEST_CODE\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("SAR_TRAIN", str(program))
+    monkeypatch.setenv("SAR_TEST_CODE", "0")
+    assert sar.train(progress=False) == []
+    monkeypatch.setenv("SAR_TEST_CODE", "3")
+    with pytest.raises(sar.TrainError, match="wrong$") as caught:
+        sar.train(progress=False)
+    assert len(str(caught.value)) > 300000
+
+
 def test_a_bar_shows_the_lines_of_the_program_train():
     from sar.running import _Bar, _shown
 

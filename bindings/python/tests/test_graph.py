@@ -107,6 +107,39 @@ def test_an_exception_in_a_message_is_raised_by_all_ranks(comm):
     graph.update_all(fn.copy_u(x), "sum")
 
 
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_program_is_raised_as_itself(comm, kind):
+    _, _, graph = random_graph()
+    x, last = sar.tensor(graph.local_rows(np.ones((60, 2)))), comm.rank == comm.size - 1
+
+    def end(rows):
+        if last:
+            raise kind
+        return rows
+
+    conv = sar.nn.GINConv(type("Net", (sar.nn.Module,), {"forward": lambda self, x: end(x)})())
+    calls = (lambda: graph.update_all(lambda edges: end(edges.src(x)), "sum"), lambda: graph.apply_edges(lambda edges: end(edges.src(x))),
+             lambda: conv(graph, x), lambda: comm.agree(lambda: end(x)))
+    for call in calls:
+        with pytest.raises(kind if last else sar.Error) as caught:
+            call()
+        assert last or kind.__name__ in str(caught.value)
+        if last:
+            assert caught.traceback[-1].name == "end"
+        with pytest.raises(sar.ShapeError):
+            x + sar.tensor(np.ones((61, 3)))
+        graph.update_all(fn.copy_u(x), "sum")
+
+
+def test_an_exception_of_sar_keeps_its_class(comm):
+    def body():
+        if comm.rank == 0:
+            raise sar.ShapeError("wrong")
+
+    with pytest.raises(sar.ShapeError, match="^wrong" if comm.size == 1 else "^rank 0: wrong"):
+        comm.agree(body)
+
+
 def test_reverse_edges_and_loops():
     graph = sar.Graph(([0, 1, 1], [1, 2, 1]), 4, edge_weight=[2, 3, 4], add_reverse_edges=True, add_self_loops="remaining")
     assert graph.num_global_edges() == 9
@@ -130,6 +163,44 @@ def test_each_rank_gives_its_nodes(comm):
     np.testing.assert_allclose(np.asarray(y)[:, 0], 2 * (nodes[0] + nodes[-1] - mine))
     with pytest.raises(sar.InputError, match="local_rows"):
         graph.local_rows(np.ones(4))
+
+
+def test_loops_of_nodes_whose_loops_other_ranks_give(comm):
+    nodes, loops = np.arange(12), np.array([1, 5, 5, 9])
+    mine = nodes[comm.rank::comm.size][::-1]
+    ends = loops[(comm.rank + 1) % comm.size::comm.size]
+    graph = sar.Graph((np.r_[ends, mine[:1]], np.r_[ends, mine[-1:]]), nodes=mine, add_self_loops="remaining")
+    assert graph.num_global_edges() == len(loops) + comm.size + 9
+    y = graph.update_all(fn.copy_u(sar.tensor(np.ones((len(mine), 1)))), "sum")
+    expected = np.where(mine == 5, 2, 1) + (mine == mine[-1])
+    np.testing.assert_array_equal(np.asarray(y)[:, 0], expected)
+    if comm.size > 1:
+        with pytest.raises(sar.InputError):
+            sar.Graph(([100 * comm.rank], [100 * comm.rank]), nodes=mine, add_self_loops="remaining")
+
+
+def test_whole_graphs_that_differ_between_ranks(comm):
+    src, dst, weight, own = np.arange(6), np.arange(6)[::-1].copy(), np.ones(6), comm.rank == comm.size - 1
+    other = src.copy()
+    other[0] = 3
+    wrong = [(src, dst, 6 + own, None, "num_nodes: 6 and 7"), (src[own:], dst[own:], 6, None, "numbers of edges: 6 and 5"),
+             (other if own else src, dst, 6, None, "sources of edges"), (src, other if own else dst, None, None, "destinations of edges"),
+             (src, dst, 6, weight + own, "weights"), (src, dst, 6, weight if own else None, "weights")]
+    for s, d, count, w, text in wrong:
+        types = {("a", "joins", "b"): (s, d) if w is None else (s, d, w)}
+        if comm.size == 1:
+            sar.Graph((s, d), count, edge_weight=w)
+            sar.HeteroGraph(types, count and {"a": count, "b": count})
+            continue
+        with pytest.raises(sar.InputError, match=text):
+            sar.Graph((s, d), count, edge_weight=w)
+        with pytest.raises(sar.InputError, match=text.replace("num_nodes", "num_nodes of 'a'").split(" of edges")[0]):
+            sar.HeteroGraph(types, count and {"a": count, "b": count})
+    if comm.size > 1:  # what is wrong on one rank only, all ranks raise
+        with pytest.raises(sar.InputError, match="an edge has the source -1"):
+            sar.Graph((src - own, dst), 6)
+        with pytest.raises(sar.ShapeError, match="6 sources of edges and 5 destinations"):
+            sar.Graph((src, dst[own:]), 6)
 
 
 def test_bipartite_graph(comm):
@@ -168,13 +239,48 @@ def test_graphs_of_other_packages():
     assert sar.Graph(undirected).num_global_edges() == 5
 
 
+def test_weights_of_other_packages(comm):
+    scipy = pytest.importorskip("scipy.sparse")
+    networkx = pytest.importorskip("networkx")
+    matrix = np.array([[0, 2, 0.5], [0, 0, 0], [3, 0, 0]])
+    undirected = networkx.Graph()
+    undirected.add_weighted_edges_from([(0, 1, 2.0), (0, 2, 0.5), (2, 2, 3.0)])
+    undirected.add_edge(1, 2)
+
+    class Pyg:
+        edge_index, num_nodes, edge_weight = np.array([[0, 0, 2], [1, 2, 0]]), 3, np.array([[2], [0.5], [3]])
+        edge_attr = np.ones((3, 4))
+
+    both = matrix.copy()
+    both[2, 2], both[1, 2] = 3, 1
+    both[2, 0] = 0
+    both = both + both.T - np.diag(both.diagonal())
+    x = np.array([[1.0], [10], [100]])
+    for given, expected in ((scipy.csr_matrix(matrix), matrix), (scipy.coo_array(matrix), matrix), (Pyg(), matrix),
+                            (networkx.from_numpy_array(matrix, create_using=networkx.DiGraph), matrix), (undirected, both)):
+        graph = sar.Graph(given)
+        y = graph.update_all(fn.u_mul_e(sar.tensor(graph.local_rows(x)), graph.edge_weight), "sum")
+        np.testing.assert_allclose(whole(graph, y), expected.T @ x)
+        assert sar.Graph(given, edge_weight=np.full(graph.num_global_edges(), 7)).edge_weight.numpy().max(initial=7) == 7
+    assert sar.Graph(scipy.csr_matrix(matrix != 0)).edge_weight is None and sar.Graph(networkx.path_graph(3)).edge_weight is None
+    undirected[0][1]["weight"] = "heavy"
+    with pytest.raises(sar.InputError, match="the weights have dtype <U"):
+        sar.Graph(undirected)
+    mine = np.arange(3)[comm.rank::comm.size]  # the weights of one rank only differ from 1
+    rows = np.where(np.isin(np.arange(3), mine)[:, None], matrix, 0)
+    assert sar.Graph(scipy.csr_matrix(rows), nodes=mine).num_global_edges() == 3
+
+
 @pytest.mark.parametrize("edges, options, error, text", [
     (([0, 1], [1]), {}, sar.ShapeError, "2 sources of edges and 1 destinations"),
     (([0, 9], [1, 1]), {"num_nodes": 4}, sar.InputError, "the source 9, expected nodes 0 to 3"),
     (([0, 1], [-1, 1]), {"num_nodes": 4}, sar.InputError, "the destination -1"),
     (([0.5, 1], [0, 1]), {}, sar.InputError, "dtype float64, expected integers"),
     ((np.ones((2, 2), int), [1, 1]), {}, sar.ShapeError, "2 dimensions, expected 1"),
-    (([0, 1], [1, 0]), {"edge_weight": [1.0]}, sar.ShapeError, "1 weights for 2 edges"),
+    (([0, 1], [1, 0]), {"edge_weight": [1.0]}, sar.ShapeError, r"weights of shape \[1\] for 2 edges"),
+    (([0, 1], [1, 0]), {"edge_weight": [[1.0, 2]]}, sar.ShapeError, r"weights of shape \[1, 2\] for 2 edges"),
+    (([0, 1], [1, 0]), {"num_nodes": 5, "nodes": [0, 1]}, sar.InputError, "num_nodes is 5 beside `nodes`"),
+    (([0, 1], [1, 0]), {"num_nodes": 2.5}, sar.Error, "TypeError: .*integer"),
     (([0, 1], [1, 0]), {"mode": "fast"}, sar.InputError, "mode is 'fast', expected 'rematerialize'"),
     (([0, 1], [1, 0]), {"speed": 1}, sar.InputError, "no option 'speed'"),
     (([0, 1], [1, 0]), {"add_self_loops": "some"}, sar.InputError, "expected True, False or 'remaining'"),

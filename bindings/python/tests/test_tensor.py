@@ -113,6 +113,39 @@ def test_arithmetic_as_numpy():
         x + sar.tensor(np.ones(5))
 
 
+def test_comparisons_are_those_of_numpy():
+    x, array = sar.tensor([[1.0, 2], [3, 1]]), np.array([[1.0, 2], [3, 1]])
+    for other in (1, np.float32(1), array.T, [[1, 5], [3, 3]], sar.tensor(array.T), [2.0, 1]):
+        plain = np.asarray(other)
+        for found, expected in ((x == other, array == plain), (x != other, array != plain), (x < other, array < plain), (x <= other, array <= plain),
+                                (x > other, array > plain), (x >= other, array >= plain), (other == x, plain == array), (other < x, plain < array)):
+            assert found.dtype == bool
+            np.testing.assert_array_equal(found, expected)
+    assert not x == None and not x == "one" and x != None  # noqa: E711
+    with pytest.raises(ValueError):
+        x == [1, 2, 3]
+    with pytest.raises(TypeError):
+        x < "one"
+    assert x.dtype == np.float32 and x.dtype == "float32" and x in [x] and len({x, x}) == 1
+    assert sar.tensor([2.0]) and not sar.tensor([0.0])
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(x)
+
+
+def test_masks():
+    x = sar.tensor(np.arange(6.0).reshape(3, 2))
+    np.testing.assert_array_equal(x[np.array([True, False, True])].numpy(), [[0, 1], [4, 5]])
+    np.testing.assert_array_equal(x[np.array([2, 0, 0], np.uint8)].numpy(), [[4, 5], [0, 1], [0, 1]])
+    for wrong in (np.ones((3, 2), bool), np.ones(2, bool), np.bool_(True)):
+        with pytest.raises(sar.ShapeError, match="a mask of shape"):
+            x[wrong]
+    for rows in (np.array([2, 0, 1], np.uint8), np.array([1, 0, 1], np.int8), np.array([1, 0, 1])):
+        with pytest.raises(sar.InputError, match="expected bool"):
+            F.mse_loss(x, x.numpy(), rows)
+    with pytest.raises(sar.ShapeError, match="2 dimensions"):
+        F.mse_loss(x, x.numpy(), np.ones((3, 2), bool))
+
+
 def test_heads():
     array = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     x = sar.tensor(array, requires_grad=True)

@@ -1,5 +1,6 @@
 import contextlib
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -128,6 +129,61 @@ def test_names_and_state():
     np.testing.assert_array_equal(before, other.first.state_dict()["fc_neigh.weight"].numpy())
 
 
+@pytest.mark.parametrize("schedule_of", [lambda o: sar.optim.lr_scheduler.StepLR(o, 2, 0.5), lambda o: sar.optim.lr_scheduler.ReduceLROnPlateau(o, patience=0),
+                                         lambda o: sar.optim.lr_scheduler.CosineAnnealingLR(o, 9, warm_up=2)])
+def test_a_resumed_training_has_the_losses_of_the_unbroken_one(schedule_of):
+    _, _, graph = random_graph()
+    draw = np.random.default_rng(4)
+    x, labels = draw.normal(size=(60, 5)).astype(np.float32), draw.integers(0, 3, 60)
+    x, labels = sar.tensor(graph.local_rows(x)), graph.local_rows(labels)
+
+    def losses(first, last, state=None):
+        sar.manual_seed(3)
+        net = Net()
+        optimizer = sar.optim.Adam(net, lr=0.02)
+        schedule = schedule_of(optimizer)
+        loader = sar.DataLoader(graph, np.arange(graph.num_nodes()), sar.NeighborSampler([3, 3], redraw=True), batch_size=32)
+        if state is not None:
+            for part, saved in zip((net, optimizer, schedule), pickle.loads(state)):
+                part.load_state_dict(saved)
+            loader.epoch = first
+        found = []
+        for _ in range(first, last):
+            loss = F.cross_entropy(net(graph, x), labels)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            for rows, seeds, blocks in loader:
+                loss = F.cross_entropy(net.second(blocks[1], net.drop(net.first(blocks[0], x[rows]), blocks[1])), labels[seeds])
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                found.append(loss.item())
+            schedule.step(found[-1])
+        return found, pickle.dumps([part.state_dict() for part in (net, optimizer, schedule)])
+
+    unbroken, _ = losses(0, 4)
+    before, state = losses(0, 2)
+    after, _ = losses(2, 4, state)
+    assert before + after == unbroken
+
+
+def test_a_state_of_torch_has_no_calls_of_dropouts():
+    net, other = Net(), Net()
+    net.drop(sar.tensor(np.ones((2, 2))), np.arange(2))
+    state = net.state_dict()
+    assert state.pop("drop.calls") == 1 and "norm.num_batches_tracked" in state
+    other.load_state_dict(state)
+    assert other.state_dict()["drop.calls"] == 0
+    other.load_state_dict({**state, "drop.calls": np.array(4)})
+    assert other.state_dict()["drop.calls"] == 4
+    with pytest.raises(sar.InputError, match="no 'norm.num_batches_tracked'"):
+        other.load_state_dict({name: value for name, value in state.items() if "num_batches" not in name})
+    schedule = sar.optim.lr_scheduler.StepLR(sar.optim.SGD(net), 2)
+    with pytest.raises(sar.InputError, match="no 'epoch'"):
+        schedule.load_state_dict({"base_lr": "1"})
+
+
 def test_parts_of_a_module():
     class Parts(sar.nn.Module):
         def __init__(self):
@@ -240,6 +296,14 @@ def test_losses_as_in_numpy(comm):
         F.cross_entropy(sar.tensor(logits), np.full(6, 7))
     with pytest.raises(sar.InputError, match="expected bool"):
         F.cross_entropy(sar.tensor(logits), labels, labels * 0.5)
+
+
+def test_targets_get_gradients():
+    for loss in (F.mse_loss, F.l1_loss, F.huber_loss):
+        x, y = (sar.tensor(np.full((2, 2), value), requires_grad=True) for value in (1.0, 1.5))
+        loss(x, y).backward()
+        np.testing.assert_array_equal(x.grad.numpy(), -y.grad.numpy())
+        assert np.abs(y.grad.numpy()).min() > 0
 
 
 def test_row_weights_multiply_the_terms_of_rows(comm):
