@@ -1,3 +1,4 @@
+#include <sar/comm/mpi_error.hpp>
 #include <sar/comm/trace.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
@@ -31,6 +32,7 @@ Trace::~Trace() {
   stop_trace();
   int finalized = 0;
   MPI_Finalized(&finalized);
+  if (is_fork()) return;
   (void)write_trace(finalized != 0 ? MPI_COMM_NULL : comm_.handle(), comm_.rank(), comm_.size(), path_,
                     trace_patience);
 }

@@ -150,7 +150,7 @@ RowWindow::RowWindow(const Communicator& comm, const std::byte* mine, Index byte
 
 RowWindow::~RowWindow() {
   int finalized = 0;
-  const bool mpi_runs = MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
+  const bool mpi_runs = !is_fork() && MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
   const Communicator comm = open_->comm;
   if (mpi_runs) {
     open_->left_behind = true;

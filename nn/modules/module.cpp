@@ -56,6 +56,14 @@ std::vector<Named> Module::collect(Entries<T> Module::*entries) const {
   return found;
 }
 
+Module::Entries<Variable> Module::all_parameters() const {
+  Entries<Variable> found = parameters_;
+  for (const auto& [name, module] : modules_)
+    for (const auto& [inner, parameter] : module->all_parameters())
+      found.emplace_back(name + "." + inner, parameter);
+  return found;
+}
+
 std::vector<NamedParameter> Module::named_parameters() const {
   return collect<NamedParameter>(&Module::parameters_);
 }
@@ -91,14 +99,14 @@ void Module::set_buffer(const std::string& name, const Tensor& value) {
 }
 
 void Module::freeze(const std::string& name) {
-  for (const auto& [entry, parameter] : parameters_)
-    if (entry == name) {
-      *parameter = parameter->detach();
-      return;
-    }
-  for (const auto& [prefix, module] : modules_)
-    if (name.starts_with(prefix + ".")) return module->freeze(name.substr(prefix.size() + 1));
-  throw InputError(concat("the model has no parameter '", name, "'"));
+  const Entries<Variable> all = all_parameters();
+  const auto named = std::ranges::find(all, name, [](const auto& entry) { return entry.first; });
+  require<InputError>(named != all.end(), "the model has no parameter '", name, "'");
+  const void* const frozen = identity_of(*named->second);
+  const Variable constant = named->second->detach();
+  for (const auto& [other, parameter] : all)
+    if (parameter == named->second || (frozen != nullptr && identity_of(*parameter) == frozen))
+      *parameter = constant;
 }
 
 void Module::train(bool training) {

@@ -75,8 +75,8 @@ class Module : NonCopyable {
   void set_parameter(const std::string& name, const Tensor& value);
   void set_buffer(const std::string& name, const Tensor& value);
 
-  /// Makes the parameter `name` a constant: it gets no gradient, and optimizers leave it as it is. Call it
-  /// before the parameter is used. Throws InputError if the name is unknown.
+  /// Makes the parameter `name` a constant, under each of its names: it gets no gradient, and optimizers
+  /// leave it as it is. Call it before the parameter is used. Throws InputError if the name is unknown.
   void freeze(const std::string& name);
 
   /// Switches this module and all its descendants to training mode (the default) or evaluation mode.
@@ -116,6 +116,7 @@ class Module : NonCopyable {
   /// Returns the entries of this module and then of all descendants.
   template <class Named, class T>
   std::vector<Named> collect(Entries<T> Module::*entries) const;
+  [[nodiscard]] Entries<Variable> all_parameters() const;
   void check_name(const std::string& name) const;
 
   Entries<Variable> parameters_;

@@ -1,7 +1,8 @@
 /// Runs the test cases of a program on every rank. Ranks that do not report stay silent unless something
 /// fails there; the exit code is that of the worst rank, on every rank. A rank also fails when no test case
 /// is selected, or when test cases leave handles of MPI open, bytes in the account or blocks that nothing
-/// refers to. A rank that crashes, or takes longer than SAR_TEST_SECONDS for a test case, names the test case.
+/// refers to. A rank that crashes, or takes longer than SAR_TEST_SECONDS for a test case, names the test
+/// case.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "support/leaks.hpp"
 #include "support/mpi_handles.hpp"
@@ -73,8 +74,10 @@ int main(int argc, char** argv) {
   const char* threads = std::getenv("SAR_TEST_THREADS");
   const sar::ThreadLimit limit(threads != nullptr ? std::atoi(threads) : sar::num_threads());
 
-  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM}) std::signal(number, name_test_case);
-  if (const char* seconds = std::getenv("SAR_TEST_SECONDS")) most_seconds = static_cast<unsigned>(std::atoi(seconds));
+  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM})
+    std::signal(number, name_test_case);
+  const char* seconds = std::getenv("SAR_TEST_SECONDS");
+  if (seconds != nullptr) most_seconds = static_cast<unsigned>(std::atoi(seconds));
   std::ostringstream report;
   doctest::Context context(argc, argv);
   context.setOption("no-colors", true);

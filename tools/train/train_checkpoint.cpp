@@ -4,7 +4,6 @@
 
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/safetensors.hpp>
-#include <sar/core/random/mix.hpp>
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
@@ -102,7 +101,8 @@ constexpr std::string_view hash_of = " whose hash is";
 class RowHash {
  public:
   RowHash& operator<<(double value) {
-    row_ = with_word(row_, std::bit_cast<std::uint64_t>(value));
+    row_ = (row_ ^ std::bit_cast<std::uint64_t>(value)) * factor;
+    row_ ^= row_ >> 29;
     return *this;
   }
   template <class T>
@@ -110,12 +110,13 @@ class RowHash {
     for (const T value : values) *this << static_cast<double>(value);
     return *this;
   }
-  void end_row() { sum_ += static_cast<Index>(mix(std::exchange(row_, hash_start)) >> 32); }
+  void end_row() { sum_ += static_cast<Index>(std::exchange(row_, 1) * factor >> 32); }
   /// Collective.
   [[nodiscard]] std::string text(const Communicator& comm) const { return concat(comm.all_reduce(sum_)); }
 
  private:
-  std::uint64_t row_ = hash_start;
+  static constexpr std::uint64_t factor = 0x9e3779b97f4a7c15u;  // 2^64 divided by the golden ratio
+  std::uint64_t row_ = 1;
   Index sum_ = 0;
 };
 

@@ -137,6 +137,18 @@ TEST_CASE("a parameter of several names is stepped and clipped once") {
   CHECK(module.weight.value().data()[0] == 3);
   average.exchange();
   CHECK(module.weight.value().data()[0] == 5);
+
+  struct Twice : Module {
+    Tied tied;
+    Variable same = tied.weight;
+    Twice() {
+      register_module("tied", tied);
+      register_parameter("same", same);
+    }
+  } twice;
+  twice.freeze("tied.second");
+  CHECK_FALSE(twice.same.requires_grad());
+  CHECK_FALSE(twice.tied.weight.requires_grad());
 }
 
 TEST_CASE("a parameter without a gradient stays, and so does its state") {
