@@ -39,6 +39,8 @@ class Gradient : public std::enable_shared_from_this<Gradient> {
   void add_rows(FunctionRef<void(TypedRows& out, bool accumulate)> compute);
   /// Returns the sum and resets it to undefined.
   TypedRows take();
+  /// For gather_grads: returns whether something was added since the last add_shared().
+  [[nodiscard]] bool has_own() const noexcept { return value_.defined(); }
   /// For gather_grads: returns what was added since the last add_shared(), and resets it to undefined.
   TypedRows take_own();
   /// For gather_grads: adds to the part of the sum that all ranks share, which take_own() leaves as it is.

@@ -72,13 +72,16 @@ void bind_modules(nb::module_& module) {
   nb::class_<Module>(module, "ModuleBase", nb::dynamic_attr(), "A layer or network with named parameters.")
       .def(
           "named_parameters",
-          [](const Module& self) {
+          [](const Module& self, bool remove_duplicate) {
             std::vector<std::pair<std::string, PyTensor>> all;
-            for (const NamedParameter& named : self.named_parameters())
+            for (const NamedParameter& named :
+                 remove_duplicate ? self.unique_parameters() : self.named_parameters())
               all.emplace_back(named.name, PyTensor{named.parameter});
             return all;
           },
-          "Local. Names, as torch has them, and parameters.")
+          "remove_duplicate"_a = true,
+          "Local. Names, as torch has them, and parameters. One of several names has its first one, or, "
+          "without remove_duplicate, each.")
       .def("parameters",
            [](const Module& self) {
              std::vector<PyTensor> all;

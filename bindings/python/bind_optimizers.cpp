@@ -54,26 +54,12 @@ class PyOptimizer : NonCopyable {
               const Communicator& comm)
       : parameters_(all), optimizer_(std::move(optimizer)), comm_(comm) {}
 
-  void gather_grads() {
-    if (gathered_) {
-      require(gathered_at_ == num_backwards(),
-              "backward() was called after the gradients of all ranks were added: call zero_grad() or step() "
-              "before");
-      return;
-    }
-    sar::gather_grads(comm_, parameters_);
-    gathered_ = true;
-    gathered_at_ = num_backwards();
-  }
+  void gather_grads() { sar::gather_grads(comm_, parameters_); }
   void step() {
     gather_grads();
     optimizer_->step();
-    gathered_ = false;
   }
-  void zero_grad() {
-    optimizer_->zero_grad();
-    gathered_ = false;
-  }
+  void zero_grad() { optimizer_->zero_grad(); }
   double clip_norm(double most) { return gather_grads(), clip_grad_norm(parameters_, most); }
   void clip_value(double most) { gather_grads(), clip_grad_value(parameters_, most); }
   Optimizer& get() noexcept { return *optimizer_; }
@@ -82,8 +68,6 @@ class PyOptimizer : NonCopyable {
   Parameters parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   Communicator comm_;
-  bool gathered_ = false;
-  std::uint64_t gathered_at_ = 0;
 };
 
 AdamOptions adam_options(double lr, const std::pair<double, double>& betas, double eps, double weight_decay,

@@ -27,7 +27,7 @@ struct ThreadState {
   std::vector<std::unique_ptr<MixedPrecisionScope>> mixed;
 };
 thread_local ThreadState state;
-std::atomic<std::uint64_t> last_id{0}, backwards{0};
+std::atomic<std::uint64_t> last_id{0};
 
 // Under the lock of the interpreter:
 bool busy = false;
@@ -131,7 +131,6 @@ void backward(const PyTensor& output, const Tensor& seed) {
           "computed by "
           "another thread");
   const nb::gil_scoped_release released;
-  ++backwards;
   struct End {  // what is recorded from now on does not end with the results of before
     ~End() { share_recording(); }
   } const end;
@@ -139,10 +138,6 @@ void backward(const PyTensor& output, const Tensor& seed) {
     state.recording->tape.backward(output.value, seed);
   else
     state.recording->tape.backward(output.value);
-}
-
-std::uint64_t num_backwards() noexcept {
-  return backwards;
 }
 
 void end_recording() noexcept {

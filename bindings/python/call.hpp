@@ -63,8 +63,6 @@ void enter_mixed_precision(bool mixed);
 void leave_mixed_precision() noexcept;
 /// Computes gradients from `output` and ends the recording. Throws Error if `output` is not recorded.
 void backward(const PyTensor& output, const Tensor& seed);
-/// Returns how often backward() was called in this process.
-std::uint64_t num_backwards() noexcept;
 /// Drops the recording of this thread.
 void end_recording() noexcept;
 

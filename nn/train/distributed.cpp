@@ -1,6 +1,6 @@
 // gather_grads() copies all gradients into one tensor, behind them one number per parameter that counts
 // the ranks with a gradient, and makes one all_reduce of it; before, a synchronization point compares a
-// hash of the shapes. Each parameter then gets a copy of its part, added to what it has of earlier calls.
+// hash of the shapes, and a number says whether any rank has a new gradient. Each parameter then gets a copy of its part, added to what it has of earlier calls.
 // Memory: up to three times the gradients, because the transaction keeps the old ones until the end.
 #include <sar/core/error.hpp>
 #include <sar/core/random/mix.hpp>
@@ -8,6 +8,7 @@
 #include <sar/core/trace/trace.hpp>
 #include <sar/nn/train/distributed.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <iomanip>
 #include <limits>
@@ -83,6 +84,9 @@ void gather_grads(const Communicator& comm, Module& module, bool average) {
     if (parameters.empty() || comm.size() == 1) return;
     const CallScope compared(comm, CollectiveCall("gather_grads").equal("average", average));
     require_equal_shapes(comm, parameters);
+    const bool has_new = std::ranges::any_of(
+        parameters, [](const Variable& parameter) { return parameter.gradient()->has_own(); });
+    if (comm.all_reduce(has_new ? 1 : 0, ReduceOp::max) == 0) return;
 
     // All gradients, followed by one value per parameter that counts the ranks with a gradient.
     Index values = 0;

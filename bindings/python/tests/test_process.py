@@ -114,3 +114,18 @@ def test_selftest():
 def test_import_is_quick_and_does_not_start_mpi():
     run = python("import time\nbegin = time.perf_counter()\nimport sar\nimport sys\nprint('mpi4py' in sys.modules, time.perf_counter() - begin)\n")
     assert run.stdout.split()[0] == "False"
+
+
+FORK = ("import os, sys, numpy as np, sar\ng = sar.Graph(([0, 1, 2], [1, 2, 0]), 3)\nnet = sar.nn.SAGEConv(1, 1)\n"
+        "x = sar.tensor(g.local_rows(np.ones((3, 1))))\nnet(g, x)\nsys.stdout.flush()\nchild = os.fork()\n"
+        "if child == 0:\n    for call in (lambda: net(g, x), g.comm.barrier, sar.Communicator.self):\n        try:\n            call()\n"
+        "        except sar.CommunicationError as error:\n            assert 'a fork of the process' in str(error)\n            print('refused', flush=True)\n"
+        "    sys.exit(7)\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7\ng.comm.barrier()\nnet(g, x)\nprint('whole')\n")
+
+
+@alone
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_fork_cannot_use_the_communicators_of_its_parent(ranks):
+    run = python(FORK, ranks)
+    assert run.returncode == 0 and run.stdout.count("refused") == 3 * ranks and run.stdout.count("whole") == ranks, run.stdout + run.stderr

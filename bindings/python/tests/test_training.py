@@ -343,3 +343,92 @@ def test_dropout_is_the_same_on_all_ranks():
     assert 0.3 < (y == 0).mean() < 0.7 and set(np.unique(y)) == {0, 2}
     drop.eval()
     np.testing.assert_array_equal(np.asarray(drop(sar.tensor(np.ones((2, 4))))), 1)
+
+
+def accumulated(comm, change):
+    """Losses and gradients of steps without zero_grad()."""
+    _, _, graph = random_graph(comm=comm)
+    draw = np.random.default_rng(4)
+    x, labels = draw.normal(size=(60, 5)).astype(np.float32), draw.integers(0, 3, 60)
+    sar.manual_seed(3)
+    net = sar.nn.SAGEConv(5, 3)
+    step, values = sar.optim.SGD(net, lr=0.05, comm=comm), []
+    for epoch in range(4):
+        for _ in range(1 + epoch % 2):
+            loss = F.cross_entropy(net(graph, sar.tensor(graph.local_rows(x))), graph.local_rows(labels), comm=comm)
+            loss.backward()
+        if epoch == 2:
+            step.clip_grad_norm(0.1)
+        step.step()
+        values += [loss.item(), *(parameter.grad.numpy().sum() for parameter in net.parameters() if parameter.grad is not None)]
+        change(net, step, comm)
+    return values
+
+
+@pytest.mark.parametrize("change", [lambda net, step, comm: None, lambda net, step, comm: net.zero_grad(),
+                                    lambda net, step, comm: step.step(), lambda net, step, comm: (step.gather_grads(), step.gather_grads()),
+                                    lambda net, step, comm: sar.optim.SGD(net, lr=0.01, comm=comm).step(),
+                                    lambda net, step, comm: [setattr(each, "grad", None) for each in net.parameters()]])
+def test_gradients_that_nobody_clears_do_not_depend_on_the_ranks(comm, change):
+    np.testing.assert_allclose(accumulated(comm, change), accumulated(sar.Communicator.self(), change), rtol=2e-4, atol=2e-5)
+
+
+def test_a_failed_step_keeps_what_is_summed(comm):
+    w = sar.tensor(np.ones(2, np.float32), requires_grad=True)
+    optimizer = sar.optim.SGD([w], lr=0.0)
+
+    def body():
+        (w * w).sum().backward()
+        optimizer.step()
+        raise KeyError("later")
+
+    (w * 1).sum().backward()
+    with pytest.raises(sar.Error, match="later"):
+        comm.agree(body)
+    np.testing.assert_array_equal(w.grad.numpy(), 1)
+    optimizer.step()
+    np.testing.assert_array_equal(w.grad.numpy(), comm.size)
+    optimizer.step()
+    np.testing.assert_array_equal(w.grad.numpy(), comm.size)
+
+
+def test_what_has_two_names_counts_once(comm):
+    class Tied(sar.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = sar.nn.Linear(2, 2)
+            self.again = self.first
+            self.scale = sar.nn.Parameter(np.ones(2))
+            self.same = self.scale
+            self.drop = sar.nn.Dropout(0.5)
+            self.drop_too = self.drop
+
+        def forward(self, x):
+            return self.again(self.first(x)) * self.scale
+
+    def trained(net, parameters):
+        optimizer = sar.optim.Adam(parameters, lr=0.1)
+        net(sar.tensor(np.ones((3, 2)))).sum().backward()
+        norm = optimizer.clip_grad_norm(1e9)
+        optimizer.step()
+        return norm, net.first.weight.numpy().copy(), net.scale.numpy().copy(), optimizer.state_dict()
+
+    sar.manual_seed(1)
+    net = Tied()
+    assert [name for name, _ in net.named_parameters()] == ["scale", "first.weight", "first.bias"] and len(net.parameters()) == 3
+    assert len(net.named_parameters(remove_duplicate=False)) == 6
+    assert set(net.state_dict()) == {"scale", "same", "first.weight", "first.bias", "again.weight", "again.bias", "drop.calls", "drop_too.calls"}
+    before = net.state_dict()["first.weight"].numpy().copy()
+    norm, weight, scale, state = trained(net, net)
+    assert set(name.split(".")[0] for name in state) == {"scale", "first", "lr"}
+    np.testing.assert_allclose(np.abs(weight - before), 0.1, rtol=1e-3)
+    squares = sum(np.square(parameter.grad.numpy()).sum() for parameter in net.parameters())
+    assert norm == pytest.approx(np.sqrt(squares), rel=1e-5)
+    sar.manual_seed(1)
+    other = Tied()
+    norm_too, weight_too, _, _ = trained(other, [*other.parameters(), *other.first.parameters(), other.scale])
+    assert norm_too == norm
+    np.testing.assert_array_equal(weight_too, weight)
+    other.load_state_dict(net.state_dict())
+    other.freeze("again.weight")
+    assert [name for name, value in other.named_parameters() if value.requires_grad] == ["scale", "first.bias"]
