@@ -1,7 +1,8 @@
 // gather_grads() copies all gradients into one tensor, behind them one number per parameter that counts
 // the ranks with a gradient, and makes one all_reduce of it; before, a synchronization point compares a
-// hash of the shapes, and a number says whether any rank has a new gradient. Each parameter then gets a copy of its part, added to what it has of earlier calls.
-// Memory: up to three times the gradients, because the transaction keeps the old ones until the end.
+// hash of the shapes, and a number says whether any rank has a new gradient. Each parameter then gets a
+// copy of its part, added to what it has of earlier calls. Memory: up to three times the gradients, because
+// the transaction keeps the old ones until the end.
 #include <sar/core/error.hpp>
 #include <sar/core/random/mix.hpp>
 #include <sar/core/rows/elementwise.hpp>
