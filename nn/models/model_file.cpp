@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -36,11 +37,14 @@ ModelFile read_metadata(const Communicator& comm, const std::string& path) {
 }  // namespace
 
 void require_enough_weights(const Communicator& comm, const ModelFile& file) {
-  if (comm.rank() != 0) return;
-  const SafetensorsFile weights(file.weights);
   double there = 0;
-  for (const SafetensorsEntry& entry : weights.entries()) there += static_cast<double>(entry.size);
-  constexpr double few = 1 << 20;  // the messages of a network that is made name its tensors
+  comm.agree([&] {
+    if (comm.rank() != 0) return;
+    const SafetensorsFile weights(file.weights);
+    for (const SafetensorsEntry& entry : weights.entries()) there += static_cast<double>(entry.size);
+  });
+  comm.broadcast(std::span(&there, 1), 0);  // all ranks throw before one of them makes the network
+  constexpr double few = 1 << 20;           // the messages of a network that is made name its tensors
   const double least = least_weights(file.description);
   require<InputError>(least <= std::max(there, few), file.weights, ": the tensors have ", exact_text(there),
                       " numbers, expected at least ", exact_text(least), ", for a network of type ",

@@ -126,7 +126,7 @@ def test_a_file_of_a_potential(comm, potential, folder):  # noqa: F811
 
 
 def test_what_is_refused(comm, potential):
-    x, species = structure()
+    x, species = (share(each, comm) for each in structure())
     with pytest.raises(sar.InputError, match="positions of dtype complex128, expected real numbers"):
         sar.NeighborList(x * 1j, CUTOFF)
     for wrong in (x.T, x.ravel(), x[None]):

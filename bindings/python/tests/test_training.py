@@ -258,9 +258,6 @@ def test_optimizers_and_schedules():
         optimizer = make([("w", w)], lr=0.1)
         (w * w).sum().backward()
         assert optimizer.clip_grad_norm(1e9) > 0
-        with pytest.raises(sar.Error, match="after the gradients of all ranks were added"):
-            (w * w).sum().backward()
-            optimizer.step()
         optimizer.zero_grad()
         assert w.grad is None
         (w * w).sum().backward()
