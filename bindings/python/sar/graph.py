@@ -52,7 +52,9 @@ def _edges_of(given):
     whatever describes a graph."""
     if hasattr(given, "edge_index"):  # torch_geometric.data.Data
         src, dst = np.asarray(given.edge_index)
-        weight = getattr(given, "edge_weight", None)
+        weight, rows = getattr(given, "edge_weight", None), getattr(given, "edge_attr", None)
+        if weight is None and rows is not None and np.asarray(rows).size == len(src):
+            weight = np.asarray(rows).reshape(-1)
         return src, dst, weight, False, int(given.num_nodes)
     if hasattr(given, "tocoo"):  # a sparse matrix of SciPy
         if given.shape[0] != given.shape[1]:
@@ -108,8 +110,9 @@ class Graph(HostGraph):
     each stored value), or a graph of NetworkX, DGL or PyG. Integers are used without a copy where they are 64-bit.
 
     edge_weight: a number for each edge, a constant, which layers and graph.edge_weight read. By default the values of a
-    sparse matrix or the attribute "weight" of NetworkX, unless all are 1, and the edge_weight of PyG. Other
-    attributes of nodes and edges, such as PyG's edge_attr and DGL's fields, are not read: see edge_rows().
+    sparse matrix or the attribute "weight" of NetworkX, unless all are 1, and the edge_weight of PyG, or its
+    edge_attr with one column. An edge_attr with more columns becomes graph.edata["edge_attr"]. Other attributes of
+    nodes and edges, such as DGL's fields, are not read: see edge_rows().
 
     Without `nodes`, every rank gives the same whole graph with nodes 0 to num_nodes - 1, and keeps a contiguous
     range of them with their in-edges; local_rows() takes this rank's rows of an array of all nodes. With `nodes`,
@@ -169,6 +172,9 @@ class Graph(HostGraph):
             edge_ids = self._chosen
         self._whole = num_nodes if whole else None
         super().__init__(comm, mine, src, dst, edge_ids, weight, False, options)
+        rows = getattr(edges, "edge_attr", None) if hasattr(edges, "edge_index") else None
+        if rows is not None and np.asarray(rows).size != self._given:
+            self.edata["edge_attr"] = _sar.tensor(self.edge_rows(rows))
 
     def local_rows(self, rows):
         """Local. This rank's rows of an array with a row for each node of the whole graph; a view of it."""

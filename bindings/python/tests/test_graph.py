@@ -251,12 +251,18 @@ def test_weights_of_other_packages(comm):
         edge_index, num_nodes, edge_weight = np.array([[0, 0, 2], [1, 2, 0]]), 3, np.array([[2], [0.5], [3]])
         edge_attr = np.ones((3, 4))
 
+    class PygAttr:
+        edge_index, num_nodes, edge_attr = Pyg.edge_index, 3, Pyg.edge_weight
+
+    rows = sar.Graph(Pyg(), comm=comm).edata["edge_attr"]
+    assert rows.shape[1:] == (4,) and np.all(rows.numpy() == 1)
+    assert "edge_attr" not in sar.Graph(PygAttr(), comm=comm).edata
     both = matrix.copy()
     both[2, 2], both[1, 2] = 3, 1
     both[2, 0] = 0
     both = both + both.T - np.diag(both.diagonal())
     x = np.array([[1.0], [10], [100]])
-    for given, expected in ((scipy.csr_matrix(matrix), matrix), (scipy.coo_array(matrix), matrix), (Pyg(), matrix),
+    for given, expected in ((scipy.csr_matrix(matrix), matrix), (scipy.coo_array(matrix), matrix), (Pyg(), matrix), (PygAttr(), matrix),
                             (networkx.from_numpy_array(matrix, create_using=networkx.DiGraph), matrix), (undirected, both)):
         graph = sar.Graph(given)
         y = graph.update_all(fn.u_mul_e(sar.tensor(graph.local_rows(x)), graph.edge_weight), "sum")
