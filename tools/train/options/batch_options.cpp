@@ -63,10 +63,8 @@ void add_sample_options(CLI::App& app, TrainOptions& options) {
   app.add_flag("--sample-redraw", o.redraw, "draws a node's in-edges anew in each batch of an epoch, as DGL")
       ->needs(sample);
   app.add_flag("--sample-eval", o.evaluate, "also evaluates on sampled in-edges")->needs(sample);
-  app.add_flag(
-         "--mfg", options.mfg,
-         "full batch: computes only what the training nodes or edges depend on; with batch norm this is "
-         "another training")
+  app.add_flag("--mfg", options.mfg,
+               "full batch: only what the training rows depend on; with batch norm another training")
       ->excludes(sample);
   add_cluster_options(app, o);
   app.get_option("--clusters")->excludes(sample)->excludes("--mfg");
