@@ -115,7 +115,7 @@ TEST_CASE("an OGB folder is read whole, for every size of block, packed or not")
       for (Index e = 0; e < edges; ++e) {
         CHECK(whole.edges[e] == std::pair<Index, Index>{e * 11 % nodes, e * e % nodes});
         CHECK(whole.edge_data.at("features")[2 * e] == static_cast<double>(e));
-        CHECK(whole.edge_data.at("features")[2 * e + 1] == static_cast<double>(-1e-3F));
+        CHECK(whole.edge_data.at("features")[2 * e + 1] == static_cast<double>(static_cast<real>(-1e-3)));
       }
       for (Index v = 0; v < nodes; ++v) {
         const auto i = static_cast<std::size_t>(v);
