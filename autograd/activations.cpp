@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/activations.hpp>
 #include <sar/autograd/arithmetic.hpp>
 #include <sar/autograd/dual.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Functions of each element or row: activations, softmax, dropout.
 /// ops.hpp says what holds for all operations.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The gradient of a broadcast operand is a sum over the broadcast dimensions. For a product,
 // sum_products_to() multiplies and adds in one pass over the gradient and the other operand, without a
 // temporary tensor. Only if both operands were broadcast, or the dividend was, a temporary has the terms.

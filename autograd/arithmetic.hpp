@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Arithmetic with broadcasting by NumPy's rules: equal shapes, a row [D] or [1, D], a column [N, 1], a
 /// scalar [1], and the same with 3 and 4 dimensions. A vector is always a row, even if its length is the
 /// number of rows; use scale_rows() for a column [N]. ops.hpp says what holds for all operations.

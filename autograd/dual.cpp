@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/dual.hpp>
 #include <sar/core/error.hpp>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Dual variables: derivatives along a direction, in forward mode.
 ///
 /// A dual variable has a value x and a tangent t. Operations on it return the value y = f(x) and the tangent

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Products with a matrix for each type or row.
 /// ops.hpp says what holds for all operations.
 #pragma once

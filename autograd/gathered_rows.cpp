@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // compute() copies row by row and prefetches the row 8 positions ahead. Bytes moved: each gathered row is
 // read once from the table and written to the caller's buffer, in the cache. The constructor checks all
 // ids in parallel, once.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Rows of a table by their numbers, without a copy of them.
 #pragma once
 

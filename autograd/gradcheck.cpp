@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // One forward and backward pass gives the gradients of sum(w fn), with w uniform in [-1, 1). Then two
 // evaluations for each element,
 //

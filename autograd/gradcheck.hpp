@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Compares gradients of the tape with central differences.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A thread in a Scope collects: receiver() finds the counterpart of a gradient in a list, O(captured
 // variables), because there are few of them and the list keeps the order of first use. A hash set has the
 // gradients made in the scope, which receive directly.

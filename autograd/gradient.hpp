@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Gradients of variables, while they are being accumulated.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/arithmetic.hpp>
 #include <sar/autograd/heads.hpp>
 #include <sar/autograd/layout.hpp>

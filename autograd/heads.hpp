@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Rows of H heads side by side, [N, H, D].
 /// ops.hpp says what holds for all operations.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The forward pass keeps no statistics. The backward pass goes over x and the gradient twice, once for the
 // gradients of weight and bias and once for that of x, and computes the statistics of each row again.
 #include <sar/autograd/activations.hpp>

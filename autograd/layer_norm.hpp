@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Layer normalization.
 /// ops.hpp says what holds for all operations.
 #pragma once

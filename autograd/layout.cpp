@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Copies and gathers move each element once; slices of rows and reshape() share memory. gather_rows() and
 // scatter_add_rows() are the backward passes of each other. The gradient of a part of x is added to the
 // whole gradient of x: if it is the first, all rows are set to zero before. A slice of all rows is x itself,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// For authors of operations: helpers that reuse memory that no one else refers to.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Differentiable dense operations.
 ///
 /// An operation is recorded if a tape is current and an operand requires a gradient; for the backward pass it

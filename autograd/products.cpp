@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // linear, affine: the backward pass reads the gradient g of the result twice. matmul_tn() computes dW =
 // g^T x (or x^T g) and, in the same pass, the column sums of g, which are the gradient of the bias. Then
 // dx = g W (or g W^T) is computed, in the memory of g if the shapes are equal and nothing else needs g: a

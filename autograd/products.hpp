@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Products with matrices. Of a constant left operand with sparse rows (sparse_variable.hpp), only the stored
 /// values are read and kept.
 /// ops.hpp says what holds for all operations.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Row numbers or ids that a recorded operation needs until its backward pass.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/tape.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// For authors of operations: gradients of operands without rows of their own, such as parameters, in a
 /// ReproducibleScope. They are sums over the rows of all ranks: the first rank keeps them, and others add 0.
 /// An operation asks rank_sums() when it is recorded and keeps the answer for its backward pass.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A row of the product is a sum of rows of W [in, out], so a weight [out, in] is transposed first, and its
 // gradient afterwards: 2 in out numbers moved, for 2 s out operations with s stored values.
 #include <sar/autograd/op_support.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Products of sparse rows with a matrix that may require a gradient. For the operations of products.hpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/sparse_variable.hpp>
 #include <sar/core/error.hpp>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sparse rows as a constant variable: bags of words and other features of which few are not 0.
 #pragma once
 

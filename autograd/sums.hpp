@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums and means, accumulated in double precision; they keep nothing for the backward pass.
 /// ops.hpp says what holds for all operations.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The records are a list in the order of the operations. backward() takes them from its end: it takes the
 // gradient of the record's output, calls the record unless there is none, and frees it. So each record
 // runs once, after all records that read its output.

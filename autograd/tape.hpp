@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Tape: records differentiable operations of the thread that made it, during its lifetime.
 ///
 ///     {                                   // without a tape, nothing is recorded or kept (inference)

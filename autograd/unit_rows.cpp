@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Rows in parallel blocks of about 2^15 elements. Forward: the norm of a row, then its product with scale
 // / norm, from cache. Backward: the norm again, x . g, then dx; blocks have partial sums of the gradient
 // of `scale`. Bytes moved: x read and y written; x and g read and dx written.

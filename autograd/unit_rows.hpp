@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Normalization of rows to unit length.
 #pragma once
 

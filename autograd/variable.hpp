@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Variable: a tensor that may take part in differentiation.
 ///
 /// Room autograd: Variables, tapes and differentiable operations on the tensors of one process. It does not

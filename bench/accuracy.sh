@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # accuracy.sh TRAIN DATA OUT [PYTHON [ROW...]]: the table of docs/accuracy.md. For each row, TRAIN trains on 10 splits or seeds, and PYTHON, which has
 # PyTorch Geometric, runs bench/peer/nodes.py with the same options. OUT gets a folder of logs for each row; what has its log there is not run again.
 # PYTHON may be empty: then there is no column for PyTorch Geometric. A ROW is named as its folder: cora_gcn. THREADS (2) threads each.

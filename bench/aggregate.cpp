@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Aggregation on the sbm graph: update_all(copy_u, sum) forward and backward, in bytes of gathered rows per
 /// second (edges * width * sizeof(real)), beside the STREAM triad on the same threads in the same run; then
 /// other messages and reductions beside copy_u sum of the same width in the same run; NAME_bfloat16: the same

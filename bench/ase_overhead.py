@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """ase_overhead.py BENCH_POTENTIAL [ATOMS]: microseconds per atom and step of a calculator of ASE and of what it is made of, in turn with
 the energies and forces of the program bench_potential: 29 neighbors an atom, 64 channels, 3 convolutions, one thread. Each line is a JSON
 object. `kept` and `made` are steps whose neighbor list is kept and made anew. PYTHONPATH names the folder of the package."""

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// assign_nodes on the sbm graph (homophily 0.8): the share of the edges that each method cuts, beside random
 /// (reference), and its speed in edges per second, beside a copy of the edges.
 ///     bench_assign [nodes] [degree] [parts] [classes] [metis and scotch: 0 or 1]      on one rank or several

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Fused attention on the sbm graph, forward and backward, beside update_all(copy_u, sum) of the same width
 /// in the same run, and beside the same attention written with separate operations; NAME_bfloat16: the same
 /// in mixed precision.

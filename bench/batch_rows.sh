@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # batch_rows.sh TRAIN OUT [NODES|DATASET]: the tables of rows that ranks fetch for mini-batches, in RESULTS.md. TRAIN trains a SAGE on the sbm graph of
 # NODES nodes (20000) or on the directory DATASET, random partition, with a batch of 1024 seeds of all ranks. For each number of ranks in RANKS (2 4) a
 # line of the first table has

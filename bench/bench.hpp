@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What every benchmark needs: time repetitions, compare with a reference in the same run, print one JSON
 /// object a line.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What a step of training costs by sar.h beside the same step by the library's own classes.
 ///
 ///     mpirun -n 2 bench_c_api [nodes width steps threads]      default 1000 64 300 1: nodes of each rank

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What it costs to be a library inside a host: training steps of one model over the same graph, (a) as train
 /// gets it, from a dataset, and (b) as a host gives it, from its own arrays with borrowed features. Nodes lie
 /// on the same ranks in the same order; steps alternate. Ratios are (b) / (a).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Exchanges of short lists, as the blocks of a mini-batch make them: every rank sends to the next ranks. The
 /// reference of all_to_all_v is MPI_Alltoall of the counts and MPI_Alltoallv of the bytes.
 ///     mpirun -n 16 bench_exchange [neighbors] [bytes]    default 4 256: ranks that each rank sends to, bytes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Halo exchange beside plain MPI_Isend and MPI_Irecv of the same bytes between the same ranks. A rate is
 /// what one rank sends, which is also what it receives, over the time of the slowest rank; packing and adding
 /// are part of it. Rows that travel as bfloat16 or int8 are counted with the bytes that they have in memory.

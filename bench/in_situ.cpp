@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What it costs to train inside a simulation: training steps of the network of examples/mesh_surrogate,
 /// (a) as the simulation makes them, from its arrays on a graph made of its mesh, and (b) as a training
 /// program makes them, on the same graph from a dataset, with features and targets ready. Steps alternate;

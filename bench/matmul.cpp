@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Products of tall-skinny matrices in each MatmulPrecision, beside the best of Eigen (on blocks of 256 rows)
 /// and of a BLAS: the library that SAR_BENCH_BLAS names (its sgemm_ or dgemm_, which should use one thread:
 /// OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1). With T threads, the reference gets a T-th of the rows on each.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Neighbor lists of atoms at random in a periodic box with about 29 neighbors each, and a margin:
 /// microseconds per atom of a new list, of an update that keeps the graph, and, as their reference, of
 /// energies and forces. Run it on one or several ranks; the atoms of a rank are a slab of the box.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// How much of the wire is hidden. Three works on a randomly partitioned sbm graph,
 ///     forward           update_all (copy_u, sum)
 ///     forward_backward  the same, and its gradient

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # overlap.sh HOSTS BENCH RANKS... -- [ARG...]: bench_overlap with RANKS emulated hosts each, first on an unlimited network, then on links that make the
 # wire 0.5, 1 and 2 times as long as the computation of forward_backward was. HOSTS is a script that runs a program on N hosts whose links have a rate:
 #     HOSTS N RATE PROGRAM [ARG...]        RATE as 800mbit, 0: no limit

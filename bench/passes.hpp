@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The passes of operations on a graph, timed in turn and compared with the first operation.
 #pragma once
 

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+
 """Draws docs/images/overview.svg from the measured numbers in bench/picture.json:  python3 bench/picture.py
 
 Left, memory per worker against the number of workers. Right, seconds per epoch beside DGL; each pair of bars has its own scale.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// PaiNN on atoms at random in a periodic box with about 29 neighbors each: microseconds per atom of
 /// energies, of energies and forces with constant parameters, and of the gradients of a training step on
 /// energies, and on energies and forces. The reference of both training steps is the one on energies.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What a prediction costs beside its arithmetic: microseconds and allocations per call.
 ///
 ///     mpirun -n 2 bench_predict [nodes width calls threads]      default 1000 64 300 1: nodes of each rank

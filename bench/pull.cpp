@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Rows of a DistributedTensor beside plain MPI, on 2 ranks or more. Each rank wants `rows` rows, spread
 /// evenly over the other ranks. A rate is what one rank gets, over the time of the slowest rank; finding
 /// owners, packing and adding are part of it.

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """python_overhead.py TRAIN DATASET [options]
 
 What the Python package costs, and how fast it is beside DGL and PyTorch Geometric where the interpreter has them. Each line is a JSON object:

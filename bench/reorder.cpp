@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What an order of the nodes does to aggregation: update_all(copy_u, sum) forward and backward on the sbm
 /// graph with many classes, whose node ids are scattered, before (reference) and after locality_order, in
 /// bytes of gathered rows per second; and locality_order itself, in edges per second beside a copy of the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Prints hashes of results, gradients and weights of layers, a JSON object a line.
 ///
 /// result_hashes [nodes] [degree]: of three steps, in several modes and halo row formats. Two versions agree

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Kernels of rows - norms, softmax, losses, sums - beside a copy of the tensors that they read, on one
 /// thread and on all: the ratio is the time of the copy divided by that of the kernel.
 ///

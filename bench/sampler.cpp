@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sampling the blocks of mini-batches on the sbm graph: edges per second of sample_blocks, beside the rate
 /// at which the feature rows of the same edges are gathered (reference: a row for each edge, as a step reads
 /// them); and seeds per second of sampling and of gathering the features of the first block's sources.

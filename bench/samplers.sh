@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # samplers.sh TRAIN DATA OUT [RUNS]: the table of mini-batches in RESULTS.md. On the sbm graph and on Cora (DATA/cora), TRAIN trains a SAGE with each
 # way to make batches, on RUNS seeds (5), and a line of the table has rows of the input for each seed, seeds a second (the median of the epochs), and
 # the test accuracy of the best epoch. Of clusters and saint, a seed is a training node of a batch. The first way of a graph is the reference of the

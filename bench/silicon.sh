@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # bench/silicon.sh DIR [SNAPSHOTS]: writes structures of silicon with energies, forces and stresses of the Stillinger-Weber potential, which
 # LAMMPS computes, to DIR/train.xyz, valid.xyz and test.xyz in extended XYZ, 8, 1 and 1 of 10 structures: crystal and liquid, several densities,
 # 64 and 216 atoms. 10 runs with SNAPSHOTS (50) structures each. Needs LAMMPS with pair_style sw: `lmp`, or $LMP; Si.sw, or $SI_SW. Then

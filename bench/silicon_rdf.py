@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """silicon_rdf.py SW SAR OUT.svg: draws two files of LAMMPS's fix ave/time of compute rdf, and prints their largest and mean difference"""
 import sys
 

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # bench/silicon_rdf.sh POTENTIAL OUT.svg: the radial distribution function of liquid silicon, of a potential that was trained on
 # bench/silicon.sh and of `pair_style sw`: 216 atoms, 2.51 g/cm^3, 2000 K. `sw` melts a crystal; from there each potential makes 0.5 ps
 # without and 1.5 ps with averages, at a time step of 1 fs. Needs lmp_sar (bindings/lammps), or $LMP_SAR, and Si.sw, or $SI_SW; python3 draws.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sparse features beside dense ones.
 ///
 ///     bench_sparse [n k density m]             the first layer, Y = X W and dW = X^T dY, for X [n, k]

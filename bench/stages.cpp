@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What the stages of a pass cost when there is little in them: one update_all (copy_u, sum) forward and
 /// backward, at the same local work and about the same number of halo rows a rank, whatever the number of
 /// ranks is. One JSON line for each width:

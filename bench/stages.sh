@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # stages.sh BENCH RANKS... [-- HALO_ROWS]: instructions of bench_stages by callgrind, a JSON line for each number of ranks. Other work on the machine, and ranks
 # that share a core, change times, but not these.
 #     cmake --preset valgrind -DSAR_BUILD_BENCHMARKS=ON -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O3 -g1 -DNDEBUG"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The rate of the memory: STREAM triad with one thread and with all.
 #include "bench.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What a timeline costs: a scope while no trace runs, and a training step of three SAGE layers with a trace,
 /// to the same without (in turns, the slowest rank counts).
 ///     bench_trace [nodes] [degree] [width] [threads]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// An epoch of training on a graph of 3 node types, 6 relations and 2,000,000 edges in its homogeneous form:
 /// the shape of ../shared/tools/peer/dgl_hetero.py, whose seconds and memory are DGL's.
 ///     bench_typed [model] [threads] [epochs] [share]    model: rgcn or hgt; share: of the nodes and edges, 1 by default

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A message function that returns edges.src(h) beside the built-in copy_u: sum, forward and backward, on the
 /// sbm graph. The rate is that of the gathered rows (2 * edges * width * sizeof(real) bytes per second), the
 /// reference that of copy_u; their ratio is what a user-defined message costs at least.

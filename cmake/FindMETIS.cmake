@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # Finds METIS 5 (serial graph partitioning) and defines METIS::METIS. METIS_ROOT points to an installation elsewhere.
 # Newer releases keep a part of themselves in a second library, GKlib.
 find_path(METIS_INCLUDE_DIR metis.h)

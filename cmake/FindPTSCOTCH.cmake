@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # Finds PT-Scotch (parallel graph partitioning), with Open MPI or MPICH as SAR_MPI says, and defines PTSCOTCH::PTSCOTCH, a target without
 # include directories: the folder of PTSCOTCH_INCLUDE_DIR may hold a metis.h, too. PTSCOTCH_ROOT points to an installation elsewhere,
 # PTSCOTCH_VARIANT is a folder below the usual ones: Debian has 32-bit integers in scotch and 64-bit ones in scotch-int64.

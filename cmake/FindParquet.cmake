@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # Finds Apache Arrow's C++ libraries arrow and parquet, and defines Parquet::parquet. Their own CMake configuration is taken where it is
 # installed; ARROW_ROOT points to an installation without one, such as the folder of Python's pyarrow (after pyarrow.create_library_symlinks()).
 find_package(Arrow CONFIG QUIET)

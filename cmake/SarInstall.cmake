@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # cmake --install: the libraries with their public headers, what find_package(sar) and pkg-config read, and the programs. All of it finds
 # the rest of the installation from where it lies. The components of the installation, of which SarPackage.cmake makes packages:
 #   sar_dev, sar_data_dev, sar_models_dev, sar_c_dev, sar_fortran_dev   each library, with its targets in a file of their own:

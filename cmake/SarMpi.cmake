@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # sar_mpi_name(VARIABLE [LANGUAGE]): which MPI find_package(MPI) has found for the language, CXX by default, as its mpi.h says: "Open MPI 4.1.4", "MPICH 4.0.2", or an
 # empty string where CMake does not know its folder of headers (the compiler is an MPI wrapper). MPI libraries with the
 # binary interface of MPICH count as MPICH.

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # Debian packages of an installation, by `cpack` or the target `package`, one of each component of the installation: libsar-dev, libsar-data-dev,
 # libsar-models-dev, libsar-c-dev, libsar-fortran-dev, libsar-c0 (the shared library of the C interface; 0 is its SOVERSION), libsar-doc and sar-tools,
 # of those that are built. The preset `package` has the options for packages that are given to others. The file is read after all targets

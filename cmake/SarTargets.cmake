@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # Settings shared by the library, its tests, examples and benchmarks.
 include(SarMpi)
 

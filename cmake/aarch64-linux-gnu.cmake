@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # Cross compilation for aarch64 with Debian's g++-aarch64-linux-gnu; programs run under qemu-user. AARCH64_SYSROOT: a folder that
 # aarch64-sysroot.sh filled.
 set(CMAKE_SYSTEM_NAME Linux)

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # aarch64-sysroot.sh DIR: DIR becomes a folder with MPI and oneTBB of arm64, for cmake/aarch64-linux-gnu.cmake. Needs Debian or Ubuntu, and
 # changes nothing of this system: apt works on a database of its own in DIR.download.
 set -euo pipefail

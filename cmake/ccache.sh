@@ -1,4 +1,6 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
+
 # Compiles with ccache: cmake/ccache.sh SOURCE_DIR CCACHE COMPILER ARGUMENT...
 # The same sources in another folder are found, too. An old precompiled header is removed before it is compiled
 # anew: ccache runs the preprocessor first, which would read the old one in place of the headers. One with other

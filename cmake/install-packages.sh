@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # Installs what the library, its tests and examples are built with (Debian 12, Ubuntu 24.04), and the packages given, where
 # anything is missing.
 set -euo pipefail

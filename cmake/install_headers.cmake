@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # At installation: the headers that the umbrella header of a library includes, directly or not, without those of sar.hpp where it is
 # another; headers that no umbrella header includes are for our own sources.
 # Given: sar_umbrella, sar_headers, the folder of all headers, and sar_includedir, the folder of headers under the prefix.

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # By CPack, between the installation of the components to CPACK_TEMPORARY_DIRECTORY and the packages: programs and shared libraries
 # lose their tables of symbols, programs get their manual pages (cmake/debian/NAME.1), and every package gets its copyright and its
 # changelogs: that of the project and, in the form that Debian's policy asks for, that of the packages.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Broadcasts a list of texts.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// CollectiveCall: a collective operation and everything that must be the same on every rank.
 ///
 ///     const CallScope scope(comm, CollectiveCall("huber").equal("delta", delta));

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Collective calls. Each begins with a synchronization point: if a rank has failed or makes another call, all
 // ranks throw there, before any of them waits in MPI.
 #include <sar/comm/communicator.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The communication volume and waiting time of a rank.
 #pragma once
 

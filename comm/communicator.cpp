@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The constructor duplicates the communicator, exchanges the first status, and finds the ranks of its
 // node. Then the ranks agree on the lowest instruction set, on a trace and on SAR_DEBUG. Tags of exchanges
 // go round from 2 to 32,001; 1 is the tag of all_to_all_v.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Communicator: RAII over MPI. Nothing outside comm/ calls MPI.
 ///
 /// Every function here is collective unless its comment says "local". Each collective call begins with a

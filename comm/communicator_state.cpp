@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/trace_file.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The state that all handles of a communicator share. For the sources of comm/ only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/comm/mpi_error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Initialization of MPI, for programs that do not manage it themselves.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/exact_sums.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {

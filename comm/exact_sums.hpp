@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums of ExactSums over the ranks.
 #pragma once
 

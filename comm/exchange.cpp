@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Loops call progress() after each block; it works at most every 20 microseconds. A rank that waits
 // advances all exchanges of the communicator in turn, because a peer may need another one first, and
 // yields its core after 100 passes in which nothing moved.

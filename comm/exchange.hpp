@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Exchange: the common base of halo exchanges. For the sources of comm/ only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/mpi_error.hpp>
 #include <sar/core/error.hpp>
 

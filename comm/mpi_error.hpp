@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Converts MPI errors to exceptions. For the sources of comm/ only.
 #pragma once
 

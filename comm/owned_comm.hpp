@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// OwnedComm: an MPI communicator that is freed at the end of a scope. For the sources of comm/ only.
 #pragma once
 

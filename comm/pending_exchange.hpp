@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The interfaces through which a communicator advances its exchanges in flight (PendingExchange) and sees
 /// the RecordedPass that is running (RunningPass). For the sources of comm/ only.
 #pragma once

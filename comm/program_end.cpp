@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // MPI_Finalize first deletes the attributes of MPI_COMM_SELF, and so calls back. The callback takes part
 // in synchronization points of the kept communicator until no rank fails in one. A rank that still makes a
 // collective call finds the end of the program there, throws, and later arrives itself.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Detects the exit of a rank, so that the other ranks throw instead of waiting for it forever. For the
 /// sources of comm/ only.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A replay has two synchronization points: before its first fetch, and at the end of agree() in run(). If
 // a rank leaves the record, end_record() first completes its exchanges in flight and then takes part in
 // all remaining fetches, in the recorded order and with empty messages, so that every rank uses as many

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// RecordedPass: records the exchanges of a pass that is repeated, such as a prediction, and replays them
 /// with fewer synchronization points.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/exact_sums.hpp>
 #include <sar/comm/reproducible_scope.hpp>
 

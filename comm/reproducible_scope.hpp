@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// ReproducibleScope: gradients and statistics whose bits do not depend on the number of ranks.
 #pragma once
 

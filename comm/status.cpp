@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // One MPI_Iallreduce (minimum) of five numbers: the rank to blame, the smallest depth of a failed rank,
 // whether all have failed, and a digest of the call with its complement, which gives the maximum. Ranks
 // whose failure is a consequence of another's come last.

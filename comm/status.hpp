@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// How ranks learn at a synchronization point whether one of them failed. For the sources of comm/ only.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Traces: timelines of what each rank computes, communicates and waits for. They are written in Chrome's
 /// trace event format, for https://ui.perfetto.dev and chrome://tracing. Each rank is shown as a process,
 /// with one lane per thread, lanes for exchanges of rows (from start to end) and lanes for messages (from

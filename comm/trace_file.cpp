@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // At the end of a trace, ranks may be missing, so nothing is collective. Each rank but 0 sends its text
 // (MPI_Issend) and waits up to 15 s until rank 0 receives it. Rank 0 takes the ranks in order and waits
 // for all of them together up to 5 s. A buffer that MPI may still use after that time is never freed.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Collects the events of all ranks in one trace file. For the sources of comm/ only. Nothing here is
 /// collective.
 #pragma once

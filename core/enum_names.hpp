@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The names of an enumeration's values, said once, beside the enumeration:
 ///
 ///     enum class Reduce { sum, mean };

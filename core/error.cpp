@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // printable() reads the text once and looks at no more than four bytes at a time. The ranges of second
 // bytes in printable_bytes() are those of well-formed UTF-8 (Unicode Standard, table 3-7), without the
 // control characters U+0080 to U+009F.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The exceptions of the library. Every message names the file or tensor, the values found and the values
 /// expected. Every message is printable, whatever bytes the names in a file contain.
 ///

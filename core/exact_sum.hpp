@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// ExactSum: a sum in two doubles that does not depend on the order of its terms.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // narrow() scales the magnitude so that its last fraction bit counts 1, rounds it to an integer (ties to
 // even) and adds it to the exponent field: a carry gives the next exponent. half_to_float() moves the bits
 // to their places in a float and multiplies by a power of two, which is right for subnormal numbers, too.

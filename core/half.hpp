@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The 16-bit floating-point formats of files, messages and rows in mixed precision, and conversions between
 /// them and float: IEEE 754 binary16 ("half": 5 exponent bits, 10 fraction bits) and bfloat16 (8 exponent
 /// bits, 7 fraction bits; the upper half of a float).

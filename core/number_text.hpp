@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Exact conversion between numbers and text, independent of the locale. For implementation files.
 #pragma once
 

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+
 """Usage: docs/fortran_reference.py. Prints docs/fortran.md: the procedures of the module for Fortran with their
 arguments and comments, as bindings/fortran/ has them. The test docs_fortran compares."""
 import pathlib

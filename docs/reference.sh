@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # Usage: docs/reference.sh DIR. Writes the API reference of the public headers, what sar.hpp, data.hpp and models.hpp include, to DIR/html.
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: docs/reference.sh DIR" >&2 && exit 2; }

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+
 """Draws spans of a trace as an SVG: a band for each rank, with what its first thread does (outermost scope on
 top) and the messages under way.
 

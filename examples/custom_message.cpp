@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A user-defined message, on as many ranks as mpirun starts:   mpirun -n 2 custom_message
 ///
 /// Models of meshes and particles often apply a small network to both ends of an edge and to the edge itself.

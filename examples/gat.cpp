@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GAT, full-batch training, on as many ranks as mpirun starts:   mpirun -n 2 gat
 ///
 /// Like graphsage.cpp, with attention: each head weights the in-edges of a node by the features of both ends.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The graph convolutional network of Kipf and Welling (arXiv 1609.02907), trained on a dataset directory of
 /// NumPy files:
 ///

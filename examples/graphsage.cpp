@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GraphSAGE, full-batch training, on as many ranks as mpirun starts:   mpirun -n 2 graphsage
 ///
 /// Every rank runs this program and holds its share of the nodes. The code reads as if each rank held the

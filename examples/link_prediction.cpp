@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Link prediction, full-batch training: predicts which pairs of nodes are joined by an edge that was held
 /// out.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Trains PaiNN as a potential of atoms, on as many ranks as mpirun starts:
 ///
 ///     mpirun -n 2 potential                    on energies alone

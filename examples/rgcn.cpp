@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A relational GCN, full-batch training, on as many ranks as mpirun starts:   mpirun -n 2 rgcn
 ///
 /// Like graphsage.cpp, on a graph with several edge types. Most neighbors have another class here, and the

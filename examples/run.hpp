@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Runs an example and turns an error into one message and an exit code.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SIGN and correct-and-smooth:   mpirun -n 2 sign path/to/cora
 ///
 /// Without a directory it generates a graph with planted classes.

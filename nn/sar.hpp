@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Umbrella header of sar::sar: includes the whole public interface. Every header that it includes, directly
 /// or indirectly, is installed.
 ///

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # Lines of core, autograd, comm, graph and nn that the tests run; fails where a folder has less than 90 %.
 # Usage: tests/coverage.sh [ARGUMENT OF CTEST...], e.g. -R '^(core|autograd)_'. The lines that were not run: build/coverage/missed.txt.
 set -euo pipefail

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # Builds the fuzz targets with clang and runs each for SECONDS_EACH (60) seconds on its seed corpus. Usage: tests/fuzz.sh [TARGET...]
 # Exit code 0: nothing found.
 set -euo pipefail

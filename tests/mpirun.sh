@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # mpirun.sh MPIEXEC RANKS PROGRAM [ARG...]: starts an MPI program on this machine, with Open MPI or MPICH, as root or
 # not, with more ranks than cores if need be.
 set -euo pipefail

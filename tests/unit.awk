@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # Writes one source that compiles several: all that they include, then each of them in a namespace of its own, so that equal names do not
 # meet: awk -v to=FILE -f unit.awk SOURCE...
 /^#include/ && !($0 in included) {

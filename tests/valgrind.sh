@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # Memcheck on two ranks: a training and some problems of the stress test. Usage: tests/valgrind.sh; fails at the first error or
 # lost block that is not of MPI itself (tests/valgrind.supp, and Open MPI's own list where it is installed).
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "heartbeat.hpp"
 
 #include <system_error>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Progress lines of long runs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Memory and traffic of a training, predicted from the sizes of the parts by formulas (no measurement).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Options that several programs share, and the layout of their help texts.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// How a tool begins and ends.
 ///
 /// Room tools: What the programs share: their begin and end, common options, heartbeat, costs of models.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "source_widths.hpp"
 
 #include <sar/data.hpp>

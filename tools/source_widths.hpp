@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The sizes that a model takes from a graph: the width of its features, how many of them are stored, and the
 /// number of classes.
 #pragma once

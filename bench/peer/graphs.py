@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """graphs.py TRAIN DATASET [options]
 
 Trains GIN on a TU folder with the program TRAIN and with PyTorch Geometric, in turns, with the same network, splits, batch size, optimizer and

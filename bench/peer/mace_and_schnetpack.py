@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """mace_and_schnetpack.py mace|schnetpack [--atoms 500]: microseconds per atom of energies and forces, on one thread, in single precision
 
 Atoms at random in a periodic box with 29 neighbors within 5 A, as bench_potential has them; random weights. MACE has the sizes of its "small"

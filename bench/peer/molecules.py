@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """molecules.py OUT [--graphs N] [--seed N]
 
 Writes OUT/MOLECULES_*.txt, a dataset in the files of the TU collection that is like MUTAG: N molecules of 10 to 28 atoms of 7 elements, of which

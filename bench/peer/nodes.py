@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """The networks of `train` in PyTorch Geometric, on the same files and splits, for docs/accuracy.md:
 
     nodes.py --dataset FILE [the other options of the `train` command]

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """potentials.py TRAIN VALID TEST --init-weights FILE [--epochs N] [...]: the training of `train --task potential` in PyTorch
 
 Reads structures in extended XYZ and the potential of `train --epochs 0 --save-weights FILE`: its weights, cutoff, energy shifts and scales. Trains

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Conversions between the arrays of sar.h and tensors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/bindings/c/status.hpp>
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/environment.hpp>

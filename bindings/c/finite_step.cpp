@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Reads each gradient once for the check and once for the norm; arrays are searched only after a loss that is
 // not finite.
 #include <sar/bindings/c/finite_step.hpp>

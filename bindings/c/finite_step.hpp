@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What a training step of sar.h does between the backward pass and the optimizer: checks and clips
 /// gradients.
 #pragma once

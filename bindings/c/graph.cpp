@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/bindings/c/array.hpp>
 #include <sar/bindings/c/options.hpp>
 #include <sar/bindings/c/status.hpp>

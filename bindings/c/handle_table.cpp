@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/bindings/c/handle_table.hpp>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The objects behind the handles of sar.h.
 ///
 /// Room bindings/c: The C interface, sar.h, and the C++11 classes over it, sar_cxx11.hpp.

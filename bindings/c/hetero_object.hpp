@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The object behind the handle sar_hetero.
 #pragma once
 

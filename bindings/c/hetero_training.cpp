@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/tape.hpp>
 #include <sar/bindings/c/array.hpp>
 #include <sar/bindings/c/hetero_object.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Parses the JSON options of sar.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/bindings/c/array.hpp>
 #include <sar/bindings/c/status.hpp>
 #include <sar/graph/message/halo_step.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /* sar.h: training and prediction with graph neural networks under MPI, for programs in C (C99 or later) and
  * in every language that can call C.
  *

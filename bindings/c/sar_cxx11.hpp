@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// sar_cxx11.hpp: classes based on sar.h for programs in C++11 or later. Programs in C++20 use <sar/sar.hpp>
 /// instead.
 ///

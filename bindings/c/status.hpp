@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Converts exceptions of the library to the return values of sar.h.
 #pragma once
 

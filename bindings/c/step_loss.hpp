@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The losses of sar.h, and what its training steps do with them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/bindings/c/array.hpp>
 #include <sar/bindings/c/status.hpp>
 #include <sar/bindings/c/step_loss.hpp>

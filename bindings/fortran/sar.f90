@@ -1,3 +1,5 @@
+! SPDX-License-Identifier: MIT
+
 !> Training and prediction with graph neural networks under MPI, for Fortran 2008: the C interface sar.h as
 !> derived types.
 !>

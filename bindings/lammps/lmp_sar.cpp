@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// LAMMPS with pair_style sar: the program `lmp`, which knows the style before it reads the input.
 #include "pair_sar.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pair_sar.hpp"
 
 #include <lammps/atom.h>

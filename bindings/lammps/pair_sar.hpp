@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// pair_style sar: a Potential in LAMMPS.
 ///
 /// Room bindings/lammps: The pair style for LAMMPS, a program that has it, and the plugin.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The plugin for `plugin load sarplugin.so`. LAMMPS's lammpsplugin.h is not among the headers that packages
 // of LAMMPS install: the layout that LAMMPS expects is declared here.
 #include "pair_sar.hpp"

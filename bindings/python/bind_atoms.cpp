@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/bindings/python/convert.hpp>
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/module_tree.hpp>

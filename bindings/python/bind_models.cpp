@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/module_tree.hpp>
 #include <sar/core/files/safetensors.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/bindings/python/convert.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/bindings/python/call.hpp>
 #include <sar/comm/reproducible_scope.hpp>
 #include <sar/core/error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Calls from Python into the library: the lock of the interpreter, threads, the recording of operations.
 ///
 /// Room bindings/python: The module for Python. It passes arguments on; what it needs and the library has

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/bindings/python/convert.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/core/threads/parallel.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Arguments from Python as the library takes them: arrays, ids, widths, names of choices, and back.
 #pragma once
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """docstrings.py OUTPUT HEADER...: writes the comments of the classes of C++ headers as pairs {name, text} of string literals, without
 their examples in C++."""
 import pathlib

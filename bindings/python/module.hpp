@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The parts of the module `_sar`, each in the source of its name.
 #pragma once
 

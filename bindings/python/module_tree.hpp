@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Modules that Python code defines, and how it passes modules to layers.
 #pragma once
 

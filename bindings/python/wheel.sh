@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # wheel.sh PYTHON FOLDER: writes a wheel to FOLDER that needs neither a compiler nor an MPI of the system. It is for the MPICH of the
 # package index (the extra mpich), for every library with MPICH's binary interface, and for every processor of the kind. The other
 # libraries that sar links are in the wheel. A wheel of CPython 3.12 or later is for all later versions.

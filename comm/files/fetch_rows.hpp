@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Reads rows of a DataArray that is distributed over the ranks.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Rank 0 creates PATH.tmpPID and broadcasts its name. In commit(), rank 0 waits at a barrier for all
 // ranks, flushes the directory, renames it and flushes its parent.
 #include <sar/comm/files/new_directory.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A directory that gets its name when it is complete.
 #pragma once
 

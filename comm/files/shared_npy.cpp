@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Rank 0 creates the file in its full length and writes the header; the others open it by the name that
 // rank 0 broadcasts. Elements are written by pwrite() at their places, without communication. commit():
 // each rank flushes and closes the file; after a barrier, rank 0 renames it and flushes the directory.

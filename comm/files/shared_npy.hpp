@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A .npy file that all ranks write together.
 ///
 /// Room comm/files: Files that all ranks read or write together.

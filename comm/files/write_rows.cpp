@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Each rank owns an equal range of the file and writes it in windows of about 4 MiB. A rank sorts its ids
 // once: O(n log n) time and 8 bytes for each of n ids. For window w, it sends the rows that belong to
 // window w of each range by a RowRoute, with 8 bytes of id per row; the owner puts them in order and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Writes node results in the order of the original ids to one file, all ranks together.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Rows take a HaloFetch of one stage. Integers take one all_to_all_v, of 8 bytes per halo row; they arrive by
 // owner and are copied into rotation order. O(halo rows + P).
 #include <sar/comm/halo/fetch_halo.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// All halo rows at once, exactly: for numbers of nodes, which a graph fetches once and keeps.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Forward halo exchange. Owners pack (or send in place, if the rows are contiguous and the format is exact)
 // the rows of all readers, as fast as slots become free. A reader posts receives for at most depth + 1
 // stages; packets in the exact format arrive in the stage's tensor, others in buffers from which they are

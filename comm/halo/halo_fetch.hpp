@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Halo exchange, forward: HaloFetch sends rows of a distributed tensor from their owners to the ranks that
 /// read them, following a HaloPlan (backward: halo_push.hpp). Only the calls documented as waiting block.
 /// Communication progresses whenever this rank is inside MPI: call progress() from a PollScope while kernels

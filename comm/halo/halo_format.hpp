@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HaloFormat: the number format of halo rows and their gradients in messages.
 ///
 ///     exact   unchanged: 4 bytes per number, 8 in double precision

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/halo/halo_plan.hpp>
 #include <sar/core/error.hpp>
 

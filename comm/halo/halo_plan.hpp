@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HaloPlan: which rows are exchanged together, in which order, and in which format. A plain value: the
 /// exchange (halo_fetch.hpp, halo_push.hpp) and the driver of message passing only follow it.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Backward halo exchange. Outgoing stages are packed by the threads of the loops (Packing) and sent as they
 // were given. Incoming packets are queued in the order of (stage, round) and added only in send() and
 // finish(), while the caller does not use `sum`. Parallel additions split the rows of `sum` among the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Halo exchange, backward: HaloPush sends the gradients of the rows that HaloFetch brought back to
 /// their owners, where they are combined in a fixed order.
 #pragma once

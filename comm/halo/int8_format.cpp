@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Rows of int8 numbers with one scale per row (halo_format.hpp). A packed row is
 //
 //     float s, then int8 q_j = floor(x_j / s + u_j), u_j uniform in [0, 1)      (int8_rounding.hpp)

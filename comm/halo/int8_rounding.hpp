@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The stochastic rounding of HaloFormat::int8. For the sources of comm/ only.
 #pragma once
 

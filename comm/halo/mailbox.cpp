@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Inbox posts receives in the order of the packets (PacketRing) up to a window of bytes. Outbox assigns
 // packets to slots, asks its caller to pack them, and sends each reader's packets in order. Neither blocks:
 // advance() only tests requests.

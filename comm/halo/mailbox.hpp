@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Inbox and Outbox: the receiving and the sending end of one exchange. For the sources of comm/ only.
 ///
 /// Packets between two ranks arrive in the order in which they were sent, so they need no header. A rank that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A ring buffer: receives are posted at its end and reported from its beginning, in whatever order they
 // complete. test() is one MPI_Testsome over all slots.
 #include <sar/comm/halo/packet_ring.hpp>

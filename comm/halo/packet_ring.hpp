@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// PacketRing: the packets being received, in the order in which their receives were posted. For the sources
 /// of comm/ only.
 #pragma once

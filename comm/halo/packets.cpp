@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The rows of a round are divided at the boundaries of its reader's stages, and these parts into packets
 // of whole rows (or of whole groups of the format, if a row is longer than a packet). Sorting n packets by
 // stage, round and position takes O(n log n) time. No message is needed: stage_rows, the range and the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The division of stages into packets, the messages of MPI. Both ends of a link compute the same packets
 /// from the same numbers, so messages contain rows only. For the sources of comm/ only.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Packing: send buffers into which rows are packed, one per slot of an Outbox. While a kernel runs, its
 /// threads pack between the blocks of their loops (SideLoop). For the sources of comm/ only.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Conversion between rows and messages, row by row and vectorized within a row. Gathered rows are prefetched
 // some rows ahead. Bytes moved per number: pack reads sizeof(real) and writes sizeof(Value), unpack the
 // reverse; combine reads both, and writes sizeof(real).

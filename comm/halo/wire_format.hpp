@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// WireFormat: the number format of rows in messages. The halo exchange uses it for sizes, packing, unpacking
 /// and combining. A new format is a new instance in wire_format.cpp or int8_format.cpp, which a HaloPlan
 /// holds. Thread-safe for disjoint values.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // For each chunk of about 4 MiB, a route to the owners carries the row numbers there (8 bytes per row) and
 // the rows back. An owner copies the requested rows to a buffer. A row that is listed several times is
 // sent several times.

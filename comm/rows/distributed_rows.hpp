@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Reads rows of a distributed array by their row numbers.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// DistributedTensor: rows stored over all ranks, which every rank can read and change.
 ///
 ///     DistributedTensor<> x(comm, data.book, data.features);        // borrows this rank's rows

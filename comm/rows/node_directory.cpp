@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The upper half of an id's hash chooses the rank that stores its entry, the lower half the slot in that
 // rank's table: linear probing, O(1) on average. Construction sends 16 bytes per id to its entry. find()
 // sends 8 bytes per id there and 8 back.

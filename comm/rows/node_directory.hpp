@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// NodeDirectory: maps arbitrary node ids, distributed over the ranks, to global ids.
 #pragma once
 

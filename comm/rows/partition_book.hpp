@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// PartitionBook: the contiguous ranges of node ids that the workers own.
 #pragma once
 

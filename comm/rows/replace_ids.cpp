@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // numbers_of_ids() is a sample sort: each rank sorts its ids, sends them to the ranks that sort_targets()
 // chooses, sorts what arrives, and returns the numbers along the same route: O(n log n) time and 16 bytes
 // sent for each of n ids. replace_ids() collects the distinct ids and fetches their table entries, 8 bytes

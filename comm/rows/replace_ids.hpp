@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Renumbers ids: by their rank in the sorted order, or by a table that is distributed over the ranks.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // One all_to_all_v carries the row numbers to the owners, 8 bytes per row. Owners copy the requested rows
 // to a buffer; then all receives and all sends are posted at once. Bytes moved per row: read, packed and
 // sent by its owner; received in place if the rows of an owner are adjacent in `ids`, otherwise copied

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// RowPull: rows being pulled from their owners. For the sources of comm/ only.
 #pragma once
 

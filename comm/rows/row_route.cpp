@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A counting sort groups the rows by target: O(rows + P) time. The constructor sends P numbers
 // (all_to_all) and makes one all_reduce.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// RowRoute: sends rows to given ranks, and answers back the same way. For rows in arbitrary order, each with
 /// its own rank; a long list is processed as a sequence of short routes (route_chunks). Lists that are
 /// already in rank order use Communicator::all_to_all_v: counts, the requests that a halo is made from,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // One-sided reads (MPI-3): the window is locked for all ranks from its creation on (MPI_Win_lock_all), so
 // get() needs no help of its owner's program: one MPI_Get with a datatype of all ranges. wait() flushes
 // all reads of this rank. MPI frees windows collectively: a window that its rank leaves by an exception

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// RowWindow: memory of each rank that other ranks read with one-sided communication. For the sources of
 /// comm/ only.
 #pragma once

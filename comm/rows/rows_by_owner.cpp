@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A counting sort by owner, whose range is found by binary search: O(n log P) time for n ids and P ranks,
 // and 16 bytes per id. Each id is looked up twice.
 #include <sar/comm/rows/rows_by_owner.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A list of row ids, grouped by owner. For the sources of comm/ only.
 #pragma once
 

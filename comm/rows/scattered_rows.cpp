@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The rows are sorted by their position at the owner, O(n log n). Then one pass joins rows with gaps of at
 // most 4 KiB to ranges, as many as fit one message. Bytes moved per row: received in the buffer with the
 // gaps, then copied to its place.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// ScatteredRows: rows of one owner that are not contiguous. For the sources of comm/ only.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sample sort over the ranks: which rank sorts which keys.
 #pragma once
 

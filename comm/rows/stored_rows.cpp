@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // pull() reads rows from the memory of their owners without their help: contiguous rows in place, others
 // through buffers of together 16 MiB, one round of messages to all owners at a time. push() appends rows
 // to a list on its own rank. barrier() sends the lists to the owners by a RowRoute; these apply them in

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// StoredRows: the implementation of DistributedTensor, on bytes. For the sources of the library only.
 #pragma once
 

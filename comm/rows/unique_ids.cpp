@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Each id is sent to the rank that checks it, 8 bytes per id in chunks. If ids are dense (at most about 64
 // times their number), that rank has a bitmap of its share of the ids: O(ids) time. Otherwise it sorts its
 // list: O(n log n). The rank depends on a hash, because ids may all be multiples of one number.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Checks that distributed ids are unique.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "byte_order_mark.hpp"
 
 #include <sar/core/error.hpp>

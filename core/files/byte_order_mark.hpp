@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Local. The byte order mark at the beginning of a text, which editors and spreadsheets write ("CSV
 /// UTF-8").
 #pragma once

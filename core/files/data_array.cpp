@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // to_tensor() converts in parallel blocks of about 2^14 elements; take() copies row by row in parallel
 // blocks of 1,024 rows. Each element is read and written once. to_integers() and to_mask() run on one
 // thread; a mask passes through a list of 8 bytes per row.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// DataArray: a node or edge field in the element type of its file.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Protocol: open or create the file, call flock() without waiting, then compare device and inode of the
 // open file with those that the name has now. A holder removes the file before it closes it. So a process
 // may get the lock on a file that has lost its name; it then opens the name again. Attempts are 10 ms

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A lock that lets one process at a time write to a directory.
 #pragma once
 

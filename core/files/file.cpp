@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // TemporaryFile::commit() flushes the file, closes it, renames it and flushes the directory. A crash at
 // any time leaves the old file or the new one under the name, and at most a file TARGET.tmpPID beside it.
 // InputFile and TemporaryFile read and write at most 1 GiB per call of the system and go on after short

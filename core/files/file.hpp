@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Files with errors that name them: reads at any offset, and writes that never leave a half-written file.
 #pragma once
 

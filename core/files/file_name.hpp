@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// File names for the names of types and fields.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/files/json_value.hpp>
 #include <sar/core/files/parse_json.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Reads descriptions in JSON, with error messages that locate the value, and writes them. Not a public
 /// header: the JSON library stays an implementation detail.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // read() divides the elements into parallel windows of 1 MiB, one pread() each: straight into `out` if the
 // elements have its type, otherwise into a buffer, from which they are converted.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// NumPy's .npy files (numpy.lib.format, versions 1.0 to 3.0): reads parts of an array in either order and
 /// byte order, writes whole arrays.
 ///

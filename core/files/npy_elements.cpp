@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/files/npy_elements.hpp>
 #include <sar/core/number_text.hpp>

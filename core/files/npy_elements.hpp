@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Elements of NumPy's types in memory: their conversion, their text, their byte order.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The beginning of a .npy file (numpy.lib.format):
 //
 //     6 bytes         \x93NUMPY

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Parses and formats the header of a .npy file: a Python dictionary with the keys descr, fortran_order,
 /// shape.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Element types and shapes of NumPy's arrays in files.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The JSON library parses the text and calls Builder for each value and name. Builder keeps a stack of the
 // objects and arrays that are open, at most max_depth of them, and adds each value to the innermost. It
 // rejects a name when it is read, before its value.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Parses JSON text. Not a public header: the JSON library stays an implementation detail.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A file has the length of its header (8 bytes, little-endian), the header in JSON, padded with blanks to
 // a multiple of 8 bytes, and the data of all tensors one after the other.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Files in the safetensors format (huggingface/safetensors): named tensors that PyTorch, NumPy and others
 /// read and write. docs/file_formats.md describes the format.
 ///

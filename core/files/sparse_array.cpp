@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Rows are compressed in two parallel passes over their elements: one counts, the other copies. Both compare
 // bits: an element is 0 if all its bits but the sign of a floating-point number are.
 #include <sar/core/error.hpp>

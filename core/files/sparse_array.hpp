@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SparseArray: a node field of which few values are not 0, in the element type of its file.
 #pragma once
 

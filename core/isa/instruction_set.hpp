@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The instruction set that the kernels use.
 ///
 /// For x86-64, a library built with SAR_NATIVE=OFF contains its kernels (the regions of

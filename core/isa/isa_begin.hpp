@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Opens a region of kernel code. The code up to core/isa/isa_end.hpp is compiled once per instruction set,
 // each time in its own namespace:
 //

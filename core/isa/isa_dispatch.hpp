@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Macros for the regions of core/isa/isa_begin.hpp.
 ///
 ///     SAR_ISA            namespace of the kernels in this compilation

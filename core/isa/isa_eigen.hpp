@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Includes Eigen's arrays and special functions so that a region of core/isa/isa_begin.hpp can use them:
 /// compiled for the region's instruction set, in a namespace of its own. Include it before the region. For
 /// implementation files.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Closes a region of core/isa/isa_begin.hpp.
 }}}  // namespace sar
 

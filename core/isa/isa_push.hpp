@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Compiles the code up to core/isa/isa_pop.hpp for SAR_ISA_LEVEL. See core/isa/isa_begin.hpp.
 #if SAR_ISA_LEVEL == 3
 #ifdef __clang__

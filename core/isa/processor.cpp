@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The levels x86-64-v2, v3 and v4 are those of the ABI for x86-64. A feature needs the bits of its
 // instructions in CPUID (leaves 1, 7 and 0x80000001) and, from AVX on, those of its registers in XCR0: the
 // operating system must save them.

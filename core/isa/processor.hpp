@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Detects which instructions the processor and the operating system support. For implementation files.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Free ranges are in two ordered trees: by address, to merge neighbors, and by size, for the best fit.
 // With n free ranges, allocate() and deallocate() take O(log n) time. Tree nodes are created in allocate()
 // only and kept as spare nodes while no range needs them, so deallocate() cannot fail.

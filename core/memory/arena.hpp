@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Arena: a pool for large blocks of memory that keeps its pages between uses.
 ///
 /// The first touch of a newly mapped page costs a page fault and a memset. A training step that maps its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Lists of 2,048 ids or more are sorted by a radix sort with digits of 11 bits, from the lowest digit to
 // the highest one of the largest id: two reads and one write of the list per digit, and a second list of
 // the same length. Because the list doubles, the sorts of all insertions together pass over O(insertions)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// DistinctIds: a set of ids whose memory depends on the number of members, not on their values.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A rank query on a bitmap: number() reads the count of members before the group of 512 bits and counts
 // the set bits of at most 8 words. next() reads one word per 64 numbers that it skips.
 #include <sar/core/memory/index_set.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// IndexSet: a set of numbers in [0, n) stored as a bitmap.
 #pragma once
 

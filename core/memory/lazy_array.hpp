@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// LazyArray: an index array that is computed at its first use.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A block comes from the thread's active Workspace, from the arena (64 KiB or more) or from oneTBB. The
 // account is two atomic counters; the peak is raised by compare and exchange. Blocks that a workspace
 // keeps for reuse stay in the account.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The byte account: counts the bytes of all tensors and of all index arrays of graphs, live and at the peak.
 ///
 /// Blocks of 64 KB and more come from an Arena on huge pages, which keeps freed pages for reuse (arena.hpp).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The open transactions of a thread form a linked list. Each has a set of the states that it has saved,
 // found in O(log n), and a list of their restoring functions in the order of the calls. A failure runs the
 // functions from the last to the first. Success moves list and set to the outer transaction, except for

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Transactions: state that a failed call has changed is restored to what it was before the call.
 ///
 /// Communicator::agree opens a transaction, and so do calls that change state and can fail afterwards, such

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Blocks of one size and source form a bin. A bin links its free blocks through their first bytes (last
 // in, first out), so a cache of any size needs no memory of its own. Bins are searched one after the
 // other: O(bins) time per allocation and release.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Workspace: reuses the blocks of a pass in the next pass.
 ///
 /// A pass over a graph allocates the same blocks in each call. While a Workspace is active on a thread,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The last step of a product whose sum over rows is computed in parts. For implementation files of core/.
 #pragma once
 

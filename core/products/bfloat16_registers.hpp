@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Registers of bfloat16 numbers in products of them: pairs, rounding, and the rows of a result. For the
 /// implementation files of products with AVX512-BF16 and AMX.
 #pragma once

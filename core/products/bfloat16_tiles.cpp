@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Loop order of multiply_tiles(): blocks of 64 rows of a, converted to tiles in a buffer in the cache > 32
 // columns of b > 32 rows of a > the depth in steps of 32. Innermost, the four tile registers 0 to 3 hold 32 x
 // 32 sums, registers 4 and 5 two tiles of a, 6 and 7 two tiles of b. With two parts, a step multiplies l_a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Products of matrices split into bfloat16 parts (core/products/right_operand.hpp), with AMX tiles
 /// (TDPBF16PS) or AVX512-BF16 (VDPBF16PS). For implementation files of core/.
 ///

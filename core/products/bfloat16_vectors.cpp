@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Loop order of multiply_vectors(): blocks of 48 rows of a > panels of b, as wide as a tile > tiles of 6 rows
 // x 4 vectors (12 x 2 for the last columns) > the depth in steps of 2. Innermost, a step loads the pairs of
 // the panel's columns, broadcasts one pair of a per row of the tile, and does rows x vectors multiply-adds

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Two passes over the operands: the largest magnitude of each column, as an integer in the order of the bits,
 // and the sums. A task has a range of rows and of columns of a. It packs 128 rows of its operands as integers
 // in doubles, a vector of columns of a and three of b side by side, and multiplies them in tiles of 8 x 3

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums over the rows of all ranks whose bits do not depend on how the rows are distributed.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // gather_mm and gather_mm_nt: parallel blocks of 256 positions of the grouped rows. Within a block, the rows
 // of each type are copied to a buffer (unless they are contiguous), multiplied with the type's matrix by the
 // kernel of product.hpp, and the results are copied (or added) to their rows. The matrix is packed for each

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Products of each row with the matrix of its type, in matmul_precision(). Multithreaded.
 ///
 /// Rows of a type are gathered in blocks of 256 rows: except for the groups, no memory of the size of the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // matmul, matmul_nt: b is packed once and shared by all threads; blocks of rows of a are multiplied in
 // parallel. If a is deferred, a thread computes about 2^16 numbers of it at a time into a buffer in the L2
 // cache and prefetches the memory that the next rows are computed from. Bytes moved: a read once, out written

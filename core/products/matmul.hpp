@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Products of tall-skinny matrices (up to millions of rows, up to some thousand columns), multithreaded, on
 /// the kernel of core/products/product.hpp.
 ///

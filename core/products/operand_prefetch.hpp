@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Prefetches of memory that is read after a product, a few cache lines at a time: a burst of them would
 /// stall the product, because a core has few cache misses in flight. For implementation files of core/.
 #pragma once

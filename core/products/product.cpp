@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Loop order of multiply(): blocks of 48 rows of a > depth blocks (at most 512) > panels of b > tiles of rows
 // > the depth of the block. Innermost, one step of the depth loads the vectors of one row of the panel,
 // broadcasts one element of a per row of the tile, and does rows x vectors multiply-adds on sums in

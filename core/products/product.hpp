@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The single-threaded kernel of all matrix products: out = start + a b, with `a` unpacked. For
 /// implementation files of core/.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Emulated bfloat16: the parts of b are packed once. Blocks of 48 rows of a are split into a buffer in the
 // cache and multiplied with the kernel of product.hpp, which prefetches the next block. A result in bfloat16
 // is a buffer of 48 rows in the cache before it is rounded. `high` adds h_a h_b, l_a h_b and h_a l_b in this

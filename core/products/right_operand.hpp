@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The right operand of products in a given MatmulPrecision, and the products with it. For implementation
 /// files.
 ///

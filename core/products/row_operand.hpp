@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The rows of the long operand of a product: a matrix in memory, of `real` or bfloat16 numbers, or deferred
 /// rows that are computed just before they are multiplied, few enough at a time to stay in the L2 cache. For
 /// implementation files of core/, and for operations that pass their operands on.

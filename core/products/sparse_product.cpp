@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // sparse_matmul: a row of the result is a sum of rows of b, in the order of the stored columns. Up to eight
 // vectors of its columns stay in registers; rows of b are prefetched some stored values ahead.
 //

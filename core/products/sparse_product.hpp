@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Products with sparse rows, multithreaded, on stored values only.
 ///
 /// Tensors are 2-dimensional. With `accumulate`, a function adds to `out` instead of overwriting it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Each block of each type is a RightOperand. The constructor packs them in parallel, about 2^16 numbers
 // per task. A product with a block-diagonal matrix is one product per block, on the block's columns of x
 // and y.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The matrices of all types, packed once for a pass with many products of few rows each. For implementation
 /// files.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Eight half rounds: each changes L or R, with a key of its own. The inverse subtracts the same values in
 // reverse order. The rounds take fewer than a of the n numbers out of [0, n), so both directions take O(1)
 // time on average.

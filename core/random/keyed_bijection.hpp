@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A keyed bijection of [0, n): a pseudo-random permutation and its inverse, computed without an array of n
 /// entries.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Hashes of 64-bit words.
 #pragma once
 

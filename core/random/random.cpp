@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // philox() does ten rounds of two multiplications, 32 by 32 to 64 bits. The key of a family is a chain of
 // hashes (SplitMix64) of seed, stream and step. Two normal numbers come from one block of four words:
 // words 0 and 1 give the radius, words 2 and 3 the angle; even elements take the cosine, odd ones the

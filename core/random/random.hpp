@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Counter-based random numbers. A draw is a pure function of (seed, stream, step, row, element): it is the
 /// same for every number of ranks and threads, and can be drawn again instead of being stored. Generator:
 /// Philox4x32-10, Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11.

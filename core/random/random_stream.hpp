@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// RandomStream: who draws from which streams of a seed, so that no two purposes share draws.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Batch normalization: one loop over rows, vectorized over columns. The coefficients of all columns (3 to 7
 // vectors of F numbers) stay in the L1 cache; nothing is kept in registers across rows.
 //

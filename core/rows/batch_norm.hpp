@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Batch normalization of local rows, forward and backward; the caller provides the statistics:
 ///
 ///     xhat_ij = (x_ij - mean_j) / sqrt(var_j + eps)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Column moments in chunks of rows that fit into the L2 cache. Per chunk: one pass for the means, one for the
 // squared deviations, both row by row and vectorized over columns. The moments of chunks are merged within a
 // block, those of at most 64 blocks in block order. Bytes moved: x once.

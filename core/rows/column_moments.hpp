@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Count, mean and centred second moment of each column of a tensor, in double precision. Moments of two sets
 /// of rows merge without cancellation (Chan, Golub, LeVeque 1979). Results do not depend on the number of
 /// threads.

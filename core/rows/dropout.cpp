@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Dropout. Words are drawn for a tile of rows into 16 KiB of L1 cache (simd/drawn_rows.hpp) and compared
 // with a threshold, vectorized over columns; the ten rounds of Philox dominate the time of drawing. Decisions
 // are stored as bits: word j of a group of 32 rows contains one bit per row for column j, so that the columns

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Dropout: whether an element (row, column) is dropped is a function of the key, the GLOBAL row id and the
 /// column, so it is the same for every partitioning and every number of threads.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Elementwise kernels: parallel blocks of 2^16 elements, vectorized within a block. Broadcasting is reduced
 // to at most four nested loops (BroadcastLoops), whose innermost loop has stride 0 or 1 for each operand; a
 // repeated operand stays in a register. Functions with a transcendental part (gelu, silu, ...) fill a buffer

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Elementwise kernels, multithreaded.
 ///
 /// With `accumulate`, a function adds to `out` instead of overwriting it. `out` may be one of the operands,

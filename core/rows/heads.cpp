@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Loop order: rows in parallel blocks of about 2^15 elements, then heads, vectorized over the D columns of a
 // head. a [1, H, D] stays in the L1 cache. Bytes moved: x (or its gradient) once; the [N, H] scalars are
 // small.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Kernels for rows with H heads: x [N, H, D].
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Layer normalization in groups of 64 bytes / sizeof(real) rows (lanes::group). Passes over a group: sums
 // of x, sums of x - center, sums of (x - center)^2, then the pass that writes the result. The first pass
 // reads the group from memory, the others from the L1 cache; the second and third prefetch the next group.

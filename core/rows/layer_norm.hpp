@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Layer normalization of rows, forward and backward:
 ///
 ///     xhat_ij = (x_ij - mean_i) / sqrt(var_i + eps)        y_ij = xhat_ij weight_j + bias_j

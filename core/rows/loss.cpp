@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Cross entropy works on groups of lanes::group rows with a target: one pass for the maxima, one for the
 // sums of exponentials (from cache), then the logarithms of all sums of the group as one vector. The backward
 // pass keeps the group's exponentials in a buffer and writes out_ij = scale e_ij / sum_i, minus scale at the

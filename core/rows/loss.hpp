@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Losses of the rows of one rank, as sums of terms (the caller divides by the number of terms on all ranks),
 /// and their gradients. Terms are added exactly (ExactSum), in any order; the exponentials of a row are
 /// added as in row_sums.hpp.

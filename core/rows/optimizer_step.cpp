@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Each step is one vectorized loop over the elements, in parallel blocks of 2^14, bound by memory bandwidth.
 // Bytes moved per element (float): SGD reads 8 and writes 4 (12 and 8 with momentum), Adam reads 16 and
 // writes 12, Adagrad reads 12 and writes 8.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// One optimizer step on one parameter, in place. All tensors have the same shape; each is read (and, where
 /// it changes, written) once.
 #pragma once

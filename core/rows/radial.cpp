@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Radial functions: groups of 16 rows, then the columns, vectorized over the rows of the group. The sine and
 // the cosine of pi r / c are computed once for each row, those of its multiples by rotation, in double
 // precision. Gaussians have an exponential each, in `real`. Bytes moved: operands are read and results

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Kernels for the rows that describe vectors in three dimensions to a radial network.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Sums in double precision. Contiguous terms are added in eight lanes (one or two registers), terms of
 // separate results elementwise into a row of sums that stays in the cache. The outermost loop is parallel: if
 // every element of the outermost dimension has its own results, blocks write them directly; otherwise each of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums over rows, columns and broadcast dimensions, in double precision. Terms are summed in blocks that
 /// depend only on the shapes, and the blocks in order: the result does not depend on the number of threads.
 #pragma once

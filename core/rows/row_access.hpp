@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Rows of type reals or bfloat16, as a kernel of `real` rows reads and writes them: in place, or through
 /// buffers in the cache. For implementation files, and for operations that pass their operands on.
 #pragma once

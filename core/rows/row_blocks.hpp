@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Parallel loops over rows of unequal work, in blocks of about equal work. For implementation files.
 #pragma once
 

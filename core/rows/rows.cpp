@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // gather_rows copies row by row in parallel blocks of 2^16 elements: x[ids] is read once, out written once.
 //
 // scatter_add_rows groups the positions by destination row with a two-level counting sort (RowGroups). Then

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Kernels that move rows and columns of a tensor. A row is everything behind the first dimension; columns
 /// run along the last dimension.
 ///

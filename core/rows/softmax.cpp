@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Softmax in groups of lanes::group rows, which stay in the cache. Passes over a group: maxima;
 // exponentials, written to out and summed (the next group is prefetched here, where arithmetic dominates);
 // scaling of out by 1 / sum, or subtraction of log(sum). Lanes run over columns, partial sums stay in

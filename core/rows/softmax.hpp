@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Softmax over the last dimension, forward and backward. With m the maximum of a row:
 ///
 ///     softmax(x) = exp(x - m) / sum(exp(x - m))        log_softmax(x) = x - m - log(sum(exp(x - m)))

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Rows in parallel blocks of about 2^15 numbers, then the F channels, vectorized. Bytes moved: the operands
 // (12 F numbers a row) are read once forward and once backward, and each result is written once.
 #include <sar/core/memory/memory.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Kernels of messages of scalars and vectors.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Vectors of bfloat16 numbers: loads that widen them and stores that round, beside those of `real` in
 /// lanes.hpp. For implementation files. Rounding is to nearest, ties to even; NaN stays NaN, and subnormal
 /// numbers are kept, with every instruction set.

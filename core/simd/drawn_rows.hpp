@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Random words for the elements of rows, many at once: the inner loop of dropout and of stochastic rounding.
 /// For implementation files.
 ///

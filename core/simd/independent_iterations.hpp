@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SAR_INDEPENDENT_ITERATIONS asserts that no iteration of the loop after it reads what another iteration
 /// writes, so that the compiler vectorizes without checking the arrays for overlap. For implementation files.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Vectors of numbers: types, loads and stores, sums of lanes. For implementation files.
 ///
 /// Room core/simd: Vector registers for kernels: rows in lanes, exponentials, prefetches. Only implementation

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Prefetches of rows that a loop will read: gather loops, whose rows the hardware cannot predict, and loops
 /// over groups of rows, which compute longer than the hardware prefetches ahead.
 #pragma once

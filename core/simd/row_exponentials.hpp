@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The exponentials of a group of rows, for softmax and cross entropy. For implementation files of core/.
 ///
 /// For rows r < count <= lanes::group, where row_of(r) points to the `width` values of row r:

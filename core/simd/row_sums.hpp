@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums and maxima of many rows at once, and columns written a vector at a time: the inner loops of kernels
 /// that normalize rows. For implementation files of core/.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums along a row in a fixed order that vectorizes.
 #pragma once
 

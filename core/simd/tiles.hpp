@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Tiles: columns of several heads of a row in registers, for kernels that combine a row with many others.
 /// For implementation files.
 #pragma once

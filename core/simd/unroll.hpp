@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SAR_UNROLL unrolls the loop after it, whose number of iterations is a constant, so that the elements of
 /// arrays in it are registers. For implementation files.
 #pragma once

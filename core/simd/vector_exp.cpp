@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // One loop over vectors of 64 bytes; the last one is padded, so that every element takes the same
 // instructions. x is read once and `out` written once.
 //

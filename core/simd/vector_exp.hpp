@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// exp and log(1 + exp(-x)) of a vector of lanes.hpp or of a single number, inlined into kernels. For
 /// implementation files.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Eigen's functions of arrays on blocks of 64 values (16 for log_of_sums), whose length is known at
 // compile time. x is read once and `out` written once; only the last block is copied.
 #include <sar/core/isa/isa_eigen.hpp>

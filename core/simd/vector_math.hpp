@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Transcendental functions of n contiguous values, vectorized with Eigen or vector_exp.hpp, single-threaded.
 ///
 /// `out` may be `x`. Errors are a few units in the last place. Each result depends on its argument only: it

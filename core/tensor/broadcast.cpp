@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The loops are collected from the last dimension to the first. A repeated operand has stride 0; a
 // dimension is merged with the loop inside it if both operands go on with the strides of that loop.
 // offsets() decodes a line number by divisions: O(dims) per line.

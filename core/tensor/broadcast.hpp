@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Broadcasting with NumPy's rules: shapes are aligned at the last dimension; missing dimensions and extents
 /// of 1 are repeated. So a vector [D] is a row; a column is [N, 1].
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Copies between separate columns of a host program and the columns of a tensor.
 #pragma once
 

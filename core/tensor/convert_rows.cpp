@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Conversions and sums of rows of several types, vectorized. Bytes moved per number: those read and written.
 #include <sar/core/error.hpp>
 #include <sar/core/simd/bfloat16_lanes.hpp>

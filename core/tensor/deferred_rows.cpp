@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/deferred_rows.hpp>
 #include <sar/core/threads/parallel.hpp>

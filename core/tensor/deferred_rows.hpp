@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// DeferredRows: a result whose rows are computed when they are read.
 #pragma once
 

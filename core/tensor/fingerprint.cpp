@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Hash: 128 independent 32-bit lanes, each like FNV-1a (Fowler, Noll, Vo) with one more step. Each word is
 // xored into its lane, the lane is multiplied by the FNV prime, and its high bits are xored into the low
 // ones, which a product alone never does (changed signs are the usual case here). Each step is a bijection of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Detects whether the values of a tensor have changed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/tensor/host_column.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {

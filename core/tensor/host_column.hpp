@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Views of the arrays of a host program, in their own layout and in either precision.
 ///
 /// A column has one number per row with a fixed stride between rows. This covers arrays of structs, structs

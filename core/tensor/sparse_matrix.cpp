@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Rows are checked and sorted in parallel blocks: O(stored values) if the columns are in order, which one
 // comparison for each finds out, O(s log s) for a row of s values otherwise. gather() counts, then copies.
 #include <sar/core/error.hpp>

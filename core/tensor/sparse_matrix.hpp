@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SparseMatrix: a constant matrix that stores few of its values, row by row.
 #pragma once
 

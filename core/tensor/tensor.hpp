@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Tensor: contiguous row-major `real` values with 1 to 4 dimensions.
 ///
 /// A Tensor is a handle: copies share the memory, clone() copies it. The memory belongs to the library (and

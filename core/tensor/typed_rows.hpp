@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// TypedRows: rows of numbers in memory, in one of several types.
 #pragma once
 

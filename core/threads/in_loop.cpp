@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/threads/in_loop.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {

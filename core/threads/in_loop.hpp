@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// InLoop: marks that a thread runs a block of a parallel loop, where the execution order is not
 /// deterministic. For implementation files.
 #pragma once

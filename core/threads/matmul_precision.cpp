@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/threads/matmul_precision.hpp>
 
 #include <utility>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The precision of matrix products in single precision: matmul, linear layers, gather_mm, and their backward
 /// passes. Like torch.set_float32_matmul_precision.
 ///

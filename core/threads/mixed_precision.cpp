@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
 

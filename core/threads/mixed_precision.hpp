@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Mixed precision: activations and their gradients in bfloat16, as in torch.autocast(dtype=bfloat16).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // parallel_for() divides block numbers, not elements: oneTBB splits the range of block numbers as it
 // likes, and a thread runs the blocks of its part in order. After each block, the thread polls the
 // communication and runs one block of a side loop. A loop of one block, or on one thread, runs in the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Parallel loops on oneTBB whose results do not depend on the number of threads: the division into blocks
 /// depends on the size only, and partial results are combined in block order. No oneTBB type is visible here.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/threads/rank_sums.hpp>
 
 #include <utility>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The loops with available blocks are in a list under one mutex. To take a block, a thread advances the
 // loop's next element by the grain; with its last block, a loop leaves the list. A thread that has run a
 // block decrements to_run with release order, which makes its writes visible to done().

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SideBlocks: the blocks of side loops (side_loop.hpp) that no thread has started yet, which any idle thread
 /// takes. For implementation files.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/threads/side_blocks.hpp>
 #include <sar/core/threads/side_loop.hpp>

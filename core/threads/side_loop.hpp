@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SideLoop: a loop that runs concurrently with other parallel loops. Every thread of a parallel loop runs
 /// one block of a side loop after each block of its own. This way all threads pack rows while a kernel runs,
 /// and the communicating thread does not wait for packing. For implementation files.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Named scopes for a timeline of this process, recorded while a trace runs. comm/trace.hpp starts and writes
 /// traces. Without a running trace, a scope costs one relaxed load and a branch and allocates nothing.
 ///

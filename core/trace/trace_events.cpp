@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // All threads append to one list under a mutex. The list reserves its whole memory when a trace starts, so
 // record() never allocates.
 #include <sar/core/trace/trace_events.hpp>

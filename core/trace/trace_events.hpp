@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The recorder of traces: events with a begin and an end time, kept in memory while a trace runs. trace.hpp
 /// records scopes with it, comm/ records messages.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Sorts the events by lane and begin, an outer scope before the scopes in it: O(n log n). A message takes
 // the first lane of its kind that is free when the message begins; the search takes O(lanes) time.
 #include <sar/core/trace/trace_events.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Formats a recorded trace as text.
 #pragma once
 

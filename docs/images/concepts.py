@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Draws docs/images/concepts.svg:  python3 docs/images/concepts.py > docs/images/concepts.svg
 
 Left, the edges of a graph on four workers, as shards. Right, the memory law of docs/concepts.md for its example.

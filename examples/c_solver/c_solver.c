@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /* A simulation in C that trains its own surrogate while it runs:   mpirun -n 2 c_solver [FILE]
  *
  * A tracer u is carried along a periodic line and diffuses,

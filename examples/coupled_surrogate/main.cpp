@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Two coupled simulations that train a surrogate of both while they run:   mpirun -n 2 coupled_surrogate
 ///
 /// The simulation owns MPI, the meshes, their partition and the arrays; the library works as a guest. See

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Two meshes that meet at an interface: a channel with a fluid, and the heated plate below it. They do not
 /// depend on the library.
 #pragma once

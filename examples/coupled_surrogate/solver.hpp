@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The solver: heat in the fluid and in the plate, with explicit time steps. Every rank stores the whole
 /// fields and advances its own nodes.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The surrogate: one graph network over both meshes, with a node type per mesh and an edge type for the
 /// links within each mesh and in each direction between them. It learns the change of both fields over a time
 /// step.

@@ -1,3 +1,5 @@
+! SPDX-License-Identifier: MIT
+
 !> The simulation: a tracer u that a steady flow v carries through a periodic unit square while it diffuses,
 !>
 !>     du/dt + div(v u) = D lap(u),

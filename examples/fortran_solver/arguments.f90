@@ -1,3 +1,5 @@
+! SPDX-License-Identifier: MIT
+
 !> What the programs are called with.
 module arguments
   implicit none

@@ -1,3 +1,5 @@
+! SPDX-License-Identifier: MIT
+
 !> A surrogate goes on alone, the simulation beside it:   mpirun -n 2 predict_surrogate FILE [STEPS [CELLS]]
 program predict_surrogate
   use, intrinsic :: iso_fortran_env, only: real64

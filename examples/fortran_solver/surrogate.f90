@@ -1,3 +1,5 @@
+! SPDX-License-Identifier: MIT
+
 !> How the simulation looks to the network: cells are nodes, faces are edges.
 module surrogate
   use, intrinsic :: iso_fortran_env, only: int64, real64

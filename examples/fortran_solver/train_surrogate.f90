@@ -1,3 +1,5 @@
+! SPDX-License-Identifier: MIT
+
 !> A simulation that trains its own surrogate while it runs:   mpirun -n 2 train_surrogate FILE [RUNS [CELLS]]
 program train_surrogate
   use, intrinsic :: iso_fortran_env, only: real64

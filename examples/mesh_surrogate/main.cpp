@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A simulation that trains its own surrogate while it runs:   mpirun -n 2 mesh_surrogate
 ///
 /// The simulation owns MPI, the mesh, its partition and the arrays; the library works as a guest. See

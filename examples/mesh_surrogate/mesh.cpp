@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "mesh.hpp"
 
 #include <algorithm>

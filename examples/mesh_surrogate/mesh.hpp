@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The solver's mesh: triangles over a rectangle, partitioned over the ranks by the solver itself.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Command line options.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A picture of nodal fields side by side, in SVG format.
 #pragma once
 

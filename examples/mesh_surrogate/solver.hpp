@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The simulation: a tracer that is advected by a steady flow and diffuses,
 ///
 ///     du/dt + div(v u) = D lap(u),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "surrogate.hpp"
 
 #include "solver.hpp"

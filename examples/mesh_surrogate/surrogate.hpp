@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The surrogate: a graph network that learns the change of the solver's field over a time step from the
 /// solver's own time steps. It uses the solver's mesh and partition.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "vtk.hpp"
 
 #include <sar/core/error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Writes files for ParaView: one piece of the mesh per rank (.vtu), a file that lists the pieces (.pvtu),
 /// and one that lists the time steps (.pvd).
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // With host ids, a rank looks its own nodes up in a hash table, in parallel, and collects every other id
 // once. With local numbers, the ghosts are this list. The directory (comm/rows/node_directory.hpp) is
 // asked for the list, 16 bytes per id; the answers then replace the placeholders -1 - position in one pass

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Translates the host ids of the ends of edges to global ids.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // exchange_edges sends column after column in chunks: 8 bytes per edge and column. edge_order is a counting
 // sort by destination, then a sort of each node's in-edges that have been copied to one place: O(E
 // log(degree)) time, one random read of 24 bytes per edge. The other functions pass over the sorted list

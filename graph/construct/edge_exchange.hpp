@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Redistributes edges to the owners of their destinations, and transforms and sorts edge lists.
 #pragma once
 

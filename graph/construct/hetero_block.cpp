@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // BlockTypes passes over the sources, halo rows and edges of the block once, O(rows log types + edges),
 // and gives each row a number within its type. Readers learn the types of their halo rows from the owners
 // (8 bytes per halo row). Then the ranks exchange P numbers for each node type and one all_reduce of all

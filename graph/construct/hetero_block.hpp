@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HeteroBlock: a message flow graph of a heterogeneous graph, split into its relations.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Construction of host graphs: translates the ends of the given edges to global ids (edge_ends.hpp), assigns
 /// edge ids, appends reverse edges, and sends all columns to the owners of the destinations by one RowRoute.
 /// The same route later carries edge rows in both directions.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Converts a host's nodes and edges to those of a graph, and edge rows between both orders.
 #pragma once
 

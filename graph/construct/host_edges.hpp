@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Nodes and edges in the arrays of a host program.
 #pragma once
 

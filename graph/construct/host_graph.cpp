@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/host_edge_order.hpp>
 #include <sar/graph/construct/host_graph.hpp>

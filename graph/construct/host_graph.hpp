@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HostGraph: a sharded graph of nodes and edges that a solver has in memory, distributed over its ranks.
 ///
 /// Room graph/construct: Graphs made from the arrays of a host program or from other graphs.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HostHeteroGraph: a heterogeneous graph of nodes and edges that a solver has in memory, distributed over
 /// its ranks.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Builds the graph of one layer from the kept edges of a whole graph. Two exchanges renumber the halo:
 ///
 /// - request_halo_rows() sends each owner the positions of the rows that this rank reads, in the order of the

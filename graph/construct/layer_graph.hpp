@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The graph of one layer of a network: some nodes of a whole graph, some of their in-edges, and the sources
 /// of these edges. For implementation files.
 #pragma once

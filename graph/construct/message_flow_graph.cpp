@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The layers are made from the last to the first: the sources of a layer are the destinations of the layer
 // before it. Each layer costs its in-edges and the exchanges of layer_graph.cpp.
 #include <sar/core/error.hpp>

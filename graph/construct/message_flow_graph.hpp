@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Message flow graphs: for each layer of a network, the part of a graph that the seeds depend on.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Everything of sar::data that a program needs: files, datasets, generators and partitioners.
 ///
 /// Room graph/data: Graphs with data on their nodes and edges, whatever they come from: sources, distribution

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What happens to a graph between its source and the workers.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Fields of the nodes and edges that each rank has loaded, as rows that all ranks can read. Nothing is
 /// copied: the data live as long as the tensors, and as DistributedTensor::borrow says.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A keyed bijection gives each node its place in a random order. The first n nodes of a group (all, or those
 // of a class) are those before a place that bisection finds: O(N / P log N) time to sort, and log2(N) sums
 // over the ranks of a number for each group.

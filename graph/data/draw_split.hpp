@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Splits of nodes that are drawn, for data that have none.
 #pragma once
 

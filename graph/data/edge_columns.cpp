@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/number_text.hpp>
 #include <sar/graph/data/edge_columns.hpp>
 #include <sar/graph/data/node_columns.hpp>

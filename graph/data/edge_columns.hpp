@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// From fields of the edges, of any type, to the members of EdgeData.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// EdgeData: what a dataset says of its edges, for tasks whose subject is edges.
 #pragma once
 

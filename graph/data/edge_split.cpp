@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // One random draw for each edge, from the smaller and the larger original id of its ends: O(E / P) time. The
 // original ids of sources are fetched once from their owners; the edges are read in order.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Edges for training, validation and test of link prediction.
 #pragma once
 

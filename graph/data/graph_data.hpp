@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GraphData: what one rank holds of a graph with any node types, edge types and fields. A homogeneous graph
 /// has one type of each. Of a source it has the types only, which are read step by step (graph_steps.hpp).
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GraphSource: the interface to a graph that is not partitioned yet: files of some format, a generator, a
 /// program's own arrays. All ranks read it together, each its share; no rank holds the whole graph.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A rank reads about E / P edges of 24 bytes. Each is sent once, column by column; sorting is a counting sort
 // by destination and a sort of the in-edges of each node: O(E / P log(degree)) time, 16 bytes per edge.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The steps from a source to a graph whose edges are with the owners of their destinations:
 ///
 ///     GraphData graph = read_edges(source);

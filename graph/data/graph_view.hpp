@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// NodeData as the view of one type of a GraphData: of a homogeneous graph the whole, of one with several
 /// types the nodes that are trained on.
 #pragma once

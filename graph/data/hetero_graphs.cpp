@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/graph/data/hetero_graphs.hpp>
 #include <sar/graph/data/node_columns.hpp>

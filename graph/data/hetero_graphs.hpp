@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// From loaded data with several types to graphs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // One pass finds out what the labels may be (whole numbers, 0 and 1, one-hot rows), one converts them: O(n T)
 // time, and memory for a copy of the column in double precision beside the labels.
 #include <sar/core/error.hpp>

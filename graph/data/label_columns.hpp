@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// From a field of any type to the labels of nodes.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Which nodes of a mask have a label. Nodes without one (NodeData::labels is -1) are left out of losses,
 /// metrics and mini-batches.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Features are read in chunks of 16 MiB and converted to `real`, or compressed, in parallel: the raw rows
 // exist one chunk at a time. Each value is read and written once, and read again to find the first that is
 // not finite.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// From fields of any type under DGL's and OGB's names to the members of NodeData.
 #pragma once
 

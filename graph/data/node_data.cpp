@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/node_data.hpp>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// NodeData: what one rank holds of a homogeneous dataset: its nodes, their fields, and their in-edges, as
 /// numbers that a training reads.
 #pragma once

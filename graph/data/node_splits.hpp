@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Datasets with several splits: masks [nodes, splits], of which one split at a time is trained on.
 ///
 ///     for (Index k = 0; k < data.splits.count; ++k) {

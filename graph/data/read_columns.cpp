@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/half.hpp>
 #include <sar/graph/data/read_columns.hpp>
 #include <sar/graph/data/sparse_fields.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The fields of a graph that has been read from a source.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The edges of one edge type as the edges of a graph without types, whose nodes are those of the homogeneous
 /// form (graph/hetero/homogeneous_form.hpp), which need not be made for that. For tasks on edges.
 #pragma once

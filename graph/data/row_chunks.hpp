@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A rank's rows of a field, taken in chunks of limited size. For implementation files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/graph/data/sparse_choice.hpp>
 
 #include <algorithm>

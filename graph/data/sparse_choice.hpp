@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Which fields of nodes become sparse rows.
 #pragma once
 

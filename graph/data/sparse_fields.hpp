@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Which fields of nodes become sparse rows, and their reading without dense rows of all nodes.
 #pragma once
 

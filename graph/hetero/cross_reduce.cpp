@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Each result is read once, when it arrives, and reduced into one tensor in parallel blocks of 2^14
 // elements; max and min also write 2 bytes per element. The backward pass of max, min and stack reads the
 // gradient once for each of the R relations.

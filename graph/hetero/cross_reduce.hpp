@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Cross reduction: combines the results that several relations compute for a node type.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// EdgeType: an edge type with its source and destination node types.
 #pragma once
 

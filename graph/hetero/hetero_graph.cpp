@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // For each node type, the ranks exchange the halo of all relations from this type once (4 bytes per halo
 // row). Each relation then builds its topology on it and tells the owners how often it uses their rows (8
 // bytes per halo row).

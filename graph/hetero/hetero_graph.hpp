@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HeteroGraph: a heterogeneous graph, with several node types and edge types, sharded over the ranks.
 ///
 /// Room graph/hetero: Graphs with several node and edge types: relations that share halos, and the

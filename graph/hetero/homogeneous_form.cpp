@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HomogeneousForm: a heterogeneous graph as one homogeneous graph, in which node and edge types are data.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Relations that read the same variable form a group, which HeteroGraph::call() computes: O(R^2)
 // comparisons of R relations and one all_reduce of R numbers, because the groups must be the same on all
 // ranks. Groups come in the order of their first relation.

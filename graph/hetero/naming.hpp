@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Adds the edge type to error messages.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // HeteroGraph::call: relations that read the same source rows. If they fetch together (fetches_together:
 // the halo fits max_halo_bytes), one exchange fetches the halo for all of them, and each relation runs on
 // a view of its graph with the halo rows among its sources. Otherwise each relation fetches for itself, in

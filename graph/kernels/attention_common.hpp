@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Shared by the attention kernels, whatever the score: dropout and edge weights, and the online softmax.
 /// Included by attention kernels only.
 ///

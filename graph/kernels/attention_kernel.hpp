@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Fused attention on one shard: softmax of a score over the in-edges of a node, times the values of the
 /// sources.
 ///

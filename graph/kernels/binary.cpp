@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Built-in messages with every reduction; the head of binary.hpp has the formulas.
 ///
 /// Loop order: blocks of rows in parallel, rows in a block, edges of a row. The general path processes one

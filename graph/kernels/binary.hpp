@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// All built-in messages with all reductions, fused: no message is stored per edge.
 ///
 ///     forward     m_e    = lhs op rhs                                   for the edge e = (u, v)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A buffer with a slot per edge, through which a pass over source rows hands values to a pass over
 /// destination rows. For implementation files.
 #pragma once

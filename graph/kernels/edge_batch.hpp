@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// EdgeBatch: the edges that a user-defined message function processes in one call.
 #pragma once
 

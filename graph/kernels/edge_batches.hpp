@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Batches of edges with pointers to the gathered rows at their other ends, for kernels that do more with a
 /// gathered row than add it. A batch has edges of one or several rows. For implementation files.
 #pragma once

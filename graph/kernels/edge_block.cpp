@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A chunk is found by binary search in the number of edges before each row, so threads write chunks in any
 // order: O(log(rows) + chunk size). Groups need no sort if the ids ascend; otherwise a radix sort with
 // digits of 11 bits, stable and linear, orders the positions. take_rows() moves blocks of 128 KiB in

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Chunks of edges written out as lists, and copies of rows between nodes, edges and chunks: the parts of
 /// user-defined messages.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Finds the edges of a stage. A shard is processed in several stages of ascending source rows; the local
 /// shard may also be processed in parts of its destination rows.
 #pragma once

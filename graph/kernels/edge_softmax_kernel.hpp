@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The two steps of a softmax over the edges of a node, where the node is a destination or a source:
 ///
 ///     EdgesToNodes    node[j] = combine(node[j], edge) over the edges of the node

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // group() is a counting sort of the edges by type; within a type the order of the rows is kept, so equal
 // rows are adjacent and become a pair. typed_blocks() wants 64 blocks of equal work (edges plus rows)
 // and bounds the work of a block by 256 and max(most, 32 x types); blocks deviate by the edges of a row.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Groups the edges of a block of rows by type and, within a type, by row, for kernels with one matrix per
 /// edge type. For implementation files.
 ///

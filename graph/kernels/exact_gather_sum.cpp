@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Loop order: blocks of output rows in parallel, output rows in a block, tiles of columns of a row, edges of
 // the row. The two sums of a tile (64 columns with AVX-512, 16 otherwise) stay in registers over all edges.
 // The loop over the first tile prefetches whole rows, so that the other tiles hit the cache. Rows with 65,536

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums of gathered rows whose bits do not depend on the order of the edges, nor on the stages and ranks they
 /// are divided among:
 ///

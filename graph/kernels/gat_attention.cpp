@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The additive score of GAT, which needs one value per head from each end of an edge; the head of
 /// attention_kernel.hpp has the formulas.
 ///

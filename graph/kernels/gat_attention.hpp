@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The kernel of additive scores (GAT); attention_kernel.hpp has the formulas.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums of gathered rows; the head of gather_sum.hpp has the formula.
 ///
 /// Loop order: blocks of output rows in parallel, output rows in a block, tiles of columns of a row, edges of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums of gathered rows, the core of all linear aggregations and of their backward passes:
 ///
 ///     out[row(i)] (+)= row_scale[row(i)] * sum over k in [begin[i], end[i]) of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Linear aggregation; the head of linear.hpp has the formulas.
 ///
 /// With one head, the forward pass is one gather_sum, and so is the backward pass unless dw is required.

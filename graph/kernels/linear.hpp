@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Linear aggregation: sum and mean of copy_u and of u times edge weights, with one weight per head (H heads;
 /// a row of u is [H, D]). The forward pass also supports copy_e.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Splits rows with many edges into parts that run in parallel. A part sums its terms in `real`; the parts of
 /// a row are added in double precision. For implementation files.
 #pragma once

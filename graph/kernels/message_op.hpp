@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The kinds of built-in messages and reductions, without their operands.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Loops of built-in messages over the lines of one row. The steps along a line (0 for a repeated operand, 1
 /// otherwise) are compile-time constants, so that the inner loops vectorize.
 #include <sar/core/error.hpp>

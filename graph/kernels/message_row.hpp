@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// One row of a built-in message, computed from one row of each operand with DGL's broadcasting, and its
 /// derivatives. Fused kernels call it for each edge.
 ///

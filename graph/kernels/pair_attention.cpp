@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Scores that need rows of both ends of an edge: the dot product, and the additive score of GATv2. The head
 /// of attention_kernel.hpp has the formulas.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Kernels of scores that need rows of both ends; attention_kernel.hpp has the formulas.
 #pragma once
 

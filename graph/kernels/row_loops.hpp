@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The inner loops of kernels that combine one row with gathered rows, several heads at a time: weighted
 /// sums, dot products and scores. For implementation files.
 ///

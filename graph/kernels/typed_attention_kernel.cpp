@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Attention with a matrix per edge type; the head of typed_attention_kernel.hpp has the formulas.
 ///
 /// Loop order: blocks of rows in parallel; in a block, the edges grouped by type and row (edges_by_type.hpp);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Fused attention with a matrix per edge type and head for scores and messages (the attention of HGT, arXiv
 /// 2003.01332), on one shard. For an edge e = (u, v) of type r and each head:
 ///

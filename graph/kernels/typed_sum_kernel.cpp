@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums of rows times the matrix of their edge's type; the head of typed_sum_kernel.hpp has the formulas.
 ///
 /// Forward: blocks of destination rows in parallel; the edges of a block grouped by type; of each type a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums of rows multiplied by the matrix W_r of their edge's type r:
 ///
 ///     forward     s_vr   = sum over in-edges u -r-> v of  c_e x_u

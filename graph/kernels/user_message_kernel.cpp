@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// User-defined messages; the head of user_message_kernel.hpp has the algorithm.
 ///
 /// Loop order: groups of 2 chunks per thread; the chunks of a group in parallel, each with its own lists of

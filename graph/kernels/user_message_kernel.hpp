@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// User-defined messages, computed for a chunk of edges at a time.
 ///
 /// Forward, for each chunk:

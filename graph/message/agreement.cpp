@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/trace_names.hpp>
 

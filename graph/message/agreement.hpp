@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Checks that all ranks make the same call with the same arguments, before rows are sent. For implementing
 /// operations:
 ///

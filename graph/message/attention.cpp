@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // An operation is one call of the driver with the kernel of its score. The dot product with separate
 // values sends keys and values as one row, [key | value]. Cosine attention is a dot product of source rows
 // that the kernel normalizes with destination rows that are normalized before. Gradients of attn and of

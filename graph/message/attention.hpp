@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Fused attention: out[v, h] = sum over in-edges (u, v) of  alpha[e, h] value[u, h], with
 /// alpha = softmax over the in-edges of v of a score s[e, h], without anything of the size of the edges in
 /// memory.

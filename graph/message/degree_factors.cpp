@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A factor takes one pass over the degrees, on one thread. Factors of the halo are fetched exactly, in one
 // stage, one number per halo row, and kept.
 #include <sar/comm/halo/fetch_halo.hpp>

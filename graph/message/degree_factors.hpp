@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums of rows scaled by functions of degrees, as in GraphConv. The factors are applied while rows are
 /// gathered, without a separate pass over the rows.
 #pragma once

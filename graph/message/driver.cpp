@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The local shard is divided into as many parts as there are stages, of at least 16 rows each, if the
 // kernel takes parts. Otherwise it is one part: the first in a pass that fetches, the last in a backward
 // pass whose rows are here. A backward pass computes the gradients of a stage in the smaller stages of the

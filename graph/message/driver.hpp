@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The driver: the only code that combines message passing with communication. It iterates over the stages of
 /// a GraphPlan, passes the source rows of each stage to a kernel (ShardKernel), and sends their gradients to
 /// the owners.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The rows of sources are copied by the kernel of copy_u as stages arrive; their gradients are summed per
 // source over the transpose and pushed to the owners as exact sums. DGL's broadcasting is that of elementwise
 // operations once rows are padded with dimensions of 1 on the left.

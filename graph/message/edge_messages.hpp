@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Messages as rows of edges, for graphs with GraphOptions::reproducible: every sum over edges, forward and
 /// backward, is then one of few exact sums. Memory: a row for each edge of this rank. For implementation
 /// files.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Data of the edges that is spread over the ranks by the ids of the edges.
 #pragma once
 

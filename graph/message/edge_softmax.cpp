@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Forward, in passes over the edges: the maximum per node, x - maximum, exp (in parallel blocks of the
 // edge rows), the sum per node, the product with 1 / sum. Backward: the sum of g y per node, then y (g -
 // sum). Bytes moved per element: x is read twice, y written three times and read three times; backward

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Softmax over the edges of a node.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The type of each edge of a graph, for operations that have parameters for each type.
 #pragma once
 

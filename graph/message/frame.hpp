@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Frames: named tensors of a graph's sources, destinations and edges, as in DGL.
 #pragma once
 

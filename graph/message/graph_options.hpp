@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GraphOptions: how message passing goes over the halo of a graph, and in which precision.
 #pragma once
 

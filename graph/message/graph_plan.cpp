@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A stage has, with B bytes per row and N the most source rows of a rank,
 //
 //     rows = max(N / 4, 1 MiB / B, 1), at most max(max_halo_bytes / B, 1) if that is set

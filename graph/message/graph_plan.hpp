@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GraphPlan: the stages and formats in which a pass exchanges the halo rows of a graph. It converts the
 /// mode, max_halo_bytes, pipeline_depth and halo_format to HaloPlans. This bounds the memory of message
 /// passing. The mode also determines whether halo rows are kept (keeps_halo_rows).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/rows/rows.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>

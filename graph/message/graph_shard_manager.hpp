@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GraphShardManager: one worker's view of a graph that is sharded over all workers of a communicator.
 ///
 /// Worker p owns contiguous ranges of the source and of the destination nodes (PartitionBook) and keeps the

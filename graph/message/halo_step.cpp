@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/random/random_stream.hpp>
 #include <sar/graph/message/halo_step.hpp>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The random rounding of HaloFormat::int8.
 ///
 /// A source row x of original id v is rounded with draws of

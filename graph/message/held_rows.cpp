@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A kernel that copies: the forward pass writes each source row, local or from a stage, to its place; the
 // backward pass copies or adds the gradient of a stage from its place. Parallel blocks of 2^16 numbers;
 // each row is read and written once.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HeldRows: source rows with the halo rows behind them, for several operations that read the same rows.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Built-in messages and reductions, under DGL's names, in the direct form and in the form on frames:
 ///
 ///     Variable y = graph.update_all(fn::u_mul_e(h, w), fn::mean);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Messages on frames: each function resolves the names of fields to Variables and calls the function for
 // Variables.
 #include <sar/core/error.hpp>

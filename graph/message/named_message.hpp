@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Messages of the fields of a graph's frames.
 #pragma once
 

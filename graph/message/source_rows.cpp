@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/graph/message/source_rows.hpp>
 
 #include <utility>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SourceRows: the rows of the remote shard's sources, stage by stage. They come from memory, from the ranks
 /// that own them, or from an earlier pass that kept them; a pass over the stages is the same in all cases.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The second half is the record of an empty tensor, made when the operation starts. The first half adds an
 // empty gradient to it if an exchange is in flight, or if sums are exact: then on one rank, too, so that
 // gradients are added in the same order on any number of ranks. The tape then reaches the second half after

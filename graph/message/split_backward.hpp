@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SplitBackward: the backward pass of an operation that was started and finished (started_sum.hpp), as two
 /// records. The record of the result computes, and sends gradients to their owners; the record of the start,
 /// which comes later in the backward pass, adds the gradients that have arrived. Between them, the tape

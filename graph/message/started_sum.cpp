@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/arithmetic.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/core/error.hpp>

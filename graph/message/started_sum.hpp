@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// StartedSum: a sum over in-edges that has been started. While its rows are in flight, any other code may
 /// run, collective calls and further sums among it:
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Names of operations in a timeline and in messages. For the sources of graph/ only.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Fused attention with a matrix for each type of edge and each head, as HGT's (arXiv 2003.01332).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums over in-edges of source rows times the matrix of the edge's type.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // update_all and apply_edges of built-in messages. MessagePass chooses the kernel: LinearKernel for sums
 // and means of copy_u and of u times one number per edge and head, and for the forward pass of sums and
 // means of edge rows; BinaryKernel for all other messages and reductions. On one rank, a sum of rows that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Messages of the caller's own: what a function reads is learned from a call without edges; the rest is
 /// UserMessageKernel.
 #include <sar/autograd/dual.hpp>

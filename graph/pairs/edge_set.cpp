@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The in-edges of a rank are a sorted array of (destination, source): O(E log E) to build. A question goes to
 // the owner of its destination, who answers with a binary search: O(log E) random reads of 16 bytes.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// EdgeSet: a distributed set of edges that any rank can query.
 #pragma once
 

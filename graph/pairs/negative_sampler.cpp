@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A constructor numbers the candidate nodes by their original ids: a sample sort, and 16 bytes per node to
 // the rank that stores its entry of the table.
 //

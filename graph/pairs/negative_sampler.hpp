@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// NegativeSampler: draws pairs of nodes that are not edges for link prediction, as DGL's negative samplers.
 #pragma once
 

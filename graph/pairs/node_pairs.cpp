@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A graph of ends is built as any graph: n pairs of a rank are sorted by destination in O(n log n) time,
 // and the owners learn which rows the rank reads, 4 bytes per distinct row.
 #include <sar/core/error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// NodePairs: gathers the rows of both ends of pairs of nodes on any ranks, for link prediction.
 ///
 /// Room graph/pairs: Pairs of nodes for link prediction: rows of their ends, and pairs that are not edges.

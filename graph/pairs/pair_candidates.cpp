@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Sources and destinations are marked at their owners: each rank sorts its proposals and sends each
 // distinct node once, 16 bytes: O(E log E). The two sides of a bipartite graph are found as connected
 // components (sides_of): a round fetches the labels of both ends of the edges that still join two

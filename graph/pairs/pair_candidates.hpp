@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The nodes that negative pairs of link prediction are drawn from.
 ///
 /// A predictor tells a pair of two users from an edge between a user and an item by the kind of its nodes. So

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // contiguous and random evaluate a formula for each node, in parallel and without communication. The other
 // methods search; afterwards each empty part takes one node of the largest part, which costs a scan and an
 // all_reduce for each empty part.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Assigns nodes to parts; all ranks compute the assignment of a distributed graph.
 #pragma once
 

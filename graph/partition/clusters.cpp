@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Edges get original ids: 8 bytes for each distinct end on another rank. METIS gathers them itself and sorts
 // them; for ldg, rank 0 gathers and sorts the pairs, so that the stream is the same for every number of
 // ranks.

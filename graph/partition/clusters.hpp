@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Small clusters of nodes with few edges between them, for mini-batches of clusters.
 #pragma once
 

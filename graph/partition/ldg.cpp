@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A pass reads the list of neighbors of every node of the slice once. For a node: O(neighbors) to count
 // them by part, O(parts among them) for the scores, and O(parts) if none of these has room. Random reads:
 // the parts of the neighbors, 4 bytes each.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Linear Deterministic Greedy partitioning, on all ranks at once.
 ///
 /// A node v is assigned to the part p, among the parts where it fits, with the largest score (Stanton and

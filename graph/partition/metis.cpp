@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Rank 0 gathers the pairs of all edges, writes both directions of each edge into lists (counting sort)
 // and removes duplicates from each sorted list: O(E log(degree)) time. METIS runs on rank 0 on one thread;
 // then each rank receives the parts of its slice, 4 bytes per node.

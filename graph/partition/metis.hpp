@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// METIS partitioning (Karypis and Kumar, SIAM J. Sci. Comput. 1998) of a distributed graph.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Builds the lists in two passes over the edges. Both send each edge to the owners of its two ends. The
 /// first pass counts neighbors and collects the ids of remote nodes; the second one writes the neighbors at
 /// the offsets that follow from the counts. Received edges are never stored.

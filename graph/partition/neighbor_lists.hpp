@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// NeighborLists: the undirected adjacency of a graph; each rank has a slice of the nodes.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Label propagation in rounds, each O(E): for a node, the votes of its neighbors are summed by label. Then
 // clusters are contracted, which shrinks the graph geometrically, so that all levels together take O(E).
 // Memory traffic: per edge and round a random read of a label (4 bytes) and an update of a sum (4 bytes).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// An order of the nodes of one part that places nodes that are used together next to each other.
 #pragma once
 

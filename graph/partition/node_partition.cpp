@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // An assignment is numbered with prefix sums: each rank counts its nodes by part, the owner of a part adds
 // the counts of the ranks before, and a node takes the next number of its part. O(N / P + parts) time; two
 // exchanges of 8 bytes per part, and 16 bytes per node to the owner of its part. Contiguous and random

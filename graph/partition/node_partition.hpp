@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// NodePartition: the bijection between original ids and global ids, in which each part is a contiguous
 /// range.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // With several node types, the parts are sent from the slices of the homogeneous form to the slices of
 // each type: one all_to_all_v of 4 bytes per node for each type.
 #include <sar/graph/partition/assignment.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Partitioning: maps the nodes of a dataset (original ids) to the contiguous ranges of the ranks (global
 /// ids, PartitionBook).
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/graph/partition/partition_method.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Partitioning methods and their options.
 #pragma once
 

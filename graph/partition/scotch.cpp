@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Each rank sorts the neighbors of its nodes and merges parallel edges: O(E / P log(degree)). PT-Scotch
 // partitions the distributed graph with one thread per rank and its deterministic option. Since it
 // balances one weight only, balance_by_ldg() then moves nodes of parts that exceed a limit.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// PT-Scotch partitioning (Chevalier and Pellegrini, Parallel Computing 2008) of a distributed graph.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GraphSamples: many small graphs with their data, of which each is one sample of a training: molecules,
 /// parts of programs, structures of atoms.
 ///

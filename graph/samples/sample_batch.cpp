@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/samples/sample_batch.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SampleBatch: some graph samples as one graph.
 #pragma once
 

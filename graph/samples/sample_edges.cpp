@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Each function makes a list of the edges in their new order, as rows of the old edges or -1 for a new edge,
 // and then the columns and fields in this order.
 #include <sar/core/error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Changes of the edges of graph samples. All functions are local.
 #pragma once
 

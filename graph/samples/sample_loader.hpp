@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SampleLoader: iterates over graph samples in mini-batches, as dgl.dataloading.GraphDataLoader.
 #pragma once
 

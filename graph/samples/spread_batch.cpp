@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The nodes keep their order, so that the nodes and edges of a rank's samples go to consecutive ranks: both
 // routes are sorted, and what arrives is in the order of the whole batch.
 #include <sar/core/error.hpp>

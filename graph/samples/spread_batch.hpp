@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SpreadBatch: some graph samples as one graph whose nodes are spread evenly over the ranks.
 #pragma once
 

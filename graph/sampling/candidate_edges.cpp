@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Listing the candidates takes O(E log(degree)) time once for a sampler. Draws that are keyed by the source
 // also fetch the ids of the halo rows once, 8 bytes each, and sort the sources of each destination.
 #include <sar/comm/halo/fetch_halo.hpp>

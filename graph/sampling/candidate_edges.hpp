@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The in-edges that a sampler may draw, in an order that does not depend on the ranks. For implementation
 /// files.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The rows of each cluster are listed once, and the clusters of the halo rows are fetched once, 8 bytes each.
 // A batch takes time for the in-edges of its nodes, and the exchanges of layer_graph.cpp.
 #include <sar/core/error.hpp>

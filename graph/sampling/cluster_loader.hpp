@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// ClusterLoader: mini-batches of whole clusters of nodes, as dgl.dataloading.ClusterGCNSampler.
 #pragma once
 

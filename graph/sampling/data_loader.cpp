@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The original ids are numbered once, by a sample sort (numbers_of_ids). An epoch then takes no
 // communication: for each of n seeds of the rank, its position in the epoch is computed, and the positions
 // are sorted, O(n log n). A batch is a range of them, found by binary search.

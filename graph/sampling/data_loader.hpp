@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// DataLoader: iterates over seeds in mini-batches, as dgl.dataloading.DataLoader.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // For a batch: draw the negative pairs, find the excluded edges, collect the ends of all pairs at their
 // owners, sample the blocks of these nodes, and build the graphs of the pairs. An end is sent to its owner
 // (8 bytes), which answers with its number among the seeds of the batch (8 bytes).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// EdgeDataLoader: iterates over edges in mini-batches, with negative pairs, for link prediction and edge
 /// classification. The semantics are those of DGL's DataLoader with as_edge_prediction_sampler.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A block numbers its halo by itself; its edges name the rows of the whole graph's halo. A kept row has a
 // slot of the table of kept rows and stays there as long as it is kept.
 #include <sar/comm/halo/fetch_halo.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HaloRowCache: input rows of other ranks that several mini-batches read, kept in a bounded memory.
 #pragma once
 

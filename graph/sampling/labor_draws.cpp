@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A block of rows draws into a list of its own, and the lists are joined in their order: each number is drawn
 // once for each in-edge of a row, O(in-edges) time.
 #include <sar/core/threads/parallel.hpp>

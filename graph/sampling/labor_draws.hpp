@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Draws of layer-neighbor sampling: destinations share the draws of their sources, so that a layer needs
 /// fewer different rows. For implementation files.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Draws in-edges. For each layer: count the edges that each row keeps, turn the counts into offsets, then
 /// draw in parallel over blocks of rows. The drawing loop prefetches the candidates at the drawn positions
 /// and replaces positions by edges 16 rows later.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Draws of nodes that choose among their own in-edges (GraphSAGE: Hamilton, Ying, Leskovec, NeurIPS 2017).
 /// For implementation files.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// NeighborSampler: message flow graphs of randomly drawn in-edges for mini-batch training, as
 /// dgl.dataloading.NeighborSampler.
 ///

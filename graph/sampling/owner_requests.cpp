@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A counting sort by owner. Halo rows are numbered in rotation order, and messages go in the order of ranks.
 #include <sar/graph/sampling/owner_requests.hpp>
 

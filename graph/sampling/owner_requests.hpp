@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// OwnerRequests: values for some halo rows, sent to the owners of these rows and answered by them. For
 /// implementation files.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A batch costs O(nodes of the rank) for the decisions. Edges are decided row by row: one draw tells whether
 // any in-edge of the row is drawn, and only then its edges are looked at. The ends of edges and walks that
 // belong to other ranks are sent there, a walk once in each step.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SaintDraws: the nodes of a GraphSAINT subgraph, drawn by their owners. For implementation files.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A rank draws among its own nodes, asks the owners of the sources of their in-edges which of these are in
 // the batch, and builds the subgraph of the edges whose sources are. Counting does the same without building.
 #include <sar/core/error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SaintLoader: mini-batches of GraphSAINT, subgraphs of drawn nodes with coefficients that make their sums
 /// unbiased, as dgl.dataloading.SAINTSampler and PyG's GraphSAINTSampler.
 #pragma once

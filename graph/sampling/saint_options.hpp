@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Options of a SaintLoader.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// EdgeList: edges as columns, the input of graph construction.
 #pragma once
 

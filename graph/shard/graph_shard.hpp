@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GraphShard: some of a rank's in-edges in local memory, as a bipartite graph from source rows to
 /// destination rows. Shard kernels (shard_kernel.hpp) run on it; it has no knowledge of ranks.
 ///

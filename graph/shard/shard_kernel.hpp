@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The interface between message passing and its kernels. A kernel computes one stage in local memory; the
 /// driver (graph/message/driver.hpp) fetches the source rows of the stages and sends their gradients to the
 /// owners. A kernel depends neither on ranks nor on tapes.

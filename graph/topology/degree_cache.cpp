@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // In-degrees come from the offsets of the rows with edges, O(rows). Out-degrees count the sources of the
 // local edges, one random increment per edge, and add the uses by other ranks, which the topology has.
 #include <sar/core/error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// DegreeCache: degrees of a graph and what follows from them, computed when an operation first asks.
 #pragma once
 

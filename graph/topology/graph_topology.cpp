@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/halo/fetch_halo.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/topology/graph_topology.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GraphTopology: this rank's edges of a sharded graph, and the halo rows exchanged in each round.
 ///
 /// The memory of a graph with few edges is proportional to its edges, not to its nodes, so that a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A rank divides its in-edges by the owner of their source (counting sort), numbers the halo rows of each
 // owner without gaps (DistinctIds), and sorts the local and the remote edges by destination, source and
 // id, in parallel: O(E log E) time, and 24 bytes per edge besides the list.

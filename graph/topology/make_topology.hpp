@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Makes the topology of a graph from the in-edges of each rank's nodes.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // with_read_halo() fetches the degrees of the halo once, 8 bytes per halo row, and keeps 4 bytes for each
 // halo row that an edge reads. The whole array is made from these in each use: O(rows + remote edges).
 #include <sar/comm/halo/fetch_halo.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The graph behind a GraphShardManager: a topology and its degrees, or the view of one whose halo is held.
 #pragma once
 

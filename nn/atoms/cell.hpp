@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Cell: the box that a structure of atoms repeats in.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The tangent of the radial rows is an operation of its own, linear in the tangent of d, whose gradient needs
 // the second derivatives. Messages are linear in phi and in the filter, and but for the scalars a also in
 // direction and vectors together: their tangent is the sum of messages with one of the three replaced by its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Rows of the edges between atoms: radial functions of their vectors, and messages of scalars and vectors.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The normal equations A b = c have as many rows as there are species, few. Their eigenvectors, by Jacobi's
 // rotations, give the solution of least norm.
 #include <sar/core/error.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/products/matmul.hpp>
 #include <sar/nn/atoms/message_sum_kernel.hpp>
 

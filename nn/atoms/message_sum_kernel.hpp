@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums of messages of PaiNNConv, a chunk of edges at a time.
 ///
 /// For each edge u -> v, with its vector d = x_u + t - x_v and the filter w = W h for the radial functions h

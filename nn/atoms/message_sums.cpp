@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // On a reproducible graph, messages are rows of edges, whose sums are exact. Otherwise a kernel sums them
 // without such rows. Operands and tangents of the sources are the columns of one tensor, and so are values
 // and tangents of the sums: gradients of the parts are those of concat_columns() and slice_columns().

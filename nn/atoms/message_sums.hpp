@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums of the messages of PaiNNConv over the in-edges.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Linked cells: atoms sorted into bins, and all pairs within a cutoff found by visiting neighboring bins.
 /// For neighbor lists.
 #pragma once

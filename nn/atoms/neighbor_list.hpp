@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Neighbor lists: the graph of all pairs of atoms within a cutoff.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/row_sums.hpp>
 #include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/modules/reductions.hpp>

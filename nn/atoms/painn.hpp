@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// PaiNN: energies and forces of atoms.
 ///
 /// Room nn/atoms: Potentials: networks for energies, forces and stresses of atoms, and their training.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/nn/atoms/message_sums.hpp>
 #include <sar/nn/atoms/painn_conv.hpp>
 #include <sar/nn/conv/aggregate.hpp>

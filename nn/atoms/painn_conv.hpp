@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Equivariant message passing with scalars and vectors.
 #pragma once
 

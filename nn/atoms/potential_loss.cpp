@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/ops.hpp>
 #include <sar/comm/exact_sums.hpp>
 #include <sar/core/error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Training of a potential on energies, forces and stresses.
 #pragma once
 

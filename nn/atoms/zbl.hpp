@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The repulsion of nuclei at short distances, by Ziegler, Biersack and Littmark (ZBL).
 #pragma once
 

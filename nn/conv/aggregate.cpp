@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/nn/conv/aggregate.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Helpers shared by the convolutions: edge-weighted messages, the order of product and aggregation, and
 /// argument checks. Included by their .cpp files only.
 #pragma once

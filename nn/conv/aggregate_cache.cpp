@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A call costs one all_reduce of a flag and a fingerprint of the operands, which reads them once. The
 // cached value is used if it is valid on all ranks. Otherwise all ranks aggregate again, with exact halo
 // rows, and cache the result only when all of them have it.

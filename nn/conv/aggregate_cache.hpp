@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A cache for the aggregate of constant features.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Destinations that are the first rows of the sources share one projection: their rows are a view of it. A
 // linear map per head is a product per head, on a copy of the head's columns of x. weighted_edge_sums() is
 // a user-defined message: products of coefficients and edge rows exist for a chunk of edges at a time.

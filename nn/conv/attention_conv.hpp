@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Base class and helpers of the layers with attention heads.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Continuous-filter convolution of SchNet.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Attention by similarity: dot product (DotGATConv) and cosine (AGNNConv).
 #pragma once
 

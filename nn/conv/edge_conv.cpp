@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // theta is applied once to each source row instead of once to each edge. What is left for the edges is a
 // maximum of rows:
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Edge convolution of dynamic graph CNNs.
 #pragma once
 

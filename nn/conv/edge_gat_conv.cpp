@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Order: scores from one number per node and head (apply_edges) and from the edge features, edge_softmax,
 // sums of edge features weighted by the coefficients, their product with W_edge, and the weighted sum of
 // the source rows, which is added in the memory of the product.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Graph attention with edge features.
 #pragma once
 

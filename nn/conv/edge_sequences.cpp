@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A counting sort of the edges by destination, a sort of each destination's edges by id, and a sort of the
 // destinations by length. Then one pass per step writes the edges of the sequences that still run:
 // O(edges) together. On one thread.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The in-edges of each destination as a sequence in the order of their ids, for recurrent aggregators.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A sum over the in-edges is a sum of edge rows and needs no rows of other ranks. A sum over the out-edges
 // is the backward pass of a sum over in-edges: one number per halo row is pushed to the owners. The factors
 // of both ends are then multiplied on the edges by apply_edges, which fetches the factors of the sources.

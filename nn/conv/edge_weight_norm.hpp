@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Normalization of edge weights.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The score of the destination end, [n, H], is computed before the fused operation; the kernel computes
 // that of the source end from the rows z, so only z is fetched. Without a residual, the operation adds the
 // bias itself. attention() computes the coefficients by separate operations, with memory per edge.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Graph attention (GAT).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Graph isomorphism convolution (GIN).
 #pragma once
 

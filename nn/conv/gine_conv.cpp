@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/ops.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/gine_conv.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Graph isomorphism convolution with features of the edges (GINE).
 #pragma once
 

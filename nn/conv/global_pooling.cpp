@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Each rank reduces its own rows, and collective calls of D numbers reduce the ranks. Attention takes three:
 // the maximum of the gates, which keeps the exponentials finite, their sum, and the weighted sum.
 #include <sar/autograd/dual.hpp>

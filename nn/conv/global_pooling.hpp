@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Readouts over all nodes of all ranks: the equivalents of dgl.nn.SumPooling, AvgPooling, MaxPooling and
 /// GlobalAttentionPooling. SumPooling, AvgPooling and MaxPooling also read out each sample of a batch
 /// (sample_readout.hpp).

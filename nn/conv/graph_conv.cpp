@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // One scaled_sum(), whose kernel applies c_v and c_u while it gathers, and one product, before or after
 // it. With edge weights that are to be normalized, the sum is one update_all(), and an all_reduce tells
 // whether the weights are the graph's own on all ranks; the normalized ones of these are kept.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Graph convolution of Kipf and Welling (GCN).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Relations are taken by their source type: those whose layers read their source rows once go into one
 // HeteroGraph::call(), the others are called at once. Each result goes into the reducer of its destination
 // type, so sum, mean, max and min hold one tensor per type. A layer may be called again in the backward

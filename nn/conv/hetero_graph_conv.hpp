@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Convolutions on a heterogeneous graph, one layer per relation.
 #pragma once
 

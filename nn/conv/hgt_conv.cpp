@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Keys and values of all nodes are one gather_mm with both matrices side by side, [n, 2, H, D], which is
 // fetched and attended to by typed_attention(). The scale 1 / sqrt(D) and relation_pri are multiplied into
 // the matrices relation_att, [types, H, D, D], and not into scores.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Heterogeneous graph transformer (HGT).
 #pragma once
 

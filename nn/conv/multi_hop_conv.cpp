@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A hop is one scaled_sum() with factors of degrees; with edge weights it is one update_all() between two
 // scalings by [n, 1]. Hops run one after the other: without a tape, they hold the rows of one hop besides
 // the result.

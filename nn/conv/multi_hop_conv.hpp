@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Convolutions that apply one fixed operator over several hops: APPNP, TAGConv, SGConv.
 ///
 /// On a homogeneous graph every hop uses the whole graph. With message flow graphs there is one graph per

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // sum and mean: a message is a row times the edge's matrix, computed for a chunk of edges by bmm(). max
 // and min: a message has the products x_i W_io, [in, out]; the extrema [destinations, in, out] are then
 // summed over i by a product with ones.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Convolution with a weight matrix computed for each edge.
 #pragma once
 

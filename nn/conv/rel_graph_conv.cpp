@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // One typed_sum(), which adds the source rows per destination and type before it multiplies; without layer
 // norm, the self term is computed while its rows are in flight. by_basis() sums rows per basis instead, as
 // a user-defined message of [edges of a chunk, bases, in], and multiplies the sums once. With bases, it is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Relational graph convolution (R-GCN).
 #pragma once
 

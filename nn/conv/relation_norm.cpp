@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // For each destination, its edges are passed three times: to count them by type, to write 1 / count, and
 // to set the counts to zero. O(edges) time and one count per type.
 #include <sar/graph/topology/sharded_graph.hpp>

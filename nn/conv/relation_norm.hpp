@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Factors that turn the sum over a relation's messages into their mean.
 #pragma once
 

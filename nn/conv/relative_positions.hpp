@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Edge features computed from node positions.
 #pragma once
 

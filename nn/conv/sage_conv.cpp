@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // mean and pool: the aggregation is started first, and the self term W_self x_v + b is computed while rows
 // are in flight. The rest is added in the memory of the self term: the sum itself if the product with
 // W_neigh comes first, otherwise the product of the aggregate. lstm: one row per edge is gathered, in the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GraphSAGE convolution.
 ///
 /// Room nn/conv: The graph convolutions, one in each file.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A sum is a scatter of rows to their samples, and its backward pass a gather. A maximum keeps the row that
 // has it, 4 bytes for each element of the result.
 #include <sar/autograd/ops.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Readouts of graph samples: one row for each sample, from the rows of its nodes.
 #pragma once
 

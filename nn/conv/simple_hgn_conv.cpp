@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/row_sums.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/simple_hgn_conv.hpp>

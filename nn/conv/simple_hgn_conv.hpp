@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Graph attention with a term per edge type.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // With edge features, keys and values are fetched one after the other: q k^T on the edges, plus the
 // product of e with lin_edge^T q, [destinations, H, edge_dim]; edge_softmax; sums of e weighted by the
 // coefficients, times lin_edge; the weighted sum of values, added in the memory of that product. The gate

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Graph transformer convolution.
 #pragma once
 

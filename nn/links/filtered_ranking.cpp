@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Filtered ranks. Queries are processed in chunks: the owner of the given end computes the query row, and an
 /// all_gather sends the queries of a chunk to all ranks. The owners of the targets share the targets' scores
 /// by an all_reduce.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Link prediction metrics of knowledge graphs: ranks the true end of an edge among all nodes, with the
 /// "filtered" ranks of Bordes et al. 2013, and summarizes the ranks as MRR, mean rank and Hits at K.
 ///

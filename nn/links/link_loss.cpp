@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // link_bce_with_logits and info_nce are losses of nn/train/loss.hpp on rearranged scores: one column with
 // targets 1 and 0, and rows [positive, its negatives] of class 0. link_margin is a mean over all ranks of
 // differences.

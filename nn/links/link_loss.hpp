@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Losses of link prediction. They compare the scores of pairs that are edges (positives) with the scores of
 /// pairs that are not (negatives).
 ///

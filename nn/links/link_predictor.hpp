@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Link predictors: compute a score for a pair of nodes from the representations of both nodes, as
 /// dgl.nn.EdgePredictor and the predictors of DGL's link prediction guide.
 ///

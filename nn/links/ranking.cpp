@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Hits at K is a radix select of the keys of scores; MRR counts the negatives above each positive and adds
 // the reciprocals of the counted ranks. O(n) and O(n k) time, 8 bytes per local score.
 #include <sar/core/error.hpp>

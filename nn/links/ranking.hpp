@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Metrics of how well scores separate edges (positives) from other pairs (negatives), over the scores of all
 /// ranks. ROC-AUC and average precision, which nodes have, too, are in nn/train/binary_metrics.hpp.
 ///

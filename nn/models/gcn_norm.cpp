@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/files/safetensors.hpp>
 #include <sar/graph/topology/graph_topology.hpp>

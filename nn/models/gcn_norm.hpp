@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// How a GCN normalizes messages, as a description names it and as the weights of other libraries want it.
 #pragma once
 

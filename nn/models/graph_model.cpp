@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/nn/models/gcn_norm.hpp>
 #include <sar/nn/models/graph_model.hpp>

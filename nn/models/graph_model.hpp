@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Networks built from a description, and their files.
 #pragma once
 

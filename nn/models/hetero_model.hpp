@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Networks on graphs with several node and edge types that a description says, and their files.
 #pragma once
 

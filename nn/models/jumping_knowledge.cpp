@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/ops.hpp>
 #include <sar/nn/models/jumping_knowledge.hpp>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The linear layer after the convolutions of a stack.
 #pragma once
 

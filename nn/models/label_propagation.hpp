@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Label propagation, and correction and smoothing of predictions with it. These methods use known labels and
 /// the graph and have no parameters.
 ///

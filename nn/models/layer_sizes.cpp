@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The sizes of a stack's layers, and what a description may ask for.
 #include <sar/core/error.hpp>
 #include <sar/nn/models/model_description.hpp>

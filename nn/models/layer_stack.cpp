@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Memory of a training step, for each node: what the convolutions keep, and h_l or, if a batch norm, ReLU and
 // dropout made it, what they normalize. A linear residual connection and the final linear layer keep nothing
 // else; an identity and jk `max` need h_l itself.

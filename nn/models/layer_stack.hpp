@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A stack of convolutions of any class, with residual connections, normalization, activation and dropout
 /// between them, and linear layers before and after them.
 #pragma once

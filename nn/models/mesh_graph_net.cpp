@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/tape.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Networks that learn a simulation on a mesh: encode, process, decode (MeshGraphNet).
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Description of a network, as plain data and as JSON.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The file of a described network: the description, and where the weights are. For implementation files.
 #pragma once
 

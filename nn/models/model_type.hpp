@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What the library and its programs know of a type of network. model_types.cpp has a row for each type.
 #pragma once
 

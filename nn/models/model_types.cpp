@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The types of networks, with a row for each. A convolution that descriptions, `train` and C shall know is a
 // function that makes it and a row of model_types().
 #include <sar/autograd/ops.hpp>

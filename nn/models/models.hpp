@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Umbrella header of sar::models: networks built from a description, mesh and atomistic models, link
 /// prediction.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A call differentiates the energies in the edge vectors d_uv and in positions that are zero. The gradients
 // of d_uv give virials. The gradients of the positions are the sums of these over the edges of each atom,
 // which the backward passes of the convolutions send to the owners of the sources along with all else.

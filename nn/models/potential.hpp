@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Potential: a trained PaiNN with its species, as a program for molecular dynamics calls it in each step.
 #pragma once
 

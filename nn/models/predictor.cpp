@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/recorded_pass.hpp>
 #include <sar/core/error.hpp>

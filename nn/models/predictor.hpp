@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Predictions in every time step of a simulation.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// One hop of a fixed operator over a graph, the step of SIGN, label propagation and correct-and-smooth.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/nn/conv/relation_norm.hpp>
 #include <sar/nn/models/model_type.hpp>
 #include <sar/nn/models/relations.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Node and edge types, in the form that relational layers take, and features of the edges.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SIGN: propagates the features over several hops once and trains a row-wise network on the result.
 #pragma once
 

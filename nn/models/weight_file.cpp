@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/broadcast_texts.hpp>
 #include <sar/core/files/safetensors.hpp>
 #include <sar/nn/models/weight_file.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Weights in the names and layouts of other programs.
 #pragma once
 

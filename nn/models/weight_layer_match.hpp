@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Matches the tensors of a layer of a file with those of a layer of a model.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/nn/models/weight_layers.hpp>
 #include <sar/nn/models/weight_spelling.hpp>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Groups the tensors of a network into layers by their names.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Matches the tensors of a weight file of another program with the tensors of a model.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/nn/models/weight_spelling.hpp>
 
 #include <algorithm>

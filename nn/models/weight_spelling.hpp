@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The names and layouts that DGL and PyTorch Geometric give to the tensors of their layers.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Memory traffic: the forward pass reads x twice (statistics, values) and writes y. The backward pass reads x
 // and the gradient twice (sums, values) and writes dx, in place of the gradient if nothing else holds it.
 #include <sar/autograd/op_support.hpp>

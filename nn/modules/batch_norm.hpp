@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Batch normalization over the nodes of all ranks.
 #pragma once
 

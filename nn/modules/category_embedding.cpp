@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Forward: the rows of the weight are added in the order of the columns. Backward: the columns have rows of
 // their own in the gradient of the weight, so that each is summed by one thread, in the order of the rows.
 #include <sar/autograd/row_sums.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Embeddings of rows of categories, such as the atoms of molecules.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>

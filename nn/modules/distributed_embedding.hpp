@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// DistributedEmbedding: learnable rows for nodes without features, distributed over all ranks.
 ///
 ///     DistributedEmbedding embedding("node", comm, data.book, data.original_ids, 64, gen);

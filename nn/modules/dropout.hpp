@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Dropout with masks that are independent of the number of ranks and are regenerated instead of stored.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// One linear map per node type, or per any other key.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Initial values of parameters, and the random streams of modules.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// LayerNorm over the features of each row, equivalent to torch.nn.LayerNorm.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/arithmetic.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/modules/linear.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Linear layer, equivalent to torch.nn.Linear.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Because sequences are sorted by decreasing length, the sequences that still run at step t are the first
 /// rows of h and c. Each step is one product with W_ih for the rows of the step and one with W_hh; the states
 /// of sequences that end are set aside.

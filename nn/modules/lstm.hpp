@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// LSTM over sequences of different lengths.
 #pragma once
 

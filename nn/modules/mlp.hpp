@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Multi-layer perceptron.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Module: a layer or model with named parameters, equivalent to torch.nn.Module.
 ///
 /// @code

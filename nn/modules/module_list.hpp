@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// ModuleList: modules of one class named "0", "1", ..., equivalent to torch.nn.ModuleList.
 #pragma once
 

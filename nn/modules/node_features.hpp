@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Input widths and features of a layer at the two ends of an edge, given once for both ends or separately.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Normalization of features by the mean and deviation of all rows seen so far.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Column statistics over the rows of all ranks. For implementation files.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Differentiable sums over all ranks, for drag, conservation laws, energies and readouts of the whole graph.
 ///
 /// The rows of a graph are distributed over the ranks; the parameters of a network are replicated. Two sorts

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// DGL's names of the layers of HeteroGraphConv in a state dict.
 #pragma once
 

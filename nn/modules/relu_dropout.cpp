@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// ReLU and dropout in one pass.
 #pragma once
 

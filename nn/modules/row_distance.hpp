@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Distances between rows, and complex numbers of modulus 1, for predictors of typed edges.
 #pragma once
 

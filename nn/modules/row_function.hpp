@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Type-erased functions and modules that map rows to rows, and sequences of them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// One linear map per type of rows.
 #pragma once
 

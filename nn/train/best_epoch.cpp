@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Compares one number an epoch. Memory: a copy of the model's weights; a copy for each better epoch.
 #include <sar/nn/train/best_epoch.hpp>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// BestEpoch: which epoch had the best validation value, and the weights of that epoch.
 ///
 ///     BestEpoch best(net);                                   // a larger value is better

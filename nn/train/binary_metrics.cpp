@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A sample sort over the ranks: equal scores are joined to runs with their numbers of positives and
 // negatives, and each rank gets a range of the sorted runs. Then both metrics are one pass over these runs.
 // O(n log n) time, 24 bytes per distinct score.

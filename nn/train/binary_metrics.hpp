@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Metrics of how well scores separate positives from negatives, over the scores of all ranks.
 ///
 /// Every function is collective and exact: the scores of all ranks are sorted together. A rank may have no

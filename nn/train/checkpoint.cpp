@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A checkpoint is a .safetensors file of the tensors and counters `model.NAME` and `optimizer.NAME`; its
 // metadata have the version, epoch, seed, precision, kind of the optimizer and rate, and the program's
 // texts under `extra.` and the schedule's under `schedule.`. Rank 0 locks the directory, writes the file

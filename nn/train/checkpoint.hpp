@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Checkpoints: the whole state of a training in one file, from which a run that was killed continues.
 ///
 ///     Checkpointer checkpoints(comm, "run1", {.seed = seed});

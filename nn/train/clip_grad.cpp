@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // clip_grad_norm() reads all gradients once, with sums in double precision, and writes new ones only if
 // the norm is too large.
 #include <sar/core/error.hpp>

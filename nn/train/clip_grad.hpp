@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Gradient clipping, equivalent to torch.nn.utils. Call it between gather_grads and the optimizer's step:
 ///
 ///     gather_grads(comm, model);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // gather_grads() copies all gradients into one tensor, behind them one number per parameter that counts
 // the ranks with a gradient, and makes one all_reduce of it; before, a synchronization point compares a
 // hash of the shapes, and a number says whether any rank has a new gradient. Each parameter then gets a

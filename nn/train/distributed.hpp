@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Keeps the replicas of a module on all ranks equal.
 #pragma once
 

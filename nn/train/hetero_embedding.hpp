@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Learnable rows for the node types of a heterogeneous graph that have no features.
 ///
 ///     HeteroEmbedding embedding(graph, {"author", "field"}, 64, gen);

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A rank computes the sum and the number of its terms in double precision; one all_reduce of these 16
 // bytes gives the mean. The backward pass is local: the kernels of core/rows/loss.hpp compute the
 // derivatives of the rank's rows, scaled by the gradient of the loss divided by the number of terms. It

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Losses of distributed predictions: each rank holds some of the rows, and the loss is the mean over the
 /// rows of ALL ranks.
 ///

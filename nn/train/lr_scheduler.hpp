@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Learning rate schedules, with the names and formulas of torch.optim.lr_scheduler:
 ///
 ///     Adam optimizer(model.named_parameters(), {.lr = 0.01});

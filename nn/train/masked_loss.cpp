@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The labelled elements are gathered to vectors of predictions and targets, on which the kernels of the
 // losses without a mask work; gradients are scattered back. O(n T) time, 8 bytes and three numbers for each
 // labelled element.

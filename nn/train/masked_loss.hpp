@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Losses of rows of a mask whose targets may be missing: regression, and several labels a row.
 ///
 /// prediction and target [n, T] for the n rows of this rank, mask [n]. The loss is the mean over the elements

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The mean of the terms of a loss over all ranks. For implementation files.
 #pragma once
 

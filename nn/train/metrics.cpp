@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // ROC-AUC and average precision sort the scores of one column at a time over the ranks: O(n log n) time for
 // each column, 24 bytes a row. F1 counts true and false predictions: O(n C) time, 24 bytes for each class.
 #include <sar/core/threads/parallel.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Metrics of the classifications of all ranks, each of which has some of the rows.
 ///
 /// Every function is collective and returns the same value on every rank, whichever ranks have which rows.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/rows/optimizer_step.hpp>
 #include <sar/core/trace/trace.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Optimizers: SGD with momentum, Adam, AdamW, with the formulas and defaults of torch.optim.
 ///
 ///     sar::Adam optimizer(model.named_parameters(), {.lr = 0.01, .weight_decay = 5e-4});

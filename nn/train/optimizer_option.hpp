@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The check that the options of optimizers have in common.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Which rows losses and metrics count: those in the mask that have a label. For implementation files.
 #pragma once
 

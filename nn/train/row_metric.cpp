@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Each rank picks its labelled rows, and one all_gather each for scores and labels gives all ranks the rows
 // of all. O(n C) time, O(M C) bytes on each rank for the M rows of all.
 #include <sar/nn/train/row_labels.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A metric of a program's own, as a function of the rows of all ranks.
 #pragma once
 

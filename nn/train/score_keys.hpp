@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Scores as integers with the same order, for metrics that sort or count them. For implementation files.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Losses of a network's results and of their derivatives in its inputs: forces, stresses, Sobolev training.
 #pragma once
 

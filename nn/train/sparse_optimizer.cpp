@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A step, for each embedding: complete pushes, sum the gradients at the owners of the rows, gather these
 // rows and their state, update the copies, and put them back; a barrier makes them visible. Time and
 // memory grow with the rows that have a gradient, not with all rows. A failure before the rows are put

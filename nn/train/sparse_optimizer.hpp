@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sparse optimizers of distributed embeddings: SGD, Adagrad and Adam, with the formulas and defaults of
 /// torch.optim for sparse gradients (SGD, Adagrad, SparseAdam).
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Loading: rank 0 reads the file, verifies its checksum and checks every name, shape and value. Then the
 // values are broadcast tensor by tensor into copies, and copied to the state only when all ranks have all
 // of them. Memory: a copy of the values and, until the transaction ends, one of the old state.

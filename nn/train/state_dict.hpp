@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A model's state by name, and weight files that can be exchanged with torch and DGL.
 #pragma once
 

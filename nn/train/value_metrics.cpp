@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Sums of errors over the labelled elements of each column, added over the ranks in double precision; R^2
 // takes a second pass around the mean of all ranks. O(n T) time, 32 bytes for each column.
 #include <sar/comm/exact_sums.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Metrics of predicted values (regression), of the rows of all ranks.
 ///
 /// predictions and targets [n, T]; a target of NaN is missing. Rows outside of the mask and missing targets

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// WeightAverage: an exponential moving average of a model's weights.
 #pragma once
 

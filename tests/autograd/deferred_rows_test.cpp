@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Values that are computed when they are read: the same as those in memory, in every operation.
 #include <doctest/doctest.h>
 

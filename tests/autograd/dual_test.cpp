@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Dual variables: the tangent of every operation against central differences of its value, and gradients of
 /// value and tangent against central differences of both.
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Every operation: values against naive loops, gradients against central differences.
 #include <doctest/doctest.h>
 

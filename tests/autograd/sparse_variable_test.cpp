@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sparse rows: the results of dense rows, forward and backward, from the stored values only.
 #include <doctest/doctest.h>
 

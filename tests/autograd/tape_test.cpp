@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What the tape records, when it lets go of memory, and how tapes nest.
 #include <doctest/doctest.h>
 

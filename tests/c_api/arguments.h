@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /* The functions of sar.h with one argument each: all that functions of sar.h take. */
 #ifndef SAR_TESTS_ARGUMENTS_H
 #define SAR_TESTS_ARGUMENTS_H

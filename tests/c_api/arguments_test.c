@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /* Every function of sar.h with every argument wrong in turn on the last rank, and right on the others: a
  * collective function returns the same error with the same text on all ranks and changes nothing, any other
  * returns an error on that rank; and the next call, with right arguments, works. Arguments that are good but

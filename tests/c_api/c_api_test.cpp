@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "graph/construct/host_arrays.hpp"
 #include "graph/data/dataset_files.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The classes of sar_cxx11.hpp, compiled as C++11: a training, its file, its checkpoint and its prediction;
 /// edges, parameters, statistics; what is wrong on one rank is thrown on all. The argument is a folder for
 /// files.

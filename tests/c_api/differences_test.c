@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /* Calls of sar.h that differ between the ranks: the last rank makes another call than the others, or the same
  * with another argument. All ranks return the same status and text, which names what differs, and the next
  * call that is the same on all ranks works. The argument is a folder for files. */

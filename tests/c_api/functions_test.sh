@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # functions_test.sh SOURCE_DIR: the C++11 classes and the Fortran module call every function of sar.h, arguments_test.c tries every
 # function that takes arguments, and random_calls_test.c every one that takes or makes a handle.
 set -euo pipefail

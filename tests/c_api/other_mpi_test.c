@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /* A program of another MPI than the library's, without sar.h: it declares functions as other languages do. The first
  * call refuses, before anything of the other MPI is used. */
 #include <mpi.h>

@@ -1,3 +1,5 @@
+! SPDX-License-Identifier: MIT
+
 ! A program of another MPI than the library in Fortran, which has initialized its MPI before the first call of the
 ! library. That call refuses, and the program goes on.
 program other_mpi_test

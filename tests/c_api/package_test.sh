@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # package_test.sh BUILD_DIR SCRATCH: the installed shared library in projects in C, by find_package and by pkg-config; where another MPI
 # is installed, that it is refused by find_package, by sar.h and by the first call in C and Fortran.
 set -euo pipefail

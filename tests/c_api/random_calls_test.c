@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /* Functions of sar.h in random order, with handles that are live, null, freed, of another kind, of another
  * communicator or no handles at all; handles are made, freed and made again in between. Calls whose handles
  * are right succeed; all others return SAR_ERROR_HANDLE or SAR_ERROR_INPUT with a text, the same status on

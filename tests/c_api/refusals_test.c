@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /* Every function of sar.h with handles that are null, freed, unknown or of another kind, with null pointers,
  * with lengths, precisions and orders that are wrong, and with handles of two communicators: status and text,
  * on every rank the same. Then a training, whose loss must fall. The argument is a folder for files. */

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # shared_symbols_test.sh LIBRARY HEADER MAJOR: the shared library shows the functions that the header declares and no other name, and
 # its own name has the major version.
 set -euo pipefail

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Collectives against what every rank can compute alone; messages cut to a few bytes.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The last rank makes a call less than the others and ends the program: they throw instead of waiting. With
 /// an argument, MPI is a host's, which finalizes it itself.
 #include <sar/comm/communicator.hpp>

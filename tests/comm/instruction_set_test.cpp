@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A program of its own, which makes no communicator before the test cases do.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>

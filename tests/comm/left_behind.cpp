@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A rank fails while it has a distributed tensor, whose window is left behind until the program ends: the
 /// file of SAR_TRACE is written all the same.
 #include <sar/comm/environment.hpp>

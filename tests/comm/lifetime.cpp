@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A host program that owns MPI: the library uses it, leaves it alone, and its handles may outlive it.
 #include <sar/comm/environment.hpp>
 #include <sar/comm/halo/halo_fetch.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A program whose rank 1 fails outside of any collective call, while rank 0 waits for it in one: the program
 /// ends.
 #include <sar/comm/communicator.hpp>

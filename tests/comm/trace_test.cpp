@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A trace read back from its file: every rank's events, nested and complete, with the bytes of the
 /// statistics.
 #include <doctest/doctest.h>

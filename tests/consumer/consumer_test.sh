@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # consumer_test.sh BUILD_DIR COMMAND: the library as outside projects use it, with the compiler and the MPI of BUILD_DIR.
 #   install        cmake --install to a place, moved to another one afterwards
 #   host           find_package(sar), sar::sar alone, built and run on two ranks; the same project with add_subdirectory, configured

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # foreign_instructions_test.sh LIBRARY...: in libraries that were built with SAR_NATIVE=OFF for x86-64, inline functions and instances of
 # templates have instructions of more than x86-64-v2 only in the namespaces of the instruction sets. The linker keeps one of all functions of
 # such a name for the whole program: any other could end up on a processor that lacks its instructions.

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # headers_test.sh PREFIX CXX MPICXX: each installed header compiles alone, without a warning and for the plainest processor; they
 # define no macro but SAR_..., and include nothing of Eigen, oneTBB or the JSON library.
 set -euo pipefail

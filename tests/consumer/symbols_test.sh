@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # symbols_test.sh PREFIX: the libraries in C++ define names in sar:: only, besides those of sar.h, in libsar_c.a, and instances of the templates
 # of the standard library and of oneTBB, which every program may define; and they call no function of MPI that makes handles unless
 # tests/support/mpi_handles.cpp counts them.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A small training. Every program that uses the library gets the same loss from it, whatever its compiler
 /// flags, its communicator and the number of ranks.
 #pragma once

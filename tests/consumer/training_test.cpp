@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "consumer/training.hpp"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/half.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # awk -f check_fragments.awk docs_test.cpp FILE.md...: fails unless each C++ fragment of the documents has a name of its own and
 # docs_test.cpp includes it. Fragments of C and Fortran: check_quotes.sh.
 function complain(text) {

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # awk -f check_lines.awk .clang-format FILE...: fails when a line of a source is longer than .clang-format allows. Not meant: formulas, which
 # clang-format leaves alone (comments with four blanks), and raw strings, which it cannot break.
 FILENAME == ARGV[1] {

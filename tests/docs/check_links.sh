@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # tests/docs/check_links.sh FILE.md...: fails when a link leads to a file or a heading that does not exist, when a document names, in code, a
 # file or folder of the tree that does not exist, or says `NAME` in `FILE` (also: of) where the file has no such name.
 set -euo pipefail

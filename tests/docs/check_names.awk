@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # awk -f check_names.awk HEADER... dgl_names.md: fails when a name in the last column of its tables is in no header.
 BEGIN {
   # what fragments of code say besides: the language's, and names of variables

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # check_options.sh TOOLS_DIR FILE.md...: fails when a document names an option, in code, that none of the programs has.
 set -euo pipefail
 tools=$1

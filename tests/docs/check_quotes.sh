@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # check_quotes.sh ROOT FILE.md...: each fragment that begins with ```c PATH or ```fortran PATH stands in the file ROOT/PATH, which the tests compile:
 # the same lines one after the other, whatever their indentation.
 set -euo pipefail

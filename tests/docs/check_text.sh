@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # tests/docs/check_text.sh [TREE]: fails when a source has a line that is longer than .clang-format allows (check_lines.awk), or when a document,
 # or a comment or a text in a source, has a word that docs/glossary.md refuses (check_words.awk).
 set -euo pipefail

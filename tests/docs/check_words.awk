@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # awk -f check_words.awk glossary.md FILE...: fails when a document, or a comment or a text in a source, has a word that the glossary refuses
 # everywhere: one that stands as `code` behind "Not:". Code in documents is not read. A word is also found with letters added: neighbours.
 FILENAME == ARGV[1] {

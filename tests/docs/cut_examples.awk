@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # awk -f cut_examples.awk HEADER...: writes each example in a comment of a header, from "/// @code" to "/// @endcode", as a test case
 # of its own. It uses the names of the fixture ExampleNames in docs_test.cpp.
 FNR == 1 && inside { complain("an example does not end") }

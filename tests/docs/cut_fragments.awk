@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # awk -v to=DIR -f cut_fragments.awk FILE.md...: writes each block that begins with ```cpp NAME to DIR/NAME.inc.
 /^```/ {
   if (name != "") close(to "/" name ".inc")

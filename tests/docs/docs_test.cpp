@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The documentation holds: its fragments compile and run, and rows travel as often as it says.
 #include "graph/data/dataset_files.hpp"
 #include "support/random_tensor.hpp"

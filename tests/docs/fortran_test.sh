@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # fortran_test.sh PYTHON DOCS: docs/fortran.md has the procedures of the Fortran module and their arguments.
 set -euo pipefail
 "$1" "$2/fortran_reference.py" | diff "$2/fortran.md" - || {

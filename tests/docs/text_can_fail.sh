@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # tests/docs/text_can_fail.sh: check_text.sh accepts a small tree, and finds each of the mistakes that are added to it here.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """coupled_surrogate_test.py MPIRUN_SH MPIEXEC RANKS PROGRAM PRECISION: examples/coupled_surrogate as a user runs it, on each number of ranks in RANKS
 ("1,2,3"): the same curves, a surrogate of both meshes that is better than none, wrong options."""
 import subprocess

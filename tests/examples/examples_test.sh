@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # examples_test.sh MPIRUN_SH MPIEXEC RANKS EXAMPLES_DIR: the examples that are a page each, as a user runs them.
 source "$(dirname "$0")/../support/program_test.sh"
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """mesh_surrogate_test.py MPIRUN_SH MPIEXEC RANKS PROGRAM PRECISION: examples/mesh_surrogate as a user runs it, on each number of ranks in
 RANKS ("1,2,4"): the same curves, a surrogate that is better than none, files that ParaView reads, wrong options and places."""
 import base64

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// sar_petsc.hpp on box meshes of PETSc, whose nodes have known neighbors: vertices and cells, two and three
 /// dimensions, with and without overlap, ranks without nodes; vectors; errors.
 #include "../../examples/hosts/petsc/sar_petsc.hpp"

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """petsc_test.py MPIRUN_SH MPIEXEC RANKS PROGRAM PRECISION: examples/hosts/petsc as a user runs it, on each number of ranks in RANKS ("1,2,4"):
 the same meshes and losses, a surrogate that is better than none, a file that ParaView reads, wrong options and places."""
 import os

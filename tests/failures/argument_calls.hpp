@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Calls of the collective functions with an argument that must be equal on all ranks.
 #pragma once
 

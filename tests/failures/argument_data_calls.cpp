@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "failures/argument_calls.hpp"
 
 #include <sar/graph/partition/assignment.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The collective calls of the library, each ready to be made any number of times.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "failures/collective_names.hpp"
 
 #include <sar/core/error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What the public headers say to be collective.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A failure on each rank at any place of each collective call is the same error on all ranks. Afterwards the
 /// same objects give the bits that they give without the failure.
 #include "failures/calls.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "failures/scene.hpp"
 
 #include <sar/graph/data/generate/generators.hpp>

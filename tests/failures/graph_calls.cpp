@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "failures/scene.hpp"
 
 #include <sar/comm/files/fetch_rows.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Allocations that fail on purpose: operator new and the accounted memory of this program.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Ranks that make different calls: all throw the same, none waits.
 #include "failures/argument_calls.hpp"
 #include "failures/collective_names.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A small graph and operands on it, made anew for each call.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Steps of training. After a failure, the same objects take the step again.
 #include "failures/scene.hpp"
 

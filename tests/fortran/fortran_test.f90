@@ -1,3 +1,5 @@
+! SPDX-License-Identifier: MIT
+
 !> What the module does beside training: errors, orders and kinds of arrays, parameters, files, numbers from
 !> 1. `fortran_test stop` makes an error without stat.
 program fortran_test

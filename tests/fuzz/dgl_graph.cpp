@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A file of a graph, read by itself and as the graph of a part of tests/data/dgl/homogeneous.
 #include "fuzz.hpp"
 

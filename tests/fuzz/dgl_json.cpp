@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "fuzz.hpp"
 
 #include <sar/graph/data/sources/dgl_partition.hpp>

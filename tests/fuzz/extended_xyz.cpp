@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "fuzz.hpp"
 
 #include <formats/atoms/extended_xyz.hpp>

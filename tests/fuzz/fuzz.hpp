@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What the fuzz targets share: readers take files, libFuzzer gives bytes.
 #pragma once
 

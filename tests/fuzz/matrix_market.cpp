@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "fuzz.hpp"
 
 #include <formats/matrix_market.hpp>

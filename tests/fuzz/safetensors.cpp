@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "fuzz.hpp"
 
 #include <sar/core/files/safetensors.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// All ways to divide a graph that this build has.
 #pragma once
 

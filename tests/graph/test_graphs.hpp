@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Small whole graphs with everything that goes wrong (isolated nodes, self loops, parallel edges, hubs),
 /// partitions with empty ranks, and the pieces of whole tensors that belong to a rank.
 #pragma once

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """lammps_test.py MPIRUN_SH MPIEXEC LMP_SAR MAKE_POTENTIAL PRECISION [PLUGIN]: pair_style sar in LAMMPS, which loads the plugin, if there is one. The
 same trajectory on 1, 2 and 4 ranks, forces and pressure by differences of energies, sums of values of atoms, a triclinic cell, both newton settings, ranks without atoms, atoms that leave, hybrid
 styles, restarts, clear, and errors that end LAMMPS on all ranks."""

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// make_potential FILE CUTOFF SCALE ZBL SPECIES ...: writes a potential with random weights, and with ZBL
 /// from ZBL / 2 to ZBL unless this is 0.
 #include <sar/models.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /* The losses of a small training, one a line. The other programs of this folder are the same in other
  * languages. */
 #include <sar.h>

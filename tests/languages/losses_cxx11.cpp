@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The losses of a small training, one a line, by the classes of sar_cxx11.hpp. losses.c is the same program
 /// in C.
 #include <sar_cxx11.hpp>

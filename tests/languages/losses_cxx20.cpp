@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The losses of a small training, one a line, by the library's own classes. losses.c is the same program in
 /// C.
 #include <sar/data.hpp>

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # losses_test.sh PRECISION RANKS MPIRUN MPIEXEC PROGRAM...: the programs, which are the same in several languages, print the same losses on this
 # number of ranks, to the last digit; and the first of them prints the same on one rank, to rounding.
 set -euo pipefail

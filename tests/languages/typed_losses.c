@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /* The losses of small trainings on a graph with node and edge types, one a line. The other programs whose
  * name begins with typed_losses are the same in other languages. The argument is a file for the model. */
 #include <sar.h>

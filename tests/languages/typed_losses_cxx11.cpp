@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The losses of small trainings on a graph with node and edge types, one a line, by the classes of
 /// sar_cxx11.hpp. typed_losses.c is the same program in C.
 #include <sar_cxx11.hpp>

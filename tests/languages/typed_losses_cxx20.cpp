@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The losses of small trainings on a graph with node and edge types, one a line, by the library's own
 /// classes. typed_losses.c is the same program in C.
 #include <sar/models.hpp>

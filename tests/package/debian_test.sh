@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # debian_test.sh BUILD_DIR CPACK: makes the Debian packages of BUILD_DIR, looks at what they contain and depend on, unpacks them and
 # uses them from there: the programs on two ranks, the program of tests/consumer/host with libsar-dev alone, and that of tests/consumer/package.
 set -euo pipefail

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """spack_test.py TREE: the recipe of tools/spack, read with stand-ins for what Spack offers a recipe.
 
 Looks that every option that the recipe passes to CMake is one of the project, with a value that the project accepts, that every

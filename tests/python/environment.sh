@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # environment.sh DIRECTORY [PACKAGE...]: makes a virtual environment of Debian's python3 with these packages, or with what the package sar is
 # built and tested with, unless the directory has it. Status 1 if pip cannot install it.
 set -euo pipefail

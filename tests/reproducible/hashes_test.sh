@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # hashes_test.sh MPIRUN_SH MPIEXEC PROGRAM "ARGUMENTS" RANKS...: PROGRAM prints the same lines on all these numbers of ranks.
 set -euo pipefail
 mpirun=("$1" "$2") program=$3 arguments=$4

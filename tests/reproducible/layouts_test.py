@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+
 """layouts_test.py MPIRUN_SH MPIEXEC TOOLS_DIR TESTS_DIR [SEED] [COUNT]: draws COUNT trainings by a seed: a task, a network, a sampler, options.
 Each runs with --reproducible on 1, 2, 3, 4, 5 and 8 ranks, with a mode, a limit of halo rows, a number of threads and a partition drawn for each;
 the weights, learnable rows and curves must have the same bits. Prints the command of each training that fails."""

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # levels_test.sh PROGRAM: AVX2 and AVX-512 of one library give the same hashes, but for the gradient of softplus, which cf conv has.
 set -euo pipefail
 scratch=$(mktemp -d)

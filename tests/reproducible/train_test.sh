@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: train --reproducible on 1, 2 and RANKS ranks, and resumed on another number;
 # of each task, and with batches.
 source "$(dirname "$0")/../support/program_test.sh"

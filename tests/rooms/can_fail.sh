@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # tests/rooms/can_fail.sh: check.sh accepts a copy of the tree, and finds each of the mistakes that are added to it here.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

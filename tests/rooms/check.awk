@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # awk -v counts=0 -f check.awk - FILE... <TABLE: see check.sh. FILE...: all sources and CMakeLists.txt of the tree, by relative paths.
 
 function found(text) {
@@ -292,6 +294,7 @@ FILENAME ~ /^tests\// { next }
   all_comments += is_comment
 }
 /namespace sar::inline/ { found(FILENAME ":" FNR ": ctags and cscope do not understand namespace sar::inline") }
+in_head && (/SPDX-License-Identifier/ || /^$/) { next }
 in_head && !/^(\/\/\/|!>)/ { in_head = 0 }
 in_head {
   sub(/^(\/\/\/|!>) ?/, "")

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # tests/rooms/check.sh [--counts] [TREE]
 # Prints the rooms of the source tree: library, units (a header with its source), lines, lines of code, share of comments, purpose. Then it
 # prints what breaks the rules below, and exits with 1 if anything does. With --counts it prints numbers of the library as a whole instead

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # awk -f headers.awk HEADER...: prints the functions that a header declares and does not define. The headers given have no source of their
 # name, so that no reader would know where such a function is.
 

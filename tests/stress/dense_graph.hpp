@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Message passing by the definition, for the stress test's reference: loops over the edges of a whole graph.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Numbers that remember how they were computed: differentiation of scalar formulas, one record an operation.
 ///
 /// What the stress test's reference is written in. It shares no code with the library: double precision, no

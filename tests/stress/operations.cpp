@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "stress/step.hpp"
 
 #include <sar/autograd/ops.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "stress/problem.hpp"
 
 #include "support/reference.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A random problem of the stress test: node types dealt out to the ranks at random, relations between
 /// them, and the leaves of a computation that runs twice, here and in the reference.
 #pragma once

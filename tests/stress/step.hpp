@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// One step of a problem: a random operation on a relation's graph, or on a message flow graph of it, in the
 /// library and in the reference.
 #pragma once

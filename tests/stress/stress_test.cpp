@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Random problems against the reference: SAR_STRESS_SEEDS of them, from SAR_STRESS_FIRST on (by default other
 // ones for each number of ranks). A problem: random graphs between one or two node types, dealt out to
 // the ranks at random, and one to three random operations or layers on them, each in a random mode with

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// For the tests of file readers: files that are damaged in every way.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// How much work a test does. Tests whose sizes are there for rounding or for memory take smaller ones
 /// outside of the full run, and under a sanitizer, which takes ten times as long.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The graph of a golden case, distributed over the ranks: homogeneous, bipartite or a block.
 ///
 /// Each rank gets an even share of the sources and destinations. In a block the destinations are the first

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Memory that nothing refers to any more, as the leak detector of the address sanitizer finds it. Without
 /// that sanitizer, none is found.
 #pragma once

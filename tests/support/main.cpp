@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Runs the test cases of a program on every rank. Ranks that do not report stay silent unless something
 /// fails there; the exit code is that of the worst rank, on every rank. A rank also fails when no test case
 /// is selected, or when test cases leave handles of MPI open, bytes in the account or blocks that nothing

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Every call by which comm/ or PT-Scotch makes or frees a handle; tests/consumer/symbols_test.sh fails when
 // it learns another.
 #include "support/mpi_handles.hpp"

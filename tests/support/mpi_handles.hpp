@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// MPI handles that the program has made and not freed. The calls that make or free one are intercepted
 /// (MPI's profiling interface), counted and passed on. What MPI does inside does not count.
 #pragma once

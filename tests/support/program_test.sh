@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # For tests of programs, sourced with MPIRUN_SH MPIEXEC RANKS DIR: the working directory is an empty one that goes away at the end;
 # "${run[@]}" starts a program on the ranks, and $programs is the directory of the programs.
 set -euo pipefail

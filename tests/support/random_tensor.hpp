@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Reproducible tensors for tests.
 #pragma once
 

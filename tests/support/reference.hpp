@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Golden vectors (tests/data/golden): reading the arrays and arguments of a case, and comparing with the
 /// tolerance of the precision.
 #pragma once

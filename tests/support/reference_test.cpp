@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The golden vectors are all there, and are the bytes that were packed.
 #include "support/reference.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// How tests distribute rows over the ranks, and compare results.
 #pragma once
 

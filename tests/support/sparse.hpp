@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sparse rows for tests.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What an action throws, on one rank and on all of them.
 #pragma once
 

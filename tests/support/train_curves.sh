@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # For tests of curves of train, sourced with MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION. `keys` is an expression for the values of a log that are
 # compared, `least` the number of them that a log must have; `tolerance` is relative.
 source "$(dirname "${BASH_SOURCE[0]}")/program_test.sh"

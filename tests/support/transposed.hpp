@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The transpose of a matrix.
 #pragma once
 

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+
 """all_options_test.py MPIRUN_SH MPIEXEC TOOLS_DIR TESTS_DIR [OPTION...]: two properties of every option of train that --help-all lists.
 
 1. An option that says what is trained gives other weights. Any other option only costs time or memory, or says what is evaluated and written:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "tools/curves/curves_svg.hpp"
 #include "tools/curves/event_file.hpp"
 

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # help_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: --help, --help-all and --version of each program, on one rank without mpirun and on RANKS.
 source "$(dirname "$0")/../support/program_test.sh"
 

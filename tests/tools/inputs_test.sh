@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # inputs_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION: inputs of train that mislead silently elsewhere: links of a bipartite graph without structure,
 # features whose sum cancels, predictions that are not finite, a node type without nodes, and a checkpoint as initial weights.
 data=$(cd "$(dirname "$0")/../data/formats/npy" && pwd)

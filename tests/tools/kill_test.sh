@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # kill_test.sh MPIRUN_SH MPIEXEC TOOLS_DIR PRECISION: a rank of a training that writes a checkpoint every epoch is killed at a
 # random moment, SAR_KILLS (4) times; each time the last checkpoint is complete, and the training goes on on 1, 2 or 3 ranks. At the
 # end the curve is the one of a training that nobody killed.

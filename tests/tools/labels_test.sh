@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # labels_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: nodes without a label count nowhere: with them in the masks, train has the loss and the
 # accuracy that it has with smaller masks, full batch and sampled, on any number of ranks, and says how many they are.
 data=$(cd "$(dirname "$0")/../data/formats/npy" && pwd)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// load_model_program MODEL LOGITS [DATASET CATEGORY]: loads a network that `train` saved and compares its
 /// result on the graph of `train --graph sbm --nodes 40 --classes 4 --features 5`, or on a dataset with
 /// types, with the predictions of `train` in a .npy file.

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # load_model_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR TEST_DATA PROGRAM: networks that train saves are made again from their files, and give the
 # logits that train predicts.
 source "$(dirname "$0")/../support/program_test.sh"

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+
 """misuse_test.py MPIRUN_SH MPIEXEC TOOLS_DIR DATA_DIR [--all]
 
 Runs train, partition, generate and plan with options and files that are wrong, as a user would by mistake. Each run ends within a minute

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # Folders with several types in OGB's layout, sourced by tests: `mag_folder DIR` is like ogbn-mag (labels of papers, features of papers only),
 # `biokg_folder DIR` is like ogbl-biokg (no features; a split of triples, with other heads and tails of each in validation and test).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "tools/options.hpp"
 #include "tools/generate/generate_options.hpp"
 #include "tools/partition/partition_options.hpp"

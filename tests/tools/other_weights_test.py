@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """other_weights_test.py MPIRUN_SH MPIEXEC RANKS TRAIN: weights of PyG and DGL in `train`, without NumPy.
 
 A GCN of PyG on two nodes that edges of weight 4 join has the logits 0.2 and 0.8 (PyG's GCNConv on the same graph). A training has the same losses on

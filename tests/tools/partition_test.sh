@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # partition_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR TYPED_PAPERS: generate and partition as a user runs them: output, report, exit codes,
 # what is refused, and what is left when they are killed.
 source "$(dirname "$0")/../support/program_test.sh"

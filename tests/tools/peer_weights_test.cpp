@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Models that DGL and PyG made (tests/data/peer): `train` recognizes their weights and computes their
 /// logits.
 #include "support/golden_graph.hpp"

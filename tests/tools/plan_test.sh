@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # plan_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: what plan predicts beside what train measures, from a dataset, from parts, from numbers alone;
 # rates that are kept; and what is refused.
 source "$(dirname "$0")/../support/program_test.sh"

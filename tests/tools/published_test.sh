@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # published_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: the same small graph in every form in which datasets are published has the same
 # training, on one rank and on several; splits are chosen and drawn; partitions keep them.
 data=$(cd "$(dirname "$0")/../data/formats/published" && pwd)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What relational convolutions know of edges.
 
 #include "graph/test_graphs.hpp"

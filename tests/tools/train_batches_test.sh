@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_batches_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION: other mini-batches of train: LABOR, draws anew in each batch, clusters; and
 # features that are means of data of the edges. The curve is that of one rank on any number of ranks up to RANKS.
 source "$(dirname "$0")/../support/program_test.sh"

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_format_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: train --halo-format: bytes, losses, runs that go on, and what is refused.
 source "$(dirname "$0")/../support/program_test.sh"
 

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_link_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION: train --task link and --task edge: the curve of one rank on any number of
 # ranks up to RANKS, what datasets say of edges, predictions, and errors.
 data=$(cd "$(dirname "$0")/../data" && pwd)

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_looking_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: learning curves as SVG, event files of TensorBoard, scores of given pairs.
 source "$(dirname "$0")/../support/program_test.sh"
 train=$programs/train

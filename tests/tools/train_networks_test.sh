@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_networks_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: every convolution with the ways to train it: batch norm, message flow
 # graphs, sparse features, stages and relations give the losses that they must give.
 source "$(dirname "$0")/../support/program_test.sh"

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_potential_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION: train --task potential on structures of a pair potential: the same curve
 # on one rank and on RANKS, errors that fall, averages of weights, checkpoints, predictions in extended XYZ; what is refused.
 source "$(dirname "$0")/../support/program_test.sh"

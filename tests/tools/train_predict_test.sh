@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_predict_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: predictions, of own weights and those of DGL and PyG; edge lists and partitions
 # with data of their own names.
 data=$(cd "$(dirname "$0")/../data" && pwd)

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_relation_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION: train --task link --relation on graphs with types, in OGB's layout too: the curve
 # of one rank on any number of ranks up to RANKS, which edges carry messages, metrics, predictions, errors.
 source "$(dirname "$0")/../support/train_curves.sh"

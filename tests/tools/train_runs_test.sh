@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_runs_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: trainings that are interrupted and go on, by batches and by epochs; schedules, the
 # best epoch, several runs.
 source "$(dirname "$0")/../support/program_test.sh"

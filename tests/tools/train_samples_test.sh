@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_samples_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION: train --task graph on folders of many graphs: classes, values, several
 # labels; the same curve on one rank and on RANKS; runs, checkpoints, predictions; what is refused.
 source "$(dirname "$0")/../support/program_test.sh"

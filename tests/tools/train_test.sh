@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: train as a user runs it: output, log, exit codes, and errors that are printed once.
 source "$(dirname "$0")/../support/program_test.sh"
 

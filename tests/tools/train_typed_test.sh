@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # train_typed_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION TYPED_PAPERS: train --category on graphs with types: the curve of one rank on any number
 # of ranks up to RANKS, from a partition, in every mode, from a checkpoint; predictions of each type; errors.
 source "$(dirname "$0")/../support/train_curves.sh"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// typed_papers_program PAPERS DIR [weights]: writes a dataset directory with types: PAPERS papers of 4
 /// classes, three quarters as many authors, an eighth as many fields, and six relations with 2 PAPERS to
 /// PAPERS / 2 edges, two of them with weights if this is asked for.

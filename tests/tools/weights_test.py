@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """weights_test.py MPIRUN_SH MPIEXEC RANKS TRAIN PRECISION TEST_DATA DATASET
 
 Weights both ways, with NumPy instead of the library on the other side: initial weights of a reference run (DGL) go into

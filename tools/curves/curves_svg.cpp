@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "curves/curves_svg.hpp"
 
 #include <sar/core/error.hpp>

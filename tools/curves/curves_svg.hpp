@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Learning curves as a picture.
 ///
 /// Room tools/curves: What a run shows besides its lines: learning curves and the files of TensorBoard.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "curves/event_file.hpp"
 
 #include <sar/core/error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Event files of TensorBoard: named numbers of each step.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Local. The names that people give the columns of a table of edges.
 #pragma once
 

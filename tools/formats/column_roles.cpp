@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "column_roles.hpp"
 
 #include "column_names.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Local. What the columns of a table of edges mean: by the options, by the names of a header, or else by
 /// their places.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "csv_table.hpp"
 
 #include "text.hpp"

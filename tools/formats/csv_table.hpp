@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Local. Tables of numbers with commas between them, as OGB has them: from bytes to numbers.
 #pragma once
 

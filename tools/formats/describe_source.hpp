@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What is in a graph, for a person who looks at it before a long run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "edge_chunks.hpp"
 
 #include "formats/packed/sliced_rows.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Edges in the chunks in which they are read from a file.
 #pragma once
 

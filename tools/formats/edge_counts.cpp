@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Edges go to the owner of a hash of their ends, without direction, and are sorted there: equal neighbors are
 // duplicates. O(E log(E) / P) time, 24 bytes sent for each edge.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Counts of duplicates, self loops and nodes without edges. No rank holds the whole graph.
 #pragma once
 

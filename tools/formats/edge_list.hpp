@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Local. Edge lists, which are texts with one edge a line: from bytes to edges.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "edge_list_file.hpp"
 
 #include "edge_list.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// One edge list with its edges, their data, and the names of its nodes.
 #pragma once
 

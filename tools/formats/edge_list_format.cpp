@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "edge_list_format.hpp"
 
 #include "first_lines.hpp"

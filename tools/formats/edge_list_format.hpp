@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Local. How an edge list is to be read, from its first lines.
 #pragma once
 

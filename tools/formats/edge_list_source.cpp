@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "edge_list_source.hpp"
 
 #include "node_lists.hpp"

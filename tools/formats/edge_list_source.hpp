@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Edge lists as sources of graphs.
 #pragma once
 

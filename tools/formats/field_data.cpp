@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "field_data.hpp"
 
 #include <sar/comm/files/fetch_rows.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The data of one field of the nodes or edges of a FileSource, wherever its rows are.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "file_source.hpp"
 
 #include "edge_counts.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// FileSource: the base class of GraphSources that read their edges when they are opened. It serves the edges
 /// and the node and edge data to the ranks.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The first lines of a text, which say how to read it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Open addressing with linear probing; the table doubles when it is half full. A look-up reads one slot (8
 // bytes) and the letters of the words that it meets.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Local. The words that a rank has seen, each with a number.
 #pragma once
 

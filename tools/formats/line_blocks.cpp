@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Blocks are dealt to the ranks in turn; a block has the lines that begin in it, so that each byte is read
 // once (and up to a line more) and parsed on one rank. After each round, an all_gather of 24 bytes numbers
 // the rows of all ranks. A packed file goes through rank 0, which sends each block once. Parquet files say

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A text file read by all workers together, in blocks of whole lines.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Local. Matrix Market files, which are sparse matrices as text: from bytes to edges.
 #pragma once
 

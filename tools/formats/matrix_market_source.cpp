@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "matrix_market_source.hpp"
 
 #include "matrix_market.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Matrix Market files as sources of graphs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A file that says which id each row of the node data has.
 #pragma once
 

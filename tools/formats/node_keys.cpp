@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The owner of a word is its hash modulo ranks. In each round every distinct word of a rank is sent to its
 // owner, who answers with a handle. For the final number of a word, the rank that has its first position
 // among all words counts how many words appear before it: 8 bytes there and back for each word, O(words

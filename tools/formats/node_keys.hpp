@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Numbers for nodes that have names: 0, 1, ... in the order of first appearance, whatever the number of
 /// ranks. The hash of a word decides which rank owns it.
 #pragma once

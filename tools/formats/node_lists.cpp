@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The list is sorted: O(L log L) time for L listed nodes, and a bisection for each row that is read.
 #include "node_lists.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Lists of the nodes of a split, in place of masks.
 #pragma once
 

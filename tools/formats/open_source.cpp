@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "open_source.hpp"
 
 #include "edge_list_source.hpp"

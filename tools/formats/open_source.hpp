@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Opens a graph in files, of whatever format.
 ///
 /// Room tools/formats: Readers of the formats in which people have graphs, for the tools. The library itself

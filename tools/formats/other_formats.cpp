@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "other_formats.hpp"
 
 #include "formats/packed/text_file.hpp"

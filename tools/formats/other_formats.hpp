@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Local. Files of other programs, which are not read.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What the user says about a graph file because the file does not say it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "table_columns.hpp"
 
 #include "formats/column_names.hpp"

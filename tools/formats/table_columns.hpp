@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Local. What the columns of a table of nodes mean, and how a field becomes a number.
 #pragma once
 

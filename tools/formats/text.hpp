@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Lines, fields and numbers of a text in memory. Nothing here is collective.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Writes a generated graph as a dataset directory, for programs that read files:
 ///     mpirun -n 2 generate --nodes 2000000 --degree 30 --out sbm
 ///

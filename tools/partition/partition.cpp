@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Partitions a graph once, for many trainings; see --help.
 ///     mpirun -n 2 partition path/to/dataset --parts 8 --out parts
 /// The number of ranks that partition and the number of parts are independent.

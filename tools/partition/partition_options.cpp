@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "partition_options.hpp"
 
 #include "options.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "partition_report.hpp"
 
 #include <sar/core/error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What `partition` says about its parts: a table for people, JSON for programs.
 #pragma once
 

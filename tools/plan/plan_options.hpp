@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The options of `plan`: those of `train`, and a description of the machine.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "plan_prediction.hpp"
 
 #include "plan_traffic.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Predicts memory, traffic and time of a training, for the worker that needs most.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "plan_report.hpp"
 
 #include <sar/core/files/file.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The output of `plan`: a table for people, JSON for programs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "plan_shape.hpp"
 
 #include "formats/open_source.hpp"

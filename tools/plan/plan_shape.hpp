@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sizes of a graph and of its parts: read from a partition directory, counted in a dataset partitioned for
 /// this purpose, or given as numbers.
 #pragma once

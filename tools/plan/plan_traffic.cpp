@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "plan_traffic.hpp"
 
 #include <sar/models.hpp>

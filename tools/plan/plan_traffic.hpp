@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Traffic of a pass: bytes received by a worker, stages, and rows that the stages add to.
 #pragma once
 

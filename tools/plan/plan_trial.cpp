@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "plan_trial.hpp"
 
 #include "plan_traffic.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Measures time and memory per node and per edge on this machine, by a short training of the model on a
 /// small generated graph of the same shape. The training runs the code of `train`.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sparse_trial.hpp"
 
 #include <sar/core/random/random.hpp>

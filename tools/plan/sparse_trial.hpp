@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sparse features of the graph that `plan` trains on.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Trains a graph neural network, full batch or on mini-batches; see --help.
 ///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_checkpoint.hpp"
 
 #include "options/saint_options.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Checkpoints of `train`: what the training is (its options, network and data), and the position where a
 /// resumed run continues.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_curves.hpp"
 
 #include "curves/curves_svg.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// How a run is looked at: --curves draws its epochs at the end, --tensorboard writes them as they come.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_data.hpp"
 
 #include "formats/describe_source.hpp"

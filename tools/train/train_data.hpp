@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Loads the data of `train`: a dataset, a partition directory, or a generated graph.
 #pragma once
 

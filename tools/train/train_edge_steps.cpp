@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_edge_steps.hpp"
 
 #include "train_predict.hpp"

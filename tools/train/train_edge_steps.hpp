@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Training for links, and for labels of edges.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Edges of the tasks link and edge: training, validation and test edges, and the edges that carry messages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_gcn_norm.hpp"
 #include "train_checkpoint.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What the weights of other libraries expect of the graph: how a GCN normalizes messages, and self loops.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_graph.hpp"
 
 #include "train_data.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The graph of a training, with the data that the steps read.
 #pragma once
 

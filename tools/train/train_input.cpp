@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_input.hpp"
 
 #include <sar/comm/files/write_rows.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The input of the first layer: features, or learnable rows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_log.hpp"
 
 #include <sar/data.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Measurements and output of `train`: one printed line and, in the log, one JSON object per epoch.
 #pragma once
 

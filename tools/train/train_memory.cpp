@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Counts of numbers in double precision, so that no product of sizes overflows.
 
 #include "train_memory.hpp"

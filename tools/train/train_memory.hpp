@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Checks before a training that it fits in memory. Each throws InputError, the same on every rank, and is
 /// collective.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_node_steps.hpp"
 
 #include "train_saint.hpp"

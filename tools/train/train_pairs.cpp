@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_pairs.hpp"
 
 #include "formats/rows/pair_rows.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The pairs of nodes of --predict-pairs, and the files of their scores.
 #pragma once
 

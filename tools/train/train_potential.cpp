@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_potential.hpp"
 
 #include "formats/atoms/extended_xyz.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The data of --task potential: structures of atoms with energies, forces and stresses.
 #pragma once
 

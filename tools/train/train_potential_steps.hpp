@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Steps of training a potential.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_predict.hpp"
 
 #include <sar/core/files/file.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Writes the files of `train --predict`.
 #pragma once
 

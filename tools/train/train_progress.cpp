@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_progress.hpp"
 
 #include <sar/core/error.hpp>

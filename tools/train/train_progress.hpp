@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What a run has reached: its epochs, the scores of the best epoch and of the last.
 #pragma once
 

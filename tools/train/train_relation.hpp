@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Link prediction of one edge type of a typed graph.
 #pragma once
 

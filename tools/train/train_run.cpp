@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_run.hpp"
 
 #include "program.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// One run: a network trained from its first weights to its results.
 #pragma once
 

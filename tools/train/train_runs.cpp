@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_runs.hpp"
 
 #include "train_log.hpp"

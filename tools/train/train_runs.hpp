@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Several runs in one start: their options, and what their results are on average.
 #pragma once
 

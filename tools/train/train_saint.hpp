@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Batches of GraphSAINT: the options of their loader, and what their losses are divided by.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_sample_batches.hpp"
 
 #include <string>

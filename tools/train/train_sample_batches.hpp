@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Steps over batches of graph samples.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Steps of predicting labels of graphs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_samples.hpp"
 
 #include "formats/samples/read_samples.hpp"

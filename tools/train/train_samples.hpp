@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The data of --task graph: graph samples, and the encoder of their nodes.
 #pragma once
 

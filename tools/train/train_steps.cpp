@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_steps.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The steps of an epoch: one step on the whole graph, or one step per mini-batch. Optimizers and schedules.
 #pragma once
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Graph neural networks on graphs that do not fit one machine, under MPI.
 
     import sar

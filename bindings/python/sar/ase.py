@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Potentials as calculators of ASE, the package ase, which this module imports.
 
     from sar.ase import Calculator

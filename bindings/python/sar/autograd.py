@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """How operations are recorded."""
 
 import contextlib as _contextlib

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Mini-batches, as dgl.dataloading."""
 
 import numpy as np

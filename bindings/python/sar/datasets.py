@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Datasets of files."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Built-in messages and reductions under DGL's names, of fields or of tensors:
 
     graph.update_all(fn.u_mul_e("h", "w", "m"), fn.mean("m", "y"))    # fields of ndata and edata

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Graphs from arrays and from objects of other packages, and message passing on them."""
 
 import contextlib

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Graphs with several types of nodes and edges."""
 
 import operator

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Networks that a description names."""
 
 import json

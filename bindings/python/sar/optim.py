@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Optimizers and schedules under torch's names. step() adds the gradients of all ranks first."""
 
 from types import SimpleNamespace as _Namespace

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Pictures of trainings and graphs, with matplotlib, which is imported at the first use.
 
 Each function draws into `ax`, or into a new figure, and returns the axes. Of the collective ones, only rank 0 draws; the

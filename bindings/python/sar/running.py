@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """The program train, called from Python."""
 
 import json

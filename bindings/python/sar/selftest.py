@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """python -m sar.selftest, also under mpirun: checks that this copy of sar computes what it should here."""
 
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """What the tests share. Under mpirun, every rank runs all of them, in the same order."""
 
 import json

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """The calculator of ASE."""
 
 import copy

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Neighbor lists and potentials."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """What users give by mistake: one exception, and objects as before; never the end of the process."""
 
 import array

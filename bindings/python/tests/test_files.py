@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 import os
 
 import numpy as np

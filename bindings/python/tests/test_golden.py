@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Layers give the values and gradients of DGL and PyG, on any number of ranks."""
 
 import numpy as np

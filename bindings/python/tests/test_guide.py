@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Runs the fragments of docs/python.md, in their order."""
 
 import importlib.util

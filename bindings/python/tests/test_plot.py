@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Pictures, drawn without a display."""
 
 import json

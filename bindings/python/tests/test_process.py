@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """What ends a process, threads and pickles."""
 
 import os

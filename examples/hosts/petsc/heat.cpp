@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "heat.hpp"
 
 #include <petscdmplextransform.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The solver: the temperature u of an insulated plate that a wandering spot heats and the air cools,
 ///
 ///     du/dt = D lap(u) - c u + f(x, t)

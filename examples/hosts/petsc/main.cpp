@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// PETSc solves the heat equation on its own adaptive mesh; a surrogate learns from it while it runs, and
 /// then continues beside it:   mpirun -n 2 heat_petsc -out DIR
 ///

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+
 """picture.py heat.vtu PICTURE.png: draws the solver, the surrogate and their difference on the mesh (needs matplotlib)."""
 import io
 import struct

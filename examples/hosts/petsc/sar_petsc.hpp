@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Graphs of sar on PETSc's distributed meshes (DMPlex): a header to copy into your program. README.md shows
 /// its use. Node i of a rank is its i-th own vertex or cell in the order of the DMPlex and of its vectors.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The surrogate: a graph network that learns the change of a field over an interval of time from the
 /// solver's own states, on whatever mesh the solver has at the moment. It knows nothing of PETSc.
 #pragma once

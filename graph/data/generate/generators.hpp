@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Built-in graphs, the same for every number of ranks and every partitioning.
 ///
 /// Room graph/data/generate: Generated and built-in graphs.

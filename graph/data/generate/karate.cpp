@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/graph/data/generate/karate.hpp>
 #include <sar/graph/data/sources/load_dataset.hpp>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The karate club, a built-in graph.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Every draw is a function of the seed and of the number of a node or edge, so that a rank generates its
 // share in O(E / P) without communication. The two ends of an edge are computed by inverting the distribution
 // function of the density, in closed form.

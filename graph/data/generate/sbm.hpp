@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Generated graphs with planted classes.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Each rank reads the features of an even share of the papers in chunks and keeps the words that are not
 // 0: O(papers x width / P) time, 24 bytes per word of a paper. The edges of the two relations are copies
 // of this list.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Words as nodes of a type of their own.
 #pragma once
 

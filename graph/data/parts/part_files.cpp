@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/graph/data/parts/part_files.hpp>
 
 #include <array>

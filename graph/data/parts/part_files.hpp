@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Files of the parts of a partition directory: one array of several consecutive parts, read as one. For
 /// implementation files.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The halo of a part is counted with a set of distinct ids: O(in-edges) insertions of 8 bytes. The sizes of
 // all parts are one all_reduce of 40 bytes for each part and type.
 

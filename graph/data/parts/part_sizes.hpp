@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// How large the parts of a graph are.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What partition.json, the description of a partition directory, says (docs/file_formats.md).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Partition directories: a graph that has been partitioned once, one part for each worker, on disk as NumPy
 /// files and a description in JSON (docs/file_formats.md).
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Runs the steps of graph_steps.hpp with parts in the place of ranks, then takes the parts one after the
 // other. The halo of a part is counted with a set of distinct ids: O(E / P) insertions of 8 bytes.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Partitions a graph once for many trainings: from any source of a graph, homogeneous or not, to a partition
 /// directory.
 #pragma once

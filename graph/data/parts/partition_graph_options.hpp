@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// How a graph is partitioned.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A part is written as columns, each gathered in chunks of 4 MiB in the order (source part, destination,
 // source, id): O(E log(degree)) for the order, then one random read per value. Reading is sequential,
 // straight into the arrays; a second pass checks ranges and order of the edges and adds up the checksums.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// One part of a partition directory: its arrays on disk.
 ///
 /// Errors are InputError naming the file.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A part is ordered by locality_order of the edges inside it; its in-edges are a range of the rank's sorted
 // list.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The steps from a graph whose edges are with their owners (graph_steps.hpp) to its parts, of which a rank
 /// has several. `books` has the ids of the parts, by node type.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A sparse field of the nodes of one part: three arrays in a folder of their own,
 ///     row_offsets.npy   [nodes + 1]       where the values of each row begin, and the end
 ///     columns.npy       [stored values]   32 bits; in increasing order within a row

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A directory of NumPy files as a source of a graph.
 #pragma once
 

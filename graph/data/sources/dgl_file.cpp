@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The layout of both kinds of files, little-endian. A list is a uint64 count and its elements; a text is a
 /// list of bytes.
 ///

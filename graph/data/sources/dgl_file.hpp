@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Binary files that DGL writes: named tensors (node_feat.dgl, by dgl.data.utils.save_tensors) and graphs
 /// (graph.dgl, by dgl.save_graphs).
 ///

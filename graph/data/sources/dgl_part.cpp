@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/npy.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The files of one part of a DGL partition.
 #pragma once
 

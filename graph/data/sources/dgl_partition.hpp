@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Partitions that dgl.distributed.partition_graph wrote (DGL 0.7 and later), read without DGL.
 ///
 /// DGL numbers the nodes of all types together, part after part and in a part type after type, and the edges

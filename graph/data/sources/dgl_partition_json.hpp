@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The JSON file of a DGL partition.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Edges in a file, as an array of two rows: sources and destinations.
 #pragma once
 

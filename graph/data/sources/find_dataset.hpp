@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Finding out which form a dataset has: all forms that the library reads by itself.
 #pragma once
 

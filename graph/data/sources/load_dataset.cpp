@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/graph/data/edge_columns.hpp>
 #include <sar/graph/data/graph_steps.hpp>

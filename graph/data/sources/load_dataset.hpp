@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Opens datasets as GraphSources, and loads them distributed over the ranks: each rank reads its share of
 /// the edges and the data of its own nodes.
 ///

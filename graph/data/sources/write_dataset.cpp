@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/files/new_directory.hpp>
 #include <sar/comm/files/shared_npy.hpp>
 #include <sar/core/error.hpp>

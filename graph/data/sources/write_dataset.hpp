@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Writing any graph as a dataset directory.
 #pragma once
 

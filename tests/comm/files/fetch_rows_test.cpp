@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/files/fetch_rows.hpp>
 #include <sar/core/error.hpp>
 

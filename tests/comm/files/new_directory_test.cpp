@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A directory that gets its name when it is complete.
 #include <sar/comm/files/new_directory.hpp>
 

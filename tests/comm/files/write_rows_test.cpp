@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Rows of all ranks become one array in the order of the original ids.
 #include <sar/comm/files/write_rows.hpp>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Halo exchanges against a naive one in which every rank knows everything: the pattern of who reads what and
 /// the values of all rows are functions of numbers that all ranks share.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/comm/rows/scattered_rows.hpp>
 #include <sar/core/error.hpp>

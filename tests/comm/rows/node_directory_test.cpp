@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/core/error.hpp>
 

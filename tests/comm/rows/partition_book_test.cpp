@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/memory/memory.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/comm/rows/sort_targets.hpp>
 
 #include <doctest/doctest.h>

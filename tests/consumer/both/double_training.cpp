@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "network_training.hpp"
 
 static_assert(sizeof(sar::real) == 8);

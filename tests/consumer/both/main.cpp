@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Two networks, of float and of double, that take turns on one MPI; the host owns MPI.
 #include "support/mpi_handles.hpp"
 #include "trainings.hpp"

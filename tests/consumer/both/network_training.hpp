@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The code of both trainings. Its names are in a namespace of their precision, as those of the library are:
 /// without it, the linker would take one of two different classes for both.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Two trainings of one program. This header has types of the program only, and none of the library.
 #pragma once
 

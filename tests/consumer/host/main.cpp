@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A ring of points, some on each rank, whose solver averages neighbors; a layer learns the same.
 #include <sar/sar.hpp>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A program that leaves MPI to the library. Another Eigen comes first in its include path.
 #include "consumer/training.hpp"
 

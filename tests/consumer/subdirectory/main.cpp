@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A program that owns MPI: its thread level, its communicator with its ranks in another order, its error
 // handlers and attributes, all of which the library leaves as they are.
 #include "consumer/training.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Files: what their errors say.
 #include <sar/core/files/file.hpp>
 

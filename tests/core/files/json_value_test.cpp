@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// JSON: what is read, and what the JSON library would accept.
 #include <sar/core/files/json_value.hpp>
 

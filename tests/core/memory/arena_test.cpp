@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/memory/arena.hpp>
 
 #include "support/effort.hpp"

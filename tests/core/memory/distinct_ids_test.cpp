@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/memory/distinct_ids.hpp>
 #include <sar/core/random/random.hpp>
 

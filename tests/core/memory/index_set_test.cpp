@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/memory/index_set.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/memory/lazy_array.hpp>
 
 #include <doctest/doctest.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Products of rows stored in bfloat16, and results in bfloat16: every way that products can be called in,
 /// within the rounding of factors, sums and results. Factors are rounded for results in bfloat16 alone.
 #include <doctest/doctest.h>

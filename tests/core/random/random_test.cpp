@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/random/mix.hpp>
 #include <sar/core/random/random.hpp>
 #include <sar/core/random/random_stream.hpp>

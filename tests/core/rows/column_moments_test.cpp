@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/rows/column_moments.hpp>
 #include <sar/core/threads/parallel.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/rows/layer_norm.hpp>
 
 #include "support/random_tensor.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums of more terms than a float can count one by one: 16,777,216 + 1 = 16,777,216.
 #include <sar/core/products/matmul.hpp>
 #include <sar/core/rows/batch_norm.hpp>

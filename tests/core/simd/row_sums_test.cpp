@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/rows/layer_norm.hpp>
 #include <sar/core/rows/loss.hpp>
 #include <sar/core/rows/softmax.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Rows of several types: conversions are exact or rounded to nearest even, sums are rounded once.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/isa/instruction_set.hpp>
 #include <sar/core/products/gather_mm.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/threads/parallel.hpp>
 
 #include <doctest/doctest.h>

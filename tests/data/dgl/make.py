@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+
 """Writes the DGL partitions of this folder: the formats of DGL, by plain Python.
 
 homogeneous/    as DGL 1.1 writes them: canonical edge types, COO with 64-bit ids; original ids in .npy files

@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+
 """Writes formats/ with DGL 2.1.0: a homogeneous partition with graph_formats=['csc'], and the graph of its first part in every combination of
 formats (part0/graph.coo.dgl to graph.coo_csr_csc.dgl). There is no file of original ids; the graph has them as its data 'orig_id'."""
 import itertools

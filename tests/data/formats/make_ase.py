@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Writes atoms/: three structures as ASE writes them, with labels of a calculator (calculator.xyz), with labels of
 its own names beside other data (own_names.xyz), and as a plain file (plain.xyz). Structure s has atoms i, with
 energy -3.5 - s, forces 0.1 (i + 1) (c + 1) - s in direction c, and stresses 0.01 (s + 1) (1, 2, 3, 4, 5, 6) in the

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Writes npy/ beside this file: one small dataset, its arrays in every order, byte order, type and version
 that NumPy writes."""
 import os

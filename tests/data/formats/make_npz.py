@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Writes the .npz files beside this one: a small graph in the binary form of OGB's folders, as NumPy stores and
 as it deflates it."""
 import numpy as np

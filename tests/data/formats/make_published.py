@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Writes published/: one small graph in the forms in which datasets are published. An undirected edge is there
 once, two splits are the same in all forms that have them, and features are 0 or 1."""
 import gzip, io, json, pathlib, zipfile

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """block_cases.py OUT
 
 Writes OUT/blocks/<case>/*.npy and args.txt, for pack.py: the blocks that DGL makes of its own draws, and networks of two layers on them with the

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """What the scripts *_cases.py share: how the arrays of a case are written for pack.py, and how values are drawn."""
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """hetero_cases.py OUT
 
 Writes OUT/hetero/<case>/*.npy and args.txt, for pack.py: DGL's multi_update_all with each cross-type reducer, and HeteroGraphConv with each aggregate

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """link_cases.py OUT
 
 Writes OUT/link/<case>/*.npy and args.txt, for pack.py: predictors of links (DGL's EdgePredictor and the models of its guide), their losses, and

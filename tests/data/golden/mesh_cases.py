@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """mesh_cases.py OUT
 
 Writes OUT/mesh/<case>/*.npy and args.txt, for pack.py: networks on meshes and of atoms in double precision, with PyTorch alone. Each is written

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """metric_cases.py OUT
 
 Writes OUT/metrics/<case>/*.npy and args.txt, for pack.py: metrics by scikit-learn (the mean over classes or columns that have both labels, as

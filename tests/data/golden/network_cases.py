@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """network_cases.py OUT
 
 Writes OUT/network/<case>/*.npy and args.txt, for pack.py: node classifiers of PyTorch Geometric 2.8.1 with residual connections, norms, jumping

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """pack.py REFERENCE [OUT]
 
 Packs the reference vectors (REFERENCE/<group>/<case>/*.npy and args.txt, see the README there) into OUT/<group>.safetensors, one file for each

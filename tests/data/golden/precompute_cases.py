@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """precompute_cases.py OUT
 
 Writes OUT/precompute/<case>/*.npy and args.txt, for pack.py: hops of features and the network of SIGN, label propagation (DGL's), and

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """relation_cases.py OUT
 
 Writes OUT/relation/<case>/*.npy and args.txt, for pack.py: scores of edges with a relation, in double precision. TransE and RotatE as DGL-KE

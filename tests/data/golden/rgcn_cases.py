@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """rgcn_cases.py OUT
 
 Writes OUT/rgcn/<case>/*.npy and args.txt, for pack.py: five steps of Adam on two layers of dgl.nn.RelGraphConv with norms of edges, in double

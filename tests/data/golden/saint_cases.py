@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """saint_cases.py OUT
 
 Writes OUT/saint/<case>/*.npy and args.txt, for pack.py: the normalization coefficients of PyTorch Geometric's GraphSAINTSampler for given subgraphs of the

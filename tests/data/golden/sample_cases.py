@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """sample_cases.py OUT
 
 Writes OUT/samples/<case>/*.npy and args.txt, for pack.py: networks on a batch of small graphs, with GINConv, GINEConv and the pooling functions of PyTorch

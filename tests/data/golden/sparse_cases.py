@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """sparse_cases.py OUT
 
 Writes OUT/sparse/<case>/*.npy and args.txt, for pack.py: five steps of PyTorch's optimizers for sparse gradients on an embedding, in double

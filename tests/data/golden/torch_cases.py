@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """torch_cases.py OUT
 
 Writes OUT/torch/<case>/*.npy and args.txt, for pack.py: what PyTorch computes in double precision for activations, losses, clipped gradients and

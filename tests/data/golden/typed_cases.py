@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """typed_cases.py OUT
 
 Writes OUT/typed/<case>/*.npy and args.txt, for pack.py: layers of typed nodes and edges (dgl.nn.TypedLinear, HGTConv, HeteroLinear, HeteroEmbedding, and

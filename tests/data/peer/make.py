@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+
 """make.py [FOLDER]: writes the files of this folder, golden/peer.safetensors and golden/pyg.safetensors with DGL 2.1.0 and PyTorch Geometric 2.8.1.
 
 Each model of `train`, built as the examples of both do and with their names: CASE.safetensors has its weights, golden/peer.safetensors the graph,

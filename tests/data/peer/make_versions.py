@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+
 """make_versions.py LIBRARY CASES: writes versions/LIBRARY_MODEL.safetensors and the arrays of these models for pack.py, in double precision.
 
 LIBRARY is pyg_1_7 or another release that can be imported (make_versions.sh starts this once for each). The models are small ones as people build them:

@@ -1,4 +1,6 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+
 # make_versions.sh DIR: installs each release of DGL and PyTorch Geometric under DIR, outside the repository, and lets make_versions.py write versions/,
 # golden/versions.safetensors and golden/gcn_norm.safetensors with it. Python 3.11; about 6 GB. stand_ins/ replaces two compiled packages.
 set -euo pipefail

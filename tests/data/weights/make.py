@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Writes the .safetensors files of this directory, byte by byte; independent of the library."""
 import json
 import struct

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A bipartite graph from a host's arrays is the same graph with all of its nodes in one set.
 #include "graph/construct/host_arrays.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/graph/construct/edge_exchange.hpp>
 
 #include <doctest/doctest.h>

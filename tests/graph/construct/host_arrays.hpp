@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A whole graph as a solver holds it: nodes with any ids on any ranks, in any order, edges on any ranks.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Graphs from a host's arrays are the graphs that a dataset would have given.
 #include "graph/construct/host_arrays.hpp"
 

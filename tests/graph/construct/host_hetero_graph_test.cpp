@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HostHeteroGraph: two meshes and their coupling, given by any rank in global ids or local numberings.
 #include "graph/hetero/typed_test_graph.hpp"
 #include "support/rows.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Message flow graphs against a search in the whole graph, and networks on them against networks on the
 /// graph they were made from.
 #include "graph/test_graphs.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// For the tests of datasets: temporary directories, a small dataset to write into them, and the whole of a
 /// distributed graph in original ids.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The data of an edge type, by its name.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// From a GraphData with fields of any type to NodeData.
 #include "graph/data/dataset_files.hpp"
 #include "support/thrown.hpp"

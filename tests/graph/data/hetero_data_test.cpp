@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Graphs with several types: reading them from directories, partitioning them, and making graphs of them.
 #include "graph/data/dataset_files.hpp"
 #include "graph/data/edge_type_of.hpp"

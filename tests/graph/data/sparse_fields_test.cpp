@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sparse features from file to NodeData, and in partition directories: the same graph as with dense
 /// features.
 #include "graph/data/dataset_files.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A graph with two types of nodes, two of edges and data of every type, for tests of what keeps or moves it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A graph with several types as a source, for tests of what reads, partitions or writes one.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// multi_update_all against DGL, with each cross reduction, in all modes, on all partitions.
 #include "graph/hetero/golden_typed_graph.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The graph of a case of the group hetero, distributed over the ranks.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HeteroGraph: types, relations with a halo in common, frames, the homogeneous form, wrong input.
 #include "graph/hetero/typed_test_graph.hpp"
 #include "support/reference.hpp"

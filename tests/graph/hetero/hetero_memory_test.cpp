@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What a HeteroGraph takes does not depend on the number of its relations, beside their edges.
 #include "support/effort.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// multi_update_all: results and gradients against one process and finite differences, what travels and what
 /// is kept, wrong input.
 #include "graph/hetero/typed_test_graph.hpp"

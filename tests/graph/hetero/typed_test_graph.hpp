@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A small graph of three node types and six edge types with everything that goes wrong: isolated nodes,
 /// self loops, parallel edges, hubs, an edge type without edges, ranks without nodes of a type.
 #pragma once

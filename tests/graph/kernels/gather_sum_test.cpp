@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "graph/kernels/two_shards.hpp"
 
 #include <doctest/doctest.h>

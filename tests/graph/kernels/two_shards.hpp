@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A local shard and one of another owner, for kernels without a driver, beside the plain list of all edges.
 #pragma once
 

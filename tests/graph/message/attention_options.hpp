@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The options with which every kind of attention is tried.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Attention by the definition: loops over the edges of the whole graph in double precision, with the
 /// gradients of every operand written out.
 #pragma once

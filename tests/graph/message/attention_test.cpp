@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Fused attention against loops over the edges of the whole graph, against difference quotients, and against
 /// what it may communicate and hold.
 #include "graph/message/attention_options.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Gradients of attention that are zero for a reason are exactly zero, so that no optimizer scales up their
 /// rounding: a softmax over one in-edge, and destination terms of scores that all have one sign.
 #include "attention_options.hpp"

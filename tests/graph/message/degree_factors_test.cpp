@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums with factors of degrees against the same sums on the whole graph, with the factors as columns.
 #include "graph/test_graphs.hpp"
 #include "support/reference.hpp"

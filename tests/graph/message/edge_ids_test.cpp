@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GraphShardManager::drop_edge_ids(): what a graph without the ids of its edges does, and what it refuses.
 #include "graph/test_graphs.hpp"
 #include "support/thrown.hpp"

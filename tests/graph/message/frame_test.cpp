@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Frames: named fields, scopes, messages on frames, and a layer ported from DGL line by line.
 #include "graph/test_graphs.hpp"
 #include "support/reference.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What a sharded graph says of itself, and what it refuses.
 #include "graph/test_graphs.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Rows and gradients that are rounded while they travel, against exact ones on the same graph and against
 /// the rounding of single rows.
 #include "graph/test_graphs.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Built-in messages of every kind, update_all and apply_edges: golden vectors, and a loop over the edges of
 /// the whole graph.
 #include "graph/test_graphs.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums that are started, with other work before they are finished: the same bits as update_all, forward and
 /// backward, whatever runs in between, and the same error on all ranks where one fails.
 #include "graph/test_graphs.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Tangents of built-in messages against differences of the values, for each operation and reduction.
 #include "graph/test_graphs.hpp"
 #include "support/random_tensor.hpp"

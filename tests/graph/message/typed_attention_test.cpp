@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Attention with matrices for types of edges against its formula over the whole graph, in dense operations;
 /// against difference quotients; and against what it may communicate and hold.
 #include "graph/message/attention_options.hpp"

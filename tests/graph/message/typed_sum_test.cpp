@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "graph/test_graphs.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"

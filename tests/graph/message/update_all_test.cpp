@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// update_all on sharded graphs against a loop over the edges of the whole graph.
 #include "graph/test_graphs.hpp"
 #include "support/golden_graph.hpp"

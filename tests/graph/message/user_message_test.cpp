@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Messages of the caller's own against the same function on all edges of the whole graph at once.
 #include "graph/test_graphs.hpp"
 #include "support/effort.hpp"

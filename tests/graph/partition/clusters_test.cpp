@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Clusters of nodes: the same for every number of ranks and partition.
 #include "graph/test_graphs.hpp"
 #include "support/thrown.hpp"

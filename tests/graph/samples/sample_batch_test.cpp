@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Graph samples: their fields and edges, batches as one graph, and which batches there are, for all
 /// distributions over the ranks.
 #include "graph/samples/sample_graphs.hpp"

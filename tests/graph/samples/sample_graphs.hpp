@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Small graphs of all sorts for tests: with loops, equal edges, isolated nodes, without edges or nodes.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Batches of clusters: all nodes of some clusters and the edges between them, the same on every number of
 /// ranks.
 #include "drawn_edges.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Mini-batches: which seeds come together, and training on them for every number of ranks.
 #include "graph/test_graphs.hpp"
 #include "support/random_tensor.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What the tests of samplers have in common: a star, counts of drawn edges, chi-square.
 #pragma once
 

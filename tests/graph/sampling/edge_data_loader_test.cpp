@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Mini-batches of edges: their ends, their negatives, and what is left out of message passing.
 #include "graph/test_graphs.hpp"
 #include "support/reference.hpp"

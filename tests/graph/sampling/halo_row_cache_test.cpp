@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Input rows kept between batches: the same results for every size of the cache, fewer rows pulled, bounded
 /// memory.
 #include "drawn_edges.hpp"

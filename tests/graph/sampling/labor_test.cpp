@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Layer-neighbor sampling: its distribution, unbiased means, shared draws, the same blocks on every number
 /// of ranks; and draws anew in each batch.
 #include "drawn_edges.hpp"

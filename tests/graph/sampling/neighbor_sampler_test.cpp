@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sampled neighbors: their distribution, the same draws for every number of ranks, and what is left out.
 #include "drawn_edges.hpp"
 #include "graph/test_graphs.hpp"

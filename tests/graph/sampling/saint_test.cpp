@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Subgraphs of GraphSAINT: their distribution, unbiased sums, PyG's coefficients, the same on every number
 /// of ranks.
 #include "drawn_edges.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/topology/make_topology.hpp>
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// For tests of potentials: atoms in a periodic box and their pairs.
 #pragma once
 

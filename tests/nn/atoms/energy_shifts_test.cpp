@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Energies of single atoms by least squares.
 #include "support/rows.hpp"
 #include "support/thrown.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// message_sums() against sums of message rows, which a reproducible graph makes: values, tangents and
 /// gradients, in all modes.
 #include "nn/atoms/crystal.hpp"

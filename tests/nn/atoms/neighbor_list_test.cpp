@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Neighbor lists against a loop over all pairs and images, for all kinds of cells and distributions; PaiNN
 /// on them; lists that are kept while atoms move; errors.
 #include "support/effort.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// PaiNN on neighbor lists of crystals: forces near symmetric sites, crystals far from the origin,
 /// supercells.
 #include "support/rows.hpp"

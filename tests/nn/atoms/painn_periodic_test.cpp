@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// PaiNN with shifts of edges in a periodic box: differences of energies, larger boxes, atoms that leave the
 /// box, ranks, errors.
 #include "nn/atoms/crystal.hpp"

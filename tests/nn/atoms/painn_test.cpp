@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// PaiNNConv against plain loops in double precision; energies and forces of PaiNN: differences, rotations,
 /// ranks.
 #include "graph/test_graphs.hpp"

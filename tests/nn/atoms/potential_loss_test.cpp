@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Losses of slopes, and of energies, forces and stresses: gradients against central differences of the loss,
 /// whose forces come from first-order gradients, for all distributions over the ranks and in all modes.
 #include "graph/test_graphs.hpp"

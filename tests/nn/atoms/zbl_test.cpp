@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// ZBL against values of LAMMPS, its derivative by differences, and what is refused.
 #include "support/thrown.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Layers that keep the aggregate of constant features: the same results as without it, what drops it, and
 /// what is refused.
 #include "graph/test_graphs.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The layers with attention: golden vectors, and what those do not cover.
 #include "conv_cases.hpp"
 #include "graph/test_graphs.hpp"

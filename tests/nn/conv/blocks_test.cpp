@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Blocks of neighbor sampling against DGL's: their sources and edges for given draws, networks of two
 /// layers on them, and edges that are left out.
 #include "support/reference.hpp"

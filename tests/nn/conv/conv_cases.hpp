@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Golden vectors of the convolutions (tests/data/conv), run in all modes, plain and in small chunks,
 /// on the whole graph and on message flow graphs.
 ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Golden vectors of the convolutions that need no attention, and what the vectors do not show.
 #include "conv_cases.hpp"
 #include "graph/test_graphs.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "conv_cases.hpp"
 
 #include <sar/core/error.hpp>

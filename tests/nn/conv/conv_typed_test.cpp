@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Golden vectors of the convolutions whose matrices depend on the edge, and what the vectors do not show.
 #include "conv_cases.hpp"
 #include "graph/hetero/typed_test_graph.hpp"

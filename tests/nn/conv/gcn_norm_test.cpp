@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GraphConv with weights that are normalized by their sums: golden vectors of PyG's GCNConv and DGL's
 /// EdgeWeightNorm, and what a graph keeps.
 #include "conv_cases.hpp"

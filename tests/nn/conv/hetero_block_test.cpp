@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HeteroGraphConv on message flow graphs and samples: what the whole graph gives, and the same for every
 /// number of ranks.
 #include "graph/hetero/typed_test_graph.hpp"

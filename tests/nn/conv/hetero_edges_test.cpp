@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Weights and features of edges in HeteroGraphConv: on the whole graph, on blocks, in every mode; wrong
 /// input.
 #include "graph/hetero/typed_test_graph.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// HeteroGraphConv on a HeteroGraph: golden vectors, one process, one relation, what travels, wrong input.
 #include "graph/hetero/golden_typed_graph.hpp"
 #include "support/random_tensor.hpp"

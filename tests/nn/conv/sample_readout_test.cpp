@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Readouts of graph samples: values, gradients, other shapes.
 #include "graph/samples/sample_graphs.hpp"
 #include "support/rows.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "graph/hetero/typed_test_graph.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A knowledge graph is trained on embeddings alone, with negatives of the right types, and ranked.
 #include "support/reference.hpp"
 #include "support/rows.hpp"

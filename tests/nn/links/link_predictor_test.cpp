@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "support/golden_graph.hpp"
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"

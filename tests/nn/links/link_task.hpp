@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Full-batch link prediction with a GraphSAGE and the dot product, for tests.
 #pragma once
 

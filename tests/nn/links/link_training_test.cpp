@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "nn/links/link_task.hpp"
 #include "support/reference.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "graph/test_graphs.hpp"
 #include "support/random_tensor.hpp"
 #include "support/rows.hpp"

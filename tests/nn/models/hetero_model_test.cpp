@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Networks of descriptions on graphs with types: the same on any number of ranks, written and read, wrong
 /// input.
 #include "graph/data/dataset_files.hpp"

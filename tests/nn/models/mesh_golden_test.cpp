@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Golden vectors of networks on meshes and of atoms, computed by PyTorch: results, gradients of all weights
 /// and inputs, forces; for all distributions over the ranks and in all modes.
 #include "graph/test_graphs.hpp"

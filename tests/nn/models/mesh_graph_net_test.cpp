@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// MeshGraphNet, its blocks and its networks against plain loops in double precision; gradients, ranks,
 /// errors.
 #include "graph/test_graphs.hpp"

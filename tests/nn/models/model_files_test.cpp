@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Networks in files: they come back as they were, and what cannot be read is the same error on every rank.
 #include "graph/data/dataset_files.hpp"
 #include "support/damage.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Golden vectors of node classifiers of PyTorch Geometric: weights under its names, which are also saved so,
 /// logits in training and in evaluation, gradients of the weights and of the input; for all distributions
 /// over the ranks.

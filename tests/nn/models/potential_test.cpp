@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Potentials: energies, forces and virials by differences and by PaiNN, for every number of ranks; files.
 #include "graph/data/dataset_files.hpp"
 #include "nn/atoms/crystal.hpp"

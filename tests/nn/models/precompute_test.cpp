@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SIGN, label propagation, correct-and-smooth.
 #include "support/golden_graph.hpp"
 #include "support/reference.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Networks with a readout: training on batches of graph samples gives the same curve for every number of
 /// ranks; descriptions and files; golden vectors of PyTorch Geometric.
 #include "graph/data/dataset_files.hpp"

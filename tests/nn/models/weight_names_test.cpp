@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Which tensor of a file is taken for which of the model, by names, shapes and equal values.
 #include "support/thrown.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums of an embedding for each column of integers: values, gradients, integers that are no categories.
 #include "support/rows.hpp"
 #include "support/thrown.hpp"

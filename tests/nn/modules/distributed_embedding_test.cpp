@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "graph/data/dataset_files.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"

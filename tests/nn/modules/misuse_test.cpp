@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Mistakes of callers that the types refuse. Each assertion is about an expression that must not compile,
 // beside the right one where there is one; there is nothing to run.
 #include <sar/autograd/tape.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "support/reference.hpp"
 #include "support/rows.hpp"
 

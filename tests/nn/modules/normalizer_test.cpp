@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Normalization by the statistics of all rows that were seen, on any number of ranks.
 #include "graph/data/dataset_files.hpp"
 #include "support/reference.hpp"

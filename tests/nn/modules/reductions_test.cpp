@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sums over all ranks and readouts of the whole graph: values and gradients of one rank, on any number.
 #include "graph/test_graphs.hpp"
 #include "support/reference.hpp"

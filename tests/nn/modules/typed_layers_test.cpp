@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Golden vectors of the layers of typed nodes and edges, a training, and what the vectors do not show.
 #include "nn/conv/conv_cases.hpp"
 #include "support/random_tensor.hpp"

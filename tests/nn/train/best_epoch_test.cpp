@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "graph/data/dataset_files.hpp"
 #include "nn/train/curve.hpp"
 #include "support/thrown.hpp"

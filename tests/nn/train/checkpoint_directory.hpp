@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What tests of checkpoints do with their directory.
 #pragma once
 

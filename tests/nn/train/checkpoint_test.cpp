@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A training that was interrupted and one that was not have the same curve.
 #include "graph/data/dataset_files.hpp"
 #include "nn/train/checkpoint_directory.hpp"

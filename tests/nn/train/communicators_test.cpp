@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Several trainings at once: on communicators that share no rank, and on the same one.
 #include "host_training.hpp"
 

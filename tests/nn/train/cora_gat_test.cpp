@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// GAT reaches the accuracy of its paper on Cora (arXiv 1710.10903: 0.830 +- 0.007).
 #include <sar/data.hpp>
 #include <sar/models.hpp>

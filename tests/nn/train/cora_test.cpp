@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What training on Cora must show besides the golden losses of train_test.cpp.
 #include "nn/train/curve.hpp"
 

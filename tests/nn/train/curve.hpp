@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Checks that the loss curve of a training does not depend on the number of ranks, the mode or the
 /// partitioning.
 #pragma once

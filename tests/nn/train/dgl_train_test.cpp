@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Training from partitions that DGL wrote gives the curve of the graph they were made of.
 #include "nn/train/curve.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A host's arrays as operands: read where they are, never written.
 #include "curve.hpp"
 #include "graph/construct/host_arrays.hpp"

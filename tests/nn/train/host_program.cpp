@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A host that owns MPI, at the thread level that its first argument names, trains on half of its ranks;
 /// where the level allows it, from a thread that is not the one that initialized MPI.
 #define DOCTEST_CONFIG_IMPLEMENT

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A host with threads of its own, which its first argument names: teams of OpenMP, or arenas, limits and
 /// tasks of oneTBB. Called by the thread that initialized MPI, the library computes the bits that it computes
 /// in a host without threads.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A training inside a host: its graph, its features and its model, on a communicator of its choice.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Schedules of the learning rate and clipped gradients: torch's numbers, and what is refused.
 #include "support/reference.hpp"
 #include "support/rows.hpp"

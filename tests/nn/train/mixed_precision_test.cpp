@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Mixed precision: what is stored in bfloat16 and what is not, layers within a bound that follows from the
 /// number of roundings, trainings on any number of ranks and threads.
 #include <doctest/doctest.h>

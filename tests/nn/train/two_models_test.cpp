@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Two trainings on one thread: each has the bits that it has alone, however they take turns.
 #include "graph/test_graphs.hpp"
 #include "support/rows.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A host whose two threads use the library at the same time, each on its own communicator, at
 /// MPI_THREAD_MULTIPLE: each computes the bits that it computes alone.
 #include "graph/test_graphs.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Moving averages of weights: the formula, exchanges, checkpoints.
 #include "graph/data/dataset_files.hpp"
 #include "nn/train/curve.hpp"

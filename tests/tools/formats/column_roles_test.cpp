@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // What the columns of an edge list mean, case by case.
 #include "source_file.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Every reader, with every kind of damage: one sentence that names the file, and nothing of what a library
 /// says to programmers.
 #include "support/damage.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // What --describe says of a graph.
 #include "source_file.hpp"
 

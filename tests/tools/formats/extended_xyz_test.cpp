@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Extended XYZ: every spelling of keys, reading in parts, writing, and what is refused.
 #include "formats/atoms/extended_xyz.hpp"
 #include "formats/atoms/comment_keys.hpp"

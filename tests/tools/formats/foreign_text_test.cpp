@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // One graph as pandas, NumPy, NetworkX, igraph and SciPy write it (tests/data/formats/text/make.py).
 #include "source_file.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <formats/line_blocks.hpp>
 
 #include "support/thrown.hpp"

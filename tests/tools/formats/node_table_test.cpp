@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "source_file.hpp"
 #include "zip_bytes.hpp"
 

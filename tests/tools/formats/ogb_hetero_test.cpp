@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "graph/data/edge_type_of.hpp"
 #include "whole_source.hpp"
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Folders of graph samples: those of the TU collection and of OGB, right and damaged, on any number of
 /// ranks.
 #include "whole_source.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A file for the tests of formats, and what open_source() makes of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "whole_source.hpp"
 
 #include <doctest/doctest.h>

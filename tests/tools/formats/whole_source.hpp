@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// For the tests of formats: writing files, and a whole source in original ids.
 #pragma once
 

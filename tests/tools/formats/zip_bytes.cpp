@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "zip_bytes.hpp"
 
 #include <sar/core/files/npy_elements.hpp>

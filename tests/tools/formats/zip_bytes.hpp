@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// For the tests of formats: the bytes of zip archives and of NumPy's arrays.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "array_roles.hpp"
 
 #include <sar/core/error.hpp>

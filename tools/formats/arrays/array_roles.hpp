@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Local. What the arrays of an archive mean, by the names that published datasets give them.
 #pragma once
 

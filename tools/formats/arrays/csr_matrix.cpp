@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Rows are divided evenly; then `indptr` says which entries each rank reads. O((rows + entries) / P) memory
 // on a rank, and each array is read once.
 

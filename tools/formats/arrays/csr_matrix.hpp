@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sparse matrices in compressed rows, as SciPy and published datasets have them: `indptr`, `indices`,
 /// `data`.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Each rank reads its share of a stored array; rank 0 unpacks a deflated one and sends the others theirs.
 // O(elements / P) memory on a rank, and blocks of 4 MiB on rank 0.
 

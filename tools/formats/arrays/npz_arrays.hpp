@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Arrays of a .npz archive as edges and fields of a graph.
 ///
 /// Room tools/formats/arrays: Graphs in NumPy's archives, by the names of their arrays.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The edges are read when the archive is opened: 16 bytes an edge, each rank its share. Deflated arrays are
 // unpacked once by rank 0; the others keep their slices of the rows.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// NumPy's archives as sources of graphs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A row is asked for at its owner, which sends the number of its entries, then their columns and values: 8
 // bytes a row, and 8 bytes and a value for each entry. Time is that of writing the dense rows.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Data of nodes or edges in a sparse matrix, whose rows are asked for as dense ones.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "atom_dataset.hpp"
 
 #include <algorithm>

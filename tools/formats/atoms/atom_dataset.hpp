@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// AtomDataset: structures of atoms with energies, forces and stresses.
 ///
 /// Room tools/formats/atoms: Structures of atoms in extended XYZ: read in parts by all ranks, and written.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "atom_labels.hpp"
 
 #include "comment_keys.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Which keys of extended XYZ are labels of a training.
 #pragma once
 

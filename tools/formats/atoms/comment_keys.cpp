@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "comment_keys.hpp"
 
 #include "formats/text.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The comment line of a structure in extended XYZ: keys with values.
 #pragma once
 

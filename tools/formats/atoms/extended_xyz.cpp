@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "extended_xyz.hpp"
 
 #include "atom_labels.hpp"

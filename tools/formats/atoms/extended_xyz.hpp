@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Reads and writes structures in extended XYZ, as ASE does.
 #pragma once
 

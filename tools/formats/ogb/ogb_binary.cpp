@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The binary form of OGB's folders: raw/data.npz, raw/node-label.npz.
 #include "formats/arrays/npz_arrays.hpp"
 #include "formats/packed/npz_rows.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The splits of OGB's folders of link prediction: lists of pairs of nodes.
 #include "formats/packed/npz_rows.hpp"
 #include "formats/packed/sliced_rows.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ogb_source.hpp"
 
 #include "formats/packed/zip_file.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// OGB's datasets of node property and link prediction as sources of graphs.
 ///
 /// Room tools/formats/ogb: The files of OGB's datasets.

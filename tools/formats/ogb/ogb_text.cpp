@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ogb_text.hpp"
 
 #include "formats/csv_table.hpp"

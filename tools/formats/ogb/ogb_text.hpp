@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The text files of OGB's folders: tables with one row for each node or edge, packed or not.
 #pragma once
 

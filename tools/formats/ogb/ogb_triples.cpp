@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The splits of OGB's folders of knowledge graphs: lists of (head, relation, tail) of several edge types.
 #include "ogb_source.hpp"
 

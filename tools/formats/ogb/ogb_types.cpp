@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// OGB's folders of graphs with several types.
 #include "formats/packed/zip_file.hpp"
 #include "formats/text.hpp"

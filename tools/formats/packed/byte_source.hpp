@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// ByteSource: bytes that are read from front to back, from a file or as they are unpacked.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "inflate.hpp"
 
 #include <sar/core/error.hpp>

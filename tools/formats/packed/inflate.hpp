@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Unpacks what zlib has packed. Everything here is local and throws InputError.
 #pragma once
 

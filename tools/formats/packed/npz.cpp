@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "npz.hpp"
 
 #include <sar/core/error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// NumPy's .npz files: zip archives of .npy files. Everything here is local and throws InputError.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "npz_rows.hpp"
 
 #include "sliced_rows.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Arrays of a .npz archive, read by all workers together.
 #pragma once
 

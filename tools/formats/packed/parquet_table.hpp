@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Tables in Parquet files, read as text.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // A row group is decoded as a whole when its first rows are read: the bytes of its columns, and of a list
 // column 8 for each number. Writing a number and reading it again costs about as much as reading a text.
 

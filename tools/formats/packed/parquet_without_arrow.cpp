@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "parquet_table.hpp"
 
 #include <sar/core/error.hpp>

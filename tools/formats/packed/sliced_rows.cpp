@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sliced_rows.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Sends rows that are read in any order to the ranks that own them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "text_file.hpp"
 
 #include "parquet_table.hpp"

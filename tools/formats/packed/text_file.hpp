@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// A text file, plain or packed by gzip, also in a zip archive, read from front to back.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Zip archives, stored or deflated, zip64 or not. Everything here is local and throws InputError.
 ///
 /// Room tools/formats/packed: Packed files: gzip, zip archives and the files in them, NumPy's archives.

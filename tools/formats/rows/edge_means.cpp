@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "edge_means.hpp"
 
 #include <sar/core/error.hpp>

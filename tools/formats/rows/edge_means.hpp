@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Features of nodes made of data of their in-edges, for graphs without features of nodes.
 ///
 /// Room tools/formats/rows: Rows that a program reads beside a graph: features made of data of edges, pairs

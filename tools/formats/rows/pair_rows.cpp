@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "pair_rows.hpp"
 
 #include "formats/first_lines.hpp"

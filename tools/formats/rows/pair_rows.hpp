@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Files of pairs of nodes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "ogb_samples.hpp"
 
 #include "formats/csv_table.hpp"

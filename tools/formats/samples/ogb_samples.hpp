@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Datasets in the files of OGB's graph property prediction.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "read_samples.hpp"
 
 #include "formats/ogb/ogb_text.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Datasets of many small graphs: the folders of the TU collection and of OGB's graph property prediction.
 ///
 /// Room tools/formats/samples: Readers of datasets of graph samples.

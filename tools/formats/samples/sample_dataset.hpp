@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// SampleDataset: what a rank has of a dataset of graph samples.
 #pragma once
 

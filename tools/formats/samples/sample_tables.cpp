@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "sample_tables.hpp"
 
 #include "formats/csv_table.hpp"

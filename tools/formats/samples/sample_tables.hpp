@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// What readers of graph samples have in common: sizes of the graphs, who owns them, and tables with a row
 /// for each node, edge or graph. All functions are collective and throw InputError, the same on every rank.
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Rank 0 parses the text into one list of numbers, sorts the rows by nodes, and sends each rank its slice: 8
 // bytes a number on rank 0, 16 on the others' share.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Features of nodes as lists in JSON: {"3159": [308, 1603, 1269], ...}.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // Keys become numbers of nodes where they are read; a route sends each row to the owner of its node, who
 // sorts what arrives. O(rows / P log(rows)) time, 16 bytes a row and its data.
 

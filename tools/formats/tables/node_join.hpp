@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Rows with the key of a node each, which go to the nodes of a graph.
 ///
 /// Room tools/formats/tables: Data of nodes in tables with keys, joined with the nodes of an edge list.

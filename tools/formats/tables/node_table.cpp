@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // The text is read once, or twice where names are numbered: 8 bytes for each number of a row. A rank keeps
 // the rows that it has read until the route has sent them to the owners of the nodes.
 

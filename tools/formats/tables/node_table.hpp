@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Tables with a row for each node, as text.
 #pragma once
 

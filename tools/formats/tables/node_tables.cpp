@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "node_tables.hpp"
 
 #include "json_features.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Node data from tables beside a graph file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "add_options.hpp"
 
 #include "batch_options.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// All options of `train`.
 ///
 /// Room tools/train/options: The options of `train`: one source for each group of them, and their checks.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The options of `train` about mini-batches.
 #pragma once
 

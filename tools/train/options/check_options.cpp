@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "check_options.hpp"
 
 #include "batch_options.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Which options of `train` can be combined.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "data_options.hpp"
 
 #include "options.hpp"

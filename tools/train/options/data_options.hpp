@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The options of `train` that say which graph is read, and how.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "model_options.hpp"
 
 #include "option_lists.hpp"

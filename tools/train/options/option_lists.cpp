@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "option_lists.hpp"
 
 #include "options.hpp"

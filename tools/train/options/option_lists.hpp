@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Lists of numbers on the command line.
 #pragma once
 

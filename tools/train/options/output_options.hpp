@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The options of `train` about ranks and threads, and about the files that it writes.
 #pragma once
 

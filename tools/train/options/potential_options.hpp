@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The options of --task potential.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "saint_options.hpp"
 
 #include "options.hpp"

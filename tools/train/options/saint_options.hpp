@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The options of `train` about samplers: whose draws, subgraphs of GraphSAINT, and kept halo rows.
 #pragma once
 

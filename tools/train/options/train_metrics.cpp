@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_metrics.hpp"
 
 #include "options.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The metrics of `train`: their names, and their values on one split.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_options.hpp"
 
 #include <sar/core/error.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The values of the options of `train`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "train_task.hpp"
 
 #include "options.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// The tasks of `train`: labels of nodes, link prediction, labels of edges, labels of graphs, potentials of
 /// atoms.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include "training_options.hpp"
 
 #include "options.hpp"

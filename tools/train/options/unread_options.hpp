@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Options of `train` that nothing reads.
 #pragma once
 

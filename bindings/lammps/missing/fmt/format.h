@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 // What the headers of Debian's LAMMPS name of another release of fmt than Debian has: declarations alone.
 #pragma once
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Layers under DGL's and torch's names. A layer of a graph is called as layer(graph, x)."""
 
 from .. import _sar

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Functions of rows, losses and metrics under torch's names."""
 
 from .._sar import (

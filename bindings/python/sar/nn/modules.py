@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Modules that Python code defines."""
 
 from .. import _sar

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """Writes one small graph as text with pandas, NumPy, NetworkX, igraph and SciPy: the fixtures of foreign_text_test.cpp.
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install pandas numpy networkx igraph scipy

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """The functions of the compiled package torch_scatter that the layers of PyTorch Geometric 1.7 to 2.2 call, written with PyTorch alone."""
 import torch
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 """The names that PyTorch Geometric 1.7 to 2.2 imports from the compiled package torch_sparse. Edge lists, the only graphs here, call none of them."""
 
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// For the tests of DGL's partitions: copies of a partition that are damaged.
 #pragma once
 

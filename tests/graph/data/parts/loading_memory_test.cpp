@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/data/sources/load_dataset.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Partition directories: what is written is what is read, on any number of ranks up to that of the parts.
 #include <sar/graph/data/graph_view.hpp>
 #include <sar/graph/data/parts/partition_directory.hpp>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Every defect of a dataset gives one clear sentence, the same InputError on every rank.
 #include "graph/data/dataset_files.hpp"
 #include "support/thrown.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Comparing a loaded partition with the graph that was partitioned.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Files that DGL wrote: their contents, and damaged copies of them.
 #include "support/damage.hpp"
 

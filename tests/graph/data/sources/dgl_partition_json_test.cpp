@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Damaged JSON files of DGL partitions: one clear sentence, the same InputError on every rank, no crash.
 #include "graph/data/parts/damaged_partition.hpp"
 

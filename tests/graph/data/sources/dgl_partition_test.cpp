@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// DGL's partitions against the graphs they were made of.
 #include "graph/data/edge_type_of.hpp"
 #include "graph/data/sources/dgl_checks.hpp"

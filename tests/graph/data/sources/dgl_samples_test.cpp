@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Partitions that DGL 1.1.3 wrote, outside of the repository, against the graphs that were partitioned.
 #include "graph/data/edge_type_of.hpp"
 #include "graph/data/sources/dgl_checks.hpp"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: MIT
+
 /// Finding out which form a dataset has, and opening it.
 #include "graph/data/dataset_files.hpp"
 #include "support/thrown.hpp"

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+
 # The recipe by which Spack builds sar. `spack repo add CLONE/tools/spack/spack_repo/sar` makes it
 # known; the sources are those of the clone that holds it.
 import os
