@@ -60,7 +60,7 @@ if(SAR_HAVE_SCOTCH)
 endif()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/sarConfig.cmake.in ${PROJECT_BINARY_DIR}/sarConfig.cmake
                               INSTALL_DESTINATION ${sar_package_dir})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/sarConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/sarConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/sarConfig.cmake ${PROJECT_BINARY_DIR}/sarConfigVersion.cmake
               ${PROJECT_SOURCE_DIR}/cmake/SarMpi.cmake DESTINATION ${sar_package_dir} COMPONENT sar_dev)
 

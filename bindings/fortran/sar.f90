@@ -702,7 +702,7 @@ contains
     call tell(c_set_num_threads(int(threads, c_int32_t)), stat, errmsg)
   end subroutine
 
-  !> The version of the library, '0.1.0'.
+  !> The version of the library, such as '0.1.0'.
   function sar_version() result(version)
     character(len=:), allocatable :: version
     version = text_of(c_version())

@@ -3,7 +3,8 @@
 
 # consumer_test.sh BUILD_DIR COMMAND: the library as outside projects use it, with the compiler and the MPI of BUILD_DIR.
 #   install        cmake --install to a place, moved to another one afterwards
-#   host           find_package(sar), sar::sar alone, built and run on two ranks; the same project with add_subdirectory, configured
+#   host           find_package(sar), sar::sar alone, built and run on two ranks; the same project with add_subdirectory, configured;
+#                  refused for another minor version than the library's
 #   package        find_package(sar COMPONENTS data), built and run on two ranks; refused with another MPI than the library's,
 #                  and for a component or precision that is not installed
 #   example        examples/mesh_surrogate and examples/coupled_surrogate as projects of their own, built and run
@@ -67,10 +68,17 @@ case $command in
       { echo "FAILED: these name places of the build"; exit 1; }
     ;;
   host)
-    rm -rf "$scratch/host" "$scratch/host_of_sources"
+    rm -rf "$scratch"/host{,_of_sources,_of_another_version}
     configure "$here/host" "$scratch/host" -DCMAKE_PREFIX_PATH="$prefix"
     cmake --build "$scratch/host"
     on_two_ranks "$scratch/host/consumer"
+    IFS=. read -r major minor patch <<<"$(cached CMAKE_PROJECT_VERSION)"
+    for asked in "$major.$minor" "$major.$minor.$patch"; do configure "$here/host" "$scratch/host" -DCONSUMER_VERSION="$asked"; done
+    for asked in "$major.$((minor + 1))" "$((major + 1)).$minor" "$major.$minor.$((patch + 1))"; do
+      configure "$here/host" "$scratch/host_of_another_version" -DCMAKE_PREFIX_PATH="$prefix" -DCONSUMER_VERSION="$asked" >"$refused" &&
+        { echo "FAILED: version $asked was found"; exit 1; }
+      grep -q "compatible with requested version \"$asked\"" "$refused"
+    done
     configure "$here/host" "$scratch/host_of_sources" -DSAR_SOURCE_TREE="$root"
     ;;
   package)

@@ -19,7 +19,8 @@ class Sar(CMakePackage):
 
     license("MIT")
 
-    version("main", branch="main")
+    version("main", branch="main", preferred=True)  # what the clone has
+    version("0.1.0", tag="v0.1.0")
 
     variant(
         "precision",
