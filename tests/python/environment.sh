@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 
 # environment.sh DIRECTORY [PACKAGE...]: makes a virtual environment of Debian's python3 with these packages, or with what the package sar is
-# built and tested with, unless the directory has it. Status 1 if pip cannot install it.
+# built and tested with and reuse, unless the directory has it. Status 1 if pip cannot install it.
 set -euo pipefail
 directory=$1
 shift
 packages=("$@")
-[ $# -gt 0 ] || packages=(nanobind numpy pytest scipy networkx matplotlib ase)
+[ $# -gt 0 ] || packages=(nanobind numpy pytest scipy networkx matplotlib ase reuse)
 [ "$(cat "$directory/packages" 2>/dev/null)" != "${packages[*]}" ] || exit 0
 rm -rf "$directory"
 /usr/bin/python3 -m venv "$directory"
