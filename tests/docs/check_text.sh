@@ -10,7 +10,7 @@ folders='autograd bench bindings comm core docs examples graph nn tests tools'
 # shellcheck disable=SC2086
 sources=$(find $folders -name '*.cpp' -o -name '*.hpp' -o -name '*.h' | LC_ALL=C sort)
 # shellcheck disable=SC2086
-others=$(find ./*.md $folders -name '*.md' -o -name '*.c' -o -name '*.f90' | grep -v '^docs/glossary.md$' | LC_ALL=C sort)
+others=$(find ./*.md .github $folders -name '*.md' -o -name '*.c' -o -name '*.f90' | grep -v '^docs/glossary.md$' | LC_ALL=C sort)
 status=0
 # shellcheck disable=SC2086
 awk -f "$here/check_lines.awk" .clang-format $sources || status=1

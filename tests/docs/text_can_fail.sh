@@ -6,7 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir "$tree"/{autograd,bench,bindings,comm,core,docs,examples,graph,nn,tests,tools}
+mkdir "$tree"/{.github,autograd,bench,bindings,comm,core,docs,examples,graph,nn,tests,tools}
 cp "$here/../../.clang-format" "$tree"
 cp "$here/../../docs/glossary.md" "$tree/docs"
 long=$(printf '%0120d' 0)

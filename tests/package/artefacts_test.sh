@@ -28,7 +28,7 @@ case $what in
     needs reuse
     [[ $(reuse --version) =~ version\ ([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 4 ] || skip "REUSE.toml wants reuse 4 or later"
     git -C "$root" rev-parse 2>/dev/null || skip "$root is no checkout of git, by which reuse finds the files"
-    reuse --root "$root" lint >"$scratch/report" || { sed -n 1,30p "$scratch/report" && fail "begin these files as their neighbours do, or list them in REUSE.toml"; }
+    reuse --root "$root" lint >"$scratch/report" || { sed -n 1,30p "$scratch/report" && fail "begin these files with the line that others have, or list them in REUSE.toml"; }
     tree=$(mktemp -d)
     trap 'rm -rf "$tree"' EXIT
     lint() { reuse --root "$tree" --no-multiprocessing lint --quiet 2>/dev/null; }
