@@ -5,7 +5,7 @@
 #   sar_dev, sar_data_dev, sar_models_dev, sar_c_dev, sar_fortran_dev   each library, with its targets in a file of their own:
 #                                                                       find_package(sar) reads those that a project asks for
 #   sar_runtime                                                         the shared library of the interface for C
-#   sar_tools                                                           the programs
+#   sar_tools                                                           the programs, with manual pages and completion for bash
 #   sar_doc                                                             guides, and examples as projects of their own
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

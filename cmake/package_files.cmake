@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 
 # By CPack, between the installation of the components to CPACK_TEMPORARY_DIRECTORY and the packages: programs and shared libraries
-# lose their tables of symbols, programs get their manual pages (cmake/debian/NAME.1), and every package gets its copyright and its
+# lose their tables of symbols, manual pages are compressed, and every package gets its copyright and its
 # changelogs: that of the project and, in the form that Debian's policy asks for, that of the packages.
 cmake_policy(VERSION 3.22)  # CPack sets none
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH, where it is set
@@ -23,11 +23,9 @@ foreach(component ${CPACK_COMPONENTS_ALL})
     endif()
   endforeach()
 
-  file(GLOB programs RELATIVE ${root}/bin ${root}/bin/*)
-  foreach(program ${programs})
-    file(MAKE_DIRECTORY ${root}/share/man/man1)
-    execute_process(COMMAND gzip -9 --no-name --stdout ${CPACK_SAR_SOURCE_DIR}/cmake/debian/${program}.1 OUTPUT_FILE ${root}/share/man/man1/${program}.1.gz
-                    COMMAND_ERROR_IS_FATAL ANY)
+  file(GLOB pages ${root}/share/man/man1/*.1)
+  foreach(page ${pages})
+    execute_process(COMMAND gzip -9 --no-name ${page} COMMAND_ERROR_IS_FATAL ANY)
   endforeach()
 
   set(doc ${root}/share/doc/${CPACK_DEBIAN_${COMPONENT}_PACKAGE_NAME})

@@ -4,10 +4,14 @@
 # artefacts_test.sh BUILD_DIR WHAT: what a release has beside the library is checked by the tools that it is for. Status 77, and a sentence,
 # where such a tool is missing.
 #   reuse        every file has a licence (reuse), and a source without its line is found
+#   workflows    .github/workflows (actionlint)
+#   man          the manual pages of the installed programs (mandoc), which name no option that the program does not know
+#   completion   bash completes the options of the installed programs, words that an option may be, and files
+#   smoke        what `spack test` does with the installed library: tests/package/smoke
 set -euo pipefail
 build=$1 what=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
-scratch=$build/tests/package/$what
+scratch=$build/tests/package/$what prefix=$build/tests/consumer/outside/prefix
 rm -rf "$scratch"
 mkdir -p "$scratch"
 fail() {
@@ -42,5 +46,43 @@ case $what in
       ! lint || fail "$file has no licence, and this is not found"
       rm "$tree/$file"
     done
+    ;;
+  workflows)
+    needs actionlint
+    actionlint "$root"/.github/workflows/*.yml
+    sed 's/matrix\.preset/matrix.presets/' "$root/.github/workflows/full.yml" >"$scratch/bad.yml"
+    ! actionlint "$scratch/bad.yml" >/dev/null || fail "a wrong name is not found"
+    ;;
+  man)
+    needs mandoc
+    for program in "$prefix"/bin/sar-*; do
+      page=$prefix/share/man/man1/$(basename "$program").1
+      ! mandoc -T lint -W warning "$page" | grep -v 'missing date' || fail "mandoc warns of $page"
+      "$program" --help-all >"$scratch/help"
+      tr -d '\\' <"$page" | sed '/^\.SH EXAMPLES/,$d' | grep -oE -- '--[a-z]+(-[a-z]+)*' | sort -u | while read -r option; do
+        grep -qE -- "(^ *|,)$option( |$)" "$scratch/help" || fail "$page names $option, which the program does not know"
+      done
+    done
+    ;;
+  completion)
+    completes() { # completes EXPECTED PROGRAM WORD PREVIOUS
+      _sar_program "$prefix/bin/$2" "$3" "$4" || true
+      [ "${COMPREPLY[*]-}" = "$1" ] || fail "$2 $4 $3 is completed to: ${COMPREPLY[*]-}; expected: $1"
+    }
+    for program in "$prefix"/bin/sar-*; do
+      name=$(basename "$program")
+      # shellcheck source=/dev/null
+      source "$prefix/share/bash-completion/completions/$name"
+      [[ $(complete -p "$name") == *"-o default -F _sar_program $name" ]] || fail "bash does not complete $name"
+      "$program" --help-all >"$scratch/help"
+      completes "$(grep -oE -- '^ +(-h,)?--[a-z0-9-]+' "$scratch/help" | sed 's/.*--/--/' | paste -sd ' ')" "$name" -- x
+    done
+    completes "--layers" sar-train --lay x
+    completes "gcn gat gatv2 gin" sar-train g --model
+    completes "auto tab comma semicolon" sar-train '' --separator
+    completes "" sar-train '' --dataset
+    ;;
+  smoke)
+    python3 "$root/tests/package/spack_test.py" "$root" "$prefix" "$scratch"
     ;;
 esac

@@ -51,7 +51,7 @@ class Sar(CMakePackage):
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("fortran", type="build", when="+fortran")
-    depends_on("cmake@3.22:", type="build")
+    depends_on("cmake@3.22:", type=("build", "test"))
     depends_on("ninja", type="build")
 
     depends_on("mpi@3:")
@@ -84,3 +84,32 @@ class Sar(CMakePackage):
             self.define("SAR_BUILD_EXAMPLES", False),
             self.define("SAR_BUILD_BENCHMARKS", False),
         ]
+
+    smoke_dir = join_path("tests", "package", "smoke")
+
+    @run_after("install")
+    def keep_smoke_test(self):
+        """Keeps the sources of `spack test`, which runs when those of the build are gone."""
+        solvers = [join_path("examples", name) for name in ("c_solver", "fortran_solver")]
+        host = join_path("tests", "consumer", "host")
+        cache_extra_test_sources(self, [self.smoke_dir, host] + solvers)
+
+    def test_smoke(self):
+        """programs in each language find the library, and train on two ranks"""
+        languages = ["CXX"]
+        if self.spec.satisfies("+models"):
+            languages.append("C")
+        if self.spec.satisfies("+fortran"):
+            languages.append("Fortran")
+        cmake = self.spec["cmake"].command
+        ctest = which(self.spec["cmake"].prefix.bin.ctest)
+        source = join_path(self.test_suite.current_test_cache_dir, self.smoke_dir)
+        with working_dir("smoke", create=True):
+            cmake(
+                "-DCMAKE_PREFIX_PATH=" + str(self.prefix),
+                "-DMPI_HOME=" + str(self.spec["mpi"].prefix),
+                "-DSMOKE_LANGUAGES=" + ";".join(languages),
+                source,
+            )
+            cmake("--build", ".")
+            ctest("--output-on-failure")
