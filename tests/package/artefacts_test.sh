@@ -7,6 +7,7 @@
 #   workflows    .github/workflows (actionlint)
 #   man          the manual pages of the installed programs (mandoc), which name no option that the program does not know
 #   completion   bash completes the options of the installed programs, words that an option may be, and files
+#   sbom         the installed bill of materials is an SPDX document (spdx-tools), with all that CMake found
 #   smoke        what `spack test` does with the installed library: tests/package/smoke
 set -euo pipefail
 build=$1 what=$2
@@ -14,6 +15,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 scratch=$build/tests/package/$what prefix=$build/tests/consumer/outside/prefix
 rm -rf "$scratch"
 mkdir -p "$scratch"
+cached() { sed -n "s/^$1:[^=]*=//p" "$build/CMakeCache.txt"; }
 fail() {
   echo "FAILED: $*"
   exit 1
@@ -81,6 +83,21 @@ case $what in
     completes "gcn gat gatv2 gin" sar-train g --model
     completes "auto tab comma semicolon" sar-train '' --separator
     completes "" sar-train '' --dataset
+    ;;
+  sbom)
+    needs pyspdxtools
+    bill=$prefix/share/sar/sar.spdx.json
+    pyspdxtools --infile "$bill" || fail "$bill is no SPDX document"
+    python3 - "$bill" "$(sed -n 's/^#define SAR_MPI "\(.*\)"/\1/p' "$prefix/include/sar/config.hpp")" "$(cached CMAKE_PROJECT_VERSION)" <<'END'
+import json, sys
+found = {p["name"]: p["versionInfo"] for p in json.load(open(sys.argv[1]))["packages"]}
+mpi, _, version = sys.argv[2].rpartition(" ")
+assert found[mpi] == version and found["sar"] == sys.argv[3], found
+missing = {"Eigen", "nlohmann-json", "oneTBB", "CLI11", "zlib", "doctest", "GCC"} - found.keys()
+assert not missing and all(found.values()), (missing, found)
+END
+    sed 's/"SPDXRef-sar", "relatedSpdxElement": "SPDXRef-Eigen"/"SPDXRef-sar", "relatedSpdxElement": "SPDXRef-Eigen3"/' "$bill" >"$scratch/bad.spdx.json"
+    ! pyspdxtools --infile "$scratch/bad.spdx.json" >/dev/null 2>&1 || fail "a relationship to a package that is not there is accepted"
     ;;
   smoke)
     python3 "$root/tests/package/spack_test.py" "$root" "$prefix" "$scratch"

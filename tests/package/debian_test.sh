@@ -53,7 +53,7 @@ needs() {
 mpi=openmpi
 grep -q '^#define SAR_MPI "MPICH' "$build/include/sar/config.hpp" && mpi=mpich
 has libsar-dev usr/include/sar/{sar,config,core/tensor/tensor,nn/modules/module,graph/message/message}.hpp 'usr/lib/.*libsar\.a' \
-  'usr/lib/.*cmake/sar/sarConfig(Version)?\.cmake' 'usr/lib/.*pkgconfig/sar\.pc'
+  'usr/lib/.*cmake/sar/sarConfig(Version)?\.cmake' 'usr/lib/.*pkgconfig/sar\.pc' usr/share/sar/sar.spdx.json
 needs libsar-dev libtbb-dev "lib$mpi-dev"
 ! dpkg-deb --field "$(package libsar-dev)" Depends | grep -E 'metis|scotch' || fail "libsar-dev depends on partitioners"
 for part in data models; do
