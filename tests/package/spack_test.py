@@ -14,6 +14,8 @@ import subprocess
 import sys
 import types
 
+from cmake_options import cmake_options
+
 tree = os.path.realpath(sys.argv[1])
 recipe = os.path.join(tree, "tools/spack/spack_repo/sar/packages/sar/package.py")
 variants = {}
@@ -87,12 +89,7 @@ with open(recipe) as file:
     exec(compile(file.read(), recipe, "exec"), contents)
 package = contents["Sar"]()
 
-with open(os.path.join(tree, "CMakeLists.txt")) as file:
-    cmake = file.read()
-options = {name: ("ON", "OFF") for name in re.findall(r"^option\((\w+)", cmake, re.M)}
-options["CMAKE_POSITION_INDEPENDENT_CODE"] = ("ON", "OFF")
-for name, values in re.findall(r"^sar_choice\((\w+) ((?:\w+ )*?)(?:DEFAULT|DOC) ", cmake, re.M):
-    options[name] = tuple(values.split())
+options = cmake_options(tree)
 spelled = {True: "ON", False: "OFF"}
 arguments = package.cmake_args()
 assert len(dict(arguments)) == len(arguments), "an option is given twice"

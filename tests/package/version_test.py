@@ -25,6 +25,7 @@ for name, pattern in (
     ("CHANGELOG.md", r"\A(?:(?!## ).*\n)*## (\S+), (?:unreleased|\d{4}-\d\d-\d\d)$"),
     ("CITATION.cff", r"^version: (\S+)$"),
     ("bindings/python/pyproject.toml", r'^version = "(.*)"$'),
+    ("tools/conda/recipe.yaml", r'^  version: "(.*)"$'),
     ("tools/spack/spack_repo/sar/packages/sar/package.py", r'^    version\("(\d.*?)", '),
 ):
     other = found(name, pattern)
