@@ -77,7 +77,7 @@ case $command in
     for asked in "$major.$((minor + 1))" "$((major + 1)).$minor" "$major.$minor.$((patch + 1))"; do
       configure "$here/host" "$scratch/host_of_another_version" -DCMAKE_PREFIX_PATH="$prefix" -DCONSUMER_VERSION="$asked" >"$refused" &&
         { echo "FAILED: version $asked was found"; exit 1; }
-      grep -q "compatible with requested version \"$asked\"" "$refused"
+      tr -s ' \n' ' ' <"$refused" | grep -q "compatible with requested version \"$asked\""
     done
     configure "$here/host" "$scratch/host_of_sources" -DSAR_SOURCE_TREE="$root"
     ;;
