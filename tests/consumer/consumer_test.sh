@@ -74,7 +74,8 @@ case $command in
     on_two_ranks "$scratch/host/consumer"
     IFS=. read -r major minor patch <<<"$(cached CMAKE_PROJECT_VERSION)"
     for asked in "$major.$minor" "$major.$minor.$patch"; do configure "$here/host" "$scratch/host" -DCONSUMER_VERSION="$asked"; done
-    for asked in "$major.$((minor + 1))" "$((major + 1)).$minor" "$major.$minor.$((patch + 1))"; do
+    # before 1.0.0, who asks for the minor version before must not get this one, either
+    for asked in "$major.$((minor - 1))" "$major.$((minor + 1))" "$((major + 1)).$minor" "$major.$minor.$((patch + 1))"; do
       configure "$here/host" "$scratch/host_of_another_version" -DCMAKE_PREFIX_PATH="$prefix" -DCONSUMER_VERSION="$asked" >"$refused" &&
         { echo "FAILED: version $asked was found"; exit 1; }
       tr -s ' \n' ' ' <"$refused" | grep -q "compatible with requested version \"$asked\""
