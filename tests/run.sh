@@ -35,7 +35,7 @@ packages=()
 [ $kind = quick ] || packages+=(python3-numpy doxygen gfortran)  # tests that need them are skipped without
 python=${SAR_PYTHON:-ON}  # the package for Python, a part of the preset release
 [ $kind != quick ] || python=OFF
-[ $kind != full ] || packages+=(dpkg-dev file mandoc)
+[ $kind != full ] || packages+=(buildah dpkg-dev file mandoc mmdebstrap)
 [ "$python" = OFF ] || packages+=(python3-dev python3-venv)
 case "${parts[*]}" in *mpich:*) packages+=(mpich libmpich-dev) ;; esac
 case " ${parts[*]}" in *" aarch64:"*) packages+=(g++-aarch64-linux-gnu qemu-user) ;; esac

@@ -7,6 +7,8 @@
 #   workflows    .github/workflows (actionlint)
 #   conda        the recipe of tools/conda (rattler-build), which is read and rendered, but not built: that takes conda's channels
 #   container    tools/container/Containerfile (hadolint); what it copies is all that CMake reads
+#   image        the last stage of the Containerfile, built on a bare system of this machine's release (buildah, mmdebstrap) with the package that
+#                debian_test.sh made in place of the first stage, which compiles; two ranks train in it
 #   man          the manual pages of the installed programs (mandoc), which name no option that the program does not know
 #   completion   bash completes the options of the installed programs, words that an option may be, and files
 #   sbom         the installed bill of materials is an SPDX document (spdx-tools), with all that CMake found
@@ -70,6 +72,26 @@ case $what in
     sed -n 's/^COPY \([^-].*\) [^ ]*$/\1/p' tools/container/Containerfile | xargs -n 1 | xargs -I{} cp -r --parents {} "$scratch"
     cd "$scratch"
     cmake --preset package >log 2>&1 || { cat log && fail "the Containerfile does not copy what CMake reads"; }
+    ;;
+  image)
+    needs buildah
+    needs mmdebstrap
+    [ "$(id -u)" = 0 ] || skip "only root builds an image here"
+    cp "$build"/tests/package/debian/packages/sar-tools_*.deb "$scratch"
+    storage=$(mktemp -d)
+    trap 'rm -rf "$storage"' EXIT
+    in_storage() { buildah --root "$storage/images" --runroot "$storage/run" --storage-driver vfs "$@"; }
+    mmdebstrap --quiet --variant=minbase "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" "$storage/system.tar"
+    printf '%s\n' 'FROM scratch' 'ADD system.tar /' >"$storage/system"
+    in_storage bud --isolation chroot -q -f "$storage/system" -t localhost/system "$storage"
+    awk '/^FROM .* AS build/ { print; print "COPY sar-tools_*.deb /sar/build/package/"; skip = 1; next } /^FROM/ { skip = 0 } !skip' \
+      "$root/tools/container/Containerfile" >"$scratch/Containerfile"
+    in_storage bud --isolation chroot --build-arg BASE=localhost/system -f "$scratch/Containerfile" -t localhost/sar "$scratch" >"$scratch/log" 2>&1 ||
+      { tail -n 30 "$scratch/log" && fail "the image is not built"; }
+    container=$(in_storage from localhost/sar)
+    in_storage run --isolation chroot "$container" -- mpirun --oversubscribe -n 2 sar-train --graph karate --epochs 2 >"$scratch/log" 2>&1 ||
+      { cat "$scratch/log" && fail "sar-train does not run in the image"; }
+    grep "^epoch *2/2" "$scratch/log"
     ;;
   man)
     needs mandoc
