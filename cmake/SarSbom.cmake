@@ -3,15 +3,6 @@
 # The bill of materials: which other software is in the libraries and programs of this build, or is linked with them, with versions and
 # licences, as an SPDX document (ISO/IEC 5962) that is installed. The file is read after all packages are found.
 
-# What find_package has set in a folder: sar_found(VARIABLE FOLDER NAME)
-function(sar_found variable folder name)
-  set(value "")
-  if(IS_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
-    get_directory_property(value DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DEFINITION ${name})
-  endif()
-  set(${variable} "${value}" PARENT_SCOPE)
-endfunction()
-
 # Adds a package: sar_material(NAME VERSION LICENCE RELATIONSHIP). The relationship is that of sar to the package (STATIC_LINK, DEPENDS_ON), or,
 # if it ends with _OF, that of the package to sar.
 set(materials "")
@@ -49,16 +40,16 @@ if(SAR_HAVE_SCOTCH)
   sar_material("PT-Scotch" "${PTSCOTCH_VERSION}" CECILL-C DEPENDS_ON)
 endif()
 if(SAR_BUILD_TOOLS)
-  sar_found(version tools CLI11_VERSION)
+  get_directory_property(version DIRECTORY ${PROJECT_SOURCE_DIR}/tools DEFINITION CLI11_VERSION)
   sar_material("CLI11" "${version}" BSD-3-Clause STATIC_LINK)
-  sar_found(version tools/formats ZLIB_VERSION_STRING)
+  get_directory_property(version DIRECTORY ${PROJECT_SOURCE_DIR}/tools/formats DEFINITION ZLIB_VERSION_STRING)
   sar_material("zlib" "${version}" Zlib DEPENDS_ON)
   if(SAR_HAVE_ARROW)
     sar_material("Apache Arrow" "${Arrow_VERSION}" Apache-2.0 DEPENDS_ON)
   endif()
 endif()
 if(SAR_BUILD_TESTS)
-  sar_found(version tests doctest_VERSION)
+  get_directory_property(version DIRECTORY ${PROJECT_SOURCE_DIR}/tests DEFINITION doctest_VERSION)
   sar_material("doctest" "${version}" MIT TEST_DEPENDENCY_OF)
 endif()
 string(REPLACE GNU GCC compiler ${CMAKE_CXX_COMPILER_ID})
