@@ -15,8 +15,10 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <sstream>
@@ -107,6 +109,26 @@ TEST_CASE("a program") {
   char name[] = "program";
   char* argv[] = {name, nullptr};
   CHECK_THROWS_AS(program(1, argv), InputError);  // there is no such dataset
+}
+
+TEST_CASE("limits and defaults that documents name are those of the code") {
+  const auto expect = [](const std::string& page, const std::string& text) {
+    std::ifstream file(std::string(SAR_TEST_DATA) + "/../../docs/" + page);
+    const std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    INFO(page, " lacks: ", text);
+    CHECK(content.find(text) != std::string::npos);
+  };
+  const auto with_comma = [](Index number) {  // 10,000
+    const std::string digits = std::to_string(number);
+    return digits.substr(0, digits.size() - 3) + "," + digits.substr(digits.size() - 3);
+  };
+  const std::string layers = with_comma(ModelDescription::max_layers);
+  expect("limits.md", "| layers of a described network; width of a layer | " + layers + "; ");
+  expect("models.md", "| `layers` | all | convolutions, at most " + layers + "; ");
+  const GraphOptions options;
+  expect("message_passing.md", "| `pipeline_depth` | " + std::to_string(options.pipeline_depth) + " |");
+  expect("message_passing.md", "| `max_halo_bytes` | " + std::to_string(options.max_halo_bytes) + " |");
+  expect("message_passing.md", "| `edge_block` | " + std::to_string(options.edge_block) + " |");
 }
 
 TEST_CASE("a partitioned graph") {
