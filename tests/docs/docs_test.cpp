@@ -100,7 +100,27 @@ void partitioned(const Communicator& comm) {
 }
 
 void dgl_weights(const Communicator& comm) {
+  const int epochs = 2;
+#include "from_dgl_training.inc"
+  CHECK(g.num_global_nodes() == data.num_nodes());
 #include "dgl_weights.inc"
+}
+
+void from_pyg(const Communicator& comm) {
+#include "from_pyg.inc"
+  CHECK(y.shape() == Shape{graph.num_nodes(), 16});
+}
+
+void distributed(int argc, char** argv) {
+#include "distributed_start.inc"
+  CHECK(size == comm.size());
+#include "distributed_data.inc"
+#include "distributed_model.inc"
+#include "distributed_resume.inc"
+#include "distributed_training.inc"
+  CHECK(checkpoints.info(checkpoints.latest(), optimizer).epoch == 200);
+#include "distributed_metric.inc"
+  CHECK(edges == graph.num_global_edges());
 }
 
 }  // namespace
@@ -368,10 +388,28 @@ TEST_CASE("a model from DGL") {
   dgl_weights(s.comm);
   CHECK(std::filesystem::file_size("logits.npy") > std::size_t{37 * 4} * sizeof(float));
 
-  const GCN model(width, 16, 4, s.gen);
+  GCN model(width, 16, 4, s.gen);
   const Tape tape;
   check_nodes(s, model(s.graph, s.node_rows()), 4);
-  CHECK(model.named_parameters().front().name == "layers.0.weight");
+  CHECK(model.named_parameters().front().name == "conv1.weight");
+}
+
+TEST_CASE("programs of PyTorch Geometric and torch.distributed") {
+  const Communicator comm = Communicator::world();
+  const NewWorkingDirectory directory(comm);
+  if (comm.rank() == 0) {
+    std::filesystem::create_directory("cora");
+    test::write_dataset("cora", test::small_graph(false), false);
+  }
+  comm.barrier();
+  from_pyg(comm);
+  char name[] = "train";
+  char* argv[] = {name, nullptr};
+  std::stringstream said;
+  std::streambuf* const cout = std::cout.rdbuf(said.rdbuf());
+  distributed(1, argv);
+  std::cout.rdbuf(cout);
+  CHECK((said.str().find(" edges\n") != std::string::npos) == (comm.rank() == 0));
 }
 
 TEST_CASE("mesh_networks.md") {
