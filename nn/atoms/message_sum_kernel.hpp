@@ -43,7 +43,7 @@ class MessageSumKernel final : public ShardKernel {
     Tensor out{};                         ///< forward: [destinations, 4 F], with tangents [destinations, 8 F]
     Tensor grad_out{};                    ///< backward: as out
     Tensor grad_filter{};                 ///< backward, added to; undefined: not wanted
-    Tensor grad_edges{}, grad_changes{};  ///< backward, [edges, 3], overwritten: of d and of its tangent
+    Tensor grad_edges{}, grad_tangents{};  ///< backward, [edges, 3], overwritten: of d and of its tangent
 
     [[nodiscard]] bool tangents() const { return own_tangent.defined(); }
     /// Without v, only the columns of a and b are computed.
@@ -66,7 +66,7 @@ class MessageSumKernel final : public ShardKernel {
     Array<local_index> rows, groups;    // row of each group, and the groups' offsets
     Array<local_index> src, dst, edge;  // source row in the stage, destination, number of the edge
     Tensor d, radial, filter;
-    Tensor change, radial_change, filter_change;  // tangents
+    Tensor tangent, radial_tangent, filter_tangent;  // tangents
     Tensor grad_filter;                           // of W
 
     /// Starts a chunk of so many edges, without groups.
