@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// GraphShardManager: one worker's view of a graph that is sharded over all workers of a communicator.
+/// GraphShardManager: one rank's view of a graph that is sharded over all ranks of a communicator.
 ///
-/// Worker p owns contiguous ranges of the source and of the destination nodes (PartitionBook) and keeps the
+/// Rank p owns contiguous ranges of the source and of the destination nodes (PartitionBook) and keeps the
 /// in-edges of its destination nodes as two shards: from its own nodes, and from the halo. Message passing
 /// goes from stage to stage of the halo (Sequential Aggregation, arXiv 2111.06483). A graph on one process is
 /// the case P = 1.
@@ -134,7 +134,7 @@ class GraphShardManager {
   // Degrees are counted at the first request and kept; several threads may ask.
   /// Number of in-edges of each local destination, from nodes of all ranks.
   [[nodiscard]] const Array<Index>& in_degrees() const;
-  /// Number of out-edges of each local source, to all workers.
+  /// Number of out-edges of each local source, to all ranks.
   [[nodiscard]] const Array<Index>& out_degrees() const;
   /// Original ids of this rank's nodes, keys of random draws.
   [[nodiscard]] const Array<Index>& src_ids() const noexcept;

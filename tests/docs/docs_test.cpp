@@ -240,7 +240,7 @@ TEST_CASE("sparse features") {
   CHECK(test::relative_error(y.value(), conv(graph, dense.features).value()) < 1e-5);
 }
 
-TEST_CASE("rows of all workers") {
+TEST_CASE("rows of all ranks") {
   Setting s;
   const Communicator& comm = s.comm;
   const NodeData& data = s.data;
