@@ -74,7 +74,7 @@ class GraphShardManager {
   /// and backward.
   [[nodiscard]] StartedSum start_update_all(const Message& message, Reduce reduce) const;
   /// The same with a user-defined message: any differentiable function of a chunk of at most
-  /// options().edge_block edges. Memory does not depend on the number of edges. Captured variables, such as
+  /// options().edge_chunk edges. Memory does not depend on the number of edges. Captured variables, such as
   /// parameters, receive gradients without being declared. The backward pass computes the messages again.
   /// Several threads call the function at once, unless options().serial_messages is set. Communication as
   /// above, for the variables that the function passes to edges.src(). Collective, but the function must not
@@ -111,7 +111,7 @@ class GraphShardManager {
 
   [[nodiscard]] const Communicator& comm() const noexcept;
   [[nodiscard]] const GraphOptions& options() const noexcept { return options_; }
-  /// Of this handle. Throws InputError unless pipeline_depth >= 1, max_halo_bytes >= 0 and edge_block >= 1,
+  /// Of this handle. Throws InputError unless pipeline_depth >= 1, max_halo_bytes >= 0 and edge_chunk >= 1,
   /// and for a halo_format that does not go with the precision or with the other options.
   void set_options(const GraphOptions& options);
 

@@ -37,7 +37,7 @@ void MessageSumKernel::for_chunks(Index num_rows, const Offset& offset, const Co
     std::size_t count = 0;
     for (; row < num_rows && std::ssize(chunks_) > static_cast<Index>(count); ++count) {
       const Index first = row++;
-      while (row < num_rows && offset(row + 1) - offset(first) <= o_.edge_block) ++row;
+      while (row < num_rows && offset(row + 1) - offset(first) <= o_.edge_chunk) ++row;
       chunks_[count].first_row = first;
       chunks_[count].last_row = row;
     }

@@ -36,7 +36,7 @@ class MessageSumKernel final : public ShardKernel {
     RadialFunctions radial;
     Index feats = 0;                      ///< F
     bool vectors = false;                 ///< whether there is v
-    Index edge_block = 1;                 ///< edges of a chunk, rounded up to whole rows
+    Index edge_chunk = 1;                 ///< edges of a chunk, rounded up to whole rows
     Tensor filter;                        ///< W [3 F, num_basis + 1]
     Tensor own, own_tangent;              ///< x of the local nodes, the destinations first
     Tensor shifts, shifts_tangent;        ///< t [edges, 3]; undefined: 0
@@ -77,7 +77,7 @@ class MessageSumKernel final : public ShardKernel {
   [[nodiscard]] VectorMessageChunk operands_of(const Stage& stage, Chunk& chunk) const;
   void differentiate(const Stage& stage, Chunk& chunk, real* grad_src, bool accumulate) const;
   /// Calls compute(chunk), several at a time in parallel, and then add(chunk) in the order of the chunks.
-  /// Chunks have at most edge_block of the edges, which row i has from offset(i) on, or one row.
+  /// Chunks have at most edge_chunk of the edges, which row i has from offset(i) on, or one row.
   template <class Offset, class Compute, class Add>
   void for_chunks(Index num_rows, const Offset& offset, const Compute& compute, const Add& add);
 

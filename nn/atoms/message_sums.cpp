@@ -58,7 +58,7 @@ struct MessageSum {
             .feats = feats,
             .vectors = vectors,
             // chunks whose rows stay in the second-level cache
-            .edge_block = std::clamp<Index>((1 << 14) / feats, 1, options.edge_block),
+            .edge_chunk = std::clamp<Index>((1 << 14) / feats, 1, options.edge_chunk),
             .filter = filter.value(),
             .own = positions.value(),
             .own_tangent = tensor(positions_tangent),

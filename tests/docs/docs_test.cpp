@@ -148,7 +148,7 @@ TEST_CASE("limits and defaults that documents name are those of the code") {
   const GraphOptions options;
   expect("message_passing.md", "| `pipeline_depth` | " + std::to_string(options.pipeline_depth) + " |");
   expect("message_passing.md", "| `max_halo_bytes` | " + std::to_string(options.max_halo_bytes) + " |");
-  expect("message_passing.md", "| `edge_block` | " + std::to_string(options.edge_block) + " |");
+  expect("message_passing.md", "| `edge_chunk` | " + std::to_string(options.edge_chunk) + " |");
 }
 
 TEST_CASE("a partitioned graph") {
