@@ -165,8 +165,8 @@ Variable mul(Variable a, Variable b) {
 Variable div(Variable a, Variable b) {
   if (any_dual({&a, &b})) {  // dy = (da - y db) / b
     const Variable divisor = b.primal(), y = div(a.primal(), divisor);
-    const Variable change = b.is_dual() ? -(y * b.tangent()) : Variable();
-    return make_dual(y, div(tangent_sum(a.tangent(), change, y.shape()), divisor));
+    const Variable tangent = b.is_dual() ? -(y * b.tangent()) : Variable();
+    return make_dual(y, div(tangent_sum(a.tangent(), tangent, y.shape()), divisor));
   }
   const bool recorded = recording({&a, &b});
   const Tensor kept_b = recorded ? b.value() : Tensor();

@@ -43,15 +43,15 @@ Variable layer_norm_of_dual(const Variable& x, const Variable& weight, const Var
   const Variable deviation = value - row_mean(value);
   const Variable root = sqrt(row_mean(deviation * deviation) + static_cast<real>(eps));
   const Variable z = deviation / root;
-  Variable change = bias.tangent();
-  if (weight.is_dual()) change = tangent_sum(z * weight.tangent(), change, y.shape());
+  Variable tangent = bias.tangent();
+  if (weight.is_dual()) tangent = tangent_sum(z * weight.tangent(), tangent, y.shape());
   if (x.is_dual()) {
     const Variable dx = x.tangent();
     Variable dz = (dx - row_mean(dx) - z * row_mean(z * dx)) / root;
     if (weight.defined()) dz = dz * weight.primal();
-    change = tangent_sum(dz, change, y.shape());
+    tangent = tangent_sum(dz, tangent, y.shape());
   }
-  return make_dual(y, tangent_sum(change, {}, y.shape()));
+  return make_dual(y, tangent_sum(tangent, {}, y.shape()));
 }
 
 }  // namespace

@@ -173,12 +173,12 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in,
   const Index in = out_in ? w[1] : w[0], out = out_in ? w[0] : w[1];
   if (any_dual({&x, &weight, &bias})) {
     const Variable y = linear_layer(x.primal(), weight.primal(), bias.primal(), out_in, type);
-    Variable change = bias.tangent();
+    Variable tangent = bias.tangent();
     if (x.is_dual())
-      change = tangent_sum(linear_layer(x.tangent(), weight.primal(), {}, out_in), change, y.shape());
+      tangent = tangent_sum(linear_layer(x.tangent(), weight.primal(), {}, out_in), tangent, y.shape());
     if (weight.is_dual())
-      change = tangent_sum(linear_layer(x.primal(), weight.tangent(), {}, out_in), change, y.shape());
-    return make_dual(y, tangent_sum(change, {}, y.shape()));
+      tangent = tangent_sum(linear_layer(x.primal(), weight.tangent(), {}, out_in), tangent, y.shape());
+    return make_dual(y, tangent_sum(tangent, {}, y.shape()));
   }
   if (x.shape().dims() == 1) {
     Variable row = reshape(std::move(x), {1, in});

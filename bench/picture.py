@@ -3,7 +3,7 @@
 
 """Draws docs/images/overview.svg from the measured numbers in bench/picture.json:  python3 bench/picture.py
 
-Left, memory per worker against the number of workers. Right, seconds per epoch beside DGL; each pair of bars has its own scale.
+Left, memory per rank against the number of ranks. Right, seconds per epoch beside DGL; each pair of bars has its own scale.
 """
 import json
 from pathlib import Path
@@ -32,10 +32,10 @@ def heading(x, panel):
 
 
 def memory(panel, x0, x1):
-    """One bar for each number of workers; the dashes are memory of one worker divided by P."""
+    """One bar for each number of ranks; the dashes are memory of one rank divided by P."""
     heading(x0, panel)
     points = panel["points"]
-    alone = points[0]["value"] / points[0]["workers"]
+    alone = points[0]["value"] / points[0]["ranks"]
     scale = (BOTTOM - TOP) / 700
     for value in range(0, 601, 200):
         y = BOTTOM - value * scale
@@ -48,11 +48,11 @@ def memory(panel, x0, x1):
         top = BOTTOM - point["value"] * scale
         rect(middle - bar / 2, top, bar, BOTTOM - top, SAR)
         text(middle, top - 12, f'{point["value"]} {panel["unit"]}', weight="bold")
-        ideal = BOTTOM - alone / point["workers"] * scale
+        ideal = BOTTOM - alone / point["ranks"] * scale
         line(middle - bar / 2 - 6, ideal, middle + bar / 2 + 6, ideal, DASH, 'stroke-width="2" stroke-dasharray="5 3"')
-        text(middle, BOTTOM + 22, f'P = {point["workers"]}')
+        text(middle, BOTTOM + 22, f'P = {point["ranks"]}')
     line(x1 - 152, TOP + 4, x1 - 124, TOP + 4, DASH, 'stroke-width="2" stroke-dasharray="5 3"')
-    text(x1 - 116, TOP + 9, "1 / P of one worker", "start", 12, QUIET)
+    text(x1 - 116, TOP + 9, "1 / P of one rank", "start", 12, QUIET)
 
 
 def epoch(panel, x0, x1):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 
 # plan.sh TOOLS_DIR CORES LINK RANKS BUDGETS NAME:DATASET...: what sar-plan says beside what train measures, for SAGE and GAT; a row of a Markdown table for each number of
-# ranks and budget of halo rows: predicted and measured MB of a worker, and seconds of a training step (the median of the epochs of two runs, one before and one after plan), with their errors.
+# ranks and budget of halo rows: predicted and measured MB of a rank, and seconds of a training step (the median of the epochs of two runs, one before and one after plan), with their errors.
 #     plan.sh build/release/tools 2 100gbit "1 2 4 8" "0 1048576 262144" cora:data/cora
 # The rates of the machine are measured with as many ranks as the training has, which is what a user of the plan should do. MPIRUN: the command that starts
 # a program on N ranks, "mpirun --bind-to none --oversubscribe -n"; OPTIONS: of train, besides the model.

@@ -433,7 +433,7 @@ int main(int argc, char** argv) {
     run_steps_of_all(way, comm, number(1, 500), number(2, 8), options);
   };
   run_all("rematerialize", {});
-  run_all("small stages", {.max_halo_bytes = 4096, .edge_block = 100});
+  run_all("small stages", {.max_halo_bytes = 4096, .edge_chunk = 100});
   run_all("sequential", {.mode = HaloMode::sequential});
   run_all("one-shot", {.mode = HaloMode::one_shot});
   run_all("bf16", {.halo_format = HaloFormat::bf16});

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
 
   struct Candidate {
     std::string name;
-    Index edge_block;
+    Index edge_chunk;
     std::function<Variable()> run;
     double seconds = 1e300;
   };
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
          }});
   for (int repetition = 0; repetition < 4; ++repetition) {  // the first makes the transpose
     for (Candidate& candidate : candidates) {
-      graph.set_options({.edge_block = candidate.edge_block});
+      graph.set_options({.edge_chunk = candidate.edge_chunk});
       Tape tape;
       Variable leaf = h, parameter = weight;
       leaf.zero_grad();

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 
-# Sets up, builds, and trains a 3-layer GraphSAGE on two workers. Arguments are passed on to `train` (try --help).
+# Sets up, builds, and trains a 3-layer GraphSAGE on two ranks. Arguments are passed on to `train` (try --help).
 # RANKS=4 examples/run.sh ... runs on four.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

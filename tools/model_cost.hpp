@@ -67,7 +67,7 @@ struct StageRows {
 StageRows stage_rows(double nodes_of_largest, double halo_nodes, double row_bytes, double max_bytes,
                      bool fetch_and_push);
 
-/// Returns the bytes of tensors and graph on the worker of this part at the peak of a training step: the
+/// Returns the bytes of tensors and graph on the rank of this part at the peak of a training step: the
 /// peak_bytes of `train`, within about 15 %. It is the sum of
 ///   - rows of the part: the features, dense or sparse, and their cached aggregate; for each hidden layer,
 ///     what is saved for the backward pass (the input of the ReLU and, without batch norm, its output;
@@ -88,7 +88,7 @@ double predicted_bytes(const ModelSize& model, const PartitionReport& report);
 /// the weights if they are sparse.
 Index halo_row_bytes(const ModelSize& model);
 
-/// Returns the bytes that all workers together send in a training step after the first, without evaluation:
+/// Returns the bytes that all ranks together send in a training step after the first, without evaluation:
 /// traffic() times the halo.
 double predicted_bytes_sent(const ModelSize& model, const PartitionReport& report);
 

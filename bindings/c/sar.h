@@ -176,7 +176,7 @@ typedef struct sar_graph_s* sar_graph;
  *     "pipeline_depth"     stages of halo rows in flight while one is processed; default 1
  *     "max_halo_bytes"     bytes of the rows of one stage; default 0: a quarter of the rows of the rank that
  *                          owns most, an eighth in a backward pass that also fetches rows
- *     "edge_block", "serial_messages", "reproducible": as GraphOptions in C++
+ *     "edge_chunk", "serial_messages", "reproducible": as GraphOptions in C++
  *     "halo_format"        halo row format: "exact" (default), "bf16" or "int8" (single precision only)
  *
  * The arrays are not needed after the call. Returns SAR_ERROR_INPUT for a node that is given twice, an edge

@@ -149,7 +149,7 @@ void bind_graphs(nb::module_& module) {
       .def(
           "set_options",
           [](GraphShardManager& self, const nb::kwargs& options) { self.set_options(options_of(options)); },
-          "Local. mode, pipeline_depth, max_halo_bytes, edge_block, reproducible, halo_format; the "
+          "Local. mode, pipeline_depth, max_halo_bytes, edge_chunk, reproducible, halo_format; the "
           "same on all "
           "ranks.")
       .def(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// PartitionBook: the contiguous ranges of node ids that the workers own.
+/// PartitionBook: the contiguous ranges of node ids that the ranks own.
 #pragma once
 
 #include <sar/config.hpp>
@@ -12,22 +12,22 @@ namespace sar { inline namespace SAR_PRECISION {
 
 class Communicator;
 
-/// The ranges of node ids of all workers.
+/// The ranges of node ids of all ranks.
 ///
 /// @code
-/// const PartitionBook book({0, 60, 100});  // worker 0 owns nodes 0 to 59, worker 1 owns 60 to 99
+/// const PartitionBook book({0, 60, 100});  // rank 0 owns nodes 0 to 59, rank 1 owns 60 to 99
 /// const int owner = book.owner(70);        // 1
 /// const Index rows = book.num_nodes(1);    // 40
 /// @endcode
 class PartitionBook {
  public:
   PartitionBook() = default;
-  /// Worker p owns [offsets[p], offsets[p + 1]). Throws InputError unless offsets start at 0 and do not
+  /// Rank p owns [offsets[p], offsets[p + 1]). Throws InputError unless offsets start at 0 and do not
   /// decrease (a range may be empty).
   explicit PartitionBook(std::vector<Index> offsets);
   /// Returns a book of num_nodes nodes in `parts` ranges whose sizes differ by at most one.
   static PartitionBook even(Index num_nodes, int parts);
-  /// Returns the book of workers that own several consecutive parts each: worker q owns the parts from
+  /// Returns the book of ranks that own several consecutive parts each: rank q owns the parts from
   /// parts_of.begin(q) to parts_of.end(q).
   [[nodiscard]] PartitionBook joined(const PartitionBook& parts_of) const;
 
@@ -36,7 +36,7 @@ class PartitionBook {
   [[nodiscard]] Index begin(int part) const { return offsets_[static_cast<std::size_t>(part)]; }
   [[nodiscard]] Index end(int part) const { return offsets_[static_cast<std::size_t>(part) + 1]; }
   [[nodiscard]] Index num_nodes(int part) const { return end(part) - begin(part); }
-  /// Returns the worker that owns `node`; 0 <= node < num_nodes().
+  /// Returns the rank that owns `node`; 0 <= node < num_nodes().
   [[nodiscard]] int owner(Index node) const;
   bool operator==(const PartitionBook&) const = default;
 

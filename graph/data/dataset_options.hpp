@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What happens to a graph between its source and the workers.
+/// What happens to a graph between its source and the ranks.
 #pragma once
 
 #include <sar/comm/collective_call.hpp>

@@ -71,7 +71,7 @@ class UserMessageKernel : public ShardKernel {
   struct Operands {
     const MessageFunction& function;
     const MessageInputs& inputs;
-    Index edge_block = 1;
+    Index edge_chunk = 1;
     bool serial = false;              ///< one thread at a time calls the function
     Index num_edges = 0;              ///< of this rank
     std::span<const Index> edge_ids;  ///< original id per local edge; empty if the graph has dropped them
@@ -84,7 +84,7 @@ class UserMessageKernel : public ShardKernel {
     std::vector<Tensor> grad_v{};     ///< backward, by slot: added to; undefined: not required
     std::vector<TypedRows> grad_e{};  ///< backward, by slot: overwritten; undefined: not required
   };
-  explicit UserMessageKernel(Operands operands) : o_(std::move(operands)), blocks_(o_.edge_block) {}
+  explicit UserMessageKernel(Operands operands) : o_(std::move(operands)), blocks_(o_.edge_chunk) {}
 
   void begin() override;
   void accumulate(const Stage& stage) override;

@@ -42,7 +42,7 @@ struct GraphOptions {
   /// one_shot the only stage of source rows holds all of them.
   Index max_halo_bytes = 0;
   /// Number of edges in a chunk of a user-defined message; at least 1.
-  Index edge_block = Index{1} << 12;
+  Index edge_chunk = Index{1} << 12;
   /// One thread at a time calls the function of a user-defined message, which may then change what it
   /// captures. The results are the same.
   bool serial_messages = false;
@@ -76,7 +76,7 @@ void for_each_field(Options& options, const F& f) {
   f("mode", options.mode);
   f("pipeline_depth", options.pipeline_depth);
   f("max_halo_bytes", options.max_halo_bytes);
-  f("edge_block", options.edge_block);
+  f("edge_chunk", options.edge_chunk);
   f("serial_messages", options.serial_messages);
   f("reproducible", options.reproducible);
   f("halo_format", options.halo_format);

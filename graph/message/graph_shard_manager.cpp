@@ -18,7 +18,7 @@ const GraphOptions& checked(const GraphOptions& options) {
                       "; it must be at least 1");
   require<InputError>(options.max_halo_bytes >= 0, "max_halo_bytes is ", options.max_halo_bytes,
                       "; it must not be negative");
-  require<InputError>(options.edge_block >= 1, "edge_block is ", options.edge_block,
+  require<InputError>(options.edge_chunk >= 1, "edge_chunk is ", options.edge_chunk,
                       "; it must be at least 1");
   const std::vector<std::string> formats = allowed_halo_formats(options);
   const std::string format = to_string(options.halo_format);

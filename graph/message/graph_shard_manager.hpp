@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// GraphShardManager: one worker's view of a graph that is sharded over all workers of a communicator.
+/// GraphShardManager: one rank's view of a graph that is sharded over all ranks of a communicator.
 ///
-/// Worker p owns contiguous ranges of the source and of the destination nodes (PartitionBook) and keeps the
+/// Rank p owns contiguous ranges of the source and of the destination nodes (PartitionBook) and keeps the
 /// in-edges of its destination nodes as two shards: from its own nodes, and from the halo. Message passing
 /// goes from stage to stage of the halo (Sequential Aggregation, arXiv 2111.06483). A graph on one process is
 /// the case P = 1.
@@ -74,7 +74,7 @@ class GraphShardManager {
   /// and backward.
   [[nodiscard]] StartedSum start_update_all(const Message& message, Reduce reduce) const;
   /// The same with a user-defined message: any differentiable function of a chunk of at most
-  /// options().edge_block edges. Memory does not depend on the number of edges. Captured variables, such as
+  /// options().edge_chunk edges. Memory does not depend on the number of edges. Captured variables, such as
   /// parameters, receive gradients without being declared. The backward pass computes the messages again.
   /// Several threads call the function at once, unless options().serial_messages is set. Communication as
   /// above, for the variables that the function passes to edges.src(). Collective, but the function must not
@@ -111,7 +111,7 @@ class GraphShardManager {
 
   [[nodiscard]] const Communicator& comm() const noexcept;
   [[nodiscard]] const GraphOptions& options() const noexcept { return options_; }
-  /// Of this handle. Throws InputError unless pipeline_depth >= 1, max_halo_bytes >= 0 and edge_block >= 1,
+  /// Of this handle. Throws InputError unless pipeline_depth >= 1, max_halo_bytes >= 0 and edge_chunk >= 1,
   /// and for a halo_format that does not go with the precision or with the other options.
   void set_options(const GraphOptions& options);
 
@@ -134,7 +134,7 @@ class GraphShardManager {
   // Degrees are counted at the first request and kept; several threads may ask.
   /// Number of in-edges of each local destination, from nodes of all ranks.
   [[nodiscard]] const Array<Index>& in_degrees() const;
-  /// Number of out-edges of each local source, to all workers.
+  /// Number of out-edges of each local source, to all ranks.
   [[nodiscard]] const Array<Index>& out_degrees() const;
   /// Original ids of this rank's nodes, keys of random draws.
   [[nodiscard]] const Array<Index>& src_ids() const noexcept;

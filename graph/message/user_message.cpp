@@ -178,7 +178,7 @@ struct UserMessage {
   [[nodiscard]] UserMessageKernel::Operands operands() const {
     return {.function = function,
             .inputs = inputs,
-            .edge_block = options.edge_block,
+            .edge_chunk = options.edge_chunk,
             .serial = options.serial_messages,
             .num_edges = graph->topology->num_edges(),
             .edge_ids = ids(),

@@ -73,13 +73,13 @@ struct GraphTopology {
   /// Whether sources and destinations are the same nodes, and all of them.
   [[nodiscard]] bool is_homogeneous() const { return is_block && src_book == dst_book && !is_layer; }
 
-  /// Of this worker.
+  /// Of this rank.
   [[nodiscard]] Index num_edges() const noexcept { return local.num_edges() + remote.num_edges(); }
   /// Original ids of the edges. Throws InputError when they were dropped.
   [[nodiscard]] const Array<Index>& edge_ids() const;
   [[nodiscard]] bool has_edge_ids() const noexcept { return shared_edge_ids->has_value(); }
 
-  /// Calls visit(source, destination, edge) for each edge of this worker, in their order. Sources are rows:
+  /// Calls visit(source, destination, edge) for each edge of this rank, in their order. Sources are rows:
   /// the local ones, then those of the halo.
   template <class Visit>
   void for_each_edge(const Visit& visit) const {

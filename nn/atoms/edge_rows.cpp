@@ -17,12 +17,12 @@ namespace {
 
 /// J t, with J the derivative of radial_rows() in d.
 Variable radial_tangent(const Variable& d, const Variable& t, const RadialFunctions& functions) {
-  const Tensor at = d.value(), change = t.value();
+  const Tensor at = d.value(), tangent = t.value();
   Tensor out({at.num_rows(), functions.columns()});
-  radial_rows_tangent(functions, at, change, out);
+  radial_rows_tangent(functions, at, tangent, out);
   if (!recording({&d, &t})) return out;
   return record(std::move(out),
-                [at, change, functions, dd = d.gradient(), dt = t.gradient()](const Tensor& grad) {
+                [at, tangent, functions, dd = d.gradient(), dt = t.gradient()](const Tensor& grad) {
                   if (dt != nullptr) {
                     Tensor gradient(at.shape());
                     radial_rows_backward(functions, at, grad, gradient);
@@ -30,7 +30,7 @@ Variable radial_tangent(const Variable& d, const Variable& t, const RadialFuncti
                   }
                   if (dd != nullptr) {
                     Tensor gradient(at.shape());
-                    radial_rows_tangent_backward(functions, at, change, grad, gradient);
+                    radial_rows_tangent_backward(functions, at, tangent, grad, gradient);
                     dd->add(std::move(gradient));
                   }
                 });
@@ -92,15 +92,15 @@ Variable vector_messages(const Variable& phi, const Variable& filter, const Vari
                       ", expected [n, 3 F], [n, 3 F], [n, 3] and [n, 3, F]");
   if (any_dual({&phi, &filter, &direction, &vectors})) {
     const Variable p = phi.primal(), w = filter.primal(), d = direction.primal(), v = vectors.primal();
-    Variable change;
+    Variable tangent;
     const auto add = [&](const Variable& term) {
-      change = change.defined() ? std::exchange(change, {}) + term : term;
+      tangent = tangent.defined() ? std::exchange(tangent, {}) + term : term;
     };
     if (phi.is_dual()) add(messages(phi.tangent(), w, d, v, true));
     if (filter.is_dual()) add(messages(p, filter.tangent(), d, v, true));
     if (direction.is_dual() || vectors.is_dual())
       add(messages(p, w, tangent_or_zeros(direction), vectors.tangent(), false));
-    return make_dual(messages(p, w, d, v, true), change);
+    return make_dual(messages(p, w, d, v, true), tangent);
   }
   return messages(phi, filter, direction, vectors, true);
 }

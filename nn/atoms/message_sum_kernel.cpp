@@ -37,7 +37,7 @@ void MessageSumKernel::for_chunks(Index num_rows, const Offset& offset, const Co
     std::size_t count = 0;
     for (; row < num_rows && std::ssize(chunks_) > static_cast<Index>(count); ++count) {
       const Index first = row++;
-      while (row < num_rows && offset(row + 1) - offset(first) <= o_.edge_block) ++row;
+      while (row < num_rows && offset(row + 1) - offset(first) <= o_.edge_chunk) ++row;
       chunks_[count].first_row = first;
       chunks_[count].last_row = row;
     }
@@ -71,10 +71,10 @@ void MessageSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) const {
   radial_rows(o_.radial, chunk.d, chunk.radial);
   chunk.filter = filter_of(chunk.radial);
   if (!o_.tangents()) return;
-  make_vectors(o_.message_columns() + 3, o_.own_tangent, o_.shifts_tangent, chunk.change);
-  chunk.radial_change = Tensor({n, columns});
-  radial_rows_tangent(o_.radial, chunk.d, chunk.change, chunk.radial_change);
-  chunk.filter_change = filter_of(chunk.radial_change);
+  make_vectors(o_.message_columns() + 3, o_.own_tangent, o_.shifts_tangent, chunk.tangent);
+  chunk.radial_tangent = Tensor({n, columns});
+  radial_rows_tangent(o_.radial, chunk.d, chunk.tangent, chunk.radial_tangent);
+  chunk.filter_tangent = filter_of(chunk.radial_tangent);
 }
 
 VectorMessageChunk MessageSumKernel::operands_of(const Stage& stage, Chunk& chunk) const {
@@ -85,9 +85,9 @@ VectorMessageChunk MessageSumKernel::operands_of(const Stage& stage, Chunk& chun
           .sources = stage.rows,
           .source_stride = o_.source_columns(),
           .filter = chunk.filter.data(),
-          .filter_tangent = o_.tangents() ? chunk.filter_change.data() : nullptr,
+          .filter_tangent = o_.tangents() ? chunk.filter_tangent.data() : nullptr,
           .direction = chunk.radial.data() + direction,
-          .direction_tangent = o_.tangents() ? chunk.radial_change.data() + direction : nullptr,
+          .direction_tangent = o_.tangents() ? chunk.radial_tangent.data() + direction : nullptr,
           .direction_stride = o_.radial.columns(),
           .groups = chunk.groups.data(),
           .num_groups = std::ssize(chunk.groups) - 1};
@@ -160,20 +160,20 @@ void MessageSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* gra
   Array<real> unwanted(grad_src == nullptr ? of.num_groups * width : 0);
   real* const to = grad_src != nullptr ? grad_src + chunk.first_row * width : unwanted.data();
   accumulate = accumulate && grad_src != nullptr;
-  Tensor grad_direction, grad_direction_change;
+  Tensor grad_direction, grad_direction_tangent;
   if (of_edges) grad_direction = Tensor({n, 3});
-  if (of_edges && tangents) grad_direction_change = Tensor({n, 3});
+  if (of_edges && tangents) grad_direction_tangent = Tensor({n, 3});
   vector_message_gradients(of, o_.grad_out.data(), to, accumulate, grad_direction.data(),
-                           grad_direction_change.data());
+                           grad_direction_tangent.data());
 
   if (o_.grad_filter.defined()) {
     chunk.grad_filter = Tensor({o_.filter_size(), columns});  // the last 3 columns are not used
     matmul_tn(chunk.filter, chunk.radial, chunk.grad_filter);
-    if (tangents) matmul_tn(chunk.filter_change, chunk.radial_change, chunk.grad_filter, true);
+    if (tangents) matmul_tn(chunk.filter_tangent, chunk.radial_tangent, chunk.grad_filter, true);
   }
   // The filters are their gradients now. With y = radial_rows(d), dy its tangent: y depends on d, dy on d and
   // on the tangent of d.
-  Tensor of_d, of_change;
+  Tensor of_d, of_tangent;
   if (of_edges) {
     const auto of_radial = [&](const Tensor& filter, const Tensor& direction) {
       Tensor result({n, columns});
@@ -186,12 +186,12 @@ void MessageSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* gra
     of_d = Tensor({n, 3});
     radial_rows_backward(o_.radial, chunk.d, of_radial(chunk.filter, grad_direction), of_d);
     if (tangents) {
-      const Tensor of_radial_change = of_radial(chunk.filter_change, grad_direction_change);
+      const Tensor of_radial_tangent = of_radial(chunk.filter_tangent, grad_direction_tangent);
       Tensor second({n, 3});
-      radial_rows_tangent_backward(o_.radial, chunk.d, chunk.change, of_radial_change, second);
+      radial_rows_tangent_backward(o_.radial, chunk.d, chunk.tangent, of_radial_tangent, second);
       for (Index i = 0; i < second.size(); ++i) of_d.data()[i] += second.data()[i];
-      of_change = Tensor({n, 3});
-      radial_rows_backward(o_.radial, chunk.d, of_radial_change, of_change);
+      of_tangent = Tensor({n, 3});
+      radial_rows_backward(o_.radial, chunk.d, of_radial_tangent, of_tangent);
     }
   }
   const auto give = [&](const Tensor& of_vectors, Tensor edges, Index first_column) {
@@ -206,7 +206,7 @@ void MessageSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* gra
     }
   };
   give(of_d, o_.grad_edges, o_.message_columns());
-  if (tangents) give(of_change, o_.grad_changes, o_.message_columns() + 3);
+  if (tangents) give(of_tangent, o_.grad_tangents, o_.message_columns() + 3);
 }
 
 }}  // namespace sar

@@ -36,14 +36,14 @@ class MessageSumKernel final : public ShardKernel {
     RadialFunctions radial;
     Index feats = 0;                      ///< F
     bool vectors = false;                 ///< whether there is v
-    Index edge_block = 1;                 ///< edges of a chunk, rounded up to whole rows
+    Index edge_chunk = 1;                 ///< edges of a chunk, rounded up to whole rows
     Tensor filter;                        ///< W [3 F, num_basis + 1]
     Tensor own, own_tangent;              ///< x of the local nodes, the destinations first
     Tensor shifts, shifts_tangent;        ///< t [edges, 3]; undefined: 0
     Tensor out{};                         ///< forward: [destinations, 4 F], with tangents [destinations, 8 F]
     Tensor grad_out{};                    ///< backward: as out
     Tensor grad_filter{};                 ///< backward, added to; undefined: not wanted
-    Tensor grad_edges{}, grad_changes{};  ///< backward, [edges, 3], overwritten: of d and of its tangent
+    Tensor grad_edges{}, grad_tangents{};  ///< backward, [edges, 3], overwritten: of d and of its tangent
 
     [[nodiscard]] bool tangents() const { return own_tangent.defined(); }
     /// Without v, only the columns of a and b are computed.
@@ -66,7 +66,7 @@ class MessageSumKernel final : public ShardKernel {
     Array<local_index> rows, groups;    // row of each group, and the groups' offsets
     Array<local_index> src, dst, edge;  // source row in the stage, destination, number of the edge
     Tensor d, radial, filter;
-    Tensor change, radial_change, filter_change;  // tangents
+    Tensor tangent, radial_tangent, filter_tangent;  // tangents
     Tensor grad_filter;                           // of W
 
     /// Starts a chunk of so many edges, without groups.
@@ -77,7 +77,7 @@ class MessageSumKernel final : public ShardKernel {
   [[nodiscard]] VectorMessageChunk operands_of(const Stage& stage, Chunk& chunk) const;
   void differentiate(const Stage& stage, Chunk& chunk, real* grad_src, bool accumulate) const;
   /// Calls compute(chunk), several at a time in parallel, and then add(chunk) in the order of the chunks.
-  /// Chunks have at most edge_block of the edges, which row i has from offset(i) on, or one row.
+  /// Chunks have at most edge_chunk of the edges, which row i has from offset(i) on, or one row.
   template <class Offset, class Compute, class Add>
   void for_chunks(Index num_rows, const Offset& offset, const Compute& compute, const Add& add);
 

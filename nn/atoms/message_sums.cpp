@@ -47,8 +47,8 @@ struct MessageSum {
   RadialFunctions radial;
   bool vectors;
   Variable sources;                // all source operands side by side
-  Variable positions, change;      // x and its tangent; undefined without tangents
-  Variable shifts, shifts_change;  // undefined: 0
+  Variable positions, positions_tangent;  // x and its tangent; undefined without tangents
+  Variable shifts, shifts_tangent;        // undefined: 0
   Variable filter;
 
   [[nodiscard]] MessageSumKernel::Operands operands() const {
@@ -58,12 +58,12 @@ struct MessageSum {
             .feats = feats,
             .vectors = vectors,
             // chunks whose rows stay in the second-level cache
-            .edge_block = std::clamp<Index>((1 << 14) / feats, 1, options.edge_block),
+            .edge_chunk = std::clamp<Index>((1 << 14) / feats, 1, options.edge_chunk),
             .filter = filter.value(),
             .own = positions.value(),
-            .own_tangent = tensor(change),
+            .own_tangent = tensor(positions_tangent),
             .shifts = tensor(shifts),
-            .shifts_tangent = tensor(shifts_change)};
+            .shifts_tangent = tensor(shifts_tangent)};
   }
   [[nodiscard]] Tensor forward(const Driver& driver) const {
     TraceScope scope("update_all", TraceKind::compute);
@@ -84,16 +84,16 @@ void MessageSum::backward(const Driver& driver, const Tensor& grad) const {
   MessageSumKernel::Operands o = operands();
   o.grad_out = grad;
   if (filter.requires_grad()) o.grad_filter = Tensor::zeros(filter.shape());
-  if (wants(positions) || wants(shifts) || wants(change) || wants(shifts_change)) {
+  if (wants(positions) || wants(shifts) || wants(positions_tangent) || wants(shifts_tangent)) {
     o.grad_edges = Tensor({graph->topology->num_edges(), 3});
-    if (o.tangents()) o.grad_changes = Tensor(o.grad_edges.shape());
+    if (o.tangents()) o.grad_tangents = Tensor(o.grad_edges.shape());
   }
-  const Tensor of_filter = o.grad_filter, of_edges = o.grad_edges, of_changes = o.grad_changes;
+  const Tensor of_filter = o.grad_filter, of_edges = o.grad_edges, of_tangents = o.grad_tangents;
   MessageSumKernel kernel(std::move(o));
   driver.backward(sources.value(), sources.shape(), kernel, sources.gradient());
   if (of_filter.defined()) filter.gradient()->add(of_filter);
   if (of_edges.defined()) give_edge_gradients(of_edges, positions, shifts);
-  if (of_changes.defined()) give_edge_gradients(of_changes, change, shifts_change);
+  if (of_tangents.defined()) give_edge_gradients(of_tangents, positions_tangent, shifts_tangent);
 }
 
 /// Adds the gradients of edge vectors to those of the destinations' positions and of the shifts. Sources have
@@ -150,9 +150,9 @@ Variable message_sums(const GraphShardManager& graph, const MessageSumOperands& 
                               .vectors = o.vectors.defined(),
                               .sources = concat_columns(parts),
                               .positions = o.positions.primal(),
-                              .change = tangent(o.positions),
+                              .positions_tangent = tangent(o.positions),
                               .shifts = o.shifts.primal(),
-                              .shifts_change = o.shifts.defined() ? tangent(o.shifts) : Variable(),
+                              .shifts_tangent = o.shifts.defined() ? tangent(o.shifts) : Variable(),
                               .filter = o.filter};
         const bool recorded = recording({&call.sources, &call.positions, &call.shifts, &call.filter});
         const Driver driver(call.graph, call.options, recorded);

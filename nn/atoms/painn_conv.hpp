@@ -42,7 +42,7 @@ struct PaiNNRows {
 /// Differentiable in the positions, including those of nodes on other ranks. The shifts t (default 0) select
 /// the periodic image of u that an edge comes from, as in relative_positions(); x_u + t_uv - x_v is computed
 /// in double precision. Radial functions and filters are computed for a chunk of edges at a time, at most
-/// options().edge_block or those of one atom. Collective: halo rows of 6 F + 3 values (3 F + 3 without
+/// options().edge_chunk or those of one atom. Collective: halo rows of 6 F + 3 values (3 F + 3 without
 /// vectors) are exchanged once.
 class PaiNNConv : public Module {
  public:

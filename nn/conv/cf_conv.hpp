@@ -24,7 +24,7 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 /// Parameters, as in Linear, each with weight and bias: project_edge.0 [hidden, edge_in], project_edge.2
 /// [hidden, hidden], project_node [hidden, node_in], project_out.0 [out, hidden]. Filters are computed for
-/// options().edge_block edges at a time. Collective: one update_all.
+/// options().edge_chunk edges at a time. Collective: one update_all.
 class CFConv : public Module {
  public:
   /// Throws InputError unless all widths are positive.

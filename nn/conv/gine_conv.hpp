@@ -26,7 +26,7 @@ struct GINEConvOptions {
 /// node without in-edges.
 ///
 /// Parameters: eps [1], without learn_eps a buffer of the same name; apply_func.*; lin_edge.* if there is
-/// one. Messages are computed for options().edge_block edges at a time. Collective: one update_all.
+/// one. Messages are computed for options().edge_chunk edges at a time. Collective: one update_all.
 class GINEConv : public Module {
  public:
   explicit GINEConv(RowFunction apply_func = {}, const GINEConvOptions& options = {});

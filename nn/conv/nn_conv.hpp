@@ -28,7 +28,7 @@ struct NNConvOptions {
 ///
 /// Parameters: bias b [out], zero; edge_func.*, the parameters of f; with a residual and in_dst != out,
 /// res_fc.weight [out, in_dst], Xavier-normal with the gain of ReLU (otherwise res is the identity). Matrices
-/// are computed for options().edge_block edges at a time. Collective: one update_all.
+/// are computed for options().edge_chunk edges at a time. Collective: one update_all.
 class NNConv : public Module {
  public:
   /// edge_func maps edge features to rows of in_src * out values. Throws InputError unless the widths are

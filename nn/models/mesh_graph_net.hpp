@@ -29,7 +29,7 @@ struct MeshLatents {
 /// once per node; the halo rows are the products of h_u.
 ///
 /// Parameters, as in MLP: edge_mlp, whose first weight is [hidden, 3 hidden] for (e, h_u, h_v), and node_mlp,
-/// whose first weight is [hidden, 2 hidden] for (h, sum). MLP_e is evaluated for options().edge_block edges
+/// whose first weight is [hidden, 2 hidden] for (h, sum). MLP_e is evaluated for options().edge_chunk edges
 /// at a time, and evaluated again in the backward pass. While a tape records, e' is kept. Collective: one
 /// apply_edges, and one update_all that needs no halo rows.
 class MeshGraphNetBlock : public Module {

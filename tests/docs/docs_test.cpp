@@ -15,8 +15,10 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <sstream>
@@ -98,7 +100,27 @@ void partitioned(const Communicator& comm) {
 }
 
 void dgl_weights(const Communicator& comm) {
+  const int epochs = 2;
+#include "from_dgl_training.inc"
+  CHECK(g.num_global_nodes() == data.num_nodes());
 #include "dgl_weights.inc"
+}
+
+void from_pyg(const Communicator& comm) {
+#include "from_pyg.inc"
+  CHECK(y.shape() == Shape{graph.num_nodes(), 16});
+}
+
+void distributed(int argc, char** argv) {
+#include "distributed_start.inc"
+  CHECK(size == comm.size());
+#include "distributed_data.inc"
+#include "distributed_model.inc"
+#include "distributed_resume.inc"
+#include "distributed_training.inc"
+  CHECK(checkpoints.info(checkpoints.latest(), optimizer).epoch == 200);
+#include "distributed_metric.inc"
+  CHECK(edges == graph.num_global_edges());
 }
 
 }  // namespace
@@ -107,6 +129,26 @@ TEST_CASE("a program") {
   char name[] = "program";
   char* argv[] = {name, nullptr};
   CHECK_THROWS_AS(program(1, argv), InputError);  // there is no such dataset
+}
+
+TEST_CASE("limits and defaults that documents name are those of the code") {
+  const auto expect = [](const std::string& page, const std::string& text) {
+    std::ifstream file(std::string(SAR_TEST_DATA) + "/../../docs/" + page);
+    const std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    INFO(page, " lacks: ", text);
+    CHECK(content.find(text) != std::string::npos);
+  };
+  const auto with_comma = [](Index number) {  // 10,000
+    const std::string digits = std::to_string(number);
+    return digits.substr(0, digits.size() - 3) + "," + digits.substr(digits.size() - 3);
+  };
+  const std::string layers = with_comma(ModelDescription::max_layers);
+  expect("limits.md", "| layers of a described network; width of a layer | " + layers + "; ");
+  expect("models.md", "| `layers` | all | convolutions, at most " + layers + "; ");
+  const GraphOptions options;
+  expect("message_passing.md", "| `pipeline_depth` | " + std::to_string(options.pipeline_depth) + " |");
+  expect("message_passing.md", "| `max_halo_bytes` | " + std::to_string(options.max_halo_bytes) + " |");
+  expect("message_passing.md", "| `edge_chunk` | " + std::to_string(options.edge_chunk) + " |");
 }
 
 TEST_CASE("a partitioned graph") {
@@ -198,7 +240,7 @@ TEST_CASE("sparse features") {
   CHECK(test::relative_error(y.value(), conv(graph, dense.features).value()) < 1e-5);
 }
 
-TEST_CASE("rows of all workers") {
+TEST_CASE("rows of all ranks") {
   Setting s;
   const Communicator& comm = s.comm;
   const NodeData& data = s.data;
@@ -346,10 +388,28 @@ TEST_CASE("a model from DGL") {
   dgl_weights(s.comm);
   CHECK(std::filesystem::file_size("logits.npy") > std::size_t{37 * 4} * sizeof(float));
 
-  const GCN model(width, 16, 4, s.gen);
+  GCN model(width, 16, 4, s.gen);
   const Tape tape;
   check_nodes(s, model(s.graph, s.node_rows()), 4);
-  CHECK(model.named_parameters().front().name == "layers.0.weight");
+  CHECK(model.named_parameters().front().name == "conv1.weight");
+}
+
+TEST_CASE("programs of PyTorch Geometric and torch.distributed") {
+  const Communicator comm = Communicator::world();
+  const NewWorkingDirectory directory(comm);
+  if (comm.rank() == 0) {
+    std::filesystem::create_directory("cora");
+    test::write_dataset("cora", test::small_graph(false), false);
+  }
+  comm.barrier();
+  from_pyg(comm);
+  char name[] = "train";
+  char* argv[] = {name, nullptr};
+  std::stringstream said;
+  std::streambuf* const cout = std::cout.rdbuf(said.rdbuf());
+  distributed(1, argv);
+  std::cout.rdbuf(cout);
+  CHECK((said.str().find(" edges\n") != std::string::npos) == (comm.rank() == 0));
 }
 
 TEST_CASE("mesh_networks.md") {
@@ -391,7 +451,7 @@ TEST_CASE("atoms.md") {
   const PaiNN model({.num_species = 2, .feats = 8, .convs = 2, .cutoff = 5}, gen);
   const std::vector<Index> species(4, 1);
   std::vector<double> x(12);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 3 * std::sin(static_cast<double>(i) + comm.rank());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 3 * std::sin(static_cast<double>(i) + 7 * comm.rank());
 #include "neighbor_list.inc"
   CHECK(list.graph().num_edges() > 0);
 }

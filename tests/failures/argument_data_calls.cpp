@@ -156,11 +156,11 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       calls, comm, "nn/atoms/neighbor_list.hpp NeighborList",
       [=](Scene& s, double length, bool repeats, double cutoff, double margin, Index block) {
         GraphOptions options;
-        options.edge_block = block;
+        options.edge_chunk = block;
         const NeighborList made(s.comm, atom_of(s), cell_of(length, repeats), cutoff, margin, options);
       },
       cell, periodic, Values<double>{"cutoff", 1, 2}, Values<double>{"margin", 0, 1},
-      Values<Index>{"edge_block", 64, 128});
+      Values<Index>{"edge_chunk", 64, 128});
   add(
       calls, comm, "nn/atoms/neighbor_list.hpp NeighborList::update",
       [=](Scene& s, double length, bool repeats) {

@@ -10,7 +10,7 @@ const Values<HaloMode> mode{"mode", HaloMode::rematerialize, HaloMode::one_shot}
 const Values<int> depth{"pipeline_depth", 1, 2};
 const Values<bool> in_double{"reproducible", false, true};
 const Values<Index> bytes{"max_halo_bytes", 24, 48};
-const Values<Index> block{"edge_block", 64, 128};
+const Values<Index> block{"edge_chunk", 64, 128};
 const Values<HaloFormat> format{"halo_format", HaloFormat::exact, HaloFormat::bf16};
 
 GraphOptions options_of(HaloMode by, int deep, bool twice, Index most, Index edges, HaloFormat rows) {
@@ -19,7 +19,7 @@ GraphOptions options_of(HaloMode by, int deep, bool twice, Index most, Index edg
   options.pipeline_depth = deep;
   options.reproducible = twice;
   options.max_halo_bytes = most;
-  options.edge_block = edges;
+  options.edge_chunk = edges;
   options.halo_format = rows;
   return options;
 }

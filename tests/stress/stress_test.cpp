@@ -95,10 +95,10 @@ void take_step(Problem& problem, std::vector<Both>& rows) {
       .mode = draw.one_of({HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}),
       .pipeline_depth = static_cast<int>(draw.integer(1, 3)),
       .max_halo_bytes = draw.one_of<Index>({0, 1, 100, 1000}),
-      .edge_block = draw.one_of<Index>({1, 7, 4096})};
+      .edge_chunk = draw.one_of<Index>({1, 7, 4096})};
   graph.set_options(options);
   problem.says << "mode " << static_cast<int>(options.mode) << ", pieces " << options.pipeline_depth << " of "
-               << options.max_halo_bytes << ", blocks " << options.edge_block << "; ";
+               << options.max_halo_bytes << ", blocks " << options.edge_chunk << "; ";
 
   Both src = rows[relation.src_kind], dst = rows[relation.dst_kind];
   DenseGraph dense = relation.dense;

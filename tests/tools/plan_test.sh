@@ -52,9 +52,9 @@ awk -v free="$(compute 0 65536)" -v whole="$(compute 1e-6 0)" -v small="$(comput
 within 1 "$(number rows twice.json)" "$(awk -v x="$(number rows parts.json)" 'BEGIN { print 2 * x }')" "rows of twice the nodes"
 "${run[@]}" "$programs/plan" --graph sbm --nodes 111000000 --edges 3200000000 --features 24 --classes 4 "${model[@]}" --threads 1 --ranks 128 --cores 36 \
   --link 100gbit --memory 64GB --halo-fraction 2 --json large.json >out 2>err || fail "plan of a large graph ends with $?"
-[ "$(number in_edges large.json)" = 25000000.0 ] || fail "$(number in_edges large.json) in-edges of a worker"
-[ "$(number halo_nodes large.json)" = 1734375.0 ] || fail "$(number halo_nodes large.json) halo nodes of a worker"
-grep -q "fits --memory" large.json || fail "it does not say how many workers fit"
+[ "$(number in_edges large.json)" = 25000000.0 ] || fail "$(number in_edges large.json) in-edges of a rank"
+[ "$(number halo_nodes large.json)" = 1734375.0 ] || fail "$(number halo_nodes large.json) halo nodes of a rank"
+grep -q "fits --memory" large.json || fail "it does not say how many ranks fit"
 
 # The steps on a tiny graph take no time that a clock can measure; those that are measured are on a larger one.
 "${run[@]}" "$programs/plan" --graph karate "${here[@]}" --rates tiny.json >out 2>err || fail "plan of a tiny graph ends with $?"
@@ -73,15 +73,15 @@ awk -v few="$(seconds_on compute --cores 2)" -v many="$(seconds_on compute --cor
 
 # What goes wrong: exit code, one sentence, once.
 expect 2 "--link: '100', expected a rate with its unit: 100gbit, 500mbit, 12.5GB (a second)" "$programs/plan" data --ranks 2 --link 100
-refuse "--link: is missing, expected the rate of a worker's network for --ranks 2" "$programs/plan" data --ranks 2
+refuse "--link: is missing, expected the rate of a rank's network for --ranks 2" "$programs/plan" data --ranks 2
 refuse "--memory: '64', expected a size with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory 64
 refuse "--memory-bandwidth: '200', expected a rate with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory-bandwidth 200
 refuse "--ranks" "$programs/plan" data --link 1gbit
 refuse "--model: 'gin', expected sage, gcn or gat, whose traffic is known" "$programs/plan" data --ranks 2 --link 1gbit --model gin
 refuse "--sample: a plan is for steps on the whole graph" "$programs/plan" data --ranks 2 --link 1gbit --layers 1 --sample 5
 refuse "--scale-to-edges: expected --scale-to-nodes, too" "$programs/plan" data --ranks 2 --link 1gbit --scale-to-edges 5
-expect 1 "there are 24000 nodes for --ranks 24001, expected at least one for each worker" "$programs/plan" data --ranks 24001 --link 1gbit
-expect 1 "there are 24000 nodes for --ranks 24001, expected at least one for each worker" "$programs/plan" parts --ranks 24001 --link 1gbit
+expect 1 "there are 24000 nodes for --ranks 24001, expected at least one for each rank" "$programs/plan" data --ranks 24001 --link 1gbit
+expect 1 "there are 24000 nodes for --ranks 24001, expected at least one for each rank" "$programs/plan" parts --ranks 24001 --link 1gbit
 expect 1 "--max-halo-bytes: 255 bytes hold no row of 64 numbers, expected at least" "$programs/plan" parts "${model[@]}" "${here[@]}" --max-halo-bytes 255
 expect 1 "parts: the partition was made without --add-self-loops, expected one made with it, or a plan without it" \
   "$programs/plan" parts "${here[@]}" --add-self-loops

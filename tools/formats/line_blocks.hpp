@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A text file read by all workers together, in blocks of whole lines.
+/// A text file read by all ranks together, in blocks of whole lines.
 #pragma once
 
 #include "formats/packed/text_file.hpp"

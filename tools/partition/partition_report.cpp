@@ -118,7 +118,7 @@ void print_report(const PartitionReport& report, const ModelSize& model, const M
   if (!has_types(report))
     std::printf(
         "predicted for a %lld-layer %s of width %lld, %lld %sfeatures, %lld classes: at most %.1f MB per "
-        "worker, "
+        "rank, "
         "%.1f MB sent per epoch\n",
         integer(model.layers), model.kind.c_str(), integer(model.hidden), integer(model.features),
         model.stored > 0 ? "sparse " : "", integer(model.classes), megabytes(predicted_bytes(model, report)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Predicts the memory of a worker, and the traffic and time of an epoch, before a training; see --help.
+/// Predicts the memory of a rank, and the traffic and time of an epoch, before a training; see --help.
 ///     plan parts --model sage --batch-norm --ranks 128 --link 100gbit --cores 36
 ///
 /// Room tools/plan: The program `plan`.

@@ -35,7 +35,7 @@ double with_unit(const std::string& option, const std::string& text, const Unit 
 
 void add_machine_options(CLI::App& app, Machine& m) {
   begin_group(app, "Machine");
-  add_number(app, "--ranks", m.ranks, "number of workers of the training", 1, 1 << 20)->required();
+  add_number(app, "--ranks", m.ranks, "number of ranks of the training", 1, 1 << 20)->required();
   const auto read_link = [&m](const std::string& text) {
     static const Unit units[] = {{"kbit", 125}, {"mbit", 125e3}, {"gbit", 125e6}, {"tbit", 125e9},
                                  {"kb", 1e3},   {"mb", 1e6},     {"gb", 1e9}};
@@ -43,10 +43,10 @@ void add_machine_options(CLI::App& app, Machine& m) {
         with_unit("--link", text, units, "a rate with its unit: 100gbit, 500mbit, 12.5GB (a second)");
   };
   app.add_option_function<std::string>("--link", read_link,
-                                       "network of a worker, per second and direction: 100gbit, 12.5GB")
+                                       "network of a rank, per second and direction: 100gbit, 12.5GB")
       ->option_text("RATE");
   add_number(app, "--latency", m.latency, "seconds per message besides its bytes", 0, 1);
-  add_number(app, "--cores", m.cores, "cores of a worker; below 1 where workers share a core", 1e-3, 1e6);
+  add_number(app, "--cores", m.cores, "cores of a rank; below 1 where ranks share a core", 1e-3, 1e6);
   add_number(app, "--efficiency", m.efficiency, "speedup per core beyond the --threads of the measured rates",
              0.01, 1);
   const auto read_memory = [&m](const std::string& text) {
@@ -54,7 +54,7 @@ void add_machine_options(CLI::App& app, Machine& m) {
     m.memory = with_unit("--memory", text, units, "a size with its unit: 64GB, 500MB");
   };
   app.add_option_function<std::string>("--memory", read_memory,
-                                       "memory of a worker, for the least number of workers: 64GB")
+                                       "memory of a rank, for the least number of ranks: 64GB")
       ->option_text("SIZE");
   const auto read_rate = [&m](const std::string& text) {
     static const Unit units[] = {{"gb", 1e9}, {"tb", 1e12}};
@@ -63,7 +63,7 @@ void add_machine_options(CLI::App& app, Machine& m) {
   };
   app.add_option_function<std::string>(
          "--memory-bandwidth", read_rate,
-         "memory of a worker, bytes read and written per second: 200GB; default: measured here")
+         "memory of a rank, bytes read and written per second: 200GB; default: measured here")
       ->option_text("RATE");
 }
 
@@ -91,9 +91,8 @@ void check(const PlanOptions& o) {
   refuse(t.sample.clusters != 0, "--clusters: a plan is for steps on the whole graph");
   refuse(t.mfg, "--mfg: a plan is for steps on the whole graph");
   refuse(t.task.type != TaskType::node, "--task: '" + name_of(t.task.type) + "', expected node");
-  refuse(
-      o.machine.ranks > 1 && o.machine.link_bytes == 0,
-      "--link: is missing, expected the rate of a worker's network for --ranks " + concat(o.machine.ranks));
+  refuse(o.machine.ranks > 1 && o.machine.link_bytes == 0,
+         "--link: is missing, expected the rate of a rank's network for --ranks " + concat(o.machine.ranks));
   refuse(o.edges > 0 && !t.dataset.empty(),
          "--edges: is for a generated graph, expected --scale-to-edges for a dataset");
   refuse(o.scale_edges > 0 && o.scale_nodes == 0, "--scale-to-edges: expected --scale-to-nodes, too");

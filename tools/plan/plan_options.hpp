@@ -9,14 +9,14 @@
 
 namespace sar::tools {
 
-/// The machine: what each worker has. Rates are per second.
+/// The machine: what each rank has. Rates are per second.
 struct Machine {
-  int ranks = 1;            ///< workers
-  double cores = 1;         ///< cores of a worker
-  double link_bytes = 0;    ///< bandwidth of a worker's network link in each direction
+  int ranks = 1;            ///< of the training
+  double cores = 1;         ///< cores of a rank
+  double link_bytes = 0;    ///< bandwidth of a rank's network link in each direction
   double latency = 20e-6;   ///< seconds of a message, without its bytes
   double efficiency = 0.8;  ///< parallel efficiency when there are more cores than in the measurement
-  double memory = 0;        ///< bytes of memory of a worker; 0: unknown
+  double memory = 0;        ///< bytes of memory of a rank; 0: unknown
   double memory_rate = 0;   ///< bytes of memory read or written per second; 0: as measured
 };
 

@@ -81,7 +81,7 @@ Memory memory_of(const PlanOptions& o, const Rates& rates, const ModelSize& mode
   return memory;
 }
 
-/// Seconds of one worker with the planned cores and memory.
+/// Seconds of one rank with the planned cores and memory.
 struct Compute {
   double arithmetic = 0, memory = 0;
 
@@ -132,7 +132,7 @@ void require_row(const TrainOptions& o, const ModelSize& model) {
 
 /// Describes a change of the options in words.
 std::string tell(const std::string& change, const Prediction& p) {
-  return concat(change, ": ", std::round(p.memory.total() / 1e6), " MB a worker, ",
+  return concat(change, ": ", std::round(p.memory.total() / 1e6), " MB a rank, ",
                 std::round(p.seconds * 1e4) / 1e4, " s a training step");
 }
 
@@ -194,7 +194,7 @@ std::vector<Advice> advise(const PlanOptions& o, const Rates& rates, const Graph
     const bool fits = least <= most_ranks && with_ranks(least).memory.total() <= o.machine.memory;
     list.push_back({fits ? tell(concat("--ranks ", least, " is the least power of two that fits --memory"),
                                 with_ranks(least))
-                         : concat("no number of workers fits --memory")});
+                         : concat("no number of ranks fits --memory")});
   }
   if (now.wire > now.compute) {
     const GraphShape random = divided({shape.name, shape.nodes, shape.edges, shape.widths, {}, {}}, ranks);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Predicts memory, traffic and time of a training, for the worker that needs most.
+/// Predicts memory, traffic and time of a training, for the rank that needs most.
 #pragma once
 
 #include "plan_options.hpp"
@@ -12,7 +12,7 @@
 
 namespace sar::tools {
 
-/// Accounted bytes of one worker at the peak of a training step, by kind.
+/// Accounted bytes of one rank at the peak of a training step, by kind.
 struct Memory {
   double rows = 0;        ///< tensors with one row per node, labels, masks and ids
   double graph = 0;       ///< index arrays
@@ -22,11 +22,11 @@ struct Memory {
   [[nodiscard]] double total() const { return rows + graph + parameters + stages; }
 };
 
-/// Predicted needs of a training. Each number is the maximum over the workers, unless it says otherwise.
+/// Predicted needs of a training. Each number is the maximum over the ranks, unless it says otherwise.
 struct Prediction {
   Memory memory;
   double received_bytes = 0;    ///< bytes received in a training step; about as many are sent
-  double sent_bytes_all = 0;    ///< bytes sent by all workers together in a training step
+  double sent_bytes_all = 0;    ///< bytes sent by all ranks together in a training step
   double evaluation_bytes = 0;  ///< bytes received in a forward pass for evaluation
   double compute = 0;           ///< seconds of a training step: kernels, packing, adding
   double memory_seconds = 0;    ///< the seconds of `compute` that move bytes between memory and cores
@@ -37,7 +37,7 @@ struct Prediction {
   double messages = 0;          ///< of a training step
 };
 
-/// Returns the bytes per second that a worker moves between memory and cores: as given, or as measured.
+/// Returns the bytes per second that a rank moves between memory and cores: as given, or as measured.
 double memory_rate_of(const Machine& machine, const Rates& rates);
 
 /// Predicts the needs of a training from the measured rates and the sizes of the parts. The memory of a part

@@ -34,9 +34,9 @@ void print_line(const char* what, double value, const char* unit, const char* no
 void print_plan(const Plan& plan) {
   const auto& [o, shape, rates, p, advice] = plan;
   const PartShape part = largest(shape);
-  std::printf("%s: %.0f nodes, %.0f edges, %d workers of %g cores, %s\n", printable(shape.name).c_str(),
+  std::printf("%s: %.0f nodes, %.0f edges, %d ranks of %g cores, %s\n", printable(shape.name).c_str(),
               shape.nodes, shape.edges, o.machine.ranks, o.machine.cores, printable(rates.model).c_str());
-  std::printf("memory of a worker moves %.3g GB/s, %s\n", memory_rate_of(o.machine, rates) / 1e9,
+  std::printf("memory of a rank moves %.3g GB/s, %s\n", memory_rate_of(o.machine, rates) / 1e9,
               o.machine.memory_rate > 0 ? "--memory-bandwidth" : "as measured: see --memory-bandwidth");
   std::printf("rates measured with %d threads on %.0f nodes of degree %.3g\n", rates.threads, rates.nodes,
               rates.degree);
@@ -45,15 +45,15 @@ void print_plan(const Plan& plan) {
   print_line("in-edges", part.in_edges, "");
   print_line("in-edges from other parts", part.cut_edges, "");
   print_line("halo nodes", part.halo_nodes, "");
-  std::printf("memory of a worker:\n");
+  std::printf("memory of a rank:\n");
   print_line("rows of its nodes", p.memory.rows / 1e6, "MB");
   print_line("graph", p.memory.graph / 1e6, "MB");
   print_line("parameters, gradients, moments", p.memory.parameters / 1e6, "MB");
   print_line("halo rows in flight", p.memory.stages / 1e6, "MB");
   print_line("total", p.memory.total() / 1e6, "MB", "peak_bytes of train");
   std::printf("a training step:\n");
-  print_line("received by a worker", p.received_bytes / 1e6, "MB");
-  print_line("sent by all workers", p.sent_bytes_all / 1e6, "MB");
+  print_line("received by a rank", p.received_bytes / 1e6, "MB");
+  print_line("sent by all ranks", p.sent_bytes_all / 1e6, "MB");
   print_line("compute", p.compute, "s");
   print_line("of which bound by memory", p.memory_seconds, "s");
   print_line("wire", p.wire, "s");

@@ -56,7 +56,7 @@ void set_report(GraphShape& shape, const PartitionReport& report) {
 GraphShape shape_of_source(GraphSource& source, const PlanOptions& o) {
   const int ranks = o.machine.ranks;
   require<InputError>(ranks <= source.num_nodes(), source.name(), ": there are ", source.num_nodes(),
-                      " nodes for --ranks ", ranks, ", expected at least one for each worker");
+                      " nodes for --ranks ", ranks, ", expected at least one for each rank");
   GraphShape shape{.name = source.name()};
   shape.widths = complete_widths({.classes = o.train.num_classes}, source, o.train.data);
   set_report(shape, count_parts(source, {.parts = ranks, .data = o.train.data}));
@@ -280,7 +280,7 @@ GraphShape shape_of(const Communicator& comm, const PlanOptions& o) {
   if (t.num_classes > 0) shape.widths.classes = t.num_classes;
   const std::string& name = t.dataset.empty() ? shape.name : t.dataset;
   require<InputError>(ranks <= shape.nodes, name, ": there are ", shape.nodes, " nodes for --ranks ", ranks,
-                      ", expected at least one for each worker");
+                      ", expected at least one for each rank");
   require<InputError>(shape.widths.features > 0, name,
                       ": there are no features, expected node data features or feat");
   require<InputError>(shape.widths.classes > 0, name, ": there are no labels, expected --num-classes");

@@ -25,12 +25,12 @@ struct GraphShape {
   std::string name;
   double nodes = 0, edges = 0;
   Widths widths = {};
-  std::vector<PartShape> parts = {};  ///< one for each worker
+  std::vector<PartShape> parts = {};  ///< one for each rank
   std::string source = {};            ///< says where the sizes come from, for the report
 };
 
-/// Collective. Returns the sizes of the graph of the options, with one part per worker. Throws InputError,
-/// the same on every rank, for more workers than nodes, for a partition that contradicts the options, and
+/// Collective. Returns the sizes of the graph of the options, with one part per rank. Throws InputError,
+/// the same on every rank, for more ranks than nodes, for a partition that contradicts the options, and
 /// for what open_source refuses.
 GraphShape shape_of(const Communicator& comm, const PlanOptions& o);
 

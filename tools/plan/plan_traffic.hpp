@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Traffic of a pass: bytes received by a worker, stages, and rows that the stages add to.
+/// Traffic of a pass: bytes received by a rank, stages, and rows that the stages add to.
 #pragma once
 
 #include "model_cost.hpp"

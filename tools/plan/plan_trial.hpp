@@ -22,7 +22,7 @@ struct Linear2 {
   }
 };
 
-/// Measured costs of one worker without halo.
+/// Measured costs of one rank without halo.
 struct Rates {
   std::string model;  ///< description of the measured model
   int threads = 1;

@@ -296,7 +296,7 @@ void Log::print_summary(const RunResult& result, std::uint64_t rss) const {
   const std::string best = describe_best(o_, result);
   if (!best.empty()) std::printf(", %s", best.c_str());
   if (!o_.has_several_runs())
-    std::printf("; per worker at most %.1f MB in tensors, %.1f MB resident", megabytes(result.peak_bytes),
+    std::printf("; per rank at most %.1f MB in tensors, %.1f MB resident", megabytes(result.peak_bytes),
                 megabytes(rss));
   std::printf("\n");
   std::fflush(stdout);

@@ -86,9 +86,9 @@ def test_objects_without_their_init():
 def test_wrong_kinds_of_options():
     _, _, graph = random_graph()
     with pytest.raises(TypeError):
-        graph.set_options(edge_block="many")
-    with pytest.raises(sar.InputError, match="no option 'edge_blocks'"):
-        graph.set_options(edge_blocks=3)
+        graph.set_options(edge_chunk="many")
+    with pytest.raises(sar.InputError, match="no option 'edge_chunks'"):
+        graph.set_options(edge_chunks=3)
     x = sar.tensor(np.ones((graph.num_nodes(), 2)))
     with pytest.raises(TypeError):
         F.cross_entropy(x, np.zeros(graph.num_nodes(), int), weight=["a", "b"])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Partition directories: a graph that has been partitioned once, one part for each worker, on disk as NumPy
+/// Partition directories: a graph that has been partitioned once, one part for each rank, on disk as NumPy
 /// files and a description in JSON (docs/file_formats.md).
 ///
 /// Errors are InputError naming the file. A rank reads its own part and nothing else.

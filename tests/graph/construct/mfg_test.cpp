@@ -118,7 +118,7 @@ TEST_CASE("nodes, edges, ids and degrees of message flow graphs are what a searc
         const PartitionBook& book = books.src;
         const bool weighted = choice != 1 && !whole.src.empty();
         const GraphOptions options{
-            .mode = modes[choice % 3], .pipeline_depth = 2, .max_halo_bytes = 64, .edge_block = 5};
+            .mode = modes[choice % 3], .pipeline_depth = 2, .max_halo_bytes = 64, .edge_chunk = 5};
         const GraphShardManager graph = renamed_shard(comm, whole, book, options, weighted);
         const Lists seeds = choose_seeds(book, choice);
         const std::vector<MessageFlowGraph> mfgs = construct_mfgs(graph, seeds[me], 3);
@@ -164,7 +164,7 @@ TEST_CASE("nodes, edges, ids and degrees of message flow graphs are what a searc
           CHECK(mfg.options().mode == options.mode);
           CHECK(mfg.options().pipeline_depth == 2);
           CHECK(mfg.options().max_halo_bytes == 64);
-          CHECK(mfg.options().edge_block == 5);
+          CHECK(mfg.options().edge_chunk == 5);
           CHECK(mfg.get_full_partition_graph().options().mode == HaloMode::one_shot);
           destinations = sources;
         }
@@ -404,7 +404,7 @@ TEST_CASE("messages of the caller's own and frames on message flow graphs") {
           CAPTURE(static_cast<int>(mode));
           CAPTURE(turn);
           const GraphOptions options{
-              .mode = mode, .max_halo_bytes = turn % 2 == 0 ? 0 : Index{20}, .edge_block = 7};
+              .mode = mode, .max_halo_bytes = turn % 2 == 0 ? 0 : Index{20}, .edge_chunk = 7};
           const GraphShardManager graph = renamed_shard(comm, whole, books.src, options, /*weighted=*/true);
           const Lists seeds = choose_seeds(books.src, turn++ % num_choices);
           const auto mfgs = construct_mfgs(graph, seeds[static_cast<std::size_t>(p)], 2);

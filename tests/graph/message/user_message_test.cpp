@@ -177,12 +177,12 @@ TEST_CASE("a message function agrees with the same function on all edges at once
         CAPTURE(g.name);
         CAPTURE(static_cast<int>(mode));
         check_case(comm, g, books, {.mode = mode}, Reduce::sum);
-        check_case(comm, g, books, {.mode = mode, .edge_block = 1}, Reduce::mean);
-        check_case(comm, g, books, {.mode = mode, .max_halo_bytes = 1, .edge_block = 7}, Reduce::max);
+        check_case(comm, g, books, {.mode = mode, .edge_chunk = 1}, Reduce::mean);
+        check_case(comm, g, books, {.mode = mode, .max_halo_bytes = 1, .edge_chunk = 7}, Reduce::max);
         check_case(comm, g, books,
-                   {.mode = mode, .pipeline_depth = 3, .max_halo_bytes = 200, .edge_block = 7}, Reduce::min);
-        check_case(comm, g, books, {.mode = mode, .max_halo_bytes = 100, .edge_block = 7}, Reduce::sum);
-        check_case(comm, g, books, {.mode = mode, .max_halo_bytes = 1, .edge_block = 7}, std::nullopt);
+                   {.mode = mode, .pipeline_depth = 3, .max_halo_bytes = 200, .edge_chunk = 7}, Reduce::min);
+        check_case(comm, g, books, {.mode = mode, .max_halo_bytes = 100, .edge_chunk = 7}, Reduce::sum);
+        check_case(comm, g, books, {.mode = mode, .max_halo_bytes = 1, .edge_chunk = 7}, std::nullopt);
         check_case(comm, g, books, {.mode = mode}, std::nullopt);
       }
     }
@@ -194,7 +194,7 @@ TEST_CASE("returning edges.src(h) is copy_u") {
   for (const WholeGraph& g : test_graphs()) {
     const Books books = test_books(g, comm.size()).back();
     for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max, Reduce::min}) {
-      const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 300, .edge_block = 5});
+      const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 300, .edge_chunk = 5});
       const Tensor h = my_rows(whole_tensor({g.num_src, 6}, 1), books.src, comm.rank());
       const Tensor grad = my_rows(whole_tensor({g.num_dst, 6}, 2), books.dst, comm.rank());
       const Variable one(h, true), two(h, true);
@@ -222,7 +222,7 @@ TEST_CASE("the smallest edge id takes the gradient of equal messages and of NaN,
       for (real& x : messages.values())
         if (x != 0) x *= special;
       for (const Books& books : test_books(g, comm.size())) {
-        const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 8, .edge_block = 3});
+        const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 8, .edge_chunk = 3});
         const Variable e(my_edge_rows(messages, graph), true);
         const Variable h(Tensor::zeros({graph.num_src_nodes(), 1}));
         Tape tape;
@@ -247,7 +247,7 @@ TEST_CASE("a message that is not a number reaches the largest and the smallest, 
   for (std::size_t k = 0; k < g.src.size(); ++k)
     if (g.src[k] == bad) reached[static_cast<std::size_t>(g.dst[k])] = true;
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 300, .edge_block = 5});
+    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 300, .edge_chunk = 5});
     const Variable h = my_rows(whole, books.src, comm.rank());
     for (const Reduce reduce : {Reduce::max, Reduce::min})
       for (const Tensor& y :
@@ -269,7 +269,7 @@ TEST_CASE("captured parameters receive gradients without being declared") {
     for (const HaloMode mode : all_modes) {
       // The only wish for a gradient is that of the parameter: the sources are constants.
       const GraphShardManager graph =
-          shard(comm, g, books, {.mode = mode, .max_halo_bytes = 40, .edge_block = 7});
+          shard(comm, g, books, {.mode = mode, .max_halo_bytes = 40, .edge_chunk = 7});
       const Tensor h = my_rows(whole_tensor({g.num_src, 4}, 1), books.src, comm.rank());
       const auto layer = [&](const std::vector<Variable>& in) {
         return graph.update_all(
@@ -300,7 +300,7 @@ TEST_CASE("finite differences of messages on edges alone and on nothing but para
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("bipartite", 20, 11, 60, 3, false);
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {.edge_block = 7});
+    const GraphShardManager graph = shard(comm, g, books, {.edge_chunk = 7});
     GradcheckOptions options;
     options.directions = 3;
     options.sum_over_ranks = [&](double x) { return comm.all_reduce(x); };
@@ -332,7 +332,7 @@ TEST_CASE("in a ReproducibleScope, parameters of messages on another graph get t
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 24, 24, 100, 5);
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {.edge_block = 7});
+    const GraphShardManager graph = shard(comm, g, books, {.edge_chunk = 7});
     const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
     const auto gradient = [&](bool reproducible) {
       const ReproducibleScope scope(comm, reproducible);
@@ -353,7 +353,7 @@ TEST_CASE("a variable that is source, destination and captured at once collects 
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 24, 24, 100, 5);
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 16, .edge_block = 7});
+    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 16, .edge_chunk = 7});
     const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
     const auto layer = [&](const std::vector<Variable>& in) {
       return graph.update_all(
@@ -375,7 +375,7 @@ TEST_CASE("messages, built-in and of the caller's own, of features of width 0") 
     for (const Books& books : test_books(g, comm.size())) {
       for (const HaloMode mode : all_modes) {
         const GraphShardManager graph =
-            shard(comm, g, books, {.mode = mode, .max_halo_bytes = 1, .edge_block = 7});
+            shard(comm, g, books, {.mode = mode, .max_halo_bytes = 1, .edge_chunk = 7});
         const Variable h(Tensor::zeros({graph.num_src_nodes(), 0}), true);
         const Variable v(Tensor::zeros({graph.num_dst_nodes(), 0}), true);
         const Variable e(Tensor::full({graph.num_edges(), 1}, 1), true);
@@ -455,7 +455,7 @@ TEST_CASE("dropout keyed by the ids of the edges is the same on any number of ra
   const Variable want = scatter_add_rows(dropout(gather_rows(whole, g.src), 0.5, key, ids), g.dst, g.num_dst);
   outer.backward(want, grad.clone());
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 100, .edge_block = 7});
+    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 100, .edge_chunk = 7});
     const Variable h(my_rows(whole.value(), books.src, comm.rank()), true);
     Tape tape;
     const Variable out = graph.update_all(
@@ -480,7 +480,7 @@ TEST_CASE("the same bits for every number of threads, and where one thread calls
       for (const int threads : {1, 2, 4, -4}) {
         const ThreadLimit limit(std::abs(threads));
         const GraphShardManager graph =
-            shard(comm, g, books, {.edge_block = 1000, .serial_messages = threads < 0});
+            shard(comm, g, books, {.edge_chunk = 1000, .serial_messages = threads < 0});
         const Variable h(rows, true), w(weight, true);
         Tape tape;
         const Variable out = graph.update_all(
@@ -503,8 +503,8 @@ TEST_CASE("gradients on several threads, with many blocks that share a row") {
   for (std::size_t k = 0; k < 30; ++k) g.dst[k] = g.src[k + 30] = 3;
   for (const Books& books : test_books(g, comm.size())) {
     for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max})
-      check_case(comm, g, books, {.max_halo_bytes = 60, .edge_block = 4}, reduce);
-    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 60, .edge_block = 4});
+      check_case(comm, g, books, {.max_halo_bytes = 60, .edge_chunk = 4}, reduce);
+    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 60, .edge_chunk = 4});
     const Variable h(my_rows(whole_tensor({g.num_src, 3}, 1), books.src, comm.rank()), true);
     const Variable w(whole_tensor({4, 3}, 2), true), b(whole_tensor({4}, 3), true);
     GradcheckOptions options;
@@ -533,7 +533,7 @@ TEST_CASE("of what several blocks throw at once, all ranks throw that of the fir
     std::vector<std::string> texts;
     for (const int threads : {1, 2, 4}) {
       const ThreadLimit limit(threads);
-      const GraphShardManager graph = shard(comm, g, books, {.edge_block = 2});
+      const GraphShardManager graph = shard(comm, g, books, {.edge_chunk = 2});
       const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
       bool fails = !backward;
       texts.push_back(thrown_by_all<InputError>(comm, [&] {
@@ -560,7 +560,7 @@ TEST_CASE("with serial_messages a function may change what it captures") {
   const ThreadLimit limit(4);
   const WholeGraph g = random_graph("large", 500, 500, 6000, 5);
   const Books books = test_books(g, comm.size()).front();
-  const GraphShardManager graph = shard(comm, g, books, {.edge_block = 50, .serial_messages = true});
+  const GraphShardManager graph = shard(comm, g, books, {.edge_chunk = 50, .serial_messages = true});
   const Variable h(my_rows(whole_tensor({g.num_src, 4}, 1), books.src, comm.rank()), true);
   Index edges_seen = 0;  // forward and backward
   Tape tape;
@@ -583,7 +583,7 @@ TEST_CASE("memory does not depend on the number of edges") {
     for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
       if (mode == HaloMode::one_shot && comm.size() > 1) continue;  // holds all halo rows
       const GraphShardManager graph =
-          shard(comm, g, books, {.mode = mode, .max_halo_bytes = 8000, .edge_block = 16});
+          shard(comm, g, books, {.mode = mode, .max_halo_bytes = 8000, .edge_chunk = 16});
       const Variable h(my_rows(whole_tensor({g.num_src, 16}, 1), books.src, comm.rank()), true);
       Variable w(whole_tensor({16, 32}, 2), true);
       for (int repetition = 0; repetition < 2; ++repetition) {  // the first makes the transposes
@@ -650,7 +650,7 @@ TEST_CASE("what a function does wrong on one rank is told on all, and the graph 
   for (const Books& books : test_books(g, comm.size())) {
     for (const HaloMode mode : all_modes) {
       const GraphShardManager graph = shard(
-          comm, g, books, {.mode = mode, .max_halo_bytes = 60, .edge_block = 2, .serial_messages = true});
+          comm, g, books, {.mode = mode, .max_halo_bytes = 60, .edge_chunk = 2, .serial_messages = true});
       const bool here = comm.rank() == comm.size() - 1;  // owns edges in all partitions
       const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
       const Variable other(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);

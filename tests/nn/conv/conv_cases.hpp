@@ -36,7 +36,7 @@ inline std::vector<GraphOptions> graph_ways() {
   std::vector<GraphOptions> ways;
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
     ways.push_back({.mode = mode});
-    ways.push_back({.mode = mode, .max_halo_bytes = 1, .edge_block = 3});
+    ways.push_back({.mode = mode, .max_halo_bytes = 1, .edge_chunk = 3});
   }
   return ways;
 }

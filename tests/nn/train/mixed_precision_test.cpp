@@ -926,7 +926,7 @@ TEST_CASE("a training in mixed precision: any number of ranks and threads, less 
 TEST_CASE("MeshGraphNet in mixed precision: any number of threads, rows of edges in half the memory") {
   const Communicator comm = Communicator::world();
   NodeData data = make_sbm(comm, {.nodes = 3000, .degree = 4, .classes = 4, .features = 8});
-  const GraphShardManager graph = construct_full_graph(comm, data, {.edge_block = 256});
+  const GraphShardManager graph = construct_full_graph(comm, data, {.edge_chunk = 256});
   Tensor of_edges({graph.num_edges(), 3});
   for (Index i = 0; i < of_edges.size(); ++i) of_edges.data()[i] = std::sin(static_cast<real>(i));
   struct Outcome {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Arrays of a .npz archive, read by all workers together.
+/// Arrays of a .npz archive, read by all ranks together.
 #pragma once
 
 #include "npz.hpp"

@@ -35,7 +35,7 @@ void add_parallel_options(CLI::App& app, TrainOptions& o) {
   add_choice(app, "--mode", o.graph_options.mode, named_values(halo_mode_names),
              "which halo rows are in memory");
   add_number(app, "--max-halo-bytes", o.graph_options.max_halo_bytes,
-             "most bytes of halo rows in a stage; 0: at most a quarter of a worker's rows");
+             "most bytes of halo rows in a stage; 0: at most a quarter of a rank's rows");
   add_halo_cache_option(app, o);
   app.add_flag("--reproducible", o.graph_options.reproducible,
                "the same bits for any number of ranks");
