@@ -317,7 +317,7 @@ std::map<std::string, Index> count_names(const Communicator& comm, const std::ma
   for (Lines lines(std::string_view(gathered.data(), gathered.size())); lines.next();)
     all[std::string(lines.line())] = 0;
   std::vector<Index> counts;
-  for (const auto& [name, none] : all) counts.push_back(mine.contains(name) ? mine.at(name) : 0);
+  for (const auto& entry : all) counts.push_back(mine.contains(entry.first) ? mine.at(entry.first) : 0);
   comm.all_reduce(std::span<Index>(counts));
   std::size_t i = 0;
   for (auto& [name, count] : all) count = counts[i++];
