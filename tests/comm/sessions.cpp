@@ -47,7 +47,7 @@ void train(const sar::Communicator& comm) {
   for (int epoch = 0; epoch < 5; ++epoch) {
     sar::Tape tape;
     const sar::Variable loss = sar::cross_entropy(conv(graph, x), labels, all, comm);
-    last = loss.value()(0, 0);
+    last = static_cast<double>(loss.value().item());
     if (epoch == 0) first = last;
     tape.backward(loss);
     sar::gather_grads(comm, conv);
