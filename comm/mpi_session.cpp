@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/mpi_session.hpp>
-#include <sar/comm/owned_comm.hpp>
 
 #if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
 #define SAR_MPI_SESSIONS 1
 #endif
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 [[maybe_unused]] bool is_initialized() {
@@ -74,15 +72,4 @@ ProcessNumber process_number() {
   return number;
 }
 
-Communicator communicator_alone(const Communicator& comm) {
-  if (!is_of_session(comm.handle())) return Communicator::self();
-  return comm.agree([&] {
-    comm.synchronize("communicator_alone");
-    OwnedComm alone;
-    check_mpi(MPI_Comm_split(comm.handle(), comm.rank(), 0, &alone.comm), "MPI_Comm_split");
-    return Communicator(alone.comm);
-  });
-}
-
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

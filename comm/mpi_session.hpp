@@ -4,12 +4,11 @@
 /// MPI_COMM_SELF, MPI_Initialized returns false, and no call tells when the last session ends.
 #pragma once
 
-#include <sar/comm/communicator.hpp>
+#include <sar/config.hpp>
 
 #include <mpi.h>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Returns whether `comm` comes from a session: MPI_Init was not called, and it is not MPI_COMM_WORLD,
 /// MPI_COMM_SELF or MPI_COMM_NULL. Always false with an MPI that has no sessions. May be called before MPI is
@@ -27,8 +26,4 @@ struct ProcessNumber {
 /// Local. Throws CommunicationError for errors of MPI.
 ProcessNumber process_number();
 
-/// Collective. Returns a communicator of this rank alone, also where MPI_COMM_SELF does not exist.
-Communicator communicator_alone(const Communicator& comm);
-
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

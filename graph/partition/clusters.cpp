@@ -3,7 +3,7 @@
 // Edges get original ids: 8 bytes for each distinct end on another rank. METIS gathers them itself and sorts
 // them; for ldg, rank 0 gathers and sorts the pairs, so that the stream is the same for every number of
 // ranks.
-#include <sar/comm/mpi_session.hpp>
+#include <sar/comm/communicator_alone.hpp>
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/partition/assignment.hpp>

@@ -2,7 +2,7 @@
 
 // The rows of each cluster are listed once, and the clusters of the halo rows are fetched once, 8 bytes each.
 // A batch takes time for the in-edges of its nodes, and the exchanges of layer_graph.cpp.
-#include <sar/comm/mpi_session.hpp>
+#include <sar/comm/communicator_alone.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/construct/layer_graph.hpp>

@@ -3,7 +3,7 @@
 // The original ids are numbered once, by a sample sort (numbers_of_ids). An epoch then takes no
 // communication: for each of n seeds of the rank, its position in the epoch is computed, and the positions
 // are sorted, O(n log n). A batch is a range of them, found by binary search.
-#include <sar/comm/mpi_session.hpp>
+#include <sar/comm/communicator_alone.hpp>
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/random/keyed_bijection.hpp>
