@@ -57,7 +57,7 @@ void train(const sar::Communicator& comm) {
   check(last < first, "the loss falls");
 }
 
-void use(MPI_Comm of_host, const std::string& file) {
+void use(MPI_Comm of_host) {
   check_throws<sar::CommunicationError>([] { sar::Communicator::world(); }, "there is no MPI_COMM_WORLD");
   check_throws<sar::CommunicationError>([] { sar::Communicator::self(); }, "there is no MPI_COMM_SELF");
   const sar::Communicator comm(of_host);
@@ -88,7 +88,6 @@ void use(MPI_Comm of_host, const std::string& file) {
         });
       },
       "all ranks throw what one throws");
-  sar::Trace(comm, file + ".2").write();
 }
 
 int calls(MPI_Comm of_host) {
@@ -107,7 +106,6 @@ int main(int argc, char**) {
   // the ranks are children of one process
   const std::string name = "sar_sessions_" + std::to_string(getppid()) + ".json";
   const std::string file = (std::filesystem::temp_directory_path() / name).string();
-  if (argc == 1) setenv("SAR_TRACE", file.c_str(), 1);
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "thread_level", "MPI_THREAD_FUNNELED");
@@ -121,10 +119,14 @@ int main(int argc, char**) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
   MPI_Group_free(&group);
+  if (argc == 1) {
+    sar::Trace(sar::Communicator(comm), file + ".2").write();
+    setenv("SAR_TRACE", file.c_str(), 1);
+  }
   if (argc > 1)
     calls(comm);
   else
-    use(comm, file);
+    use(comm);
   MPI_Comm_free(&comm);
   check(MPI_Session_finalize(&session) == MPI_SUCCESS, "the session ends");
   int initialized = 1;
