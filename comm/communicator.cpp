@@ -6,6 +6,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_error.hpp>
+#include <sar/comm/mpi_session.hpp>
 #include <sar/comm/pending_exchange.hpp>
 #include <sar/comm/program_end.hpp>
 #include <sar/comm/trace_file.hpp>
@@ -33,8 +34,7 @@ constexpr int exchange_tags = 32'000;  // MPI guarantees tags up to 32767
 std::string start_environment_trace(const Communicator& comm) {
   const char* file = environment_trace_file(comm.size());
   if (comm.all_reduce(file != nullptr ? 1 : 0, ReduceOp::min) == 0) return {};
-  int group = 0;
-  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &group), "MPI_Comm_rank");
+  int group = process_number().process;
   comm.broadcast(std::span(&group, 1), 0);
   std::string path = concat(file, SAR_TRACE_SUFFIX);
   if (group > 0) path = concat(path, ".group", group);
@@ -49,12 +49,12 @@ std::string start_environment_trace(const Communicator& comm) {
 }  // namespace
 
 Communicator::Communicator(MPI_Comm comm) {
-  require_running_mpi("a communicator");
+  require_running_mpi("a communicator", is_of_session(comm));
   require<CommunicationError>(comm != MPI_COMM_NULL, "cannot use MPI_COMM_NULL as a communicator");
   int inter = 0;
   check_mpi(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
   require<CommunicationError>(inter == 0, "cannot use an inter-communicator: all ranks must be in one group");
-  const std::thread::id thread = only_thread();
+  const std::thread::id thread = only_thread(comm);
   OwnedComm copy, node;
   check_mpi(MPI_Comm_dup(comm, &copy.comm), "MPI_Comm_dup");
   check_mpi(MPI_Comm_set_errhandler(copy.comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");

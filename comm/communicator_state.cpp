@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_error.hpp>
+#include <sar/comm/mpi_session.hpp>
+#include <sar/comm/program_end.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 
+#include <exception>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -15,7 +18,8 @@ constexpr const char* wrong_thread =
 
 }  // namespace
 
-std::thread::id only_thread() {
+std::thread::id only_thread(MPI_Comm comm) {
+  if (is_of_session(comm)) return {};
   int level = 0;
   check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
   check_thread_level(level);
@@ -27,14 +31,18 @@ std::thread::id only_thread() {
 }
 
 CommunicatorState::~CommunicatorState() {
-  int finalized = 0;
-  if (owned.comm != MPI_COMM_NULL && !is_fork() && MPI_Finalized(&finalized) == MPI_SUCCESS && !trace.empty())
-    end_environment_trace(finalized != 0 ? MPI_COMM_NULL : owned.comm, rank, size, trace);
-  if (kept_until_finalize) owned.comm = MPI_COMM_NULL;
+  if (owned.comm == MPI_COMM_NULL) return;
+  if (!trace.empty() && !is_fork())
+    end_environment_trace(mpi_runs() ? owned.comm : MPI_COMM_NULL, rank, size, trace);
+  // An exception of this rank alone: the other ranks may wait for it elsewhere.
+  const bool leaves_alone = std::uncaught_exceptions() > 0 && failures == 0;
+  if (kept_until_finalize ||
+      (mpi_runs() && is_of_session(owned.comm) && !end_of_session(owned.comm, !leaves_alone)))
+    owned.comm = MPI_COMM_NULL;
 }
 
 void CommunicatorState::check_caller() const {
-  require_running_mpi("a collective call");
+  require_running_mpi("a collective call", is_of_session(owned.comm));
   require<CommunicationError>(only_thread == std::thread::id() || only_thread == std::this_thread::get_id(),
                               wrong_thread);
 }

@@ -68,8 +68,8 @@ struct CommunicatorState : NonCopyable {
 };
 
 /// Returns the only thread that may call MPI, or none if MPI allows any thread. Throws CommunicationError if
-/// called from another thread.
-std::thread::id only_thread();
+/// called from another thread. A session does not tell it for its communicators: none.
+std::thread::id only_thread(MPI_Comm comm);
 
 /// Adds its lifetime to the waiting time, and to the trace under the name of the calling function.
 class WaitTimer : NonCopyable {

@@ -60,10 +60,7 @@ Environment::Environment(int& argc, char**& argv)
     : owned_(initialize(&argc, &argv)), exceptions_(std::uncaught_exceptions()) {}
 
 Environment::~Environment() {
-  if (is_fork()) return;
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (owned_ && finalized == 0 && std::uncaught_exceptions() <= exceptions_) MPI_Finalize();
+  if (owned_ && mpi_runs() && std::uncaught_exceptions() <= exceptions_) MPI_Finalize();
 }
 
 int default_num_threads(const Communicator& comm) {

@@ -52,18 +52,24 @@ bool is_fork() noexcept {
   return used_by != 0 && used_by != ::getpid();
 }
 
-void require_running_mpi(const char* what) {
+bool mpi_runs() noexcept {
+  int finalized = 0;
+  return !is_fork() && MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
+}
+
+void require_running_mpi(const char* what, bool of_session) {
   require_mpi_of_build();
   require<CommunicationError>(!is_fork(), what, " is used in a fork of the process that uses MPI, expected ",
                               "that process, or a program that is started by itself");
-  int initialized = 0;
+  int initialized = 1;
   int finalized = 0;
-  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  if (!of_session) check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
   check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
   require<CommunicationError>(
       initialized != 0 && finalized == 0, what, " needs MPI, which is ",
       finalized != 0 ? "finalized already"
-                     : "not initialized: call MPI_Init_thread, or create a sar::Environment, first");
+                     : "not initialized: call MPI_Init_thread or create a sar::Environment first, "
+                       "or pass a communicator of an MPI session");
   process_of_mpi = ::getpid();
 }
 

@@ -19,9 +19,14 @@ void require_mpi_of_build();
 /// calls of MPI.
 bool is_fork() noexcept;
 
+/// Returns whether calls of MPI are allowed in a destructor: MPI is not finalized, and this process is not a
+/// fork.
+bool mpi_runs() noexcept;
+
 /// Throws CommunicationError, with the name `what` of the caller's feature, unless MPI is initialized and not
-/// finalized, is the one that the library was built with, and this process is not a fork.
-void require_running_mpi(const char* what);
+/// finalized, is the one that the library was built with, and this process is not a fork. A communicator
+/// `of_session` needs no MPI_Init.
+void require_running_mpi(const char* what, bool of_session = false);
 
 /// Throws CommunicationError if MPI was initialized with a `level` that does not allow calls from several
 /// threads.

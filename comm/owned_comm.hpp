@@ -14,9 +14,7 @@ struct OwnedComm : NonCopyable {
   MPI_Comm comm = MPI_COMM_NULL;
 
   ~OwnedComm() {
-    int finalized = 0;
-    if (comm != MPI_COMM_NULL && !is_fork() && MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0)
-      MPI_Comm_free(&comm);
+    if (comm != MPI_COMM_NULL && mpi_runs()) MPI_Comm_free(&comm);
   }
 };
 

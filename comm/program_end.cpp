@@ -2,8 +2,10 @@
 
 // MPI_Finalize first deletes the attributes of MPI_COMM_SELF, and so calls back. The callback takes part
 // in synchronization points of the kept communicator until no rank fails in one. A rank that still makes a
-// collective call finds the end of the program there, throws, and later arrives itself.
+// collective call finds the end of the program there, throws, and later arrives itself. A program with
+// sessions only has no such callback: there the last handle of the communicator is the end.
 #include <sar/comm/mpi_error.hpp>
+#include <sar/comm/mpi_session.hpp>
 #include <sar/comm/program_end.hpp>
 #include <sar/comm/status.hpp>
 
@@ -18,12 +20,12 @@ namespace {
 std::atomic<bool> first_is_chosen{false};  // process 0 has chosen the communicator to keep
 
 std::mutex end_mutex;  // of the following, until MPI_Finalize
-bool kept_one = false;
+bool calls_at_finalize = false;
 MPI_Comm kept = MPI_COMM_NULL;
-void (*last_action)() noexcept = nullptr;
+void (*last_action)(MPI_Comm) noexcept = nullptr;
 
 int act_at_finalize(MPI_Comm, int, void*, void*) {
-  if (last_action != nullptr) std::exchange(last_action, nullptr)();
+  if (last_action != nullptr) std::exchange(last_action, nullptr)(MPI_COMM_NULL);
   return MPI_SUCCESS;
 }
 
@@ -34,14 +36,13 @@ void call_at_finalize(MPI_Comm_delete_attr_function* callback) {
   check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, callback, &key, nullptr), "MPI_Comm_create_keyval");
   check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr");
   check_mpi(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");
+  calls_at_finalize = true;
 }
 
-/// Waits until all ranks have arrived: ranks that still make calls throw, and then arrive here or end the
-/// program with an error.
+/// Waits for the other ranks, which arrive here or end the program with an error.
 int agree_at_finalize(MPI_Comm comm, int key, void* value, void* state) {
   try {
-    while (exchange_status(kept, {}, 0, {.name = "the program", .ends = true}).failed) {
-    }
+    wait_for_end(kept);
     act_at_finalize(comm, key, value, state);
   } catch (const std::exception&) {
     // MPI has failed: the other ranks cannot be told.
@@ -56,27 +57,46 @@ int agree_at_finalize(MPI_Comm comm, int key, void* value, void* state) {
 // is the first.
 bool keep_until_finalize(MPI_Comm comm) {
   int size = 0;
-  int processes = 0;
-  int process = 0;
   check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
-  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &processes), "MPI_Comm_size");
-  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &process), "MPI_Comm_rank");
+  const auto [process, processes] = process_number();
   if (size != processes || size == 1) return false;
   int is_first = process == 0 && !first_is_chosen.exchange(true) ? 1 : 0;
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, &is_first, 1, MPI_INT, MPI_MAX, comm), "MPI_Allreduce");
   if (is_first == 0) return false;
   const std::scoped_lock lock(end_mutex);
-  call_at_finalize(agree_at_finalize);
+  const bool of_session = is_of_session(comm);
+  if (!of_session) call_at_finalize(agree_at_finalize);
   kept = comm;
-  kept_one = true;
-  return true;
+  return !of_session;
 }
 
-void at_program_end(void (*action)() noexcept) {
+void at_program_end(MPI_Comm comm, void (*action)(MPI_Comm) noexcept) {
   const std::scoped_lock lock(end_mutex);
-  if (last_action != nullptr) return;
-  if (!kept_one) call_at_finalize(act_at_finalize);
+  if (!calls_at_finalize && !is_of_session(comm)) call_at_finalize(act_at_finalize);
   last_action = action;
 }
 
+bool end_of_session(MPI_Comm comm, bool together) noexcept {
+  bool was_kept = false;
+  void (*action)(MPI_Comm) noexcept = nullptr;
+  {
+    const std::scoped_lock lock(end_mutex);
+    was_kept = kept == comm;
+    if (was_kept) kept = MPI_COMM_NULL;
+    action = last_action;
+  }
+  if (!together) return false;
+  try {
+    if (was_kept) wait_for_end(comm);
+    if (action != nullptr) action(comm);
+  } catch (const std::exception&) {
+    // MPI has failed: the other ranks cannot be told.
+  }
+  return true;
+}
+
+void wait_for_end(MPI_Comm comm) {
+  while (exchange_status(comm, {}, 0, {.name = "the program", .ends = true}).failed) {
+  }
+}
 }}  // namespace sar

@@ -31,10 +31,8 @@ Trace::Trace(const Communicator& comm, std::string path) : comm_(comm), path_(st
 Trace::~Trace() {
   if (!running_) return;
   stop_trace();
-  int finalized = 0;
-  MPI_Finalized(&finalized);
   if (is_fork()) return;
-  (void)write_trace(finalized != 0 ? MPI_COMM_NULL : comm_.handle(), comm_.rank(), comm_.size(), path_,
+  (void)write_trace(mpi_runs() ? comm_.handle() : MPI_COMM_NULL, comm_.rank(), comm_.size(), path_,
                     trace_patience);
 }
 

@@ -10,9 +10,9 @@
 /// its last handle is destroyed. If another communicator follows, FILE is written again, with everything
 /// since the start. If FILE is not writable, the first communicator's constructor throws InputError on all
 /// ranks. A failure at the end is reported on stderr, and environment_trace_is_lost() returns true on that
-/// rank. A communicator whose first process is rank W > 0 of MPI_COMM_WORLD writes FILE.groupW. In a program
-/// with both precisions, sar::double writes FILE.double. A relative path refers to the working directory at
-/// the start of the trace.
+/// rank. A communicator whose first process is number W > 0 of the program, its rank in MPI_COMM_WORLD,
+/// writes FILE.groupW. In a program with both precisions, sar::double writes FILE.double. A relative path
+/// refers to the working directory at the start of the trace.
 ///
 /// Times are relative to the start of the trace. The ranks of a node share a clock. Across nodes, the zero
 /// points differ by the time between the ranks' exits from a barrier, and clocks may drift.

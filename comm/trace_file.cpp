@@ -4,6 +4,7 @@
 // (MPI_Issend) and waits up to 15 s until rank 0 receives it. Rank 0 takes the ranks in order and waits
 // for all of them together up to 5 s. A buffer that MPI may still use after that time is never freed.
 #include <sar/comm/mpi_error.hpp>
+#include <sar/comm/mpi_session.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace_events.hpp>
@@ -160,11 +161,9 @@ std::string absolute_path(const std::string& path) {
 }
 
 const char* environment_trace_file(int size) {
-  int processes = 1;
-  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &processes), "MPI_Comm_size");
   const char* file = std::getenv("SAR_TRACE");
-  const bool wanted =
-      file != nullptr && *file != 0 && (size > 1 || processes == 1) && !environment_trace_has_owner;
+  const bool wanted = file != nullptr && *file != 0 && (size > 1 || process_number().processes == 1) &&
+                      !environment_trace_has_owner;
   return wanted ? file : nullptr;
 }
 

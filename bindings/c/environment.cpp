@@ -2,6 +2,7 @@
 #include <sar/bindings/c/status.hpp>
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/environment.hpp>
+#include <sar/comm/mpi_session.hpp>
 #include <sar/core/memory/memory.hpp>
 
 #include <mutex>
@@ -28,7 +29,6 @@ ProcessState& process_state() {
 template <class Get>
 int make_comm(sar_comm* comm, const Get& get) {
   return call([&] {
-    require_running_mpi("a communicator");
     const Refusal refusal;
     const MPI_Comm given = get();
 #ifdef OPEN_MPI
@@ -93,7 +93,10 @@ int sar_comm_create(MPI_Comm mpi_comm, sar_comm* comm) {
 }
 
 int sar_comm_create_f(int32_t fortran_comm, sar_comm* comm) {
-  return make_comm(comm, [&] { return MPI_Comm_f2c(static_cast<MPI_Fint>(fortran_comm)); });
+  return make_comm(comm, [&] {
+    require_running_mpi("a communicator", is_of_session_f(fortran_comm));
+    return MPI_Comm_f2c(static_cast<MPI_Fint>(fortran_comm));
+  });
 }
 
 int sar_comm_world(sar_comm* comm) {

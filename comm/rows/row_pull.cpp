@@ -101,8 +101,7 @@ void RowPull::wait() {
 }
 
 RowPull::~RowPull() {
-  int finalized = 0;
-  if (requests_.empty() || is_fork() || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0) return;
+  if (requests_.empty() || !mpi_runs()) return;
   try {
     wait();
   } catch (const CommunicationError&) {  // no one uses the rows

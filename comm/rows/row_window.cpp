@@ -3,8 +3,10 @@
 // One-sided reads (MPI-3): the window is locked for all ranks from its creation on (MPI_Win_lock_all), so
 // get() needs no help of its owner's program: one MPI_Get with a datatype of all ranges. wait() flushes
 // all reads of this rank. MPI frees windows collectively: a window that its rank leaves by an exception
-// stays in a list until all ranks have left it, or until MPI_Finalize.
+// stays in a list until all ranks have left it, or until the program ends: at MPI_Finalize, or with the last
+// handle of a communicator of a session.
 #include <sar/comm/mpi_error.hpp>
+#include <sar/comm/mpi_session.hpp>
 #include <sar/comm/program_end.hpp>
 #include <sar/comm/rows/row_window.hpp>
 #include <sar/core/error.hpp>
@@ -15,6 +17,7 @@
 #include <exception>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,14 +36,24 @@ struct OwnedType {
   }
 };
 
+/// Takes the windows that `is_wanted` out of the list.
+template <class Windows, class Predicate>
+auto take(Windows& windows, const Predicate& is_wanted) {
+  decltype(windows.list) taken;
+  const std::scoped_lock lock(windows.mutex);
+  for (auto window = windows.list.begin(); window != windows.list.end();) {
+    const auto next = std::next(window);
+    if (is_wanted(*window)) taken.splice(taken.end(), windows.list, window);
+    window = next;
+  }
+  return taken;
+}
+
 /// Returns a number that no other window of the program has, the same on all ranks and increasing within the
 /// communicator: the windows that rank 0 has numbered so far, and which process that is. Collective.
 Index new_number(const Communicator& comm) {
   static std::atomic<Index> numbered{0};
-  int process = 0;
-  int processes = 1;
-  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &process), "MPI_Comm_rank");
-  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &processes), "MPI_Comm_size");
+  const auto [process, processes] = process_number();
   Index number = comm.rank() == 0 ? numbered++ * processes + process : 0;
   comm.broadcast(std::span(&number, 1), 0);
   return number;
@@ -50,14 +63,15 @@ Index new_number(const Communicator& comm) {
 
 /// A window and everything it needs while it is open.
 struct RowWindow::Open {
-  Communicator comm;
+  MPI_Comm comm;                     // of the RowWindow
+  std::optional<Communicator> kept;  // until MPI_Finalize, if it is not of a session
   std::shared_ptr<const void> memory;
   Index number;  // see new_number()
   MPI_Win window = MPI_WIN_NULL;
   bool locked = false;
   bool left_behind = true;  // until all ranks have made it
 
-  void create(const std::byte* mine, Index bytes);
+  void create(const Communicator& made_with, const std::byte* mine, Index bytes);
   void free() noexcept;
 };
 
@@ -75,10 +89,10 @@ RowWindow::Windows& RowWindow::all() {
 }
 
 // Not every MPI can create a window over every network; ranks that never call pull() need none.
-void RowWindow::Open::create(const std::byte* mine, Index bytes) {
+void RowWindow::Open::create(const Communicator& made_with, const std::byte* mine, Index bytes) {
   const int code = MPI_Win_create(const_cast<std::byte*>(mine), static_cast<MPI_Aint>(bytes), 1,  // NOLINT
-                                  MPI_INFO_NULL, comm.handle(), &window);
-  if (comm.all_reduce(code == MPI_SUCCESS ? 1 : 0, ReduceOp::min) == 0) {
+                                  MPI_INFO_NULL, comm, &window);
+  if (made_with.all_reduce(code == MPI_SUCCESS ? 1 : 0, ReduceOp::min) == 0) {
     window = MPI_WIN_NULL;
     return;
   }
@@ -98,9 +112,7 @@ void RowWindow::Open::free() noexcept {
 // All ranks free a window together, so only windows that every rank has left behind can be freed.
 void RowWindow::free_left_behind(const Communicator& comm) {
   Windows& windows = all();
-  const auto is_left_here = [&](const Open& open) {
-    return open.comm.handle() == comm.handle() && open.left_behind;
-  };
+  const auto is_left_here = [&](const Open& open) { return open.comm == comm.handle() && open.left_behind; };
   std::vector<Index> mine;
   {
     const std::scoped_lock lock(windows.mutex);
@@ -108,36 +120,46 @@ void RowWindow::free_left_behind(const Communicator& comm) {
       if (is_left_here(open)) mine.push_back(open.number);
   }
   const std::vector<Index> numbers = comm.all_gather(std::span<const Index>(mine));
-  std::list<Open> freed;
-  {
-    const std::scoped_lock lock(windows.mutex);
-    for (auto open = windows.list.begin(); open != windows.list.end();) {
-      const auto next = std::next(open);
-      if (is_left_here(*open) && std::ranges::count(numbers, open->number) == comm.size())
-        freed.splice(freed.end(), windows.list, open);
-      open = next;
-    }
-  }
+  std::list<Open> freed = take(windows, [&](const Open& open) {
+    return is_left_here(open) && std::ranges::count(numbers, open.number) == comm.size();
+  });
   for (Open& open : freed) open.free();
 }
 
 // Windows must be freed before MPI_Finalize. All ranks free them in the order of their numbers: with several
 // threads the order of creation differs between ranks. Only windows left behind are erased; destroying their
 // last communicator handle writes the file of SAR_TRACE.
-void RowWindow::free_all() noexcept {
+void RowWindow::free_all(MPI_Comm of_session) noexcept {
+  if (of_session != MPI_COMM_NULL) return free_of_session(of_session);
   std::list<Open>& list = all().list;  // no other thread calls any more
   list.sort([](const Open& a, const Open& b) { return a.number < b.number; });
   for (Open& open : list) open.free();
   std::erase_if(list, [](const Open& open) { return open.left_behind; });
 }
 
+// The last handle of the communicator is being destroyed, so all its windows are left behind. Other ranks may
+// still use them.
+void RowWindow::free_of_session(MPI_Comm comm) noexcept {
+  std::list<Open> freed = take(all(), [&](const Open& open) { return open.comm == comm; });
+  if (freed.empty()) return;
+  try {
+    wait_for_end(comm);
+  } catch (const std::exception&) {  // MPI has failed, which another call reports
+  }
+  freed.sort([](const Open& a, const Open& b) { return a.number < b.number; });
+  for (Open& open : freed) open.free();
+}
+
 RowWindow::RowWindow(const Communicator& comm, const std::byte* mine, Index bytes,
-                     std::shared_ptr<const void> memory) {
+                     std::shared_ptr<const void> memory)
+    : comm_(comm) {
   comm.agree([&] {
     free_left_behind(comm);
-    at_program_end(free_all);
+    at_program_end(comm.handle(), free_all);
+    std::optional<Communicator> kept;
+    if (!is_of_session(comm.handle())) kept = comm;
     std::list<Open> made;
-    made.push_back({comm, std::move(memory), new_number(comm)});
+    made.push_back({comm.handle(), std::move(kept), std::move(memory), new_number(comm)});
     comm.synchronize("RowWindow");  // from here on, only MPI can fail
     open_ = made.begin();
     {
@@ -145,20 +167,18 @@ RowWindow::RowWindow(const Communicator& comm, const std::byte* mine, Index byte
       all().list.splice(all().list.end(), made);
     }
     if (comm.size() > 1)
-      open_->create(mine, bytes);  // with one rank no one reads, and not every MPI can create such a window
+      open_->create(comm, mine,
+                    bytes);  // with one rank no one reads, and not every MPI can create such a window
   });
   open_->left_behind = false;
 }
 
 RowWindow::~RowWindow() {
-  int finalized = 0;
-  const bool mpi_runs = !is_fork() && MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
-  const Communicator comm = open_->comm;
-  if (mpi_runs) {
+  if (mpi_runs()) {
     open_->left_behind = true;
     if (std::uncaught_exceptions() > 0) return;
     try {
-      comm.synchronize("the end of a distributed tensor");
+      comm_.synchronize("the end of a distributed tensor");
     } catch (const std::exception&) {  // another rank reports it
       return;
     }
@@ -170,7 +190,7 @@ RowWindow::~RowWindow() {
 }
 
 Index RowWindow::max_rows(Index row_bytes) const {
-  const auto most = static_cast<Index>(std::min<std::size_t>(open_->comm.max_collective_size(), INT_MAX));
+  const auto most = static_cast<Index>(std::min<std::size_t>(comm_.max_collective_size(), INT_MAX));
   return std::max<Index>(1, most / row_bytes);
 }
 

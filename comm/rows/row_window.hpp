@@ -28,7 +28,7 @@ class RowWindow : NonCopyable {
   RowWindow(const Communicator& comm, const std::byte* mine, Index bytes, std::shared_ptr<const void> memory);
   /// Waits for the other ranks, which may still read. If that is impossible, because this rank is leaving by
   /// an exception or the ranks make different calls, the window and `memory` are kept until the next
-  /// RowWindow of the communicator or the end of the program.
+  /// RowWindow of the communicator or the end of the program (of the communicator, if it is of a session).
   ~RowWindow();
 
   /// Returns how many rows one get() may read; at least 1.
@@ -47,8 +47,10 @@ class RowWindow : NonCopyable {
   struct Windows;
   static Windows& all();
   static void free_left_behind(const Communicator& comm);
-  static void free_all() noexcept;
+  static void free_all(MPI_Comm of_session) noexcept;
+  static void free_of_session(MPI_Comm comm) noexcept;
 
+  Communicator comm_;
   std::list<Open>::iterator open_;  // an element of all().list
 };
 

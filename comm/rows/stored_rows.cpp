@@ -5,6 +5,7 @@
 // to a list on its own rank. barrier() sends the lists to the owners by a RowRoute; these apply them in
 // the order of the ranks and, for each rank, of its calls.
 #include <sar/comm/communicator_state.hpp>
+#include <sar/comm/mpi_session.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/comm/rows/row_window.hpp>
 #include <sar/comm/rows/rows_by_owner.hpp>
@@ -133,8 +134,8 @@ void StoredRows::get_rows(const RowsByOwner& wanted, std::byte* out, CommStats& 
 void StoredRows::pull(std::span<const Index> ids, FunctionRef<std::byte*()> make_out) {
   const TraceScope scope("pull", TraceKind::communication);
   noting_failure([&] {
-    require_running_mpi("pull");
-    only_thread();
+    require_running_mpi("pull", is_of_session(comm_.handle()));
+    only_thread(comm_.handle());
     const RowsByOwner wanted(book_, ids, "pull");
     std::byte* const out = make_out();
     if (row_bytes_ == 0) return;

@@ -3,6 +3,7 @@
 // Edges get original ids: 8 bytes for each distinct end on another rank. METIS gathers them itself and sorts
 // them; for ldg, rank 0 gathers and sorts the pairs, so that the stream is the same for every number of
 // ranks.
+#include <sar/comm/communicator_alone.hpp>
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/partition/assignment.hpp>
@@ -23,7 +24,7 @@ Array<std::int32_t> stream_on_first(const Communicator& comm, Index num_nodes, E
     Index dst, src;
     auto operator<=>(const Pair&) const = default;
   };
-  const Communicator self = Communicator::self();
+  const Communicator self = communicator_alone(comm);
   std::vector<Pair> pairs;
   for (std::size_t e = 0; e < edges.src.size(); ++e) pairs.push_back({edges.dst[e], edges.src[e]});
   edges = {};

@@ -2,6 +2,7 @@
 
 // The rows of each cluster are listed once, and the clusters of the halo rows are fetched once, 8 bytes each.
 // A batch takes time for the in-edges of its nodes, and the exchanges of layer_graph.cpp.
+#include <sar/comm/communicator_alone.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
@@ -52,7 +53,7 @@ ClusterLoader::ClusterLoader(const GraphShardManager& graph, std::span<const std
     const Index largest = cluster_of.empty() ? -1 : Index{*std::ranges::max_element(cluster_of)};
     num_clusters_ = 1 + comm.all_reduce(largest, ReduceOp::max);
     batches_.emplace(
-        Communicator::self(), all_numbers(num_clusters_),
+        communicator_alone(comm), all_numbers(num_clusters_),
         DataLoaderOptions{
             .batch_size = options.clusters_per_batch, .shuffle = options.shuffle, .seed = options.seed});
     row_begin_.assign(static_cast<std::size_t>(num_clusters_) + 1, 0);

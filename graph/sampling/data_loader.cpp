@@ -3,6 +3,7 @@
 // The original ids are numbered once, by a sample sort (numbers_of_ids). An epoch then takes no
 // communication: for each of n seeds of the rank, its position in the epoch is computed, and the positions
 // are sorted, O(n log n). A batch is a range of them, found by binary search.
+#include <sar/comm/communicator_alone.hpp>
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/random/keyed_bijection.hpp>
@@ -39,7 +40,7 @@ SeedBatches::SeedBatches(const Communicator& comm, std::span<const Index> keys,
                            .equal("shuffle", options_.shuffle)
                            .equal("drop_last", options_.drop_last)
                            .equal("seed", options_.seed));
-    places_ = numbers_of_ids(options_.per_rank ? Communicator::self() : comm, keys);
+    places_ = numbers_of_ids(options_.per_rank ? communicator_alone(comm) : comm, keys);
     total_ = static_cast<Index>(keys.size());
     if (!options_.per_rank) total_ = comm.all_reduce(total_);
     const Index full = total_ / size;

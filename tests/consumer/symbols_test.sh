@@ -26,7 +26,7 @@ done
 
 counted=$(grep -oE '^int MPI_\w+' "$here/../support/mpi_handles.cpp" | cut -d' ' -f2)
 harmless="MPI_Allgather MPI_Allgatherv MPI_Allreduce MPI_Alltoall MPI_Barrier MPI_Bcast MPI_Cancel MPI_Comm_create_keyval
-  MPI_Comm_f2c MPI_Get_library_version
+  MPI_Comm_f2c MPI_Get_library_version MPI_Group_free MPI_Group_from_session_pset MPI_Group_rank MPI_Group_size MPI_Session_finalize MPI_Session_init
   MPI_Comm_free_keyval MPI_Comm_rank MPI_Comm_set_attr MPI_Comm_set_errhandler
   MPI_Comm_size MPI_Comm_test_inter MPI_Error_string MPI_Finalize MPI_Finalized MPI_Get MPI_Get_count MPI_Improbe MPI_Init_thread MPI_Initialized
   MPI_Is_thread_main MPI_Query_thread MPI_Type_commit MPI_Win_flush_all MPI_Win_lock_all MPI_Win_set_errhandler MPI_Win_sync
