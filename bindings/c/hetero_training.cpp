@@ -12,7 +12,7 @@ using namespace sar::c_interface;
 namespace {
 
 /// The operands of a forward pass, and the node type whose results are read.
-struct Operands {
+struct TypedOperands {
   std::shared_ptr<ModelObject> model;
   std::shared_ptr<HeteroObject> graph;
   std::string type;
@@ -31,13 +31,13 @@ struct Operands {
   }
 };
 
-void add_arguments(CollectiveCall& call, const Operands& operands) {
+void add_arguments(CollectiveCall& call, const TypedOperands& operands) {
   call.equal(*operands.model).equal(*operands.graph).equal("node type", operands.type);
 }
 
-Operands operands_of(sar_model model, sar_hetero graph, const char* type) {
-  Operands all{object<ModelObject>(model, "model"), object<HeteroObject>(graph, "graph"),
-               text_of(type, "type")};
+TypedOperands typed_operands_of(sar_model model, sar_hetero graph, const char* type) {
+  TypedOperands all{object<ModelObject>(model, "model"), object<HeteroObject>(graph, "graph"),
+                    text_of(type, "type")};
   typed(*all.model);
   return all;
 }
@@ -50,7 +50,7 @@ int train_step(const char* name, sar_model model, sar_optimizer optimizer, sar_h
   double result = 0;
   const auto step = [&](const Communicator& comm, CollectiveCall& call) {
     const auto its = object<OptimizerObject>(optimizer, "optimizer");
-    const Operands operands = operands_of(model, graph, type);
+    const TypedOperands operands = typed_operands_of(model, graph, type);
     found = operands.model;
     const StepLoss wanted = make_loss(operands.results());
     require_optimizer_of(*operands.model, *its);
@@ -68,10 +68,11 @@ int train_step(const char* name, sar_model model, sar_optimizer optimizer, sar_h
 
 /// Calls body(comm, operands) after the ranks have compared the operands.
 template <class Body>
-int with_operands(const char* name, sar_model model, sar_hetero graph, const char* type, const Body& body) {
+int with_typed_operands(const char* name, sar_model model, sar_hetero graph, const char* type,
+                        const Body& body) {
   std::shared_ptr<ModelObject> found;
   const auto pass = [&](const Communicator& comm, CollectiveCall& call) {
-    const Operands operands = operands_of(model, graph, type);
+    const TypedOperands operands = typed_operands_of(model, graph, type);
     found = operands.model;
     call.equal(operands);
     body(comm, operands);
@@ -83,11 +84,12 @@ int with_operands(const char* name, sar_model model, sar_hetero graph, const cha
 template <class MakeLoss>
 int evaluate(const char* name, sar_model model, sar_hetero graph, const char* type, double* loss,
              const MakeLoss& make_loss) {
-  return with_operands(name, model, graph, type, [&](const Communicator& comm, const Operands& operands) {
-    const StepLoss wanted = make_loss(operands.results());
-    require_pointer(loss, "loss");
-    *loss = loss_without_step(comm, operands.model->network, wanted, [&] { return operands.predict(); });
-  });
+  return with_typed_operands(
+      name, model, graph, type, [&](const Communicator& comm, const TypedOperands& operands) {
+        const StepLoss wanted = make_loss(operands.results());
+        require_pointer(loss, "loss");
+        *loss = loss_without_step(comm, operands.model->network, wanted, [&] { return operands.predict(); });
+      });
 }
 
 }  // namespace
@@ -124,12 +126,12 @@ int sar_hetero_evaluate_labels(sar_model model, sar_hetero graph, const char* ty
 }
 
 int sar_hetero_predict(sar_model model, sar_hetero graph, const char* type, sar_array* out) {
-  return with_operands("sar_hetero_predict", model, graph, type,
-                       [&](const Communicator&, const Operands& operands) {
-                         const ResultRows rows = operands.results();
-                         check_array(out, {"out", rows.rows, rows.fields});
-                         const NoTape no_tape;
-                         operands.model->network.eval();
-                         write_array(operands.predict().value(), *out);
-                       });
+  return with_typed_operands("sar_hetero_predict", model, graph, type,
+                             [&](const Communicator&, const TypedOperands& operands) {
+                               const ResultRows rows = operands.results();
+                               check_array(out, {"out", rows.rows, rows.fields});
+                               const NoTape no_tape;
+                               operands.model->network.eval();
+                               write_array(operands.predict().value(), *out);
+                             });
 }
