@@ -85,6 +85,7 @@ std::map<std::string, std::string> internal_names() {
   std::map<std::string, std::string> reasons;
   const std::string of_the_library = "for the library's own sources, inside of the calls";
   for (const char* name : {"comm/communicator.hpp Communicator::synchronize",
+                           "comm/communicator_alone.hpp communicator_alone",
                            "comm/communicator.hpp Communicator::require_equal",
                            "comm/recorded_pass.hpp RecordedPass::run",
                            "comm/communicator.hpp Communicator::common_time",

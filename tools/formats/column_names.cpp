@@ -190,8 +190,8 @@ std::pair<Index, Index> find_end_names(const std::vector<std::string_view>& name
   if (std::ranges::any_of(found, &FoundEnds::is_certain))
     std::erase_if(found, [](const FoundEnds& ends) { return !ends.is_certain; });
   const auto refuse = [&](Index a, Index b, const char* what) {
-    throw InputError(concat("columns ", a + 1, " and ", b + 1, " are called ", quoted(names[a]), " and ",
-                            quoted(names[b]), what, ", expected --columns source=NAME,target=NAME"));
+    throw InputError(concat("columns ", a + 1, " and ", b + 1, " are called ", in_quotes(names[a]), " and ",
+                            in_quotes(names[b]), what, ", expected --columns source=NAME,target=NAME"));
   };
   if (found.size() > 1 && !found[0].is_certain) {  // the first columns of "node1,node2,x1,x2"
     std::ranges::sort(found, {}, [](const FoundEnds& ends) { return std::min(ends.source, ends.target); });

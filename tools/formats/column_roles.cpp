@@ -19,7 +19,7 @@ constexpr const char* cure =
 
 /// "column 2 'to'"
 std::string column_text(Index column, std::string_view name) {
-  return concat("column ", column + 1, name.empty() ? "" : concat(" ", formats::quoted(name)));
+  return concat("column ", column + 1, name.empty() ? "" : concat(" ", formats::in_quotes(name)));
 }
 
 /// Finds the roles of the columns of one table.
@@ -80,7 +80,8 @@ class RoleFinder {
     };
     if (all_rows(column, is_number) && !has_numbers(column))
       throw InputError(concat(column_text(column, columns_[column].name), " has ",
-                              formats::quoted(sample_.rows.front()[column]), ", expected ", no_number_commas,
+                              formats::in_quotes(sample_.rows.front()[column]), ", expected ",
+                              no_number_commas,
                               "; if it is no data, --columns source=1,target=2 or --ignore-columns"));
   }
   [[nodiscard]] bool has_a_number(Index column) const {
@@ -132,7 +133,7 @@ Index RoleFinder::find_given(const std::string& role, const std::string& of) con
   if (found >= 0) return found;
   const auto number = to_integer(of);
   const std::string names =
-      joined(columns_, [](const EdgeColumn& column) { return formats::quoted(column.name); });
+      joined(columns_, [](const EdgeColumn& column) { return formats::in_quotes(column.name); });
   require<InputError>(number && *number >= 1 && *number <= num_columns(), "--columns: ", role, "=", of,
                       ": there is no such column, expected ",
                       has_names_ ? concat("one of ", names, " or ") : "", "a number from 1 to ",
@@ -220,8 +221,8 @@ void RoleFinder::find_usual_names(bool edge_labels) {
       const auto other = std::ranges::find(columns_, role, &EdgeColumn::role);
       require<InputError>(other == columns_.end() || role == ColumnRole::features, "columns ",
                           1 + (other - columns_.begin()), " and ", c + 1, " are called ",
-                          other == columns_.end() ? "" : formats::quoted(other->name), " and ",
-                          formats::quoted(column.name), ", expected only one of them, or --columns ",
+                          other == columns_.end() ? "" : formats::in_quotes(other->name), " and ",
+                          formats::in_quotes(column.name), ", expected only one of them, or --columns ",
                           field_of(role), "=", column.name);
       give(c, role, field_of(role));
     }
@@ -245,7 +246,7 @@ void RoleFinder::find_unnamed_data() {
       require_no_commas(c);
       column.note = "texts";
     } else {
-      throw InputError(concat("column ", c + 1, " is ", formats::quoted(sample_.rows.front()[c]),
+      throw InputError(concat("column ", c + 1, " is ", formats::in_quotes(sample_.rows.front()[c]),
                               ", expected a number; if it is no data, --columns source=1,target=2 or "
                               "--ignore-columns"));
     }

@@ -26,7 +26,7 @@ struct EdgeLine {
   const Index expected = std::ssize(format.columns);
   throw LineError(line.number,
                   concat(count == 1 ? "there is " : "there are ", count,
-                         count == 1 ? " field in " : " fields in ", quoted(line.text), ", expected ",
+                         count == 1 ? " field in " : " fields in ", in_quotes(line.text), ", expected ",
                          expected, expected == 2 ? ": source and destination" : " as in the first lines"));
 }
 
@@ -34,7 +34,7 @@ struct EdgeLine {
 std::string_view node_of(std::string_view field, const EdgeLine& line) {
   const std::string_view node = unquoted(field);
   if (node.empty() || node.front() == '"')
-    throw LineError(line.number, concat("a node is ", quoted(field), " in ", quoted(line.text),
+    throw LineError(line.number, concat("a node is ", in_quotes(field), " in ", in_quotes(line.text),
                                         ", expected a number or a name without separators"));
   return node;
 }
@@ -48,9 +48,9 @@ double value_of(std::string_view field, Index column, ColumnRole role, const Edg
                                               : to_number(text);
   if (is_split && !value)
     throw LineError(line.number,
-                    concat("the split of the edge is ", quoted(field), ", expected train, val or test"));
+                    concat("the split of the edge is ", in_quotes(field), ", expected train, val or test"));
   if (!value || !(is_finite_real(*value) || (may_miss && std::isnan(*value))))
-    throw LineError(line.number, concat("column ", column + 1, " is ", quoted(field), ", expected ",
+    throw LineError(line.number, concat("column ", column + 1, " is ", in_quotes(field), ", expected ",
                                         finite_real(value), ", or --ignore-columns"));
   return *value;
 }
@@ -61,7 +61,7 @@ double weight_of(std::string_view dictionary, const EdgeLine& line) {
   const auto value = text ? to_number(*text) : std::nullopt;
   if (!value || !is_finite_real(*value))
     throw LineError(line.number,
-                    concat("the weight in ", quoted(dictionary), " is ", quoted(text.value_or("")),
+                    concat("the weight in ", in_quotes(dictionary), " is ", in_quotes(text.value_or("")),
                            ", expected ", finite_real(value), " in all lines, or --ignore-columns"));
   return *value;
 }
@@ -115,10 +115,11 @@ Index whole_node(std::string_view field, const EdgeLine& line) {
   const auto number = to_number(field);
   const bool is_real = number && !std::isinf(*number) && field.find_first_of(".eEnN") != field.npos;
   if (!is_real)
-    throw NotAnInteger(line.number, concat("a node is ", quoted(field), ", expected an integer from 0 on"));
+    throw NotAnInteger(line.number,
+                       concat("a node is ", in_quotes(field), ", expected an integer from 0 on"));
   throw LineError(
       line.number,
-      concat("a node is ", quoted(field), ", expected an integer from 0 on",
+      concat("a node is ", in_quotes(field), ", expected an integer from 0 on",
              std::abs(*number) >= 0x1p53 ? ", not as a floating-point number, which is not exact from 2^53 on"
                                          : "",
              " (unless nodes are names: --node-ids names)"));
@@ -144,7 +145,7 @@ TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, Inte
     if (!read_digits(field, node)) node = whole_node(field, line);
     if (node < first_id)
       throw LineError(line.number,
-                      concat("a node is ", quoted(field), ", expected ",
+                      concat("a node is ", in_quotes(field), ", expected ",
                              first_id == 0 ? "no negative number (unless nodes are names: --node-ids names)"
                                            : "a number from 1 on, as --node-ids says"));
     return node - first_id;

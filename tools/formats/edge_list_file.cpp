@@ -167,8 +167,8 @@ void EdgeListFile::replace_handles() {
     require<InputError>(distinct == num_given_keys_, key_file(), ": there are ", num_given_keys_,
                         " ids, and ", distinct, " of them are different, expected each id once");
     const std::string unknown = keys->size() > num_given_keys_ ? keys->word(num_given_keys_) : "";
-    require<InputError>(keys->size() == num_given_keys_, path_, ": node ", formats::quoted(unknown), " and ",
-                        keys->size() - num_given_keys_ - 1, " others have no row in ", key_file(),
+    require<InputError>(keys->size() == num_given_keys_, path_, ": node ", formats::in_quotes(unknown),
+                        " and ", keys->size() - num_given_keys_ - 1, " others have no row in ", key_file(),
                         ", expected all nodes there");
   }
   std::vector<EdgeChunk>& list = chunks.chunks();

@@ -62,11 +62,11 @@ class HeaderGuess {
            });
   }
 
-  [[nodiscard]] std::string line() const { return quoted(line_.text); }
+  [[nodiscard]] std::string line() const { return in_quotes(line_.text); }
 
  private:
   [[noreturn]] void cannot_tell() const {
-    throw LineError(line_.number, concat("cannot tell whether ", quoted(line_.text),
+    throw LineError(line_.number, concat("cannot tell whether ", in_quotes(line_.text),
                                          " is a header or an edge", header_cure));
   }
   [[nodiscard]] bool is_number(std::size_t c) const { return c < first_.size() && to_number(first_[c]); }
@@ -125,7 +125,7 @@ Row names_in_comments(const FirstLines& first, char separator, std::size_t num_c
     if (konect[0] == "bip" && !typed)
       throw LineError(
           first.comments.front().number,
-          concat(quoted(first.comments.front().text),
+          concat(in_quotes(first.comments.front().text),
                  " says that sources and destinations are counted apart, expected two types: --edges "
                  "user:rates:item=FILE"));
     if (konect[0] == "sym")
@@ -164,7 +164,7 @@ void require_single_nodes(const std::vector<Line>& lines, const EdgeListFormat& 
       const Row words = fields_of(unquoted(row[c]), blanks);
       if (words.size() > 1 &&
           std::ranges::all_of(words, [](std::string_view word) { return to_number(word).has_value(); }))
-        throw LineError(line.number, concat("a node is ", quoted(row[c]), " in ", quoted(line.text),
+        throw LineError(line.number, concat("a node is ", in_quotes(row[c]), " in ", in_quotes(line.text),
                                             ", expected --separator"));
     }
   }
@@ -187,7 +187,7 @@ void require_words(const std::vector<Line>& lines, const EdgeListFormat& format)
     });
     if (has_signs)
       throw LineError(lines.front().number,
-                      concat("column ", c + 1, " of ", quoted(lines.front().text),
+                      concat("column ", c + 1, " of ", in_quotes(lines.front().text),
                              " is no node, expected --separator or --columns source=1,target=2"));
   }
 }

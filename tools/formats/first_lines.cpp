@@ -124,7 +124,7 @@ char guess_separator(const std::vector<FirstLines::Line>& lines) {
   const bool comma = separates(','), semicolon = separates(';');
   if (comma && semicolon)
     throw LineError(lines.front().number,
-                    concat("there are commas and semicolons in ", quoted(lines.front().text),
+                    concat("there are commas and semicolons in ", in_quotes(lines.front().text),
                            " and all other first lines, expected --separator comma or semicolon"));
   return comma ? ',' : semicolon ? ';' : blanks;
 }
@@ -140,7 +140,7 @@ std::string name_of_separator(char separator) {
     case blanks:
       return "blanks";
     default:
-      return quoted({&separator, 1});
+      return in_quotes({&separator, 1});
   }
 }
 

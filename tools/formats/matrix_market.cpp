@@ -34,7 +34,7 @@ void parse_banner(const Lines& lines, MatrixMarketHeader& header) {
   if (words[0] != "%%matrixmarket" || words[1] != "matrix" || words[2] != "coordinate" || !known_values ||
       (symmetry != "general" && header.symmetry == Symmetry::general))
     throw LineError(lines.number(),
-                    concat("the first line is ", quoted(lines.line()),
+                    concat("the first line is ", in_quotes(lines.line()),
                            ", expected %%MatrixMarket matrix coordinate, then real, integer or "
                            "pattern, then general, symmetric or skew-symmetric"));
 }
@@ -45,7 +45,7 @@ void parse_sizes(const Lines& lines, MatrixMarketHeader& header) {
   for (Index& size : sizes)
     if (fields.next()) size = to_integer(fields.field()).value_or(-1);
   if (fields.next() || sizes[0] < 0 || sizes[1] != sizes[0] || sizes[2] < 0)
-    throw LineError(lines.number(), concat("the sizes are ", quoted(lines.line()),
+    throw LineError(lines.number(), concat("the sizes are ", in_quotes(lines.line()),
                                            ", expected rows, as many columns, and the number of entries"));
   header.size = sizes[0];
   header.entries = sizes[2];
@@ -55,7 +55,7 @@ void parse_sizes(const Lines& lines, MatrixMarketHeader& header) {
 Index parse_place(Fields& fields, const Lines& lines, Index size) {
   const auto place = fields.next() ? to_whole_number(fields.field()) : std::nullopt;
   if (!place || *place < 1 || *place > size)
-    throw LineError(lines.number(), concat("an entry is ", quoted(lines.line()), ", expected ",
+    throw LineError(lines.number(), concat("an entry is ", in_quotes(lines.line()), ", expected ",
                                            size > 0 ? concat("row and column from 1 to ", size)
                                                     : "none in a matrix without rows"));
   return *place - 1;
@@ -64,7 +64,7 @@ Index parse_place(Fields& fields, const Lines& lines, Index size) {
 double parse_value(Fields& fields, const Lines& lines) {
   const auto value = fields.next() ? to_number(fields.field()) : std::nullopt;
   if (!value || !std::isfinite(*value))
-    throw LineError(lines.number(), concat("an entry is ", quoted(lines.line()),
+    throw LineError(lines.number(), concat("an entry is ", in_quotes(lines.line()),
                                            ", expected row, column and a finite number"));
   return *value;
 }
@@ -106,10 +106,10 @@ TextCounts parse_matrix_entries(std::string_view text, const MatrixMarketHeader&
     const double value = header.has_values ? parse_value(fields, lines) : 0;
     if (fields.next())
       throw LineError(lines.number(),
-                      concat("an entry is ", quoted(lines.line()), ", expected ",
+                      concat("an entry is ", in_quotes(lines.line()), ", expected ",
                              header.has_values ? "row, column and a number" : "row and column"));
     if (row == column && header.symmetry == Symmetry::skew)
-      throw LineError(lines.number(), concat("an entry is ", quoted(lines.line()),
+      throw LineError(lines.number(), concat("an entry is ", in_quotes(lines.line()),
                                              ", expected none on the diagonal of a skew-symmetric matrix"));
     add(row, column, value);
     if (row != column && header.symmetry != Symmetry::general)

@@ -76,7 +76,7 @@ Index read_node_keys(const Communicator& comm, const std::string& path, const So
       const std::string_view id = id_of(lines.line(), format);
       if (id.empty())
         throw LineError(lines.number(), concat("there is no id in column ", format.column + 1, " of ",
-                                               quoted(lines.line()), ", expected one"));
+                                               in_quotes(lines.line()), ", expected one"));
       ids.push_back(id);
     }
     return TextCounts{lines.count(), std::ssize(ids)};

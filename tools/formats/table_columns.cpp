@@ -50,14 +50,14 @@ std::vector<std::size_t> find_table_columns(const std::vector<TableColumn>& colu
   if (!of_list.empty()) return of_list;
   const auto number = to_integer(name);
   if (!number || *number < 1 || *number > std::ssize(columns))
-    throw LineError(line, concat("there is no column ", formats::quoted(name), ", expected one of ",
+    throw LineError(line, concat("there is no column ", formats::in_quotes(name), ", expected one of ",
                                  list_of_names(columns)));
   return {static_cast<std::size_t>(*number - 1)};
 }
 
 void set_role(TableColumn& column, TableRole role, Index line) {
   if (column.role != TableRole::ignored && column.role != role)
-    throw LineError(line, concat("the column ", formats::quoted(column.name),
+    throw LineError(line, concat("the column ", formats::in_quotes(column.name),
                                  " has two roles in --node-columns, expected one"));
   column.role = role;
 }
@@ -110,7 +110,7 @@ void set_usual_key(Index line, std::vector<TableColumn>& columns) {
 
 [[noreturn]] void refuse_field(const TableColumn& column, std::string_view field, Index line,
                                const std::string& expected) {
-  throw LineError(line, concat("column ", formats::quoted(column.name), " is ", formats::quoted(field),
+  throw LineError(line, concat("column ", formats::in_quotes(column.name), " is ", formats::in_quotes(field),
                                ", expected ", expected));
 }
 
@@ -180,7 +180,7 @@ void append_list(const TableColumn& column, std::string_view field, Index line,
     numbers.push_back(*value);
   });
   if (std::ssize(numbers) - static_cast<Index>(begin) != column.list_length)
-    throw LineError(line, concat("column ", formats::quoted(column.name), " has ", numbers.size() - begin,
+    throw LineError(line, concat("column ", formats::in_quotes(column.name), " has ", numbers.size() - begin,
                                  " numbers, expected ", column.list_length, " as in the first row"));
 }
 
@@ -231,7 +231,7 @@ NodeTableFormat table_format(std::string_view text, const SourceOptions& options
   }
   const auto key = options.node_columns.find("key");
   if (!is_header && (key == options.node_columns.end() || !to_integer(key->second)))
-    throw LineError(header.number, concat("the first line is ", formats::quoted(header.text),
+    throw LineError(header.number, concat("the first line is ", formats::in_quotes(header.text),
                                           ", expected a header with the names of the columns, or the numbers "
                                           "of the columns in --node-columns, such as key=1"));
   if (!is_header) {

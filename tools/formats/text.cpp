@@ -22,7 +22,7 @@ std::optional<T> whole_number(std::string_view field) noexcept {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::size_t shown_bytes = std::min<std::size_t>(text.size(), 40);
   const auto continues = [&](std::size_t i) {  // a character of several bytes in UTF-8
     return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;

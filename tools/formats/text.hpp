@@ -33,7 +33,7 @@ class NotAnInteger : public LineError {
 };
 
 /// A text in quotes, without its end when it is long.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// The shortest text of a number that is exact: "1217567877", "0.1".
 std::string exact_text(double number);

@@ -119,7 +119,7 @@ TEST_CASE("Excel's line of the separator, numbers with commas, line breaks in qu
     CHECK(error_of(comm, "0 1 2\n1 2 1e39\n")
               .find("line 2: column 3 is '1e39', expected a number that single "
                     "precision can hold") != std::string::npos);
-  CHECK(formats::quoted(std::string(39, 'a') + "\xc3\xa9" + "b") == "'" + std::string(39, 'a') + "...'");
+  CHECK(formats::in_quotes(std::string(39, 'a') + "\xc3\xa9" + "b") == "'" + std::string(39, 'a') + "...'");
 }
 
 TEST_CASE("columns behind the two nodes are edge data, or are ignored") {

@@ -37,7 +37,7 @@ class CommentReader {
   [[nodiscard]] bool done() const { return rest_.empty(); }
   std::string key() {
     std::string name = starts_quoted() ? quoted_text() : take(rest_.find_first_of("= \t"));
-    require<InputError>(!name.empty(), "a value without a key in the comment, at ", quoted(rest_));
+    require<InputError>(!name.empty(), "a value without a key in the comment, at ", in_quotes(rest_));
     skip_blanks();
     return name;
   }
@@ -72,7 +72,7 @@ class CommentReader {
           rest_[i] == '\\' && i + 1 < rest_.size() && (rest_[i + 1] == quote || rest_[i + 1] == '\\');
       text += rest_[escapes ? ++i : i];
     }
-    throw InputError(concat("a ", quote, " without its end in the comment, at ", quoted(rest_)));
+    throw InputError(concat("a ", quote, " without its end in the comment, at ", in_quotes(rest_)));
   }
   std::string bracketed_text() {
     Index depth = 0;
@@ -80,7 +80,7 @@ class CommentReader {
       depth += rest_[i] == '{' || rest_[i] == '[' ? 1 : rest_[i] == '}' || rest_[i] == ']' ? -1 : 0;
       if (depth == 0) return take(i + 1);
     }
-    throw InputError(concat("a bracket without its end in the comment, at ", quoted(rest_)));
+    throw InputError(concat("a bracket without its end in the comment, at ", in_quotes(rest_)));
   }
 
   std::string_view rest_;
@@ -94,7 +94,7 @@ std::string value_of(const std::map<std::string, std::string>& keys, const char*
 bool is_periodic(const std::string& word) {
   if (word == "T" || word == "True" || word == "true" || word == "1") return true;
   require<InputError>(word == "F" || word == "False" || word == "false" || word == "0", "pbc has ",
-                      quoted(word), ", expected three of T and F");
+                      in_quotes(word), ", expected three of T and F");
   return false;
 }
 
@@ -105,7 +105,7 @@ std::map<std::string, std::string> comment_keys(std::string_view comment) {
   if (comment.find('=') == std::string_view::npos) return keys;
   for (CommentReader reader(comment); !reader.done();) {
     const std::string key = spelled(reader.key());
-    require<InputError>(keys.emplace(key, reader.value()).second, "the comment has the key ", quoted(key),
+    require<InputError>(keys.emplace(key, reader.value()).second, "the comment has the key ", in_quotes(key),
                         " twice");
   }
   return keys;
@@ -133,7 +133,7 @@ std::vector<double> numbers_of(std::string_view value) {
   for (std::size_t begin = value.find_first_not_of(separators); begin < value.size();) {
     const std::size_t end = std::min(value.find_first_of(separators, begin), value.size());
     const auto number = to_number(value.substr(begin, end - begin));
-    require<InputError>(number && std::isfinite(*number), quoted(value), ", expected numbers");
+    require<InputError>(number && std::isfinite(*number), in_quotes(value), ", expected numbers");
     numbers.push_back(*number);
     begin = std::min(value.find_first_not_of(separators, end), value.size());
   }
@@ -162,7 +162,7 @@ Cell cell_of(const std::map<std::string, std::string>& keys) {
       else if (!words.back().empty())
         words.emplace_back();
     if (words.back().empty()) words.pop_back();
-    require<InputError>(words.size() == 3, "pbc is ", quoted(pbc), ", expected three of T and F");
+    require<InputError>(words.size() == 3, "pbc is ", in_quotes(pbc), ", expected three of T and F");
     for (std::size_t k = 0; k < 3; ++k) cell.periodic[k] = is_periodic(words[k]);
   }
   return cell;
@@ -178,7 +178,7 @@ Matrix3 symmetric_matrix(std::string_view value) {
   Matrix3 matrix;
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = 0; j < 3; ++j) {
-      require<InputError>(std::abs(x[3 * i + j] - x[3 * j + i]) <= 1e-3 * largest, quoted(value),
+      require<InputError>(std::abs(x[3 * i + j] - x[3 * j + i]) <= 1e-3 * largest, in_quotes(value),
                           ", expected a symmetric matrix");
       matrix[i][j] = (x[3 * i + j] + x[3 * j + i]) / 2;
     }

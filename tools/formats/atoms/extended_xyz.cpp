@@ -141,26 +141,28 @@ std::vector<Property> properties_of(const std::string& value) {
       parts.emplace_back();
     else
       parts.back() += c;
-  require<InputError>(parts.size() % 3 == 0, "Properties is ", quoted(value),
+  require<InputError>(parts.size() % 3 == 0, "Properties is ", in_quotes(value),
                       ", expected names with type and number of columns, such as species:S:1:pos:R:3");
   std::vector<Property> properties;
   std::size_t first = 0;
   for (std::size_t i = 0; i < parts.size(); i += 3) {
     const std::optional<Index> columns = count_in(parts[i + 2]);
-    require<InputError>(columns && *columns > 0 && *columns <= 1000, "Properties has ", quoted(parts[i + 2]),
-                        " columns of ", quoted(parts[i]), ", expected a number from 1 to 1000");
+    require<InputError>(columns && *columns > 0 && *columns <= 1000, "Properties has ",
+                        in_quotes(parts[i + 2]), " columns of ", in_quotes(parts[i]),
+                        ", expected a number from 1 to 1000");
     const std::string lower = lower_case(parts[i]);
     const std::string name = lower == "species" || lower == "pos" ? lower : parts[i];
     require<InputError>(std::ranges::find(properties, name, &Property::name) == properties.end(),
-                        "Properties is ", quoted(value), ", which names ", name, " twice, expected it once");
+                        "Properties is ", in_quotes(value), ", which names ", name,
+                        " twice, expected it once");
     properties.push_back({name, parts[i + 1], first, static_cast<std::size_t>(*columns)});
     first += properties.back().columns;
   }
   const auto require_column = [&](const char* name, std::size_t columns) {
     const auto found = std::ranges::find(properties, name, &Property::name);
     require<InputError>(found != properties.end() && found->columns == columns, "Properties is ",
-                        quoted(value), ", expected ", columns, columns == 1 ? " column" : " columns", " of ",
-                        name);
+                        in_quotes(value), ", expected ", columns, columns == 1 ? " column" : " columns",
+                        " of ", name);
   };
   require_column("species", 1);
   require_column("pos", 3);
@@ -220,7 +222,7 @@ class StructureReader {
   RawStructure structure(FileLines& lines) {
     RawStructure raw;
     const std::optional<Index> count = count_in(lines.line());
-    require<InputError>(count && *count > 0, quoted(lines.line()),
+    require<InputError>(count && *count > 0, in_quotes(lines.line()),
                         ", expected the number of atoms of a structure");
     const auto next_line = [&](const char* expected) {
       at_ = lines.end();
@@ -256,7 +258,7 @@ class StructureReader {
     if (const auto known = symbols_.find(text); known != symbols_.end()) return known->second;
     const std::optional<Index> number = count_in(field);
     const std::string symbol = number ? chemical_symbol(*number) : text;
-    require<InputError>(atomic_number(symbol) > 0, "species has ", quoted(field),
+    require<InputError>(atomic_number(symbol) > 0, "species has ", in_quotes(field),
                         ", expected a chemical symbol, such as Si, or an atomic number");
     return symbols_.emplace(text, symbol).first->second;
   }
@@ -271,7 +273,7 @@ class StructureReader {
     for (std::size_t k = 0; k < 3; ++k) {
       const std::string_view field = fields[property.first + k];
       const auto number = to_number(field);
-      require<InputError>(number && std::isfinite(*number), property.name, " has ", quoted(field),
+      require<InputError>(number && std::isfinite(*number), property.name, " has ", in_quotes(field),
                           ", expected a number");
       to.push_back(*number);
     }
@@ -346,7 +348,7 @@ AtomStructure labelled(RawStructure&& raw, const ChosenKeys& chosen, Index& no_s
       numbers = numbers_of(text);
     } catch (const InputError&) {
     }
-    require<InputError>(numbers.size() == 1, chosen.energy, " is ", quoted(text), ", expected a number");
+    require<InputError>(numbers.size() == 1, chosen.energy, " is ", in_quotes(text), ", expected a number");
     atoms.energy = numbers[0];
   }
   if (std::ranges::find(raw.names, chosen.forces) != raw.names.end()) {

@@ -40,7 +40,7 @@ std::unique_ptr<NodeKeys> read_names(const Communicator& comm, const std::string
 Index number_in(std::string_view field, Index line) {
   const auto number = to_whole_number(unquoted(field));
   if (!number || *number < 0)
-    throw LineError(line, concat("there is ", quoted(field), ", expected a number from 0"));
+    throw LineError(line, concat("there is ", in_quotes(field), ", expected a number from 0"));
   return *number;
 }
 
@@ -96,7 +96,7 @@ PairRows read_text_pairs(const Communicator& comm, const std::string& path, cons
                           unknown == found.end()
                               ? ""
                               : concat(": there is no node ",
-                                       quoted(words[static_cast<std::size_t>(unknown - found.begin())])),
+                                       in_quotes(words[static_cast<std::size_t>(unknown - found.begin())])),
                           ", expected names as in ", file.names);
       const Index rows = names != nullptr ? std::ssize(words) / 2 : std::ssize(numbers) / columns;
       auto next = numbers.begin();

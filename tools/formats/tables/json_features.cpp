@@ -51,7 +51,7 @@ class ListReader final : public nlohmann::json_sax<nlohmann::json> {
     rows_.has_fractions = true;
     return add(value);
   }
-  bool string(string_t& value) override { refuse(formats::quoted(value)); }
+  bool string(string_t& value) override { refuse(formats::in_quotes(value)); }
   bool binary(binary_t& /*value*/) override { return false; }  // never: JSON text has no binary values
   bool start_object(std::size_t /*size*/) override {
     if (depth_ > 0) refuse("an object");
@@ -81,9 +81,9 @@ class ListReader final : public nlohmann::json_sax<nlohmann::json> {
  private:
   static constexpr const char* form = "{\"node\": [number, ...], ...}";
   [[noreturn]] void refuse(const std::string& found) const {
-    throw InputError(concat(path_,
-                            rows_.keys.empty() ? "" : concat(": node ", formats::quoted(rows_.keys.back())),
-                            ": there is ", found, ", expected ", form));
+    throw InputError(
+        concat(path_, rows_.keys.empty() ? "" : concat(": node ", formats::in_quotes(rows_.keys.back())),
+               ": there is ", found, ", expected ", form));
   }
   bool add(double value) {
     if (depth_ != 2) refuse(exact_text(value));
@@ -131,9 +131,9 @@ bool are_indices(const std::string& path, const FeatureRows& rows, FeatureLists 
   }
   if (lists == FeatureLists::indices) return true;
   if (unequal < 0) return false;
-  throw InputError(concat(path, ": node ", formats::quoted(rows.keys[static_cast<std::size_t>(unequal)]),
+  throw InputError(concat(path, ": node ", formats::in_quotes(rows.keys[static_cast<std::size_t>(unequal)]),
                           " has ", rows.length(unequal), " values, expected ", rows.length(0), " as node ",
-                          formats::quoted(rows.keys[0]),
+                          formats::in_quotes(rows.keys[0]),
                           " (--feature-lists indices: lists name the features that are set)"));
 }
 
@@ -146,7 +146,7 @@ Index count_features(const std::string& path, const FeatureRows& rows, bool indi
       for (Index i = rows.begin(row); i < rows.ends[static_cast<std::size_t>(row)]; ++i) {
         const double index = rows.numbers[i];
         if (index != std::floor(index) || !(0 <= index && index < static_cast<double>(most_features)))
-          throw InputError(concat(path, ": node ", formats::quoted(rows.keys[row]),
+          throw InputError(concat(path, ": node ", formats::in_quotes(rows.keys[row]),
                                   ": an index of a feature is ", exact_text(index),
                                   ", expected a whole number from 0 to ", most_features - 1));
         largest = std::max(largest, index);

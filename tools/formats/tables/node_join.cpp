@@ -70,7 +70,7 @@ void NodeJoin::add(std::span<const std::string_view> keys, std::span<const Index
               : lines.empty() ? static_cast<Index>(bad)
                               : line,
               !is_bad ? ""
-                      : concat(place_, ": ", line_text(line), "the key ", formats::quoted(keys[bad]),
+                      : concat(place_, ": ", line_text(line), "the key ", formats::in_quotes(keys[bad]),
                                " is no node of ", source_.path(), ", expected the name of one"));
   nodes_.insert(nodes_.end(), numbers.begin(), numbers.end());
   if (lines.empty())
@@ -128,11 +128,11 @@ void NodeJoin::require_one_row_each() {
   const Index line = comm.all_reduce(twice.line, ReduceOp::min);
   const Index node = comm.all_reduce(twice.line == line ? twice.node : none, ReduceOp::min);
   if (node != none)
-    throw InputError(concat(place_, ": ", line_text(line), "the key ", formats::quoted(name_of(node)),
+    throw InputError(concat(place_, ": ", line_text(line), "the key ", formats::in_quotes(name_of(node)),
                             " is there twice, expected each node once"));
   missing = comm.all_reduce(missing, ReduceOp::min);
   if (missing != none)
-    throw InputError(concat(place_, ": node ", formats::quoted(name_of(missing)), " of ", source_.path(),
+    throw InputError(concat(place_, ": node ", formats::in_quotes(name_of(missing)), " of ", source_.path(),
                             " has no row, expected one for each of ", slices_.num_nodes(), " nodes"));
 }
 

@@ -40,7 +40,7 @@ TextCounts for_each_row_of(std::string_view text, const NodeTableFormat& format,
     if (cut.has_open_quote()) throw LineError(lines.number(), open_quote);
     if (fields.size() != format.columns.size())
       throw LineError(lines.number(),
-                      concat("there are ", fields.size(), " fields in ", formats::quoted(lines.line()),
+                      concat("there are ", fields.size(), " fields in ", formats::in_quotes(lines.line()),
                              ", expected ", format.columns.size(), " as in the header"));
     take(fields, lines.number());
     ++rows;
@@ -91,12 +91,12 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Nod
         std::ranges::all_of(of_column.words, [](const std::string& word) {
           return number_or_flag(word) || has_number_commas(word);
         }))
-      throw InputError(concat(options.node_table, ": column ", formats::quoted(column.name), " is ",
-                              formats::quoted(*with_commas), ", expected ", no_number_commas));
+      throw InputError(concat(options.node_table, ": column ", formats::in_quotes(column.name), " is ",
+                              formats::in_quotes(*with_commas), ", expected ", no_number_commas));
     const std::size_t most = is_label ? most_labels : most_categories;
     require<InputError>(of_column.words.size() <= most, options.node_table, ": column ",
-                        formats::quoted(column.name), " has more than ", most, " different values, expected ",
-                        is_label ? "classes" : "categories");
+                        formats::in_quotes(column.name), " has more than ", most,
+                        " different values, expected ", is_label ? "classes" : "categories");
     column.categories.assign(of_column.words.begin(), of_column.words.end());
   }
 }
