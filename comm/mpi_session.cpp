@@ -38,7 +38,9 @@ ProcessNumber number_in_process_set() {
 
 #ifdef SAR_MPI_SESSIONS
 bool is_of_session(MPI_Comm comm) {
-  return comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF && comm != MPI_COMM_NULL && !is_initialized();
+  const bool is_other =
+      comm != MPI_Comm{} && comm != MPI_COMM_NULL && comm != MPI_COMM_WORLD && comm != MPI_COMM_SELF;
+  return is_other && !is_initialized();
 }
 
 bool is_of_session_f(MPI_Fint comm) {
