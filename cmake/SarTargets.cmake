@@ -80,7 +80,6 @@ function(sar_library name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD_MODE GROUP) # see sar_sources
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
   sar_compile_settings(${name})
-  target_compile_options(${name} PRIVATE ${SAR_FEW_LOOPS})
   if(NOT SAR_SANITIZE)
     target_compile_options(${name} PRIVATE -Wframe-larger-than=49152)  # hosts have threads with small stacks
   endif()
@@ -143,16 +142,6 @@ function(sar_unity target)
   endif()
 endfunction()
 
-# Optimization, where Release asks for -O2 or -O3 (CMake's -O3, unless flags are given): loops over the columns of rows are in the sources
-# of sar_kernels(), which are compiled so. All others call them, or walk over edges and bytes: -O1 compiles these in two thirds of the
-# time, and they are as fast.
-set(SAR_FEW_LOOPS "")
-set(SAR_LOOPS "")
-if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O([23])")
-  set(SAR_FEW_LOOPS $<$<CONFIG:Release>:-O1>)
-  set(SAR_LOOPS $<$<CONFIG:Release>:-O${CMAKE_MATCH_1}>)
-endif()
-
 # Sources of a library, in each of its precisions: sar_sources(LIBRARY SOURCES...). Up to 16 that sar_unity compiles as one are of one room.
 function(sar_sources library)
   set(sources ${ARGN})
@@ -187,13 +176,6 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_
   set(SAR_ISA_LEVELS 2 3 4)
 endif()
 
-# Sources of sar with loops over columns, each compiled by itself: sar_loops(SOURCES compiler options...). These options do not fit the
-# precompiled headers.
-function(sar_loops sources)
-  set_source_files_properties(${sources} TARGET_DIRECTORY sar PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON
-                                                                        COMPILE_OPTIONS "${SAR_LOOPS};${ARGN}")
-endfunction()
-
 # Sources with a region of core/isa/isa_begin.hpp, compiled once for each instruction set: sar_kernels(SOURCES... [OPTIONS compiler options...])
 function(sar_kernels)
   cmake_parse_arguments(arg "" "" "OPTIONS" ${ARGN})
@@ -210,7 +192,10 @@ function(sar_kernels)
       endforeach()
     endif()
     sar_sources(sar ${compiled})
-    sar_loops("${compiled}" ${arg_OPTIONS})
+    set_source_files_properties(${compiled} TARGET_DIRECTORY sar PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    if(arg_OPTIONS)  # which do not fit the precompiled headers
+      set_source_files_properties(${compiled} TARGET_DIRECTORY sar PROPERTIES COMPILE_OPTIONS "${arg_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
+    endif()
   endforeach()
 endfunction()
 
