@@ -203,7 +203,8 @@ endfunction()
 function(sar_compile_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
                                            $<$<BOOL:${SAR_WERROR}>:-Werror> ${SAR_MARCH}
-                                           $<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>) # wide vectors pass between functions of one file only
+                                           -Wno-psabi # wide vectors pass between functions of one file only
+                                           $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>) # stable_sort of libstdc++, when precompiled
   if(SAR_SANITIZE STREQUAL "thread")
     target_compile_options(${target} PRIVATE -fsanitize=thread -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
     target_link_options(${target} PUBLIC -fsanitize=thread)

@@ -38,6 +38,8 @@ python=${SAR_PYTHON:-ON}  # the package for Python, a part of the preset release
 [ $kind != full ] || packages+=(buildah dpkg-dev file mandoc mmdebstrap)
 [ "$python" = OFF ] || packages+=(python3-dev python3-venv)
 case "${parts[*]}" in *mpich:*) packages+=(mpich libmpich-dev) ;; esac
+case " ${parts[*]}" in *" clang:"*) packages+=(clang-19) ;; esac
+case " ${parts[*]}" in *" openmpi5:"*) packages+=(python3-venv) ;; esac
 case " ${parts[*]}" in *" aarch64:"*) packages+=(g++-aarch64-linux-gnu qemu-user) ;; esac
 cmake/install-packages.sh "${packages[@]}"
 case " ${parts[*]}" in *" aarch64:"*) [ -d build/aarch64-sysroot ] || cmake/aarch64-sysroot.sh build/aarch64-sysroot ;; esac
@@ -66,6 +68,8 @@ part() {
   if [ "$1 $kind" = "release gate" ] || [ "$1 $kind" = "release full" ]; then
     [ "$python" = OFF ] || tests/python/environment.sh build/python || python=OFF
     options=(-DSAR_PYTHON="$python" -DPython_EXECUTABLE="$PWD/build/python/bin/python")
+  elif [ "$1" = openmpi5 ]; then
+    tests/python/environment.sh build/openmpi5/mpi openmpi || return 1
   elif [ "$1 $kind" = "mpich full" ] && tests/python/environment.sh build/lammps lammps; then  # for the plugin
     options=(-DSAR_LAMMPS_PACKAGE="$(echo "$PWD"/build/lammps/lib/python3*/site-packages/lammps)")
   fi

@@ -37,7 +37,7 @@ std::pair<Index, Index> range_of(const nb::slice& slice, Index length) {
 PyTensor rows_of(const PyTensor& self, nb::handle key) {
   if (nb::isinstance<nb::slice>(key)) {
     const auto [begin, end] = range_of(nb::cast<nb::slice>(key), self.value.num_rows());
-    return compute([&, begin = begin, end = end] { return slice_rows(self.value, begin, end); });
+    return compute([&] { return slice_rows(self.value, begin, end); });
   }
   if (nb::isinstance<nb::int_>(key)) {
     const auto row = nb::cast<Index>(key);
@@ -69,7 +69,7 @@ PyTensor item_of(const PyTensor& self, nb::handle key) {
   const Index width = self.value.shape()[self.value.shape().dims() - 1];
   const auto [begin, end] = range_of(nb::cast<nb::slice>(nb::object(key[1])), width);
   if (begin == 0 && end == width) return rows;
-  return compute([&, begin = begin, end = end] { return slice_columns(rows.value, begin, end); });
+  return compute([&] { return slice_columns(rows.value, begin, end); });
 }
 
 PyTensor reduced(const PyTensor& self, std::optional<int> dim, Variable (*f)(Variable, ReduceDim)) {

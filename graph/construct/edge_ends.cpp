@@ -26,7 +26,7 @@ Array<Index> look_up(std::span<const Index> nodes, int, Index first, GlobalColum
   for (const auto& [given, global, goes] : columns) {
     global.resize(given.size());
     parallel_for_each(static_cast<Index>(given.size()), edges_per_task,
-                      [&, given = given, &found = global](Index k) { found[k] = numbers.find(given[k]); });
+                      [&](Index k) { global[k] = numbers.find(given[k]); });
     for (std::size_t k = 0; k < given.size(); ++k) {
       if (global[k] != IdTable::none) continue;
       const Index next = -1 - static_cast<Index>(asked.size());

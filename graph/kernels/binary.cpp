@@ -66,7 +66,8 @@ void take_extremum(Index n, const X* m, const EdgeOf& edge_of, const Index* ids,
   if (ties == 0) return;
   for (Index j = 0; j < n; ++j) {
     const real value = lanes::number(m[j]);
-    const bool same = (value == lanes::number(best[j])) | std::isnan(value);  // best is then NaN, too
+    const bool nan = std::isnan(value);  // best is then NaN, too
+    const bool same = (value == lanes::number(best[j])) | nan;
     const bool wins = same & (ids[edge_of(j)] < ids[who[j]]);
     who[j] = wins ? edge_of(j) : who[j];
   }

@@ -61,7 +61,7 @@ MeshLatents MeshGraphNetBlock::operator()(const GraphShardManager& graph, const 
 
     const Variable from = linear(h, part_of_weight(*edge_mlp_, 1));
     const Variable to = linear(h, part_of_weight(*edge_mlp_, 2), edge_mlp_->first().bias());
-    const auto message = [=, e = e, mlp = edge_mlp_,
+    const auto message = [=, mlp = edge_mlp_,
                           of_edge = part_of_weight(*edge_mlp_, 0)](const EdgeBatch& edges) {
       return mlp->rest(add_linear(edges.src(from) + edges.dst(to), edges.edata(e), of_edge));
     };

@@ -68,11 +68,10 @@ class LayerMatcher {
   bool link_by_name(const std::string& leaf, const NamedShape& tensor) {
     const auto [head, rest] = split_leaf(leaf);
     if (take(tensor, leaf, WeightLayout::same, head)) return true;
-    return std::ranges::any_of(
-        weight_spellings(), [&, &head = head, &rest = rest](const WeightSpelling& each) {
-          const bool fits = each.from.ends_with('.') ? rest.starts_with(each.from) : rest == each.from;
-          return fits && take(tensor, head + each.to + rest.substr(each.from.size()), each.layout, head);
-        });
+    return std::ranges::any_of(weight_spellings(), [&](const WeightSpelling& each) {
+      const bool fits = each.from.ends_with('.') ? rest.starts_with(each.from) : rest == each.from;
+      return fits && take(tensor, head + each.to + rest.substr(each.from.size()), each.layout, head);
+    });
   }
 
   /// Calls use(row, target) for the rows of shared tensors that fit, until it returns true.
@@ -87,7 +86,7 @@ class LayerMatcher {
   /// equal copy of the one that was taken.
   bool link_copy(const std::string& leaf, const NamedShape& tensor) {
     const auto [head, rest] = split_leaf(leaf);
-    return any_shared(head, [&, &head = head, &rest = rest](const SharedSpelling& row) {
+    return any_shared(head, [&](const SharedSpelling& row) {
       const auto target = model_.leaves.find(head + row.to);
       if (rest != row.from || target == model_.leaves.end() || tensor.shape != target->second->shape)
         return false;
@@ -117,7 +116,7 @@ class LayerMatcher {
   /// A tensor of the model for an end of the edges, where the file has one for both ends.
   bool link_other_end(const std::string& leaf, const NamedShape& tensor) {
     const auto [head, rest] = split_leaf(leaf);
-    return any_shared(head, [&, &head = head, &rest = rest](const SharedSpelling& row) {
+    return any_shared(head, [&](const SharedSpelling& row) {
       const auto source = file_.leaves.find(head + row.from);
       if (rest != row.to || source == file_.leaves.end() || source->second->shape != tensor.shape ||
           !has_same_values(head, part_of(row.saved), part_of(row.from)))

@@ -206,7 +206,7 @@ class Matcher {
     std::vector<WeightLink> copies;
     for (const auto& [leaf, tensor] : layer.leaves) {
       const auto same =
-          std::ranges::find_if(of.leaves, [&, &leaf = leaf, &tensor = tensor](const auto& other) {
+          std::ranges::find_if(of.leaves, [&](const auto& other) {
             return (other.first == leaf || other.first.ends_with("." + leaf)) &&
                    same_values_(other.second->name, tensor->name);
           });

@@ -198,7 +198,10 @@ class ParquetBlocks final : public Blocks {
 
  private:
   std::string_view read() {
-    if (std::exchange(is_header_, false)) return comm_.rank() == 0 && !skips_header_ ? table_.header() : "";
+    if (std::exchange(is_header_, false)) {
+      if (comm_.rank() == 0 && !skips_header_) return table_.header();
+      return {};
+    }
     for (; group_ < std::ssize(table_.groups()); group_ += comm_.size(), row_ = 0) {
       const ParquetTable::Group& group = table_.groups()[static_cast<std::size_t>(group_)];
       if (row_ == group.num_rows) continue;

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* format_name = "sar-dataset";
-constexpr Index version = 1;
+constexpr Index format_version = 1;
 
 GraphData parse_types(const std::string& path, int ranks) {
   const JsonValue root =
@@ -29,7 +29,8 @@ GraphData parse_types(const std::string& path, int ranks) {
   const std::string format = root.at("format").text();
   require<InputError>(format == format_name, path, ": the format is ", format, ", expected ", format_name);
   const Index found = root.at("version").count();
-  require<InputError>(found == version, path, ": the version is ", found, ", expected ", version);
+  require<InputError>(found == format_version, path, ": the version is ", found, ", expected ",
+                      format_version);
   GraphData types;
   std::set<std::string> names;
   for (const JsonValue& value : root.at("node_types").list()) {
@@ -279,7 +280,7 @@ std::string DatasetSource::place_of(const std::string& field) const {
 }
 
 std::string format_dataset_types(const GraphData& types) {
-  OrderedJson json{{"format", format_name}, {"version", version}};
+  OrderedJson json{{"format", format_name}, {"version", format_version}};
   json["node_types"] = OrderedJson::array();
   for (const NodeTypeData& type : types.node_types)
     json["node_types"].push_back({{"name", type.name}, {"num_nodes", type.num_nodes()}});

@@ -126,7 +126,7 @@ TEST_CASE("the homogeneous form has the nodes and edges of all types") {
     Index first = 0;
     for (const auto& [type, size] : typed.nodes) {
       const PartitionBook& book = books.at(type);
-      const auto part = [&, size = size](const std::vector<double>& all) {
+      const auto part = [&](const std::vector<double>& all) {
         return slice({all.begin() + first * 3, all.begin() + (first + size) * 3}, book, comm.rank(), 3);
       };
       rows[type] = Variable(to_tensor(part(x), {book.num_nodes(comm.rank()), 3}), true);

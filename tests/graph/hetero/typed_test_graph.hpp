@@ -47,7 +47,7 @@ inline std::vector<std::map<std::string, PartitionBook>> typed_books(const Typed
   std::vector<std::map<std::string, PartitionBook>> books(parts == 1 ? 1 : 3);
   int next = 0;
   for (const auto& [type, size] : typed.nodes) {
-    const auto all_on = [size = size, parts](int rank) {
+    const auto all_on = [size, parts](int rank) {
       std::vector<Index> offsets(static_cast<std::size_t>(parts) + 1, 0);
       std::fill(offsets.begin() + rank + 1, offsets.end(), size);
       return PartitionBook(offsets);

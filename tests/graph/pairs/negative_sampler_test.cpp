@@ -283,7 +283,7 @@ TEST_CASE(
         const NodePairList own = sampler.per_source(src, ids, 1);
         for (Index i = 0; i < own.size(); ++i) {
           CHECK(own.src[i] == src[i / k]);
-          CHECK(is_user(own.src[i]) ? is_item(own.dst[i]) : is_user(own.dst[i]));
+          CHECK((is_user(own.src[i]) ? is_item(own.dst[i]) : is_user(own.dst[i])));
         }
         CHECK(thrown_by_all<InputError>(world, [&] {
                 (void)sampler.replaced_end(src, dst, Array<Index>(src.size(), 0), ids,

@@ -70,11 +70,11 @@ bool is_label_name(const std::string& key) {
 ChosenKeys choose_keys(const std::string& path, const KeyCounts& found, const AtomLabelKeys& given) {
   ChosenKeys chosen;
   const auto free_energy = [](const std::string& key) { return lower_case(key).ends_with("free_energy"); };
-  const auto none = [](const std::string&) { return false; };
+  const auto never = [](const std::string&) { return false; };
   chosen.energy = choose(
       path, found.keys, given.energy, "--energy-key",
       [](const std::string& key) { return is_one_of(energies, key); }, free_energy);
-  chosen.forces = choose(path, found.columns, given.forces, "--forces-key", is_forces_name, none);
+  chosen.forces = choose(path, found.columns, given.forces, "--forces-key", is_forces_name, never);
   const auto is_stress = [](const std::string& key) {
     return is_one_of(stresses, key) || is_virial_name(key);
   };

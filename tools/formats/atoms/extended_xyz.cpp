@@ -454,8 +454,8 @@ AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path,
         throw_bad_line(file, {comment, error.what()});
       }
     }
-    const Index stresses = std::ranges::count_if(data.structures, &AtomStructure::has_stress);
-    data.has_stresses = comm.all_reduce(stresses) > 0;
+    const Index with_stress = std::ranges::count_if(data.structures, &AtomStructure::has_stress);
+    data.has_stresses = comm.all_reduce(with_stress) > 0;
     no_stresses = comm.all_reduce(no_stresses);
     if (no_stresses > 0)
       data.notes.push_back(concat("zeros as ", chosen.stress, " of ", no_stresses,

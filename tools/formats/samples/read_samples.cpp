@@ -20,7 +20,7 @@
 namespace sar::formats {
 namespace {
 
-constexpr std::string_view indicator = "_graph_indicator.txt";
+constexpr std::string_view indicator_file = "_graph_indicator.txt";
 
 /// The folders in a zip archive that have a file of one of the formats; the path itself if it is none.
 std::vector<std::string> folders_in(const std::string& path) {
@@ -33,7 +33,7 @@ std::vector<std::string> folders_in(const std::string& path) {
   for (const ZipMember& member : archive.members()) {
     const std::string name = "/" + member.name;
     if (name.starts_with("/__MACOSX")) continue;
-    if (name.ends_with(indicator)) folders.insert(path + name.substr(0, name.rfind('/')));
+    if (name.ends_with(indicator_file)) folders.insert(path + name.substr(0, name.rfind('/')));
     if (const std::size_t raw = name.find("/raw/num-node-list"); raw != std::string::npos)
       folders.insert(path + name.substr(0, raw));
   }
@@ -49,9 +49,10 @@ std::optional<TuFiles> find_tu(const std::string& path) {
   for (const std::string& folder : folders_in(path)) {
     std::vector<std::string> names;
     for (const std::string& file : names_in_folder(folder))
-      if (file.ends_with(indicator)) names.push_back(file.substr(0, file.size() - indicator.size()));
+      if (file.ends_with(indicator_file))
+        names.push_back(file.substr(0, file.size() - indicator_file.size()));
     require<InputError>(names.size() <= 1, folder, ": there are several datasets (", joined(names),
-                        "), expected one NAME", indicator);
+                        "), expected one NAME", indicator_file);
     if (!names.empty()) return TuFiles{folder, names[0]};
   }
   return std::nullopt;

@@ -47,7 +47,7 @@ void add_split_options(CLI::App& app, TrainOptions& o) {
         {"--split-graphs",
          "--task graph, potential: draws the split of the graphs or structures, as --split-nodes"}})
     app.add_option_function<std::string>(
-           name, [&o, name = name](const std::string& text) { o.draw_split = read_split(name, text); }, help)
+           name, [&o, name](const std::string& text) { o.draw_split = read_split(name, text); }, help)
         ->option_text("T,V,T");
   app.add_option_function<std::uint64_t>(
          "--split-seed", [&o](std::uint64_t seed) { o.split_seed = seed; },

@@ -25,7 +25,7 @@ void refuse_keys(const CLI::App& app, const ModelType& model) {
     if (app.get_option(option)->count() > 0 && !model.reads(key))
       throw CLI::ValidationError(
           concat(option, ": needs --model ",
-                 model_types_where([&key = key](const ModelType& type) { return type.reads(key); })));
+                 model_types_where([&key](const ModelType& type) { return type.reads(key); })));
 }
 
 /// Options of --task potential alone.
