@@ -77,9 +77,11 @@ Variable activation_tangent(Unary op, const Variable& x, const Variable& y, cons
       const Variable s = sigmoid(x);
       return (s + y * (real{1} - s)) * dx;
     }
-    default:
-      return {};
+    case Unary::gelu:  // refused
+    case Unary::gelu_tanh:
+      break;
   }
+  return {};
 }
 
 Variable activation_of_dual(Unary op, const Variable& x, real parameter) {

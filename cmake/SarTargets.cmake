@@ -201,7 +201,7 @@ endfunction()
 
 # Warnings, architecture and sanitizers of one of our own targets; nothing of this reaches an embedding project.
 function(sar_compile_settings target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wswitch-enum -Wnon-virtual-dtor -Woverloaded-virtual
                                            $<$<BOOL:${SAR_WERROR}>:-Werror> ${SAR_MARCH}
                                            -Wno-psabi # wide vectors pass between functions of one file only
                                            $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>) # stable_sort of libstdc++, when precompiled

@@ -50,6 +50,10 @@ CollectiveCall& CollectiveCall::operand(const char* name, const Shape& rows, boo
               .value = {static_cast<std::int64_t>(wants_gradient)}});
 }
 
+CollectiveCall& CollectiveCall::property(const char* property_of, const char* name, std::string_view text) {
+  return add({.before = property_of, .what = name, .kind = Kind::text, .text = std::string(text)});
+}
+
 CollectiveCall& CollectiveCall::add_shape(const char* before, const char* what, const Shape& rows) {
   Argument argument{.before = before, .what = what, .kind = Kind::shape, .value = {rows.dims()}};
   for (int d = 1; d < rows.dims(); ++d) argument.value[static_cast<std::size_t>(d)] = rows[d];

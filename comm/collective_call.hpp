@@ -54,6 +54,8 @@ class CollectiveCall {
   /// Adds the shape of an operand's rows and whether its gradient is wanted: "shape of x", "wish for the
   /// gradient of x".
   CollectiveCall& operand(const char* name, const Shape& rows, bool wants_gradient);
+  /// Adds a text with a name of two parts, "type of " and "x".
+  CollectiveCall& property(const char* property_of, const char* name, std::string_view text);
   /// Adds the arguments that add_arguments(CollectiveCall&, options) adds, which is declared with the
   /// options.
   template <class Options>

@@ -9,6 +9,25 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+/// How a kernel adds the terms of a sum: in `real` and double precision, so that its last bits depend on
+/// their order, or as ExactSum.
+enum class Accumulator { rounded, exact };
+
+/// Adds x to the sum high + low, as ExactSum::add(); V: double, or a vector of doubles.
+template <class V>
+[[gnu::always_inline]] inline void add_exactly(V& high, V& low, V& x) {
+  // Keeps the compiler from fusing the multiplication that made x with an addition.
+#if defined(__x86_64__)
+  asm("" : "+x"(x));
+#elif defined(__aarch64__)
+  asm("" : "+w"(x));
+#endif
+  const V sum = high + x;
+  const V part = sum - high;
+  low += (high - (sum - part)) + (x - part);
+  high = sum;
+}
+
 /// The sum is high + low: additions to `high` are rounded, and `low` is the sum of their rounding errors
 /// (TwoSum: Knuth, The Art of Computer Programming 2, section 4.2.2; the sum: Ogita, Rump, Oishi, SIAM J.
 /// Sci. Comput. 26, 2005). It is exact, and so independent of the order, as long as no bit of a term lies
@@ -27,18 +46,7 @@ struct ExactSum {
   double high = 0;
   double low = 0;
 
-  [[gnu::always_inline]] void add(double x) {
-    // Keeps the compiler from fusing the multiplication that made x with an addition.
-#if defined(__x86_64__)
-    asm("" : "+x"(x));
-#elif defined(__aarch64__)
-    asm("" : "+w"(x));
-#endif
-    const double sum = high + x;
-    const double part = sum - high;
-    low += (high - (sum - part)) + (x - part);
-    high = sum;
-  }
+  [[gnu::always_inline]] void add(double x) { add_exactly(high, low, x); }
   [[gnu::always_inline]] void add(const ExactSum& other) {
     add(other.high);
     low += other.low;

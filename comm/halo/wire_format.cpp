@@ -5,6 +5,7 @@
 // reverse; combine reads both, and writes sizeof(real).
 #include <sar/comm/halo/wire_format.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/simd/bfloat16_lanes.hpp>
 #include <sar/core/simd/independent_iterations.hpp>
 #include <sar/core/simd/prefetch.hpp>
 
@@ -33,20 +34,14 @@ void for_each_row(Index row_size, Index begin, Index end, const Work& work) {
   }
 }
 
-/// Rounds to the nearest bfloat16, ties to even; NaN stays NaN.
-inline Bfloat16 to_bfloat16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
-  const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
-  return {static_cast<std::uint16_t>((nan ? bits | 0x00400000u : nearest) >> 16)};
-}
-
 template <class To, class From>
 inline To converted(From x) {
   if constexpr (std::is_same_v<To, Bfloat16>) {
-    return to_bfloat16(static_cast<float>(x));
+    To rounded;
+    lanes::set_number(rounded, static_cast<real>(x));
+    return rounded;
   } else if constexpr (std::is_same_v<From, Bfloat16>) {
-    return static_cast<To>(std::bit_cast<float>(std::uint32_t{x.bits} << 16));
+    return static_cast<To>(lanes::number(x));
   } else {
     return static_cast<To>(x);
   }

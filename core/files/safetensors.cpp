@@ -197,9 +197,17 @@ void for_each_window(const NamedTensor& named, SafetensorsType type, const std::
         convert(
             values, count, [](double value) { return static_cast<float>(value); }, is_finite);
         break;
-      default:
+      case SafetensorsType::float64:
         convert(
             values, count, [](double value) { return value; }, is_finite);
+        break;
+      case SafetensorsType::boolean:  // tensors are not written as integers
+      case SafetensorsType::uint8:
+      case SafetensorsType::int8:
+      case SafetensorsType::int16:
+      case SafetensorsType::int32:
+      case SafetensorsType::int64:
+        break;
     }
     use(bytes.data(), count * element_bytes(type));
   }
@@ -385,9 +393,14 @@ std::int64_t SafetensorsFile::integer(const SafetensorsEntry& entry) const {
       return value(std::int16_t{});
     case SafetensorsType::int32:
       return value(std::int32_t{});
-    default:
-      return value(std::int64_t{});
+    case SafetensorsType::int64:
+    case SafetensorsType::float16:  // refused above
+    case SafetensorsType::bfloat16:
+    case SafetensorsType::float32:
+    case SafetensorsType::float64:
+      break;
   }
+  return value(std::int64_t{});
 }
 
 void SafetensorsFile::read_raw(const SafetensorsEntry& entry, std::span<std::byte> out) const {

@@ -3,6 +3,7 @@
 // One pass over x along its contiguous dimension, line by line. The low parts of a line read its high
 // parts again, from cache. Bytes moved per number (float): x is read with 4, and 4 or 8 are written.
 #include <sar/core/products/right_operand.hpp>
+#include <sar/core/simd/bfloat16_lanes.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
 
 #include <algorithm>
@@ -13,12 +14,9 @@
 
 namespace {
 
-/// Returns x rounded to the nearest bfloat16 number, ties to even; NaN stays NaN.
+/// Returns x rounded to the nearest bfloat16 number.
 float rounded(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
-  const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
-  return std::bit_cast<float>((nan ? bits | 0x00400000u : nearest) & 0xffff0000u);
+  return std::bit_cast<float>(lanes::rounded_word(x) & 0xffff0000u);
 }
 
 }  // namespace

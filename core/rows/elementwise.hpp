@@ -58,9 +58,17 @@ constexpr bool differentiates_from_output(Unary op) noexcept {
     case Unary::gelu:
     case Unary::gelu_tanh:
       return false;
-    default:
-      return true;
+    case Unary::relu:
+    case Unary::leaky_relu:
+    case Unary::elu:
+    case Unary::sigmoid:
+    case Unary::softplus:
+    case Unary::tanh:
+    case Unary::exp:
+    case Unary::sqrt:
+      break;
   }
+  return true;
 }
 
 /// out (+)= grad f'(x), where `kept` is f(x) if differentiates_from_output(op), and x otherwise. At 0, relu

@@ -8,6 +8,7 @@
 #include <sar/core/half.hpp>
 #include <sar/core/simd/lanes.hpp>
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -58,20 +59,19 @@ template <Index Lanes = vector_lanes>
   return x;
 }
 [[gnu::always_inline]] inline real number(Bfloat16 x) {
-  const std::uint32_t word = std::uint32_t{x.bits} << 16;
-  float value;
-  std::memcpy(&value, &word, sizeof value);
-  return value;
+  return std::bit_cast<float>(std::uint32_t{x.bits} << 16);
+}
+/// A word whose upper half is the nearest bfloat16, ties to even; NaN stays NaN.
+[[gnu::always_inline]] inline std::uint32_t rounded_word(float x) {
+  const auto word = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t nearest = word + 0x7fffu + ((word >> 16) & 1u);  // without a branch, for loops in lanes
+  return x == x ? nearest : word | 0x00400000u;
 }
 [[gnu::always_inline]] inline void set_number(real& to, real x) {
   to = x;
 }
 [[gnu::always_inline]] inline void set_number(Bfloat16& to, real x) {
-  const auto value = static_cast<float>(x);
-  std::uint32_t word;
-  std::memcpy(&word, &value, sizeof word);
-  const std::uint32_t nearest = word + 0x7fffu + ((word >> 16) & 1u);
-  to.bits = static_cast<std::uint16_t>((value == value ? nearest : (word | 0x00400000u)) >> 16);
+  to.bits = static_cast<std::uint16_t>(rounded_word(static_cast<float>(x)) >> 16);
 }
 
 }  // namespace lanes

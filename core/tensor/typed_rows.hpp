@@ -3,27 +3,14 @@
 /// TypedRows: rows of numbers in memory, in one of several types.
 #pragma once
 
-#include <sar/core/exact_sum.hpp>
-#include <sar/core/half.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/tensor/numbers.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 #include <memory>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
-
-/// The type of the numbers of rows in memory.
-///
-///     reals       `real`: parameters, losses and, without mixed precision, everything
-///     bfloat16    2 bytes: activations and their gradients in mixed precision
-///     exact_sums  sums of several stages and ranks that do not depend on their order
-enum class NumberType { reals, bfloat16, exact_sums };
-
-/// Returns the bytes of a number.
-[[nodiscard]] constexpr Index bytes_of(NumberType type) noexcept {
-  return type == NumberType::bfloat16 ? 2 : type == NumberType::exact_sums ? 16 : Index{sizeof(real)};
-}
 
 /// A handle, as Tensor: copies share the memory, which is in the byte account.
 ///
@@ -53,6 +40,13 @@ class TypedRows {
   /// The memory of number i and of those behind it.
   [[nodiscard]] void* at(Index i) noexcept { return first() + i * bytes_of(type_); }
   [[nodiscard]] const void* at(Index i) const noexcept { return first() + i * bytes_of(type_); }
+  /// The numbers as kernels write and read them, from row `first` on; null where the rows are undefined.
+  [[nodiscard]] Numbers numbers(Index first = 0) noexcept {
+    return defined() ? Numbers(at(first * row_size()), type_) : Numbers();
+  }
+  [[nodiscard]] ConstNumbers numbers(Index first = 0) const noexcept {
+    return defined() ? ConstNumbers(at(first * row_size()), type_) : ConstNumbers();
+  }
   /// The rows as a tensor; undefined unless they are of type reals.
   [[nodiscard]] Tensor& reals() noexcept { return reals_; }
   [[nodiscard]] const Tensor& reals() const noexcept { return reals_; }

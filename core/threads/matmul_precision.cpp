@@ -26,9 +26,10 @@ const char* to_string(MatmulPrecision precision) noexcept {
       return "high";
     case MatmulPrecision::medium:
       return "medium";
-    default:
-      return "highest";
+    case MatmulPrecision::highest:
+      break;
   }
+  return "highest";
 }
 
 }}  // namespace sar

@@ -5,9 +5,9 @@
 // ranks. Groups come in the order of their first relation.
 #include <sar/core/error.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
-#include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/held_rows.hpp>
 #include <sar/graph/message/named_message.hpp>
+#include <sar/graph/message/operation.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -78,6 +78,7 @@ HeteroGraph::Rows HeteroGraph::multi_update_all(const std::map<EdgeType, Message
         parts = ordered_parts(*this, messages);
         std::for_each(parts.begin(), parts.end(), check);
         return CollectiveCall("multi_update_all")
+            .equal(OperationScopes())
             .equal("number of relations", parts.size())
             .equal("cross reduction", cross_reduce);
       },

@@ -12,9 +12,9 @@
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
-#include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/graph_plan.hpp>
 #include <sar/graph/message/held_rows.hpp>
+#include <sar/graph/message/operation.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -79,7 +79,7 @@ void HeteroGraph::call(const Variable& x, std::span<const RelationCall> calls,
   const auto described_call = [&] {
     CollectiveCall described("HeteroGraph::call");
     refuse_tangents({&x}, "HeteroGraph::call");
-    described.equal(options()).equal("number of relations", calls.size());
+    described.equal(options()).equal(OperationScopes()).equal("number of relations", calls.size());
     for (const RelationCall& each : calls) {
       const GraphShardManager& graph = (*this)[each.type];
       require<InputError>(each.type.source == calls.front().type.source,
@@ -91,9 +91,7 @@ void HeteroGraph::call(const Variable& x, std::span<const RelationCall> calls,
       described.equal("edge type (number)",
                       std::find(edge_types().begin(), edge_types().end(), each.type) - edge_types().begin());
     }
-    return described.equal("shape of the source rows", x.shape())
-        .equal("wish for the sources' gradient", x.requires_grad())
-        .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
+    return described.operand("the source rows", x.shape(), x.requires_grad());
   };
   collective(comm(), described_call, [&] {
     const bool together = fetches_together(x, calls);

@@ -68,8 +68,8 @@ inline Index value_at(const AttentionOperands& o) {
 
 /// Source row i of a stage as `real`: in place, or widened into `buffer`.
 inline const real* source_row(const Stage& stage, Index i, Index width, real* buffer) {
-  if (stage.bfloat16 == nullptr) return stage.rows + i * width;
-  widen(stage.bfloat16 + i * width, width, buffer);
+  if (!stage.rows.is_bfloat16()) return stage.rows.reals() + i * width;
+  widen(stage.rows.bfloat16() + i * width, width, buffer);
   return buffer;
 }
 /// The same for row v of the destinations, of heads * key_dim columns.
@@ -80,33 +80,22 @@ inline const real* destination_row(const AttentionOperands& o, Index v, real* bu
   return buffer;
 }
 
-/// The gradients of the sources of a stage, in one of two types or not required.
-struct GradientsAt {
-  real* reals = nullptr;
-  Bfloat16* bfloat16 = nullptr;
-
-  [[nodiscard]] bool required() const { return reals != nullptr || bfloat16 != nullptr; }
-  [[nodiscard]] GradientsAt behind(Index numbers) const {
-    return {reals != nullptr ? reals + numbers : nullptr, bfloat16 != nullptr ? bfloat16 + numbers : nullptr};
-  }
-};
-
-/// `count` of these gradients from number `first` on, which one thread computes in `real`.
+/// `count` gradients from number `first` on, which one thread computes in `real`.
 class GradientBlock {
  public:
-  GradientBlock(const GradientsAt& to, Index first, Index count, bool accumulate)
-      : to_(to.behind(first)), count_(count), sums_(to.bfloat16 != nullptr ? count : 0) {
-    if (to_.bfloat16 != nullptr && accumulate) widen(to_.bfloat16, count_, sums_.data());
+  GradientBlock(Numbers to, Index first, Index count, bool accumulate)
+      : to_(to.from(first)), count_(count), sums_(to.is_bfloat16() ? count : 0) {
+    if (to_.is_bfloat16() && accumulate) widen(to_.bfloat16(), count_, sums_.data());
   }
   /// Null if the gradients are not required.
-  [[nodiscard]] real* data() { return to_.bfloat16 != nullptr ? sums_.data() : to_.reals; }
+  [[nodiscard]] real* data() { return to_.is_bfloat16() ? sums_.data() : to_.reals(); }
   /// Once, after the last change.
   void store() const {
-    if (to_.bfloat16 != nullptr) narrow(sums_.data(), count_, to_.bfloat16);
+    if (to_.is_bfloat16()) narrow(sums_.data(), count_, to_.bfloat16());
   }
 
  private:
-  GradientsAt to_;
+  Numbers to_;
   Index count_;
   Array<real> sums_;
 };
@@ -465,10 +454,7 @@ class Attention : public ShardKernel {
                 },
                 LongRows::part_edges);
           };
-          if (stage.bfloat16 != nullptr)
-            take_all(stage.bfloat16);
-          else
-            take_all(stage.rows);
+          with_type(stage.rows, take_all);
           if (rounds)
             narrow(rows_of_out.data(), (last - first) * width, result.rounded.bfloat16() + first * width);
         });

@@ -116,17 +116,18 @@ class Binary final : public BinaryKernel {
   explicit Binary(Operands operands) : o_(std::move(operands)) {}
 
   void set_output(TypedRows out, bool has_base) override {
-    o_.out = out.is_real() ? out.reals().data() : nullptr;
-    o_.out_bfloat16 = out.bfloat16();
+    o_.out = out.numbers();
     o_.has_base = has_base;
   }
-  [[nodiscard]] bool reads_bfloat16() const override { return o_.out_bfloat16 != nullptr; }
+  [[nodiscard]] bool reads_bfloat16() const override { return o_.out.is_bfloat16(); }
 
   void begin() override { first_ = true; }
   void accumulate(const Stage& stage) override;
   [[nodiscard]] bool needs_source_in_backward() const override;
-  void backward(const Stage& stage, real* grad_src, bool accumulate) override;
-  void backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) override;
+  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override;
+  [[nodiscard]] bool writes(NumberType type) const override {
+    return type == NumberType::reals || o_.grad_out.is_bfloat16();
+  }
 
  private:
   [[nodiscard]] const Operand& operand(MessageTarget target) const {
@@ -206,11 +207,11 @@ void Binary::for_edges(const Stage& stage, const EdgeRanges& edges, Index i, con
   for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
     const Index edge = shard.edge(k);
     const Index u = shard.src[k] - stage.begin;
-    if (stage.rows != nullptr && k + edges_ahead < shard.num_edges()) {
+    if (stage.rows.defined() && k + edges_ahead < shard.num_edges()) {
       const Index next = shard.src[k + edges_ahead] - stage.begin;
-      if (next >= 0 && next < stage.size()) prefetch_row(stage.rows + next * o_.u.width, o_.u.width);
+      if (next >= 0 && next < stage.size()) prefetch_row(stage.rows.reals() + next * o_.u.width, o_.u.width);
     }
-    const EdgeRows rows{{row_of(stage.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
+    const EdgeRows rows{{row_of(stage.rows.reals(), u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
                          row_of(o_.e.values, edge, o_.e.width)}};
     visit(edge, rows[o_.lhs], rows[o_.rhs]);
   }
@@ -220,7 +221,7 @@ void Binary::sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool 
                      real* buffer) const {
   const Index width = o_.row.width();
   const Index v = edges.row(i);
-  real* out = o_.out + v * width;
+  real* out = o_.out.reals() + v * width;
   if (edges.begin[i] == edges.end[i]) {
     if (overwrite) std::fill_n(out, width, real{0});
     return;
@@ -245,7 +246,7 @@ void Binary::extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, 
                           real* buffer) const {
   const MessageRow& row = o_.row;
   const Index width = row.width();
-  real* out = o_.out + edges.row(i) * width;
+  real* out = o_.out.reals() + edges.row(i) * width;
   local_index* argmax = o_.argmax + edges.row(i) * width;
   if (first_stage) {
     std::fill_n(out, width, real{0});
@@ -346,14 +347,14 @@ void Binary::accumulate(const Stage& stage) {
         extremum_of_sources<minimum>(stage, edges, i, first_stage, rows, out, order);
       };
       const auto extrema = [&](auto minimum) {
-        if (stage.bfloat16 != nullptr)
-          extrema_of(minimum, stage.bfloat16, o_.out_bfloat16);
+        if (stage.rows.is_bfloat16())
+          extrema_of(minimum, stage.rows.bfloat16(), o_.out.bfloat16());
         else
-          extrema_of(minimum, stage.rows, o_.out);
+          extrema_of(minimum, stage.rows.reals(), o_.out.reals());
       };
       if (o_.result == Result::edges)
         for_edges(stage, edges, i, [&](Index edge, const real* a, const real* b) {
-          o_.row.store(a, b, o_.out + edge * width);
+          o_.row.store(a, b, o_.out.reals() + edge * width);
         });
       else if (o_.result == Result::sum)
         sum_row(stage, edges, i, first_stage && !o_.has_base, buffer.data());
@@ -374,10 +375,10 @@ bool Binary::needs_source_in_backward() const {
   return o_.lhs == MessageTarget::u ? o_.row.reads_a(a, b) : o_.row.reads_b(a, b);
 }
 
-void Binary::backward(const Stage& stage, real* grad_src, bool accumulate) {
+void Binary::backward(const Stage& stage, Numbers grad_src, bool accumulate) {
   if (sums_sources()) {
     if (wants(MessageTarget::v)) backward_of_source_sums(stage);
-    if (grad_src != nullptr) gather_equal_gradients(stage, grad_src, accumulate);
+    if (grad_src.defined()) gather_equal_gradients(stage, grad_src.reals(), accumulate);
     return;
   }
   const bool edges_by_destination = wants(MessageTarget::e) && !o_.wants_u;
@@ -385,24 +386,18 @@ void Binary::backward(const Stage& stage, real* grad_src, bool accumulate) {
     backward_of_equal_gradients(stage);
   else if (wants(MessageTarget::v) || edges_by_destination)
     backward_by_destination(stage);
-  if (grad_src == nullptr) return;
-  if (o_.grad_out_bfloat16 != nullptr)
-    backward_of_argmax(stage, o_.grad_out_bfloat16, grad_src, accumulate);
-  else if (extremum_of_rows())
-    backward_of_argmax(stage, o_.grad_out, grad_src, accumulate);
-  else
-    backward_by_source(stage, grad_src, accumulate);
-}
-
-void Binary::backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) {
-  if (o_.grad_out_bfloat16 == nullptr) return ShardKernel::backward_typed(stage, grad_src, first, accumulate);
-  backward_of_argmax(stage, o_.grad_out_bfloat16, grad_src.bfloat16() + first * o_.u.width, accumulate);
+  if (!grad_src.defined()) return;
+  if (!o_.grad_out.is_bfloat16() && !extremum_of_rows())
+    return backward_by_source(stage, grad_src.reals(), accumulate);
+  with_type(o_.grad_out, [&](const auto* grad_out) {
+    with_type(grad_src, [&](auto* to) { backward_of_argmax(stage, grad_out, to, accumulate); });
+  });
 }
 
 const real* Binary::message_gradient(Index v, Index edge, real* buffer) const {
   const Index width = o_.row.width();
-  if (o_.result == Result::edges) return o_.grad_out + edge * width;
-  const real* g = o_.grad_out + v * width;
+  if (o_.result == Result::edges) return o_.grad_out.reals() + edge * width;
+  const real* g = o_.grad_out.reals() + v * width;
   if (o_.result == Result::sum) return g;
   const local_index* argmax = o_.argmax + v * width;
   const auto number = static_cast<local_index>(edge);
@@ -423,13 +418,13 @@ void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumul
     for (Index i = first; i < last; ++i) {
       real* grad = grad_src + i * o_.u.width;
       if (!accumulate) std::fill_n(grad, o_.u.width, real{0});
-      const real* u = row_of(stage.rows, i, o_.u.width);
+      const real* u = row_of(stage.rows.reals(), i, o_.u.width);
       for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
         const Index v = transpose.dst[k];
         const Index edge = numbered ? shard.edge(positions[k]) : 0;
         if (o_.result != Result::edges && k + edges_ahead < all_edges) {
           const Index next = transpose.dst[k + edges_ahead];
-          prefetch_row(o_.grad_out + next * width, width);
+          prefetch_row(o_.grad_out.reals() + next * width, width);
           if (extremum())
             prefetch_bytes(o_.argmax + next * width, width * static_cast<Index>(sizeof(local_index)));
         }
@@ -543,7 +538,7 @@ void Binary::backward_by_destination(const Stage& stage) {
         const Index edge = shard.edge(k);
         const Index u = shard.src[k] - stage.begin;
         const real* g = message_gradient(v, edge, buffer.data());
-        const EdgeRows rows{{row_of(stage.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
+        const EdgeRows rows{{row_of(stage.rows.reals(), u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
                              row_of(o_.e.values, edge, o_.e.width)}};
         if (grad_v != nullptr) add_gradient(MessageTarget::v, rows[o_.lhs], rows[o_.rhs], g, grad_v);
         if (edge_gradients) set_edge_gradient(edge, rows[o_.lhs], rows[o_.rhs], g);
@@ -561,7 +556,7 @@ void Binary::backward_of_equal_gradients(const Stage& stage) {
       const auto count = static_cast<real>(edges.end[i] - edges.begin[i]);
       if (count == 0) continue;
       std::fill(once.begin(), once.end(), real{0});
-      add_gradient(MessageTarget::v, nullptr, nullptr, o_.grad_out + v * o_.row.width(), once.data());
+      add_gradient(MessageTarget::v, nullptr, nullptr, o_.grad_out.reals() + v * o_.row.width(), once.data());
       real* grad = o_.v.grad + v * o_.v.width;
       for (Index j = 0; j < o_.v.width; ++j) grad[j] += count * once[j];
     }
@@ -577,8 +572,8 @@ void Binary::sum_sources(const Stage& stage, const EdgeRanges& edges, Index i, r
     for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
       if (const Index next = k + sources_ahead < behind ? src[k + sources_ahead] - stage.begin : -1;
           next >= 0 && next < stage.size())
-        prefetch_row(stage.rows + next * width + j, n);
-      all.add(lanes::Tile<1, n>::from(stage.rows + (src[k] - stage.begin) * width + j));
+        prefetch_row(stage.rows.reals() + next * width + j, n);
+      all.add(lanes::Tile<1, n>::from(stage.rows.reals() + (src[k] - stage.begin) * width + j));
     }
     all.to(sum + j);
   });
@@ -593,7 +588,7 @@ void Binary::backward_of_source_sums(const Stage& stage) {
       const Index v = edges.row(i);
       sum_sources(stage, edges, i, sum.data());
       const EdgeRows rows{{sum.data(), row_of(o_.v.values, v, o_.v.width), nullptr}};
-      add_gradient(MessageTarget::v, rows[o_.lhs], rows[o_.rhs], o_.grad_out + v * o_.row.width(),
+      add_gradient(MessageTarget::v, rows[o_.lhs], rows[o_.rhs], o_.grad_out.reals() + v * o_.row.width(),
                    o_.v.grad + v * o_.v.width);
     }
   });
@@ -609,7 +604,7 @@ void Binary::gather_equal_gradients(const Stage& stage, real* grad_src, bool acc
                      std::fill_n(z_.row(v), o_.u.width, real{0});
                      const EdgeRows rows{{nullptr, row_of(o_.v.values, v, o_.v.width), nullptr}};
                      add_gradient(MessageTarget::u, rows[o_.lhs], rows[o_.rhs],
-                                  o_.grad_out + v * o_.row.width(), z_.row(v));
+                                  o_.grad_out.reals() + v * o_.row.width(), z_.row(v));
                    }
                  });
   }

@@ -62,12 +62,11 @@ class BinaryKernel : public ShardKernel {
     const real* dst_scale = nullptr;  ///< forward, sum: s_v per destination row; null: 1
     const Index* edge_ids = nullptr;  ///< forward, max and min: per local edge
     local_index* argmax = nullptr;    ///< max and min: [destinations, width]; -1 without in-edges
-    real* out = nullptr;              ///< forward: [destinations or edges, width]
-    Bfloat16* out_bfloat16 = nullptr;  ///< in place of out: max and min of copy_u, if the rows of u are so
+    /// Forward: [destinations or edges, width]; bfloat16 for max and min of copy_u, if the rows of u are so.
+    Numbers out = {};
     bool has_base = false;            ///< forward, sum: add to the values in out
     bool wants_u = false;             ///< backward: sources require a gradient
-    const real* grad_out = nullptr;   ///< backward: as out, multiplied by s_v
-    const Bfloat16* grad_out_bfloat16 = nullptr;  ///< in place of grad_out: max and min of copy_u
+    ConstNumbers grad_out = {};       ///< backward: as out, multiplied by s_v; bfloat16 as out
   };
 
   /// Sets the memory of the result. Call it before begin().

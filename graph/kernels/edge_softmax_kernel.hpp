@@ -51,9 +51,9 @@ class EdgesToNodes final : public ShardKernel {
 
   void accumulate(const Stage& stage) override { take(stage, nodes_); }
   [[nodiscard]] bool needs_source_in_backward() const override { return false; }
-  void backward(const Stage& stage, real* grad_src, bool accumulate) override {
-    if (!accumulate) std::fill_n(grad_src, stage.size() * width_, start_);
-    take(stage, grad_src);
+  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override {
+    if (!accumulate) std::fill_n(grad_src.reals(), stage.size() * width_, start_);
+    take(stage, grad_src.reals());
   }
 
  private:
@@ -78,12 +78,12 @@ class NodesToEdges final : public ShardKernel {
       : by_(by), width_(width), nodes_(nodes), apply_(apply) {}
 
   void accumulate(const Stage& stage) override {
-    const real* nodes = by_ == NormBy::dst ? nodes_ : stage.rows;
+    const real* nodes = by_ == NormBy::dst ? nodes_ : stage.rows.reals();
     for_edges_of_nodes(stage, by_, width_,
                        [&](Index node, Index edge) { apply_(nodes + node * width_, edge); });
   }
   [[nodiscard]] bool needs_source_in_backward() const override { return false; }
-  void backward(const Stage&, real*, bool) override {}
+  void backward(const Stage&, Numbers, bool) override {}
 
  private:
   NormBy by_;

@@ -38,7 +38,7 @@ class AdditiveScore {
     types_ = o_.type_term != nullptr ? o_.types + stage.shard.first_edge : nullptr;
     el_.prepare(stage, rows * o_.heads, [&](real* el) {
       parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
-        PassVector<real> buffer(stage.bfloat16 != nullptr ? width : 0);
+        PassVector<real> buffer(stage.rows.is_bfloat16() ? width : 0);
         for (Index i = first; i < last; ++i)
           lanes::head_dots(o_.heads, o_.dim, o_.attn, source_row(stage, i, width, buffer.data()),
                            el + i * o_.heads);
@@ -241,10 +241,10 @@ struct AdditiveBackward {
       const Index column = seg.row * o.heads * o.dim;
       const Index from = seg.first * o.heads;
       if (grad_src != nullptr)
-        lanes::dots_and_add(rows, own->rows + column, &dalpha[from], weights + from,
+        lanes::dots_and_add(rows, own->rows.reals() + column, &dalpha[from], weights + from,
                             accumulate || !seg.begins ? ones.data() : nullptr, grad_src + column);
       else
-        lanes::dots(rows, own->rows + column, &dalpha[from]);
+        lanes::dots(rows, own->rows.reals() + column, &dalpha[from]);
     }
   }
 
@@ -277,15 +277,9 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
   [[nodiscard]] NumberType gradient_type(NumberType wanted) const override {
     return o_.grad_out.is_bfloat16() ? wanted : NumberType::reals;
   }
-  void backward(const Stage& stage, real* grad_src, bool accumulate) override {
-    run_back(stage, {.reals = grad_src}, accumulate);
-  }
-  void backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) override {
-    run_back(stage, {.bfloat16 = grad_src.bfloat16() + first * o_.heads * o_.dim}, accumulate);
-  }
+  [[nodiscard]] bool writes(NumberType) const override { return true; }
 
- private:
-  void run_back(const Stage& stage, const GradientsAt& grad_src, bool accumulate) {
+  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override {
     const Index width = o_.heads * o_.dim;
     score_.prepare(stage);
     grad_el_.assign(stage.size() * o_.heads, 0);
@@ -294,13 +288,13 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     for_blocks_of_sources(stage, width, most_edges, [&](const Stage& block) {
       if (o_.grad_dst != nullptr) by_destination_.open(block);
       const Index skipped = block.begin - stage.begin;
-      backward_block(block, skipped, grad_src.behind(skipped * width), accumulate);
+      backward_block(block, skipped, grad_src.from(skipped * width), accumulate);
       if (o_.grad_dst != nullptr) by_destination_.add_to(block, o_.grad_dst);
     });
     if (o_.grad_attn != nullptr) add_grad_attn(stage);
   }
 
-  void backward_block(const Stage& block, Index skipped, const GradientsAt& grad_src, bool accumulate) {
+  void backward_block(const Stage& block, Index skipped, Numbers grad_src, bool accumulate) {
     const SourceOffsets offsets(block.shard, block.begin, block.end);
     const local_index* begin = offsets.data();
     const Index width = o_.heads * o_.dim, rows = block.size();
@@ -327,17 +321,17 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
   }
 
   /// Rows of type bfloat16 are widened for this thread, and their gradients added up in `real` and rounded.
-  void backward_rows(const Stage& block, const local_index* begin, Index first, Index last,
-                     const GradientsAt& to, AdditiveBackward pass) const {
+  void backward_rows(const Stage& block, const local_index* begin, Index first, Index last, Numbers to,
+                     AdditiveBackward pass) const {
     const Index width = o_.heads * o_.dim, numbers = (last - first) * width;
     Stage rows = block;
-    Array<real> own(block.bfloat16 != nullptr ? numbers : 0);
+    Array<real> own(block.rows.is_bfloat16() ? numbers : 0);
     GradientBlock gradients(to, first * width, numbers, pass.accumulate);
-    if (block.bfloat16 != nullptr) {
-      widen(block.bfloat16 + first * width, numbers, own.data());
-      rows.rows = own.data() - first * width;
+    if (block.rows.is_bfloat16()) {
+      widen(block.rows.bfloat16() + first * width, numbers, own.data());
+      rows.rows = std::as_const(own).data() - first * width;
     }
-    if (to.required()) pass.grad_src = gradients.data() - first * width;
+    if (to.defined()) pass.grad_src = gradients.data() - first * width;
     pass.own = &rows;
     if (o_.grad_out.is_bfloat16())
       run_rows(block, begin, first, last, o_.grad_out.bfloat16(), pass);
@@ -373,7 +367,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     sum_row_blocks(
         stage.size(), width,
         [&](Index first, Index last, double* partial) {
-          PassVector<real> buffer(stage.bfloat16 != nullptr ? width : 0);
+          PassVector<real> buffer(stage.rows.is_bfloat16() ? width : 0);
           for (Index i = first; i < last; ++i) {
             const real* const row = source_row(stage, i, width, buffer.data());
             for (Index h = 0; h < heads; ++h) {

@@ -3,14 +3,15 @@
 /// Sums of gathered rows; the head of gather_sum.hpp has the formula.
 ///
 /// Loop order: blocks of output rows in parallel, output rows in a block, tiles of columns of a row, edges of
-/// the row. The sum of a tile (up to 16 vectors with AVX-512, 8 otherwise) stays in registers over all edges.
-/// The loop over the first tile prefetches whole rows, about 8 KiB of them ahead, so that the other tiles hit
-/// the cache. Each gathered row is read once from memory, and each output row is written once.
+/// the row. The sum of a tile stays in registers over all edges: up to 16 vectors with AVX-512, 8 otherwise;
+/// of exact sums half as many, of doubles, in two registers each. The loop over the first tile prefetches
+/// whole rows, about 8 KiB of them ahead, so that the other tiles hit the cache. Each gathered row is read
+/// once from memory, and each output row is written once.
 ///
 /// A width that is not a multiple of the vector length ends with a vector that overlaps the one before it;
-/// only rows narrower than one vector use scalar code. Rows with more than 1,024 edges flush their registers
-/// to double precision totals every 1,024 edges. Rows with 65,536 edges or more are processed after all
-/// others, split into parts that run in parallel.
+/// rows narrower than one vector use scalar code, or, for exact sums, a part of a vector. Rounded sums of
+/// more than 1,024 edges flush their registers to double precision totals every 1,024 edges. Rows with 65,536
+/// edges or more are processed after all others, split into parts that run in parallel.
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/rows/row_blocks.hpp>
 #include <sar/core/simd/bfloat16_lanes.hpp>
@@ -24,6 +25,10 @@
 #include <type_traits>
 #include <vector>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <sar/core/isa/isa_begin.hpp>
 
 namespace {
@@ -31,18 +36,10 @@ namespace {
 using lanes::load;
 using lanes::number;
 using lanes::set_number;
+using lanes::store;
 using lanes::Vector;
 using lanes::vector_bytes;
 using lanes::vector_lanes;
-
-/// Stores by memcpy: with lanes::store, GCC 12 takes scale * sum out of both branches of `accumulate`, and no
-/// longer rounds the multiply-add once.
-inline void store(real* to, const Vector<>& v) {
-  std::memcpy(to, &v, sizeof v);
-}
-inline void store(Bfloat16* to, const Vector<>& v) {
-  lanes::store(to, v);
-}
 
 constexpr Index block_bytes = Index{1} << 19;  // gathered bytes of a block
 constexpr Index block_edges = 1024;            // terms summed in `real`; blocks of them in double precision
@@ -52,20 +49,11 @@ constexpr Index max_vectors = vector_bytes == 64 ? 16 : 8;  // accumulators that
 
 enum class Terms { rows, weighted_rows, rows_of_edges };
 
-/// The types of the gathered rows and of the sums.
-template <class X, class Out>
-struct RowTypes {
-  const X* x;
-  Out* out;
-};
-template <class X, class Out>
-RowTypes(const X*, Out*) -> RowTypes<X, Out>;
-
-/// Computes one output row, a tile of columns at a time in registers.
-template <Terms terms, class X, class Out>
-struct RowSum {
+/// The rows of edges and their factors.
+template <Terms terms, class X>
+struct EdgeRowsOf {
   const GatherSum& t;
-  RowTypes<X, Out> rows;
+  const X* x;
   Index all_edges = t.end[t.num_rows - 1];
   Index row_bytes = t.width * static_cast<Index>(sizeof(X));
   Index ahead = rows_ahead(row_bytes);
@@ -75,13 +63,13 @@ struct RowSum {
     return t.first_edge + position;
   }
   [[nodiscard]] const X* row(Index k) const {
-    if constexpr (terms == Terms::rows_of_edges) return rows.x + edge(k) * t.width;
+    if constexpr (terms == Terms::rows_of_edges) return x + edge(k) * t.width;
     const Index at = t.col[k] - t.col_offset;
-    return rows.x + (t.x_row != nullptr ? t.x_row[at] : at) * t.width;
+    return x + (t.x_row != nullptr ? t.x_row[at] : at) * t.width;
   }
-  [[nodiscard]] real coefficient(Index k) const {
+  [[nodiscard]] real coefficient(Index k, Index head = 0) const {
     real c = 1;
-    if (t.weight != nullptr) c = t.weight[edge(k)];
+    if (t.weight != nullptr) c = t.weight[edge(k) * t.heads + head];
     if (t.col_scale != nullptr) c *= t.col_scale[t.col[k]];
     return c;
   }
@@ -98,40 +86,90 @@ struct RowSum {
     }
     prefetch_bytes(row(k), row_bytes);
   }
+};
+
+/// Calls visit(std::integral_constant<Index, N>, j, count) for tiles of `count` columns in N vectors of
+/// `lanes` numbers, which cover the columns [j, end); N = 0 for fewer columns than a vector has. No tile
+/// leaves less than a vector to the next one.
+template <Index lanes, Index most, class Visit>
+void for_tiles(Index j, Index end, const Visit& visit) {
+  while (j < end) {
+    const Index left = end - j;
+    const auto whole = [left](Index n) { return left == n * lanes || left >= (n + 1) * lanes; };
+    const auto take = [&]<Index n>(std::integral_constant<Index, n> vectors, Index count) {
+      visit(vectors, j, count);
+      j += count;
+    };
+    if (whole(most))
+      take(std::integral_constant<Index, most>(), most * lanes);
+    else if (most > 8 && whole(8))
+      take(std::integral_constant<Index, std::min<Index>(most, 8)>(), 8 * lanes);
+    else if (whole(4))
+      take(std::integral_constant<Index, 4>(), 4 * lanes);
+    else if (left > 4 * lanes)
+      take(std::integral_constant<Index, 2>(), 2 * lanes);
+    else if (left > 3 * lanes)
+      take(std::integral_constant<Index, 4>(), left);
+    else if (left > 2 * lanes)
+      take(std::integral_constant<Index, 3>(), left);
+    else if (left > lanes)
+      take(std::integral_constant<Index, 2>(), left);
+    else if (left == lanes)
+      take(std::integral_constant<Index, 1>(), left);
+    else
+      take(std::integral_constant<Index, 0>(), left);
+  }
+}
+
+void add_total(double& to, double part) {
+  to += part;
+}
+void add_total(ExactSum& to, const ExactSum& part) {
+  to.add(part);
+}
+
+/// Computes one output row, a tile of columns at a time in registers, in `real` and double precision.
+template <Terms terms, class X, class Out>
+struct RoundedRow : EdgeRowsOf<terms, X> {
+  using Total = double;
+  using Edges = EdgeRowsOf<terms, X>;
+  using Edges::t;
+  Out* out;
 
   /// Adds columns j .. j + count - 1 of the rows of the edges [first, last) to N vectors. The last vector
   /// ends at column j + count, so that it may overlap the previous one.
   template <Index N>
   void add_edges(Index first, Index last, Index j, Index count, Vector<> (&sum)[N]) const {
     for (Index k = first; k < last; ++k) {
-      if (j == 0) prefetch(k + ahead);
-      const X* x = row(k) + j;
-      const real c = terms == Terms::weighted_rows ? coefficient(k) : 1;
-      const auto add = [&](Vector<>& to, const X* from) {
+      if (j == 0) this->prefetch(k + this->ahead);
+      const X* from = this->row(k) + j;
+      const real c = terms == Terms::weighted_rows ? this->coefficient(k) : 1;
+      const auto add = [&](Vector<>& to, const X* v) {
         if constexpr (terms == Terms::weighted_rows)
-          to += c * load(from);
+          to += c * load(v);
         else
-          to += load(from);
+          to += load(v);
       };
-      for (Index i = 0; i + 1 < N; ++i) add(sum[i], x + i * vector_lanes);
-      add(sum[N - 1], x + count - vector_lanes);
+      for (Index i = 0; i + 1 < N; ++i) add(sum[i], from + i * vector_lanes);
+      add(sum[N - 1], from + count - vector_lanes);
     }
   }
   /// Adds the last columns, fewer than a vector.
   void add_edges_of_tail(Index first, Index last, Index j, real* sum) const {
     const Index count = t.width - j;
     for (Index k = first; k < last; ++k) {
-      if (j == 0) prefetch(k + ahead);
-      const X* x = row(k) + j;
-      const real c = terms == Terms::weighted_rows ? coefficient(k) : 1;
-      for (Index i = 0; i < count; ++i) sum[i] += c * number(x[i]);
+      if (j == 0) this->prefetch(k + this->ahead);
+      const X* from = this->row(k) + j;
+      const real c = terms == Terms::weighted_rows ? this->coefficient(k) : 1;
+      for (Index i = 0; i < count; ++i) sum[i] += c * number(from[i]);
     }
   }
 
   /// Adds `count` columns from j on to `totals`, in blocks of edges: N vectors, or fewer values than one
   /// vector if N = 0.
   template <Index N>
-  [[gnu::noinline]] void add_blocks(Index first, Index last, Index j, Index count, double* totals) const {
+  [[gnu::noinline]] void add_blocks(Index first, Index last, Index j, Index count, double* totals,
+                                    Index = 0) const {
     for (Index k = first; k < last; k += block_edges) {
       Vector<> sum[std::max<Index>(N, 1)] = {};
       real sums[std::max<Index>(N, 1) * vector_lanes] = {};
@@ -149,9 +187,9 @@ struct RowSum {
 
   /// Writes or adds the columns from j on.
   void write(Index j, Index count, Index out_row, const double* totals) const {
-    const double scale = scale_of(out_row);
+    const double scale = this->scale_of(out_row);
     const Index place = out_row * t.width + j;
-    Out* to = rows.out + place;
+    Out* to = out + place;
     for (Index i = 0; i < count; ++i) {
       const double base = t.accumulate ? static_cast<double>(number(to[i])) : 0;
       set_number(to[i], static_cast<real>(base + scale * totals[i]));
@@ -162,62 +200,34 @@ struct RowSum {
   void tile(Index first, Index last, Index j, Index count, Index out_row) const {
     Vector<> sum[N] = {};
     add_edges<N>(first, last, j, count, sum);
-    const real scale = scale_of(out_row);
-    Out *out = rows.out + out_row * t.width + j, *end = out + count - vector_lanes;
-    // Read before the previous vector, which may overlap, is written.
-    const Vector<> last_sum = t.accumulate ? load(end) + scale * sum[N - 1] : scale * sum[N - 1];
-    for (Index i = 0; i + 1 < N; ++i) {
-      Out* to = out + i * vector_lanes;
-      store(to, t.accumulate ? load(to) + scale * sum[i] : scale * sum[i]);
-    }
-    store(end, last_sum);
+    const real scale = this->scale_of(out_row);
+    Out *to = out + out_row * t.width + j, *end = to + count - vector_lanes;
+    const auto result = [&](const Out* base, Vector<>& of_row) {
+      if (!t.accumulate) return scale * of_row;
+      lanes::forget(of_row);  // rounded once where the processor can
+      return load(base) + scale * of_row;
+    };
+    const Vector<> last_result = result(end, sum[N - 1]);  // before the vector that it overlaps is written
+    for (Index i = 0; i + 1 < N; ++i) store(to + i * vector_lanes, result(to + i * vector_lanes, sum[i]));
+    store(end, last_result);
   }
   void tail(Index first, Index last, Index j, Index out_row) const {
     real sum[vector_lanes] = {};
     add_edges_of_tail(first, last, j, sum);
-    const real scale = scale_of(out_row);
-    Out* out = rows.out + out_row * t.width + j;
+    const real scale = this->scale_of(out_row);
+    Out* to = out + out_row * t.width + j;
     for (Index i = 0; i < t.width - j; ++i)
-      set_number(out[i], (t.accumulate ? number(out[i]) : 0) + scale * sum[i]);
+      set_number(to[i], (t.accumulate ? number(to[i]) : 0) + scale * sum[i]);
   }
 
-  /// Calls visit(std::integral_constant<Index, N>, j, count) for tiles of `count` columns in N vectors; N = 0
-  /// for rows narrower than a vector. No tile leaves less than a vector to the next one.
   template <class Visit>
-  void for_tiles(const Visit& visit) const {
-    for (Index j = 0; j < t.width;) {
-      const Index left = t.width - j;
-      const auto whole = [left](Index n) {
-        return left == n * vector_lanes || left >= (n + 1) * vector_lanes;
-      };
-      const auto take = [&]<Index n>(std::integral_constant<Index, n> vectors, Index count) {
-        visit(vectors, j, count);
-        j += count;
-      };
-      if (whole(max_vectors))
-        take(std::integral_constant<Index, max_vectors>(), max_vectors * vector_lanes);
-      else if (max_vectors > 8 && whole(8))
-        take(std::integral_constant<Index, 8>(), 8 * vector_lanes);
-      else if (whole(4))
-        take(std::integral_constant<Index, 4>(), 4 * vector_lanes);
-      else if (left > 4 * vector_lanes)
-        take(std::integral_constant<Index, 2>(), 2 * vector_lanes);
-      else if (left > 3 * vector_lanes)
-        take(std::integral_constant<Index, 4>(), left);
-      else if (left > 2 * vector_lanes)
-        take(std::integral_constant<Index, 3>(), left);
-      else if (left > vector_lanes)
-        take(std::integral_constant<Index, 2>(), left);
-      else if (left == vector_lanes)
-        take(std::integral_constant<Index, 1>(), left);
-      else
-        take(std::integral_constant<Index, 0>(), left);
-    }
+  void for_columns(const Visit& visit) const {
+    for_tiles<vector_lanes, max_vectors>(0, t.width, visit);
   }
 
   void operator()(Index first, Index last, Index out_row) const {
     const bool in_blocks = last - first > block_edges;
-    for_tiles([&](auto n, Index j, Index count) {
+    for_columns([&](auto n, Index j, Index count) {
       if (in_blocks) {
         double totals[std::max<Index>(n, 1) * vector_lanes] = {};
         add_blocks<n>(first, last, j, count, totals);
@@ -229,43 +239,140 @@ struct RowSum {
       }
     });
   }
+};
 
-  /// Computes the row of a hub, split into parts that run in parallel.
-  void hub(Index first, Index last, Index out_row) const {
-    const Index parts = (last - first + part_edges - 1) / part_edges;
-    Array<double> totals(parts * t.width, 0);
-    parallel_for(parts, 1, [&](Index part, Index) {
-      const Index begin = first + part * part_edges;
-      for_tiles([&](auto n, Index j, Index count) {
-        add_blocks<n>(begin, std::min(last, begin + part_edges), j, count,
-                      totals.data() + part * t.width + j);
+constexpr Index lanes_of_double = vector_bytes / 8;
+typedef double Doubles __attribute__((vector_size(lanes_of_double * 8)));         // NOLINT: of constant size
+typedef real Reals __attribute__((vector_size(lanes_of_double * sizeof(real))));  // NOLINT
+
+/// Loads `count` numbers, at most the lanes of a vector of doubles; the others are 0.
+[[gnu::always_inline]] inline Doubles load_doubles(const real* from, Index count) {
+  Reals v = {};
+  if (count >= lanes_of_double)
+    std::memcpy(&v, from, sizeof v);
+  else
+    std::memcpy(&v, from, static_cast<std::size_t>(count) * sizeof(real));
+#if SAR_VECTOR_BYTES == 64 && !SAR_DOUBLE
+  return (Doubles)_mm512_maskz_cvtps_pd(0xff, (__m256)v);  // GCC 12 converts half vectors
+#else
+  return __builtin_convertvector(v, Doubles);
+#endif
+}
+
+/// A vector of sums as in ExactSum.
+struct ExactVector {
+  Doubles high = {}, low = {};
+
+  [[gnu::always_inline]] void add(Doubles x) { add_exactly(high, low, x); }
+};
+
+/// Computes one output row of exact sums.
+template <Terms terms>
+struct ExactRow : EdgeRowsOf<terms, real> {
+  using Total = ExactSum;
+  using Edges = EdgeRowsOf<terms, real>;
+  using Edges::t;
+  Index head_width = t.width / t.heads;
+  bool has_factors = t.weight != nullptr || t.col_scale != nullptr || t.row_scale != nullptr;
+
+  /// Adds the sums of `count` columns from j on to `totals`; N = 0 for fewer columns than a vector has.
+  template <Index N>
+  [[gnu::noinline]] void add_blocks(Index first, Index last, Index j, Index count, ExactSum* totals,
+                                    Index out_row) const {
+    constexpr Index vectors = std::max<Index>(N, 1);
+    ExactVector sum[vectors];
+    const Index at_last = std::max<Index>(count - lanes_of_double, 0), head = j / head_width;
+    const real scale = this->scale_of(out_row);
+    const auto add_edges = [&](auto term) {
+      for (Index k = first; k < last; ++k) {
+        if (j == 0) this->prefetch(k + this->ahead);
+        const real* from = this->row(k) + j;
+        const auto add = term(k);
+        for (Index i = 0; i + 1 < vectors; ++i)
+          add(sum[i], load_doubles(from + i * lanes_of_double, lanes_of_double));
+        add(sum[vectors - 1], load_doubles(from + at_last, count));
+      }
+    };
+    if (has_factors)
+      add_edges([&](Index k) {
+        return [c = static_cast<double>(this->coefficient(k, head) * scale)](
+                   ExactVector& to, const Doubles& v) { to.add(c * v); };
       });
+    else
+      add_edges([](Index) { return [](ExactVector& to, const Doubles& v) { to.add(v); }; });
+    double high[vectors * lanes_of_double], low[vectors * lanes_of_double];
+    for (Index i = vectors - 1; i >= 0; --i) {  // the last one, which the vector before it may overlap, first
+      const Index at = i + 1 < vectors ? i * lanes_of_double : at_last;
+      std::memcpy(high + at, &sum[i].high, sizeof(Doubles));
+      std::memcpy(low + at, &sum[i].low, sizeof(Doubles));
+    }
+    for (Index i = 0; i < count; ++i) totals[i].add(ExactSum{high[i], low[i]});
+  }
+
+  void write(Index j, Index count, Index out_row, const ExactSum* totals) const {
+    const Index place = out_row * t.width + j;
+    if (ExactSum* sums = t.out.exact_sums(); sums != nullptr) {
+      for (Index i = 0; i < count; ++i) sums[place + i].add(totals[i]);
+      return;
+    }
+    real* to = t.out.reals() + place;
+    for (Index i = 0; i < count; ++i)
+      to[i] = static_cast<real>((t.accumulate ? static_cast<double>(to[i]) : 0) + totals[i].value());
+  }
+
+  template <class Visit>
+  void for_columns(const Visit& visit) const {
+    constexpr Index most = vector_bytes == 64 ? 8 : 4;
+    for (Index j = 0; j < t.width; j += head_width)
+      for_tiles<lanes_of_double, most>(j, j + head_width, visit);
+  }
+
+  void operator()(Index first, Index last, Index out_row) const {
+    for_columns([&](auto n, Index j, Index count) {
+      ExactSum totals[std::max<Index>(n, 1) * lanes_of_double];
+      add_blocks<n>(first, last, j, count, totals, out_row);
+      write(j, count, out_row, totals);
     });
-    for (Index part = 1; part < parts; ++part)
-      for (Index j = 0; j < t.width; ++j) totals[j] += totals[part * t.width + j];
-    write(0, t.width, out_row, totals.data());
   }
 };
 
-template <Terms terms, class X, class Out>
-void run(const GatherSum& t, const RowTypes<X, Out>& rows) {
-  const RowSum<terms, X, Out> row_sum{t, rows};
+/// Computes the row of a hub, split into parts that run in parallel.
+template <class Row>
+void sum_hub(const Row& row, Index first, Index last, Index out_row) {
+  using Total = typename Row::Total;
+  const Index parts = (last - first + part_edges - 1) / part_edges, width = row.t.width;
+  Array<Total> totals(parts * width, Total{});
+  parallel_for(parts, 1, [&](Index part, Index) {
+    const Index begin = first + part * part_edges;
+    row.for_columns([&](auto n, Index j, Index count) {
+      row.template add_blocks<n>(begin, std::min(last, begin + part_edges), j, count,
+                                 totals.data() + part * width + j, out_row);
+    });
+  });
+  for (Index part = 1; part < parts; ++part)
+    for (Index j = 0; j < width; ++j) add_total(totals[j], totals[part * width + j]);
+  row.write(0, width, out_row, totals.data());
+}
+
+template <class Row>
+void run(const Row& row, bool keeps) {
+  const GatherSum& t = row.t;
   const auto out_row = [&](Index i) { return t.rows != nullptr ? Index{t.rows[i]} : i; };
   std::vector<Index> hubs;
   std::mutex hubs_mutex;
-  for_row_blocks(t.before != nullptr ? t.before : t.begin, t.num_rows,
-                 t.width * static_cast<Index>(sizeof(X)), [&](Index first, Index last) {
+  for_row_blocks(t.before != nullptr ? t.before : t.begin, t.num_rows, row.row_bytes,
+                 [&](Index first, Index last) {
                    for (Index i = first; i < last; ++i) {
-                     if (t.begin[i] == t.end[i] && t.accumulate) continue;
+                     if (t.begin[i] == t.end[i] && keeps) continue;
                      if (t.end[i] - t.begin[i] >= hub_edges) {
                        const std::lock_guard lock(hubs_mutex);
                        hubs.push_back(i);
                      } else {
-                       row_sum(t.begin[i], t.end[i], out_row(i));
+                       row(t.begin[i], t.end[i], out_row(i));
                      }
                    }
                  });
-  for (const Index i : hubs) row_sum.hub(t.begin[i], t.end[i], out_row(i));
+  for (const Index i : hubs) sum_hub(row, t.begin[i], t.end[i], out_row(i));
 }
 
 }  // namespace
@@ -281,20 +388,24 @@ void for_row_blocks(const local_index* offsets, Index num_rows, Index bytes_per_
 
 void gather_sum(const GatherSum& task) {
   if (task.num_rows <= 0 || task.width == 0) return;
-  const auto run_on = [&](auto rows) {
+  const auto with_terms = [&](const auto& run_with) {
     if (task.col == nullptr)
-      run<Terms::rows_of_edges>(task, rows);
+      run_with(std::integral_constant<Terms, Terms::rows_of_edges>());
     else if (task.weight != nullptr || task.col_scale != nullptr)
-      run<Terms::weighted_rows>(task, rows);
+      run_with(std::integral_constant<Terms, Terms::weighted_rows>());
     else
-      run<Terms::rows>(task, rows);
+      run_with(std::integral_constant<Terms, Terms::rows>());
   };
-  if (task.x_bfloat16 != nullptr)
-    task.out_bfloat16 != nullptr ? run_on(RowTypes{task.x_bfloat16, task.out_bfloat16})
-                                 : run_on(RowTypes{task.x_bfloat16, task.out});
-  else
-    task.out_bfloat16 != nullptr ? run_on(RowTypes{task.x, task.out_bfloat16})
-                                 : run_on(RowTypes{task.x, task.out});
+  with_terms([&]<Terms terms>(std::integral_constant<Terms, terms>) {
+    if (task.accumulator == Accumulator::exact)
+      return run(ExactRow<terms>{{task, task.x.reals()}},
+                 task.accumulate || task.out.exact_sums() != nullptr);
+    with_type(task.x, [&]<class X>(const X* x) {
+      with_type(task.out, [&]<class Out>(Out* out) {
+        run(RoundedRow<terms, X, Out>{{task, x}, out}, task.accumulate);
+      });
+    });
+  });
 }
 
 #include <sar/core/isa/isa_end.hpp>

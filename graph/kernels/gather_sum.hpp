@@ -5,20 +5,26 @@
 ///     out[row(i)] (+)= row_scale[row(i)] * sum over k in [begin[i], end[i]) of
 ///                          weight(k) * col_scale[col[k]] * x[col[k]]
 ///
-/// Bytes moved: edges * width * sizeof(real) bytes of gathered rows dominate. In addition, 4 bytes per edge
-/// of indices (and a real for each of weight and col_scale, if given) and one write (and one read, when
+/// Bytes moved: edges * width * the bytes of a number of gathered rows dominate. In addition, 4 bytes per
+/// edge of indices (and a real for each of weight and col_scale, if given) and one write (and one read, when
 /// adding) of each output row. A tile of columns is summed in registers, and rows are prefetched several
 /// edges ahead. The kernel is memory bound; bench/aggregate.cpp compares it with a STREAM triad.
 ///
-/// Up to 1,024 terms are summed in `real`, and these sums are added in double precision. Rows with 65,536
-/// edges or more are split into parts that run in parallel.
+/// The accumulator says how terms are added:
+///
+///     rounded   up to 1,024 terms in `real`, and these sums in double precision
+///     exact     in two doubles per number (ExactSum): the bits depend neither on the order of the edges, nor
+///               on the stages and ranks that they are divided among. A term is
+///               weight(k, head) * col_scale[col[k]] * row_scale[row(i)], rounded to `real` after each
+///               factor, times x[col[k]] in double precision: 8 operations per number instead of one
+///
+/// Rows with 65,536 edges or more are split into parts that run in parallel.
 #pragma once
 
 #include <sar/config.hpp>
-#include <sar/core/half.hpp>
+#include <sar/core/tensor/numbers.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
-
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -30,19 +36,21 @@ struct GatherSum {
   const local_index* rows = nullptr;         ///< output row of each row; null: i
   const local_index* col = nullptr;          ///< gathered row per edge; null: the index of the edge
   Index col_offset = 0;                      ///< subtracted from col: the first row of x
-  const real* weight = nullptr;              ///< per edge index; null: 1
+  const real* weight = nullptr;              ///< [edges, heads]; null: 1
   const local_index* position_of = nullptr;  ///< position in the shard of each k; null: k
   Index first_edge = 0;                      ///< index of the edge at position 0
   const real* col_scale = nullptr;           ///< per gathered row (before col_offset); null: 1
   const real* row_scale = nullptr;           ///< per output row; null: 1
-  const real* x = nullptr;                   ///< [x_rows, width]
-  const Bfloat16* x_bfloat16 = nullptr;      ///< the same in bfloat16, in place of x
+  ConstNumbers x = {};                       ///< [x_rows, width], reals or bfloat16; exact: reals
   Index x_rows = 0;
-  const Index* x_row = nullptr;     ///< [x_rows] index in x of each gathered row; null: i
-  real* out = nullptr;              ///< [rows, width]
-  Bfloat16* out_bfloat16 = nullptr;  ///< replaces out: sums in `real`, rounded when they are written
+  const Index* x_row = nullptr;  ///< [x_rows] index in x of each gathered row; null: i
+  /// [rows, width]: reals, bfloat16 (rounded when they are written), or exact sums, to which those of an
+  /// exact sum are added.
+  Numbers out = {};
   Index width = 0;
   bool accumulate = false;  ///< add to out instead of overwriting it
+  Accumulator accumulator = Accumulator::rounded;
+  Index heads = 1;  ///< exact: a divisor of width; head h has the columns [h, h + 1) * width / heads
 };
 
 /// Runs the sums, with blocks of rows in parallel. The order of additions in a row does not depend on the

@@ -8,10 +8,9 @@
 /// over the transpose and gathers rows of g; one loop computes the dot products for dw and the weighted
 /// sums for dx, with x_u and dx_u in registers. Both prefetch the rows of the next batch, and the backward
 /// pass also its weights and their gradients.
-/// Exact sums are an exact_gather_sum of their own, also with several heads and after a pass for dw.
+/// Exact sums are a gather_sum of their own, also with several heads and after a pass for dw.
 #include <sar/core/simd/sum_of.hpp>
 #include <sar/graph/kernels/edge_batches.hpp>
-#include <sar/graph/kernels/exact_gather_sum.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/linear.hpp>
 
@@ -51,7 +50,7 @@ struct WeightedBackward {
   const local_index* positions = stage.shard.transpose_positions().data();
   Coefficients coefficients{o};
   PassVector<real> dots = per_edge(o.heads);
-  PassVector<real> widened = PassVector<real>(stage.bfloat16 != nullptr ? o.width : 0);
+  PassVector<real> widened = PassVector<real>(stage.rows.is_bfloat16() ? o.width : 0);
   Index widened_row = -1;
   std::array<Index, batch_edges> edge{}, next_edge{};  ///< indices of the edges of a batch and of the next
                                                        ///< one
@@ -83,9 +82,9 @@ struct WeightedBackward {
 
   /// x_u, if it is read.
   const real* own_row(Index row) {
-    if (stage.bfloat16 == nullptr) return stage.rows + row * o.width;
+    if (!stage.rows.is_bfloat16()) return stage.rows.reals() + row * o.width;
     if (row != std::exchange(widened_row, row))
-      widen(stage.bfloat16 + row * o.width, o.width, widened.data());
+      widen(stage.rows.bfloat16() + row * o.width, o.width, widened.data());
     return widened.data();
   }
 
@@ -111,7 +110,7 @@ struct WeightedBackward {
     real* dot = &dots[seg.first * o.heads];
     if (o.grad_edge_weight == nullptr)
       lanes::add_rows(rows, factor, keep, grad_src + column);
-    else if (o.exact)
+    else if (o.accumulator == Accumulator::exact)
       dots_in_order(rows, own_row(seg.row), dot);
     else if (grad_src == nullptr)
       lanes::dots(rows, own_row(seg.row), dot);
@@ -126,7 +125,8 @@ void weighted_sum_of(const LinearKernel::Operands& o, const Stage& stage, const 
   for_row_blocks(edges.before, edges.num_rows, o.width * real_bytes, [&](Index first, Index last) {
     Coefficients coefficients{.o = o};
     for (Index i = first; !add && i < last; ++i)
-      if (edges.begin[i] == edges.end[i]) std::fill_n(o.out + edges.row(i) * o.width, o.width, real{0});
+      if (edges.begin[i] == edges.end[i])
+        std::fill_n(o.out.reals() + edges.row(i) * o.width, o.width, real{0});
     for_batches<1, X>(edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
                       edges_at_once(o.width, o.heads), {GatheredOf<X>{rows, o.width}},
                       [&](const Batch<1, X>& batch, const Batch<1, X>& next) {
@@ -137,7 +137,7 @@ void weighted_sum_of(const LinearKernel::Operands& o, const Stage& stage, const 
                           lanes::add_rows(rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads),
                                           &coefficients.values[seg.first * o.heads],
                                           add || !seg.begins ? coefficients.ones.data() : nullptr,
-                                          o.out + v * o.width);
+                                          o.out.reals() + v * o.width);
                         }
                       });
   });
@@ -168,15 +168,14 @@ void weighted_sum_backward_of(const LinearKernel::Operands& o, const Stage& stag
 }  // namespace
 
 void weighted_sum(const LinearKernel::Operands& o, const Stage& stage, const EdgeRanges& edges, bool add) {
-  stage.bfloat16 != nullptr ? weighted_sum_of(o, stage, stage.bfloat16, edges, add)
-                            : weighted_sum_of(o, stage, stage.rows, edges, add);
+  with_type(stage.rows, [&](const auto* rows) { weighted_sum_of(o, stage, rows, edges, add); });
 }
 
 void weighted_sum_backward(const LinearKernel::Operands& o, const Stage& stage, real* grad_src,
                            bool accumulate) {
-  o.grad_out_bfloat16 != nullptr
-      ? weighted_sum_backward_of(o, stage, o.grad_out_bfloat16, grad_src, accumulate)
-      : weighted_sum_backward_of(o, stage, o.grad_out, grad_src, accumulate);
+  with_type(o.grad_out, [&](const auto* grad_out) {
+    weighted_sum_backward_of(o, stage, grad_out, grad_src, accumulate);
+  });
 }
 
 #include <sar/core/isa/isa_end.hpp>
@@ -210,45 +209,39 @@ const real* LinearKernel::src_scale(const GraphShard& shard) const {
 
 GatherSum LinearKernel::gather_of(const Stage& stage, const EdgeRanges& edges) {
   const GraphShard& shard = stage.shard;
-  const Index first_number = edges.first_row * o_.width;
   return {.num_rows = edges.num_rows,
           .begin = edges.begin,
           .end = edges.end,
           .before = edges.before,
           .rows = edges.rows,
-          .col = sums_edge_rows() ? nullptr : shard.src.data(),
+          .col = o_.edge_rows.defined() ? nullptr : shard.src.data(),
           .col_offset = stage.begin,
           .weight = o_.edge_weight,
           .first_edge = shard.first_edge,
           .col_scale = src_scale(shard),
           .row_scale = o_.dst_scale != nullptr ? o_.dst_scale + edges.first_row : nullptr,
-          .x = o_.edge_rows != nullptr ? o_.edge_rows
-               : o_.table != nullptr   ? o_.table
-                                       : stage.rows,
-          .x_bfloat16 = o_.edge_rows_bfloat16 != nullptr ? o_.edge_rows_bfloat16
-                        : o_.table_bfloat16 != nullptr   ? o_.table_bfloat16
-                                                         : stage.bfloat16,
+          .x = o_.edge_rows.defined() ? o_.edge_rows
+               : o_.table.defined()   ? o_.table
+                                      : stage.rows,
           .x_rows = stage.size(),
           .x_row = o_.table_rows,
-          .out = o_.out_bfloat16 != nullptr ? nullptr : o_.out + first_number,
-          .out_bfloat16 = o_.out_bfloat16 != nullptr ? o_.out_bfloat16 + first_number : nullptr,
+          .out = (sums_.empty() ? o_.out : Numbers(sums_.data())).from(edges.first_row * o_.width),
           .width = o_.width,
-          .accumulate = std::exchange(adds_, true)};
+          .accumulate = std::exchange(adds_, true),
+          .accumulator = o_.accumulator,
+          .heads = o_.heads};
 }
 
 void LinearKernel::accumulate(const Stage& stage) {
   const EdgeRanges edges = cursor_.ranges(stage);
-  if (!o_.exact && o_.heads > 1) return weighted_sum(o_, stage, edges, std::exchange(adds_, true));
-  const GatherSum sum = gather_of(stage, edges);
-  if (!o_.exact) return gather_sum(sum);
-  if (!o_.one_stage && sums_.empty()) sums_.resize(stage.shard.num_dst * o_.width);
-  // Every row is written by the local shard, whose parts come first.
-  exact_gather_sum(sum, o_.heads, o_.one_stage ? nullptr : sums_.data() + edges.first_row * o_.width);
+  if (!exact() && o_.heads > 1) return weighted_sum(o_, stage, edges, std::exchange(adds_, true));
+  if (exact() && !o_.one_stage && sums_.empty()) sums_.resize(stage.shard.num_dst * o_.width);
+  gather_sum(gather_of(stage, edges));
 }
 
 void LinearKernel::finish() {
-  if (!o_.exact || o_.one_stage) return;
-  round_sums(sums_, o_.has_base, o_.out);
+  if (!exact() || o_.one_stage) return;
+  round_sums(sums_, o_.has_base, o_.out.reals());
   sums_ = {};
 }
 
@@ -257,16 +250,16 @@ void LinearKernel::copy_to_edges(const Stage& stage) {
   const EdgeRanges edges = cursor_.ranges(stage);
   const Index width = o_.width;
   Bfloat16* const rounded = o_.grad_of_edge_rows.bfloat16();
-  real* const reals = o_.grad_of_edge_rows.is_real() ? o_.grad_of_edge_rows.reals().data() : nullptr;
+  real* const reals = o_.grad_of_edge_rows.reals();
   for_row_blocks(edges.before, edges.num_rows, width * bytes_of(o_.grad_of_edge_rows.type()),
                  [&](Index first, Index last) {
                    Array<real> row(width);
                    for (Index i = first; i < last; ++i) {
                      const Index v = edges.row(i);
-                     if (o_.grad_out != nullptr)
-                       std::copy_n(o_.grad_out + v * width, width, row.data());
+                     if (o_.grad_out.is_bfloat16())
+                       widen(o_.grad_out.bfloat16() + v * width, width, row.data());
                      else
-                       widen(o_.grad_out_bfloat16 + v * width, width, row.data());
+                       std::copy_n(o_.grad_out.reals() + v * width, width, row.data());
                      if (o_.dst_scale != nullptr)
                        for (real& number : row) number *= o_.dst_scale[v];
                      for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
@@ -280,36 +273,22 @@ void LinearKernel::copy_to_edges(const Stage& stage) {
                  });
 }
 
-void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
+void LinearKernel::backward(const Stage& stage, Numbers grad_src, bool accumulate) {
   if (o_.grad_of_edge_rows.defined()) return copy_to_edges(stage);
-  if (o_.exact) {
-    if (o_.grad_edge_weight != nullptr) weighted_sum_backward(o_, stage, nullptr, false);
-    if (grad_src != nullptr) gather_exactly(stage, grad_src, nullptr, accumulate);
-  } else if (!is_one_gather())
-    weighted_sum_backward(o_, stage, grad_src, accumulate);
-  else if (grad_src != nullptr)
-    gather_gradients(stage, grad_src, nullptr, accumulate);
+  if (!exact() && !is_one_gather()) return weighted_sum_backward(o_, stage, grad_src.reals(), accumulate);
+  if (o_.grad_edge_weight != nullptr) weighted_sum_backward(o_, stage, nullptr, false);
+  if (grad_src.defined()) gather_gradients(stage, grad_src, accumulate);
 }
 
-void LinearKernel::backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) {
-  const Index number = first * o_.width;
-  if (grad_src.exact_sums() != nullptr) {
-    if (o_.grad_edge_weight != nullptr) weighted_sum_backward(o_, stage, nullptr, false);
-    ExactSum* const sums = grad_src.exact_sums() + number;
-    if (!accumulate) std::fill_n(sums, stage.size() * o_.width, ExactSum{});
-    return gather_exactly(stage, nullptr, sums, accumulate);
-  }
-  if (!is_one_gather()) return ShardKernel::backward_typed(stage, grad_src, first, accumulate);
-  gather_gradients(stage, nullptr, grad_src.bfloat16() + number, accumulate);
-}
-
-void LinearKernel::gather_exactly(const Stage& stage, real* out, ExactSum* sums, bool accumulate) const {
+void LinearKernel::gather_gradients(const Stage& stage, Numbers grad_src, bool accumulate) const {
   const GraphShard& shard = stage.shard;
   const ShardTranspose& transpose = shard.transpose();
   const SourceOffsets offsets(shard, stage.begin, stage.end);
   const real* scale = src_scale(shard);
   const bool of_edges = o_.grad_edge_rows != nullptr;
-  exact_gather_sum(
+  if (ExactSum* sums = grad_src.exact_sums(); sums != nullptr && !accumulate)
+    std::fill_n(sums, stage.size() * o_.width, ExactSum{});
+  gather_sum(
       {.num_rows = stage.size(),
        .begin = offsets.data(),
        .end = offsets.data() + 1,
@@ -321,34 +300,11 @@ void LinearKernel::gather_exactly(const Stage& stage, real* out, ExactSum* sums,
        .row_scale = scale != nullptr ? scale + stage.begin : nullptr,
        .x = of_edges ? o_.grad_edge_rows : o_.grad_out,
        .x_rows = shard.num_dst,
-       .out = out,
+       .out = grad_src,
        .width = o_.width,
-       .accumulate = accumulate},
-      o_.heads, sums);
-}
-
-void LinearKernel::gather_gradients(const Stage& stage, real* out, Bfloat16* out_bfloat16,
-                                    bool accumulate) const {
-  const GraphShard& shard = stage.shard;
-  const ShardTranspose& transpose = shard.transpose();
-  const SourceOffsets offsets(shard, stage.begin, stage.end);
-  const real* scale = src_scale(shard);
-  gather_sum({.num_rows = stage.size(),
-              .begin = offsets.data(),
-              .end = offsets.data() + 1,
-              .col = transpose.dst.data(),
-              .weight = o_.edge_weight,
-              .position_of = o_.edge_weight != nullptr ? shard.transpose_positions().data() : nullptr,
-              .first_edge = shard.first_edge,
-              .col_scale = o_.dst_scale,
-              .row_scale = scale != nullptr ? scale + stage.begin : nullptr,
-              .x = o_.grad_out,
-              .x_bfloat16 = o_.grad_out_bfloat16,
-              .x_rows = shard.num_dst,
-              .out = out,
-              .out_bfloat16 = out_bfloat16,
-              .width = o_.width,
-              .accumulate = accumulate});
+       .accumulate = accumulate,
+       .accumulator = o_.accumulator,
+       .heads = o_.heads});
 }
 }}  // namespace sar
 #endif

@@ -19,15 +19,13 @@
 /// do not depend on ranks and, except for user-defined messages, on the tape.
 #pragma once
 
-#include <sar/core/exact_sum.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
+#include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
 #include <span>
 
 namespace sar { inline namespace SAR_PRECISION {
-
-struct GatherSum;
 
 class LinearKernel : public ShardKernel {
  public:
@@ -40,32 +38,27 @@ class LinearKernel : public ShardKernel {
     Index width = 0;
     Index heads = 1;                    ///< weights per edge; a divisor of width
     const real* edge_weight = nullptr;  ///< [local edges, heads]; null: 1
-    const real* edge_rows = nullptr;    ///< forward: [local edges, width], summed instead of source rows
-    const Bfloat16* edge_rows_bfloat16 = nullptr;  ///< in place of edge_rows
-    const real* table = nullptr;        ///< forward, one head, if only the local shard has edges: source
+    ConstNumbers edge_rows = {};        ///< forward: [local edges, width], summed instead of source rows
+    ConstNumbers table = {};            ///< forward, one head, if only the local shard has edges: source
     const Index* table_rows = nullptr;  ///< row i is row table_rows[i] of table; null: rows of the stage
-    const Bfloat16* table_bfloat16 = nullptr;  ///< in place of table
     const real* dst_scale = nullptr;    ///< s_v per destination row; null: 1
     std::span<const SourceScale> src_scales = {};  ///< of both shards; empty: c_u = 1
-    real* out = nullptr;                           ///< forward: [destinations, width]
-    Bfloat16* out_bfloat16 = nullptr;              ///< in place of out, if only the local shard has edges
-    bool has_base = false;                         ///< forward: add to the values in out
-    const real* grad_out = nullptr;                ///< backward: [destinations, width]
-    const Bfloat16* grad_out_bfloat16 = nullptr;   ///< in place of grad_out
+    Numbers out = {};       ///< forward: [destinations, width]; bfloat16 if only the local shard has edges
+    bool has_base = false;  ///< forward: add to the values in out
+    ConstNumbers grad_out = {};        ///< backward: [destinations, width]
     real* grad_edge_weight = nullptr;  ///< backward: as edge_weight, overwritten; null: not required
     /// Backward: [local edges, width], summed to their sources in place of weighted rows of grad_out; exact.
     const real* grad_edge_rows = nullptr;
     /// Backward: [local edges, width], the gradient of edge_rows, overwritten with s_v g[v].
-    TypedRows grad_of_edge_rows = {};
-    bool exact = false;      ///< the bits do not depend on the order of the edges (exact_gather_sum.hpp)
+    Numbers grad_of_edge_rows = {};
+    Accumulator accumulator = Accumulator::rounded;
     bool one_stage = false;  ///< exact, forward: only the local shard has edges
   };
   explicit LinearKernel(const Operands& operands) : o_(operands) {}
 
   /// Sets the memory of the result. Call it before begin().
   void set_output(TypedRows out, bool has_base) {
-    o_.out = out.is_real() ? out.reals().data() : nullptr;
-    o_.out_bfloat16 = out.bfloat16();
+    o_.out = out.numbers();
     o_.has_base = has_base;
   }
 
@@ -74,26 +67,24 @@ class LinearKernel : public ShardKernel {
   void finish() override;
   [[nodiscard]] bool takes_parts() const override { return true; }
   [[nodiscard]] bool needs_source_in_backward() const override { return o_.grad_edge_weight != nullptr; }
-  void backward(const Stage& stage, real* grad_src, bool accumulate) override;
-  [[nodiscard]] bool reads_bfloat16() const override { return !o_.exact; }
+  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override;
+  [[nodiscard]] bool reads_bfloat16() const override { return !exact(); }
   [[nodiscard]] NumberType gradient_type(NumberType wanted) const override {
-    return o_.exact ? NumberType::exact_sums : wanted;
+    return exact() ? NumberType::exact_sums : wanted;
   }
-  void backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) override;
+  [[nodiscard]] bool writes(NumberType type) const override {
+    return type == NumberType::reals || exact() || is_one_gather();
+  }
 
  private:
   [[nodiscard]] const real* src_scale(const GraphShard& shard) const;
-  [[nodiscard]] bool sums_edge_rows() const {
-    return o_.edge_rows != nullptr || o_.edge_rows_bfloat16 != nullptr;
-  }
+  [[nodiscard]] bool exact() const { return o_.accumulator == Accumulator::exact; }
   /// Whether the gradient of the sources is one gather_sum.
   [[nodiscard]] bool is_one_gather() const { return o_.heads == 1 && o_.grad_edge_weight == nullptr; }
   /// The sums over `edges` of a stage; later ones are added to them.
   [[nodiscard]] GatherSum gather_of(const Stage& stage, const EdgeRanges& edges);
   void copy_to_edges(const Stage& stage);
-  /// dx, in one of two types; the other pointer is null.
-  void gather_gradients(const Stage& stage, real* out, Bfloat16* out_bfloat16, bool accumulate) const;
-  void gather_exactly(const Stage& stage, real* out, ExactSum* sums, bool accumulate) const;
+  void gather_gradients(const Stage& stage, Numbers grad_src, bool accumulate) const;
 
   Operands o_;
   EdgeCursor cursor_;

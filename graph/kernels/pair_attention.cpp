@@ -32,7 +32,7 @@ class DotScore {
     const Index width = source_width(o_);
     inverse_norm_.prepare(stage, rows * o_.heads, [&](real* inverse_norm) {
       parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
-        PassVector<real> buffer(stage.bfloat16 != nullptr ? width : 0);
+        PassVector<real> buffer(stage.rows.is_bfloat16() ? width : 0);
         for (Index i = first; i < last; ++i) {
           const real* row = source_row(stage, i, width, buffer.data());
           for (Index h = 0; h < o_.heads; ++h) {
@@ -98,10 +98,7 @@ class DotScore {
           },
           LongRows::part_edges);
     };
-    if (block.bfloat16 != nullptr)
-      add_all(block.bfloat16);
-    else
-      add_all(block.rows);
+    with_type(block.rows, add_all);
   }
 
  private:
@@ -333,17 +330,11 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
   [[nodiscard]] NumberType gradient_type(NumberType wanted) const override {
     return o_.grad_out.is_bfloat16() ? wanted : NumberType::reals;
   }
-  void backward(const Stage& stage, real* grad_src, bool accumulate) override {
-    run_back(stage, {.reals = grad_src}, accumulate);
-  }
-  void backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) override {
-    run_back(stage, {.bfloat16 = grad_src.bfloat16() + first * source_width(o_)}, accumulate);
-  }
+  [[nodiscard]] bool writes(NumberType) const override { return true; }
 
- private:
-  void run_back(const Stage& stage, const GradientsAt& grad_src, bool accumulate) {
+  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override {
     if (o_.grad_dst == nullptr && o_.grad_attn == nullptr) {
-      if (grad_src.required() || o_.grad_edge_weight != nullptr)
+      if (grad_src.defined() || o_.grad_edge_weight != nullptr)
         by_source(stage, grad_src, accumulate, nullptr);
       return;
     }
@@ -357,7 +348,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
       const EdgeRanges edges = cursors_.at(block.shard).ranges(block);
       slots_.open(block.shard.num_dst, edges);
       const Index skipped = (block.begin - stage.begin) * width;
-      by_source(block, grad_src.behind(skipped), accumulate, &slots_);
+      by_source(block, grad_src.from(skipped), accumulate, &slots_);
       by_destination(block, edges);
     });
   }
@@ -376,7 +367,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     for (std::size_t j = 0; j < sums.size(); ++j) o_.grad_attn[j] += sums[j];
   }
 
-  void by_source(const Stage& block, const GradientsAt& grad_src, bool accumulate, DestinationSlots* slots) {
+  void by_source(const Stage& block, Numbers grad_src, bool accumulate, DestinationSlots* slots) {
     score_.prepare(block);
     const SourceOffsets offsets(block.shard, block.begin, block.end);
     const local_index* begin = offsets.data();
@@ -386,10 +377,10 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     const LongRows long_rows(begin, begin + 1, block.size());
     if (long_rows.parts() == 0) return;
     Tensor parts;
-    if (grad_src.required()) parts = Tensor(Shape{long_rows.parts(), width});
-    take_sources(block, long_rows.ranges(), {.reals = parts.defined() ? parts.data() : nullptr}, false, slots,
+    if (grad_src.defined()) parts = Tensor(Shape{long_rows.parts(), width});
+    take_sources(block, long_rows.ranges(), parts.defined() ? Numbers(parts.data()) : Numbers(), false, slots,
                  &long_rows);
-    if (!grad_src.required()) return;
+    if (!grad_src.defined()) return;
     long_rows.for_rows([&](Index row, Index first, Index last) {
       GradientBlock gradient(grad_src, row * width, width, accumulate);
       sum_parts(parts.data(), first, last, width, accumulate, gradient.data());
@@ -397,7 +388,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     });
   }
 
-  void take_sources(const Stage& block, const EdgeRanges& rows, const GradientsAt& grad_src, bool accumulate,
+  void take_sources(const Stage& block, const EdgeRanges& rows, Numbers grad_src, bool accumulate,
                     DestinationSlots* slots, const LongRows* parts) {
     const Index width = source_width(o_);
     const auto run = [&](auto* dst, auto* grad_out) {
@@ -405,7 +396,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
       over_rows(rows.before, rows.num_rows, 2 * width * real_bytes,
                 [&](Index first, Index last, double* grad_attn) {
                   GradientBlock gradients(grad_src, first * width, (last - first) * width, accumulate);
-                  real* const to = grad_src.required() ? gradients.data() - first * width : nullptr;
+                  real* const to = grad_src.defined() ? gradients.data() - first * width : nullptr;
                   if (to != nullptr && !accumulate)
                     for (Index i = first; i < last; ++i)
                       if (rows.begin[i] == rows.end[i]) std::fill_n(to + i * width, width, real{0});

@@ -128,10 +128,10 @@ class PairSoftmax {
                                       .first_stage = true,
                                       .result = means_,
                                       .of_parts = true};
-    for_batches<1>(begin, begin + 1, 0, n, block.other(), stage_.begin, edges_at_once(2 * width(), o_.heads),
-                   {Gathered{stage_.rows, 2 * width()}}, [&](const Batch<1>& batch, const Batch<1>& next) {
-                     softmax.take(stage_.shard, batch, next);
-                   });
+    for_batches<1>(
+        begin, begin + 1, 0, n, block.other(), stage_.begin, edges_at_once(2 * width(), o_.heads),
+        {Gathered{stage_.rows.reals(), 2 * width()}},
+        [&](const Batch<1>& batch, const Batch<1>& next) { softmax.take(stage_.shard, batch, next); });
   }
 
   /// Merges pair i into a row of the result, as the online softmax does with a batch.
@@ -322,10 +322,10 @@ class TypedAttention final : public ShardKernel {
     });
   }
 
-  void backward(const Stage& stage, real* grad_src, bool accumulate) override {
+  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override {
     if (o_.grad_query != nullptr) by_destination(stage);
-    if (grad_src != nullptr || o_.grad_att != nullptr || o_.grad_msg != nullptr)
-      by_source(stage, grad_src, accumulate);
+    if (grad_src.defined() || o_.grad_att != nullptr || o_.grad_msg != nullptr)
+      by_source(stage, grad_src.reals(), accumulate);
   }
 
   void finish_backward() override {
@@ -373,8 +373,8 @@ class TypedAttention final : public ShardKernel {
   /// `to` has one row per result of `rows`.
   void add_query_gradients(const Stage& stage, const PairRows& rows, real* to) {
     const TypedEdges edges = edges_of(stage, rows.ranges);
-    const std::array<Gathered, 2> keys_and_values = {Gathered{stage.rows, 2 * width()},
-                                                     Gathered{stage.rows + width(), 2 * width()}};
+    const std::array<Gathered, 2> keys_and_values = {Gathered{stage.rows.reals(), 2 * width()},
+                                                     Gathered{stage.rows.reals() + width(), 2 * width()}};
     for_typed_blocks(rows.ranges.before, rows.ranges.num_rows, o_.num_types, [&](Index first, Index last) {
       EdgesByType block(o_.num_types);
       block.group(edges, first, last, LongRows::part_edges);
@@ -456,7 +456,7 @@ class TypedAttention final : public ShardKernel {
     const real *att = o_.att + matrices_of(type), *msg = o_.msg + matrices_of(type);
     at.resize(n * width());
     for (Index i = 0; i < n; ++i) {
-      const real* row = stage.rows + rows.row(block.row(p + i)) * 2 * width();
+      const real* row = stage.rows.reals() + rows.row(block.row(p + i)) * 2 * width();
       std::copy_n(row, width(), at.a.data() + i * width());
       std::copy_n(row + width(), width(), at.b.data() + i * width());
     }

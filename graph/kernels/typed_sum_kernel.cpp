@@ -86,7 +86,7 @@ void sum_rows(const TypedSum& o, const Stage& stage, const TypedEdges& typed, co
     for (Index i = first; !add && i < last; ++i) std::fill_n(out + target(i) * width, width, real{0});
     EdgesByType block(o.sizes.types);
     block.group(typed, first, last, longest);
-    PairSums sums_of({stage.rows, o.in()}, stage.begin, o.edge_weight);
+    PairSums sums_of({stage.rows.reals(), o.in()}, stage.begin, o.edge_weight);
     Array<real> sums(most * o.in()), products(most * width);
     for_pairs(block, most, [&](Index type, Index p, Index end) {
       sums_of(block, p, end, sums.data());
@@ -294,7 +294,7 @@ void typed_sum_backward(const TypedSum& o, const Stage& stage, real* grad_src, b
   const SourceOffsets offsets(stage.shard, stage.begin, stage.end);
   const local_index* begin = offsets.data();
   const Index in = o.in();
-  const auto row_of_x = [&](Index i) { return stage.rows + i * in; };
+  const auto row_of_x = [&](Index i) { return stage.rows.reals() + i * in; };
   TypedEdges typed{.begin = begin,
                    .end = begin + 1,
                    .other = transpose.dst.data(),
@@ -345,8 +345,8 @@ void TypedSumKernel::begin_backward() {
     o_.transposed = &transposed_.emplace(o_.weight, o_.sizes, TypedMatrices::Use::transposed);
 }
 
-void TypedSumKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
-  typed_sum_backward(o_, stage, grad_src, accumulate);
+void TypedSumKernel::backward(const Stage& stage, Numbers grad_src, bool accumulate) {
+  typed_sum_backward(o_, stage, grad_src.reals(), accumulate);
 }
 
 void TypedSumKernel::finish_backward() {

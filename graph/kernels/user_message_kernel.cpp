@@ -75,7 +75,7 @@ class UserMessageKernel::Batch final : public EdgeBatch {
       const auto take = [&](const auto* all) {
         take_rows(all + offset, o_.inputs.u_width(), rows.row_size(), block_.src, nullptr, rows.data());
       };
-      stage_->bfloat16 != nullptr ? take(stage_->bfloat16) : take(stage_->rows);
+      with_type(stage_->rows, take);
     });
   }
   [[nodiscard]] Variable dst(const Variable& x) const override {
@@ -278,7 +278,8 @@ Tensor UserMessageKernel::seed(const EdgeBlock& block) const {
   return seed;
 }
 
-void UserMessageKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
+void UserMessageKernel::backward(const Stage& stage, Numbers gradients, bool accumulate) {
+  real* const grad_src = gradients.reals();
   if (grad_src != nullptr && !accumulate) {
     const Index n = (stage.size()) * o_.inputs.u_width();
     parallel_for(n, Index{1} << 16,

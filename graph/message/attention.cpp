@@ -6,19 +6,16 @@
 // type terms are added in double precision, over this rank's edges.
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/row_sums.hpp>
-#include <sar/autograd/tape.hpp>
 #include <sar/autograd/unit_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/reduce.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
-#include <sar/core/trace/trace.hpp>
 #include <sar/graph/kernels/gat_attention.hpp>
 #include <sar/graph/kernels/pair_attention.hpp>
-#include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/attention.hpp>
-#include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
+#include <sar/graph/message/operation.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -52,10 +49,10 @@ void check_heads(const GraphShardManager& graph, const char* name, const Variabl
 }
 
 /// Checks what this rank has, and returns what must be equal on all ranks. `width`: columns of the result,
-/// all heads together.
-CollectiveCall attention_call(const char* operation, const GraphShardManager& graph,
-                              const AttentionOptions& options, Index width,
-                              std::initializer_list<Operand> operands) {
+/// all heads together. The rows of the first operand travel.
+OperationCall attention_call(const char* operation, const GraphShardManager& graph,
+                             const AttentionOptions& options, Index width,
+                             std::initializer_list<Operand> operands) {
   for (const auto& [name, x, shape] : operands) require_shape(graph, name, x, x.shape() == shape, shape);
   require(options.dropout >= 0 && options.dropout < 1,
           "the probability of dropout must be at least 0 and below 1, not ", options.dropout);
@@ -68,23 +65,16 @@ CollectiveCall attention_call(const char* operation, const GraphShardManager& gr
                       options.bias.shape(), " for a result of width ", width);
 
   const RandomKey key = options.dropout > 0 ? options.dropout_key : RandomKey{};
-  CollectiveCall call(operation);
-  call.equal(graph.options())
-      .equal("mixed precision", mixed_precision())
+  OperationCall call(operation, graph);
+  call.operand("the edge weights", options.edge_weight)
+      .operand("the bias", options.bias)
       .equal("dropout", options.dropout)
       .equal("seed of dropout", key.seed)
       .equal("stream of dropout", key.stream)
-      .equal("step of dropout", key.step)
-      .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr)
-      .equal("presence of edge weights", options.edge_weight.defined())
-      .equal("presence of a bias", options.bias.defined())
-      .operand("the edge weights", {}, options.edge_weight.requires_grad())
-      .operand("the bias", {}, options.bias.requires_grad());
-  refuse_tangents({&options.edge_weight, &options.bias}, operation);
-  for (const auto& [name, x, shape] : operands) {
-    refuse_tangents({&x}, operation);
-    call.operand(name, x.shape(), x.requires_grad());
-  }
+      .equal("step of dropout", key.step);
+  call.sources(operands.begin()->name, operands.begin()->x);
+  for (const Operand* each = operands.begin() + 1; each != operands.end(); ++each)
+    call.operand(each->name, each->x);
   return call;
 }
 
@@ -104,6 +94,8 @@ struct Attention {
   Variable type_term = {};  ///< additive: with `types`, or none
   EdgeTypes types = {};
 
+  Variable rows = {};  ///< of the sources
+  bool recorded = false;
   std::shared_ptr<const DropoutMask> mask = {};
   AttentionResult result = {};
   std::vector<bool> cancels = {};  ///< additive: whether dst[v, h] cancels in the softmax; empty: unknown
@@ -132,7 +124,7 @@ struct Attention {
     return make_kernel == make_gat_kernel && dst.requires_grad() && operands.slope >= 0;
   }
 
-  void forward(const Driver& driver, const TypedRows& rows, bool recorded) {
+  TypedRows forward(const Driver& driver) {
     const Shape shape{driver.graph().local.num_dst, operands.heads, operands.dim};
     const Shape scores{shape[0], shape[1]};
     const bool rounds = mixed_precision(), rounds_rows = rounds && driver.has_one_stage();
@@ -141,21 +133,27 @@ struct Attention {
     if (rounds_rows) result.rounded = TypedRows(shape, NumberType::bfloat16);
     if (recorded && dst_may_cancel()) result.min = Tensor(scores);
     if (options.dropout > 0) mask = std::make_shared<const DropoutMask>(options.dropout_key, options.dropout);
-    driver.forward(rows, *make_kernel(common(driver.graph(), rows.type())));
+    {
+      const TypedRows stored = rows.rows();
+      driver.forward(stored, *make_kernel(common(driver.graph(), stored.type())));
+    }
     if (rounds && !rounds_rows)
       result.rounded = TypedRows(std::exchange(result.out, {})).as(NumberType::bfloat16);
     const Tensor min = std::exchange(result.min, {});
-    if (!min.defined()) return;
     cancels.resize(static_cast<std::size_t>(min.size()));
     for (std::size_t i = 0; i < cancels.size(); ++i)
       cancels[i] = std::as_const(result.max).data()[i] <= 0 || min.data()[i] > 0;
+    if (recorded)
+      for (const Variable* x : {&std::as_const(rows), &std::as_const(dst)})  // until the backward pass
+        if (x->deferred() != nullptr) x->deferred()->release();
+    return result.rows();
   }
 
   /// Once: the kernel gives the result up as soon as it is not needed any more.
-  void backward(const Driver& driver, const Variable& x, TypedRows grad) {
-    const TypedRows rows = x.rows();
-    grad = grad.as(rows.type());
-    AttentionOperands o = common(driver.graph(), rows.type());
+  void backward(const Driver& driver, TypedRows grad) {
+    const TypedRows stored = rows.rows();
+    grad = grad.as(stored.type());
+    AttentionOperands o = common(driver.graph(), stored.type());
     if (options.bias.requires_grad())
       options.bias.gradient()->add([&](Tensor& sum, bool accumulate) {
         Tensor row = sum.reshape({sum.size()});
@@ -174,7 +172,7 @@ struct Attention {
     o.grad_dst = data_or_null(grad_dst);
     o.grad_attn = attn.requires_grad() ? grad_attn.data() : nullptr;
     o.grad_type_term = type_term.requires_grad() ? grad_type_term.data() : nullptr;
-    driver.backward(rows, rows.shape(), *make_kernel(o), x.gradient());
+    driver.backward(stored, stored.shape(), *make_kernel(o), rows.gradient());
     for (std::size_t i = 0; i < cancels.size(); ++i)
       if (cancels[i]) grad_dst.data()[i] = 0;
     if (grad_edge_weight.defined()) options.edge_weight.gradient()->add(std::move(grad_edge_weight));
@@ -186,22 +184,10 @@ struct Attention {
 
 /// `rows` travel; the result has the shape [destinations, heads, dim].
 Variable attend(const GraphShardManager& graph, const Variable& rows, Attention attention) {
-  const bool recorded = recording({&rows, &attention.attn, &attention.dst, &attention.options.edge_weight,
-                                   &attention.options.bias, &attention.type_term});
-  const Driver driver(graph.shards(), graph.options(), recorded);
-  {
-    const TraceScope scope("attention", TraceKind::compute);
-    attention.forward(driver, rows.rows(), recorded);
-  }
-  TypedRows out = attention.result.rows();
-  if (!recorded) return out;
-  for (const Variable* x : {&rows, &std::as_const(attention.dst)})  // until the backward pass
-    if (x->deferred() != nullptr) x->deferred()->release();
-  return record_collective(graph.comm(), std::move(out),
-                           [driver, rows, attention = std::move(attention)](TypedRows grad) mutable {
-                             const TraceScope scope("attention backward", TraceKind::compute);
-                             attention.backward(driver, rows, std::move(grad));
-                           });
+  attention.rows = rows;
+  attention.recorded = recording({&rows, &attention.attn, &attention.dst, &attention.options.edge_weight,
+                                  &attention.options.bias, &attention.type_term});
+  return run_pass(graph, {"attention", "attention backward"}, attention.recorded, std::move(attention));
 }
 
 /// [n, heads, dim] as [n, heads dim].
@@ -244,7 +230,7 @@ Variable attend_additive(const char* operation, const GraphShardManager& graph, 
         check_heads(graph, "x", x, graph.num_src_nodes());
         const Index heads = x.shape()[1], num_types = score_type.defined() ? score_type.num_rows() : 0;
         const Shape scores{graph.num_dst_nodes(), heads}, scores3{graph.num_dst_nodes(), heads, 1};
-        CollectiveCall call =
+        OperationCall call =
             attention_call(operation, graph, options, x.shape().row_size(),
                            {{"x", x, x.shape()},
                             {"attn_src", attn_src, x.shape().with_rows(1)},

@@ -49,10 +49,12 @@ class LocalParts {
 /// Computes the gradients of the sources of a stage, from row `first` of `rows` on, if they are required.
 void compute_gradients(ShardKernel& kernel, const Stage& stage, TypedRows& rows, Index first,
                        bool accumulate) {
-  if (rows.is_real())
-    kernel.backward(stage, rows.defined() ? rows.reals().row(first) : nullptr, accumulate);
-  else
-    kernel.backward_typed(stage, rows, first, accumulate);
+  if (!rows.defined() || kernel.writes(rows.type()))
+    return kernel.backward(stage, rows.numbers(first), accumulate);
+  TypedRows to = rows.slice_rows(first, first + stage.size());
+  Tensor sums(to.shape());
+  kernel.backward(stage, sums.data(), false);
+  add_rows(sums, to, accumulate);
 }
 
 /// out (+)= sums, which are rounded first: another order of the gradients of a row then has the same bits.
@@ -67,25 +69,20 @@ void round_sums(TypedRows& sums, TypedRows& out, bool accumulate) {
 
 /// The stage [begin, end) of a shard, with rows from row `first` of `rows` on, if they are defined.
 Stage stage_of(const GraphShard& shard, Index begin, Index end, const TypedRows& rows, Index first) {
-  Stage stage{shard, begin, end, nullptr};
-  if (!rows.defined()) return stage;
-  stage.rows = rows.is_real() ? rows.reals().row(first) : nullptr;
-  stage.bfloat16 = rows.is_bfloat16() ? rows.bfloat16() + first * rows.row_size() : nullptr;
-  return stage;
+  return {shard, begin, end, rows.numbers(first)};
 }
 
 /// A stage as the kernel reads it: with rows of `row_size` reals in place of bfloat16 unless it reads those.
 class ReadableStage {
  public:
   ReadableStage(const ShardKernel& kernel, const Stage& stage, Index row_size) : stage_(stage) {
-    if (stage.bfloat16 == nullptr || kernel.reads_bfloat16()) return;
+    const Bfloat16* const rounded = stage.rows.bfloat16();
+    if (rounded == nullptr || kernel.reads_bfloat16()) return;
     constexpr Index grain = 1 << 15;
     wide_ = Tensor(Shape{stage.size(), row_size});
-    parallel_for(wide_.size(), grain, [&](Index begin, Index end) {
-      widen(stage.bfloat16 + begin, end - begin, wide_.data() + begin);
-    });
-    stage_.rows = wide_.data();
-    stage_.bfloat16 = nullptr;
+    parallel_for(wide_.size(), grain,
+                 [&](Index begin, Index end) { widen(rounded + begin, end - begin, wide_.data() + begin); });
+    stage_.rows = std::as_const(wide_).data();
   }
   [[nodiscard]] const Stage& operator*() const { return stage_; }
 

@@ -46,6 +46,17 @@ Variable with_dims(const Variable& x, int dims) {
   return std::ssize(extents) == x.shape().dims() ? x : reshape(x, Shape(extents));
 }
 
+/// Sums over the last dimension, which becomes 1.
+Variable sums_of_lines(Variable x) {
+  const Shape shape = x.shape();
+  const int last = shape.dims() - 1;
+  std::vector<Index> extents;
+  for (int d = 0; d < last; ++d) extents.push_back(shape[d]);
+  extents.push_back(1);
+  const Index lines = shape[last] == 0 ? Shape(extents).size() : shape.size() / shape[last];
+  return reshape(sum(reshape(std::move(x), {lines, shape[last]}), ReduceDim::columns), Shape(extents));
+}
+
 /// All edges of a rank.
 class AllEdges final : public EdgeBatch {
  public:
@@ -78,7 +89,8 @@ Variable rows_of_sources(const GraphShardManager& graph, const Variable& x) {
   if (!recording({&x})) return rows;
   return record_collective(
       graph.comm(), std::move(rows), [graph, shape = x.shape(), to = x.gradient()](const Tensor& grad) {
-        LinearKernel kernel({.width = shape.row_size(), .grad_edge_rows = grad.data(), .exact = true});
+        LinearKernel kernel(
+            {.width = shape.row_size(), .grad_edge_rows = grad.data(), .accumulator = Accumulator::exact});
         const Driver driver(graph.shards(), graph.options(), /*keeps_rows=*/false);
         driver.backward(TypedRows(), shape, kernel, to);
       });
@@ -107,24 +119,20 @@ Variable edge_rows_of(const GraphShardManager& graph, const Message& message) {
   a = with_dims(a, dims);
   b = with_dims(b, dims);
   switch (message.op) {
+    case MessageOp::copy:  // see above
+      break;
     case MessageOp::add:
       return add(std::move(a), std::move(b));
     case MessageOp::sub:
       return sub(std::move(a), std::move(b));
+    case MessageOp::mul:
+      return mul(std::move(a), std::move(b));
     case MessageOp::div:
       return div(std::move(a), std::move(b));
-    default:
-      break;
+    case MessageOp::dot:
+      return sums_of_lines(mul(std::move(a), std::move(b)));
   }
-  Variable product = mul(std::move(a), std::move(b));
-  if (message.op == MessageOp::mul) return product;
-  const Shape& shape = product.shape();
-  const Index last = shape[dims - 1];
-  std::vector<Index> extents;
-  for (int d = 0; d + 1 < dims; ++d) extents.push_back(shape[d]);
-  extents.push_back(1);
-  const Index lines = last == 0 ? Shape(extents).size() : shape.size() / last;
-  return reshape(sum(reshape(std::move(product), {lines, last}), ReduceDim::columns), Shape(extents));
+  return a;
 }
 
 Variable edge_rows_of(const GraphShardManager& graph, const MessageFunction& function) {

@@ -6,16 +6,13 @@
 // reads y and g twice and writes once. By source, each value per node costs one push to the owners and one
 // fetch, with exact rows.
 #include <sar/autograd/ops.hpp>
-#include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/simd/vector_math.hpp>
-#include <sar/core/trace/trace.hpp>
 #include <sar/graph/kernels/edge_softmax_kernel.hpp>
-#include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
+#include <sar/graph/message/operation.hpp>
 
 #include <limits>
 #include <utility>
@@ -26,8 +23,7 @@ namespace {
 /// Values per node, from those of its edges on all ranks and back to the edges.
 class NodeValues {
  public:
-  NodeValues(const GraphShardManager& graph, NormBy by, Index width)
-      : driver_(exact_driver(graph)), by_(by), width_(width) {}
+  NodeValues(const Driver& driver, NormBy by, Index width) : driver_(driver), by_(by), width_(width) {}
 
   /// [nodes, width]: combine(real* node, edge) over all edges, from `start`; `op` combines those of ranks.
   template <class Combine>
@@ -51,14 +47,7 @@ class NodeValues {
   }
 
  private:
-  /// Edges of all ranks see the same maximum and the same sum.
-  static Driver exact_driver(const GraphShardManager& graph) {
-    const ExactHaloRows exact;
-    return {graph.shards()->holds_halo() ? graph.shards()->travelling : graph.shards(), graph.options(),
-            false};
-  }
-
-  Driver driver_;
+  const Driver& driver_;
   NormBy by_;
   Index width_;
 };
@@ -72,7 +61,7 @@ Tensor maxima(const NodeValues& nodes, const Tensor& x) {
   });
 }
 
-Tensor forward(const NodeValues& nodes, const Tensor& x) {
+Tensor softmax_of_edges(const NodeValues& nodes, const Tensor& x) {
   const Index width = x.row_size();
   const Tensor maximum = maxima(nodes, x);
   Tensor y(x.shape());
@@ -96,7 +85,7 @@ Tensor forward(const NodeValues& nodes, const Tensor& x) {
   return y;
 }
 
-Tensor backward(const NodeValues& nodes, const Tensor& y, const Tensor& grad) {
+Tensor softmax_gradient(const NodeValues& nodes, const Tensor& y, const Tensor& grad) {
   const Index width = y.row_size();
   const Tensor sum = nodes.from_edges(0, ReduceOp::sum, [&](real* s, Index edge) {
     const real* g = grad.row(edge);
@@ -113,13 +102,37 @@ Tensor backward(const NodeValues& nodes, const Tensor& y, const Tensor& grad) {
   return result;
 }
 
+/// One call. Copied into its record.
+struct EdgeSoftmax {
+  NormBy by;
+  Tensor x;  ///< until the forward pass has read it
+  GradientPtr gradient;
+  Tensor y = {};
+
+  TypedRows forward(const Driver& driver) {
+    const Tensor rows = std::exchange(x, {});
+    y = softmax_of_edges(NodeValues(driver, by, rows.row_size()), rows);
+    return y;
+  }
+  void backward(const Driver& driver, const Tensor& grad) const {
+    gradient->add(softmax_gradient(NodeValues(driver, by, y.row_size()), y, grad));
+  }
+};
+
+/// Edges of all ranks see the same maximum and the same sum.
+Driver exact_driver(const GraphShardManager& graph) {
+  const ExactHaloRows exact;
+  return {graph.shards()->holds_halo() ? graph.shards()->travelling : graph.shards(), graph.options(), false};
+}
+
 /// From sums over in-edges that do not depend on their order: exp(x - max) / sum exp(x - max).
 Variable exact_edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy norm_by) {
   require<InputError>(
       norm_by == NormBy::dst,
       "edge_softmax over the out-edges of sources on a reproducible graph, expected over in-edges");
   const Shape shape = x.shape().with_rows(graph.num_dst_nodes());
-  const Variable largest(maxima(NodeValues(graph, norm_by, x.shape().row_size()), x.value()).reshape(shape));
+  const Driver driver = exact_driver(graph);
+  const Variable largest(maxima(NodeValues(driver, norm_by, x.shape().row_size()), x.value()).reshape(shape));
   const Variable exponentials = exp(x - rows_of_destinations(graph, largest));
   const Variable sums = graph.update_all(fn::copy_e(exponentials), fn::sum);
   return exponentials / rows_of_destinations(graph, sums);
@@ -128,34 +141,18 @@ Variable exact_edge_softmax(const GraphShardManager& graph, const Variable& x, N
 }  // namespace
 
 Variable edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy norm_by) {
-  const TraceScope scope("edge_softmax", TraceKind::compute);
   return collective(
       graph.comm(),
       [&] {
         require<ShapeError>(x.defined() && x.num_rows() == graph.num_edges(), "edge_softmax of shape ",
                             x.shape(), ", the graph has ", graph.num_edges(), " edges on rank ",
                             graph.comm().rank());
-        refuse_tangents({&x}, "edge_softmax");
-        return CollectiveCall("edge_softmax")
-            .equal(graph.options())
-            .equal("norm_by", norm_by)
-            .equal("shape of the edge rows", x.shape())
-            .equal("wish for the gradient", x.requires_grad())
-            .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
+        return OperationCall("edge_softmax", graph).operand("the edge rows", x).equal("norm_by", norm_by);
       },
       [&]() -> Variable {
         if (graph.options().reproducible) return exact_edge_softmax(graph, x, norm_by);
-        const NodeValues nodes(graph, norm_by, x.shape().row_size());
-        Tensor y = forward(nodes, x.value());
-        if (!recording({&x})) return y;
-        Tensor kept = y;
-        return record_collective(graph.comm(), std::move(y),
-                                 [nodes, kept = std::move(kept), to = x.gradient()](const Tensor& grad) {
-                                   const TraceScope backward_scope("edge_softmax backward",
-                                                                   TraceKind::compute);
-                                   to->add(backward(nodes, kept, grad));
-                                 });
+        return run_pass(exact_driver(graph), {"edge_softmax", "edge_softmax backward"}, recording({&x}),
+                        EdgeSoftmax{norm_by, x.value(), x.gradient()});
       });
 }
-
 }}  // namespace sar

@@ -5,6 +5,7 @@
 
 #include <sar/comm/halo/halo_format.hpp>
 #include <sar/core/enum_names.hpp>
+#include <sar/core/exact_sum.hpp>
 
 #include <string>
 #include <vector>
@@ -58,6 +59,9 @@ struct GraphOptions {
   HaloFormat halo_format = HaloFormat::exact;
 
   bool operator==(const GraphOptions&) const = default;
+  [[nodiscard]] Accumulator accumulator() const noexcept {
+    return reproducible ? Accumulator::exact : Accumulator::rounded;
+  }
 };
 
 /// Returns the names of the halo formats that go with the precision and the other options.

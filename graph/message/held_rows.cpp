@@ -22,14 +22,14 @@ class HeldRowsKernel final : public ShardKernel {
 
   void accumulate(const Stage& stage) override {
     copy(stage, [&](Index row, Index count, Index first) {
-      std::copy_n(stage.rows + first, count, filled_->row(row) + first);
+      std::copy_n(stage.rows.reals() + first, count, filled_->row(row) + first);
     });
   }
   [[nodiscard]] bool needs_source_in_backward() const override { return false; }
-  void backward(const Stage& stage, real* grad_src, bool accumulate) override {
+  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override {
     copy(stage, [&](Index row, Index count, Index first) {
       const real* from = held_.row(row) + first;
-      real* to = grad_src + first;
+      real* to = grad_src.reals() + first;
       if (accumulate)
         for (Index i = 0; i < count; ++i) to[i] += from[i];
       else

@@ -32,10 +32,7 @@ Stage SourceRows::next() {
   const HaloStage& stage = stages_[k];
   if (fetch_) held_ = *fetch_->next();
   const TypedRows& rows = fetch_ ? held_.rows : kept_ != nullptr ? (*kept_)[k].rows : rows_;
-  Stage next{remote_, stage.begin, stage.end,
-             rows.defined() && rows.is_real() ? rows.reals().data() : nullptr};
-  next.bfloat16 = rows.bfloat16();
-  return next;
+  return {remote_, stage.begin, stage.end, rows.numbers()};
 }
 
 void SourceRows::release() {

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <sar/autograd/ops.hpp>
-#include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
-#include <sar/core/trace/trace.hpp>
 #include <sar/graph/kernels/typed_attention_kernel.hpp>
-#include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
+#include <sar/graph/message/operation.hpp>
 #include <sar/graph/message/typed_attention.hpp>
 
 #include <utility>
@@ -37,7 +34,7 @@ EdgeTypes check(const GraphShardManager& graph, const Variable& key_value, const
 
 /// One call. Copied into its record.
 struct TypedAttentionCall {
-  Variable query, att, msg;
+  Variable key_value, query, att, msg;
   EdgeTypes types;
   AttentionResult result = {};
 
@@ -53,18 +50,19 @@ struct TypedAttentionCall {
             .result = &result};
   }
 
-  void forward(const Driver& driver, const TypedRows& rows) {
+  TypedRows forward(const Driver& driver) {
     const Index heads = query.shape()[1];
     const Tensor query_rows = query.rows().to_tensor();
     result = {.out = Tensor(query.shape()),
               .max = Tensor(Shape{query.num_rows(), heads}),
               .log_sum = Tensor(Shape{query.num_rows(), heads})};
-    driver.forward(rows, *make_typed_attention_kernel(operands(query_rows)));
+    driver.forward(key_value.rows(), *make_typed_attention_kernel(operands(query_rows)));
     if (mixed_precision()) result.rounded = TypedRows(std::exchange(result.out, {})).as(NumberType::bfloat16);
+    return result.rows();
   }
 
   /// Once: the kernel gives the result up as soon as it is not needed any more.
-  void backward(const Driver& driver, const Variable& rows, const Tensor& grad) {
+  void backward(const Driver& driver, const Tensor& grad) {
     const Tensor query_rows = query.rows().to_tensor();
     TypedAttentionOperands o = operands(query_rows);
     Tensor grad_query;
@@ -76,7 +74,8 @@ struct TypedAttentionCall {
     o.grad_query = grad_query.defined() ? grad_query.data() : nullptr;
     o.grad_att = att.requires_grad() ? grad_att.data() : nullptr;
     o.grad_msg = msg.requires_grad() ? grad_msg.data() : nullptr;
-    driver.backward(rows.rows(), rows.shape(), *make_typed_attention_kernel(o), rows.gradient());
+    driver.backward(key_value.rows(), key_value.shape(), *make_typed_attention_kernel(o),
+                    key_value.gradient());
     if (grad_query.defined()) query.gradient()->add(std::move(grad_query));
     if (att.requires_grad()) att.gradient()->add(Tensor::from(att.shape(), grad_att));
     if (msg.requires_grad()) msg.gradient()->add(Tensor::from(msg.shape(), grad_msg));
@@ -111,32 +110,18 @@ Variable typed_attention(const GraphShardManager& graph, const Variable& key_val
       graph.comm(),
       [&] {
         numbers = check(graph, key_value, query, att, msg, types);
-        refuse_tangents({&key_value, &query, &att, &msg}, "typed_attention");
-        return CollectiveCall("typed_attention")
-            .equal(graph.options())
-            .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr)
-            .equal("number of types", att.num_rows())
-            .operand("key_value", key_value.shape(), key_value.requires_grad())
-            .operand("query", query.shape(), query.requires_grad())
-            .operand("att", att.shape(), att.requires_grad())
-            .operand("msg", msg.shape(), msg.requires_grad());
+        return OperationCall("typed_attention", graph)
+            .sources("key_value", key_value)
+            .operand("query", query)
+            .operand("att", att)
+            .operand("msg", msg)
+            .equal("number of types", att.num_rows());
       },
       [&]() -> Variable {
         if (graph.options().reproducible) return exact(graph, key_value, query, att, msg, numbers);
-        const bool recorded = recording({&key_value, &query, &att, &msg});
-        const Driver driver(graph.shards(), graph.options(), recorded);
-        TypedAttentionCall call{query, att, msg, numbers};
-        {
-          const TraceScope scope("typed attention", TraceKind::compute);
-          call.forward(driver, key_value.rows());
-        }
-        TypedRows out = call.result.rows();
-        if (!recorded) return out;
-        return record_collective(graph.comm(), std::move(out),
-                                 [driver, key_value, call = std::move(call)](const Tensor& grad) mutable {
-                                   const TraceScope scope("typed attention backward", TraceKind::compute);
-                                   call.backward(driver, key_value, grad);
-                                 });
+        return run_pass(graph, {"typed attention", "typed attention backward"},
+                        recording({&key_value, &query, &att, &msg}),
+                        TypedAttentionCall{key_value, query, att, msg, numbers});
       });
 }
 

@@ -7,9 +7,8 @@
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/kernels/typed_sum_kernel.hpp>
-#include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/edge_messages.hpp>
+#include <sar/graph/message/operation.hpp>
 #include <sar/graph/message/split_backward.hpp>
 #include <sar/graph/message/typed_sum.hpp>
 
@@ -166,16 +165,11 @@ StartedSum start_typed_sum(const GraphShardManager& graph, const Variable& x, co
       [&] {
         check(graph, x, weight, edge_weight);
         numbers = types.checked(graph.num_edges(), weight.num_rows(), "typed_sum");
-        refuse_tangents({&x, &weight, &edge_weight}, "typed_sum");
-        return CollectiveCall("typed_sum")
-            .equal(graph.options())
-            .equal("number of edge types", weight.num_rows())
-            .equal("shape of the matrices", weight.shape())
-            .equal("presence of edge weights", edge_weight.defined())
-            .equal("wish for the sources' gradient", x.requires_grad())
-            .equal("wish for the matrices' gradient", weight.requires_grad())
-            .equal("wish for the edge weights' gradient", edge_weight.requires_grad())
-            .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
+        return OperationCall("typed_sum", graph)
+            .sources("the source rows", x)
+            .operand("the matrices", weight)
+            .operand("the edge weights", edge_weight)
+            .equal("number of edge types", weight.num_rows());
       },
       [&]() -> std::unique_ptr<StartedSum::Operation> {
         if (graph.options().reproducible)

@@ -16,14 +16,12 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/workspace.hpp>
 #include <sar/core/rows/elementwise.hpp>
-#include <sar/core/trace/trace.hpp>
 #include <sar/graph/kernels/binary.hpp>
 #include <sar/graph/kernels/linear.hpp>
-#include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/degree_factors.hpp>
-#include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/operation.hpp>
 #include <sar/graph/message/split_backward.hpp>
 #include <sar/graph/message/trace_names.hpp>
 
@@ -172,15 +170,12 @@ class MessagePass {
           {.width = row_.width(),
            .heads = linear_ ? edge_heads() : 1,
            .edge_weight = linear_ ? data(MessageTarget::e) : nullptr,
-           .edge_rows = sums_edge_rows() ? data(MessageTarget::e) : nullptr,
-           .edge_rows_bfloat16 = sums_edge_rows() ? side(MessageTarget::e).value.bfloat16() : nullptr,
-           .table = gathered_ != nullptr && gathered_->table().is_real() ? gathered_->table().reals().data()
-                                                                         : nullptr,
+           .edge_rows = sums_edge_rows() ? side(MessageTarget::e).value.numbers() : ConstNumbers(),
+           .table = gathered_ != nullptr ? std::as_const(gathered_->table()).numbers() : ConstNumbers(),
            .table_rows = gathered_ != nullptr ? gathered_->rows().data() : nullptr,
-           .table_bfloat16 = gathered_ != nullptr ? gathered_->table().bfloat16() : nullptr,
            .dst_scale = scales_.of_destinations(),
            .src_scales = scales_.src,
-           .exact = exact(),
+           .accumulator = options_.accumulator(),
            .one_stage = graph_->topology->comm.size() == 1});
       forward(kernel);
     } else {
@@ -284,24 +279,21 @@ class MessagePass {
                         .edge_weight = data(MessageTarget::e),
                         .dst_scale = scales_.of_destinations(),
                         .src_scales = scales_.src,
-                        .grad_out = grad.is_real() ? grad.reals().data() : nullptr,
-                        .grad_out_bfloat16 = grad.bfloat16(),
+                        .grad_out = grad.numbers(),
                         .grad_edge_weight = grad_e_reals,
-                        .exact = exact()}));
+                        .accumulator = options_.accumulator()}));
     } else if (sums_edge_rows()) {
       run(LinearKernel({.width = row_.width(),
                         .dst_scale = scales_.of_destinations(),
-                        .grad_out = grad.is_real() ? grad.reals().data() : nullptr,
-                        .grad_out_bfloat16 = grad.bfloat16(),
-                        .grad_of_edge_rows = grad_e}));
+                        .grad_out = grad.numbers(),
+                        .grad_of_edge_rows = grad_e.numbers()}));
     } else {
       if (mean_) grad = scaled_rows(std::move(grad.reals()), scales_.dst);
       BinaryKernel::Operands operands = kernel_operands();
       operands.v.grad = grad_v.defined() ? grad_v.data() : nullptr;
       operands.e.grad = grad_e_reals;
       operands.wants_u = u.gradient != nullptr;
-      operands.grad_out = grad.is_real() ? grad.reals().data() : nullptr;
-      operands.grad_out_bfloat16 = grad.bfloat16();
+      operands.grad_out = grad.numbers();
       run(std::move(*make_binary_kernel(std::move(operands))));
     }
     if (wants(MessageTarget::v)) side(MessageTarget::v).gradient->add(std::move(grad_v));
@@ -344,36 +336,20 @@ Shape check_operands(const GraphShardManager& graph, const Message& message, Ind
 /// What must be the same on all ranks. `reduction` is -1 for none.
 CollectiveCall collective_call(const GraphShardManager& graph, const char* operation, const Message& message,
                                int reduction) {
-  const auto shape = [&](MessageTarget target) {
-    return message.reads(target) ? message.operand(target).shape() : Shape();
+  const auto read = [&](MessageTarget target) -> const Variable& {
+    static const Variable none;
+    return message.reads(target) ? message.operand(target) : none;
   };
-  const auto wish = [&](MessageTarget target) {
-    return message.reads(target) && message.operand(target).requires_grad();
-  };
-  const auto dual = [&](MessageTarget target) {
-    return message.reads(target) && message.operand(target).is_dual();
-  };
-  return CollectiveCall(operation)
-      .equal(graph.options())
-      .equal("message", message.op, name_of<Message::Op>)
+  OperationCall call(operation, graph, Tangents::known);
+  call.equal("message", message.op, name_of<Message::Op>)
       .equal("left operand", message.lhs, name_of<MessageTarget>)
       .equal("right operand", message.op == Message::Op::copy ? message.lhs : message.rhs,
              name_of<MessageTarget>)
-      .equal("mixed precision", mixed_precision())
-      .equal("reduction", reduction, name_of<Reduce>)
-      .equal("shape of the source rows", shape(MessageTarget::u))
-      .equal(
-          "type of the source rows",
-          message.reads(MessageTarget::u) && message.u.type() == NumberType::bfloat16 ? "bfloat16" : "real")
-      .equal("shape of the destination rows", shape(MessageTarget::v))
-      .equal("shape of the edge rows", shape(MessageTarget::e))
-      .equal("wish for the sources' gradient", wish(MessageTarget::u))
-      .equal("wish for the destinations' gradient", wish(MessageTarget::v))
-      .equal("wish for the edges' gradient", wish(MessageTarget::e))
-      .equal("tangent of the sources", dual(MessageTarget::u))
-      .equal("tangent of the destinations", dual(MessageTarget::v))
-      .equal("tangent of the edges", dual(MessageTarget::e))
-      .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
+      .equal("reduction", reduction, name_of<Reduce>);
+  call.sources("the source rows", read(MessageTarget::u))
+      .operand("the destination rows", read(MessageTarget::v))
+      .operand("the edge rows", read(MessageTarget::e));
+  return call;
 }
 
 bool is_dual(const Message& message) {
@@ -407,13 +383,15 @@ PassVector<Message> tangent_messages(const Message& message) {
     case Message::Op::sub:
       add_term(message.op, tangent_or_zeros(a), tangent_or_zeros(b));
       break;
-    default:  // mul, div, dot
+    case Message::Op::mul:
+    case Message::Op::dot:
       if (a.is_dual()) add_term(message.op, a.tangent(), b.primal());
-      if (!b.is_dual()) break;
-      if (message.op == Message::Op::div)  // a / b changes by -a db / b^2
+      if (b.is_dual()) add_term(message.op, a.primal(), b.tangent());
+      break;
+    case Message::Op::div:
+      if (a.is_dual()) add_term(message.op, a.tangent(), b.primal());
+      if (b.is_dual())  // a / b changes by -a db / b^2
         add_term(Message::Op::mul, a.primal(), -(b.tangent() / (b.primal() * b.primal())));
-      else
-        add_term(message.op, a.primal(), b.tangent());
   }
   return terms;
 }

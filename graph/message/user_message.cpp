@@ -8,13 +8,11 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/rows.hpp>
-#include <sar/core/trace/trace.hpp>
 #include <sar/graph/kernels/user_message_kernel.hpp>
-#include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/frame.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/operation.hpp>
 #include <sar/graph/message/trace_names.hpp>
 
 #include <algorithm>
@@ -134,11 +132,11 @@ Probed agreed_inputs(const GraphShardManager& graph, Frames& frames, const char*
   graph.comm().require_equal(
       CollectiveCall(operation)
           .equal(graph.options())
+          .equal(OperationScopes())
           .equal("reduction", reduce, name_of<Reduce>)
           .equal("shape of the message", inputs.message)
           .equal("tangent of the message", inputs.dual)
           .equal("wish for gradients", Tape::current() != nullptr && inputs.requires_grad)
-          .equal("mixed precision", mixed_precision())
           .equal("number of calls of edges.src()", inputs.u.calls.size()));
   agree_on_sources(graph, operation, inputs.u);
   return probed;
@@ -189,13 +187,12 @@ struct UserMessage {
   }
   [[nodiscard]] TypedRows sources() const { return packed_sources(inputs, graph->num_src_rows()); }
 
+  void describe(TraceScope& scope) const { scope.detail("function of edges, ", trace_name(options.mode)); }
   TypedRows forward(const Driver& driver);
   void backward(const Driver& driver, TypedRows grad) const;
 };
 
 TypedRows UserMessage::forward(const Driver& driver) {
-  TraceScope scope(by_edge ? "apply_edges" : "update_all", TraceKind::compute);
-  scope.detail("function of edges, ", trace_name(options.mode));
   TypedRows out(
       inputs.message.with_rows(by_edge ? graph->topology->num_edges() : graph->topology->local.num_dst),
       by_edge ? type_of_results() : NumberType::reals);
@@ -210,8 +207,6 @@ TypedRows UserMessage::forward(const Driver& driver) {
 }
 
 void UserMessage::backward(const Driver& driver, TypedRows grad) const {
-  TraceScope scope(by_edge ? "apply_edges backward" : "update_all backward", TraceKind::compute);
-  scope.detail("function of edges, ", trace_name(options.mode));
   auto with_gradients = operands();
   with_gradients.grad_out = std::move(grad);
   for (const Variable& x : inputs.v.slots)
@@ -274,15 +269,11 @@ Variable run(const GraphShardManager& graph, Frames& frames, const char* operati
                       .by_edge = by_edge,
                       .reduce = reduce};
   if (reduce == Reduce::mean) message.inverse_in_degrees = graph.shards()->degrees.inverse_in();
-  const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
-  const Driver driver(graph.shards(), graph.options(), recorded);
   const bool dual = message.inputs.dual;
-  Variable out = message.forward(driver);
-  if (recorded)
-    out = record_collective(graph.comm(), std::exchange(out, {}),
-                            [driver, message = std::move(message)](TypedRows grad) {
-                              message.backward(driver, std::move(grad));
-                            });
+  const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
+  const PassNames names = by_edge ? PassNames{"apply_edges", "apply_edges backward"}
+                                  : PassNames{"update_all", "update_all backward"};
+  Variable out = run_pass(graph, names, recorded, std::move(message));
   return dual ? split_dual(out, probed.value.with_rows(out.num_rows())) : out;
 }
 

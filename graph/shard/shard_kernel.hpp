@@ -26,19 +26,15 @@ struct Stage {
   const GraphShard& shard;
   Index begin;
   Index end;
-  const real* rows;  ///< [end - begin, ...]; null if values are not needed
+  ConstNumbers rows;  ///< [end - begin, ...]; null if values are not needed
   Index first_row = 0;
-  Index end_row = -1;                  ///< -1: all rows
-  const Bfloat16* bfloat16 = nullptr;  ///< in place of rows, for kernels that read them
+  Index end_row = -1;  ///< -1: all rows
 
   [[nodiscard]] bool is_part() const noexcept { return end_row >= 0; }
   [[nodiscard]] Index size() const noexcept { return end - begin; }
   /// The stage of the source rows [from, to) of this one, with `width` numbers each.
   [[nodiscard]] Stage of_sources(Index from, Index to, Index width) const {
-    const Index first = (from - begin) * width;
-    Stage part{shard, from, to, rows != nullptr ? rows + first : nullptr};
-    part.bfloat16 = bfloat16 != nullptr ? bfloat16 + first : nullptr;
-    return part;
+    return {shard, from, to, rows.from((from - begin) * width)};
   }
 };
 
@@ -69,18 +65,13 @@ class ShardKernel : NonCopyable {
   /// `accumulate`, and collects the gradients of the other operands. `grad_src` is null if the sources
   /// require no gradient. The local shard is one stage, unless the kernel supports parts. Stages of a shard
   /// come in ascending order and may be smaller than in the forward pass.
-  virtual void backward(const Stage& stage, real* grad_src, bool accumulate) = 0;
-  /// Returns the type in which the kernel computes the gradients of sources whose gradient is of type
+  virtual void backward(const Stage& stage, Numbers grad_src, bool accumulate) = 0;
+  /// Returns the type in which gradients of the sources are sent and added up where their gradient is of type
   /// `wanted`.
   [[nodiscard]] virtual NumberType gradient_type(NumberType wanted) const { return wanted; }
-  /// The same as backward() with gradients of another type than reals, in the rows of `grad_src` from row
-  /// `first` on. By default, those of the stage are computed as reals and rounded.
-  virtual void backward_typed(const Stage& stage, TypedRows& grad_src, Index first, bool accumulate) {
-    TypedRows to = grad_src.slice_rows(first, first + stage.size());
-    Tensor sums(to.shape());
-    backward(stage, sums.data(), false);
-    add_rows(sums, to, accumulate);
-  }
+  /// Returns whether backward() writes numbers of this type. Others are computed as reals and rounded by the
+  /// driver.
+  [[nodiscard]] virtual bool writes(NumberType type) const { return type == NumberType::reals; }
   /// Called after the last stage.
   virtual void finish_backward() {}
 };

@@ -53,7 +53,7 @@ void MessageSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) const {
   const auto make_vectors = [&](Index first_column, const Tensor& own, const Tensor& shifts, Tensor& out) {
     out = Tensor({n, 3});
     for (Index e = 0; e < n; ++e) {
-      const real* from = stage.rows + chunk.src[e] * o_.source_columns() + first_column;
+      const real* from = stage.rows.reals() + chunk.src[e] * o_.source_columns() + first_column;
       const real *to = own.row(chunk.dst[e]), *t = shifts.defined() ? shifts.row(chunk.edge[e]) : nullptr;
       for (Index k = 0; k < 3; ++k)
         out.row(e)[k] =
@@ -82,7 +82,7 @@ VectorMessageChunk MessageSumKernel::operands_of(const Stage& stage, Chunk& chun
   return {.feats = o_.feats,
           .vectors = o_.vectors,
           .tangents = o_.tangents(),
-          .sources = stage.rows,
+          .sources = stage.rows.reals(),
           .source_stride = o_.source_columns(),
           .filter = chunk.filter.data(),
           .filter_tangent = o_.tangents() ? chunk.filter_tangent.data() : nullptr,
@@ -121,7 +121,7 @@ void MessageSumKernel::accumulate(const Stage& stage) {
   for_chunks(ranges.num_rows, offset, compute, [](const Chunk&) {});
 }
 
-void MessageSumKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
+void MessageSumKernel::backward(const Stage& stage, Numbers grad_src, bool accumulate) {
   if (stage.begin == stage.end) return;
   const GraphShard& shard = stage.shard;
   const SourceOffsets offsets(shard, stage.begin, stage.end);
@@ -137,7 +137,7 @@ void MessageSumKernel::backward(const Stage& stage, real* grad_src, bool accumul
       chunk.rows.push_back(static_cast<local_index>(i));
       chunk.groups.push_back(static_cast<local_index>(e));
     }
-    differentiate(stage, chunk, grad_src, accumulate);
+    differentiate(stage, chunk, grad_src.reals(), accumulate);
   };
   for_chunks(
       stage.size(), [&](Index i) { return Index{offsets[i]}; }, compute,

@@ -6,10 +6,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/threads/mixed_precision.hpp>
-#include <sar/core/trace/trace.hpp>
-#include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/operation.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/atoms/edge_rows.hpp>
 #include <sar/nn/atoms/message_sum_kernel.hpp>
@@ -65,8 +62,7 @@ struct MessageSum {
             .shifts = tensor(shifts),
             .shifts_tangent = tensor(shifts_tangent)};
   }
-  [[nodiscard]] Tensor forward(const Driver& driver) const {
-    TraceScope scope("update_all", TraceKind::compute);
+  [[nodiscard]] TypedRows forward(const Driver& driver) const {
     MessageSumKernel::Operands o = operands();
     const Tensor out({graph->topology->local.num_dst, (o.tangents() ? 8 : 4) * o.feats});
     o.out = out;
@@ -79,7 +75,6 @@ struct MessageSum {
 };
 
 void MessageSum::backward(const Driver& driver, const Tensor& grad) const {
-  TraceScope scope("update_all backward", TraceKind::compute);
   const auto wants = [](const Variable& x) { return x.defined() && x.requires_grad(); };
   MessageSumKernel::Operands o = operands();
   o.grad_out = grad;
@@ -123,17 +118,14 @@ Variable message_sums(const GraphShardManager& graph, const MessageSumOperands& 
       graph.comm(),
       [&] {
         refuse_tangents({&o.filter}, "PaiNNConv");
-        return CollectiveCall("PaiNNConv")
-            .equal(graph.options())
-            .equal("mixed precision", mixed_precision())
+        return OperationCall("PaiNNConv", graph, Tangents::known)
+            .sources("phi", o.phi)
+            .operand("vectors", o.vectors)
+            .operand("positions", o.positions)
+            .operand("shifts", o.shifts)
+            .operand("the filter", o.filter)
             .equal("number of channels", feats)
-            .equal("number of radial functions", o.functions.num_basis)
-            .equal("presence of vectors", o.vectors.defined())
-            .equal("presence of tangents", dual)
-            .equal("wish for the gradient of phi", o.phi.requires_grad())
-            .equal("wish for the gradient of positions", o.positions.requires_grad())
-            .equal("wish for the gradient of the filter", o.filter.requires_grad())
-            .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
+            .equal("number of radial functions", o.functions.num_basis);
       },
       [&]() -> Variable {
         const auto tangent = [&](const Variable& x) { return dual ? tangent_or_zeros(x) : Variable(); };
@@ -155,11 +147,7 @@ Variable message_sums(const GraphShardManager& graph, const MessageSumOperands& 
                               .shifts_tangent = o.shifts.defined() ? tangent(o.shifts) : Variable(),
                               .filter = o.filter};
         const bool recorded = recording({&call.sources, &call.positions, &call.shifts, &call.filter});
-        const Driver driver(call.graph, call.options, recorded);
-        Variable out = call.forward(driver);
-        if (recorded)
-          out = record_collective(graph.comm(), std::exchange(out, {}),
-                                  [driver, call](const Tensor& grad) { call.backward(driver, grad); });
+        const Variable out = run_pass(graph, {"update_all", "update_all backward"}, recorded, call);
         if (!dual) return out;
         return make_dual(slice_columns(out, 0, 4 * feats), slice_columns(out, 4 * feats, 8 * feats));
       });

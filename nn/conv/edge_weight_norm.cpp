@@ -27,7 +27,7 @@ Variable out_sums(const GraphShardManager& graph, const Variable& weight) {
   LinearKernel kernel({.width = 1,
                        .edge_weight = std::as_const(weight.value()).data(),
                        .grad_out = ones.data(),
-                       .exact = graph.options().reproducible});
+                       .accumulator = graph.options().accumulator()});
   const auto gradient = std::make_shared<Gradient>(Shape{graph.num_src_nodes(), 1});
   const Driver driver(graph.shards(), graph.options(), /*keeps_rows=*/false);
   driver.backward(Tensor(), gradient->shape(), kernel, gradient);

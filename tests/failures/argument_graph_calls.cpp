@@ -47,7 +47,7 @@ void add_messages(ArgumentCalls& calls, const Communicator& comm) {
         (void)s.graph.update_all(fn::copy_u(x), fn::sum);
       },
       Values<Index>{"shape of the source rows", 2, 3},
-      Values<bool>{"wish for the sources' gradient", true, false});
+      Values<bool>{"wish for the gradient of the source rows", true, false});
   add(
       calls, comm, manager + "::start_update_all",
       [](Scene& s, bool adds) {
@@ -63,6 +63,19 @@ void add_messages(ArgumentCalls& calls, const Communicator& comm) {
       },
       mode, depth, in_double, bytes, block, format);
   add(
+      calls, comm, manager + "::update_all of a function",
+      [](Scene& s, Reduce reduce) {
+        (void)s.graph.update_all([&](const EdgeBatch& edges) { return edges.src(s.x); }, reduce);
+      },
+      Values<Reduce>{"reduction", Reduce::sum, Reduce::mean});
+  add(
+      calls, comm, manager + "::apply_edges of a function",
+      [](Scene& s, Index width) {
+        const Variable x(scene_values({s.graph.num_src_nodes(), width}, 1));
+        (void)s.graph.apply_edges([&](const EdgeBatch& edges) { return edges.src(x); });
+      },
+      Values<Index>{"shape of the message", 2, 3});
+  add(
       calls, comm, manager + "::apply_edges",
       [](Scene& s, bool adds) {
         (void)s.graph.apply_edges(adds ? fn::u_add_v(s.x, s.x) : fn::u_mul_v(s.x, s.x));
@@ -72,7 +85,7 @@ void add_messages(ArgumentCalls& calls, const Communicator& comm) {
       calls, comm,
       "graph/message/degree_factors.hpp scaled_sum, graph/message/degree_factors.hpp start_scaled_sum",
       [](Scene& s, bool wants) { (void)scaled_sum(s.graph, s.x, wants ? s.e : s.e.detach(), {}); },
-      Values<bool>{"wish for the edges' gradient", true, false});
+      Values<bool>{"wish for the gradient of the edge rows", true, false});
   add(
       calls, comm, "graph/message/typed_sum.hpp typed_sum, graph/message/typed_sum.hpp start_typed_sum",
       [](Scene& s, Index types, bool weighted) {
@@ -80,7 +93,7 @@ void add_messages(ArgumentCalls& calls, const Communicator& comm) {
         const EdgeTypes of(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
         (void)typed_sum(s.graph, s.x, weight, of, weighted ? s.e : Variable());
       },
-      Values<Index>{"number of edge types", 2, 3}, Values<bool>{"presence of edge weights", true, false});
+      Values<Index>{"number of edge types", 2, 3}, Values<bool>{"shape of the edge weights", true, false});
   add(
       calls, comm, "graph/message/typed_attention.hpp typed_attention",
       [](Scene& s, Index types) {
@@ -115,6 +128,14 @@ void add_messages(ArgumentCalls& calls, const Communicator& comm) {
         (void)gat_attention(s.graph, heads(s.x), weights(), dst, by, dropping(p, of));
       },
       slope, dropout, seed);
+  add(
+      calls, comm, header + "typed_gat_attention",
+      [=](Scene& s, real by, Index types) {
+        const Variable dst(scene_values({s.graph.num_dst_nodes(), 1}, 4)), type(scene_values({types, 1}, 4));
+        const EdgeTypes of(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
+        (void)typed_gat_attention(s.graph, heads(s.x), weights(), dst, type, of, by);
+      },
+      slope, Values<Index>{"number of types", 2, 3});
   add(
       calls, comm, header + "gatv2_attention",
       [=](Scene& s, real by, double p, std::uint64_t of) {
@@ -154,6 +175,17 @@ void add_relations(ArgumentCalls& calls, const Communicator& comm) {
         (void)make(s, {}).multi_update_all(messages, reduce);
       },
       Values<CrossReduce>{"cross reduction", CrossReduce::sum, CrossReduce::max});
+  add(
+      calls, comm, "graph/hetero/hetero_graph.hpp HeteroGraph::call of relations",
+      [=](Scene& s, std::size_t relations) {
+        const auto sum = [](const GraphShardManager& graph, const Variable& x) {
+          return graph.update_all(fn::copy_u(x), fn::sum);
+        };
+        std::vector<HeteroGraph::RelationCall> all{{type, sum, false}, {second, sum, false}};
+        all.resize(relations);
+        make(s, {}).call(s.x, all, [](std::size_t, const Variable&) {});
+      },
+      Values<std::size_t>{"number of relations", 2, 1});
 }
 
 void add_host_graphs(ArgumentCalls& calls, const Communicator& comm) {

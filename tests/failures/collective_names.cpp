@@ -91,6 +91,7 @@ std::map<std::string, std::string> internal_names() {
                            "comm/communicator.hpp Communicator::common_time",
                            "comm/status.hpp exchange_status",
                            "graph/message/agreement.hpp collective",
+                           "graph/message/operation.hpp run_pass",
                            "graph/message/degree_factors.hpp halo_degree_factors",
                            "comm/rows/distributed_rows.hpp fetch_values",
                            "graph/construct/edge_ends.hpp find_ends",

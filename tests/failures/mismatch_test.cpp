@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <set>
 #include <sstream>
 #include <string>
@@ -212,6 +213,38 @@ TEST_CASE("an argument that differs between ranks is named on all ranks") {
     CHECK(text.find(" on rank 0, ") != std::string::npos);
     each.call(false);
   }
+}
+
+TEST_CASE("operations over edges compare the scopes of their ranks") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) return;
+  const TemporaryDirectory directory(comm);
+  const bool is_last = comm.rank() == comm.size() - 1;
+  std::set<std::string> seen;
+  for (const ArgumentCall& each : argument_calls(comm, directory.path())) {
+    const bool is_operation = each.name.starts_with("graph/message/") ||
+                              each.name.find("::multi_update_all") != std::string::npos ||
+                              each.name.find("HeteroGraph::call") != std::string::npos;
+    if (!is_operation || !seen.insert(each.name).second) continue;
+    CAPTURE(each.name);
+    const TimeLimit limit;
+    const auto text_with = [&](auto open) {
+      return thrown_by_all<InputError>(comm, [&] {
+        const auto scope = open(is_last);
+        each.call(false);
+      });
+    };
+    if (sizeof(real) == 4)
+      CHECK(text_with([](bool mixed) {
+              return std::make_unique<MixedPrecisionScope>(mixed);
+            }).find(" is called with a different mixed precision on different ranks: false on rank 0, ") !=
+            std::string::npos);
+    CHECK(text_with([](bool records) {
+            return records ? std::make_unique<Tape>() : nullptr;
+          }).find(" is called with a different recording for a backward pass (Tape in scope) on ") !=
+          std::string::npos);
+  }
+  CHECK(seen.size() >= 15);
 }
 
 TEST_CASE("each collective function of the public headers compares its arguments") {

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <sar/graph/kernels/exact_gather_sum.hpp>
+#include <sar/core/exact_sum.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
@@ -89,6 +89,14 @@ TEST_CASE("blocks of rows cover all rows once") {
 
 namespace {
 
+/// The sums of a task with the exact accumulator; into `sums` if it is not null.
+void exact_sum(GatherSum task, Index heads, ExactSum* sums = nullptr) {
+  task.accumulator = Accumulator::exact;
+  task.heads = heads;
+  if (sums != nullptr) task.out = sums;
+  gather_sum(task);
+}
+
 /// Rows of edges to sources i mod `sources`; x = 1 + (source mod 4).
 struct ManyEdges {
   Array<local_index> begin, col;
@@ -135,9 +143,9 @@ TEST_CASE("rows of hubs, in real and exact") {
       task.accumulate = accumulate;
       task.out = out.data();
       gather_sum(task);
-      if (accumulate) exact_gather_sum(task, 1, exact.data());
+      if (accumulate) exact_sum(task, 1, exact.data());
       task.out = rounded.data();
-      exact_gather_sum(task, 1, nullptr);
+      exact_sum(task, 1);
       for (Index i = 0; i < task.num_rows; ++i)
         for (const Index j : {Index{0}, width - 1}) {
           const double want = g.sum(i) + (accumulate ? 10 : 0);
@@ -184,7 +192,7 @@ TEST_CASE("exact sums: an infinite weight of one head leaves those of the others
   task.weight = weight.data();
   Tensor out({1, width});
   task.out = out.data();
-  exact_gather_sum(task, heads, nullptr);
+  exact_sum(task, heads);
   for (Index j = 0; j < width; ++j) {
     CAPTURE(j);
     if (j < width / heads)
@@ -219,7 +227,7 @@ TEST_CASE("exact sums do not depend on the order of the edges") {
   task.weight = weight.data();
   Tensor out({3, width});
   task.out = out.data();
-  exact_gather_sum(task, heads, nullptr);
+  exact_sum(task, heads);
   CHECK(std::as_const(out).row(0)[0] == real{0x1p-40});
 
   std::vector<local_index> order(edges + 5), col(edges + 5);
@@ -231,17 +239,17 @@ TEST_CASE("exact sums do not depend on the order of the edges") {
     task.position_of = order.data();
     Tensor shuffled({3, width});
     task.out = shuffled.data();
-    exact_gather_sum(task, heads, nullptr);
+    exact_sum(task, heads);
     CHECK(std::ranges::equal(std::as_const(out).values(), std::as_const(shuffled).values()));
     // in two parts
     const std::vector<local_index> middle{edges / 3, g.task().begin[1] + 1, g.task().begin[2]};
     Array<ExactSum> sums(out.size());
     GatherSum part = task;
     part.end = middle.data();
-    exact_gather_sum(part, heads, sums.data());
+    exact_sum(part, heads, sums.data());
     part.begin = middle.data();
     part.end = task.end;
-    exact_gather_sum(part, heads, sums.data());
+    exact_sum(part, heads, sums.data());
     for (Index i = 0; i < out.size(); ++i)
       CHECK(static_cast<real>(sums[i].value()) == std::as_const(out).data()[i]);
   }

@@ -79,7 +79,7 @@ auto value_in(const arrow::Array& array, int64_t i) {
 /// The field of a value; nothing where it is missing.
 void append_value(std::string& line, const arrow::Array& array, int64_t i) {
   if (array.IsNull(i)) return;
-  switch (array.type_id()) {
+  switch (static_cast<int>(array.type_id())) {
     case arrow::Type::INT8:
       return append_number(line, static_cast<int>(value_in<arrow::Int8Array>(array, i)));
     case arrow::Type::UINT8:

@@ -167,7 +167,14 @@ double value_of(Metric metric, const Tensor& scores, const Labels& labels, std::
       return root_mean_squared_error(scores, labels.targets, mask, comm);
     case Metric::r2:
       return r2_score(scores, labels.targets, mask, comm);
-    default:
+    case Metric::mrr:
+    case Metric::hits:
+    case Metric::forces_mae:
+    case Metric::forces_rmse:
+    case Metric::energy_mae:
+    case Metric::energy_rmse:
+    case Metric::stress_mae:
+    case Metric::stress_rmse:
       break;
   }
   throw InputError(concat("--metric ", name_of(metric), ": is for ", is_for_atoms(metric) ? "atoms" : "links",
