@@ -652,6 +652,17 @@ TEST_CASE("sums over the whole graph") {
           doctest::Approx(2 * error * std::as_const(head.weight()).value().data()[1] / 300).epsilon(1e-4));
 }
 
+TEST_CASE("SAR in a hundred lines") {
+#include "hundred_lines.inc"
+  CHECK(loss.value().item() == 66);
+  CHECK(layer.weight().grad().item() == 33);
+  const std::array<real, 6> sums{7, 1, 6, 2, 4, 8}, gradients{4, 8, 4, 6, 2, 0};
+  for (Index v = begin; v < end; ++v) {
+    CHECK(h.value().row(v - begin)[0] == sums[static_cast<std::size_t>(v)]);
+    CHECK(std::as_const(x).grad().row(v - begin)[0] == gradients[static_cast<std::size_t>(v)]);
+  }
+}
+
 TEST_CASE("threads") {
   const sar::Communicator comm = sar::Communicator::world();
 #include "threads.inc"
