@@ -208,6 +208,12 @@ function(sar_compile_settings target)
   if(SAR_SANITIZE STREQUAL "thread")
     target_compile_options(${target} PRIVATE -fsanitize=thread -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
     target_link_options(${target} PUBLIC -fsanitize=thread)
+  elseif(SAR_SANITIZE STREQUAL "memory")
+    # The standard library, MPI and oneTBB are not instrumented, so that what they write to the stack and to other blocks seems to be without
+    # values. Only blocks of tensors and arrays begin without values, which memory.cpp says, and MSAN_OPTIONS of the tests.
+    target_compile_options(${target} PRIVATE -fsanitize=memory -fno-omit-frame-pointer -fno-sanitize-memory-use-after-dtor
+                                             "SHELL:-mllvm -msan-poison-stack=0")
+    target_link_options(${target} PUBLIC -fsanitize=memory)
   elseif(SAR_SANITIZE STREQUAL "address")
     # the address sanitizer reports accesses through null as well; without these three, sources are compiled in three quarters of the time
     target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize=null,vptr,object-size

@@ -38,7 +38,7 @@ python=${SAR_PYTHON:-ON}  # the package for Python, a part of the preset release
 [ $kind != full ] || packages+=(buildah dpkg-dev file mandoc mmdebstrap)
 [ "$python" = OFF ] || packages+=(python3-dev python3-venv)
 case "${parts[*]}" in *mpich:*) packages+=(mpich libmpich-dev) ;; esac
-case " ${parts[*]}" in *" clang:"*) packages+=(clang-19) ;; esac
+case " ${parts[*]}" in *" clang:"* | *" msan:"*) packages+=(clang-19 libclang-rt-19-dev) ;; esac
 case " ${parts[*]}" in *" openmpi5:"*) packages+=(python3-venv) ;; esac
 case " ${parts[*]}" in *" aarch64:"*) packages+=(g++-aarch64-linux-gnu qemu-user) ;; esac
 cmake/install-packages.sh "${packages[@]}"

@@ -15,6 +15,10 @@
 #include <atomic>
 #include <cstdlib>
 
+#if defined(SAR_MEMORY_SANITIZER)
+#include <sanitizer/msan_interface.h>
+#endif
+
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
@@ -93,6 +97,21 @@ void release_cached_memory() noexcept {
 
 namespace {
 
+// Tell the memory sanitizer that a new block has no values yet, also one that a workspace has kept. The next
+// user of a block given back may be a library that is not instrumented, so that the sanitizer does not see it
+// write values.
+#if defined(SAR_MEMORY_SANITIZER)
+void mark_without_values(void* block, std::size_t bytes) noexcept {
+  __msan_poison(block, bytes);
+}
+void mark_with_values(void* block, std::size_t bytes) noexcept {
+  __msan_unpoison(block, bytes);
+}
+#else
+void mark_without_values(void*, std::size_t) noexcept {}
+void mark_with_values(void*, std::size_t) noexcept {}
+#endif
+
 constexpr std::size_t least_block = sizeof(void*);  // a workspace links its free blocks
 
 void* take_accounted(std::size_t bytes) {
@@ -109,6 +128,7 @@ void* take_accounted(std::size_t bytes) {
 
 void give_back_accounted(void* block, std::size_t bytes) noexcept {
   live.fetch_sub(bytes);
+  mark_with_values(block, bytes);
   give_back(block, std::max(bytes, least_block));
 }
 
@@ -118,8 +138,9 @@ constexpr Workspace::Source of_values{take_accounted, give_back_accounted};
 
 void* allocate_bytes(std::size_t bytes) {
   Workspace* const workspace = Workspace::current();
-  if (workspace != nullptr) return workspace->take_values(bytes, of_values);
-  return take_accounted(bytes);
+  void* const block = workspace != nullptr ? workspace->take_values(bytes, of_values) : take_accounted(bytes);
+  mark_without_values(block, bytes);
+  return block;
 }
 
 bool can_shrink(const void* block, std::size_t to) noexcept {

@@ -232,7 +232,15 @@ TEST_CASE("an arena without room says so, and knows its own blocks") {
   CHECK(arena.allocate(60 * mb) != nullptr);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which take all addresses there are
+// The sanitizers take all addresses there are.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SAR_ADDRESSES_TAKEN
+#elif defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#define SAR_ADDRESSES_TAKEN
+#endif
+#endif
+#if !defined(SAR_ADDRESSES_TAKEN)
 TEST_CASE("where the system limits addresses, most of them are left to the program") {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
