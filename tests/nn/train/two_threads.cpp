@@ -135,9 +135,9 @@ class Work {
   std::vector<double> numbers_;
 };
 
-using Numbers = std::array<std::vector<double>, 2>;
+using Computed = std::array<std::vector<double>, 2>;
 
-void work(MPI_Comm comm, int thread, Numbers& numbers) {
+void work(MPI_Comm comm, int thread, Computed& numbers) {
   try {
     numbers[thread] = Work(comm, thread == 0 ? "sage" : "gat", 7 + 4 * thread).numbers();
   } catch (const std::exception& error) {
@@ -155,16 +155,16 @@ int main(int argc, char** argv) {
   MPI_Comm comms[2];
   for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   bool good = level == MPI_THREAD_MULTIPLE;
-  std::vector<Numbers> runs;
+  std::vector<Computed> runs;
   for (int run = 0; good && run < 3; ++run) {  // the first one makes the first communicators of the program
-    Numbers& numbers = runs.emplace_back();
+    Computed& numbers = runs.emplace_back();
     std::thread other([&] { work(comms[1], 1, numbers); });
     work(comms[0], 0, numbers);
     other.join();
   }
-  Numbers alone;
+  Computed alone;
   for (const int thread : {0, 1}) work(comms[thread], thread, alone);
-  for (const Numbers& numbers : runs)
+  for (const Computed& numbers : runs)
     for (const int thread : {0, 1}) {
       if (!alone[thread].empty() && numbers[thread] == alone[thread]) continue;
       good = false;
