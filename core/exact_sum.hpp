@@ -13,15 +13,22 @@ namespace sar { inline namespace SAR_PRECISION {
 /// their order, or as ExactSum.
 enum class Accumulator { rounded, exact };
 
-/// Adds x to the sum high + low, as ExactSum::add(); V: double, or a vector of doubles.
+/// Makes the compiler forget how x, a number or a vector, was computed: it does not fuse the multiplication
+/// that made x with an addition, nor take a multiplication of x out of a branch where it would be fused with
+/// one.
 template <class V>
-[[gnu::always_inline]] inline void add_exactly(V& high, V& low, V& x) {
-  // Keeps the compiler from fusing the multiplication that made x with an addition.
+[[gnu::always_inline]] inline void forget_origin(V& x) {
 #if defined(__x86_64__)
-  asm("" : "+x"(x));
+  asm("" : "+v"(x));
 #elif defined(__aarch64__)
   asm("" : "+w"(x));
 #endif
+}
+
+/// Adds x to the sum high + low, as ExactSum::add(); V: double, or a vector of doubles.
+template <class V>
+[[gnu::always_inline]] inline void add_exactly(V& high, V& low, V& x) {
+  forget_origin(x);
   const V sum = high + x;
   const V part = sum - high;
   low += (high - (sum - part)) + (x - part);

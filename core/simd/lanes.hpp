@@ -45,17 +45,6 @@ template <Index Lanes = vector_lanes>
   *reinterpret_cast<typename VectorInMemory<Lanes>::type*>(to) = v;
 }
 
-/// Makes the compiler forget how v was computed: it does not fuse the multiplication that made v with an
-/// addition, nor move a multiplication of v out of a branch, where it would not be fused with one.
-template <class V>
-[[gnu::always_inline]] inline void forget(V& v) {
-#if defined(__x86_64__)
-  asm("" : "+x"(v));
-#elif defined(__aarch64__)
-  asm("" : "+w"(v));
-#endif
-}
-
 /// The result of comparing two vectors: a lane is -1 where the comparison is true, and 0 elsewhere. The lanes
 /// are integers as wide as those of the vectors, and also hold indices that are chosen by such results.
 template <Index Lanes>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/tensor/numbers.hpp>
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/typed_numbers.hpp>
 
 #include <memory>
 #include <utility>
@@ -41,11 +41,11 @@ class TypedRows {
   [[nodiscard]] void* at(Index i) noexcept { return first() + i * bytes_of(type_); }
   [[nodiscard]] const void* at(Index i) const noexcept { return first() + i * bytes_of(type_); }
   /// The numbers as kernels write and read them, from row `first` on; null where the rows are undefined.
-  [[nodiscard]] Numbers numbers(Index first = 0) noexcept {
-    return defined() ? Numbers(at(first * row_size()), type_) : Numbers();
+  [[nodiscard]] TypedNumbers numbers(Index first = 0) noexcept {
+    return defined() ? TypedNumbers(at(first * row_size()), type_) : TypedNumbers();
   }
-  [[nodiscard]] ConstNumbers numbers(Index first = 0) const noexcept {
-    return defined() ? ConstNumbers(at(first * row_size()), type_) : ConstNumbers();
+  [[nodiscard]] ConstTypedNumbers numbers(Index first = 0) const noexcept {
+    return defined() ? ConstTypedNumbers(at(first * row_size()), type_) : ConstTypedNumbers();
   }
   /// The rows as a tensor; undefined unless they are of type reals.
   [[nodiscard]] Tensor& reals() noexcept { return reals_; }

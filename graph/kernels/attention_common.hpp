@@ -83,7 +83,7 @@ inline const real* destination_row(const AttentionOperands& o, Index v, real* bu
 /// `count` gradients from number `first` on, which one thread computes in `real`.
 class GradientBlock {
  public:
-  GradientBlock(Numbers to, Index first, Index count, bool accumulate)
+  GradientBlock(TypedNumbers to, Index first, Index count, bool accumulate)
       : to_(to.from(first)), count_(count), sums_(to.is_bfloat16() ? count : 0) {
     if (to_.is_bfloat16() && accumulate) widen(to_.bfloat16(), count_, sums_.data());
   }
@@ -95,7 +95,7 @@ class GradientBlock {
   }
 
  private:
-  Numbers to_;
+  TypedNumbers to_;
   Index count_;
   Array<real> sums_;
 };

@@ -124,7 +124,7 @@ class Binary final : public BinaryKernel {
   void begin() override { first_ = true; }
   void accumulate(const Stage& stage) override;
   [[nodiscard]] bool needs_source_in_backward() const override;
-  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override;
+  void backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) override;
   [[nodiscard]] bool writes(NumberType type) const override {
     return type == NumberType::reals || o_.grad_out.is_bfloat16();
   }
@@ -375,7 +375,7 @@ bool Binary::needs_source_in_backward() const {
   return o_.lhs == MessageTarget::u ? o_.row.reads_a(a, b) : o_.row.reads_b(a, b);
 }
 
-void Binary::backward(const Stage& stage, Numbers grad_src, bool accumulate) {
+void Binary::backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) {
   if (sums_sources()) {
     if (wants(MessageTarget::v)) backward_of_source_sums(stage);
     if (grad_src.defined()) gather_equal_gradients(stage, grad_src.reals(), accumulate);

@@ -63,10 +63,10 @@ class BinaryKernel : public ShardKernel {
     const Index* edge_ids = nullptr;  ///< forward, max and min: per local edge
     local_index* argmax = nullptr;    ///< max and min: [destinations, width]; -1 without in-edges
     /// Forward: [destinations or edges, width]; bfloat16 for max and min of copy_u, if the rows of u are so.
-    Numbers out = {};
+    TypedNumbers out = {};
     bool has_base = false;            ///< forward, sum: add to the values in out
     bool wants_u = false;             ///< backward: sources require a gradient
-    ConstNumbers grad_out = {};       ///< backward: as out, multiplied by s_v; bfloat16 as out
+    ConstTypedNumbers grad_out = {};  ///< backward: as out, multiplied by s_v; bfloat16 as out
   };
 
   /// Sets the memory of the result. Call it before begin().

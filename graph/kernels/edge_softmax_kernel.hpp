@@ -51,7 +51,7 @@ class EdgesToNodes final : public ShardKernel {
 
   void accumulate(const Stage& stage) override { take(stage, nodes_); }
   [[nodiscard]] bool needs_source_in_backward() const override { return false; }
-  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override {
+  void backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) override {
     if (!accumulate) std::fill_n(grad_src.reals(), stage.size() * width_, start_);
     take(stage, grad_src.reals());
   }
@@ -83,7 +83,7 @@ class NodesToEdges final : public ShardKernel {
                        [&](Index node, Index edge) { apply_(nodes + node * width_, edge); });
   }
   [[nodiscard]] bool needs_source_in_backward() const override { return false; }
-  void backward(const Stage&, Numbers, bool) override {}
+  void backward(const Stage&, TypedNumbers, bool) override {}
 
  private:
   NormBy by_;

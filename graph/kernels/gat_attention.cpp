@@ -279,7 +279,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
   }
   [[nodiscard]] bool writes(NumberType) const override { return true; }
 
-  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override {
+  void backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) override {
     const Index width = o_.heads * o_.dim;
     score_.prepare(stage);
     grad_el_.assign(stage.size() * o_.heads, 0);
@@ -294,7 +294,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     if (o_.grad_attn != nullptr) add_grad_attn(stage);
   }
 
-  void backward_block(const Stage& block, Index skipped, Numbers grad_src, bool accumulate) {
+  void backward_block(const Stage& block, Index skipped, TypedNumbers grad_src, bool accumulate) {
     const SourceOffsets offsets(block.shard, block.begin, block.end);
     const local_index* begin = offsets.data();
     const Index width = o_.heads * o_.dim, rows = block.size();
@@ -321,7 +321,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
   }
 
   /// Rows of type bfloat16 are widened for this thread, and their gradients added up in `real` and rounded.
-  void backward_rows(const Stage& block, const local_index* begin, Index first, Index last, Numbers to,
+  void backward_rows(const Stage& block, const local_index* begin, Index first, Index last, TypedNumbers to,
                      AdditiveBackward pass) const {
     const Index width = o_.heads * o_.dim, numbers = (last - first) * width;
     Stage rows = block;

@@ -121,6 +121,12 @@ void for_tiles(Index j, Index end, const Visit& visit) {
   }
 }
 
+/// The edges [first, last) of an output row.
+struct EdgesOfRow {
+  Index first, last;
+  Index out_row;
+};
+
 void add_total(double& to, double part) {
   to += part;
 }
@@ -168,9 +174,9 @@ struct RoundedRow : EdgeRowsOf<terms, X> {
   /// Adds `count` columns from j on to `totals`, in blocks of edges: N vectors, or fewer values than one
   /// vector if N = 0.
   template <Index N>
-  [[gnu::noinline]] void add_blocks(Index first, Index last, Index j, Index count, double* totals,
-                                    Index = 0) const {
-    for (Index k = first; k < last; k += block_edges) {
+  [[gnu::noinline]] void add_blocks(const EdgesOfRow& edges, Index j, Index count, double* totals) const {
+    const Index last = edges.last;
+    for (Index k = edges.first; k < last; k += block_edges) {
       Vector<> sum[std::max<Index>(N, 1)] = {};
       real sums[std::max<Index>(N, 1) * vector_lanes] = {};
       const Index end = std::min(last, k + block_edges);
@@ -204,7 +210,7 @@ struct RoundedRow : EdgeRowsOf<terms, X> {
     Out *to = out + out_row * t.width + j, *end = to + count - vector_lanes;
     const auto result = [&](const Out* base, Vector<>& of_row) {
       if (!t.accumulate) return scale * of_row;
-      lanes::forget(of_row);  // rounded once where the processor can
+      forget_origin(of_row);  // rounded once where the processor can
       return load(base) + scale * of_row;
     };
     const Vector<> last_result = result(end, sum[N - 1]);  // before the vector that it overlaps is written
@@ -225,12 +231,13 @@ struct RoundedRow : EdgeRowsOf<terms, X> {
     for_tiles<vector_lanes, max_vectors>(0, t.width, visit);
   }
 
-  void operator()(Index first, Index last, Index out_row) const {
+  void operator()(const EdgesOfRow& edges) const {
+    const auto [first, last, out_row] = edges;
     const bool in_blocks = last - first > block_edges;
     for_columns([&](auto n, Index j, Index count) {
       if (in_blocks) {
         double totals[std::max<Index>(n, 1) * vector_lanes] = {};
-        add_blocks<n>(first, last, j, count, totals);
+        add_blocks<n>(edges, j, count, totals);
         write(j, count, out_row, totals);
       } else if constexpr (n > 0) {
         tile<n>(first, last, j, count, out_row);
@@ -277,8 +284,8 @@ struct ExactRow : EdgeRowsOf<terms, real> {
 
   /// Adds the sums of `count` columns from j on to `totals`; N = 0 for fewer columns than a vector has.
   template <Index N>
-  [[gnu::noinline]] void add_blocks(Index first, Index last, Index j, Index count, ExactSum* totals,
-                                    Index out_row) const {
+  [[gnu::noinline]] void add_blocks(const EdgesOfRow& edges, Index j, Index count, ExactSum* totals) const {
+    const auto [first, last, out_row] = edges;
     constexpr Index vectors = std::max<Index>(N, 1);
     ExactVector sum[vectors];
     const Index at_last = std::max<Index>(count - lanes_of_double, 0), head = j / head_width;
@@ -327,37 +334,39 @@ struct ExactRow : EdgeRowsOf<terms, real> {
       for_tiles<lanes_of_double, most>(j, j + head_width, visit);
   }
 
-  void operator()(Index first, Index last, Index out_row) const {
+  void operator()(const EdgesOfRow& edges) const {
     for_columns([&](auto n, Index j, Index count) {
       ExactSum totals[std::max<Index>(n, 1) * lanes_of_double];
-      add_blocks<n>(first, last, j, count, totals, out_row);
-      write(j, count, out_row, totals);
+      add_blocks<n>(edges, j, count, totals);
+      write(j, count, edges.out_row, totals);
     });
   }
 };
 
 /// Computes the row of a hub, split into parts that run in parallel.
 template <class Row>
-void sum_hub(const Row& row, Index first, Index last, Index out_row) {
+void sum_hub(const Row& row, const EdgesOfRow& edges) {
   using Total = typename Row::Total;
-  const Index parts = (last - first + part_edges - 1) / part_edges, width = row.t.width;
+  const Index parts = (edges.last - edges.first + part_edges - 1) / part_edges, width = row.t.width;
   Array<Total> totals(parts * width, Total{});
   parallel_for(parts, 1, [&](Index part, Index) {
-    const Index begin = first + part * part_edges;
+    const Index begin = edges.first + part * part_edges;
+    const EdgesOfRow of_part{begin, std::min(edges.last, begin + part_edges), edges.out_row};
     row.for_columns([&](auto n, Index j, Index count) {
-      row.template add_blocks<n>(begin, std::min(last, begin + part_edges), j, count,
-                                 totals.data() + part * width + j, out_row);
+      row.template add_blocks<n>(of_part, j, count, totals.data() + part * width + j);
     });
   });
   for (Index part = 1; part < parts; ++part)
     for (Index j = 0; j < width; ++j) add_total(totals[j], totals[part * width + j]);
-  row.write(0, width, out_row, totals.data());
+  row.write(0, width, edges.out_row, totals.data());
 }
 
 template <class Row>
 void run(const Row& row, bool keeps) {
   const GatherSum& t = row.t;
-  const auto out_row = [&](Index i) { return t.rows != nullptr ? Index{t.rows[i]} : i; };
+  const auto edges_of = [&](Index i) {
+    return EdgesOfRow{t.begin[i], t.end[i], t.rows != nullptr ? Index{t.rows[i]} : i};
+  };
   std::vector<Index> hubs;
   std::mutex hubs_mutex;
   for_row_blocks(t.before != nullptr ? t.before : t.begin, t.num_rows, row.row_bytes,
@@ -368,11 +377,11 @@ void run(const Row& row, bool keeps) {
                        const std::lock_guard lock(hubs_mutex);
                        hubs.push_back(i);
                      } else {
-                       row(t.begin[i], t.end[i], out_row(i));
+                       row(edges_of(i));
                      }
                    }
                  });
-  for (const Index i : hubs) sum_hub(row, t.begin[i], t.end[i], out_row(i));
+  for (const Index i : hubs) sum_hub(row, edges_of(i));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@
 #pragma once
 
 #include <sar/config.hpp>
-#include <sar/core/tensor/numbers.hpp>
+#include <sar/core/tensor/typed_numbers.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 
@@ -41,12 +41,12 @@ struct GatherSum {
   Index first_edge = 0;                      ///< index of the edge at position 0
   const real* col_scale = nullptr;           ///< per gathered row (before col_offset); null: 1
   const real* row_scale = nullptr;           ///< per output row; null: 1
-  ConstNumbers x = {};                       ///< [x_rows, width], reals or bfloat16; exact: reals
+  ConstTypedNumbers x = {};                  ///< [x_rows, width], reals or bfloat16; exact: reals
   Index x_rows = 0;
   const Index* x_row = nullptr;  ///< [x_rows] index in x of each gathered row; null: i
   /// [rows, width]: reals, bfloat16 (rounded when they are written), or exact sums, to which those of an
   /// exact sum are added.
-  Numbers out = {};
+  TypedNumbers out = {};
   Index width = 0;
   bool accumulate = false;  ///< add to out instead of overwriting it
   Accumulator accumulator = Accumulator::rounded;

@@ -225,7 +225,7 @@ GatherSum LinearKernel::gather_of(const Stage& stage, const EdgeRanges& edges) {
                                       : stage.rows,
           .x_rows = stage.size(),
           .x_row = o_.table_rows,
-          .out = (sums_.empty() ? o_.out : Numbers(sums_.data())).from(edges.first_row * o_.width),
+          .out = (sums_.empty() ? o_.out : TypedNumbers(sums_.data())).from(edges.first_row * o_.width),
           .width = o_.width,
           .accumulate = std::exchange(adds_, true),
           .accumulator = o_.accumulator,
@@ -273,14 +273,14 @@ void LinearKernel::copy_to_edges(const Stage& stage) {
                  });
 }
 
-void LinearKernel::backward(const Stage& stage, Numbers grad_src, bool accumulate) {
+void LinearKernel::backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) {
   if (o_.grad_of_edge_rows.defined()) return copy_to_edges(stage);
   if (!exact() && !is_one_gather()) return weighted_sum_backward(o_, stage, grad_src.reals(), accumulate);
   if (o_.grad_edge_weight != nullptr) weighted_sum_backward(o_, stage, nullptr, false);
   if (grad_src.defined()) gather_gradients(stage, grad_src, accumulate);
 }
 
-void LinearKernel::gather_gradients(const Stage& stage, Numbers grad_src, bool accumulate) const {
+void LinearKernel::gather_gradients(const Stage& stage, TypedNumbers grad_src, bool accumulate) const {
   const GraphShard& shard = stage.shard;
   const ShardTranspose& transpose = shard.transpose();
   const SourceOffsets offsets(shard, stage.begin, stage.end);

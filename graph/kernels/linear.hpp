@@ -38,19 +38,19 @@ class LinearKernel : public ShardKernel {
     Index width = 0;
     Index heads = 1;                    ///< weights per edge; a divisor of width
     const real* edge_weight = nullptr;  ///< [local edges, heads]; null: 1
-    ConstNumbers edge_rows = {};        ///< forward: [local edges, width], summed instead of source rows
-    ConstNumbers table = {};            ///< forward, one head, if only the local shard has edges: source
+    ConstTypedNumbers edge_rows = {};   ///< forward: [local edges, width], summed instead of source rows
+    ConstTypedNumbers table = {};       ///< forward, one head, if only the local shard has edges: source
     const Index* table_rows = nullptr;  ///< row i is row table_rows[i] of table; null: rows of the stage
     const real* dst_scale = nullptr;    ///< s_v per destination row; null: 1
     std::span<const SourceScale> src_scales = {};  ///< of both shards; empty: c_u = 1
-    Numbers out = {};       ///< forward: [destinations, width]; bfloat16 if only the local shard has edges
+    TypedNumbers out = {};  ///< forward: [destinations, width]; bfloat16 if only the local shard has edges
     bool has_base = false;  ///< forward: add to the values in out
-    ConstNumbers grad_out = {};        ///< backward: [destinations, width]
+    ConstTypedNumbers grad_out = {};   ///< backward: [destinations, width]
     real* grad_edge_weight = nullptr;  ///< backward: as edge_weight, overwritten; null: not required
     /// Backward: [local edges, width], summed to their sources in place of weighted rows of grad_out; exact.
     const real* grad_edge_rows = nullptr;
     /// Backward: [local edges, width], the gradient of edge_rows, overwritten with s_v g[v].
-    Numbers grad_of_edge_rows = {};
+    TypedNumbers grad_of_edge_rows = {};
     Accumulator accumulator = Accumulator::rounded;
     bool one_stage = false;  ///< exact, forward: only the local shard has edges
   };
@@ -67,7 +67,7 @@ class LinearKernel : public ShardKernel {
   void finish() override;
   [[nodiscard]] bool takes_parts() const override { return true; }
   [[nodiscard]] bool needs_source_in_backward() const override { return o_.grad_edge_weight != nullptr; }
-  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override;
+  void backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) override;
   [[nodiscard]] bool reads_bfloat16() const override { return !exact(); }
   [[nodiscard]] NumberType gradient_type(NumberType wanted) const override {
     return exact() ? NumberType::exact_sums : wanted;
@@ -84,7 +84,7 @@ class LinearKernel : public ShardKernel {
   /// The sums over `edges` of a stage; later ones are added to them.
   [[nodiscard]] GatherSum gather_of(const Stage& stage, const EdgeRanges& edges);
   void copy_to_edges(const Stage& stage);
-  void gather_gradients(const Stage& stage, Numbers grad_src, bool accumulate) const;
+  void gather_gradients(const Stage& stage, TypedNumbers grad_src, bool accumulate) const;
 
   Operands o_;
   EdgeCursor cursor_;

@@ -332,7 +332,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
   }
   [[nodiscard]] bool writes(NumberType) const override { return true; }
 
-  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override {
+  void backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) override {
     if (o_.grad_dst == nullptr && o_.grad_attn == nullptr) {
       if (grad_src.defined() || o_.grad_edge_weight != nullptr)
         by_source(stage, grad_src, accumulate, nullptr);
@@ -367,7 +367,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     for (std::size_t j = 0; j < sums.size(); ++j) o_.grad_attn[j] += sums[j];
   }
 
-  void by_source(const Stage& block, Numbers grad_src, bool accumulate, DestinationSlots* slots) {
+  void by_source(const Stage& block, TypedNumbers grad_src, bool accumulate, DestinationSlots* slots) {
     score_.prepare(block);
     const SourceOffsets offsets(block.shard, block.begin, block.end);
     const local_index* begin = offsets.data();
@@ -378,8 +378,8 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     if (long_rows.parts() == 0) return;
     Tensor parts;
     if (grad_src.defined()) parts = Tensor(Shape{long_rows.parts(), width});
-    take_sources(block, long_rows.ranges(), parts.defined() ? Numbers(parts.data()) : Numbers(), false, slots,
-                 &long_rows);
+    take_sources(block, long_rows.ranges(), parts.defined() ? TypedNumbers(parts.data()) : TypedNumbers(),
+                 false, slots, &long_rows);
     if (!grad_src.defined()) return;
     long_rows.for_rows([&](Index row, Index first, Index last) {
       GradientBlock gradient(grad_src, row * width, width, accumulate);
@@ -388,7 +388,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     });
   }
 
-  void take_sources(const Stage& block, const EdgeRanges& rows, Numbers grad_src, bool accumulate,
+  void take_sources(const Stage& block, const EdgeRanges& rows, TypedNumbers grad_src, bool accumulate,
                     DestinationSlots* slots, const LongRows* parts) {
     const Index width = source_width(o_);
     const auto run = [&](auto* dst, auto* grad_out) {

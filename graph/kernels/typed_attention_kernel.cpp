@@ -322,7 +322,7 @@ class TypedAttention final : public ShardKernel {
     });
   }
 
-  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override {
+  void backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) override {
     if (o_.grad_query != nullptr) by_destination(stage);
     if (grad_src.defined() || o_.grad_att != nullptr || o_.grad_msg != nullptr)
       by_source(stage, grad_src.reals(), accumulate);

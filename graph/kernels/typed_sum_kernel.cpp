@@ -345,7 +345,7 @@ void TypedSumKernel::begin_backward() {
     o_.transposed = &transposed_.emplace(o_.weight, o_.sizes, TypedMatrices::Use::transposed);
 }
 
-void TypedSumKernel::backward(const Stage& stage, Numbers grad_src, bool accumulate) {
+void TypedSumKernel::backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) {
   typed_sum_backward(o_, stage, grad_src.reals(), accumulate);
 }
 

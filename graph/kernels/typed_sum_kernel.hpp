@@ -72,7 +72,7 @@ class TypedSumKernel : public ShardKernel {
     return o_.grad_weight != nullptr || o_.grad_edge_weight != nullptr;
   }
   void begin_backward() override;
-  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override;
+  void backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) override;
   void finish_backward() override;
 
  private:

@@ -278,7 +278,7 @@ Tensor UserMessageKernel::seed(const EdgeBlock& block) const {
   return seed;
 }
 
-void UserMessageKernel::backward(const Stage& stage, Numbers gradients, bool accumulate) {
+void UserMessageKernel::backward(const Stage& stage, TypedNumbers gradients, bool accumulate) {
   real* const grad_src = gradients.reals();
   if (grad_src != nullptr && !accumulate) {
     const Index n = (stage.size()) * o_.inputs.u_width();

@@ -95,7 +95,7 @@ class UserMessageKernel : public ShardKernel {
   /// On a rank without edges, runs the function backward on an empty chunk, so that what it captures receives
   /// zero gradients.
   void begin_backward() override;
-  void backward(const Stage& stage, Numbers gradients, bool accumulate) override;
+  void backward(const Stage& stage, TypedNumbers gradients, bool accumulate) override;
   void finish_backward() override { rethrow(); }
 
  private:

@@ -59,6 +59,7 @@ struct GraphOptions {
   HaloFormat halo_format = HaloFormat::exact;
 
   bool operator==(const GraphOptions&) const = default;
+  /// How sums over edges are added.
   [[nodiscard]] Accumulator accumulator() const noexcept {
     return reproducible ? Accumulator::exact : Accumulator::rounded;
   }

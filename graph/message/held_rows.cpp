@@ -26,7 +26,7 @@ class HeldRowsKernel final : public ShardKernel {
     });
   }
   [[nodiscard]] bool needs_source_in_backward() const override { return false; }
-  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override {
+  void backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) override {
     copy(stage, [&](Index row, Index count, Index first) {
       const real* from = held_.row(row) + first;
       real* to = grad_src.reals() + first;

@@ -26,7 +26,7 @@ struct Stage {
   const GraphShard& shard;
   Index begin;
   Index end;
-  ConstNumbers rows;  ///< [end - begin, ...]; null if values are not needed
+  ConstTypedNumbers rows;  ///< [end - begin, ...]; null if values are not needed
   Index first_row = 0;
   Index end_row = -1;  ///< -1: all rows
 
@@ -65,7 +65,7 @@ class ShardKernel : NonCopyable {
   /// `accumulate`, and collects the gradients of the other operands. `grad_src` is null if the sources
   /// require no gradient. The local shard is one stage, unless the kernel supports parts. Stages of a shard
   /// come in ascending order and may be smaller than in the forward pass.
-  virtual void backward(const Stage& stage, Numbers grad_src, bool accumulate) = 0;
+  virtual void backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) = 0;
   /// Returns the type in which gradients of the sources are sent and added up where their gradient is of type
   /// `wanted`.
   [[nodiscard]] virtual NumberType gradient_type(NumberType wanted) const { return wanted; }

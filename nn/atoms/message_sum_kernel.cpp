@@ -121,7 +121,7 @@ void MessageSumKernel::accumulate(const Stage& stage) {
   for_chunks(ranges.num_rows, offset, compute, [](const Chunk&) {});
 }
 
-void MessageSumKernel::backward(const Stage& stage, Numbers grad_src, bool accumulate) {
+void MessageSumKernel::backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) {
   if (stage.begin == stage.end) return;
   const GraphShard& shard = stage.shard;
   const SourceOffsets offsets(shard, stage.begin, stage.end);

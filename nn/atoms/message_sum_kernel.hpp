@@ -57,7 +57,7 @@ class MessageSumKernel final : public ShardKernel {
   void begin() override { o_.out.fill(0); }
   void accumulate(const Stage& stage) override;
   [[nodiscard]] bool needs_source_in_backward() const override { return true; }
-  void backward(const Stage& stage, Numbers grad_src, bool accumulate) override;
+  void backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) override;
 
  private:
   /// A chunk: its edges, grouped by rows, and what is computed of them.

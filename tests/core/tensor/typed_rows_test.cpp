@@ -160,18 +160,18 @@ TEST_CASE("numbers of rows are read and written in their type, from any number o
   Tensor x = Tensor::from({2, 3}, {1, 2, 3, 4, 5, 6});
   TypedRows rounded(x, NumberType::bfloat16), sums(Shape{2, 3}, NumberType::exact_sums);
   const TypedRows reals(x);
-  const ConstNumbers second = reals.numbers(1);
+  const ConstTypedNumbers second = reals.numbers(1);
   CHECK(second.type() == NumberType::reals);
   CHECK(second.reals() == x.row(1));
   CHECK(second.bfloat16() == nullptr);
   CHECK(second.exact_sums() == nullptr);
   CHECK(second.from(2).reals()[0] == 6);
 
-  const Numbers halves = rounded.numbers(1);
+  const TypedNumbers halves = rounded.numbers(1);
   CHECK(halves.is_bfloat16());
   CHECK(halves.reals() == nullptr);
   CHECK(bfloat16_to_float(halves.bfloat16()[1].bits) == 5);
-  CHECK(bfloat16_to_float(ConstNumbers(halves).from(2).bfloat16()->bits) == 6);
+  CHECK(bfloat16_to_float(ConstTypedNumbers(halves).from(2).bfloat16()->bits) == 6);
 
   sums.set_zero();
   sums.numbers(1).from(1).exact_sums()->add(2.5);
@@ -179,8 +179,8 @@ TEST_CASE("numbers of rows are read and written in their type, from any number o
 
   const auto size_of = [](const auto* first) { return sizeof *first; };
   CHECK(with_type(second, size_of) == sizeof(real));
-  CHECK(with_type(ConstNumbers(halves), size_of) == sizeof(Bfloat16));
+  CHECK(with_type(ConstTypedNumbers(halves), size_of) == sizeof(Bfloat16));
   CHECK(!TypedRows().numbers().defined());
-  CHECK(!Numbers(nullptr).from(7).defined());
-  CHECK(Numbers().type() == NumberType::reals);
+  CHECK(!TypedNumbers(nullptr).from(7).defined());
+  CHECK(TypedNumbers().type() == NumberType::reals);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Numbers and ConstNumbers: numbers of one of several types in memory, as kernels write and read them.
+/// TypedNumbers and ConstTypedNumbers: numbers of one of several types in memory, as kernels write and read
+/// them.
 #pragma once
 
 #include <sar/core/exact_sum.hpp>
@@ -24,29 +25,30 @@ enum class NumberType { reals, bfloat16, exact_sums };
   return type == NumberType::bfloat16 ? 2 : type == NumberType::exact_sums ? 16 : Index{sizeof(real)};
 }
 
-/// An address and a type; null: there are none. Who makes it keeps the memory.
+/// An address and a type; null: there are no numbers. It does not keep the memory alive.
 ///
 /// @code
 /// Tensor x = Tensor::full({2, 3}, 1);
-/// const Numbers second_row = Numbers(x.data()).from(3);
+/// const TypedNumbers second_row = TypedNumbers(x.data()).from(3);
 /// second_row.reals()[0] = 5;
 /// @endcode
 template <class Memory>
-class NumbersIn {
+class TypedNumbersIn {
   template <class T>
   using Of = std::conditional_t<std::is_const_v<Memory>, const T, T>;
 
  public:
-  constexpr NumbersIn() = default;
-  constexpr NumbersIn(std::nullptr_t) {}                   // NOLINT: converts
-  constexpr NumbersIn(Of<real>* reals) : first_(reals) {}  // NOLINT
-  constexpr NumbersIn(Of<Bfloat16>* rounded) : NumbersIn(rounded, NumberType::bfloat16) {}  // NOLINT
-  constexpr NumbersIn(Of<ExactSum>* sums) : NumbersIn(sums, NumberType::exact_sums) {}      // NOLINT
-  constexpr NumbersIn(Memory* first, NumberType type) : first_(first), type_(type) {}
+  constexpr TypedNumbersIn() = default;
+  constexpr TypedNumbersIn(std::nullptr_t) {}                   // NOLINT: converts
+  constexpr TypedNumbersIn(Of<real>* reals) : first_(reals) {}  // NOLINT
+  constexpr TypedNumbersIn(Of<Bfloat16>* rounded)
+      : TypedNumbersIn(rounded, NumberType::bfloat16) {}                                          // NOLINT
+  constexpr TypedNumbersIn(Of<ExactSum>* sums) : TypedNumbersIn(sums, NumberType::exact_sums) {}  // NOLINT
+  constexpr TypedNumbersIn(Memory* first, NumberType type) : first_(first), type_(type) {}
   /// Numbers that can be written can be read.
   template <class Other>
-  requires(std::is_const_v<Memory> &&
-           !std::is_const_v<Other>) constexpr NumbersIn(const NumbersIn<Other>& other)  // NOLINT: converts
+  requires(std::is_const_v<Memory> && !std::is_const_v<Other>) constexpr TypedNumbersIn(
+      const TypedNumbersIn<Other>& other)  // NOLINT: converts
       : first_(other.memory()), type_(other.type()) {}
 
   [[nodiscard]] constexpr bool defined() const noexcept { return first_ != nullptr; }
@@ -58,7 +60,7 @@ class NumbersIn {
   [[nodiscard]] Of<Bfloat16>* bfloat16() const noexcept { return as<Of<Bfloat16>>(NumberType::bfloat16); }
   [[nodiscard]] Of<ExactSum>* exact_sums() const noexcept { return as<Of<ExactSum>>(NumberType::exact_sums); }
   /// The numbers from number i on; null stays null.
-  [[nodiscard]] NumbersIn from(Index i) const noexcept {
+  [[nodiscard]] TypedNumbersIn from(Index i) const noexcept {
     using Bytes = Of<char>;
     return {first_ == nullptr ? nullptr : static_cast<Bytes*>(first_) + i * bytes_of(type_), type_};
   }
@@ -72,12 +74,12 @@ class NumbersIn {
   Memory* first_ = nullptr;
   NumberType type_ = NumberType::reals;
 };
-using Numbers = NumbersIn<void>;
-using ConstNumbers = NumbersIn<const void>;
+using TypedNumbers = TypedNumbersIn<void>;
+using ConstTypedNumbers = TypedNumbersIn<const void>;
 
 /// Calls use(pointer) with the pointer of the numbers' type, reals or bfloat16.
 template <class Memory, class Use>
-auto with_type(const NumbersIn<Memory>& numbers, const Use& use) {
+auto with_type(const TypedNumbersIn<Memory>& numbers, const Use& use) {
   return numbers.is_bfloat16() ? use(numbers.bfloat16()) : use(numbers.reals());
 }
 
