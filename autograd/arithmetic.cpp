@@ -55,7 +55,7 @@ void pass_sum(const RankSumsPtr& sums, const GradientPtr& to, TypedRows grad) {
   if (to == nullptr) return;
   if (to->shape() == grad.shape()) {
     to->add(std::move(grad));
-  } else if (Tensor exact = sums != nullptr ? row_sums(sums, to->shape(), grad.to_tensor()) : Tensor();
+  } else if (TypedRows exact = sums != nullptr ? row_sums(sums, to->shape(), grad.to_tensor()) : TypedRows();
              exact.defined()) {
     to->add(std::move(exact));
   } else {
@@ -66,14 +66,6 @@ void pass_sum(const RankSumsPtr& sums, const GradientPtr& to, TypedRows grad) {
         sum_to(grad.to_tensor(), out, accumulate);
     });
   }
-}
-
-/// The gradient, summed over the broadcast dimensions.
-Tensor broadcast_sum(const RankSumsPtr& sums, const Shape& shape, const Tensor& grad) {
-  if (Tensor exact = row_sums(sums, shape, grad); exact.defined()) return exact;
-  Tensor sum(shape);
-  sum_to(grad, sum);
-  return sum;
 }
 
 /// to += grad * other, summed over the broadcast dimensions.
@@ -139,7 +131,9 @@ Variable sub(Variable a, Variable b) {
   if (!recorded) return y;
   return record(std::move(y), [da = a.gradient(), db = b.gradient(), sums = rank_sums()](TypedRows grad) {
     if (db != nullptr && db->shape() != grad.shape()) {
-      pass_elementwise(*db, broadcast_sum(sums, db->shape(), grad), negate);
+      Tensor terms(grad.shape());
+      negate(0, terms, false, grad.to_tensor());
+      pass_sum(sums, db, std::move(terms));
     } else if (db != nullptr) {
       pass_elementwise(*db, da != nullptr ? grad : std::exchange(grad, {}), negate);
     }
@@ -175,17 +169,17 @@ Variable div(Variable a, Variable b) {
   const Tensor kept_y = b.requires_grad() ? y : Tensor();
   return record(std::move(y), [da = a.gradient(), db = b.gradient(), kept_b, kept_y,
                                sums = rank_sums()](Tensor grad) {
-    if (db != nullptr) {  // -(sum of grad y) / b over the broadcast dimensions
-      Tensor sum(db->shape());
-      if (db->shape() != grad.shape() && sums == nullptr) {
-        sum_products_to(grad, kept_y, sum);
-      } else {
-        Tensor product(grad.shape());
-        binary(BinaryOp::mul, grad, kept_y, product);
-        sum = db->shape() == grad.shape() ? product : broadcast_sum(sums, db->shape(), product);
-      }
+    if (db != nullptr && db->shape() != grad.shape() && sums == nullptr) {
+      Tensor sum(db->shape());  // -(sum of grad y) / b over the broadcast dimensions
+      sum_products_to(grad, kept_y, sum);
       binary(BinaryOp::div, sum, kept_b, sum);
       pass_elementwise(*db, std::move(sum), negate);
+    } else if (db != nullptr) {
+      Tensor terms(grad.shape());
+      binary(BinaryOp::mul, grad, kept_y, terms);
+      binary(BinaryOp::div, terms, kept_b, terms);
+      negate(0, terms, false, terms);
+      pass_sum(sums, db, std::move(terms));
     }
     if (da == nullptr) return;
     if (da->shape() == grad.shape()) {

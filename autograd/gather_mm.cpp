@@ -7,6 +7,7 @@
 #include <sar/core/products/gather_mm.hpp>
 #include <sar/core/rows/rows.hpp>
 
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -21,21 +22,23 @@ void add_products_by_type(const RankSums& sums, Gradient& to, const TypeGroups& 
                           const Tensor& b) {
   const Shape& shape = to.shape();
   const Index in = a.row_size(), out = b.row_size(), blocks = shape.dims() == 4 ? shape[1] : 1;
-  Tensor total(shape);
+  const NumberType type = sums.is_of_chunk() ? NumberType::exact_sums : NumberType::reals;
+  TypedRows total(shape, type);
+  Index at = 0;  // of the next number
   for (Index t = 0; t < shape[0]; ++t) {
     std::vector<Index> rows(groups.begin[t + 1] - groups.begin[t]);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const Index at = groups.begin[t] + static_cast<Index>(i);
-      rows[i] = groups.rows.empty() ? at : groups.rows[at];
+      const Index row = groups.begin[t] + static_cast<Index>(i);
+      rows[i] = groups.rows.empty() ? row : groups.rows[row];
     }
     Tensor of_a({std::ssize(rows), in}), of_b({std::ssize(rows), out});
     gather_rows(a, rows, of_a);
     gather_rows(b, rows, of_b);
-    const Tensor all = row_products(sums, of_a, of_b);
-    real* to_type = total.row(t);
+    const TypedRows all = row_products(sums, of_a, of_b);
     for (Index block = 0; block < blocks; ++block)
       for (Index i = block * in / blocks; i < (block + 1) * in / blocks; ++i)
-        for (Index j = block * out / blocks; j < (block + 1) * out / blocks; ++j) *to_type++ = all.row(i)[j];
+        for (Index j = block * out / blocks; j < (block + 1) * out / blocks; ++j)
+          std::memcpy(total.at(at++), all.at(i * out + j), static_cast<std::size_t>(bytes_of(type)));
   }
   to.add(std::move(total));
 }

@@ -37,8 +37,14 @@ Gradient& OuterGradients::receiver(Gradient& gradient) {
   return receiver;
 }
 
+std::vector<std::pair<Gradient*, TypedRows>> OuterGradients::take() {
+  std::vector<std::pair<Gradient*, TypedRows>> taken;
+  for (const auto& [gradient, sum] : std::exchange(kept_, {})) taken.emplace_back(gradient, sum->take());
+  return taken;
+}
+
 void OuterGradients::pass_on() {
-  for (const auto& [gradient, sum] : std::exchange(kept_, {})) gradient->add(sum->take());
+  for (auto& [gradient, sum] : take()) gradient->add(std::move(sum));
 }
 
 void Gradient::add(TypedRows gradient) {
@@ -50,6 +56,11 @@ void Gradient::add(TypedRows gradient) {
   if (!value_.defined()) {
     value_ = std::move(gradient);
     return;
+  }
+  if (value_.exact_sums() != nullptr || gradient.exact_sums() != nullptr) {
+    if (value_.is_real()) std::swap(value_, gradient);
+    if (!value_.unique()) value_ = value_.clone();
+    return sar::add_rows(gradient, value_);
   }
   if (value_.is_bfloat16() || gradient.is_bfloat16()) {
     if (!value_.is_real() && gradient.is_real()) std::swap(value_, gradient);
@@ -64,7 +75,7 @@ void Gradient::add(TypedRows gradient) {
 
 void Gradient::add(FunctionRef<void(Tensor&, bool)> compute) {
   if (Gradient& to = OuterGradients::receiver(*this); &to != this) return to.add(compute);
-  if (value_.is_bfloat16()) {
+  if (value_.defined() && !value_.is_real()) {
     Tensor gradient(shape_);
     compute(gradient, false);
     return add(std::move(gradient));
@@ -80,6 +91,11 @@ void Gradient::add_rows(FunctionRef<void(TypedRows&, bool)> compute) {
 void Gradient::add_in(NumberType type, FunctionRef<void(TypedRows&, bool)> compute) {
   if (Gradient& to = OuterGradients::receiver(*this); &to != this) return to.add_in(type, compute);
   require_live();
+  if (value_.exact_sums() != nullptr) {
+    TypedRows gradient(shape_, type);
+    compute(gradient, false);
+    return add(gradient.to_tensor());
+  }
   save();
   const bool accumulate = value_.defined();
   if (!accumulate)

@@ -31,7 +31,8 @@ class Gradient : public std::enable_shared_from_this<Gradient> {
 
   /// Adds `gradient`. The first one is kept without a copy; later sums are written into its memory only if no
   /// other handle refers to it. A sum of rows of two types is of type reals. Throws ShapeError if the shape
-  /// differs from the variable's, Error after release().
+  /// differs from the variable's, Error after release(). What is added to exact sums, or has exact sums added
+  /// to it, becomes an exact sum.
   void add(TypedRows gradient);
   /// Adds the values that `compute(out, accumulate)` writes: to new memory (accumulate is false) or on top of
   /// the present sum (accumulate is true), without a temporary tensor. `compute` must not add to this
@@ -95,11 +96,16 @@ class OuterGradients : NonCopyable {
   /// Adds the collected gradients to their variables, in the order of first use, and clears the collection.
   /// The variables must still exist.
   void pass_on();
+  /// Returns the collected gradients in the order of first use, and clears the collection.
+  [[nodiscard]] std::vector<std::pair<Gradient*, TypedRows>> take();
+  /// Makes the gradient of a variable, or one for an operation's own use. Within a scope of this thread it
+  /// receives directly.
+  [[nodiscard]] static std::shared_ptr<Gradient> make_gradient(const Shape& shape,
+                                                               NumberType type = NumberType::reals);
 
  private:
   friend class Gradient;
   friend class Variable;
-  static std::shared_ptr<Gradient> make_gradient(const Shape& shape, NumberType type = NumberType::reals);
   /// Returns whether a scope of this thread makes a constant of the variable with this gradient.
   static bool hides(const Gradient* gradient) noexcept {
     return current_ != nullptr && !current_->wanted_ && !current_->inner_.contains(gradient);

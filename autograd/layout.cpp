@@ -197,8 +197,9 @@ Variable reshape(Variable x, const Shape& shape) {
   if (x.is_dual()) return apply_linear(x, [&](Variable part) { return reshape(std::move(part), shape); });
   TypedRows y = x.rows().reshape(shape);
   if (!recording({&x})) return y;
-  return record(std::move(y),
-                [dx = x.gradient()](const TypedRows& grad) { dx->add(grad.reshape(dx->shape())); });
+  return record(
+      std::move(y), [dx = x.gradient()](const TypedRows& grad) { dx->add(grad.reshape(dx->shape())); },
+      Tape::ExactSums::taken);
 }
 
 Variable gather_rows(Variable x, RowIds ids) {

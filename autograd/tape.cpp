@@ -34,9 +34,9 @@ Tape* Tape::current() noexcept {
   return current_tape;
 }
 
-void Tape::record(GradientPtr output, Backward backward) {
+void Tape::record(GradientPtr output, Backward backward, ExactSums sums) {
   output->set_temporary();
-  records_.push_back({std::move(output), std::move(backward)});
+  records_.push_back({std::move(output), std::move(backward), sums});
 }
 
 void Tape::backward(const Variable& output) {
@@ -67,6 +67,11 @@ void Tape::run_back() {
     records_.pop_back();
     TypedRows grad = record.output->take();
     record.output->release();
+    require<InputError>(
+        record.sums == ExactSums::taken || grad.exact_sums() == nullptr,
+        "a function of edges computes a tensor of shape ", grad.shape(),
+        " from captured variables alone, and their gradients are sums over all edges that are rounded once: "
+        "compute it before the call and capture it");
     if (grad.defined()) record.backward(std::move(grad));
   }
 }
@@ -87,12 +92,11 @@ bool recording(std::initializer_list<const Variable*> inputs, const char* operat
   return current_tape != nullptr && std::ranges::any_of(inputs, &Variable::requires_grad);
 }
 
-Variable record(const Variable& value, Tape::Backward backward) {
+Variable record(const Variable& value, Tape::Backward backward, Tape::ExactSums sums) {
   require(current_tape != nullptr, "record() without a tape in scope");
   Variable output =
       value.deferred() != nullptr ? Variable(value.deferred(), true) : Variable(value.value(), true);
-  current_tape->record(output.gradient(), std::move(backward));
+  current_tape->record(output.gradient(), std::move(backward), sums);
   return output;
 }
-
 }}  // namespace sar

@@ -34,6 +34,10 @@ namespace sar { inline namespace SAR_PRECISION {
 /// @endcode
 class Tape : NonCopyable {
  public:
+  /// Whether the backward pass of an operation takes exact sums, which come from operations on a chunk of
+  /// rows (chunk_sums()) and are rounded only when those of all chunks are added up.
+  enum class ExactSums { refused, taken };
+
   Tape();
   ~Tape();
 
@@ -52,13 +56,15 @@ class Tape : NonCopyable {
   /// inputs. It may overwrite the received gradient if it is unique(). A function of a Tensor receives rows
   /// stored in bfloat16 widened.
   using Backward = std::function<void(TypedRows grad)>;
-  /// Appends a record: `backward` is called with the gradient of `output`.
-  void record(GradientPtr output, Backward backward);
+  /// Appends a record: `backward` is called with the gradient of `output`. Where that is an exact sum that
+  /// the operation does not take, the pass throws InputError.
+  void record(GradientPtr output, Backward backward, ExactSums sums = ExactSums::refused);
 
  private:
   struct Record {
     GradientPtr output;
     Backward backward;
+    ExactSums sums;
   };
   void run_back();
   void clear() noexcept;
@@ -95,6 +101,6 @@ void refuse_tangents(std::initializer_list<const Variable*> inputs,
                      const char* operation = __builtin_FUNCTION());
 
 /// For authors of operations: returns the constant `value` as the output of a recorded operation.
-Variable record(const Variable& value, Tape::Backward backward);
-
+Variable record(const Variable& value, Tape::Backward backward,
+                Tape::ExactSums sums = Tape::ExactSums::refused);
 }}  // namespace sar

@@ -368,8 +368,9 @@ Hashes run_potential(const GraphShardManager& graph, const Inputs& in, int epoch
 bool run_reproducible(const Communicator& comm, Index nodes, Index degree, int epochs, int runs) {
   const std::pair<const char*, GraphOptions> ways[] = {
       {"rematerialize", {.reproducible = true}},
-      {"small stages", {.max_halo_bytes = 2048, .reproducible = true}},
-      {"sequential", {.mode = HaloMode::sequential, .max_halo_bytes = 6000, .reproducible = true}},
+      {"small stages", {.max_halo_bytes = 2048, .edge_chunk = 50, .reproducible = true}},
+      {"sequential",
+       {.mode = HaloMode::sequential, .max_halo_bytes = 6000, .edge_chunk = 1000, .reproducible = true}},
       {"one_shot", {.mode = HaloMode::one_shot, .reproducible = true}}};
   std::vector<std::pair<std::string, Hashes>> first;
   bool all_equal = true;

@@ -209,6 +209,54 @@ void largest_bits_of(const RowOperand& x, Index begin, Index end, double* larges
   for (Index j = 0; j < x.row_size(); ++j) largest[j] = static_cast<double>(std::bit_cast<real>(bits[j]));
 }
 
+/// sums [k, m] += a^T b. 64 rows at a time are widened into the cache. Of these, two columns of a and two
+/// vectors of columns of b have their exact sums in registers: per product a multiplication and 7 additions.
+void add_products_exactly(const RowOperand& a, const RowOperand& b, ExactSum* sums) {
+  constexpr Index at_once = 64, rows = 2, vectors = 2, columns = vectors * lanes_of_double;
+  const Index n = b.num_rows(), k = a.row_size(), m = b.row_size();
+  const Index height = (k + rows - 1) / rows * rows, width = (m + columns - 1) / columns * columns;
+  Array<double> left(at_once * height, 0.0), right(at_once * width, 0.0);
+  Array<double> high(height * width, 0.0), low(height * width, 0.0);
+  Array<real> memory_a, memory_b;
+  const auto add_tile = [&](Index count, Index i, Index j) {
+    Doubles sum[2][rows][vectors];
+    const auto copy = [&](auto* of_high, auto* of_low, const auto& move) {
+      for (Index r = 0; r < rows; ++r) {
+        move(of_high + (i + r) * width + j, sum[0][r]);
+        move(of_low + (i + r) * width + j, sum[1][r]);
+      }
+    };
+    copy(high.data(), low.data(),
+         [](const double* from, Doubles* to) { std::memcpy(to, from, sizeof sum[0][0]); });
+    for (Index row = 0; row < count; ++row) {
+      Doubles y[vectors];
+      std::memcpy(y, right.data() + row * width + j, sizeof y);
+      for (Index r = 0; r < rows; ++r)
+        for (Index v = 0; v < vectors; ++v) {
+          Doubles term = left[row * height + i + r] * y[v];
+          add_exactly(sum[0][r][v], sum[1][r][v], term);
+        }
+    }
+    copy(high.data(), low.data(),
+         [](double* to, const Doubles* from) { std::memcpy(to, from, sizeof sum[0][0]); });
+  };
+  for (Index row = 0; row < n; row += at_once) {
+    const Index stop = std::min(n, row + at_once);
+    const auto widen = [&](const MatrixView& from, Index stride, double* to) {
+      for (Index i = 0; i < from.rows; ++i)
+        for (Index j = 0; j < from.cols; ++j)
+          to[i * stride + j] = static_cast<double>(from.data[i * from.row_step + j]);
+    };
+    widen(a.view(row, stop, memory_a), height, left.data());
+    widen(b.view(row, stop, memory_b), width, right.data());
+    parallel_for_each(height / rows, 8, [&](Index i) {
+      for (Index j = 0; j < width; j += columns) add_tile(stop - row, i * rows, j);
+    });
+  }
+  for (Index i = 0; i < k; ++i)
+    for (Index j = 0; j < m; ++j) sums[i * m + j].add(ExactSum{high[i * width + j], low[i * width + j]});
+}
+
 /// Adds the columns of x to `sums`. Per number 7 additions in double precision.
 void add_column_sums_of_rank(const RowOperand& x, ExactSum* sums) {
   const Index n = x.num_rows(), m = x.row_size();
@@ -284,6 +332,8 @@ void exact_products_of_rank(const RowOperand* a, const RowOperand& b, bool ones,
 SAR_DISPATCH(void, largest_bits_of, (const RowOperand& x, Index begin, Index end, double* largest),
              (x, begin, end, largest));
 SAR_DISPATCH(void, add_column_sums_of_rank, (const RowOperand& x, ExactSum* sums), (x, sums));
+SAR_DISPATCH(void, add_products_exactly, (const RowOperand& a, const RowOperand& b, ExactSum* sums),
+             (a, b, sums));
 SAR_DISPATCH(void, exact_products_of_rank,
              (const RowOperand* a, const RowOperand& b, bool ones, const double* largest, double* unscale,
               double* sums),
@@ -308,15 +358,20 @@ void add_largest(const RowOperand& x, double* largest) {
                });
 }
 
+/// Throws unless `a`, if there is one, and b have as many rows, of reals.
+void check(const RowOperand* a, const RowOperand& b) {
+  require<ShapeError>(a == nullptr || a->num_rows() == b.num_rows(), "products of ",
+                      a != nullptr ? a->num_rows() : 0, " and of ", b.num_rows(), " rows");
+  require<InputError>(!b.is_bfloat16() && (a == nullptr || !a->is_bfloat16()),
+                      "reproducible sums in mixed precision, expected one of them");
+}
+
 }  // namespace
 
 std::vector<double> exact_products(const RankSums& ranks, const RowOperand* a, const RowOperand& b,
                                    bool column_sums) {
   const TraceScope scope("exact_products", TraceKind::compute);
-  require<ShapeError>(a == nullptr || a->num_rows() == b.num_rows(), "products of ",
-                      a != nullptr ? a->num_rows() : 0, " and of ", b.num_rows(), " rows");
-  require<InputError>(!b.is_bfloat16() && (a == nullptr || !a->is_bfloat16()),
-                      "reproducible sums in mixed precision, expected one of them");
+  check(a, b);
   constexpr Index levels = sizeof(real) == 4 ? 1 : 3;
   const Index of_a = a != nullptr ? a->row_size() : 0, k = of_a + (column_sums ? 1 : 0), m = b.row_size();
   std::vector<double> largest(static_cast<std::size_t>(of_a + m), 0.0),
@@ -354,5 +409,13 @@ std::vector<double> exact_column_sums(const RankSums& ranks, const RowOperand& x
   return values;
 }
 
+std::vector<ExactSum> exact_products_of_chunk(const RowOperand* a, const RowOperand& b, bool column_sums) {
+  check(a, b);
+  const Index k = a != nullptr ? a->row_size() : 0, m = b.row_size();
+  std::vector<ExactSum> sums(static_cast<std::size_t>((k + (column_sums ? 1 : 0)) * m));
+  if (a != nullptr) add_products_exactly(*a, b, sums.data());
+  if (column_sums) add_column_sums_of_rank(b, sums.data() + k * m);
+  return sums;
+}
 }}  // namespace sar
 #endif

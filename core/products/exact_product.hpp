@@ -3,6 +3,7 @@
 /// Sums over the rows of all ranks whose bits do not depend on how the rows are distributed.
 #pragma once
 
+#include <sar/core/exact_sum.hpp>
 #include <sar/core/products/row_operand.hpp>
 #include <sar/core/threads/rank_sums.hpp>
 
@@ -26,4 +27,10 @@ namespace sar { inline namespace SAR_PRECISION {
 /// double, and in float ExactSums, by one pass over x.
 [[nodiscard]] std::vector<double> exact_column_sums(const RankSums& ranks, const RowOperand& x);
 
+/// Local. Returns a^T b [k, m] as ExactSums of products in double precision, and behind them, with
+/// `column_sums`, the column sums of b; `a` may be null then. Unlike exact_products() it needs no largest
+/// magnitudes of all rows, so that the sums of chunks of the rows can be added; it takes 8 operations per
+/// product instead of one.
+[[nodiscard]] std::vector<ExactSum> exact_products_of_chunk(const RowOperand* a, const RowOperand& b,
+                                                            bool column_sums);
 }}  // namespace sar

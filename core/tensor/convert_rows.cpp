@@ -24,6 +24,24 @@ void add_numbers(const From* from, Index n, To* to, bool accumulate) {
   for (; i < n; ++i) set_number(to[i], (accumulate ? number(to[i]) : real{0}) + number(from[i]));
 }
 
+/// to (+)= from, of which one or both are exact sums.
+void add_exact_sums(const TypedRows& from, TypedRows& to, Index begin, Index end, bool accumulate) {
+  const ExactSum* const terms = from.exact_sums();
+  const auto term = [&](Index i) {
+    return terms != nullptr ? terms[i] : ExactSum{double(from.reals().data()[i]), 0};
+  };
+  if (ExactSum* const sums = to.exact_sums(); sums != nullptr) {
+    for (Index i = begin; i < end; ++i) {
+      if (!accumulate) sums[i] = {};
+      sums[i].add(term(i));
+    }
+    return;
+  }
+  real* const out = to.reals().data();
+  for (Index i = begin; i < end; ++i)
+    out[i] = static_cast<real>((accumulate ? static_cast<double>(out[i]) : 0) + terms[i].value());
+}
+
 }  // namespace
 
 void widen(const Bfloat16* from, Index n, real* to) {
@@ -42,7 +60,10 @@ void add_rows(const TypedRows& from, TypedRows& to, bool accumulate) {
   constexpr Index grain = 1 << 15;
   require<ShapeError>(from.shape() == to.shape(), "rows of shape ", from.shape(),
                       " are added to rows of shape ", to.shape());
+  const bool exact = from.exact_sums() != nullptr || to.exact_sums() != nullptr;
+  require(!exact || !(from.is_bfloat16() || to.is_bfloat16()), "exact sums and rows of bfloat16 are added");
   parallel_for(to.size(), grain, [&](Index begin, Index end) {
+    if (exact) return add_exact_sums(from, to, begin, end, accumulate);
     const auto add_to = [&](auto* sums) {
       if (from.is_bfloat16())
         add_numbers(from.bfloat16() + begin, end - begin, sums + begin, accumulate);

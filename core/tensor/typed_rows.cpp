@@ -103,11 +103,9 @@ void TypedRows::set_zero() {
 
 Tensor TypedRows::to_tensor() const {
   if (type_ == NumberType::reals) return reals_;
-  require(is_bfloat16(), "a tensor of exact sums");
-  Tensor wide(shape_);
-  parallel_for(size(), numbers_at_once,
-               [&](Index begin, Index end) { widen(bfloat16() + begin, end - begin, wide.data() + begin); });
-  return wide;
+  TypedRows wide(shape_, NumberType::reals);
+  add_rows(*this, wide, false);
+  return wide.reals();
 }
 
 }}  // namespace sar

@@ -60,6 +60,9 @@ class TypedRows {
   [[nodiscard]] ExactSum* exact_sums() noexcept {
     return type_ == NumberType::exact_sums ? static_cast<ExactSum*>(memory_.get()) + offset_ : nullptr;
   }
+  [[nodiscard]] const ExactSum* exact_sums() const noexcept {
+    return type_ == NumberType::exact_sums ? static_cast<const ExactSum*>(memory_.get()) + offset_ : nullptr;
+  }
 
   /// Returns true if this is the only handle to memory of the library.
   [[nodiscard]] bool unique() const noexcept {
@@ -81,7 +84,8 @@ class TypedRows {
   /// The same of rows that are given up. Many reals that no other handle refers to are rounded in their
   /// memory, of which the rest is freed, where the allocator can: can_shrink().
   [[nodiscard]] TypedRows as(NumberType type) &&;
-  /// Returns the rows in `real`: this memory if they are of type reals, otherwise a copy.
+  /// Returns the rows in `real`: this memory if they are of type reals, otherwise a copy; exact sums are
+  /// rounded.
   [[nodiscard]] Tensor to_tensor() const;
   // Functions of a Tensor read any rows.
   operator Tensor() const& { return to_tensor(); }                              // NOLINT
@@ -101,8 +105,9 @@ class TypedRows {
   NumberType type_ = NumberType::reals;
 };
 
-/// to (+)= from, number by number, for rows of equal shapes and of the types reals and bfloat16: sums in
-/// `real`, rounded once. Throws ShapeError if the shapes differ. Multithreaded.
+/// to (+)= from, number by number, for rows of equal shapes: reals and bfloat16 in `real`, rounded once;
+/// exact sums to reals in double precision, rounded once; reals and exact sums to exact sums. Throws
+/// ShapeError if the shapes differ. Multithreaded.
 void add_rows(const TypedRows& from, TypedRows& to, bool accumulate = true);
 
 // Conversions of n numbers, single-threaded, for operations that take a few rows at a time.

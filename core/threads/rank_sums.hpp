@@ -29,9 +29,16 @@ class RankSums : NonCopyable {
   virtual void sum(std::span<ExactSum> sums) const = 0;
   /// Local. Whether this rank keeps the sum.
   [[nodiscard]] virtual bool is_first() const = 0;
+  /// Local. Whether an operation sees a part of the rows of this rank: chunk_sums().
+  [[nodiscard]] virtual bool is_of_chunk() const { return false; }
 };
 
 using RankSumsPtr = std::shared_ptr<const RankSums>;
+
+/// For operations on a chunk of the rows of a rank. Gradients of parameters are the exact sums over the rows
+/// of the chunk (NumberType::exact_sums); who made the chunks adds those of all chunks and ranks and rounds
+/// them once. agree() is local, and maximum() throws InputError: what a chunk cannot know.
+[[nodiscard]] const RankSumsPtr& chunk_sums();
 
 /// During its lifetime, rank_sums() of the thread that made it returns `sums`. Scopes nest.
 class RankSumsScope : NonCopyable {

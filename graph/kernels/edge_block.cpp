@@ -29,10 +29,12 @@ void EdgeBlocks::by_destination(const Stage& stage) {
   begin_ = stage.begin;
   by_source_ = false;
   num_edges_ = 0;
+  first_.assign(1, 0);
   if (stage.begin == stage.end) return;
   rows_ = cursor_.ranges(stage);
   if (const Index last = rows_.num_rows - 1; last >= 0)
     num_edges_ = Index{rows_.before[last]} - rows_.before[0] + rows_.end[last] - rows_.begin[last];
+  divide();
 }
 
 void EdgeBlocks::by_source(const Stage& stage) {
@@ -42,13 +44,28 @@ void EdgeBlocks::by_source(const Stage& stage) {
   const local_index* offsets = source_offsets_.emplace(stage.shard, stage.begin, stage.end).data();
   rows_ = {stage.size(), nullptr, offsets, offsets + 1, offsets};
   num_edges_ = offsets[stage.size()] - offsets[0];
+  divide();
+}
+
+/// Whole rows: as many as fit.
+void EdgeBlocks::divide() {
+  if (of_rows_ == Rows::split) return;
+  first_.assign(1, 0);
+  const auto before = [&](Index row) {
+    return row < rows_.num_rows ? Index{rows_.before[row]} - rows_.before[0] : num_edges_;
+  };
+  for (Index row = 0; row < rows_.num_rows;) {
+    ++row;
+    while (row < rows_.num_rows && before(row + 1) - first_.back() <= max_size_) ++row;
+    if (before(row) > first_.back()) first_.push_back(before(row));
+  }
 }
 
 /// Calls visit_row(row, position in the block, first edge, number of edges) for the rows with edges in block
 /// b.
 template <class VisitRow>
 void EdgeBlocks::for_rows(Index b, const VisitRow& visit_row) const {
-  const Index first = b * max_size_, n = std::min(num_edges_ - first, max_size_);
+  const Index first = first_edge(b), n = first_edge(b + 1) - first;
   const auto edges_before = static_cast<local_index>(rows_.before[0] + first);
   Index row = std::upper_bound(rows_.before, rows_.before + rows_.num_rows, edges_before) - rows_.before - 1;
   Index k = Index{rows_.begin[row]} + edges_before - rows_.before[row];
@@ -62,7 +79,7 @@ void EdgeBlocks::for_rows(Index b, const VisitRow& visit_row) const {
 
 void EdgeBlocks::write(Index b, EdgeBlock& block, BlockGroups& groups) const {
   for (Array<local_index>* list : {&block.src, &block.dst, &block.edge})
-    list->resize(std::min(num_edges_ - b * max_size_, max_size_));
+    list->resize(first_edge(b + 1) - first_edge(b));
   groups.clear();
   const GraphShard& shard = *shard_;
   const auto take_row = [&](Array<local_index>& ids, local_index id, Index at, Index count) {
@@ -133,30 +150,33 @@ void BlockGroups::sort(const Array<local_index>& ids) {
   }
 }
 
-void BlockGroups::add_rows_to(real* out, const Tensor& x, Index first, Index last, const real* scale) const {
-  gather_sum({.num_rows = last - first,
-              .begin = begin.data() + first,
-              .end = begin.data() + first + 1,
-              .rows = rows.data() + first,
-              .col = order.empty() ? nullptr : order.data(),
-              .row_scale = scale,
-              .x = x.data(),
-              .x_rows = x.num_rows(),
-              .out = out,
-              .width = x.row_size(),
-              .accumulate = true});
+GatherSum BlockGroups::sums_of(const Tensor& x, Index first, Index last, TypedNumbers out) const {
+  return {.num_rows = last - first,
+          .begin = begin.data() + first,
+          .end = begin.data() + first + 1,
+          .col = order.empty() ? nullptr : order.data(),
+          .x = x.data(),
+          .x_rows = x.num_rows(),
+          .out = out,
+          .width = x.row_size(),
+          .accumulate = true,
+          .accumulator = out.exact_sums() != nullptr ? Accumulator::exact : Accumulator::rounded};
 }
 
-Tensor BlockGroups::sum_of(const Tensor& x, Index i) const {
-  Tensor sum({1, x.row_size()});
-  gather_sum({.num_rows = 1,
-              .begin = begin.data() + i,
-              .end = begin.data() + i + 1,
-              .col = order.empty() ? nullptr : order.data(),
-              .x = x.data(),
-              .x_rows = x.num_rows(),
-              .out = sum.data(),
-              .width = x.row_size()});
+void BlockGroups::add_rows_to(TypedNumbers out, const Tensor& x, Index first, Index last,
+                              const real* scale) const {
+  GatherSum sums = sums_of(x, first, last, out);
+  sums.rows = rows.data() + first;
+  sums.row_scale = scale;
+  gather_sum(sums);
+}
+
+TypedRows BlockGroups::sum_of(const Tensor& x, Index i, NumberType type, const real* scale) const {
+  TypedRows sum({1, x.row_size()}, type);
+  sum.set_zero();
+  GatherSum sums = sums_of(x, i, i + 1, sum.numbers());
+  sums.row_scale = scale != nullptr ? scale + rows[i] : nullptr;
+  gather_sum(sums);
   return sum;
 }
 

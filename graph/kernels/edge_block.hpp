@@ -4,13 +4,17 @@
 /// user-defined messages.
 #pragma once
 
-#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/memory/workspace.hpp>
+#include <sar/core/tensor/typed_rows.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
+#include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -42,12 +46,15 @@ struct BlockGroups {
   ///
   ///     out[rows[i]] += scale[rows[i]] * sum of the rows of x at the positions of rows[i]
   ///
-  /// `scale` null means 1. Precision and threading as in gather_sum.
-  void add_rows_to(real* out, const Tensor& x, Index first, Index last, const real* scale = nullptr) const;
-  /// Returns the sum of the rows of x at the positions of rows[i]: [1, width].
-  [[nodiscard]] Tensor sum_of(const Tensor& x, Index i) const;
+  /// `scale` null means 1. `out` has reals or exact sums. Precision and threading as in gather_sum.
+  void add_rows_to(TypedNumbers out, const Tensor& x, Index first, Index last,
+                   const real* scale = nullptr) const;
+  /// Returns what add_rows_to() would add to row rows[i] of an `out` of this type: [1, width].
+  [[nodiscard]] TypedRows sum_of(const Tensor& x, Index i, NumberType type,
+                                 const real* scale = nullptr) const;
 
  private:
+  [[nodiscard]] GatherSum sums_of(const Tensor& x, Index first, Index last, TypedNumbers out) const;
   void sort(const Array<local_index>& ids);
 
   Array<local_index> other_;
@@ -56,8 +63,11 @@ struct BlockGroups {
 /// Splits the edges of a stage into chunks of a given maximum size.
 class EdgeBlocks {
  public:
-  explicit EdgeBlocks(Index max_size)
-      : max_size_(std::min<Index>(max_size, std::numeric_limits<local_index>::max())) {}
+  /// Whether edges of one row may be in several chunks. If not, a chunk has more than the maximum where one
+  /// row has more.
+  enum class Rows { split, whole };
+  explicit EdgeBlocks(Index max_size, Rows rows = Rows::split)
+      : max_size_(std::min<Index>(max_size, std::numeric_limits<local_index>::max())), of_rows_(rows) {}
   /// Orders the stage's edges by destination, then source, then id. Stages of a shard must come in ascending
   /// order.
   void by_destination(const Stage& stage);
@@ -65,16 +75,38 @@ class EdgeBlocks {
   void by_source(const Stage& stage);
 
   /// Number of chunks of the current stage. The stage must stay alive.
-  [[nodiscard]] Index size() const noexcept { return (num_edges_ + max_size_ - 1) / max_size_; }
+  [[nodiscard]] Index size() const noexcept {
+    return of_rows_ == Rows::whole ? std::ssize(first_) - 1 : (num_edges_ + max_size_ - 1) / max_size_;
+  }
   /// Writes chunk b, and its positions grouped by the row that ascends: the destination or the source.
   /// Thread-safe.
   void write(Index b, EdgeBlock& block, BlockGroups& groups) const;
+  /// Calls compute(work, b) for all chunks b, `at_once` at a time in parallel, and after each time add(works)
+  /// for these chunks in their order, until it returns false. `works` keeps what a chunk needs.
+  template <class Work, class Compute, class Add>
+  void for_each(PassVector<Work>& works, Index at_once, const Compute& compute, const Add& add) const {
+    at_once = std::min(at_once, size());
+    if (std::ssize(works) < at_once) works = PassVector<Work>(at_once);
+    for (Index first = 0; first < size(); first += at_once) {
+      const std::span some = std::span(works).first(std::min(at_once, size() - first));
+      parallel_for(std::ssize(some), 1, [&](Index i, Index) { compute(some[i], first + i); });
+      if (!add(some)) return;
+    }
+  }
 
  private:
+  void divide();
+  /// The first edge of chunk b, counted from that of the stage; that of the chunk after the last: their
+  /// number.
+  [[nodiscard]] Index first_edge(Index b) const {
+    return of_rows_ == Rows::whole ? first_[b] : std::min(b * max_size_, num_edges_);
+  }
   template <class VisitRow>
   void for_rows(Index b, const VisitRow& visit_row) const;
 
   Index max_size_;
+  Rows of_rows_;
+  Array<Index> first_{0};  // of whole rows: first_edge() of each chunk
   EdgeCursor cursor_;
   std::optional<SourceOffsets> source_offsets_;  // of the rows, if they are those of the transpose
   const GraphShard* shard_ = nullptr;

@@ -285,26 +285,24 @@ void LinearKernel::gather_gradients(const Stage& stage, TypedNumbers grad_src, b
   const ShardTranspose& transpose = shard.transpose();
   const SourceOffsets offsets(shard, stage.begin, stage.end);
   const real* scale = src_scale(shard);
-  const bool of_edges = o_.grad_edge_rows != nullptr;
   if (ExactSum* sums = grad_src.exact_sums(); sums != nullptr && !accumulate)
     std::fill_n(sums, stage.size() * o_.width, ExactSum{});
-  gather_sum(
-      {.num_rows = stage.size(),
-       .begin = offsets.data(),
-       .end = offsets.data() + 1,
-       .col = of_edges ? nullptr : transpose.dst.data(),
-       .weight = o_.edge_weight,
-       .position_of = of_edges || o_.edge_weight != nullptr ? shard.transpose_positions().data() : nullptr,
-       .first_edge = shard.first_edge,
-       .col_scale = of_edges ? nullptr : o_.dst_scale,
-       .row_scale = scale != nullptr ? scale + stage.begin : nullptr,
-       .x = of_edges ? o_.grad_edge_rows : o_.grad_out,
-       .x_rows = shard.num_dst,
-       .out = grad_src,
-       .width = o_.width,
-       .accumulate = accumulate,
-       .accumulator = o_.accumulator,
-       .heads = o_.heads});
+  gather_sum({.num_rows = stage.size(),
+              .begin = offsets.data(),
+              .end = offsets.data() + 1,
+              .col = transpose.dst.data(),
+              .weight = o_.edge_weight,
+              .position_of = o_.edge_weight != nullptr ? shard.transpose_positions().data() : nullptr,
+              .first_edge = shard.first_edge,
+              .col_scale = o_.dst_scale,
+              .row_scale = scale != nullptr ? scale + stage.begin : nullptr,
+              .x = o_.grad_out,
+              .x_rows = shard.num_dst,
+              .out = grad_src,
+              .width = o_.width,
+              .accumulate = accumulate,
+              .accumulator = o_.accumulator,
+              .heads = o_.heads});
 }
 }}  // namespace sar
 #endif

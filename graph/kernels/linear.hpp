@@ -47,8 +47,6 @@ class LinearKernel : public ShardKernel {
     bool has_base = false;  ///< forward: add to the values in out
     ConstTypedNumbers grad_out = {};   ///< backward: [destinations, width]
     real* grad_edge_weight = nullptr;  ///< backward: as edge_weight, overwritten; null: not required
-    /// Backward: [local edges, width], summed to their sources in place of weighted rows of grad_out; exact.
-    const real* grad_edge_rows = nullptr;
     /// Backward: [local edges, width], the gradient of edge_rows, overwritten with s_v g[v].
     TypedNumbers grad_of_edge_rows = {};
     Accumulator accumulator = Accumulator::rounded;

@@ -154,6 +154,15 @@ class UserMessageKernel::Batch final : public EdgeBatch {
 
 namespace {
 
+/// to += row, of the same type; reals are multiplied by `scale`
+void add_row(const TypedRows& row, TypedNumbers to, real scale = 1) {
+  for (Index j = 0; j < row.size(); ++j)
+    if (const ExactSum* const sums = row.exact_sums(); sums != nullptr)
+      to.exact_sums()[j].add(sums[j]);
+    else
+      to.reals()[j] += scale * row.reals().data()[j];
+}
+
 /// Stores the first exception that `work` throws. Errors of the communication in progress are not caught.
 void guarded(std::exception_ptr& failure, FunctionRef<void()> work) {
   try {
@@ -169,24 +178,24 @@ void guarded(std::exception_ptr& failure, FunctionRef<void()> work) {
 
 void UserMessageKernel::for_blocks(FunctionRef<void(Work&)> compute, FunctionRef<void(std::span<Work>)> add) {
   const Index threads = num_threads();
-  const Index at_once = std::min(o_.serial || threads == 1 ? 1 : 2 * threads, blocks_.size());
-  if (std::ssize(works_) < at_once) works_ = PassVector<Work>(at_once);
-  for (Index first = 0; first < blocks_.size() && !failure_; first += at_once) {
-    const std::span works = std::span(works_).first(std::min(at_once, blocks_.size() - first));
-    parallel_for(std::ssize(works), 1, [&](Index i, Index) {
-      guarded(works[i].failure, [&] {
-        blocks_.write(first + i, works[i].block, works[i].groups);
-        compute(works[i]);
+  blocks_.for_each(
+      works_, o_.serial || threads == 1 ? 1 : 2 * threads,
+      [&](Work& work, Index b) {
+        guarded(work.failure, [&] {
+          blocks_.write(b, work.block, work.groups);
+          compute(work);
+        });
+      },
+      [&](std::span<Work> works) {
+        for (const Work& work : works)
+          if (!failure_) failure_ = work.failure;
+        if (!failure_) guarded(failure_, [&] { add(works); });
+        return !failure_;
       });
-    });
-    for (const Work& work : works)
-      if (!failure_) failure_ = work.failure;
-    if (!failure_) guarded(failure_, [&] { add(works); });
-  }
 }
 
 Variable UserMessageKernel::call(const Batch& batch) const {
-  const RankSumsScope of_this_rank(nullptr);  // ranks have different numbers of chunks
+  const RankSumsScope scope(o_.captures_exactly ? chunk_sums() : nullptr);  // ranks have unlike chunks
   Variable message = beside_tangent(o_.function(batch));
   const Shape expected = o_.inputs.message.with_rows(batch.num_edges());
   require<ShapeError>(message.shape() == expected, "a message function returns a tensor of shape ",
@@ -215,8 +224,8 @@ void UserMessageKernel::accumulate(const Stage& stage) {
 void UserMessageKernel::reduce(Work& work, const Tensor& messages) {
   if (o_.by_edge) return put_rows(messages, work.block.edge, o_.out);
   if (o_.argmax != nullptr) return reduce_extremum(work, messages);
-  work.first = work.groups.sum_of(messages, 0);
-  work.groups.add_rows_to(o_.out.reals().data(), messages, 1, work.groups.size(), o_.dst_scale);
+  work.first = work.groups.sum_of(messages, 0, o_.out.type(), exact() ? o_.dst_scale : nullptr);
+  work.groups.add_rows_to(o_.out.numbers(), messages, 1, work.groups.size(), o_.dst_scale);
 }
 
 void UserMessageKernel::reduce_extremum(Work& work, const Tensor& messages) {
@@ -228,7 +237,7 @@ void UserMessageKernel::reduce_extremum(Work& work, const Tensor& messages) {
                  [&](Index first, Index last) {
                    for (Index i = first; i < last; ++i) {
                      const Index v = groups.rows[i];
-                     real* out = i == 0 ? work.first.data() : o_.out.reals().row(v);
+                     real* out = (i == 0 ? work.first : o_.out.slice_rows(v, v + 1)).reals().data();
                      local_index* argmax = i == 0 ? work.first_argmax.data() : o_.argmax + v * width;
                      for (Index k = groups.begin[i]; k < groups.begin[i + 1]; ++k)
                        take_extremum(messages.row(k), work.block.edge[k], out, argmax, width);
@@ -252,15 +261,12 @@ void UserMessageKernel::take_extremum(const real* m, local_index edge, real* out
 void UserMessageKernel::add_first(const Work& work) {
   if (o_.by_edge) return;
   const Index v = work.groups.rows.front(), width = work.first.row_size();
-  const real* first = work.first.data();
+  if (o_.argmax == nullptr)
+    return add_row(work.first, o_.out.numbers(v), o_.dst_scale != nullptr ? o_.dst_scale[v] : 1);
+  const real* first = work.first.reals().data();
   real* out = o_.out.reals().row(v);
-  if (o_.argmax != nullptr) {
-    for (Index j = 0; j < width; ++j)
-      take_extremum(first + j, work.first_argmax[j], out + j, o_.argmax + v * width + j, 1);
-  } else {
-    const real scale = o_.dst_scale != nullptr ? o_.dst_scale[v] : 1;
-    for (Index j = 0; j < width; ++j) out[j] += scale * first[j];
-  }
+  for (Index j = 0; j < width; ++j)
+    take_extremum(first + j, work.first_argmax[j], out + j, o_.argmax + v * width + j, 1);
 }
 
 Tensor UserMessageKernel::seed(const EdgeBlock& block) const {
@@ -278,15 +284,16 @@ Tensor UserMessageKernel::seed(const EdgeBlock& block) const {
   return seed;
 }
 
-void UserMessageKernel::backward(const Stage& stage, TypedNumbers gradients, bool accumulate) {
-  real* const grad_src = gradients.reals();
-  if (grad_src != nullptr && !accumulate) {
-    const Index n = (stage.size()) * o_.inputs.u_width();
-    parallel_for(n, Index{1} << 16,
-                 [&](Index begin, Index end) { std::fill(grad_src + begin, grad_src + end, real{0}); });
+void UserMessageKernel::backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) {
+  if (grad_src.defined() && !accumulate) {
+    const Index n = stage.size() * o_.inputs.u_width() * bytes_of(grad_src.type());
+    parallel_for(n, Index{1} << 18,
+                 [&, bytes = static_cast<char*>(grad_src.memory())](Index begin, Index end) {
+                   std::fill(bytes + begin, bytes + end, char{0});
+                 });
   }
   if (failure_) return;
-  if (grad_src != nullptr)
+  if (grad_src.defined())
     blocks_.by_source(stage);
   else
     blocks_.by_destination(stage);
@@ -300,13 +307,19 @@ void UserMessageKernel::begin_backward() {
     const GraphShard none;
     Work work;
     differentiate(work, {none, 0, 0, nullptr}, nullptr);
-    work.outer.pass_on();
+    pass_on(work.outer);
   });
 }
 
-void UserMessageKernel::differentiate(Work& work, const Stage& stage, real* grad_src) {
+void UserMessageKernel::pass_on(OuterGradients& of_chunk) {
+  if (!o_.captures_exactly) return of_chunk.pass_on();
+  const OuterGradients::Scope scope(captured_);
+  of_chunk.pass_on();
+}
+
+void UserMessageKernel::differentiate(Work& work, const Stage& stage, TypedNumbers grad_src) {
   const EdgeBlock& block = work.block;
-  work.first = Tensor();
+  work.first = {};
   work.rows_v.assign(o_.grad_v.size(), Tensor());
   const OuterGradients::Scope outer(work.outer);
   const Batch batch(o_, block, &stage);
@@ -318,9 +331,9 @@ void UserMessageKernel::differentiate(Work& work, const Stage& stage, real* grad
   }
   if (block.size() == 0) return;
 
-  if (grad_src != nullptr) {
+  if (grad_src.defined()) {
     if (const Tensor rows = source_gradients(batch); rows.defined()) {
-      work.first = work.groups.sum_of(rows, 0);
+      work.first = work.groups.sum_of(rows, 0, grad_src.type());
       work.groups.add_rows_to(grad_src, rows, 1, work.groups.size());
     }
   }
@@ -352,12 +365,11 @@ Tensor UserMessageKernel::source_gradients(const Batch& batch) const {
   return rows;
 }
 
-void UserMessageKernel::add_gradients(std::span<Work> works, real* grad_src) {
+void UserMessageKernel::add_gradients(std::span<Work> works, TypedNumbers grad_src) {
   for (Work& work : works) {
-    work.outer.pass_on();
-    if (!work.first.defined()) continue;
-    real* out = grad_src + work.groups.rows.front() * work.first.size();
-    for (Index j = 0; j < work.first.size(); ++j) out[j] += work.first.data()[j];
+    pass_on(work.outer);
+    if (work.first.defined())
+      add_row(work.first, grad_src.from(work.groups.rows.front() * work.first.size()));
   }
   for (std::size_t i = 0; i < o_.grad_v.size(); ++i) {
     if (!o_.grad_v[i].defined()) continue;
@@ -367,10 +379,9 @@ void UserMessageKernel::add_gradients(std::span<Work> works, real* grad_src) {
         if (!work.rows_v[i].defined()) continue;
         const Array<local_index>& ids = work.groups_v.rows;
         const auto group = [&](Index row) { return std::ranges::lower_bound(ids, row) - ids.begin(); };
-        work.groups_v.add_rows_to(o_.grad_v[i].data(), work.rows_v[i], group(begin), group(end));
+        work.groups_v.add_rows_to(o_.grad_v[i].numbers(), work.rows_v[i], group(begin), group(end));
       }
     });
   }
 }
-
 }}  // namespace sar

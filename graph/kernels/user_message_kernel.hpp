@@ -22,6 +22,10 @@
 /// share the first row of their results with the previous chunk, and all of them contribute to gradients of
 /// destinations and of captured variables. These are added afterwards in the order of the chunks. Memory: the
 /// rows of one chunk per thread, and the results of two.
+///
+/// With the accumulator `exact`, sums, means, and gradients of sources and destinations are exact sums, which
+/// the caller rounds. If captures_exactly, so are gradients of captured variables whose operations know
+/// chunk_sums(); captured() has them after the pass.
 #pragma once
 
 #include <sar/autograd/gradient.hpp>
@@ -79,9 +83,11 @@ class UserMessageKernel : public ShardKernel {
     Reduce reduce = Reduce::sum;
     const real* dst_scale = nullptr;  ///< of a mean: per destination
     local_index* argmax = nullptr;    ///< of max and min: [destinations, width]
-    TypedRows out{};                  ///< forward: [destinations or edges, ...]; real unless by_edge
+    Accumulator accumulator = Accumulator::rounded;
+    bool captures_exactly = false;    ///< exact: also gradients of captured variables are exact sums
+    TypedRows out{};                  ///< forward: [destinations or edges, ...], or exact sums
     TypedRows grad_out{};             ///< backward: as out
-    std::vector<Tensor> grad_v{};     ///< backward, by slot: added to; undefined: not required
+    std::vector<TypedRows> grad_v{};  ///< backward, by slot: added to; undefined: not required
     std::vector<TypedRows> grad_e{};  ///< backward, by slot: overwritten; undefined: not required
   };
   explicit UserMessageKernel(Operands operands) : o_(std::move(operands)), blocks_(o_.edge_chunk) {}
@@ -95,8 +101,16 @@ class UserMessageKernel : public ShardKernel {
   /// On a rank without edges, runs the function backward on an empty chunk, so that what it captures receives
   /// zero gradients.
   void begin_backward() override;
-  void backward(const Stage& stage, TypedNumbers gradients, bool accumulate) override;
+  void backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) override;
   void finish_backward() override { rethrow(); }
+  [[nodiscard]] NumberType gradient_type(NumberType wanted) const override {
+    return exact() ? NumberType::exact_sums : wanted;
+  }
+  [[nodiscard]] bool writes(NumberType type) const override {
+    return type == (exact() ? NumberType::exact_sums : NumberType::reals);
+  }
+  /// Gradients of captured variables, if these are exact sums: those of all chunks.
+  [[nodiscard]] OuterGradients& captured() { return captured_; }
 
  private:
   class Batch;
@@ -105,13 +119,14 @@ class UserMessageKernel : public ShardKernel {
     EdgeBlock block;
     BlockGroups groups;               // by the rows that ascend over the chunks
     BlockGroups groups_v;             // backward: by destination
-    Tensor first;                     // sum or extremum of groups.rows[0]; undefined: nothing
+    TypedRows first;                  // sum or extremum of groups.rows[0]; undefined: nothing
     Array<local_index> first_argmax;  // for max and min
     std::vector<Tensor> rows_v;       // backward: gradients of the destinations' rows, by slot
     OuterGradients outer;
     std::exception_ptr failure;
   };
 
+  [[nodiscard]] bool exact() const { return o_.accumulator == Accumulator::exact; }
   void rethrow() const {
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -124,13 +139,15 @@ class UserMessageKernel : public ShardKernel {
   void take_extremum(const real* m, local_index edge, real* out, local_index* argmax, Index width) const;
   void add_first(const Work& work);
   [[nodiscard]] Tensor seed(const EdgeBlock& block) const;
-  void differentiate(Work& work, const Stage& stage, real* grad_src);
+  void differentiate(Work& work, const Stage& stage, TypedNumbers grad_src);
   [[nodiscard]] Tensor source_gradients(const Batch& batch) const;
-  void add_gradients(std::span<Work> works, real* grad_src);
+  void add_gradients(std::span<Work> works, TypedNumbers grad_src);
+  void pass_on(OuterGradients& of_chunk);
 
   Operands o_;
   EdgeBlocks blocks_;
   PassVector<Work> works_;
+  OuterGradients captured_;
   std::exception_ptr failure_;
 };
 

@@ -213,9 +213,8 @@ Variable exact_attention(const GraphShardManager& graph, const Variable& scores,
 
 /// On a reproducible graph: scale <key[u, h], query[v, h]> [edges, H]. Collective.
 Variable exact_dots(const GraphShardManager& graph, const Variable& key, const Variable& query, real scale) {
-  const Variable products = rows_of_sources(graph, key) * rows_of_destinations(graph, query);
-  return scale_shift(reshape(sum(products, ReduceDim::columns), {graph.num_edges(), key.shape()[1]}), scale,
-                     0);
+  const Variable dots = graph.apply_edges(fn::u_dot_v(key, query));
+  return scale_shift(reshape(dots, {graph.num_edges(), key.shape()[1]}), scale, 0);
 }
 
 /// With a term for each type of edge where it is `typed`.
@@ -242,9 +241,8 @@ Variable attend_additive(const char* operation, const GraphShardManager& graph, 
       [&] {
         const Index dim = x.shape()[2];
         if (graph.options().reproducible) {
-          const Shape scores{graph.num_edges(), x.shape()[1]};
-          Variable score = rows_of_sources(graph, head_dots(x, attn_src)) +
-                           reshape(rows_of_destinations(graph, score_dst), scores);
+          const Variable of_dst = reshape(score_dst, {graph.num_dst_nodes(), x.shape()[1]});
+          Variable score = graph.apply_edges(fn::u_add_v(head_dots(x, attn_src), of_dst));
           if (typed) {
             const Array<std::uint16_t>& of_edges = numbers.numbers();
             score =
@@ -295,8 +293,10 @@ Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src, 
       [&] {
         const Index dim = x_src.shape()[2];
         if (graph.options().reproducible) {
-          const Variable sums = rows_of_sources(graph, x_src) + rows_of_destinations(graph, x_dst);
-          return exact_attention(graph, head_dots(leaky_relu(sums, negative_slope), attn), x_src, options);
+          const Variable scores = graph.apply_edges([=](const EdgeBatch& edges) {
+            return head_dots(leaky_relu(edges.src(x_src) + edges.dst(x_dst), negative_slope), attn);
+          });
+          return exact_attention(graph, scores, x_src, options);
         }
         return attend(graph, x_src,
                       {make_gatv2_kernel,

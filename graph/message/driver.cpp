@@ -57,16 +57,6 @@ void compute_gradients(ShardKernel& kernel, const Stage& stage, TypedRows& rows,
   add_rows(sums, to, accumulate);
 }
 
-/// out (+)= sums, which are rounded first: another order of the gradients of a row then has the same bits.
-void round_sums(TypedRows& sums, TypedRows& out, bool accumulate) {
-  constexpr Index grain = 1 << 16;
-  const ExactSum* const from = sums.exact_sums();
-  if (from == nullptr) return add_rows(sums, out, accumulate);
-  parallel_for_each(out.size(), grain, [&, to = out.reals().data()](Index i) {
-    to[i] = (accumulate ? to[i] : 0) + static_cast<real>(from[i].value());
-  });
-}
-
 /// The stage [begin, end) of a shard, with rows from row `first` of `rows` on, if they are defined.
 Stage stage_of(const GraphShard& shard, Index begin, Index end, const TypedRows& rows, Index first) {
   return {shard, begin, end, rows.numbers(first)};
@@ -178,7 +168,8 @@ void BackwardPass::start(const Driver& driver, const TypedRows& src, const Shape
   stage_type_ = kernel.gradient_type(gradient->type());
   const bool exact = stage_type_ == NumberType::exact_sums, travels = driver.rows_travel();
   if (exact || (stage_type_ != NumberType::reals && travels)) {
-    sums_ = TypedRows(src_shape, exact && travels ? NumberType::exact_sums : NumberType::reals);
+    const bool keeps = exact && (travels || !kernel.writes(NumberType::reals));  // several sums of a row
+    sums_ = TypedRows(src_shape, keeps ? NumberType::exact_sums : NumberType::reals);
     return run(driver, src, src_shape, kernel, sums_, false, ReduceOp::sum);
   }
   const auto run_into = [&](TypedRows& sum, bool accumulate) {
@@ -267,12 +258,12 @@ void BackwardPass::finish(const GradientPtr& gradient) {
   if (gradient == nullptr) return end({});
   if (sums_.defined()) {
     end(sums_);
-    if (stage_type_ == NumberType::exact_sums && sums_.is_real())
-      return gradient->add(std::exchange(sums_, {}));
+    if (stage_type_ == NumberType::exact_sums)  // rounded first: another order of addition has the same bits
+      return gradient->add(std::exchange(sums_, {}).to_tensor());
     if (sums_.is_real() && !gradient->defined())
       gradient->add(std::move(sums_).as(gradient->type()));
     else
-      gradient->add_rows([&](TypedRows& sum, bool accumulate) { round_sums(sums_, sum, accumulate); });
+      gradient->add_rows([&](TypedRows& sum, bool accumulate) { add_rows(sums_, sum, accumulate); });
     sums_ = {};
   } else if (push_) {
     gradient->add([&](Tensor& sum, bool) { end(sum); });

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: MIT
 
-/// Messages as rows of edges, for graphs with GraphOptions::reproducible: every sum over edges, forward and
-/// backward, is then one of few exact sums. Memory: a row for each edge of this rank. For implementation
+/// Messages as functions of a chunk of edges, for graphs with GraphOptions::reproducible: every sum over
+/// edges, forward and backward, is then an exact sum of the kernel of such functions. For implementation
 /// files.
 #pragma once
 
 #include <sar/graph/kernels/edge_batch.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/message.hpp>
+#include <sar/graph/message/started_sum.hpp>
 
-namespace sar { inline namespace SAR_PRECISION {
+#include <memory>
 
-/// Collective. Returns x[u] for the source u of each edge, in the graph's edge order. The gradient of x is
-/// the exact sum over the out-edges of all ranks.
-[[nodiscard]] Variable rows_of_sources(const GraphShardManager& graph, const Variable& x);
+namespace sar {
+inline namespace SAR_PRECISION {
 
-/// Collective. Returns x[v] for the destination v of each edge. The gradient of x is the exact sum over the
-/// in-edges.
-[[nodiscard]] Variable rows_of_destinations(const GraphShardManager& graph, const Variable& x);
+/// Local. Returns the function that computes a message by operations on rows.
+[[nodiscard]] MessageFunction function_of_edges(const Message& message);
 
-/// Collective. Returns the message of each edge [edges, ...].
-[[nodiscard]] Variable edge_rows_of(const GraphShardManager& graph, const Message& message);
+/// Local. A reduction of the messages of `function`, of which all work is done when it is finished.
+[[nodiscard]] std::unique_ptr<StartedSum::Operation> reduction_of(const GraphShardManager& graph,
+                                                                  const Shape& shape,
+                                                                  MessageFunction function, Reduce reduce);
 
-/// Collective. Returns what `function` makes of all edges of this rank at once.
-[[nodiscard]] Variable edge_rows_of(const GraphShardManager& graph, const MessageFunction& function);
-
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -133,9 +133,9 @@ Variable exact_edge_softmax(const GraphShardManager& graph, const Variable& x, N
   const Shape shape = x.shape().with_rows(graph.num_dst_nodes());
   const Driver driver = exact_driver(graph);
   const Variable largest(maxima(NodeValues(driver, norm_by, x.shape().row_size()), x.value()).reshape(shape));
-  const Variable exponentials = exp(x - rows_of_destinations(graph, largest));
+  const Variable exponentials = exp(graph.apply_edges(fn::e_sub_v(x, largest)));
   const Variable sums = graph.update_all(fn::copy_e(exponentials), fn::sum);
-  return exponentials / rows_of_destinations(graph, sums);
+  return graph.apply_edges(fn::e_div_v(exponentials, sums));
 }
 
 }  // namespace

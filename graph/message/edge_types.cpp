@@ -28,4 +28,10 @@ EdgeTypes EdgeTypes::checked(Index num_edges, Index num_types, const char* opera
   return EdgeTypes(std::move(types));
 }
 
+std::vector<Index> EdgeTypes::of(const RowIds& edges) const {
+  std::vector<Index> types;
+  types.reserve(static_cast<std::size_t>(edges.size()));
+  for (const Index edge : edges.span()) types.push_back(numbers()[edge]);
+  return types;
+}
 }}  // namespace sar

@@ -11,6 +11,7 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -35,6 +36,8 @@ class EdgeTypes {
   /// type for each of `num_edges`, InputError for one that is not in [0, num_types): "RelGraphConv got the
   /// edge type 7, there are 6".
   [[nodiscard]] EdgeTypes checked(Index num_edges, Index num_types, const char* operation) const;
+  /// The types of these edges, as operations on rows take them. Of checked() types.
+  [[nodiscard]] std::vector<Index> of(const RowIds& edges) const;
   /// Of types that are not a list of Index.
   [[nodiscard]] const Array<std::uint16_t>& numbers() const noexcept { return *types_; }
 

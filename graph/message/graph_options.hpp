@@ -48,9 +48,10 @@ struct GraphOptions {
   /// captures. The results are the same.
   bool serial_messages = false;
   /// The bits of results do not depend on the number of ranks, the partition, the mode and the stages: sums
-  /// over edges are exact (ExactSum) and rounded once. Attention, messages by type and functions of edges are
-  /// then computed from rows of edges, in memory proportional to the edges. Sums of sources cost 32 bytes per
-  /// number of the result, and in the backward pass per number of u, on several ranks. Sums over nodes
+  /// over edges are exact (ExactSum) and rounded once. They cost 16 bytes per number of the result, and in
+  /// the backward pass per number of u, on several ranks. Messages by type and others that are no sums of
+  /// weighted source rows are functions of edges then, computed in chunks; attention keeps a number per edge
+  /// and head. A function of edges that computes with captured variables alone is refused. Sums over nodes
   /// (gradients of parameters, norms) need a ReproducibleScope beside it (comm/reproducible_scope.hpp).
   bool reproducible = false;
   /// The format of source rows and their gradients in messages (halo_format.hpp), for update_all, apply_edges

@@ -12,6 +12,8 @@ void add_arguments(CollectiveCall& call, OperationScopes) {
 
 OperationCall::OperationCall(const char* operation, const GraphShardManager& graph, Tangents tangents)
     : CollectiveCall(operation), tangents_(tangents) {
+  require<InputError>(!mixed_precision() || !graph.options().reproducible,
+                      "a reproducible graph in mixed precision, expected one of them");
   equal(graph.options()).equal(OperationScopes());
 }
 

@@ -30,7 +30,7 @@ void add_arguments(CollectiveCall& call, OperationScopes scopes);
 enum class Tangents { none, known };
 
 /// A call of an operation: besides its arguments, the graph's options, the scopes, and its operands must be
-/// the same on all ranks.
+/// the same on all ranks. Throws InputError for a reproducible graph in mixed precision.
 class OperationCall : public CollectiveCall {
  public:
   OperationCall(const char* operation, const GraphShardManager& graph, Tangents tangents = Tangents::none);

@@ -86,19 +86,19 @@ struct TypedAttentionCall {
 /// the edge's type.
 Variable exact(const GraphShardManager& graph, const Variable& key_value, const Variable& query,
                const Variable& att, const Variable& msg, const EdgeTypes& types) {
-  const Index edges = graph.num_edges(), heads = query.shape()[1], dim = query.shape()[2],
-              width = heads * dim;
-  const std::vector<Index> of_edges(types.numbers().begin(), types.numbers().end());
-  const Variable both = reshape(rows_of_sources(graph, key_value), {edges, 2 * width});
-  const auto product = [&](Index first, const Variable& matrices) {
-    return reshape(gather_mm(slice_columns(both, first, first + width), matrices, of_edges),
-                   {edges, heads, dim});
+  const Index heads = query.shape()[1], dim = query.shape()[2], width = heads * dim;
+  const auto product = [=](const EdgeBatch& edges, Index first, const Variable& matrices) {
+    const Variable both = reshape(edges.src(key_value), {edges.num_edges(), 2 * width});
+    return reshape(gather_mm(slice_columns(both, first, first + width), matrices, types.of(edges.rows())),
+                   {edges.num_edges(), heads, dim});
   };
-  const Variable scores =
-      sum(product(0, att) * rows_of_destinations(graph, query), ReduceDim::columns);  // [edges, heads, 1]
-  const Variable values = product(width, msg);
-  const Variable alpha = edge_softmax(graph, reshape(scores, {edges, heads}));
-  return graph.update_all(fn::copy_e(values * reshape(alpha, {edges, heads, 1})), fn::sum);
+  const Variable scores = graph.apply_edges([=](const EdgeBatch& edges) {
+    return reshape(sum(product(edges, 0, att) * edges.dst(query), ReduceDim::columns),
+                   {edges.num_edges(), heads});
+  });
+  const Variable alpha = reshape(edge_softmax(graph, scores), {graph.num_edges(), heads, 1});
+  return graph.update_all(
+      [=](const EdgeBatch& edges) { return product(edges, width, msg) * edges.edata(alpha); }, fn::sum);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <sar/graph/kernels/typed_sum_kernel.hpp>
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/operation.hpp>
-#include <sar/graph/message/split_backward.hpp>
+#include <sar/graph/message/started_pass.hpp>
 #include <sar/graph/message/typed_sum.hpp>
 
 #include <memory>
@@ -44,11 +44,14 @@ void check(const GraphShardManager& graph, const Variable& x, const Variable& we
       graph.comm().rank(), " and wants one number for each");
 }
 
-/// One call, from the rows that travel to the gradients. Copied into its record.
+/// One call, from the rows that travel to the gradients.
 struct TypedPass {
+  std::shared_ptr<const ShardedGraph> graph;
+  GraphOptions options;
   TypedRows x;  ///< after the forward pass only if reads_x()
   Shape x_shape;
   GradientPtr gradient;
+  bool records;
   Variable weight;
   EdgeTypes types;
   Variable edge_weight;
@@ -62,16 +65,19 @@ struct TypedPass {
             .edge_weight = edge_weight.defined() ? edge_weight.value().data() : nullptr};
   }
 
-  [[nodiscard]] Shape shape(const Driver& driver) const {
-    const TypedMatrices::Sizes sizes = sizes_of(weight.shape());
-    return {driver.graph().local.num_dst, sizes.blocks * sizes.cols};
-  }
+  [[nodiscard]] Driver driver() const { return {graph, options, records && reads_x()}; }
+  [[nodiscard]] const TypedRows& source_rows() const { return x; }
+  [[nodiscard]] bool recorded() const { return records; }
+  [[nodiscard]] const GradientPtr& source_gradient() const { return gradient; }
+  [[nodiscard]] Shape shape() const { return {graph->topology->local.num_dst, operands().width()}; }
+  [[nodiscard]] NumberType base_type() const { return NumberType::reals; }
+  [[nodiscard]] bool adds_to_base() const { return true; }
 
-  TypedRows forward(const Driver& driver, ForwardPass& rows, Variable base) const {
+  TypedRows forward(const Driver& /*driver*/, ForwardPass& rows, Variable base) const {
     const TraceScope scope("typed_sum", TraceKind::compute);
     TypedSumKernel kernel(operands());
     const bool has_base = base.defined();
-    Tensor out = has_base ? take_value(base) : Tensor(shape(driver));
+    Tensor out = has_base ? take_value(base) : Tensor(shape());
     base = Variable();
     if (!out.unique()) out = out.clone();
     kernel.set_output(out.data(), has_base);
@@ -79,6 +85,9 @@ struct TypedPass {
     return TypedRows(std::move(out)).as(type_of_results());
   }
 
+  void release(bool recorded) {
+    if (!recorded || !reads_x()) x = {};
+  }
   void backward(const Driver& driver, BackwardPass& rows, const Tensor& grad) const {
     const TraceScope scope("typed_sum backward", TraceKind::compute);
     Tensor grad_weight, grad_edge_weight;
@@ -94,65 +103,6 @@ struct TypedPass {
     if (grad_weight.defined()) weight.gradient()->add(std::move(grad_weight));
     if (grad_edge_weight.defined()) edge_weight.gradient()->add(std::move(grad_edge_weight));
   }
-};
-
-/// A sum whose source rows are in flight.
-class StartedTypedSum final : public StartedSum::Operation {
- public:
-  StartedTypedSum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
-                  const EdgeTypes& types, const Variable& edge_weight)
-      : pass_{x.rows(), x.shape(), x.gradient(), weight, types, edge_weight},
-        recorded_(recording({&x, &weight, &edge_weight})),
-        driver_(graph.shards(), graph.options(), recorded_ && pass_.reads_x()),
-        split_(recorded_ ? std::optional<SplitBackward>(std::in_place, graph.comm(), pass_.gradient)
-                         : std::nullopt),
-        rows_(driver_, pass_.x) {}
-
-  [[nodiscard]] Shape shape() const override { return pass_.shape(driver_); }
-  [[nodiscard]] NumberType base_type() const override { return NumberType::reals; }
-  Variable finish(Variable base) override {
-    const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
-    TypedRows out = pass_.forward(driver_, rows_, std::move(base));
-    if (!recorded_ && base_gradient == nullptr) return out;
-    if (!recorded_ || !pass_.reads_x()) pass_.x = {};
-    return record(std::move(out), [base_gradient, pass = std::move(pass_), driver = driver_,
-                                   split = split_](const TypedRows& grad) {
-      if (base_gradient != nullptr) base_gradient->add(grad);
-      if (split) split->run([&](BackwardPass& rows) { pass.backward(driver, rows, grad.to_tensor()); });
-    });
-  }
-  void discard() override { rows_.discard(); }
-  [[nodiscard]] bool in_flight() const override { return rows_.in_flight(); }
-
- private:
-  TypedPass pass_;
-  bool recorded_;
-  Driver driver_;
-  std::optional<SplitBackward> split_;
-  ForwardPass rows_;
-};
-
-/// On a reproducible graph: a product for each edge, and their exact sums.
-class ExactTypedSum final : public StartedSum::Operation {
- public:
-  ExactTypedSum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
-                const EdgeTypes& types, const Variable& edge_weight)
-      : graph_(graph) {
-    const Array<std::uint16_t>& numbers = types.numbers();
-    const std::vector<Index> of_edges(numbers.begin(), numbers.end());
-    messages_ = gather_mm(rows_of_sources(graph, x), weight, of_edges);
-    if (edge_weight.defined()) messages_ = messages_ * reshape(edge_weight, {graph.num_edges(), 1});
-  }
-  [[nodiscard]] Shape shape() const override { return messages_.shape().with_rows(graph_.num_dst_nodes()); }
-  Variable finish(Variable base) override {
-    return graph_.update_all(fn::copy_e(std::exchange(messages_, {})), fn::sum, std::move(base));
-  }
-  void discard() override {}
-  [[nodiscard]] bool in_flight() const override { return false; }
-
- private:
-  GraphShardManager graph_;
-  Variable messages_;
 };
 
 }  // namespace
@@ -172,9 +122,18 @@ StartedSum start_typed_sum(const GraphShardManager& graph, const Variable& x, co
             .equal("number of edge types", weight.num_rows());
       },
       [&]() -> std::unique_ptr<StartedSum::Operation> {
-        if (graph.options().reproducible)
-          return std::make_unique<ExactTypedSum>(graph, x, weight, numbers, edge_weight);
-        return std::make_unique<StartedTypedSum>(graph, x, weight, numbers, edge_weight);
+        if (graph.options().reproducible)  // a product for each edge
+          return reduction_of(
+              graph, {graph.num_dst_nodes(), TypedSum{.sizes = sizes_of(weight.shape())}.width()},
+              [=](const EdgeBatch& edges) {
+                const Variable y = gather_mm(edges.src(x), weight, numbers.of(edges.rows()));
+                if (!edge_weight.defined()) return y;
+                return y * reshape(edges.edata(edge_weight), {edges.num_edges(), 1});
+              },
+              Reduce::sum);
+        return std::make_unique<StartedPass<TypedPass>>(
+            graph.comm(), TypedPass{graph.shards(), graph.options(), x.rows(), x.shape(), x.gradient(),
+                                    recording({&x, &weight, &edge_weight}), weight, numbers, edge_weight});
       },
       "typed_sum");
 }

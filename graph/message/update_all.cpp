@@ -22,7 +22,7 @@
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/operation.hpp>
-#include <sar/graph/message/split_backward.hpp>
+#include <sar/graph/message/started_pass.hpp>
 #include <sar/graph/message/trace_names.hpp>
 
 #include <algorithm>
@@ -107,8 +107,6 @@ class MessagePass {
         result_(result),
         mean_(mean),
         scales_(std::move(scales)) {
-    require<InputError>(!mixed_precision() || !exact(),
-                        "a reproducible graph in mixed precision, expected one of them");
     if (mean) scales_.dst = graph_->degrees.inverse_in();
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
@@ -134,12 +132,10 @@ class MessagePass {
     return {graph_, options_, recorded_ && needs_value(MessageTarget::u)};
   }
   [[nodiscard]] const TypedRows& source_rows() const { return side(MessageTarget::u).value; }
-  /// Of the gradients that are recorded, if any.
-  [[nodiscard]] std::optional<SplitBackward> split_backward() const {
-    if (!recorded_) return std::nullopt;
-    return std::optional<SplitBackward>(std::in_place, graph_->topology->comm,
-                                        side(MessageTarget::u).gradient);
-  }
+  [[nodiscard]] bool recorded() const { return recorded_; }
+  [[nodiscard]] const GradientPtr& source_gradient() const { return side(MessageTarget::u).gradient; }
+  [[nodiscard]] NumberType base_type() const { return is_extremum() ? type_of_results() : sum_type(); }
+  [[nodiscard]] bool adds_to_base() const { return !is_extremum(); }
 
   [[nodiscard]] Shape shape() const {
     return row_.shape(result_ == Result::edges ? graph_->topology->num_edges()
@@ -152,13 +148,11 @@ class MessagePass {
     return one_gather && graph_->topology->comm.size() == 1 ? type_of_results() : NumberType::reals;
   }
 
-  /// The result, added to `base` (sum and mean only) if it is defined. Leaves the pass to the record.
-  Variable finish(const Driver& driver, ForwardPass& forward_pass, const std::optional<SplitBackward>& split,
-                  Variable base) {
+  /// The result, added to `base` (sum and mean only) if it is defined.
+  TypedRows forward(const Driver& /*driver*/, ForwardPass& forward_pass, Variable base) {
     TraceScope scope(result_ == Result::edges ? "apply_edges" : "update_all", TraceKind::compute);
     describe(scope);
     const bool has_base = base.defined();
-    const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
     const NumberType type = extremum_in_bfloat16() ? NumberType::bfloat16 : sum_type();
     TypedRows out = has_base ? own_rows(std::move(base), type) : TypedRows(shape(), type);
     const auto forward = [&](auto& kernel) {
@@ -186,16 +180,54 @@ class MessagePass {
       forward(*make_binary_kernel(std::move(operands)));
     }
 
-    if (result_ != Result::edges && !exact()) out = std::move(out).as(type_of_results());
-    if (!recorded_ && base_gradient == nullptr) return out;
+    return result_ == Result::edges || exact() ? out : std::move(out).as(type_of_results());
+  }
+  void release(bool recorded) {
     for (const MessageTarget target : {lhs_, rhs_})
-      if (!recorded_ || !needs_value(target)) side(target).value = {};
+      if (!recorded || !needs_value(target)) side(target).value = {};
     gathered_ = nullptr;
-    return record(std::move(out), [=, pass = std::move(*this)](TypedRows grad) mutable {
-      if (base_gradient != nullptr) base_gradient->add(grad);
-      if (!split) return;
-      split->run([&](BackwardPass& rows) { pass.backward(driver, rows, std::exchange(grad, {})); });
-    });
+  }
+  void backward(const Driver& driver, BackwardPass& rows, TypedRows grad) const {
+    TraceScope scope(result_ == Result::edges ? "apply_edges backward" : "update_all backward",
+                     TraceKind::compute);
+    describe(scope);
+    const Side& u = side(MessageTarget::u);
+    Tensor grad_v;
+    TypedRows grad_e;
+    if (wants(MessageTarget::v)) grad_v = Tensor::zeros(side(MessageTarget::v).shape);
+    if (wants(MessageTarget::e)) {
+      const Side& e = side(MessageTarget::e);
+      grad_e = TypedRows(e.shape, sums_edge_rows() ? e.gradient->type() : NumberType::reals);
+    }
+    real* const grad_e_reals = grad_e.defined() && grad_e.is_real() ? grad_e.reals().data() : nullptr;
+    const auto run = [&](ShardKernel&& kernel) { rows.start(driver, u.value, u.shape, kernel, u.gradient); };
+    if (!linear_ && !sums_edge_rows() && !(extremum_of_rows() && u.gradient->type() == NumberType::bfloat16))
+      grad = grad.as(NumberType::reals);
+    if (linear_) {
+      run(LinearKernel({.width = row_.width(),
+                        .heads = edge_heads(),
+                        .edge_weight = data(MessageTarget::e),
+                        .dst_scale = scales_.of_destinations(),
+                        .src_scales = scales_.src,
+                        .grad_out = grad.numbers(),
+                        .grad_edge_weight = grad_e_reals,
+                        .accumulator = options_.accumulator()}));
+    } else if (sums_edge_rows()) {
+      run(LinearKernel({.width = row_.width(),
+                        .dst_scale = scales_.of_destinations(),
+                        .grad_out = grad.numbers(),
+                        .grad_of_edge_rows = grad_e.numbers()}));
+    } else {
+      if (mean_) grad = scaled_rows(std::move(grad.reals()), scales_.dst);
+      BinaryKernel::Operands operands = kernel_operands();
+      operands.v.grad = grad_v.defined() ? grad_v.data() : nullptr;
+      operands.e.grad = grad_e_reals;
+      operands.wants_u = u.gradient != nullptr;
+      operands.grad_out = grad.numbers();
+      run(std::move(*make_binary_kernel(std::move(operands))));
+    }
+    if (wants(MessageTarget::v)) side(MessageTarget::v).gradient->add(std::move(grad_v));
+    if (wants(MessageTarget::e)) side(MessageTarget::e).gradient->add(std::move(grad_e));
   }
 
  private:
@@ -255,49 +287,6 @@ class MessagePass {
     const char* reduction[] = {mean_ ? "mean" : "sum", "max", "min", ""};
     scope.detail(trace_name(op_, lhs_, rhs_), " ", reduction[static_cast<std::size_t>(result_)], " ",
                  trace_name(options_.mode));
-  }
-
-  void backward(const Driver& driver, BackwardPass& rows, TypedRows grad) const {
-    TraceScope scope(result_ == Result::edges ? "apply_edges backward" : "update_all backward",
-                     TraceKind::compute);
-    describe(scope);
-    const Side& u = side(MessageTarget::u);
-    Tensor grad_v;
-    TypedRows grad_e;
-    if (wants(MessageTarget::v)) grad_v = Tensor::zeros(side(MessageTarget::v).shape);
-    if (wants(MessageTarget::e)) {
-      const Side& e = side(MessageTarget::e);
-      grad_e = TypedRows(e.shape, sums_edge_rows() ? e.gradient->type() : NumberType::reals);
-    }
-    real* const grad_e_reals = grad_e.defined() && grad_e.is_real() ? grad_e.reals().data() : nullptr;
-    const auto run = [&](ShardKernel&& kernel) { rows.start(driver, u.value, u.shape, kernel, u.gradient); };
-    if (!linear_ && !sums_edge_rows() && !(extremum_of_rows() && u.gradient->type() == NumberType::bfloat16))
-      grad = grad.as(NumberType::reals);
-    if (linear_) {
-      run(LinearKernel({.width = row_.width(),
-                        .heads = edge_heads(),
-                        .edge_weight = data(MessageTarget::e),
-                        .dst_scale = scales_.of_destinations(),
-                        .src_scales = scales_.src,
-                        .grad_out = grad.numbers(),
-                        .grad_edge_weight = grad_e_reals,
-                        .accumulator = options_.accumulator()}));
-    } else if (sums_edge_rows()) {
-      run(LinearKernel({.width = row_.width(),
-                        .dst_scale = scales_.of_destinations(),
-                        .grad_out = grad.numbers(),
-                        .grad_of_edge_rows = grad_e.numbers()}));
-    } else {
-      if (mean_) grad = scaled_rows(std::move(grad.reals()), scales_.dst);
-      BinaryKernel::Operands operands = kernel_operands();
-      operands.v.grad = grad_v.defined() ? grad_v.data() : nullptr;
-      operands.e.grad = grad_e_reals;
-      operands.wants_u = u.gradient != nullptr;
-      operands.grad_out = grad.numbers();
-      run(std::move(*make_binary_kernel(std::move(operands))));
-    }
-    if (wants(MessageTarget::v)) side(MessageTarget::v).gradient->add(std::move(grad_v));
-    if (wants(MessageTarget::e)) side(MessageTarget::e).gradient->add(std::move(grad_e));
   }
 
   std::shared_ptr<const ShardedGraph> graph_;
@@ -407,65 +396,46 @@ Result result_of(Reduce reduce) {
   return reduce == Reduce::max ? Result::max : reduce == Reduce::min ? Result::min : Result::sum;
 }
 
-/// On a reproducible graph, a message whose sums over edges would depend on their order becomes rows of
-/// edges, of which sums and extrema do not. Collective.
-Message in_any_order(const GraphShardManager& graph, const Message& message, bool is_sum) {
-  if (!graph.options().reproducible || (message.op == Message::Op::copy && message.lhs == MessageTarget::e))
-    return message;
-  if (is_sum && is_linear(message)) return message;
-  return fn::copy_e(edge_rows_of(graph, message));
-}
+using StartedMessage = StartedPass<MessagePass>;
 
 /// A message whose source rows are in flight.
-class StartedMessage final : public StartedSum::Operation {
- public:
-  explicit StartedMessage(MessagePass pass)
-      : pass_(std::move(pass)),
-        driver_(pass_.driver()),
-        split_(pass_.split_backward()),
-        rows_(driver_, pass_.source_rows()) {}
-  StartedMessage(const GraphShardManager& graph, const Message& message, Reduce reduce)
-      : StartedMessage(MessagePass(graph, in_any_order(graph, message, result_of(reduce) == Result::sum),
-                                   result_of(reduce), reduce == Reduce::mean)) {}
+std::unique_ptr<StartedMessage> started(const GraphShardManager& graph, const Message& message, Result result,
+                                        bool mean, RowScales scales = {}) {
+  return std::make_unique<StartedMessage>(graph.comm(),
+                                          MessagePass(graph, message, result, mean, std::move(scales)));
+}
 
-  [[nodiscard]] Shape shape() const override { return pass_.shape(); }
-  [[nodiscard]] NumberType base_type() const override {
-    return pass_.is_extremum() ? type_of_results() : pass_.sum_type();
-  }
-  Variable finish(Variable base) override {
-    if (!pass_.is_extremum() || !base.defined()) return pass_.finish(driver_, rows_, split_, std::move(base));
-    Variable extremum = pass_.finish(driver_, rows_, split_, {});
-    return add(std::move(base), std::move(extremum));
-  }
-  void discard() override { rows_.discard(); }
-  [[nodiscard]] bool in_flight() const override { return rows_.in_flight(); }
-
- private:
-  MessagePass pass_;
-  Driver driver_;
-  std::optional<SplitBackward> split_;
-  ForwardPass rows_;
-};
+/// Starts a reduction. On a reproducible graph, a message whose sums over edges would depend on their order
+/// is a function of edges. Collective.
+std::unique_ptr<StartedSum::Operation> start(const GraphShardManager& graph, const Message& message,
+                                             Reduce reduce) {
+  const bool copies_edges = message.op == Message::Op::copy && message.lhs == MessageTarget::e;
+  const bool in_any_order = copies_edges || (result_of(reduce) == Result::sum && is_linear(message));
+  if (!graph.options().reproducible || in_any_order)
+    return started(graph, message, result_of(reduce), reduce == Reduce::mean);
+  const Shape shape = check_operands(graph, message, graph.num_dst_nodes());
+  return reduction_of(graph, shape, function_of_edges(message), reduce);
+}
 
 /// A scaled sum with passes of their own for the factors.
 class SumBetweenScales final : public StartedSum::Operation {
  public:
   SumBetweenScales(const GraphShardManager& graph, const Message& message, const SumFactors& factors)
-      : graph_(graph), factor_(factors.dst), sum_(graph, message, Reduce::sum) {}
+      : graph_(graph), factor_(factors.dst), sum_(start(graph, message, Reduce::sum)) {}
 
-  [[nodiscard]] Shape shape() const override { return sum_.shape(); }
+  [[nodiscard]] Shape shape() const override { return sum_->shape(); }
   Variable finish(Variable base) override {
-    Variable sum = sum_.finish({});
+    Variable sum = sum_->finish({});
     if (factor_) sum = scale_rows(std::move(sum), degree_factors(graph_, NodeDegree::in, *factor_));
     return base.defined() ? add(std::move(base), std::move(sum)) : sum;
   }
-  void discard() override { sum_.discard(); }
-  [[nodiscard]] bool in_flight() const override { return sum_.in_flight(); }
+  void discard() override { sum_->discard(); }
+  [[nodiscard]] bool in_flight() const override { return sum_->in_flight(); }
 
  private:
   GraphShardManager graph_;
   std::optional<DegreeFactor> factor_;
-  StartedMessage sum_;
+  std::unique_ptr<StartedSum::Operation> sum_;
 };
 
 /// A sum of dual messages: the tangent is a sum of its own, started when the first is finished.
@@ -505,9 +475,7 @@ StartedSum start_scaled_sum(const GraphShardManager& graph, Variable x, const Va
       },
       [&]() -> std::unique_ptr<StartedSum::Operation> {
         const auto value = [&]() -> std::unique_ptr<StartedSum::Operation> {
-          if (!scales_rows)
-            return std::make_unique<StartedMessage>(
-                MessagePass(graph, message, Result::sum, false, row_scales(graph, factors)));
+          if (!scales_rows) return started(graph, message, Result::sum, false, row_scales(graph, factors));
           if (factors.src)
             message.u =
                 scale_rows(std::move(message.u), degree_factors(graph, factors.src_degree, *factors.src));
@@ -537,7 +505,7 @@ StartedSum GraphShardManager::start_update_all(const Message& message, Reduce re
         return collective_call(*this, "update_all", message, static_cast<int>(reduce));
       },
       [&]() -> std::unique_ptr<StartedSum::Operation> {
-        auto value = std::make_unique<StartedMessage>(*this, primal_of(message), reduce);
+        auto value = start(*this, primal_of(message), reduce);
         if (!is_dual(message)) return value;
         return std::make_unique<DualSum>(std::move(value),
                                          [graph = *this, reduce, terms = tangent_messages(message)] {
@@ -561,7 +529,7 @@ Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Va
                             " for a result of shape ", shape);
         return collective_call(*this, "update_all", message, static_cast<int>(reduce));
       },
-      [&] { return StartedMessage(*this, message, reduce).finish(std::move(base)); });
+      [&] { return start(*this, message, reduce)->finish(std::move(base)); });
 }
 
 Variable GraphShardManager::apply_edges(const Message& message) const {
@@ -572,8 +540,8 @@ Variable GraphShardManager::apply_edges(const Message& message) const {
         return collective_call(*this, "apply_edges", message, -1);
       },
       [&] {
-        if (options().reproducible) return edge_rows_of(*this, message);
-        Variable y = StartedMessage(MessagePass(*this, primal_of(message), Result::edges, false)).finish({});
+        if (options().reproducible) return apply_edges(function_of_edges(message));
+        Variable y = started(*this, primal_of(message), Result::edges, false)->finish({});
         Variable change;
         for (const Message& term : tangent_messages(message))
           change = tangent_sum(apply_edges(term), change, y.shape());

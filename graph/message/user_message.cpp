@@ -5,11 +5,11 @@
 #include <sar/autograd/dual.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
+#include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/rows.hpp>
 #include <sar/graph/kernels/user_message_kernel.hpp>
-#include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/frame.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/operation.hpp>
@@ -75,11 +75,25 @@ struct Probed {
   Shape value;  ///< shape of the message's value without edges: [0, ...]
 };
 
+/// Whether gradients of captured variables are exact sums over the edges of all ranks.
+bool captures_exactly(const GraphShardManager& graph) {
+  return graph.options().reproducible && rank_sums() != nullptr;
+}
+
+/// If gradients of captured variables are exact sums, also runs the function backward: it throws InputError
+/// where such a sum cannot be passed on.
 Probed probe(const GraphShardManager& graph, Frames& frames, const MessageFunction& function) {
   require<InputError>(static_cast<bool>(function), "an empty message function");
   MessageInputs inputs;
+  const bool exact = captures_exactly(graph);
+  OuterGradients dropped;
   std::optional<Tape> tape;
-  if (Tape::current() != nullptr) tape.emplace();
+  std::optional<OuterGradients::Scope> gradients;
+  const RankSumsScope scope(exact ? chunk_sums() : nullptr);
+  if (Tape::current() != nullptr) {
+    tape.emplace();
+    if (exact) gradients.emplace(dropped);
+  }
   const Variable message = function(Probe(graph, frames, inputs));
   require<ShapeError>(message.defined() && message.num_rows() == 0,
                       "a message function returns a tensor of shape ", message.shape(), " for 0 edges");
@@ -87,6 +101,7 @@ Probed probe(const GraphShardManager& graph, Frames& frames, const MessageFuncti
   inputs.dual = message.is_dual();
   inputs.message = rows.shape();
   inputs.requires_grad = rows.requires_grad();
+  if (gradients && rows.requires_grad()) tape->backward(rows, Tensor(rows.shape()));
   return {std::move(inputs), message.shape()};
 }
 
@@ -130,9 +145,7 @@ Probed agreed_inputs(const GraphShardManager& graph, Frames& frames, const char*
                       " of messages that are dual variables has no tangent, and so "
                       "no second derivative");
   graph.comm().require_equal(
-      CollectiveCall(operation)
-          .equal(graph.options())
-          .equal(OperationScopes())
+      OperationCall(operation, graph)
           .equal("reduction", reduce, name_of<Reduce>)
           .equal("shape of the message", inputs.message)
           .equal("tangent of the message", inputs.dual)
@@ -164,10 +177,15 @@ struct UserMessage {
   MessageInputs inputs;
   bool by_edge;   ///< a row per edge; otherwise reduced
   Reduce reduce;  ///< sum if by_edge
+  RankSumsPtr sums;  ///< defined: gradients of captured variables are exact sums over the edges of all ranks
   std::shared_ptr<Array<local_index>> argmax = nullptr;
   Tensor inverse_in_degrees{};  ///< of a mean
 
   [[nodiscard]] bool is_extremum() const { return reduce == Reduce::max || reduce == Reduce::min; }
+  /// Of sums over edges.
+  [[nodiscard]] NumberType sum_type() const {
+    return options.reproducible ? NumberType::exact_sums : NumberType::reals;
+  }
   /// None where the graph has dropped them and only the function can ask for them.
   [[nodiscard]] std::span<const Index> ids() const {
     if (!is_extremum() && !graph->topology->has_edge_ids()) return {};
@@ -183,7 +201,9 @@ struct UserMessage {
             .by_edge = by_edge,
             .reduce = reduce,
             .dst_scale = inverse_in_degrees.defined() ? inverse_in_degrees.data() : nullptr,
-            .argmax = argmax != nullptr ? argmax->data() : nullptr};
+            .argmax = argmax != nullptr ? argmax->data() : nullptr,
+            .accumulator = options.accumulator(),
+            .captures_exactly = sums != nullptr};
   }
   [[nodiscard]] TypedRows sources() const { return packed_sources(inputs, graph->num_src_rows()); }
 
@@ -195,7 +215,9 @@ struct UserMessage {
 TypedRows UserMessage::forward(const Driver& driver) {
   TypedRows out(
       inputs.message.with_rows(by_edge ? graph->topology->num_edges() : graph->topology->local.num_dst),
-      by_edge ? type_of_results() : NumberType::reals);
+      by_edge         ? type_of_results()
+      : is_extremum() ? NumberType::reals
+                      : sum_type());
   if (is_extremum()) argmax = std::make_shared<Array<local_index>>(out.size());
   {
     auto with_result = operands();
@@ -209,36 +231,42 @@ TypedRows UserMessage::forward(const Driver& driver) {
 void UserMessage::backward(const Driver& driver, TypedRows grad) const {
   auto with_gradients = operands();
   with_gradients.grad_out = std::move(grad);
-  for (const Variable& x : inputs.v.slots)
-    with_gradients.grad_v.push_back(x.requires_grad() ? Tensor::zeros(x.shape()) : Tensor());
+  for (const Variable& x : inputs.v.slots) {
+    TypedRows& rows = with_gradients.grad_v.emplace_back();
+    if (!x.requires_grad()) continue;
+    rows = TypedRows(x.shape(), sum_type());
+    rows.set_zero();
+  }
   for (const Variable& x : inputs.e.slots) {
     TypedRows& rows = with_gradients.grad_e.emplace_back();
     if (!x.requires_grad()) continue;
     rows = TypedRows(x.shape(), x.gradient()->type());
     rows.set_zero();
   }
-  const std::vector<Tensor> grad_v = with_gradients.grad_v;
-  const std::vector<TypedRows> grad_e = with_gradients.grad_e;
+  const std::vector<TypedRows> grad_v = with_gradients.grad_v, grad_e = with_gradients.grad_e;
   UserMessageKernel kernel(std::move(with_gradients));
 
   const PassVector<Variable>& slots = inputs.u.slots;
   const auto wants_gradient = [](const Variable& x) { return x.requires_grad(); };
-  Tensor grad_u;  // of all source variables side by side
+  GradientPtr all;  // of all source variables side by side
   {
     const TypedRows src = sources();
-    if (std::any_of(slots.begin(), slots.end(), wants_gradient)) grad_u = Tensor(src.shape());
-    driver.backward(src, src.shape(), kernel, grad_u.defined() ? &grad_u : nullptr, false);
+    if (std::any_of(slots.begin(), slots.end(), wants_gradient))
+      all = OuterGradients::make_gradient(src.shape());
+    driver.backward(src, src.shape(), kernel, all);
   }
+  if (sums != nullptr) pass_on_sums(*sums, kernel.captured());
+  TypedRows grad_u = all != nullptr ? all->take() : TypedRows();
 
   Index offset = 0;
   for (const Variable& x : slots) {
     const Index width = x.shape().row_size();
     if (x.requires_grad() && slots.size() == 1) {
-      x.gradient()->add(TypedRows(std::exchange(grad_u, Tensor())).as(x.gradient()->type()));
+      x.gradient()->add(std::exchange(grad_u, {}).as(x.gradient()->type()));
     } else if (x.requires_grad()) {
       x.gradient()->add([&](Tensor& sum, bool accumulate) {
         Tensor flat = sum.reshape({sum.num_rows(), width});
-        copy_columns(grad_u, offset, flat, 0, width, accumulate);
+        copy_columns(grad_u.reals(), offset, flat, 0, width, accumulate);
       });
     }
     offset += width;
@@ -267,7 +295,8 @@ Variable run(const GraphShardManager& graph, Frames& frames, const char* operati
                       .function = function,
                       .inputs = std::move(probed.inputs),
                       .by_edge = by_edge,
-                      .reduce = reduce};
+                      .reduce = reduce,
+                      .sums = captures_exactly(graph) ? rank_sums() : nullptr};
   if (reduce == Reduce::mean) message.inverse_in_degrees = graph.shards()->degrees.inverse_in();
   const bool dual = message.inputs.dual;
   const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
@@ -280,14 +309,10 @@ Variable run(const GraphShardManager& graph, Frames& frames, const char* operati
 }  // namespace
 
 Variable GraphShardManager::update_all(const MessageFunction& message, Reduce reduce) const {
-  if (options().reproducible)
-    return comm().agree([&] { return update_all(fn::copy_e(edge_rows_of(*this, message)), reduce); });
   return comm().agree([&] { return run(*this, *frames_, "update_all", message, false, reduce); });
 }
 
 Variable GraphShardManager::apply_edges(const MessageFunction& message) const {
-  if (options().reproducible) return comm().agree([&] { return edge_rows_of(*this, message); });
   return comm().agree([&] { return run(*this, *frames_, "apply_edges", message, true, Reduce::sum); });
 }
-
 }}  // namespace sar

@@ -7,8 +7,8 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/rows/vector_messages.hpp>
 #include <sar/nn/atoms/edge_rows.hpp>
+#include <sar/nn/atoms/vector_messages.hpp>
 
 #include <utility>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
-#include <sar/core/rows/radial.hpp>
+#include <sar/nn/atoms/radial.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -19,12 +19,10 @@
 #pragma once
 
 #include <sar/core/products/right_operand.hpp>
-#include <sar/core/rows/radial.hpp>
-#include <sar/core/rows/vector_messages.hpp>
-#include <sar/graph/kernels/edge_cursor.hpp>
+#include <sar/graph/kernels/edge_block.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
-
-#include <vector>
+#include <sar/nn/atoms/radial.hpp>
+#include <sar/nn/atoms/vector_messages.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -62,29 +60,24 @@ class MessageSumKernel final : public ShardKernel {
  private:
   /// A chunk: its edges, grouped by rows, and what is computed of them.
   struct Chunk {
-    Index first_row = 0, last_row = 0;
-    Array<local_index> rows, groups;    // row of each group, and the groups' offsets
-    Array<local_index> src, dst, edge;  // source row in the stage, destination, number of the edge
+    EdgeBlock edges;
+    BlockGroups groups;
     Tensor d, radial, filter;
     Tensor tangent, radial_tangent, filter_tangent;  // tangents
-    Tensor grad_filter;                           // of W
-
-    /// Starts a chunk of so many edges, without groups.
-    void begin(Index edges);
-    [[nodiscard]] Index size() const { return static_cast<Index>(src.size()); }
+    Tensor grad_filter;                              // of W
   };
   void make_edge_rows(const Stage& stage, Chunk& chunk) const;
   [[nodiscard]] VectorMessageChunk operands_of(const Stage& stage, Chunk& chunk) const;
-  void differentiate(const Stage& stage, Chunk& chunk, real* grad_src, bool accumulate) const;
-  /// Calls compute(chunk), several at a time in parallel, and then add(chunk) in the order of the chunks.
-  /// Chunks have at most edge_chunk of the edges, which row i has from offset(i) on, or one row.
-  template <class Offset, class Compute, class Add>
-  void for_chunks(Index num_rows, const Offset& offset, const Compute& compute, const Add& add);
+  void differentiate(const Stage& stage, Chunk& chunk, real* grad_src) const;
+  /// Calls compute(chunk) for the chunks of the stage, several at a time in parallel, and then add(chunk) in
+  /// their order.
+  template <class Compute, class Add>
+  void for_chunks(const Compute& compute, const Add& add);
 
   Operands o_;
   RightOperand weight_, transposed_;
-  EdgeCursor cursor_;
-  std::vector<Chunk> chunks_;
+  EdgeBlocks blocks_;
+  PassVector<Chunk> chunks_;
 };
 
 }}  // namespace sar

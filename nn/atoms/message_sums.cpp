@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// On a reproducible graph, messages are rows of edges, whose sums are exact. Otherwise a kernel sums them
-// without such rows. Operands and tangents of the sources are the columns of one tensor, and so are values
-// and tangents of the sums: gradients of the parts are those of concat_columns() and slice_columns().
+// On a reproducible graph, messages are a function of edges, whose sums are exact. Otherwise a kernel sums
+// them without rows of messages. Operands and tangents of the sources are the columns of one tensor, and so
+// are values and tangents of the sums: gradients of the parts are those of concat_columns() and
+// slice_columns().
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
@@ -22,8 +23,8 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Sums of rows of edges.
-Variable sums_of_rows(const GraphShardManager& graph, const MessageSumOperands& o) {
+/// Sums of a function of edges.
+Variable sums_of_function(const GraphShardManager& graph, const MessageSumOperands& o) {
   const Variable own = first_rows(o.positions, graph.num_dst_nodes());
   const auto message = [o, own](const EdgeBatch& edges) {
     const Index columns = o.functions.columns();
@@ -111,7 +112,7 @@ void MessageSum::give_edge_gradients(const Tensor& of_edges, const Variable& x, 
 }  // namespace
 
 Variable message_sums(const GraphShardManager& graph, const MessageSumOperands& o) {
-  if (graph.options().reproducible) return sums_of_rows(graph, o);
+  if (graph.options().reproducible) return sums_of_function(graph, o);
   const Index n = graph.num_src_nodes(), feats = o.filter.num_rows() / 3;
   const bool dual = any_dual({&o.phi, &o.vectors, &o.positions, &o.shifts});
   return collective(

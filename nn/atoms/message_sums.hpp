@@ -3,8 +3,8 @@
 /// Sums of the messages of PaiNNConv over the in-edges.
 #pragma once
 
-#include <sar/core/rows/radial.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/atoms/radial.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 

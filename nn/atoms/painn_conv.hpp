@@ -3,8 +3,8 @@
 /// Equivariant message passing with scalars and vectors.
 #pragma once
 
-#include <sar/core/rows/radial.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/atoms/radial.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/mlp.hpp>
 

@@ -80,11 +80,7 @@ Variable RelGraphConv::by_basis(const GraphShardManager& graph, const Variable& 
   const Index bases = options_.num_bases;
   const Variable sums = graph.update_all(
       [=, in = in_feats_, coeff = linear_r_->coeff()](const EdgeBatch& edges) {
-        const RowIds rows = edges.rows();
-        std::vector<Index> types;
-        types.reserve(edges.num_edges());
-        for (const Index row : rows.span()) types.push_back(etypes.numbers()[row]);
-        Variable coefficients = gather_rows(coeff, std::move(types));
+        Variable coefficients = gather_rows(coeff, etypes.of(edges.rows()));
         if (norm.defined()) coefficients = mul(std::exchange(coefficients, {}), edges.edata(norm));
         return mul(reshape(edges.src(feat), {edges.num_edges(), 1, in}),
                    reshape(std::move(coefficients), {edges.num_edges(), bases, 1}));

@@ -335,6 +335,9 @@ TEST_CASE("messages agree with the definition for every mode, cut and partition"
     for (const Sample& sample : samples()) {
       const Values want = by_definition(whole, sample);
       for (const Books& books : test_books(whole, comm.size())) {
+        check_sample(sample, want, books,
+                     shard(comm, whole, books, {.max_halo_bytes = 1, .edge_chunk = 5, .reproducible = true}),
+                     Wants::both);
         for (const HaloMode mode : modes) {
           check_sample(sample, want, books, shard(comm, whole, books, {.mode = mode}), Wants::both);
           const GraphShardManager cut =

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/ops.hpp>
+#include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/reproducible_scope.hpp>
 #include <sar/core/error.hpp>
@@ -167,6 +168,51 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// A message of everything, whose captured variables are operands of products, sums and quotients, and a
+/// table.
+std::vector<Tensor> reproducible_case(const Communicator& comm, const WholeGraph& g, const Books& books,
+                                      GraphOptions options, std::optional<Reduce> reduce) {
+  options.reproducible = true;
+  const GraphShardManager graph = shard(comm, g, books, options);
+  const Operands all = whole_operands(g);
+  const auto mine = [&](const Variable& x, const PartitionBook& book) {
+    return Variable(my_rows(x.value(), book, comm.rank()), true);
+  };
+  const Operands o{mine(all.a, books.src),
+                   mine(all.b, books.src),
+                   mine(all.v, books.dst),
+                   Variable(my_edge_rows(all.e.value(), graph), true),
+                   all.weight,
+                   all.bias,
+                   all.outer};
+  const Variable table(whole_tensor({4, 6}, 8), true), divisor(whole_tensor({3, 2}, 9), true);
+  const ReproducibleScope scope(comm);
+  Tape tape;
+  const MessageFunction function = [=](const EdgeBatch& edges) {
+    std::vector<Index> kinds;
+    for (const Index id : edges.ids().span()) kinds.push_back(id % 4);
+    const Variable y =
+        edge_function(edges.src(o.a), edges.src(o.b), edges.dst(o.v), edges.edata(o.e), o, o.outer);
+    const Variable scaled = (y - reshape(o.bias, {3, 2})) / divisor + y / real(2);
+    return scaled * reshape(gather_shared_rows(table, std::move(kinds)), {edges.num_edges(), 3, 2});
+  };
+  const Variable y = reduce ? graph.update_all(function, *reduce) : graph.apply_edges(function);
+  const Tensor seed = reduce ? my_rows(whole_tensor({g.num_dst, 3, 2}, 10), books.dst, comm.rank())
+                             : my_edge_rows(whole_tensor({std::ssize(g.src), 3, 2}, 10), graph);
+  tape.backward(y, seed);
+  const auto of_edges = [&](const Tensor& rows) {  // in the order of ids
+    Tensor sorted = Tensor::zeros(rows.shape().with_rows(std::ssize(g.src)));
+    for (Index e = 0; e < rows.num_rows(); ++e)
+      std::copy_n(rows.row(e), rows.row_size(), sorted.row(graph.edge_ids()[static_cast<std::size_t>(e)]));
+    return sum_over_ranks(comm, sorted);
+  };
+  std::vector<Tensor> results{reduce ? y.value() : of_edges(y.value()), o.v.grad(), o.a.grad(), o.b.grad(),
+                              of_edges(o.e.grad())};
+  for (const Variable& x : {o.weight, o.bias, o.outer, table, divisor})
+    results.push_back(sum_over_ranks(comm, x.grad()));
+  return results;
+}
+
 }  // namespace
 
 TEST_CASE("a message function agrees with the same function on all edges at once") {
@@ -184,6 +230,7 @@ TEST_CASE("a message function agrees with the same function on all edges at once
         check_case(comm, g, books, {.mode = mode, .max_halo_bytes = 100, .edge_chunk = 7}, Reduce::sum);
         check_case(comm, g, books, {.mode = mode, .max_halo_bytes = 1, .edge_chunk = 7}, std::nullopt);
         check_case(comm, g, books, {.mode = mode}, std::nullopt);
+        check_case(comm, g, books, {.mode = mode, .edge_chunk = 7, .reproducible = true}, Reduce::mean);
       }
     }
   }
@@ -346,6 +393,55 @@ TEST_CASE("in a ReproducibleScope, parameters of messages on another graph get t
       return total;
     };
     CHECK(same_bits(gradient(true), gradient(false)));
+  }
+}
+
+TEST_CASE("on a reproducible graph, a message function has the same bits for any ranks, stages and chunks") {
+  const Communicator comm = Communicator::world();
+  for (const WholeGraph& g : test_graphs())
+    for (const std::optional<Reduce> reduce : {std::optional(Reduce::sum), std::optional(Reduce::mean),
+                                               std::optional(Reduce::max), std::optional<Reduce>()}) {
+      const std::vector<Tensor> want =
+          reproducible_case(Communicator::self(), g, test_books(g, 1).front(), {}, reduce);
+      for (const Books& books : test_books(g, comm.size()))
+        for (const GraphOptions& options :
+             {GraphOptions{.edge_chunk = 7}, GraphOptions{.max_halo_bytes = 1, .edge_chunk = 1},
+              GraphOptions{.mode = HaloMode::one_shot, .max_halo_bytes = 200, .edge_chunk = 30},
+              GraphOptions{.mode = HaloMode::sequential}}) {
+          CAPTURE(g.name);
+          CAPTURE(options.edge_chunk);
+          const std::vector<Tensor> found = reproducible_case(comm, g, books, options, reduce);
+          for (std::size_t i = 0; i < want.size(); ++i) {
+            CAPTURE(i);
+            const bool of_dst = i == 1 || (i == 0 && reduce), of_src = i == 2 || i == 3;
+            CHECK(same_bits(found[i], of_dst   ? my_rows(want[i], books.dst, comm.rank())
+                                      : of_src ? my_rows(want[i], books.src, comm.rank())
+                                               : want[i]));
+          }
+        }
+    }
+}
+
+TEST_CASE("on a reproducible graph, a function that computes with captured variables alone is refused") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph g = random_graph("random", 24, 24, 100, 5);
+  for (const Books& books : test_books(g, comm.size())) {
+    const GraphShardManager graph = shard(comm, g, books, {.edge_chunk = 7, .reproducible = true});
+    const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
+    const Variable w(whole_tensor({3, 2}, 2), true);
+    const MessageFunction function = [=](const EdgeBatch& edges) { return linear(edges.src(h), exp(w)); };
+    const auto sums = [&] { (void)graph.update_all(function, Reduce::sum); };
+    CHECK(thrown<Error>(sums) == "nothing");  // nothing is differentiated
+    const ReproducibleScope scope(comm);
+    Tape tape;
+    CHECK(contains(thrown<InputError>(sums),
+                   "a function of edges computes a tensor of shape [3, 2] from captured variables alone"));
+    const Variable before = exp(w);
+    const Variable y =
+        graph.update_all([=](const EdgeBatch& edges) { return linear(edges.src(h), before); }, Reduce::sum);
+    tape.backward(y, Tensor::full(y.shape(), 1));
+    CHECK(w.grad().defined());
+    CHECK(h.grad().defined());
   }
 }
 

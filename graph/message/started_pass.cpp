@@ -5,11 +5,12 @@
 // gradients are added in the same order on any number of ranks. The tape then reaches the second half after
 // it has differentiated everything recorded in between.
 #include <sar/autograd/tape.hpp>
-#include <sar/graph/message/split_backward.hpp>
+#include <sar/graph/message/started_pass.hpp>
 
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 namespace {
 
 constexpr const char* call_name = "a backward pass";
@@ -42,4 +43,5 @@ void SplitBackward::run(FunctionRef<void(BackwardPass&)> start) const {
   if (pass_->adds_later()) second_half_->add(signal_);
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

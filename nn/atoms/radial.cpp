@@ -4,9 +4,9 @@
 // the cosine of pi r / c are computed once for each row, those of its multiples by rotation, in double
 // precision. Gaussians have an exponential each, in `real`. Bytes moved: operands are read and results
 // are written once.
-#include <sar/core/rows/radial.hpp>
 #include <sar/core/simd/vector_exp.hpp>
 #include <sar/core/threads/parallel.hpp>
+#include <sar/nn/atoms/radial.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -42,10 +42,10 @@ template <int first, int terms>
 
 /// A group of up to `group` vectors. Lanes beyond them have the length 0.
 struct Lanes {
-  double unit[3][group]{};  ///< d / r
-  double length[group]{};   ///< r, at most c
-  double inverse[group]{};  ///< 1 / r
-  double sine[group]{}, cosine[group]{};  ///< of pi r / c
+  double unit[3][group]{};                 ///< d / r
+  double length[group]{};                  ///< r, at most c
+  double inverse[group]{};                 ///< 1 / r
+  double sine[group]{}, cosine[group]{};   ///< of pi r / c
   double inside[group]{}, apart[group]{};  ///< 1 or 0: r < c, r > 0
 
   Lanes(const RadialFunctions& f, const real* d, Index count) {

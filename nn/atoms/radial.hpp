@@ -5,7 +5,8 @@
 
 #include <sar/core/tensor/tensor.hpp>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// The functions b_k of RadialFunctions, k = 1 .. K:
 enum class RadialBasis {
@@ -43,4 +44,5 @@ void radial_rows_backward(const RadialFunctions& f, const Tensor& d, const Tenso
 /// The gradient of g . (J t) in d: out [n, 3].
 void radial_rows_tangent_backward(const RadialFunctions& f, const Tensor& d, const Tensor& t, const Tensor& g,
                                   Tensor& out);
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -3,11 +3,11 @@
 // Rows in parallel blocks of about 2^15 numbers, then the F channels, vectorized. Bytes moved: the operands
 // (12 F numbers a row) are read once forward and once backward, and each result is written once.
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/rows/vector_messages.hpp>
 #include <sar/core/simd/independent_iterations.hpp>
 #include <sar/core/simd/lanes.hpp>
 #include <sar/core/simd/sum_of.hpp>
 #include <sar/core/threads/parallel.hpp>
+#include <sar/nn/atoms/vector_messages.hpp>
 
 #include <algorithm>
 #include <array>
@@ -225,8 +225,7 @@ class DirectionSums {
 /// The gradients of L channels over the edges first .. last - 1 of the source with the row `row`.
 template <Index L, bool vectors, bool tangents, bool directions>
 void add_gradients(const VectorMessageChunk& c, Index j, Index first, Index last, const real* row,
-                   const real* grad, real* grad_row, bool accumulate, DirectionSums& of_d,
-                   DirectionSums& of_change) {
+                   const real* grad, real* grad_row, DirectionSums& of_d, DirectionSums& of_change) {
   constexpr Index parts = vectors ? 3 : 2;
   const Index feats = c.feats, of_tangents = vectors ? 6 * feats : 3 * feats, size = c.message_size(),
               width = parts * feats;
@@ -277,10 +276,10 @@ void add_gradients(const VectorMessageChunk& c, Index j, Index first, Index last
       }
     }
   }
-  to_p.to(grad_row + j, feats, accumulate);
-  if constexpr (vectors) to_v.to(grad_row + 3 * feats + j, feats, accumulate);
-  if constexpr (tangents) to_dp.to(grad_row + of_tangents + j, feats, accumulate);
-  if constexpr (tangents && vectors) to_dv.to(grad_row + of_tangents + 3 * feats + j, feats, accumulate);
+  to_p.to(grad_row + j, feats, true);
+  if constexpr (vectors) to_v.to(grad_row + 3 * feats + j, feats, true);
+  if constexpr (tangents) to_dp.to(grad_row + of_tangents + j, feats, true);
+  if constexpr (tangents && vectors) to_dv.to(grad_row + of_tangents + 3 * feats + j, feats, true);
 }
 
 /// Calls run(constants vectors, tangents).
@@ -300,10 +299,10 @@ void for_kind(const VectorMessageChunk& c, const Run& run) {
 
 }  // namespace
 
-void add_vector_message_sums(const VectorMessageChunk& of, const std::int32_t* rows, real* out) {
+void add_vector_message_sums(const VectorMessageChunk& of, real* out) {
   for_kind(of, [&](auto vectors, auto tangents) {
     for (Index i = 0; i < of.num_groups; ++i) {
-      real* const to = out + rows[i] * of.message_size();
+      real* const to = out + of.rows[i] * of.message_size();
       for_channels(of.feats, [&](auto lanes, Index j) {
         VectorMessageChunk at = of;
         at.sources += j;
@@ -316,19 +315,19 @@ void add_vector_message_sums(const VectorMessageChunk& of, const std::int32_t* r
 }
 
 void vector_message_gradients(const VectorMessageChunk& of, const real* grad, real* grad_sources,
-                              bool accumulate, real* grad_direction, real* grad_direction_tangent) {
+                              real* grad_direction, real* grad_direction_tangent) {
   DirectionSums of_d(grad_direction), of_change(grad_direction_tangent);
   for_kind(of, [&](auto vectors, auto tangents) {
     for (Index i = 0; i < of.num_groups; ++i) {
       const Index first = of.groups[i], last = of.groups[i + 1];
-      const real* const row = of.sources + i * of.source_stride;
-      real* const to = grad_sources + i * of.source_stride;
+      const real* const row = of.sources + of.rows[i] * of.source_stride;
+      real* const to = grad_sources + of.rows[i] * of.source_stride;
       of_d.begin(last - first);
       of_change.begin(last - first);
       const auto run = [&](auto directions) {
         for_channels(of.feats, [&](auto lanes, Index j) {
-          add_gradients<lanes, vectors, tangents, directions>(of, j, first, last, row, grad, to, accumulate,
-                                                              of_d, of_change);
+          add_gradients<lanes, vectors, tangents, directions>(of, j, first, last, row, grad, to, of_d,
+                                                              of_change);
         });
       };
       if (grad_direction != nullptr)
@@ -346,9 +345,8 @@ void vector_message_gradients(const VectorMessageChunk& of, const real* grad, re
 SAR_DISPATCH(void, vector_messages, (const VectorMessageRows& of, Tensor& out), (of, out));
 SAR_DISPATCH(void, vector_messages_backward,
              (const VectorMessageRows& of, const Tensor& grad, VectorMessageGradients& to), (of, grad, to));
-SAR_DISPATCH(void, add_vector_message_sums,
-             (const VectorMessageChunk& of, const std::int32_t* rows, real* out), (of, rows, out));
+SAR_DISPATCH(void, add_vector_message_sums, (const VectorMessageChunk& of, real* out), (of, out));
 SAR_DISPATCH(void, vector_message_gradients,
-             (const VectorMessageChunk& of, const real* grad, real* grad_sources, bool accumulate,
-              real* grad_direction, real* grad_direction_tangent),
-             (of, grad, grad_sources, accumulate, grad_direction, grad_direction_tangent));
+             (const VectorMessageChunk& of, const real* grad, real* grad_sources, real* grad_direction,
+              real* grad_direction_tangent),
+             (of, grad, grad_sources, grad_direction, grad_direction_tangent));

@@ -7,7 +7,8 @@
 
 #include <cstdint>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// The operands of messages with F channels.
 struct VectorMessageRows {
@@ -40,8 +41,9 @@ struct VectorMessageChunk {
   const real *direction = nullptr, *direction_tangent = nullptr;
   Index direction_stride = 0;  ///< of both
 
-  /// The groups of edges of one row: those of group i are groups[i] .. groups[i + 1] - 1.
-  const std::int32_t* groups = nullptr;
+  /// The groups of edges of one row: group i belongs to row rows[i] and has the edges groups[i] .. groups[i +
+  /// 1] - 1.
+  const std::int32_t *rows = nullptr, *groups = nullptr;
   Index num_groups = 0;
   const std::int32_t* others = nullptr;  ///< the row at the other end of each edge
 
@@ -50,16 +52,17 @@ struct VectorMessageChunk {
   [[nodiscard]] Index message_size() const noexcept { return (tangents ? 8 : 4) * feats; }
 };
 
-/// Groups of destinations; `others` are source rows. out[rows[i]] += the sum of the messages of group i, and
-/// behind it that of their tangents. Single-threaded. Channels, then edges: sums stay in registers. Bytes
-/// moved: a source row and a filter row for each edge.
-void add_vector_message_sums(const VectorMessageChunk& of, const std::int32_t* rows, real* out);
+/// Groups of destinations, which are rows of out; `others` are source rows. out[rows[i]] += the sum of the
+/// messages of group i, and behind it that of their tangents. Single-threaded. Channels, then edges: sums
+/// stay in registers. Bytes moved: a source row and a filter row for each edge.
+void add_vector_message_sums(const VectorMessageChunk& of, real* out);
 
-/// Groups of sources, which are the rows from `sources` on; `others` are rows of grad, the gradient of the
-/// sums. Overwrites the filter with its gradient, and writes those of the directions [edges, 3], if they are
-/// not null, and of the sources [groups, source_stride], added if `accumulate`; columns behind phi and v stay
-/// as they are. Single-threaded. Channels, then edges: the source row and its gradient stay in registers.
-/// Bytes moved: a row of grad, and a filter row read and written, for each edge.
+/// Groups of sources; `others` are rows of grad, the gradient of the sums. Overwrites the filter with its
+/// gradient, writes those of the directions [edges, 3], if they are not null, and adds those of the sources
+/// to grad_sources, which has their rows and stride; columns behind phi and v stay as they are.
+/// Single-threaded. Channels, then edges: the source row and its gradient stay in registers. Bytes moved: a
+/// row of grad, and a filter row read and written, for each edge.
 void vector_message_gradients(const VectorMessageChunk& of, const real* grad, real* grad_sources,
-                              bool accumulate, real* grad_direction, real* grad_direction_tangent);
-}}  // namespace sar
+                              real* grad_direction, real* grad_direction_tangent);
+}  // namespace SAR_PRECISION
+}  // namespace sar
