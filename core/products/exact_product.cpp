@@ -21,7 +21,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <type_traits>
 
@@ -209,52 +211,117 @@ void largest_bits_of(const RowOperand& x, Index begin, Index end, double* larges
   for (Index j = 0; j < x.row_size(); ++j) largest[j] = static_cast<double>(std::bit_cast<real>(bits[j]));
 }
 
-/// sums [k, m] += a^T b. 64 rows at a time are widened into the cache. Of these, two columns of a and two
-/// vectors of columns of b have their exact sums in registers: per product a multiplication and 7 additions.
-void add_products_exactly(const RowOperand& a, const RowOperand& b, ExactSum* sums) {
-  constexpr Index at_once = 64, rows = 2, vectors = 2, columns = vectors * lanes_of_double;
-  const Index n = b.num_rows(), k = a.row_size(), m = b.row_size();
-  const Index height = (k + rows - 1) / rows * rows, width = (m + columns - 1) / columns * columns;
-  Array<double> left(at_once * height, 0.0), right(at_once * width, 0.0);
-  Array<double> high(height * width, 0.0), low(height * width, 0.0);
-  Array<real> memory_a, memory_b;
-  const auto add_tile = [&](Index count, Index i, Index j) {
-    Doubles sum[2][rows][vectors];
-    const auto copy = [&](auto* of_high, auto* of_low, const auto& move) {
-      for (Index r = 0; r < rows; ++r) {
-        move(of_high + (i + r) * width + j, sum[0][r]);
-        move(of_low + (i + r) * width + j, sum[1][r]);
+constexpr Index block_rows = 64;  // that are multiplied at a time by add_products_exactly()
+constexpr Index lanes_of_real = SAR_VECTOR_BYTES / static_cast<Index>(sizeof(real));
+constexpr Index halves = lanes_of_real / lanes_of_double;  // Doubles that widen one vector of reals
+typedef real Reals __attribute__((vector_size(lanes_of_real * sizeof(real))));   // NOLINT: of constant size
+typedef real Half __attribute__((vector_size(lanes_of_double * sizeof(real))));  // NOLINT
+
+/// Some columns of an operand in a block of rows, side by side and followed by zeros, and how far their
+/// exponents are apart: `spread` is that of the largest minus that of the smallest number that is not 0.
+struct ColumnBlock {
+  Index width;
+  Array<real> numbers;  // [block_rows, width]
+  Array<std::int32_t> largest, smallest, spread;
+
+  explicit ColumnBlock(Index columns)
+      : width(columns),
+        numbers(block_rows * columns, real{0}),
+        largest(columns),
+        smallest(columns),
+        spread(columns) {}
+  void copy(const MatrixView& from) {
+    constexpr std::int32_t none = 1 << 12;
+    std::fill(largest.begin(), largest.end(), 0);
+    std::fill(smallest.begin(), smallest.end(), none);
+    for (Index i = 0; i < from.rows; ++i) {
+      const real* row = from.data + i * from.row_step;
+      std::copy_n(row, from.cols, numbers.data() + i * width);
+      for (Index j = 0; j < from.cols; ++j) {
+        const Bits bits = std::bit_cast<Bits>(std::abs(row[j]));
+        const auto exponent = static_cast<std::int32_t>(bits >> (std::numeric_limits<real>::digits - 1));
+        largest[j] = largest[j] < exponent ? exponent : largest[j];
+        const std::int32_t of_number = bits == 0       ? none
+                                       : exponent == 0 ? -std::numeric_limits<real>::digits  // subnormal
+                                                       : exponent;
+        smallest[j] = of_number < smallest[j] ? of_number : smallest[j];
       }
-    };
-    copy(high.data(), low.data(),
-         [](const double* from, Doubles* to) { std::memcpy(to, from, sizeof sum[0][0]); });
-    for (Index row = 0; row < count; ++row) {
-      Doubles y[vectors];
-      std::memcpy(y, right.data() + row * width + j, sizeof y);
-      for (Index r = 0; r < rows; ++r)
-        for (Index v = 0; v < vectors; ++v) {
-          Doubles term = left[row * height + i + r] * y[v];
-          add_exactly(sum[0][r][v], sum[1][r][v], term);
-        }
     }
-    copy(high.data(), low.data(),
-         [](double* to, const Doubles* from) { std::memcpy(to, from, sizeof sum[0][0]); });
-  };
-  for (Index row = 0; row < n; row += at_once) {
-    const Index stop = std::min(n, row + at_once);
-    const auto widen = [&](const MatrixView& from, Index stride, double* to) {
-      for (Index i = 0; i < from.rows; ++i)
-        for (Index j = 0; j < from.cols; ++j)
-          to[i * stride + j] = static_cast<double>(from.data[i * from.row_step + j]);
-    };
-    widen(a.view(row, stop, memory_a), height, left.data());
-    widen(b.view(row, stop, memory_b), width, right.data());
-    parallel_for_each(height / rows, 8, [&](Index i) {
-      for (Index j = 0; j < width; j += columns) add_tile(stop - row, i * rows, j);
+    for (Index j = 0; j < width; ++j) spread[j] = std::max(largest[j] - smallest[j], 0);
+  }
+};
+
+/// Adds the products of four columns of a, from column i on, and a vector of columns of b, from column j on,
+/// to the exact sums high + low [4, lanes_of_real]. `exact`: sums of their block in double precision are
+/// exact.
+template <bool exact>
+[[gnu::always_inline]] inline void add_tile(Index count, const ColumnBlock& a, Index i, const ColumnBlock& b,
+                                            Index j, double* high, double* low, Index stride) {
+  constexpr Index rows = 4;
+  Doubles sums[rows][halves], errors[rows][halves];
+  for (Index r = 0; r < rows; ++r) {
+    std::memcpy(sums[r], high + r * stride, sizeof sums[r]);
+    std::memcpy(errors[r], low + r * stride, sizeof errors[r]);
+  }
+  Doubles of_block[rows][halves] = {};
+  for (Index row = 0; row < count; ++row) {
+    Reals y;
+    std::memcpy(&y, b.numbers.data() + row * b.width + j, sizeof y);
+    for (Index r = 0; r < rows; ++r) {
+      const Reals product = a.numbers[row * a.width + i + r] * y;
+      Half half[halves];
+      std::memcpy(half, &product, sizeof product);
+      for (Index h = 0; h < halves; ++h) {
+        Doubles term = __builtin_convertvector(half[h], Doubles);
+        if constexpr (exact)
+          of_block[r][h] += term;
+        else
+          add_exactly(sums[r][h], errors[r][h], term);
+      }
+    }
+  }
+  for (Index r = 0; r < rows; ++r) {
+    if constexpr (exact)
+      for (Index h = 0; h < halves; ++h) add_exactly(sums[r][h], errors[r][h], of_block[r][h]);
+    std::memcpy(high + r * stride, sums[r], sizeof sums[r]);
+    std::memcpy(low + r * stride, errors[r], sizeof errors[r]);
+  }
+}
+
+/// sums [k, m] += a^T b, exact sums of products that are rounded to `real`. 64 rows at a time are copied into
+/// the cache, and four columns of a are multiplied by a vector of columns of b. A sum of 64 products in
+/// double precision is exact if their exponents are close enough, which those of the columns tell: then a
+/// product takes an addition in double precision, otherwise 7.
+void add_products_exactly(const RowOperand& a, const RowOperand& b, ExactSum* sums) {
+  constexpr Index rows = 4;
+  // The sum is below 2^(largest exponents + 8), and a multiple of the last bit of the smallest product.
+  constexpr std::int32_t close = 53 - 8 - (std::numeric_limits<real>::digits - 1);
+  const Index n = b.num_rows(), k = a.row_size(), m = b.row_size();
+  ColumnBlock left((k + rows - 1) / rows * rows),
+      right((m + lanes_of_real - 1) / lanes_of_real * lanes_of_real);
+  const Index stride = right.width;
+  Array<double> high(left.width * stride, 0.0), low(left.width * stride, 0.0);
+  Array<real> memory_a, memory_b;
+  for (Index row = 0; row < n; row += block_rows) {
+    const Index stop = std::min(n, row + block_rows);
+    left.copy(a.view(row, stop, memory_a));
+    right.copy(b.view(row, stop, memory_b));
+    parallel_for_each(left.width / rows, 8, [&](Index tile) {
+      const Index i = tile * rows;
+      const std::int32_t of_a = *std::max_element(left.spread.data() + i, left.spread.data() + i + rows);
+      for (Index j = 0; j < stride; j += lanes_of_real) {
+        const std::int32_t of_b =
+            *std::max_element(right.spread.data() + j, right.spread.data() + j + lanes_of_real);
+        double *const to = high.data() + i * stride + j, *const errors = low.data() + i * stride + j;
+        if (of_a + of_b <= close)
+          add_tile<true>(stop - row, left, i, right, j, to, errors, stride);
+        else
+          add_tile<false>(stop - row, left, i, right, j, to, errors, stride);
+      }
     });
   }
   for (Index i = 0; i < k; ++i)
-    for (Index j = 0; j < m; ++j) sums[i * m + j].add(ExactSum{high[i * width + j], low[i * width + j]});
+    for (Index j = 0; j < m; ++j) sums[i * m + j].add(ExactSum{high[i * stride + j], low[i * stride + j]});
 }
 
 /// Adds the columns of x to `sums`. Per number 7 additions in double precision.

@@ -27,10 +27,9 @@ namespace sar { inline namespace SAR_PRECISION {
 /// double, and in float ExactSums, by one pass over x.
 [[nodiscard]] std::vector<double> exact_column_sums(const RankSums& ranks, const RowOperand& x);
 
-/// Local. Returns a^T b [k, m] as ExactSums of products in double precision, and behind them, with
+/// Local. Returns a^T b [k, m] as ExactSums of products that are rounded to `real`, and behind them, with
 /// `column_sums`, the column sums of b; `a` may be null then. Unlike exact_products() it needs no largest
-/// magnitudes of all rows, so that the sums of chunks of the rows can be added; it takes 8 operations per
-/// product instead of one.
+/// magnitudes of all rows, so that the sums of chunks of the rows can be added.
 [[nodiscard]] std::vector<ExactSum> exact_products_of_chunk(const RowOperand* a, const RowOperand& b,
                                                             bool column_sums);
 }}  // namespace sar

@@ -21,7 +21,7 @@ void add_numbers(const From* from, Index n, To* to, bool accumulate) {
   Index i = 0;
   for (; i + vector_lanes <= n; i += vector_lanes)
     store(to + i, accumulate ? load(to + i) + load(from + i) : load(from + i));
-  for (; i < n; ++i) set_number(to[i], (accumulate ? number(to[i]) : real{0}) + number(from[i]));
+  for (; i < n; ++i) set_number(to[i], accumulate ? number(to[i]) + number(from[i]) : number(from[i]));
 }
 
 /// to (+)= from, of which one or both are exact sums.

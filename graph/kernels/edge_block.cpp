@@ -17,6 +17,7 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr Index block_bytes = Index{1} << 17;  // bytes of rows that one task moves
+constexpr Index narrow_rows = 16;              // rows of fewer numbers are copied without a call of memcpy
 
 Index rows_per_task(Index width) {
   return std::max<Index>(block_bytes / std::max<Index>(width * static_cast<Index>(sizeof(real)), 1), 16);
@@ -190,10 +191,12 @@ void take_rows(const X* x, Index stride, Index width, const Array<local_index>& 
   parallel_for_each(n, rows_per_task(width), [&](Index k) {
     if (k + ahead < n) prefetch_bytes(row(k + ahead), row_bytes);
     real* to = out + k * width;
-    if constexpr (std::is_same_v<X, real>)
-      std::memcpy(to, row(k), row_bytes);
-    else
+    if constexpr (!std::is_same_v<X, real>)
       widen(row(k), width, to);
+    else if (width < narrow_rows)
+      for (Index j = 0; j < width; ++j) to[j] = row(k)[j];
+    else
+      std::memcpy(to, row(k), row_bytes);
     if (scale == nullptr) return;
     const real factor = scale[ids[k]];
     for (Index j = 0; j < width; ++j) to[j] *= factor;

@@ -133,6 +133,38 @@ TEST_CASE("exact products are the products, whatever the order of the rows and t
   }
 }
 
+TEST_CASE("exact products of chunks have the same sum for any chunks, and are sums of rounded products") {
+  for (const int powers : {0, 5}) {  // of ten: sums of 64 products are exact in double precision, or are not
+    const Index n = 1000, k = 7, m = 21;
+    Tensor a({n, k}), b({n, m});
+    std::mt19937 gen(3);
+    std::uniform_real_distribution<double> number(-1, 1), power(-powers, powers);
+    for (Tensor* x : {&a, &b})
+      for (real& value : x->values()) value = static_cast<real>(number(gen) * std::pow(10.0, power(gen)));
+    std::fill_n(a.row(500), k, real{0});
+    for (Index row = 0; row < n; ++row)
+      a.row(row)[2] = row == 77 ? std::numeric_limits<real>::denorm_min() : real(row % 2);
+    std::vector<ExactSum> want(static_cast<std::size_t>((k + 1) * m));
+    for (Index row = 0; row < n; ++row)
+      for (Index i = 0; i <= k; ++i)
+        for (Index j = 0; j < m; ++j) {
+          const volatile real product = (i < k ? a.row(row)[i] : real{1}) * b.row(row)[j];
+          want[i * m + j].add(static_cast<double>(product));
+        }
+    for (const Index chunk : {n, Index{1}, Index{64}, Index{130}}) {
+      CAPTURE(chunk);
+      std::vector<ExactSum> found(want.size());
+      for (Index first = 0; first < n; first += chunk) {
+        const Index last = std::min(n, first + chunk);
+        const RowOperand left(a.slice_rows(first, last));
+        const std::vector<ExactSum> part = exact_products_of_chunk(&left, b.slice_rows(first, last), true);
+        for (std::size_t i = 0; i < found.size(); ++i) found[i].add(part[i]);
+      }
+      for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i].value() == want[i].value());
+    }
+  }
+}
+
 TEST_CASE("a column with NaN or an infinite number gives none, and no other") {
   const Tensor b = wide_numbers(600, 4, 2);
   Tensor with = b.clone();
