@@ -540,7 +540,11 @@ Variable GraphShardManager::apply_edges(const Message& message) const {
         return collective_call(*this, "apply_edges", message, -1);
       },
       [&] {
-        if (options().reproducible) return apply_edges(function_of_edges(message));
+        const auto sums_gradients = [&](MessageTarget end) {
+          return Tape::current() != nullptr && message.reads(end) && message.operand(end).requires_grad();
+        };
+        if (options().reproducible && (sums_gradients(MessageTarget::u) || sums_gradients(MessageTarget::v)))
+          return apply_edges(function_of_edges(message));
         Variable y = started(*this, primal_of(message), Result::edges, false)->finish({});
         Variable change;
         for (const Message& term : tangent_messages(message))
