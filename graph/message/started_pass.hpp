@@ -47,7 +47,7 @@ class SplitBackward {
 ///     Shape shape() const                                  of the result
 ///     NumberType base_type() const                         as StartedSum::base_type()
 ///     bool adds_to_base() const                            false: finish() adds the result to a base
-///     TypedRows forward(const Driver&, ForwardPass&, Variable base)
+///     TypedRows forward(ForwardPass&, Variable base)
 ///     void release(bool recorded)                          drops what backward() does not read
 ///     void backward(const Driver&, BackwardPass&, TypedRows grad)
 ///
@@ -63,7 +63,7 @@ class StartedPass final : public StartedSum::Operation {
   Variable finish(Variable base) override {
     if (base.defined() && !pass_.adds_to_base()) return add(std::move(base), finish({}));
     const GradientPtr base_gradient = Tape::current() != nullptr ? base.gradient() : nullptr;
-    TypedRows out = pass_.forward(driver_, rows_, std::move(base));
+    TypedRows out = pass_.forward(rows_, std::move(base));
     if (!split_ && base_gradient == nullptr) return out;
     pass_.release(split_.has_value());
     return record(std::move(out), [base_gradient, pass = std::move(pass_), driver = driver_,

@@ -73,7 +73,7 @@ struct TypedPass {
   [[nodiscard]] NumberType base_type() const { return NumberType::reals; }
   [[nodiscard]] bool adds_to_base() const { return true; }
 
-  TypedRows forward(const Driver& /*driver*/, ForwardPass& rows, Variable base) const {
+  TypedRows forward(ForwardPass& rows, Variable base) const {
     const TraceScope scope("typed_sum", TraceKind::compute);
     TypedSumKernel kernel(operands());
     const bool has_base = base.defined();

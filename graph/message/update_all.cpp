@@ -149,7 +149,7 @@ class MessagePass {
   }
 
   /// The result, added to `base` (sum and mean only) if it is defined.
-  TypedRows forward(const Driver& /*driver*/, ForwardPass& forward_pass, Variable base) {
+  TypedRows forward(ForwardPass& forward_pass, Variable base) {
     TraceScope scope(result_ == Result::edges ? "apply_edges" : "update_all", TraceKind::compute);
     describe(scope);
     const bool has_base = base.defined();
