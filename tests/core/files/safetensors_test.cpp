@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "support/effort.hpp"
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
 
@@ -360,6 +361,7 @@ TEST_CASE("a file that was cut or changed is noticed, wherever") {
   const std::size_t name = good.find("header_crc32"), name_end = name + 12;
   for (std::size_t at = 0; at < good.size() - 24; ++at)
     for (int bit = 0; bit < 8; ++bit) {
+      if (!full_run() && bit != static_cast<int>(at % 8)) continue;
       CAPTURE(at);
       CAPTURE(bit);
       if (at < name || at >= name_end) CHECK(flipped(at, bit).starts_with(path + ": "));
