@@ -104,10 +104,10 @@ report() {
     [ ! -f "build/${pair%:*}/.ninja_log" ] || ninja+=("build/${pair%:*}/.ninja_log")
   done
   echo "slowest tests"
-  awk '/Test +#[0-9]+: .* sec/ { sub(/.*#[0-9]+: /, ""); part = FILENAME; sub(/.*\//, "", part); printf "%9.1f  %s: %s\n", $(NF - 1), part, $1 }' "${logs[@]}" |
+  awk '/Test +#[0-9]+: .* sec/ { sub(/.*#[0-9]+: /, ""); part = FILENAME; sub(/.*\//, "", part); printf "%9.1f  %s: %s\n", $(NF - 1), part, $1 }' "${logs[@]}" </dev/null |
     sort -rn | sed -n 1,10p
   echo "slowest steps of the build"
-  awk 'FNR > 1 { part = FILENAME; sub(/\/[^\/]*$/, "", part); printf "%9.1f  %s/%s\n", ($2 - $1) / 1000, part, $4 }' "${ninja[@]}" | sort -rn | sed -n 1,10p
+  awk 'FNR > 1 { part = FILENAME; sub(/\/[^\/]*$/, "", part); printf "%9.1f  %s/%s\n", ($2 - $1) / 1000, part, $4 }' "${ninja[@]}" </dev/null | sort -rn | sed -n 1,10p
   if [ $kind = gate ] && [ $SECONDS -gt $budget ]; then
     echo "the gate is over its budget: $SECONDS s of $budget s"
   else
