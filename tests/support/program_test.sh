@@ -26,9 +26,19 @@ expect() {
 
 # refuse SENTENCE PROGRAM [ARG...]: options that end with 2. A process finds them before it speaks with others, so one without mpirun, which
 # starts five times as fast, shows them.
+single=(env OMPI_MCA_pml=ob1)
 refuse() {
-  local run=(env OMPI_MCA_pml=ob1)
+  local run=("${single[@]}")
   expect 2 "$@"
+}
+
+# alone COMMAND: where several ranks would show little more, "${run[@]}" of the command is one process, but for the full run. Likewise
+# "${few[@]}" PROGRAM [ARG...].
+few=("${single[@]}")
+[ -z "${SAR_FULL_RUN:-}" ] || few=("${run[@]}")
+alone() {
+  local run=("${few[@]}")
+  "$@"
 }
 
 # tu_folder GRAPHS: tu/ with so many graphs in the files of TU: rings are of class -1, stars of class 1; nodes have labels.

@@ -5,11 +5,6 @@
 # on one rank and on RANKS, errors that fall, averages of weights, checkpoints, predictions in extended XYZ; what is refused.
 source "$(dirname "$0")/../support/program_test.sh"
 precision=$5
-# alone COMMAND: without mpirun, which takes most of the time of a short run
-alone() {
-  local run=(env OMPI_MCA_pml=ob1)
-  "$@"
-}
 
 # structures SEED COUNT: 8 atoms in a cubic box, with energies, forces and virials of Morse pairs with a smooth cutoff, and energies of single
 # atoms
@@ -59,7 +54,7 @@ same() {
 }
 rounding=$([ "$precision" = double ] && echo 1e-8 || echo 2e-2)
 
-"${run[@]:0:2}" 1 "$programs/train" "${net[@]}" "${files[@]}" --epochs 6 --ema 0.8 --log one >out 2>err || fail "a training on one rank ends with $?"
+"${single[@]}" "$programs/train" "${net[@]}" "${files[@]}" --epochs 6 --ema 0.8 --log one >out 2>err || fail "a training on one rank ends with $?"
 "${run[@]}" "$programs/train" "${net[@]}" "${files[@]}" --epochs 6 --ema 0.8 --log all --predict p --save-weights w.safetensors >out 2>err ||
   fail "a training ends with $?"
 same one all "$rounding"
@@ -84,21 +79,21 @@ same part all 0
 cmp w.safetensors resumed.safetensors || fail "the weights of the resumed run differ"
 expect 1 "made with --task potential --energy-key found" "$programs/train" "${net[@]}" "${files[@]}" --forces-weight 3 --epochs 7 --ema 0.8 --checkpoint c --resume
 # A potential that goes on is not resumed as another one: other radial functions, other shifts, other data.
-"${run[@]}" "$programs/train" "${net[@]/2.2/2}" "${files[@]}" --epochs 0 --save-weights shorter.safetensors >out 2>err || fail "another cutoff ends with $?"
+"${few[@]}" "$programs/train" "${net[@]/2.2/2}" "${files[@]}" --epochs 0 --save-weights shorter.safetensors >out 2>err || fail "another cutoff ends with $?"
 sed 's/energy=-/energy=-9/' train.xyz >lower.xyz
-"${run[@]}" "$programs/train" "${net[@]}" --dataset lower.xyz --epochs 0 --save-weights lower.safetensors >out 2>err || fail "other energies end with $?"
+"${few[@]}" "$programs/train" "${net[@]}" --dataset lower.xyz --epochs 0 --save-weights lower.safetensors >out 2>err || fail "other energies end with $?"
 tuned=("$programs/train" --task potential --lr 0.005 --threads 1 --checkpoint tuned)
 "${run[@]}" "${tuned[@]}" --dataset train.xyz --init-weights w.safetensors --epochs 1 >out 2>err || fail "--init-weights with --checkpoint ends with $?"
-expect 1 "made with --cutoff 2.2, expected 2 as in this run" "${tuned[@]}" --dataset train.xyz --init-weights shorter.safetensors --epochs 2 --resume
-expect 1 "made with a potential with energy shifts " "${tuned[@]}" --dataset train.xyz --init-weights lower.safetensors --epochs 2 --resume
-expect 1 "made with labels and a split whose hash is " "${tuned[@]}" --dataset lower.xyz --init-weights w.safetensors --epochs 2 --resume
+alone expect 1 "made with --cutoff 2.2, expected 2 as in this run" "${tuned[@]}" --dataset train.xyz --init-weights shorter.safetensors --epochs 2 --resume
+alone expect 1 "made with a potential with energy shifts " "${tuned[@]}" --dataset train.xyz --init-weights lower.safetensors --epochs 2 --resume
+alone expect 1 "made with labels and a split whose hash is " "${tuned[@]}" --dataset lower.xyz --init-weights w.safetensors --epochs 2 --resume
 expect 0 "resuming from tuned/checkpoint-00000001" "${tuned[@]}" --dataset train.xyz --init-weights w.safetensors --epochs 2 --resume
 
 # Predictions are structures with labels: on them, the potential makes no error. On the structures it was trained on, it makes the errors of
 # the log.
 for file in predictions valid test; do [ -s p/$file.xyz ] || fail "no $file.xyz"; done
 [ "$(grep -c Lattice p/predictions.xyz)" -eq 40 ] || fail "not 40 predictions"
-"${run[@]:0:2}" 1 "$programs/train" --task potential --dataset p/test.xyz --test-file test.xyz --init-weights w.safetensors --epochs 0 --predict q >out 2>err ||
+"${single[@]}" "$programs/train" --task potential --dataset p/test.xyz --test-file test.xyz --init-weights w.safetensors --epochs 0 --predict q >out 2>err ||
   fail "a prediction ends with $?"
 grep -q "w.safetensors: a potential of O, Si with 2 convolutions of 8 channels, cutoff 2.2" out || fail "no word about the potential"
 for file in q/predictions.xyz q/test.xyz; do
@@ -106,7 +101,7 @@ for file in q/predictions.xyz q/test.xyz; do
     for (i = 2; i <= 7; ++i) { d = $i - $(i + 7); if (d < 0) d = -d; if (d > most) exit 1 } ++rows } END { exit rows != 40 }' ||
     fail "$file differs from p/test.xyz"
 done
-"${run[@]}" "$programs/train" --task potential --dataset p/test.xyz --init-weights w.safetensors --epochs 1 --lr 0 --log none >out 2>err || fail "lr 0 ends with $?"
+"${few[@]}" "$programs/train" --task potential --dataset p/test.xyz --init-weights w.safetensors --epochs 1 --lr 0 --log none >out 2>err || fail "lr 0 ends with $?"
 sed -n 's/.*"train_forces_mae":\([^,]*\),.*/\1/p' none | head -n 1 | awk '{ exit !($1 < 1e-2) }' || fail "errors on predictions: $(cat none)"
 
 # Labels that only some structures have: structures 1 to 10 without forces and virial, 11 to 15 without an energy.
@@ -126,7 +121,7 @@ grep -q nan some1 && fail "a number that is not finite: $(cat some1)"
 "${run[@]}" "$programs/train" "${net[@]}" --dataset train.xyz --zbl-inner 0.8 --zbl-outer 2 --epochs 1 --save-weights z.safetensors --predict z >out 2>err ||
   fail "ZBL ends with $?"
 grep -q "cutoff 2.2, ZBL from 0.8 to 2;" out || fail "no word about ZBL"
-"${run[@]}" "$programs/train" --task potential --dataset z/predictions.xyz --init-weights z.safetensors --epochs 1 --lr 0 --log zero >out 2>err || fail "lr 0 with ZBL ends with $?"
+"${few[@]}" "$programs/train" --task potential --dataset z/predictions.xyz --init-weights z.safetensors --epochs 1 --lr 0 --log zero >out 2>err || fail "lr 0 with ZBL ends with $?"
 scores zero | awk -F, -v most="$([ "$precision" = double ] && echo 1e-16 || echo 1e-6)" '{ exit !($1 < most) }' || fail "a loss on predictions: $(cat zero)"
 
 # Large structures, of which a step has one: they are cut, with the same curve and predictions on any number of ranks.
@@ -137,12 +132,12 @@ awk -F '"' 'NR > 30 { exit }
      NR % 10 == 0 { printf "216\nLattice=\"%.9f 0 0 0 %.9f 0 0 0 %.9f\" Properties=species:S:1:pos:R:3:forces:R:3 energy=%.9f virial=\"%s\"\n", 3 * L, 3 * L, 3 * L, e, virial
                     for (c = 0; c < 27; ++c) for (i = 0; i < 8; ++i) { split(line[i], x, " ")
                       print x[1], x[2] + L * (c % 3), x[3] + L * (int(c / 3) % 3), x[4] + L * int(c / 9), x[5], x[6], x[7] } }' train.xyz >large.xyz
-for n in 1 3 4; do
+for n in 1 3 ${SAR_FULL_RUN:+4}; do
   "${run[@]:0:2}" "$n" "$programs/train" "${net[@]}" --dataset large.xyz --valid-file valid.xyz --batch-size 1 --epochs 6 --log large$n --predict l$n >out 2>err ||
     fail "large structures on $n ranks end with $?"
 done
 grep -q "large.xyz: 9 structures, 696 nodes" out || fail "not the large structures"
-for n in 3 4; do
+for n in 3 ${SAR_FULL_RUN:+4}; do
   same large1 large$n "$rounding"
   paste -d ' ' l1/predictions.xyz l$n/predictions.xyz | awk -v most="$([ "$precision" = double ] && echo 1e-7 || echo 2e-2)" 'NF == 14 {
     for (i = 2; i <= 7; ++i) { d = $i - $(i + 7); if (d < 0) d = -d; if (d > most) exit 1 } ++rows } END { exit rows != 648 }' ||
@@ -195,7 +190,7 @@ sed 's/forces:R:3 energy=/REF_force:R:3 free_energy=/; s/virial=/other=/' train.
 grep -q "30 training, 5 validation and 5 test structures" out || fail "no split"
 grep -q "named.xyz: not used: config_type, other" out || fail "no word about unused keys"
 grep -q "^mean " out || fail "no mean of two runs"
-"${run[@]}" "$programs/train" "${net[@]}" --dataset train.xyz --forces-key none --stress-key none --metric energy-rmse --epochs 1 --radial-basis gaussian \
+"${few[@]}" "$programs/train" "${net[@]}" --dataset train.xyz --forces-key none --stress-key none --metric energy-rmse --epochs 1 --radial-basis gaussian \
   --cutoff-function polynomial >out 2>err || fail "energies alone end with $?"
 grep -q "train.xyz: not used: config_type, forces, virial" out || fail "forces are used"
 grep -q "6 radial functions (gaussian), polynomial cutoff 2.2" out || fail "no word about radial functions"
@@ -211,9 +206,9 @@ refuse "--cutoff: cannot be combined with --init-weights" "$programs/train" "${n
 refuse "--radial-basis: cannot be combined with --init-weights" "$programs/train" --task potential --radial-basis bessel --dataset train.xyz \
   --init-weights w.safetensors
 awk 'NR % 10 == 3 { first = $0 } NR % 10 == 4 { print first; next } { print }' test.xyz >same_place.xyz
-for n in 1 2 3; do
+for n in 1 ${SAR_FULL_RUN:+2} 3; do
   (
-    if [ "$n" -eq 1 ]; then run=(env OMPI_MCA_pml=ob1); else run=("${run[@]:0:2}" "$n"); fi
+    if [ "$n" -eq 1 ]; then run=("${single[@]}"); else run=("${run[@]:0:2}" "$n"); fi
     expect 1 "same_place.xyz: structure 0 (counted from 0): a neighbor list with the atoms 0 and 1 at the same place" \
       "$programs/train" "${net[@]}" --dataset train.xyz --test-file same_place.xyz
     sed 's/^O /C /' test.xyz >carbon.xyz
@@ -230,15 +225,15 @@ alone expect 1 "train.xyz: the loss has no term: --energy-weight is 0, --forces-
   "$programs/train" "${net[@]}" --dataset train.xyz --energy-weight 0 --forces-weight 0 --stress-weight 0
 alone expect 1 "train.xyz: the loss has no term: --energy-weight is 0, there are no forces, --stress-weight is 0" \
   "$programs/train" "${net[@]}" --dataset train.xyz --energy-weight 0 --forces-key none --stress-weight 0
-expect 1 "the potential.zbl_inner is 2 and .zbl_outer is 1, expected two distances" "$programs/train" "${net[@]}" --dataset train.xyz --zbl-inner 2 --zbl-outer 1
+alone expect 1 "the potential.zbl_inner is 2 and .zbl_outer is 1, expected two distances" "$programs/train" "${net[@]}" --dataset train.xyz --zbl-inner 2 --zbl-outer 1
 refuse "--split-graphs: cannot be combined with --valid-file" "$programs/train" "${net[@]}" "${files[@]}" --split-graphs 0.8,0.1,0.1
 refuse "--metric: mae is not for --task potential, expected forces-mae, " "$programs/train" "${net[@]}" --dataset train.xyz --metric mae
 refuse "--ema: is 1, expected less than 1" "$programs/train" --ema 1
-expect 1 "train.xyz: there are no energies, expected some to train on" "$programs/train" "${net[@]}" --dataset train.xyz --energy-key none
+alone expect 1 "train.xyz: there are no energies, expected some to train on" "$programs/train" "${net[@]}" --dataset train.xyz --energy-key none
 expect 1 "missing.xyz: cannot open (No such file or directory), expected a file of structures in extended XYZ" "$programs/train" --task potential --dataset missing.xyz
 sed 's/^Si /Ge /' test.xyz >other.xyz
 expect 1 "other.xyz: has an atom of Ge, which the potential does not know, expected O, Si" \
   "$programs/train" --task potential --dataset other.xyz --init-weights w.safetensors --epochs 0 --predict r
-expect 1 "c: is a checkpoint" "$programs/train" --task potential --dataset test.xyz --init-weights c --epochs 0 --predict r
+alone expect 1 "c: is a checkpoint" "$programs/train" --task potential --dataset test.xyz --init-weights c --epochs 0 --predict r
 sed '5s/^\(..*\) .*/\1 nan/' train.xyz >broken.xyz
 expect 1 'broken.xyz: line 5: forces has' "$programs/train" "${net[@]}" --dataset broken.xyz

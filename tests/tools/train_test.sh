@@ -22,11 +22,11 @@ if [ "$ranks" -eq 1 ]; then bytes=0; else bytes='[1-9][0-9]*'; fi
 
 # The name of a mode may have a hyphen or an underscore.
 for mode in one_shot one-shot; do
-  expect 0 "1 epochs in" "$programs/train" --graph karate --hidden 8 --epochs 1 --mode $mode
+  alone expect 0 "1 epochs in" "$programs/train" --graph karate --hidden 8 --epochs 1 --mode $mode
 done
 
 for model in gat gatv2; do
-  "${run[@]}" "$programs/train" --graph karate --hidden 8 --heads 2 --model $model --batch-norm --residual 1 --epochs 1 >out 2>err ||
+  "${few[@]}" "$programs/train" --graph karate --hidden 8 --heads 2 --model $model --batch-norm --residual 1 --epochs 1 >out 2>err ||
     fail "--batch-norm --residual 1 --model $model ends with $?"
 done
 
@@ -37,18 +37,18 @@ refuse "--model" "$programs/train" --model transformer
 refuse "--num-rels" "$programs/train" --model rgcn --num-rels 0
 refuse "--num-bases" "$programs/train" --model rgcn --num-bases -1
 expect 1 "train: missing: there is no such file or directory, expected a dataset directory," "$programs/train" --dataset missing
-expect 1 "train: sbm: 20 nodes, expected at least two for each of the 16 classes" "$programs/train" --nodes 20
+alone expect 1 "train: sbm: 20 nodes, expected at least two for each of the 16 classes" "$programs/train" --nodes 20
 expect 1 "train: missing/log: cannot write (No such file or directory)" "$programs/train" --graph karate --log missing/log
 refuse "--checkpoint" "$programs/train" --resume
 expect 1 "train: missing/w: cannot write (No such file or directory)" "$programs/train" --graph karate --save-weights missing/w
-expect 1 "train: missing: cannot open (No such file or directory), expected a .safetensors file" "$programs/train" --graph karate --init-weights missing
+alone expect 1 "train: missing: cannot open (No such file or directory), expected a .safetensors file" "$programs/train" --graph karate --init-weights missing
 expect 0 "no checkpoint in run: starting from the beginning" "$programs/train" --graph karate --hidden 8 --epochs 10 --checkpoint run --resume
 expect 1 "train: run/checkpoint-00000010.safetensors exists, expected --resume" "$programs/train" --graph karate --hidden 8 --checkpoint run
-expect 1 "made with --dropout 0.5, expected 0.4 as in this run" "$programs/train" --graph karate --hidden 8 --dropout 0.4 --checkpoint run --resume
+alone expect 1 "made with --dropout 0.5, expected 0.4 as in this run" "$programs/train" --graph karate --hidden 8 --dropout 0.4 --checkpoint run --resume
 expect 0 "resuming from run/checkpoint-00000010.safetensors, after epoch 10" "$programs/train" --graph karate --hidden 8 --epochs 12 --checkpoint run --resume
 expect 0 "continuing with --lr 0.002 instead of 0.01" "$programs/train" --graph karate --hidden 8 --epochs 14 --lr 0.002 --checkpoint run --resume --log lr.jsonl
 grep -q '"lr":0.002,' lr.jsonl || fail "the rate of the resumed run: $(cat lr.jsonl)"
-expect 1 "made with --schedule none, expected step --step-size 30 --lr-factor 0.1 as in this run" "$programs/train" --graph karate --hidden 8 \
+alone expect 1 "made with --schedule none, expected step --step-size 30 --lr-factor 0.1 as in this run" "$programs/train" --graph karate --hidden 8 \
   --schedule step --checkpoint run --resume
 refuse "--warm-up: needs --schedule none, step or cosine, not plateau" "$programs/train" --schedule plateau --warm-up 2
 refuse "--warm-up: is 5, expected less than --epochs 5" "$programs/train" --schedule cosine --warm-up 5 --epochs 5
@@ -61,8 +61,8 @@ done
 refuse "there are 2 fan-outs, expected one for each of --layers 3" "$programs/train" --graph karate --sample 4,3 --layers 3
 refuse "--sample excludes --mfg" "$programs/train" --graph karate --sample 3 --mfg
 refuse "--batch-size: needs --sample, --sampler saint-node, saint-edge or saint-walk, or --task graph" "$programs/train" --graph karate --batch-size 9
-expect 1 "--drop-last leaves no batch" "$programs/train" --graph karate --sample 3 --batch-size 500 --drop-last
-expect 1 "the model.residual is 'identity', but layer 1 makes rows of 8 values from rows of 34, expected 'linear', or equal widths, which pre_linear and jk give" \
+alone expect 1 "--drop-last leaves no batch" "$programs/train" --graph karate --sample 3 --batch-size 500 --drop-last
+alone expect 1 "the model.residual is 'identity', but layer 1 makes rows of 8 values from rows of 34, expected 'linear', or equal widths, which pre_linear and jk give" \
   "$programs/train" --graph karate --hidden 8 --residual identity --post-linear
 refuse "--residual: 'conv', expected none, identity, linear or the first layer with a residual connection, 1 to --layers 3" \
   "$programs/train" --graph karate --residual conv
@@ -81,24 +81,25 @@ for unread in "--step-size 3" "--patience 2 --schedule cosine" "--min-lr 0.1 --s
   refuse "${unread%% *}: needs --" "$programs/train" --graph karate --epochs 1 $unread
 done
 mkdir predictions && touch predictions/{labels,logits}.partition_order.npy
-expect 0 "1 epochs in" "$programs/train" --graph karate --hidden 8 --epochs 1 --predict predictions
+alone expect 0 "1 epochs in" "$programs/train" --graph karate --hidden 8 --epochs 1 --predict predictions
 [ -e predictions/labels.npy ] && [ ! -e predictions/labels.partition_order.npy ] || fail "predictions of another order stay beside those of this run"
 refuse "there is no layer 4" "$programs/train" --predict nowhere --predict-layer 4
 refuse "--predict" "$programs/train" --predict-layer 1
-expect 1 "train: karate: the labels have 2 classes, expected --num-classes" "$programs/train" --graph karate --num-classes 1
+alone expect 1 "train: karate: the labels have 2 classes, expected --num-classes" "$programs/train" --graph karate --num-classes 1
 mkdir nothing
 expect 1 "train: nothing: is a directory, expected a file that can be written" "$programs/train" --graph karate --epochs 1 --save-weights nothing
 ! grep -q ^epoch out || fail "it trained before"
 mkdir -p taken/logits.npy
-expect 1 "train: taken/logits.npy: is a directory" "$programs/train" --graph karate --epochs 1 --predict taken
-expect 1 "14 epochs are done, expected --epochs of at least that" "$programs/train" --graph karate --hidden 8 --epochs 5 --checkpoint run --resume
+alone expect 1 "train: taken/logits.npy: is a directory" "$programs/train" --graph karate --epochs 1 --predict taken
+alone expect 1 "14 epochs are done, expected --epochs of at least that" "$programs/train" --graph karate --hidden 8 --epochs 5 --checkpoint run --resume
 expect 0 "resuming from run/checkpoint-00000014.safetensors" "$programs/train" --graph karate --hidden 8 --epochs 0 --checkpoint run --resume --predict resumed
-expect 1 "there are no weights to predict with" "$programs/train" --graph karate --epochs 0 --checkpoint new --resume --predict untrained
+alone expect 1 "there are no weights to predict with" "$programs/train" --graph karate --epochs 0 --checkpoint new --resume --predict untrained
 refuse "--dataset: the path is empty" "$programs/train" --dataset ""
 refuse "--node-data: needs a --dataset that is an edge list" "$programs/train" --graph karate --node-data features=x.npy
 refuse "--node-data: 'x.npy', expected NAME=FILE.npy" "$programs/train" --dataset edges --node-data x.npy
-expect 1 "train: nothing: " "$programs/train" --dataset nothing
-for program in train partition generate; do
-  expect 1 "$program: SAR_TRACE: missing/trace: cannot write (No such file or directory)" env SAR_TRACE=missing/trace "$programs/$program"
+alone expect 1 "train: nothing: " "$programs/train" --dataset nothing
+expect 1 "train: SAR_TRACE: missing/trace: cannot write (No such file or directory)" env SAR_TRACE=missing/trace "$programs/train"
+for program in partition generate; do
+  alone expect 1 "$program: SAR_TRACE: missing/trace: cannot write (No such file or directory)" env SAR_TRACE=missing/trace "$programs/$program"
 done
 refuse "--hidden: is 30, expected a multiple of --heads 4" "$programs/train" --graph karate --model gat --hidden 30

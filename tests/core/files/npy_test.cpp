@@ -174,12 +174,10 @@ namespace {
 /// The bytes of values in the order of the list, the most significant byte first if `big_endian`.
 template <class T>
 std::string bytes_of(const std::vector<T>& values, bool big_endian) {
-  std::string bytes;
-  for (const T value : values) {
-    std::string one(sizeof(T), ' ');
-    std::memcpy(one.data(), &value, sizeof(T));
-    bytes += big_endian ? std::string(one.rbegin(), one.rend()) : one;
-  }
+  std::string bytes(values.size() * sizeof(T), ' ');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  for (std::size_t i = 0; big_endian && i < bytes.size(); i += sizeof(T))
+    std::reverse(bytes.data() + i, bytes.data() + i + sizeof(T));
   return bytes;
 }
 

@@ -32,32 +32,40 @@ MatrixView view(const Tensor& t) {
   return {t.data(), t.num_rows(), t.row_size(), t.row_size(), 1};
 }
 
-/// The largest |result - (start + a b)|, each divided by its sum of |a| |b|.
-double relative_error(const Tensor& a, const Tensor& b, const Tensor& start, const Tensor& result) {
-  double worst = 0;
-  const Index k = a.shape()[1], m = b.shape()[1];
-  std::vector<double> sums(static_cast<std::size_t>(m)), magnitudes(static_cast<std::size_t>(m));
-  for (Index i = 0; i < a.shape()[0]; ++i) {
-    double *const sum = sums.data(), *const magnitude = magnitudes.data();
-    for (Index j = 0; j < m; ++j) {
-      sum[j] = start.data()[i * m + j];
-      magnitude[j] = std::abs(sum[j]);
-    }
-    for (Index l = 0; l < k; ++l) {
-      const double factor = a.data()[i * k + l];
-      for (Index j = 0; j < m; ++j) {
-        const double product = factor * static_cast<double>(b.data()[l * m + j]);
-        sum[j] += product;
-        magnitude[j] += std::abs(product);
+/// a b and |a| |b|, in double precision.
+class Definition {
+ public:
+  Definition(const Tensor& a, const Tensor& b)
+      : sums_(static_cast<std::size_t>(a.shape()[0] * b.shape()[1])), magnitudes_(sums_.size()) {
+    const Index k = a.shape()[1], m = b.shape()[1];
+    for (Index i = 0; i < a.shape()[0]; ++i) {
+      double *const sum = sums_.data() + i * m, *const magnitude = magnitudes_.data() + i * m;
+      for (Index l = 0; l < k; ++l) {
+        const double factor = a.data()[i * k + l];
+        for (Index j = 0; j < m; ++j) {
+          const double product = factor * static_cast<double>(b.data()[l * m + j]);
+          sum[j] += product;
+          magnitude[j] += std::abs(product);
+        }
       }
     }
-    for (Index j = 0; j < m; ++j) {
-      const double difference = std::abs(static_cast<double>(result.data()[i * m + j]) - sum[j]);
-      worst = std::max(worst, difference == 0 ? 0 : difference / magnitude[j]);
-    }
   }
-  return worst;
-}
+
+  /// The largest |result - (start + a b)|, each divided by its |start| + |a| |b|.
+  [[nodiscard]] double relative_error(const Tensor& start, const Tensor& result) const {
+    REQUIRE(result.values().size() == sums_.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      const double from = start.values()[i];
+      const double difference = std::abs(static_cast<double>(result.values()[i]) - (from + sums_[i]));
+      worst = std::max(worst, difference == 0 ? 0 : difference / (std::abs(from) + magnitudes_[i]));
+    }
+    return worst;
+  }
+
+ private:
+  std::vector<double> sums_, magnitudes_;
+};
 
 /// The largest relative error of a product, and of the sum of k of them.
 double bound(MatmulPrecision precision, Index k) {
@@ -87,43 +95,46 @@ std::vector<Bfloat16Unit> units() {
 }  // namespace
 
 TEST_CASE("each precision keeps its bound, in all forms") {
-  for (const MatmulPrecision precision : precisions)
-    for (const auto [n, k, m] : shapes) {
+  for (const auto [n, k, m] : shapes) {
+    const Tensor a = random_tensor({n, k}, 1), b = random_tensor({k, m}, 2), zero = Tensor::zeros({n, m}),
+                 start = random_tensor({n, m}, 3), bias = random_tensor({m}, 4);
+    const Definition expected(a, b);
+    Tensor out({n, m}), rows({n, m});
+    for (Index i = 0; i < n; ++i) std::copy_n(bias.data(), m, rows.row(i));
+    for (const MatmulPrecision precision : precisions) {
       CAPTURE(to_string(precision));
       CAPTURE(n);
       CAPTURE(k);
       CAPTURE(m);
       const MatmulPrecisionScope scope(precision);
-      const Tensor a = random_tensor({n, k}, 1), b = random_tensor({k, m}, 2), zero = Tensor::zeros({n, m}),
-                   start = random_tensor({n, m}, 3), bias = random_tensor({m}, 4);
-      Tensor out({n, m}), rows({n, m});
-      for (Index i = 0; i < n; ++i) std::copy_n(bias.data(), m, rows.row(i));
       matmul(a, b, out);
-      CHECK(relative_error(a, b, zero, out) <= bound(precision, k));
+      CHECK(expected.relative_error(zero, out) <= bound(precision, k));
       matmul(a, b, bias, out);
-      CHECK(relative_error(a, b, rows, out) <= bound(precision, k));
+      CHECK(expected.relative_error(rows, out) <= bound(precision, k));
       matmul_nt(a, transposed(b), out);
-      CHECK(relative_error(a, b, zero, out) <= bound(precision, k));
+      CHECK(expected.relative_error(zero, out) <= bound(precision, k));
       out.copy_from(start);
       matmul_nt(a, transposed(b), out, true);
-      CHECK(relative_error(a, b, start, out) <= bound(precision, k));
+      CHECK(expected.relative_error(start, out) <= bound(precision, k));
       matmul_tn(transposed(a), b, out);
-      CHECK(relative_error(a, b, zero, out) <= bound(precision, k));
+      CHECK(expected.relative_error(zero, out) <= bound(precision, k));
       out.copy_from(start);
       matmul_tn(transposed(a), b, out, true);
-      CHECK(relative_error(a, b, start, out) <= bound(precision, k));
+      CHECK(expected.relative_error(start, out) <= bound(precision, k));
     }
+  }
 }
 
 TEST_CASE("the precisions differ in single precision, and are the same in double") {
   const Tensor a = random_tensor({100, 256}, 1), b = random_tensor({256, 64}, 2),
                zero = Tensor::zeros({100, 64});
+  const Definition expected(a, b);
   std::vector<double> errors;
   for (const MatmulPrecision precision : precisions) {
     const MatmulPrecisionScope scope(precision);
     Tensor out({100, 64});
     matmul(a, b, out);
-    errors.push_back(relative_error(a, b, zero, out));
+    errors.push_back(expected.relative_error(zero, out));
   }
   if (sizeof(real) > sizeof(float)) {
     CHECK(errors[2] == errors[0]);

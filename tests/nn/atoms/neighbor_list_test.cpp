@@ -121,9 +121,11 @@ std::vector<Edge> edges_of(const GraphShardManager& graph, const Tensor& vectors
 
 /// The number of edges that are in one list only.
 Index num_different(const std::vector<Edge>& found, std::vector<Edge> expected) {
+  std::ranges::sort(expected);
   Index missing = 0;
   for (const Edge& edge : found) {
-    const auto same = std::ranges::find_if(expected, [&](const Edge& other) {
+    const auto begin = std::ranges::lower_bound(expected, Edge{edge[0], edge[1], -inf, -inf, -inf});
+    const auto same = std::find_if(begin, expected.end(), [&](const Edge& other) {
       return edge[0] == other[0] && edge[1] == other[1] &&
              std::hypot(edge[2] - other[2], edge[3] - other[3], edge[4] - other[4]) < 1e-5;
     });

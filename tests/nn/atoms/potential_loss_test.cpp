@@ -119,8 +119,9 @@ PaiNN make_potential() {
 TEST_CASE("potential loss: gradients against differences of the loss, on ranks without atoms, in all modes") {
   const Communicator world = Communicator::world();
   const Atoms atoms;
+  std::size_t number = 0;
   for (const Books& books : test_books(atoms.graph, world.size()))
-    for (const GraphOptions& options : graph_ways()) {
+    for (const GraphOptions& options : ways_of_case(number++)) {
       CAPTURE(static_cast<int>(options.mode));
       PaiNN model = make_potential();
       const GraphShardManager graph = shard(world, atoms.graph, books, options);
@@ -212,8 +213,9 @@ TEST_CASE("potential loss: labels that are NaN take no part, on any rank") {
 TEST_CASE("slope loss: derivatives of MeshGraphNet and of built-in messages") {
   const Communicator world = Communicator::world();
   const WholeGraph whole = random_graph("random", 12, 12, 40, 1);
+  std::size_t number = 0;
   for (const Books& books : test_books(whole, world.size()))
-    for (const GraphOptions& options : graph_ways()) {
+    for (const GraphOptions& options : ways_of_case(number++)) {
       const GraphShardManager graph = shard(world, whole, books, options);
       Generator gen(2);
       MeshGraphNetOptions net_options;

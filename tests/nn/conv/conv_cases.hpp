@@ -11,6 +11,7 @@
 ///     });
 #pragma once
 
+#include "support/effort.hpp"
 #include "support/golden_graph.hpp"
 #include "support/sparse.hpp"
 
@@ -31,14 +32,24 @@
 
 namespace sar::test {
 
-/// The three modes, each with whole shards and with stages as small as can be.
-inline std::vector<GraphOptions> graph_ways() {
+/// The three modes, or these, each with whole shards and with stages as small as can be.
+inline std::vector<GraphOptions> graph_ways(const std::vector<HaloMode>& modes = {HaloMode::rematerialize,
+                                                                                  HaloMode::sequential,
+                                                                                  HaloMode::one_shot}) {
   std::vector<GraphOptions> ways;
-  for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
+  for (const HaloMode mode : modes) {
     ways.push_back({.mode = mode});
     ways.push_back({.mode = mode, .max_halo_bytes = 1, .edge_chunk = 3});
   }
   return ways;
+}
+
+/// For one of several cases, see some_of(): outside of the full run the ways of one mode, for every number of
+/// ranks another one.
+inline std::vector<GraphOptions> ways_of_case(std::size_t number) {
+  const auto ranks = static_cast<std::size_t>(Communicator::world().size());
+  return graph_ways(
+      some_of<HaloMode>({HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}, number + ranks));
 }
 
 inline void load_parameters(Module& module, const Case& golden) {
@@ -171,12 +182,13 @@ struct Run {
   }
 };
 
-/// body(run) for the cases conv/<name> (or <group>/<name>), in all ways, with and without gradients of the
-/// features, and once with sparse features. Homogeneous cases run on message flow graphs too, unless the
-/// layer takes several hops at once.
+/// body(run) for the cases conv/<name> (or <group>/<name>), in the ways of each case, with and without
+/// gradients of the features, and once with sparse features. Homogeneous cases run on message flow graphs
+/// too, unless the layer takes several hops at once.
 inline void for_each_run(std::initializer_list<const char*> names,
                          const std::function<void(const Run&)>& body) {
   const Communicator world = Communicator::world();
+  std::size_t number = 0;
   for (const std::string name : names) {
     const Case golden(name.find('/') == std::string::npos ? "conv/" + name : name);
     const std::string layer = name.substr(0, name.find("__"));
@@ -193,10 +205,8 @@ inline void for_each_run(std::initializer_list<const char*> names,
         body({world, golden, options, wants_feat, sparse_feat, mfg});
       }
     };
-    for (const GraphOptions& options : graph_ways()) {
-      run(options, true, false);
-      run(options, false, false);
-    }
+    for (const GraphOptions& options : ways_of_case(number)) run(options, true, false);
+    for (const GraphOptions& options : ways_of_case(++number)) run(options, false, false);
     run({}, false, true);
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "graph/hetero/typed_test_graph.hpp"
+#include "support/effort.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
@@ -54,18 +55,20 @@ struct Ranked {
                             bool filtered) const {
     const auto [src, rel, dst] = edges[static_cast<std::size_t>(edge)];
     const std::set<std::tuple<Index, Index, Index>> known(edges.begin(), edges.end());
-    const auto score = [&, r = rel](Index u, Index v) {
-      const auto row = [&](Index i) { return Variable(h.slice_rows(i, i + 1).clone()); };
-      return predictor(row(u), row(v), {r}).value().item();
-    };
     const bool to_dst = wanted == EdgeEnd::destination;
-    const double target = score(src, dst);
+    const Index fixed = to_dst ? src : dst, own = to_dst ? dst : src;
+    Tensor repeated({nodes, width});
+    for (Index w = 0; w < nodes; ++w) std::copy_n(h.row(fixed), width, repeated.row(w));
+    const Variable all(h), one(repeated);
+    const Tensor scores =
+        predictor(to_dst ? one : all, to_dst ? all : one, Array<Index>(static_cast<std::size_t>(nodes), rel))
+            .value();
+    const real target = scores.data()[own];
     double found = 1;
     const auto [begin, end] = typed ? range(wanted, rel) : std::pair(Index{0}, nodes);
     for (Index w = begin; w < end; ++w) {
-      const Index u = to_dst ? src : w, v = to_dst ? w : dst;
-      if (w == (to_dst ? dst : src) || (filtered && known.contains({u, rel, v}))) continue;
-      const double other = score(u, v);
+      if (w == own || (filtered && known.contains({to_dst ? src : w, rel, to_dst ? w : dst}))) continue;
+      const real other = scores.data()[w];
       found += other > target ? 1 : other == target ? 0.5 : 0;
     }
     return found;
@@ -106,8 +109,10 @@ void check_ranks(const RelationPredictor& predictor, bool typed, bool filtered) 
     dst_ranks.push_back(ranked.rank(predictor, EdgeEnd::destination, e, typed, filtered));
     src_ranks.push_back(ranked.rank(predictor, EdgeEnd::source, e, typed, filtered));
   }
+  std::size_t number = 0;
   for (const PartitionBook& nodes : row_splits(Ranked::nodes, world.size()))
-    for (const PartitionBook& of_edges : row_splits(std::ssize(ranked.edges), world.size())) {
+    for (const PartitionBook& of_edges :
+         some_of(row_splits(std::ssize(ranked.edges), world.size()), number++ + (typed ? 1 : 0))) {
       const RelationEdges mine = ranked.part(of_edges, rank);
       const GraphShardManager graph(world, nodes, nodes, {}, true);
       const KnownEdges known(graph, filtered ? mine : RelationEdges());

@@ -61,14 +61,15 @@ struct Part {
   }
 };
 
-/// body(part) for each distribution of the case's nodes (also with ranks that have none) and each mode.
+/// body(part) for each distribution of the case's nodes (also with ranks that have none), in its ways.
 void for_each_part(const std::string& name, const std::function<void(const Part&)>& body) {
   const Communicator world = Communicator::world();
   const Case golden("mesh/" + name);
   const auto nodes = static_cast<Index>(golden.number("num_src"));
   const WholeGraph whole{name, nodes, nodes, true, golden.indices("src"), golden.indices("dst")};
+  std::size_t number = 0;
   for (const Books& books : test_books(whole, world.size()))
-    for (const GraphOptions& options : graph_ways()) {
+    for (const GraphOptions& options : ways_of_case(number++)) {
       CAPTURE(name);
       CAPTURE(books.src.num_nodes(0));
       CAPTURE(static_cast<int>(options.mode));

@@ -184,9 +184,10 @@ TEST_CASE("MLP: names and formula") {
 
 TEST_CASE("MeshGraphNetBlock: by the formula, in all modes") {
   const Communicator world = Communicator::world();
+  std::size_t number = 0;
   for (const WholeGraph& whole : square_graphs())
     for (const Books& books : test_books(whole, world.size()))
-      for (const GraphOptions& options : graph_ways()) {
+      for (const GraphOptions& options : ways_of_case(number++)) {
         CAPTURE(whole.name);
         const GraphShardManager graph = shard(world, whole, books, options);
         Generator gen(1);
@@ -224,6 +225,7 @@ TEST_CASE("MeshGraphNet: by the formula; gradients are those of one rank") {
     gather_grads(comm, net);
     return std::tuple(x.grad(), e.grad(), net.named_parameters(), graph);
   };
+  std::size_t number = 0;
   for (const WholeGraph& whole : square_graphs()) {
     CAPTURE(whole.name);
     const auto [x, e, parameters, whole_graph] =
@@ -232,7 +234,7 @@ TEST_CASE("MeshGraphNet: by the formula; gradients are those of one rank") {
     for (Index i = 0; i < e.num_rows(); ++i)
       std::copy_n(e.row(i), e.row_size(), e_by_id.row(whole_graph.edge_ids()[i]));
     for (const Books& books : test_books(whole, world.size()))
-      for (const GraphOptions& options : graph_ways()) {
+      for (const GraphOptions& options : ways_of_case(number++)) {
         const auto [my_x, my_e, my_parameters, graph] = run(world, whole, books, options);
         CHECK(error_of_rows(my_x, x, books.src.begin(world.rank())) < tolerance());
         CHECK(error_of_part(my_e, my_edge_rows(e_by_id, graph), e_by_id) < tolerance());

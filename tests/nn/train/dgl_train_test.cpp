@@ -2,6 +2,7 @@
 
 /// Training from partitions that DGL wrote gives the curve of the graph they were made of.
 #include "nn/train/curve.hpp"
+#include "support/effort.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -152,13 +153,14 @@ TEST_CASE("training from a heterogeneous partition by DGL gives the curve of the
 TEST_CASE("training from partitions of Cora by DGL gives the curve of the dataset") {
   const Communicator comm = Communicator::world();
   if (comm.size() == 3 || !have(shared + "cora")) return;
+  const int some_epochs = full_run() ? epochs : 8;
   const DatasetOptions options{.normalize_features = true};
-  const std::vector<double> original =
-      curve(Communicator::self(), load_dataset(Communicator::self(), shared + "cora", options), {}, epochs);
+  const std::vector<double> original = curve(
+      Communicator::self(), load_dataset(Communicator::self(), shared + "cora", options), {}, some_epochs);
   for (const int parts : {2, 4}) {
     const std::string directory = concat(shared, "dgl-partition-cora-", parts);
     if (comm.size() > parts || !have(directory)) continue;
     NodeData data = to_node_data(comm, load_dgl_partition(comm, directory + "/cora.json"), options);
-    CHECK(largest_difference(curve(comm, std::move(data), {}, epochs), original) < accepted);
+    CHECK(largest_difference(curve(comm, std::move(data), {}, some_epochs), original) < accepted);
   }
 }
