@@ -130,7 +130,11 @@ Variable sub(Variable a, Variable b) {
   TypedRows y = compute_binary(BinaryOp::sub, a.take_rows(), b.take_rows());
   if (!recorded) return y;
   return record(std::move(y), [da = a.gradient(), db = b.gradient(), sums = rank_sums()](TypedRows grad) {
-    if (db != nullptr && db->shape() != grad.shape()) {
+    if (db != nullptr && db->shape() != grad.shape() && sums == nullptr) {
+      Tensor sum(db->shape());
+      sum_to(grad.to_tensor(), sum);
+      pass_elementwise(*db, std::move(sum), negate);
+    } else if (db != nullptr && db->shape() != grad.shape()) {
       Tensor terms(grad.shape());
       negate(0, terms, false, grad.to_tensor());
       pass_sum(sums, db, std::move(terms));

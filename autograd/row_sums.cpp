@@ -35,7 +35,7 @@ std::vector<ExactSum> products_of(const RankSums& sums, const RowOperand* a, con
   if (sums.is_of_chunk()) return exact_products_of_chunk(a, b, column_sums);
   std::vector<ExactSum> totals;
   for (const double total :
-       a != nullptr ? exact_products(sums, a, b, column_sums) : exact_column_sums(sums, b))
+       a != nullptr ? exact_products(sums, *a, b, column_sums) : exact_column_sums(sums, b))
     totals.push_back({total, 0});
   return totals;
 }

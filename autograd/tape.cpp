@@ -69,9 +69,9 @@ void Tape::run_back() {
     record.output->release();
     require<InputError>(
         record.sums == ExactSums::taken || grad.exact_sums() == nullptr,
-        "a function of edges computes a tensor of shape ", grad.shape(),
-        " from captured variables alone, and their gradients are sums over all edges that are rounded once: "
-        "compute it before the call and capture it");
+        "a function of a part of the rows, such as a message of a reproducible graph, computes a "
+        "tensor of shape ",
+        grad.shape(), " from captured variables alone; compute it before the call and capture the result");
     if (grad.defined()) record.backward(std::move(grad));
   }
 }

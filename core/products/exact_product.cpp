@@ -47,9 +47,9 @@ using Bits = std::conditional_t<sizeof(real) == 4, std::int32_t, std::int64_t>;
 /// The numbers of one operand as integers: part s of number x of column j is the s-th group of 21 bits of
 /// x * scale[j].
 struct Columns {
-  const RowOperand* rows = nullptr;  // null: none
-  Index count = 0;                   // of the operand
-  bool ones = false;                 // behind them a column of ones
+  const RowOperand& rows;
+  Index count;  // of the operand
+  bool ones;    // behind them a column of ones
   std::vector<double> scale, unscale;
 
   [[nodiscard]] Index total() const { return count + (ones ? 1 : 0); }
@@ -136,27 +136,6 @@ struct GridSums {
   }
 };
 
-/// The sums of the columns of rows [begin, end), to sums [levels, columns].
-void add_columns(const Columns& b, Index begin, Index end, GridSums& sums) {
-  const Index m = b.total();
-  Array<double> of_chunk(most_parts * m), integers(most_parts * m);
-  Array<real> memory;
-  constexpr Index at_once = 64;  // rows that are computed into the cache
-  for (Index row = begin; row < end; row += at_once) {
-    const Index stop = std::min(end, row + at_once);
-    const MatrixView rows = b.rows->view(row, stop, memory);
-    std::fill(of_chunk.begin(), of_chunk.end(), 0.0);
-    for (Index i = 0; i < stop - row; ++i)
-      for (Index j = 0; j < m; j += tile_columns) {
-        const Index width = std::min(tile_columns, m - j);
-        pack_numbers(rows.data + i * rows.row_step + j, b.scale.data() + j, width, m, integers.data() + j);
-        for (Index s = 0; s < most_parts; ++s)
-          for (Index l = s * m + j; l < s * m + j + width; ++l) of_chunk[l] += integers[l];
-      }
-    sums.add(0, of_chunk.data(), std::ssize(of_chunk));
-  }
-}
-
 /// The products of rows [begin, end) and columns [first, last) of a, to sums [levels, last - first, columns
 /// of b].
 void add_products(const Columns& a, const Columns& b, Index begin, Index end, Index first, Index last,
@@ -175,8 +154,8 @@ void add_products(const Columns& a, const Columns& b, Index begin, Index end, In
   Array<real> memory_a, memory_b;
   for (Index row = begin; row < end; row += chunk_rows) {
     const Index stop = std::min(end, row + chunk_rows), count = stop - row;
-    const MatrixView rows_b = b.rows->view(row, stop, memory_b);
-    const MatrixView rows_a = a.rows != nullptr ? a.rows->view(row, stop, memory_a) : rows_b;
+    const MatrixView rows_b = b.rows.view(row, stop, memory_b);
+    const MatrixView rows_a = a.rows.view(row, stop, memory_a);
     pack<tile_rows>(a, rows_a, count, first, last, packed_a.data());
     pack<tile_columns>(b, rows_b, count, 0, m, packed_b.data());
     const Index size_a = panels_a * tile_rows * count, size_b = panels_b * tile_columns * count;
@@ -211,7 +190,8 @@ void largest_bits_of(const RowOperand& x, Index begin, Index end, double* larges
   for (Index j = 0; j < x.row_size(); ++j) largest[j] = static_cast<double>(std::bit_cast<real>(bits[j]));
 }
 
-constexpr Index block_rows = 64;  // that are multiplied at a time by add_products_exactly()
+// Rows that add_products_exactly() multiplies at a time, and columns of a by a vector of columns of b.
+constexpr Index block_rows = 64, exact_tile = 4;
 constexpr Index lanes_of_real = SAR_VECTOR_BYTES / static_cast<Index>(sizeof(real));
 constexpr Index halves = lanes_of_real / lanes_of_double;  // Doubles that widen one vector of reals
 typedef real Reals __attribute__((vector_size(lanes_of_real * sizeof(real))));   // NOLINT: of constant size
@@ -257,7 +237,7 @@ struct ColumnBlock {
 template <bool exact>
 [[gnu::always_inline]] inline void add_tile(Index count, const ColumnBlock& a, Index i, const ColumnBlock& b,
                                             Index j, double* high, double* low, Index stride) {
-  constexpr Index rows = 4;
+  constexpr Index rows = exact_tile;
   Doubles sums[rows][halves], errors[rows][halves];
   for (Index r = 0; r < rows; ++r) {
     std::memcpy(sums[r], high + r * stride, sizeof sums[r]);
@@ -293,7 +273,7 @@ template <bool exact>
 /// double precision is exact if their exponents are close enough, which those of the columns tell: then a
 /// product takes an addition in double precision, otherwise 7.
 void add_products_exactly(const RowOperand& a, const RowOperand& b, ExactSum* sums) {
-  constexpr Index rows = 4;
+  constexpr Index rows = exact_tile;
   // The sum is below 2^(largest exponents + 8), and a multiple of the last bit of the smallest product.
   constexpr std::int32_t close = 53 - 8 - (std::numeric_limits<real>::digits - 1);
   const Index n = b.num_rows(), k = a.row_size(), m = b.row_size();
@@ -354,10 +334,10 @@ void add_column_sums_of_rank(const RowOperand& x, ExactSum* sums) {
 }
 
 /// sums [2, levels, a columns, b columns] of this rank.
-void exact_products_of_rank(const RowOperand* a, const RowOperand& b, bool ones, const double* largest,
+void exact_products_of_rank(const RowOperand& a, const RowOperand& b, bool ones, const double* largest,
                             double* unscale, double* sums) {
-  const auto columns_of = [](const RowOperand* rows, bool with_ones, const double* of, double* unscaled) {
-    Columns columns{rows, rows != nullptr ? rows->row_size() : 0, with_ones, {}, {}};
+  const auto columns_of = [](const RowOperand& rows, bool with_ones, const double* of, double* unscaled) {
+    Columns columns{rows, rows.row_size(), with_ones, {}, {}};
     for (Index j = 0; j < columns.total(); ++j) {
       constexpr int least = -1000;
       int exponent = digits;  // of ones, and of columns that give NaN
@@ -369,7 +349,7 @@ void exact_products_of_rank(const RowOperand* a, const RowOperand& b, bool ones,
     return columns;
   };
   const Columns left = columns_of(a, ones, largest, unscale);
-  const Columns right = columns_of(&b, false, largest + left.count, unscale + left.total());
+  const Columns right = columns_of(b, false, largest + left.count, unscale + left.total());
   const Index n = b.num_rows(), k = left.total(), m = right.total(), numbers = most_parts * k * m;
   const Index wanted = 2 * Index{num_threads()};
   const Index parts = std::clamp<Index>(n / (2 * exact_rows), 1, wanted);
@@ -380,10 +360,7 @@ void exact_products_of_rank(const RowOperand* a, const RowOperand& b, bool ones,
     const Index part = task / tiles, tile = task % tiles;
     const Index first = k * tile / tiles, last = k * (tile + 1) / tiles, height = last - first;
     GridSums of_task(most_parts * height * m);
-    if (a == nullptr)
-      add_columns(right, n * part / parts, n * (part + 1) / parts, of_task);
-    else
-      add_products(left, right, n * part / parts, n * (part + 1) / parts, first, last, of_task);
+    add_products(left, right, n * part / parts, n * (part + 1) / parts, first, last, of_task);
     const std::lock_guard lock(mutex);
     for (Index level = 0; level < most_parts; ++level)
       for (Index i = 0; i < height * m; ++i) {
@@ -402,7 +379,7 @@ SAR_DISPATCH(void, add_column_sums_of_rank, (const RowOperand& x, ExactSum* sums
 SAR_DISPATCH(void, add_products_exactly, (const RowOperand& a, const RowOperand& b, ExactSum* sums),
              (a, b, sums));
 SAR_DISPATCH(void, exact_products_of_rank,
-             (const RowOperand* a, const RowOperand& b, bool ones, const double* largest, double* unscale,
+             (const RowOperand& a, const RowOperand& b, bool ones, const double* largest, double* unscale,
               double* sums),
              (a, b, ones, largest, unscale, sums));
 
@@ -435,15 +412,15 @@ void check(const RowOperand* a, const RowOperand& b) {
 
 }  // namespace
 
-std::vector<double> exact_products(const RankSums& ranks, const RowOperand* a, const RowOperand& b,
+std::vector<double> exact_products(const RankSums& ranks, const RowOperand& a, const RowOperand& b,
                                    bool column_sums) {
   const TraceScope scope("exact_products", TraceKind::compute);
-  check(a, b);
+  check(&a, b);
   constexpr Index levels = sizeof(real) == 4 ? 1 : 3;
-  const Index of_a = a != nullptr ? a->row_size() : 0, k = of_a + (column_sums ? 1 : 0), m = b.row_size();
+  const Index of_a = a.row_size(), k = of_a + (column_sums ? 1 : 0), m = b.row_size();
   std::vector<double> largest(static_cast<std::size_t>(of_a + m), 0.0),
       unscale(static_cast<std::size_t>(k + m));
-  if (a != nullptr) add_largest(*a, largest.data());
+  add_largest(a, largest.data());
   add_largest(b, largest.data() + of_a);
   ranks.maximum(largest);
   const Index numbers = levels * k * m;
@@ -465,9 +442,8 @@ std::vector<double> exact_products(const RankSums& ranks, const RowOperand* a, c
 }
 
 std::vector<double> exact_column_sums(const RankSums& ranks, const RowOperand& x) {
-  if (sizeof(real) == 8) return exact_products(ranks, nullptr, x, true);
   const TraceScope scope("exact_column_sums", TraceKind::compute);
-  require<InputError>(!x.is_bfloat16(), "reproducible sums in mixed precision, expected one of them");
+  check(nullptr, x);
   std::vector<ExactSum> sums(static_cast<std::size_t>(x.row_size()));
   add_column_sums_of_rank(x, sums.data());
   ranks.sum(std::span(sums));

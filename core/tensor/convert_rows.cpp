@@ -28,7 +28,7 @@ void add_numbers(const From* from, Index n, To* to, bool accumulate) {
 void add_exact_sums(const TypedRows& from, TypedRows& to, Index begin, Index end, bool accumulate) {
   const ExactSum* const terms = from.exact_sums();
   const auto term = [&](Index i) {
-    return terms != nullptr ? terms[i] : ExactSum{double(from.reals().data()[i]), 0};
+    return terms != nullptr ? terms[i] : ExactSum{static_cast<double>(from.reals().data()[i]), 0};
   };
   if (ExactSum* const sums = to.exact_sums(); sums != nullptr) {
     for (Index i = begin; i < end; ++i) {

@@ -15,7 +15,7 @@ class ChunkSums final : public RankSums {
   void agree(FunctionRef<void()> body) const override { body(); }
   void maximum(std::span<double> /*numbers*/) const override {
     throw InputError(
-        "statistics over all rows, such as those of batch norm, in a function of a part of them");
+        "statistics over all rows, such as those of batch norm, in a function of a part of the rows");
   }
   void sum(std::span<double> /*numbers*/) const override {}
   void sum(std::span<ExactSum> /*sums*/) const override {}

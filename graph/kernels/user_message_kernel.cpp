@@ -195,7 +195,8 @@ void UserMessageKernel::for_blocks(FunctionRef<void(Work&)> compute, FunctionRef
 }
 
 Variable UserMessageKernel::call(const Batch& batch) const {
-  const RankSumsScope scope(o_.captures_exactly ? chunk_sums() : nullptr);  // ranks have unlike chunks
+  const RankSumsScope scope(o_.captures_exactly ? chunk_sums()
+                                                : nullptr);  // ranks have different numbers of chunks
   Variable message = beside_tangent(o_.function(batch));
   const Shape expected = o_.inputs.message.with_rows(batch.num_edges());
   require<ShapeError>(message.shape() == expected, "a message function returns a tensor of shape ",

@@ -49,10 +49,11 @@ struct GraphOptions {
   bool serial_messages = false;
   /// The bits of results do not depend on the number of ranks, the partition, the mode and the stages: sums
   /// over edges are exact (ExactSum) and rounded once. They cost 16 bytes per number of the result, and in
-  /// the backward pass per number of u, on several ranks. Messages by type and others that are no sums of
-  /// weighted source rows are functions of edges then, computed in chunks; attention keeps a number per edge
-  /// and head. A function of edges that computes with captured variables alone is refused. Sums over nodes
-  /// (gradients of parameters, norms) need a ReproducibleScope beside it (comm/reproducible_scope.hpp).
+  /// the backward pass per number of u, on several ranks. Messages by type, and built-in ones but sums and
+  /// means of copy_u, copy_e and u_mul_e, are computed as user-defined messages, in chunks; attention keeps a
+  /// number per edge and head. In a ReproducibleScope, a user-defined message that computes with captured
+  /// variables alone is refused. Sums over nodes (gradients of parameters, norms) need a ReproducibleScope
+  /// beside it (comm/reproducible_scope.hpp).
   bool reproducible = false;
   /// The format of source rows and their gradients in messages (halo_format.hpp), for update_all, apply_edges
   /// and attention, in training and inference. Degrees, the maxima and sums of edge_softmax, pulled rows and

@@ -101,7 +101,7 @@ void MessageSumKernel::accumulate(const Stage& stage) {
 
 void MessageSumKernel::backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) {
   const Index numbers = stage.size() * o_.source_columns();
-  Array<real> unwanted(grad_src.defined() ? 0 : numbers, real{0});
+  Array<real> unwanted(grad_src.defined() ? 0 : numbers, real{0});  // the kernel writes them in any case
   real* const to = grad_src.defined() ? grad_src.reals() : unwanted.data();
   if (grad_src.defined() && !accumulate)
     parallel_for(numbers, Index{1} << 16,

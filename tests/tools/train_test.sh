@@ -41,7 +41,7 @@ alone expect 1 "train: sbm: 20 nodes, expected at least two for each of the 16 c
 expect 1 "train: missing/log: cannot write (No such file or directory)" "$programs/train" --graph karate --log missing/log
 refuse "--checkpoint" "$programs/train" --resume
 expect 1 "train: missing/w: cannot write (No such file or directory)" "$programs/train" --graph karate --save-weights missing/w
-alone expect 1 "train: missing: cannot open (No such file or directory), expected a .safetensors file" "$programs/train" --graph karate --init-weights missing
+expect 1 "train: missing: cannot open (No such file or directory), expected a .safetensors file" "$programs/train" --graph karate --init-weights missing
 expect 0 "no checkpoint in run: starting from the beginning" "$programs/train" --graph karate --hidden 8 --epochs 10 --checkpoint run --resume
 expect 1 "train: run/checkpoint-00000010.safetensors exists, expected --resume" "$programs/train" --graph karate --hidden 8 --checkpoint run
 alone expect 1 "made with --dropout 0.5, expected 0.4 as in this run" "$programs/train" --graph karate --hidden 8 --dropout 0.4 --checkpoint run --resume
@@ -97,7 +97,7 @@ alone expect 1 "there are no weights to predict with" "$programs/train" --graph 
 refuse "--dataset: the path is empty" "$programs/train" --dataset ""
 refuse "--node-data: needs a --dataset that is an edge list" "$programs/train" --graph karate --node-data features=x.npy
 refuse "--node-data: 'x.npy', expected NAME=FILE.npy" "$programs/train" --dataset edges --node-data x.npy
-alone expect 1 "train: nothing: " "$programs/train" --dataset nothing
+expect 1 "train: nothing: " "$programs/train" --dataset nothing
 expect 1 "train: SAR_TRACE: missing/trace: cannot write (No such file or directory)" env SAR_TRACE=missing/trace "$programs/train"
 for program in partition generate; do
   alone expect 1 "$program: SAR_TRACE: missing/trace: cannot write (No such file or directory)" env SAR_TRACE=missing/trace "$programs/$program"

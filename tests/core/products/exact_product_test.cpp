@@ -95,7 +95,7 @@ TEST_CASE("exact products are the products, whatever the order of the rows and t
     std::vector<Index> rows(static_cast<std::size_t>(n));
     std::iota(rows.begin(), rows.end(), Index{0});
     const RowOperand left(a);
-    const std::vector<double> products = exact_products(OtherRanks(), &left, RowOperand(b), true);
+    const std::vector<double> products = exact_products(OtherRanks(), left, RowOperand(b), true);
     REQUIRE(std::ssize(products) == (k + 1) * m);
     for (Index i = 0; i <= k; ++i)
       for (Index j = 0; j < m; ++j) {
@@ -118,15 +118,15 @@ TEST_CASE("exact products are the products, whatever the order of the rows and t
       const Tensor a1 = chosen(a, rows, 0, middle), b1 = chosen(b, rows, 0, middle);
       const Tensor a2 = chosen(a, rows, middle, n), b2 = chosen(b, rows, middle, n);
       const RowOperand left1(a1), left2(a2);
-      (void)exact_products(second, &left2, b2, true);  // for its largest numbers
+      (void)exact_products(second, left2, b2, true);  // for its largest numbers
       first.largest = second.my_largest;
-      (void)exact_products(first, &left1, b1, true);
+      (void)exact_products(first, left1, b1, true);
       second.largest = first.my_largest;
       second.sums = {};
-      (void)exact_products(second, &left2, b2, true);
+      (void)exact_products(second, left2, b2, true);
       first.sums = second.my_sums;
       const ThreadLimit limit(turn + 1);
-      CHECK(exact_products(first, &left1, b1, true) == products);
+      CHECK(exact_products(first, left1, b1, true) == products);
       const std::vector<double> shuffled = exact_column_sums(OtherRanks(), chosen(b, rows, 0, n));
       CHECK(shuffled == exact_column_sums(OtherRanks(), b));
       for (Index j = 0; j < m; ++j)
@@ -180,7 +180,7 @@ TEST_CASE("a column with NaN or an infinite number gives none, and no other") {
   CHECK(sums[2] == want[2]);
   CHECK_FALSE(std::isfinite(sums[3]));
   const RowOperand left(b);
-  const std::vector<double> products = exact_products(OtherRanks(), &left, RowOperand(with), false);
+  const std::vector<double> products = exact_products(OtherRanks(), left, RowOperand(with), false);
   for (const int j : {0, 2}) CHECK(std::isfinite(products[j]));
   for (const int j : {1, 3}) CHECK(std::isnan(products[j]));
 }

@@ -71,6 +71,21 @@ Operands whole_operands(const WholeGraph& g) {
           variable({6}, 7)};
 }
 
+/// Those of this rank.
+Operands my_operands(const WholeGraph& g, const Books& books, const GraphShardManager& graph) {
+  const Operands all = whole_operands(g);
+  const auto mine = [&](const Variable& x, const PartitionBook& book) {
+    return Variable(my_rows(x.value(), book, graph.comm().rank()), true);
+  };
+  return {mine(all.a, books.src),
+          mine(all.b, books.src),
+          mine(all.v, books.dst),
+          Variable(my_edge_rows(all.e.value(), graph), true),
+          all.weight,
+          all.bias,
+          all.outer};
+}
+
 /// Which message of all edges reaches the result: 1 for each element (max, min), or 1 (sum), 1 / in-degree.
 Tensor selection(const WholeGraph& g, const Tensor& messages, Reduce reduce) {
   Tensor chosen = Tensor::full(messages.shape(), 1);
@@ -127,20 +142,11 @@ void check_case(const Communicator& comm, const WholeGraph& g, const Books& book
   const Tensor grad_out = whole_tensor({reduce ? g.num_dst : static_cast<Index>(g.src.size()), 3, 2}, 8);
   const Result want = expected(g, reduce, grad_out);
 
-  const Operands all = whole_operands(g);
-  const int p = comm.rank();
-  const auto mine = [&](const Variable& x, const PartitionBook& book) {
-    return Variable(my_rows(x.value(), book, p), true);
-  };
-  const Operands o{mine(all.a, books.src),
-                   mine(all.b, books.src),
-                   mine(all.v, books.dst),
-                   Variable(my_edge_rows(all.e.value(), graph), true),
-                   all.weight,
-                   all.bias,
-                   all.outer};
+  const Operands o = my_operands(g, books, graph);
   const auto of_edges = [&](const Tensor& whole) { return my_edge_rows(whole, graph); };
-  const auto of = [&](const Tensor& whole, const PartitionBook& book) { return my_rows(whole, book, p); };
+  const auto of = [&](const Tensor& whole, const PartitionBook& book) {
+    return my_rows(whole, book, comm.rank());
+  };
 
   Tape tape;
   const Variable factor = exp(o.outer);
@@ -174,17 +180,7 @@ std::vector<Tensor> reproducible_case(const Communicator& comm, const WholeGraph
                                       GraphOptions options, std::optional<Reduce> reduce) {
   options.reproducible = true;
   const GraphShardManager graph = shard(comm, g, books, options);
-  const Operands all = whole_operands(g);
-  const auto mine = [&](const Variable& x, const PartitionBook& book) {
-    return Variable(my_rows(x.value(), book, comm.rank()), true);
-  };
-  const Operands o{mine(all.a, books.src),
-                   mine(all.b, books.src),
-                   mine(all.v, books.dst),
-                   Variable(my_edge_rows(all.e.value(), graph), true),
-                   all.weight,
-                   all.bias,
-                   all.outer};
+  const Operands o = my_operands(g, books, graph);
   const Variable table(whole_tensor({4, 6}, 8), true), divisor(whole_tensor({3, 2}, 9), true);
   const ReproducibleScope scope(comm);
   Tape tape;
@@ -435,7 +431,7 @@ TEST_CASE("on a reproducible graph, a function that computes with captured varia
     const ReproducibleScope scope(comm);
     Tape tape;
     CHECK(contains(thrown<InputError>(sums),
-                   "a function of edges computes a tensor of shape [3, 2] from captured variables alone"));
+                   "computes a tensor of shape [3, 2] from captured variables alone"));
     const Variable before = exp(w);
     const Variable y =
         graph.update_all([=](const EdgeBatch& edges) { return linear(edges.src(h), before); }, Reduce::sum);
@@ -744,12 +740,20 @@ TEST_CASE("what a function does wrong on one rank is told on all, and the graph 
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(g, comm.size())) {
-    for (const HaloMode mode : all_modes) {
-      const GraphShardManager graph = shard(
-          comm, g, books, {.mode = mode, .max_halo_bytes = 60, .edge_chunk = 2, .serial_messages = true});
+    std::vector<GraphOptions> ways;
+    for (const HaloMode mode : all_modes)
+      ways.push_back({.mode = mode, .max_halo_bytes = 60, .edge_chunk = 2, .serial_messages = true});
+    ways.push_back(ways.back());
+    ways.back().reproducible = true;
+    for (const GraphOptions& options : ways) {
+      CAPTURE(options.reproducible);
+      const GraphShardManager graph = shard(comm, g, books, options);
+      std::optional<ReproducibleScope> scope;
+      if (options.reproducible) scope.emplace(comm);
       const bool here = comm.rank() == comm.size() - 1;  // owns edges in all partitions
       const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
       const Variable other(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
+      const Variable two(Tensor::full({2}, 2), true);
 
       const auto update = [&](const MessageFunction& function) {
         return thrown_by_all<Error>(comm, [&] { (void)graph.update_all(function, Reduce::sum); });
@@ -764,7 +768,7 @@ TEST_CASE("what a function does wrong on one rank is told on all, and the graph 
             [&](const EdgeBatch& edges) {
               const bool now = forward == (when == When::forward) && here && edges.num_edges() > 0;
               if (now && ++calls == 3) return wrong(edges);
-              return edges.src(h) * real(2);
+              return edges.src(h) * two;
             },
             Reduce::sum);
         forward = false;
@@ -839,6 +843,22 @@ TEST_CASE("what a function does wrong on one rank is told on all, and the graph 
                        }),
                        "shape of the message"));
       }
+      if (comm.size() > 1 && options.reproducible)
+        CHECK(contains(thrown_by_all<InputError>(comm,
+                                                 [&] {
+                                                   Tape tape;
+                                                   const Variable out = graph.update_all(
+                                                       [&](const EdgeBatch& edges) {
+                                                         return here ? edges.src(h) * two
+                                                                     : edges.src(h) * real(2);
+                                                       },
+                                                       Reduce::sum);
+                                                   tape.backward(out, Tensor::full(out.shape(), 1));
+                                                 }),
+                       "does not compute the same on all ranks"));
+      CHECK_FALSE(h.grad().defined());  // nothing of the calls that failed
+      CHECK_FALSE(two.grad().defined());
+      scope.reset();
       check_case(comm, g, books, graph.options(), Reduce::sum);
       Tape tape;
       const Variable out =
