@@ -11,7 +11,6 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/random/random.hpp>
-#include <sar/core/random/random_stream.hpp>
 
 #include <algorithm>
 #include <cmath>

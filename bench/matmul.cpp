@@ -11,7 +11,6 @@
 
 #include <sar/autograd/products.hpp>
 #include <sar/core/products/matmul.hpp>
-#include <sar/core/threads/matmul_precision.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
 
 #include <Eigen/Core>

@@ -8,7 +8,6 @@
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace_events.hpp>
-#include <sar/core/trace/trace_text.hpp>
 
 #include <atomic>
 #include <cstdio>

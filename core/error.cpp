@@ -6,6 +6,8 @@
 #include <sar/core/error.hpp>
 
 #include <cstddef>
+#include <locale>
+#include <sstream>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -48,6 +50,14 @@ std::string printable(std::string_view text) {
     text.remove_prefix(bytes > 0 ? bytes : 1);
   }
   return shown;
+}
+
+std::string concat_parts(std::initializer_list<TextPart> parts) {
+  std::ostringstream text;
+  text.exceptions(std::ios::badbit);  // throw instead of returning a truncated text when memory is exhausted
+  text.imbue(std::locale::classic());
+  for (const TextPart& part : parts) part.write(text);
+  return text.str();
 }
 
 std::string index_range(Index size) {

@@ -9,8 +9,8 @@
 #include <sar/config.hpp>
 
 #include <functional>
-#include <locale>
-#include <sstream>
+#include <initializer_list>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -63,15 +63,34 @@ class MemoryError : public Error {
 /// Throws the exception class that corresponds to `kind`.
 [[noreturn]] void throw_error(ErrorKind kind, const std::string& message);
 
+/// A reference to a value that operator<< writes. Templates that take values of many types pass TextParts on,
+/// so that streams are compiled once for a type and not once for a combination of types.
+class TextPart {
+ public:
+  template <class Value>
+  TextPart(const Value& value)  // NOLINT: implicit
+      : value_(&value),
+        write_([](std::ostream& out, const void* of) { out << *static_cast<const Value*>(of); }) {}
+  TextPart(const char* text)  // NOLINT: implicit
+      : value_(text),
+        write_([](std::ostream& out, const void* of) { out << static_cast<const char*>(of); }) {}
+  template <std::size_t length>
+  TextPart(const char (&text)[length]) : TextPart(static_cast<const char*>(text)) {}  // NOLINT: implicit
+  void write(std::ostream& out) const { write_(out, value_); }
+
+ private:
+  const void* value_;
+  void (*write_)(std::ostream&, const void*);
+};
+
+/// Returns the concatenation of the parts.
+[[gnu::cold]] std::string concat_parts(std::initializer_list<TextPart> parts);
+
 /// Returns the concatenation of all parts, each written with operator<< in the classic locale (the host
 /// program's locale does not change how numbers look).
 template <class... Parts>
 std::string concat(const Parts&... parts) {
-  std::ostringstream text;
-  text.exceptions(std::ios::badbit);  // throw instead of returning a truncated text when memory is exhausted
-  text.imbue(std::locale::classic());
-  (text << ... << parts);
-  return text.str();
+  return concat_parts({TextPart(parts)...});
 }
 
 /// Returns the elements of a list, or `text` of each (a member or a function), with ", " between them.
@@ -85,11 +104,17 @@ std::string joined(const List& list, const Text& text = {}) {
 /// Returns the valid indices of a list of `size` elements for error messages: "0 to 9", or "none" if empty.
 std::string index_range(Index size);
 
+/// Throws E with the concatenation of the parts.
+template <class E>
+[[noreturn, gnu::cold, gnu::noinline]] void throw_with_parts(std::initializer_list<TextPart> parts) {
+  throw E(concat_parts(parts));
+}
+
 /// Throws E with the concatenated parts if `condition` is false.
 template <class E = Error, class... Parts>
 void require(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]]
-    throw E(concat(parts...));
+    throw_with_parts<E>({TextPart(parts)...});
 }
 
 }}  // namespace sar

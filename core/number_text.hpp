@@ -23,11 +23,12 @@ std::optional<Number> to_number(std::string_view text) {
   return number;
 }
 
-/// Returns the shortest text that to_number() converts back to exactly `value`.
-template <class Number>
-std::string exact_text(Number value) {
+/// Returns the shortest text that to_number() converts back to exactly `value`; for an integer, `base` may
+/// follow.
+template <class Number, class... Base>
+std::string exact_text(Number value, Base... base) {
   std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value, base...).ptr};
 }
 
 }}  // namespace sar

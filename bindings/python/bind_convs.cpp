@@ -4,7 +4,6 @@
 #include <sar/nn/conv/cf_conv.hpp>
 #include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
-#include <sar/nn/conv/gine_conv.hpp>
 #include <sar/nn/conv/global_pooling.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/multi_hop_conv.hpp>

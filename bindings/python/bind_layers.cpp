@@ -8,7 +8,6 @@
 #include <sar/nn/modules/layer_norm.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/mlp.hpp>
-#include <sar/nn/modules/relu_dropout.hpp>
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {

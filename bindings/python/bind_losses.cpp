@@ -2,9 +2,7 @@
 #include <sar/bindings/python/convert.hpp>
 #include <sar/bindings/python/module.hpp>
 #include <sar/nn/train/loss.hpp>
-#include <sar/nn/train/masked_loss.hpp>
 #include <sar/nn/train/metrics.hpp>
-#include <sar/nn/train/value_metrics.hpp>
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {

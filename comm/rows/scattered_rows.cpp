@@ -3,7 +3,7 @@
 // The rows are sorted by their position at the owner, O(n log n). Then one pass joins rows with gaps of at
 // most 4 KiB to ranges, as many as fit one message. Bytes moved per row: received in the buffer with the
 // gaps, then copied to its place.
-#include <sar/comm/rows/rows_by_owner.hpp>
+#include <sar/comm/rows/row_pull.hpp>
 #include <sar/comm/rows/scattered_rows.hpp>
 
 #include <algorithm>

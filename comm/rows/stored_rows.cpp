@@ -8,7 +8,7 @@
 #include <sar/comm/mpi_session.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/comm/rows/row_window.hpp>
-#include <sar/comm/rows/rows_by_owner.hpp>
+#include <sar/comm/rows/row_pull.hpp>
 #include <sar/comm/rows/scattered_rows.hpp>
 #include <sar/comm/rows/stored_rows.hpp>
 #include <sar/core/error.hpp>

@@ -5,7 +5,6 @@
 // InputFile and TemporaryFile read and write at most 1 GiB per call of the system and go on after short
 // counts and EINTR.
 #include <sar/core/error.hpp>
-#include <sar/core/files/byte_order_mark.hpp>
 #include <sar/core/files/file.hpp>
 
 #include <dirent.h>
@@ -15,10 +14,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -224,6 +225,55 @@ void write_text(const std::string& path, const std::string& text) {
   TemporaryFile file(path);
   file.write(text.data(), text.size());
   file.commit();
+}
+
+std::string escaped(const std::string& name) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string text;
+  for (const char c : name) {
+    if (plain.find(c) != std::string_view::npos && !(c == '.' && text.empty())) {
+      text += c;
+      continue;
+    }
+    const auto code = static_cast<unsigned char>(c);
+    text += '%';
+    text += digits[code >> 4];
+    text += digits[code & 15];
+  }
+  require<InputError>(!text.empty() && text.size() <= 200, "the name '", name.substr(0, 40),
+                      "' cannot be that of a file, expected 1 to 200 letters");
+  return text;
+}
+
+std::string escaped(const std::string& src_type, const std::string& name, const std::string& dst_type) {
+  return escaped(src_type) + ":" + escaped(name) + ":" + escaped(dst_type);
+}
+
+std::string unescaped(const std::string& name) {
+  std::string text;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    unsigned code = 0;
+    const char* begin = name.data() + i + 1;
+    if (name[i] == '%' && i + 2 < name.size() &&
+        std::from_chars(begin, begin + 2, code, 16).ptr == begin + 2) {
+      text += static_cast<char>(code);
+      i += 2;
+    } else {
+      text += name[i];
+    }
+  }
+  return text;
+}
+
+Index byte_order_mark(std::string_view beginning, const std::string& path) {
+  using namespace std::string_view_literals;
+  if (beginning.starts_with("\xEF\xBB\xBF"sv)) return 3;
+  const bool utf32 = beginning.starts_with("\xFF\xFE\0\0"sv) || beginning.starts_with("\0\0\xFE\xFF"sv);
+  const bool utf16 = beginning.starts_with("\xFF\xFE"sv) || beginning.starts_with("\xFE\xFF"sv);
+  require<InputError>(!utf32 && !utf16, path, ": the text is in UTF-", utf32 ? 32 : 16,
+                      " by its first bytes, expected UTF-8 (iconv -f UTF-", utf32 ? 32 : 16, " -t UTF-8)");
+  return 0;
 }
 
 }}  // namespace sar

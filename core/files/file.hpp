@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -103,5 +104,28 @@ void check_writable(const std::string& path);
 
 /// Writes a whole text file through a TemporaryFile. Throws InputError.
 void write_text(const std::string& path, const std::string& text);
+
+// File names for the names of types and fields.
+
+/// Local. Returns a file name for any name: characters that every file system allows are kept; others, and
+/// a leading dot, become %XX. Throws InputError for an empty name and for a file name of more than 200
+/// bytes.
+std::string escaped(const std::string& name);
+/// Returns the file name of an edge type, for example "author:writes:paper".
+std::string escaped(const std::string& src_type, const std::string& name, const std::string& dst_type);
+
+/// Local. Returns the name that escaped() was called with. A percent sign without two hexadecimal digits is
+/// kept.
+std::string unescaped(const std::string& name);
+
+// Local. The byte order mark at the beginning of a text, which editors and spreadsheets write ("CSV
+// UTF-8").
+
+/// The number of bytes at the beginning of a text that decide whether it has a mark.
+inline constexpr Index max_byte_order_mark = 4;
+
+/// Returns the number of bytes of the mark with which a text in UTF-8 begins: 3, or 0 without a mark. Throws
+/// InputError, beginning with `path`, for the mark of UTF-16 or UTF-32.
+Index byte_order_mark(std::string_view beginning, const std::string& path);
 
 }}  // namespace sar

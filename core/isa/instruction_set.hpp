@@ -49,7 +49,26 @@ void lower_instruction_set(InstructionSet set);
 /// Processor::fast_avx512_bf16.
 [[nodiscard]] bool has_fast_avx512_bf16();
 
+/// Returns which variant of a kernel this process runs: the position of the best compiled set that is not
+/// above instruction_set().
+[[nodiscard]] int kernel_variant();
+
 /// Returns the name of the set, for example "x86-64-v3".
 [[nodiscard]] const char* to_string(InstructionSet set) noexcept;
+
+/// x86-64 features, grouped by the levels of the ABI; all false on other architectures.
+struct Processor {
+  bool x86_64_v2 = false;
+  bool x86_64_v3 = false;
+  bool x86_64_v4 = false;
+  bool avx512_bf16 = false;
+  /// avx512_bf16, and VDPBF16PS does more multiplications in a second than fused multiply-adds of single
+  /// precision. Of Intel's processors since Sapphire Rapids, which have AMX for this, it does half as many.
+  bool fast_avx512_bf16 = false;
+  bool amx_bf16 = false;  ///< AMX-TILE and AMX-BF16, plus AVX512-BF16 for conversions
+};
+
+/// Returns the features of this machine, read from CPUID and XCR0.
+[[nodiscard]] Processor this_processor() noexcept;
 
 }}  // namespace sar

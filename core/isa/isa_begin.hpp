@@ -9,7 +9,7 @@
 //     #include <sar/core/isa/isa_end.hpp>
 //     SAR_DISPATCH(void, scale, (Index n, real* x), (n, x));   // defines sar::scale, which calls the kernel
 //
-// CMake compiles the sources listed by sar_kernels() once per set, with SAR_ISA and SAR_ISA_LEVEL defined.
+// CMake compiles the sources listed by sar_kernels() once per set of the table in cmake/SarTargets.cmake.
 // Other sources, and all sources with SAR_NATIVE=ON, are compiled once, with one namespace and the compiler's
 // own target. Headers with kernel code open a region, too. Within a region, SAR_VECTOR_BYTES is the size of
 // the vector registers.
@@ -25,6 +25,6 @@
 
 #include <sar/core/isa/isa_dispatch.hpp>
 
-#include <sar/core/isa/isa_push.hpp>
+SAR_ISA_PUSH
 
 namespace sar { inline namespace SAR_PRECISION { namespace SAR_ISA {

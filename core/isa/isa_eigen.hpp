@@ -31,27 +31,27 @@
 
 #include <sar/core/isa/isa_dispatch.hpp>
 
-#if SAR_ISA_LEVEL >= 3
+#ifdef SAR_ISA_TARGET
 #undef Eigen
 #define Eigen sar::eigen::SAR_ISA
 #endif
 // Eigen tests the compiler's macros, which do not follow the target pragmas of a region (GCC 12, clang).
-#if SAR_ISA_LEVEL >= 3 && !defined(__AVX__)
+#if defined(SAR_ISA_TARGET) && defined(__x86_64__) && !defined(__AVX__)
 #define SAR_ISA_MACROS
 #define __AVX__ 1
 #define __AVX2__ 1
 #define __FMA__ 1
-#if SAR_ISA_LEVEL >= 4
+#if SAR_VECTOR_BYTES == 64
 #define __AVX512F__ 1
 #define __AVX512DQ__ 1
 #endif
 #endif
-#include <sar/core/isa/isa_push.hpp>
+SAR_ISA_PUSH
 
 #include <Eigen/Core>
 #include <unsupported/Eigen/SpecialFunctions>
 
-#include <sar/core/isa/isa_pop.hpp>
+SAR_ISA_POP
 #ifdef SAR_ISA_MACROS
 #undef SAR_ISA_MACROS
 #undef __AVX__

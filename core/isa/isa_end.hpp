@@ -3,6 +3,6 @@
 // Closes a region of core/isa/isa_begin.hpp.
 }}}  // namespace sar
 
-#include <sar/core/isa/isa_pop.hpp>
+SAR_ISA_POP
 
 #undef SAR_ISA_IS_OPEN

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -42,6 +43,50 @@ class IndexSet {
  private:
   Array<std::uint64_t> bits_;
   Array<Index> before_;  // number of members before each group of 8 words
+};
+
+// DistinctIds: a set of ids whose memory depends on the number of members, not on their values.
+
+/// A set of ids in [0, n) that numbers its members 0, 1, ... in increasing order. Memory: at most about 32
+/// bytes per member while inserting, at most 9 after make_numbers(), plus 1 MB.
+///
+/// Inserted ids are appended to a list. When the list is twice as long as the known members (at least 2^16),
+/// it is sorted and duplicates are removed. Once there is at least one member per 64 ids, the set becomes an
+/// IndexSet.
+class DistinctIds {
+ public:
+  explicit DistinctIds(Index n) : n_(n) {}
+
+  /// Inserts an id in [0, n); duplicates are allowed.
+  void insert(Index id) {
+    if (!bits_ && std::ssize(ids_) == limit_) make_room();
+    if (bits_)
+      bits_->insert(id);
+    else
+      ids_.push_back(id);
+  }
+
+  /// Numbers the members. Call it after the last insert() and before the functions below.
+  void make_numbers();
+  [[nodiscard]] Index size() const noexcept { return bits_ ? bits_->size() : std::ssize(ids_); }
+  [[nodiscard]] Array<Index> members() const { return bits_ ? bits_->members() : ids_; }  ///< increasing
+  /// Returns the number of members smaller than `member`, which must be a member.
+  [[nodiscard]] Index number(Index member) const noexcept {
+    return bits_ ? bits_->number(member) : position(member);
+  }
+
+ private:
+  void sort();
+  void make_room();
+  [[nodiscard]] Index range_of(Index id) const noexcept { return (id - ids_.front()) >> shift_; }
+  [[nodiscard]] Index position(Index member) const noexcept;
+
+  Index n_;
+  std::optional<IndexSet> bits_;  // all members if set, otherwise they are in ids_
+  Array<Index> ids_;
+  Index limit_ = Index{1} << 16;  // length of ids_ at which it is sorted
+  int shift_ = 0;
+  Array<Index> begin_;  // members of bucket r: ids_[begin_[r]] to ids_[begin_[r + 1]]
 };
 
 }}  // namespace sar

@@ -8,7 +8,7 @@
 /// it; `bias` [m] is added to each row. `out` must not share memory with `a` or `b`, with two exceptions: `a`
 /// is deferred (row i of `a` is not computed again after row i of `out` was written), or `out` is `a`, in
 /// bfloat16. Functions throw ShapeError, with all
-/// three shapes, if shapes do not match. See core/threads/matmul_precision.hpp for the precision. Results do
+/// three shapes, if shapes do not match. See core/threads/mixed_precision.hpp for the precision. Results do
 /// not depend on the number of threads.
 ///
 /// Cost: 2 n k m operations; n (k + m) values are moved once, while `b` of matmul (`out` of matmul_tn) stays

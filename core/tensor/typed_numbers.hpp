@@ -10,8 +10,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The type of the numbers of rows in memory.
 ///
@@ -83,5 +82,4 @@ auto with_type(const TypedNumbersIn<Memory>& numbers, const Use& use) {
   return numbers.is_bfloat16() ? use(numbers.bfloat16()) : use(numbers.reals());
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -5,7 +5,6 @@
 // communication and runs one block of a side loop. A loop of one block, or on one thread, runs in the
 // caller.
 #include <sar/core/threads/in_loop.hpp>
-#include <sar/core/threads/matmul_precision.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/threads/side_blocks.hpp>

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -82,5 +83,12 @@ struct RecordedTrace {
 };
 /// Returns a copy of the events recorded by this process.
 [[nodiscard]] RecordedTrace recorded_trace();
+
+// Formats a recorded trace as text.
+
+/// Returns the trace of this process as comma-separated JSON objects in Chrome's trace event format: the
+/// complete events of process `rank`, the names of its lanes, and the counter live_bytes at the end of each
+/// scope.
+[[nodiscard]] std::string trace_text(int rank);
 
 }}  // namespace sar

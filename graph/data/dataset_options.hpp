@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/comm/collective_call.hpp>
-#include <sar/graph/data/label_type.hpp>
+#include <sar/config.hpp>
 #include <sar/graph/partition/partition_method.hpp>
 
 #include <cstdint>
@@ -12,6 +12,22 @@
 #include <string>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+// What the labels of nodes are.
+
+enum class LabelType {
+  classes,   ///< one class a node
+  binary,    ///< several labels a node, each 0 or 1
+  values,    ///< numbers: regression
+  automatic  ///< what the data say; refused where they do not say it
+};
+
+constexpr const char* to_string(LabelType type) {
+  return type == LabelType::classes  ? "classes"
+         : type == LabelType::binary ? "binary"
+         : type == LabelType::values ? "values"
+                                     : "automatic";
+}
 
 /// Whether features are sparse rows (core/tensor/sparse_matrix.hpp): of each row, only the values that are
 /// not 0.
@@ -77,4 +93,5 @@ inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
       .equal("split", options.split);
   for (const auto& [key, field] : options.fields) call.equal("name of a field", key).equal("field", field);
 }
+
 }}  // namespace sar

@@ -3,10 +3,10 @@
 // A keyed bijection gives each node its place in a random order. The first n nodes of a group (all, or those
 // of a class) are those before a place that bisection finds: O(N / P log N) time to sort, and log2(N) sums
 // over the ranks of a number for each group.
-
+#include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/random/keyed_bijection.hpp>
-#include <sar/core/random/random_stream.hpp>
+#include <sar/core/random/random.hpp>
 #include <sar/graph/data/draw_split.hpp>
 
 #include <algorithm>
@@ -194,6 +194,34 @@ void draw_split(const Communicator& comm, NodeData& data, const DrawSplitOptions
   data.train_mask = std::move(masks[0]);
   data.val_mask = std::move(masks[1]);
   data.test_mask = std::move(masks[2]);
+}
+
+// One random draw for each edge, from the smaller and the larger original id of its ends: O(E / P) time. The
+// original ids of sources are fetched once from their owners; the edges are read in order.
+
+EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const EdgeSplitOptions& options) {
+  return comm.agree([&] {
+    const double valid = options.valid, test = options.test;
+    require<InputError>(valid >= 0 && test >= 0 && valid + test < 1, "split_edges: shares of ", valid,
+                        " for validation and ", test,
+                        " for test, expected 0 or more, and less than 1 together");
+    const CallScope compared(
+        comm,
+        CollectiveCall("split_edges").equal("valid", valid).equal("test", test).equal("seed", options.seed));
+    const EdgeList& edges = data.edges;
+    const Array<Index> src_ids = fetch_values(comm, data.book, std::span<const Index>(data.original_ids),
+                                              std::span<const Index>(edges.src));
+    const Random random({options.seed, RandomStream::edge_split + 0, 0});
+    const auto nodes = static_cast<std::uint64_t>(data.num_nodes());
+    EdgeSplit split;
+    for (Index e = 0; e < edges.size(); ++e) {
+      const Index u = src_ids[e], v = data.original_ids[edges.dst[e] - data.book.begin(comm.rank())];
+      const auto [low, high] = std::minmax({static_cast<std::uint64_t>(u), static_cast<std::uint64_t>(v)});
+      const double draw = random.uniform(low * nodes + high);
+      (draw < test ? split.test : draw < test + valid ? split.valid : split.train).append(edges, e);
+    }
+    return split;
+  });
 }
 
 }}  // namespace sar

@@ -3,7 +3,7 @@
 #include <sar/graph/data/edge_columns.hpp>
 #include <sar/graph/data/graph_steps.hpp>
 #include <sar/graph/data/graph_view.hpp>
-#include <sar/graph/data/labelled_nodes.hpp>
+#include <sar/graph/data/node_splits.hpp>
 #include <sar/graph/data/node_columns.hpp>
 
 #include <algorithm>

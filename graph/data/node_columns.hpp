@@ -8,6 +8,8 @@
 #include <sar/core/files/data_array.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/dataset_options.hpp>
+#include <sar/graph/data/graph_data.hpp>
+#include <sar/graph/data/graph_source.hpp>
 #include <sar/graph/data/node_data.hpp>
 
 #include <initializer_list>
@@ -66,4 +68,12 @@ Array<T> to_numbers(const DataArray& column, const std::string& place) {
 /// Local. Edge weights, which must be finite numbers, and exact where they are integers. `ids` names the
 /// edges in messages.
 Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place);
+
+// The fields of a graph that has been read from a source.
+
+/// Collective. Reads all fields of this rank's nodes and edges; those that choose_sparse_fields() marked as
+/// sparse rows. Reversed edges have the data of the edges that they reverse, and self loops those that
+/// PartitionGraphOptions names.
+void read_columns(GraphSource& source, const DatasetOptions& options, GraphData& graph);
+
 }}  // namespace sar

@@ -11,7 +11,7 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/data/label_type.hpp>
+#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 

@@ -4,13 +4,17 @@
 /// form (graph/hetero/homogeneous_form.hpp), which need not be made for that. For tasks on edges.
 #pragma once
 
+#include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/node_data.hpp>
+#include <sar/graph/hetero/hetero_graph.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -25,4 +29,20 @@ EdgeList edges_of_form(const GraphData& graph, const EdgeTypeData& type);
 /// labels. The original id of a node is its id within the type plus the sizes of the types before. Takes the
 /// lists of the type, which are empty afterwards. Throws InputError as load_dataset() for data of edges.
 NodeData relation_data(GraphData& graph, std::size_t edge_type, const DatasetOptions& options);
+
+// From loaded data with several types to graphs.
+
+/// Collective. The graph of all types. Fields of nodes and edges become fields of the same names of its
+/// ndata and edata (those in edge order), as sar::real. Takes the edges and their fields, which are empty
+/// afterwards; the fields of nodes stay, and a program that needs no labels (category_data) any more may
+/// delete them. Throws InputError, the same on every rank, as HeteroGraph.
+HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph,
+                                   const GraphOptions& options = {});
+
+/// Local. Makes the field of weights of each edge type, as to_node_data() names it, the weights of its edges:
+/// relations, samplers and blocks of the graph then have them. Returns the name of the field of each type,
+/// empty for a type without weights. A field that options.fields name must be one of some type. Throws
+/// InputError for values that are no weights.
+std::vector<std::string> take_edge_weights(GraphData& graph, const DatasetOptions& options = {});
+
 }}  // namespace sar

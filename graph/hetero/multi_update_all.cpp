@@ -6,7 +6,7 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
 #include <sar/graph/message/held_rows.hpp>
-#include <sar/graph/message/named_message.hpp>
+#include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/operation.hpp>
 
 #include <algorithm>

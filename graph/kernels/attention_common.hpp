@@ -17,7 +17,6 @@
 #include <sar/graph/kernels/edge_batches.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
-#include <sar/graph/kernels/long_rows.hpp>
 #include <sar/graph/kernels/row_loops.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 

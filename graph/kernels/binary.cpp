@@ -18,10 +18,8 @@
 #include <sar/core/simd/prefetch.hpp>
 #include <sar/core/simd/tiles.hpp>
 #include <sar/graph/kernels/binary.hpp>
-#include <sar/graph/kernels/destination_slots.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
-#include <sar/graph/kernels/long_rows.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/memory/workspace.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
@@ -136,5 +137,112 @@ class OfEachShard {
   const GraphShard* first_ = nullptr;
   T of_first_, of_second_;
 };
+
+// Splits rows with many edges into parts that run in parallel. A part sums its terms in `real`; the parts of
+// a row are added in double precision.
+
+class LongRows {
+ public:
+  static constexpr Index part_edges = 1024;  ///< a row with more edges is long
+
+  /// Finds the long rows among `rows` rows with the edges [begin[i], end[i]).
+  LongRows(const local_index* begin, const local_index* end, Index rows) {
+    for (Index i = 0; i < rows; ++i) {
+      if (end[i] - begin[i] <= part_edges) continue;
+      rows_.push_back(i);
+      first_part_.push_back(std::ssize(begin_));
+      for (Index k = begin[i]; k < end[i]; k += part_edges) {
+        before_.push_back(before_.empty() ? 0 : before_.back() + (end_.back() - begin_.back()));
+        row_of_.push_back(static_cast<local_index>(i));
+        begin_.push_back(static_cast<local_index>(k));
+        end_.push_back(static_cast<local_index>(std::min<Index>(end[i], k + part_edges)));
+      }
+    }
+    first_part_.push_back(std::ssize(begin_));
+  }
+
+  [[nodiscard]] Index parts() const { return std::ssize(begin_); }
+  /// Returns the parts as ranges of edges; `rows` are the row numbers.
+  [[nodiscard]] EdgeRanges ranges() const {
+    return {parts(), row_of_.data(), begin_.data(), end_.data(), before_.data()};
+  }
+  /// Returns the parts of rows of `edges`; writes the destination of each part to `destinations`.
+  [[nodiscard]] EdgeRanges ranges(const EdgeRanges& edges, PassVector<local_index>& destinations) const {
+    destinations.resize(row_of_.size());
+    for (Index i = 0; i < parts(); ++i) destinations[i] = static_cast<local_index>(edges.row(row_of_[i]));
+    return {parts(), destinations.data(), begin_.data(), end_.data(), before_.data()};
+  }
+  /// Calls merge(row, first, last) for each long row with its parts [first, last). Rows run in parallel.
+  template <class Merge>
+  void for_rows(const Merge& merge) const {
+    parallel_for(std::ssize(rows_), 1, [&](Index from, Index to) {
+      for (Index n = from; n < to; ++n) merge(rows_[n], first_part_[n], first_part_[n + 1]);
+    });
+  }
+
+ private:
+  PassVector<Index> rows_, first_part_;
+  PassVector<local_index> row_of_, begin_, end_, before_;  // one entry per part
+};
+
+/// Computes to = (add ? to : 0) + the sum of the rows [first, last) of parts, in double precision.
+inline void sum_parts(const real* parts, Index first, Index last, Index width, bool add, real* to) {
+  PassVector<double> sums(width, 0);
+  for (Index part = first; part < last; ++part)
+    for (Index j = 0; j < width; ++j) sums[j] += static_cast<double>(parts[part * width + j]);
+  for (Index j = 0; j < width; ++j)
+    to[j] = static_cast<real>((add ? static_cast<double>(to[j]) : 0) + sums[j]);
+}
+
+// A buffer with a slot per edge, through which a pass over source rows hands values to a pass over
+// destination rows.
+
+/// A slot of `width` reals for each edge of a block of source rows, ordered by destination.
+class DestinationSlots {
+ public:
+  explicit DestinationSlots(Index width) : width_(width) {}
+
+  [[nodiscard]] Index width() const { return width_; }
+
+  /// Assigns slots to the edges of `ranges`, which must stay unchanged while slots are used. `num_dst`:
+  /// number of destinations of this rank.
+  void open(Index num_dst, const EdgeRanges& ranges) {
+    whole_ = ranges.begin == ranges.before;
+    if (!whole_) {
+      shift_.resize(num_dst);
+      for (Index i = 0; i < ranges.num_rows; ++i) shift_[ranges.row(i)] = ranges.before[i] - ranges.begin[i];
+    }
+    const Index last = ranges.num_rows - 1;
+    const Index edges = last < 0 ? 0 : Index{ranges.before[last]} + ranges.end[last] - ranges.begin[last];
+    if (std::ssize(slots_) >= edges * width_) return;
+    slots_ = Array<real>();  // free the old buffer first
+    slots_.resize(edges * width_);
+  }
+  /// Returns the slot of the edge at `position` of the shard into destination v. The slots of a row are
+  /// adjacent.
+  [[nodiscard]] real* at(Index v, Index position) {
+    return slots_.data() + (whole_ ? position : position + shift_[v]) * width_;
+  }
+
+ private:
+  Index width_;
+  bool whole_ = false;        ///< the ranges cover the whole shard: slots have the positions of edges
+  Array<local_index> shift_;  ///< per destination: index of a slot minus the position of its edge
+  Array<real> slots_;
+};
+
+/// Calls visit(block) for blocks of the source rows of a stage. A block has at most `most_edges` edges, or
+/// one row.
+template <class Visit>
+void for_blocks_of_sources(const Stage& stage, Index width, Index most_edges, const Visit& visit) {
+  const SourceOffsets offsets(stage.shard, stage.begin, stage.end);
+  const auto begin = [&](Index row) { return offsets.data() + (row - stage.begin); };
+  for (Index from = stage.begin; from < stage.end;) {
+    const auto behind = std::upper_bound(begin(from + 1), begin(stage.end + 1), *begin(from) + most_edges);
+    const Index to = std::max<Index>(stage.begin + (behind - offsets.data()) - 1, from + 1);
+    visit(stage.of_sources(from, to, width));
+    from = to;
+  }
+}
 
 }}  // namespace sar

@@ -18,7 +18,7 @@
 /// their gradients.
 #include <sar/core/rows/reduce.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
-#include <sar/graph/kernels/destination_slots.hpp>
+#include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/gat_attention.hpp>
 
 #include <sar/core/isa/isa_begin.hpp>

@@ -13,7 +13,7 @@
 /// Rows with more than 1,024 edges are split into parts in both passes.
 #include <sar/core/rows/reduce.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
-#include <sar/graph/kernels/destination_slots.hpp>
+#include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/pair_attention.hpp>
 
 #include <sar/core/isa/isa_begin.hpp>

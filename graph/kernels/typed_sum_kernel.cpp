@@ -12,7 +12,7 @@
 /// of rows of dW. The next blocks follow.
 #include <sar/graph/kernels/edge_batches.hpp>
 #include <sar/graph/kernels/edges_by_type.hpp>
-#include <sar/graph/kernels/long_rows.hpp>
+#include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/typed_sum_kernel.hpp>
 
 #include <algorithm>

@@ -22,7 +22,7 @@
 /// grows with the number of edges.
 #pragma once
 
-#include <sar/core/products/typed_matrices.hpp>
+#include <sar/core/products/right_operand.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 

@@ -12,8 +12,7 @@
 
 #include <memory>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Local. Returns the function that computes a message by operations on rows.
 [[nodiscard]] MessageFunction function_of_edges(const Message& message);
@@ -23,5 +22,9 @@ inline namespace SAR_PRECISION {
                                                                   const Shape& shape,
                                                                   MessageFunction function, Reduce reduce);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+// Messages of the fields of a graph's frames.
+
+/// Local. The message with the fields as operands. Throws InputError for fields that do not exist.
+Message resolve(const GraphShardManager& graph, const NamedMessage& named);
+
+}}  // namespace sar

@@ -2,8 +2,7 @@
 #include <sar/core/threads/mixed_precision.hpp>
 #include <sar/graph/message/operation.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 void add_arguments(CollectiveCall& call, OperationScopes) {
   call.equal("mixed precision", mixed_precision())
@@ -29,5 +28,4 @@ OperationCall& OperationCall::sources(const char* name, const Variable& x) {
   return operand(name, x);
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

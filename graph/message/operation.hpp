@@ -19,8 +19,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Scopes of a thread that change what every operation does: mixed precision, and a Tape that records.
 struct OperationScopes {};
@@ -81,5 +80,4 @@ Variable run_pass(const GraphShardManager& graph, PassNames names, bool recorded
   return run_pass(Driver(graph.shards(), graph.options(), recorded), names, recorded, std::move(pass));
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

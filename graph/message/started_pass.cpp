@@ -9,8 +9,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr const char* call_name = "a backward pass";
@@ -43,5 +42,4 @@ void SplitBackward::run(FunctionRef<void(BackwardPass&)> start) const {
   if (pass_->adds_later()) second_half_->add(signal_);
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -14,8 +14,7 @@
 #include <optional>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The backward pass of an operation that was started and finished, as two records. The record of the result
 /// computes, and sends gradients to their owners; the record of the start, which comes later in the backward
@@ -88,5 +87,4 @@ class StartedPass final : public StartedSum::Operation {
   ForwardPass rows_;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

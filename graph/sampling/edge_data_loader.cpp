@@ -6,7 +6,7 @@
 //
 // An edge to be excluded is sent to the owner of its destination (16 bytes), which searches the sources of
 // the destination: O(log(degree)), for a remote source also O(log(halo)).
-#include <sar/comm/halo/fetch_halo.hpp>
+#include <sar/comm/halo/halo_fetch.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/edge_ends.hpp>

@@ -2,7 +2,7 @@
 
 // A block numbers its halo by itself; its edges name the rows of the whole graph's halo. A kept row has a
 // slot of the table of kept rows and stays there as long as it is kept.
-#include <sar/comm/halo/fetch_halo.hpp>
+#include <sar/comm/halo/halo_fetch.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
@@ -17,8 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr Index rows_per_copy = Index{1} << 10;  // rows
@@ -191,5 +190,4 @@ CachedInput HaloRowCache::Pending::finish() {
   return std::move(input_);
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -14,8 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The first layer of a batch on rows in memory.
 struct CachedInput {
@@ -101,5 +100,4 @@ class HaloRowCache {
   Index kept_rows_ = 0, pulled_ = 0;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

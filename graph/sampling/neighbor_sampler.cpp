@@ -3,10 +3,9 @@
 // Candidates are sorted once by destination, type and edge id, so that a drawn position names the same edge
 // on any number of ranks (candidate_edges.cpp). Then each layer draws (neighbor_draws.cpp, labor_draws.cpp).
 #include <sar/core/error.hpp>
-#include <sar/core/random/random_stream.hpp>
+#include <sar/core/random/random.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/sampling/labor_draws.hpp>
 #include <sar/graph/sampling/neighbor_draws.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 

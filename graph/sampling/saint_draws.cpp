@@ -4,9 +4,8 @@
 // any in-edge of the row is drawn, and only then its edges are looked at. The ends of edges and walks that
 // belong to other ranks are sent there, a walk once in each step.
 #include <sar/core/error.hpp>
-#include <sar/core/random/random_stream.hpp>
+#include <sar/core/random/random.hpp>
 #include <sar/core/threads/parallel.hpp>
-#include <sar/graph/sampling/owner_requests.hpp>
 #include <sar/graph/sampling/saint_draws.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
@@ -14,8 +13,7 @@
 #include <cmath>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr Index saint_rows_per_task = Index{1} << 12;  // rows
@@ -173,5 +171,32 @@ void SaintDraws::walk(const Random& roots, const Random& steps, std::vector<std:
   }
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+// A counting sort by owner. Halo rows are numbered in rotation order, and messages go in the order of ranks.
+
+OwnerRequests::OwnerRequests(const GraphTopology& graph, std::span<const Index> halo_rows)
+    : comm_(graph.comm), sent_(static_cast<std::size_t>(graph.comm.size()), 0) {
+  const std::vector<HaloRound>& rounds = graph.rounds();
+  const auto round_of = [&](Index row) -> const HaloRound& {
+    return *(std::ranges::upper_bound(rounds, row, {}, &HaloRound::first) - 1);
+  };
+  // rounds without rows begin where the next one does, and upper_bound passes them
+  for (const Index row : halo_rows) ++sent_[static_cast<std::size_t>(round_of(row).owner)];
+  std::vector<Index> next = offsets_of_sizes(sent_);
+  order_.resize(halo_rows.size());
+  std::vector<local_index> places(halo_rows.size());
+  for (std::size_t i = 0; i < halo_rows.size(); ++i) {
+    const HaloRound& round = round_of(halo_rows[i]);
+    const Index at = next[static_cast<std::size_t>(round.owner)]++;
+    order_[static_cast<std::size_t>(at)] = static_cast<Index>(i);
+    places[static_cast<std::size_t>(at)] = static_cast<local_index>(halo_rows[i] - round.first);
+  }
+  auto received = comm_.all_to_all_v<local_index>(places, sent_);
+  rows_ = std::move(received.values);
+  arriving_ = std::move(received.counts);
+  auto row = rows_.begin();
+  for (int q = 0; q < comm_.size(); ++q)
+    for (Index i = 0; i < arriving_[static_cast<std::size_t>(q)]; ++i, ++row)
+      *row = round_to(rounds, comm_.rank(), q).send_rows[*row];
+}
+
+}}  // namespace sar

@@ -7,7 +7,6 @@
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/sampling/owner_requests.hpp>
 #include <sar/graph/sampling/saint_draws.hpp>
 #include <sar/graph/sampling/saint_loader.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
@@ -16,8 +15,7 @@
 #include <cmath>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The rows of this rank in a batch, and the edges between nodes of the batch.
 struct SaintLoader::Nodes {
@@ -184,5 +182,4 @@ std::optional<SaintBatch> SaintLoader::next() {
   });
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

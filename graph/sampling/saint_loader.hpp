@@ -16,8 +16,7 @@
 #include <optional>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 class SaintDraws;
 
@@ -91,5 +90,4 @@ class SaintLoader {
   Recoverable<Index> number_{0};
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

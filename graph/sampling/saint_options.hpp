@@ -7,8 +7,7 @@
 
 #include <cstdint>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// How the nodes of a subgraph are drawn.
 enum class SaintMethod {
@@ -36,5 +35,4 @@ struct SaintOptions {
   std::uint64_t seed = 0;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -2,13 +2,14 @@
 
 // with_read_halo() fetches the degrees of the halo once, 8 bytes per halo row, and keeps 4 bytes for each
 // halo row that an edge reads. The whole array is made from these in each use: O(rows + remote edges).
-#include <sar/comm/halo/fetch_halo.hpp>
+#include <sar/comm/halo/halo_fetch.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/index_set.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -56,6 +57,73 @@ std::shared_ptr<const ShardedGraph> ShardedGraph::holding_halo(std::shared_ptr<c
     held->shared_src_ids = std::move(ids);
     return std::shared_ptr<const ShardedGraph>(std::move(held));
   });
+}
+
+// In-degrees come from the offsets of the rows with edges, O(rows). Out-degrees count the sources of the
+// local edges, one random increment per edge, and add the uses by other ranks, which the topology has.
+
+namespace {
+
+Array<Index> count_in(const GraphTopology& graph) {
+  Array<Index> degrees(static_cast<std::size_t>(graph.local.num_dst), 0);
+  for (const GraphShard* shard : {&graph.local, &graph.remote})
+    for (Index i = 0; i < shard->num_rows(); ++i)
+      degrees[shard->dst_row(i)] += shard->row_begin[i + 1] - shard->row_begin[i];
+  return degrees;
+}
+
+Array<Index> count_out(const GraphTopology& graph) {
+  Array<Index> degrees(static_cast<std::size_t>(graph.local.num_src_rows), 0);
+  for (const local_index u : graph.local.src) ++degrees[u];
+  graph.used_by_others.add_to(degrees);
+  return degrees;
+}
+
+/// `known`, or numbers that are counted in the graph when somebody asks.
+std::shared_ptr<const LazyArray> known_or_counted(std::shared_ptr<const LazyArray> known,
+                                                  const std::shared_ptr<const GraphTopology>& graph,
+                                                  Array<Index> (*count)(const GraphTopology&)) {
+  if (known != nullptr) return known;
+  return std::make_shared<LazyArray>([graph, count] { return count(*graph); });
+}
+
+}  // namespace
+
+DegreeCache::DegreeCache(std::shared_ptr<const GraphTopology> topology, KnownDegrees known)
+    : in(known_or_counted(std::move(known.in), topology, count_in)),
+      out(known_or_counted(std::move(known.out), topology, count_out)),
+      src_in(known.src_in == nullptr && topology->is_homogeneous() ? in : std::move(known.src_in)),
+      topology_(std::move(topology)) {}
+
+const LazyArray& DegreeCache::in_of_sources() const {
+  require<InputError>(src_in != nullptr,
+                      "the in-degrees of the sources are not known in a graph "
+                      "of two node types");
+  return *src_in;
+}
+
+Tensor DegreeCache::inverse_in() const {
+  const auto make = [&] {
+    const Array<Index> degrees = in->make();
+    Tensor inverse({std::ssize(degrees)});
+    std::transform(degrees.begin(), degrees.end(), inverse.data(),
+                   [](Index degree) { return degree > 0 ? real{1} / static_cast<real>(degree) : real{0}; });
+    return inverse;
+  };
+  if (!keeps_numbers_of(topology_->local.num_dst)) return make();
+  std::call_once(inverse_once_, [&] { inverse_in_ = make(); });
+  return inverse_in_;
+}
+
+std::size_t DegreeCache::bytes() const noexcept {
+  std::size_t bytes = in->bytes() + out->bytes();
+  if (src_in != nullptr && src_in != in) bytes += src_in->bytes();
+  if (inverse_in_.defined()) bytes += inverse_in_.bytes();
+  for (const auto& of_degree : row_factors)
+    for (const RowFactors& factors : of_degree)
+      for (const Tensor* x : {&factors.rows, &factors.halo})
+        if (x->defined()) bytes += x->bytes();
+  return bytes;
 }
 
 }}  // namespace sar

@@ -7,16 +7,17 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/products/matmul.hpp>
 #include <sar/graph/message/operation.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/atoms/edge_rows.hpp>
-#include <sar/nn/atoms/message_sum_kernel.hpp>
 #include <sar/nn/atoms/message_sums.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/modules/row_distance.hpp>
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -152,6 +153,170 @@ Variable message_sums(const GraphShardManager& graph, const MessageSumOperands& 
         if (!dual) return out;
         return make_dual(slice_columns(out, 0, 4 * feats), slice_columns(out, 4 * feats, 8 * feats));
       });
+}
+
+namespace {
+
+/// The rows of W that are used.
+MatrixView used(const MessageSumKernel::Operands& o) {
+  return {o.filter.data(), o.filter_size(), o.filter.row_size(), o.filter.row_size(), 1};
+}
+
+}  // namespace
+
+MessageSumKernel::MessageSumKernel(Operands operands)
+    : o_(std::move(operands)),
+      weight_(product_method()),
+      transposed_(product_method()),
+      blocks_(o_.edge_chunk, EdgeBlocks::Rows::whole) {
+  weight_.pack(used(o_));
+  transposed_.pack(used(o_).transposed());
+}
+
+template <class Compute, class Add>
+void MessageSumKernel::for_chunks(const Compute& compute, const Add& add) {
+  blocks_.for_each(
+      chunks_, num_threads() == 1 ? 1 : 2 * num_threads(),
+      [&](Chunk& chunk, Index b) {
+        blocks_.write(b, chunk.edges, chunk.groups);
+        compute(chunk);
+      },
+      [&](std::span<const Chunk> chunks) {
+        for (const Chunk& chunk : chunks) add(chunk);
+        return true;
+      });
+}
+
+/// Computes d, the radial rows and the filters of the edges of a chunk, and their tangents.
+void MessageSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) const {
+  const EdgeBlock& edges = chunk.edges;
+  const Index n = edges.size(), columns = o_.radial.columns();
+  const auto make_vectors = [&](Index first_column, const Tensor& own, const Tensor& shifts, Tensor& out) {
+    out = Tensor({n, 3});
+    for (Index e = 0; e < n; ++e) {
+      const real* from = stage.rows.reals() + edges.src[e] * o_.source_columns() + first_column;
+      const real *to = own.row(edges.dst[e]), *t = shifts.defined() ? shifts.row(edges.edge[e]) : nullptr;
+      for (Index k = 0; k < 3; ++k)
+        out.row(e)[k] =
+            static_cast<real>(static_cast<double>(from[k]) + (t != nullptr ? static_cast<double>(t[k]) : 0) -
+                              static_cast<double>(to[k]));
+    }
+  };
+  const auto filter_of = [&](const Tensor& radial) {
+    Tensor filter({n, o_.filter_size()});
+    transposed_.multiply({radial.data(), n, columns - 3, columns, 1}, {filter.data(), o_.filter_size()});
+    return filter;
+  };
+  make_vectors(o_.message_columns(), o_.own, o_.shifts, chunk.d);
+  chunk.radial = Tensor({n, columns});
+  radial_rows(o_.radial, chunk.d, chunk.radial);
+  chunk.filter = filter_of(chunk.radial);
+  if (!o_.tangents()) return;
+  make_vectors(o_.message_columns() + 3, o_.own_tangent, o_.shifts_tangent, chunk.tangent);
+  chunk.radial_tangent = Tensor({n, columns});
+  radial_rows_tangent(o_.radial, chunk.d, chunk.tangent, chunk.radial_tangent);
+  chunk.filter_tangent = filter_of(chunk.radial_tangent);
+}
+
+VectorMessageChunk MessageSumKernel::operands_of(const Stage& stage, Chunk& chunk) const {
+  const Index direction = o_.radial.columns() - 3;
+  return {.feats = o_.feats,
+          .vectors = o_.vectors,
+          .tangents = o_.tangents(),
+          .sources = stage.rows.reals(),
+          .source_stride = o_.source_columns(),
+          .filter = chunk.filter.data(),
+          .filter_tangent = o_.tangents() ? chunk.filter_tangent.data() : nullptr,
+          .direction = chunk.radial.data() + direction,
+          .direction_tangent = o_.tangents() ? chunk.radial_tangent.data() + direction : nullptr,
+          .direction_stride = o_.radial.columns(),
+          .rows = chunk.groups.rows.data(),
+          .groups = chunk.groups.begin.data(),
+          .num_groups = chunk.groups.size()};
+}
+
+void MessageSumKernel::accumulate(const Stage& stage) {
+  blocks_.by_destination(stage);
+  for_chunks(
+      [&](Chunk& chunk) {
+        make_edge_rows(stage, chunk);
+        VectorMessageChunk of = operands_of(stage, chunk);
+        of.others = chunk.edges.src.data();
+        add_vector_message_sums(of, o_.out.data());
+      },
+      [](const Chunk&) {});
+}
+
+void MessageSumKernel::backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) {
+  const Index numbers = stage.size() * o_.source_columns();
+  Array<real> unwanted(grad_src.defined() ? 0 : numbers, real{0});  // the kernel writes them in any case
+  real* const to = grad_src.defined() ? grad_src.reals() : unwanted.data();
+  if (grad_src.defined() && !accumulate)
+    parallel_for(numbers, Index{1} << 16,
+                 [&](Index begin, Index end) { std::fill(to + begin, to + end, real{0}); });
+  blocks_.by_source(stage);
+  for_chunks([&](Chunk& chunk) { differentiate(stage, chunk, to); },
+             [&](const Chunk& chunk) {
+               if (!o_.grad_filter.defined()) return;
+               const Index columns = o_.grad_filter.row_size();
+               for (Index i = 0; i < chunk.grad_filter.num_rows(); ++i)
+                 for (Index j = 0; j < columns; ++j) o_.grad_filter.row(i)[j] += chunk.grad_filter.row(i)[j];
+             });
+}
+
+void MessageSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* grad_src) const {
+  const Index n = chunk.edges.size(), width = o_.source_columns(), columns = o_.radial.columns();
+  const bool tangents = o_.tangents(), of_edges = o_.grad_edges.defined();
+  make_edge_rows(stage, chunk);
+  VectorMessageChunk of = operands_of(stage, chunk);
+  of.others = chunk.edges.dst.data();
+  Tensor grad_direction, grad_direction_tangent;
+  if (of_edges) grad_direction = Tensor({n, 3});
+  if (of_edges && tangents) grad_direction_tangent = Tensor({n, 3});
+  vector_message_gradients(of, o_.grad_out.data(), grad_src, grad_direction.data(),
+                           grad_direction_tangent.data());
+
+  if (o_.grad_filter.defined()) {
+    chunk.grad_filter = Tensor({o_.filter_size(), columns});  // the last 3 columns are not used
+    matmul_tn(chunk.filter, chunk.radial, chunk.grad_filter);
+    if (tangents) matmul_tn(chunk.filter_tangent, chunk.radial_tangent, chunk.grad_filter, true);
+  }
+  // The filters are their gradients now. With y = radial_rows(d), dy its tangent: y depends on d, dy on d and
+  // on the tangent of d.
+  Tensor of_d, of_tangent;
+  if (of_edges) {
+    const auto of_radial = [&](const Tensor& filter, const Tensor& direction) {
+      Tensor result({n, columns});
+      const Index size = o_.filter_size();
+      weight_.multiply({filter.data(), n, size, size, 1}, {result.data(), columns});
+      for (Index e = 0; e < n; ++e)
+        std::copy_n(direction.data() + e * 3, 3, result.data() + (e + 1) * columns - 3);
+      return result;
+    };
+    of_d = Tensor({n, 3});
+    radial_rows_backward(o_.radial, chunk.d, of_radial(chunk.filter, grad_direction), of_d);
+    if (tangents) {
+      const Tensor of_radial_tangent = of_radial(chunk.filter_tangent, grad_direction_tangent);
+      Tensor second({n, 3});
+      radial_rows_tangent_backward(o_.radial, chunk.d, chunk.tangent, of_radial_tangent, second);
+      for (Index i = 0; i < second.size(); ++i) of_d.data()[i] += second.data()[i];
+      of_tangent = Tensor({n, 3});
+      radial_rows_backward(o_.radial, chunk.d, of_radial_tangent, of_tangent);
+    }
+  }
+  const auto give = [&](const Tensor& of_vectors, Tensor edges, Index first_column) {
+    for (Index e = 0; of_vectors.defined() && e < n; ++e)
+      std::copy_n(of_vectors.data() + 3 * e, 3, edges.data() + Index{3} * chunk.edges.edge[e]);
+    for (Index i = 0; i < of.num_groups; ++i) {
+      double sum[3] = {};
+      for (Index e = of.groups[i]; of_vectors.defined() && e < of.groups[i + 1]; ++e)
+        for (Index k = 0; k < 3; ++k) sum[k] += static_cast<double>(of_vectors.data()[3 * e + k]);
+      real* const x = grad_src + of.rows[i] * width + first_column;
+      for (Index k = 0; k < 3; ++k) x[k] += static_cast<real>(sum[k]);
+    }
+  };
+  give(of_d, o_.grad_edges, o_.message_columns());
+  if (tangents) give(of_tangent, o_.grad_tangents, o_.message_columns() + 3);
 }
 
 }}  // namespace sar

@@ -9,7 +9,7 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/atoms/painn_conv.hpp>
 #include <sar/nn/modules/mlp.hpp>
-#include <sar/nn/modules/module_list.hpp>
+#include <sar/nn/modules/module.hpp>
 
 #include <vector>
 

@@ -5,8 +5,7 @@
 
 #include <sar/core/tensor/tensor.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The functions b_k of RadialFunctions, k = 1 .. K:
 enum class RadialBasis {
@@ -44,5 +43,4 @@ void radial_rows_backward(const RadialFunctions& f, const Tensor& d, const Tenso
 /// The gradient of g . (J t) in d: out [n, 3].
 void radial_rows_tangent_backward(const RadialFunctions& f, const Tensor& d, const Tensor& t, const Tensor& g,
                                   Tensor& out);
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

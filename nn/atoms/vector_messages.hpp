@@ -7,8 +7,7 @@
 
 #include <cstdint>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The operands of messages with F channels.
 struct VectorMessageRows {
@@ -64,5 +63,4 @@ void add_vector_message_sums(const VectorMessageChunk& of, real* out);
 /// row of grad, and a filter row read and written, for each edge.
 void vector_message_gradients(const VectorMessageChunk& of, const real* grad, real* grad_sources,
                               real* grad_direction, real* grad_direction_tangent);
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <sar/autograd/ops.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
 
@@ -58,6 +59,53 @@ Variable GINConv::operator()(const GraphShardManager& graph, const NodeFeatures&
 bool GINConv::multiplies_first(const Variable& rows) const {
   const bool is_linear = options_.aggregator == Reduce::sum || options_.aggregator == Reduce::mean;
   return is_linear && !options_.cached && apply_func_ && sparse_matrix(rows) != nullptr;
+}
+
+GINEConv::GINEConv(RowFunction apply_func, const GINEConvOptions& options)
+    : options_(options),
+      apply_func_(std::move(apply_func)),
+      eps_(Tensor::full({1}, static_cast<real>(options.init_eps)), options.learn_eps) {
+  if (options.learn_eps)
+    register_parameter("eps", eps_);
+  else
+    register_buffer("eps", eps_.value());
+  if (apply_func_) register_module("apply_func", apply_func_.module());
+}
+
+GINEConv::GINEConv(Index in_feats, Index edge_feats, RowFunction apply_func, Generator& gen,
+                   const GINEConvOptions& options)
+    : GINEConv(std::move(apply_func), options) {
+  lin_edge_.emplace(edge_feats, in_feats, gen);
+  register_module("lin_edge", *lin_edge_);
+}
+
+Variable GINEConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+                              const Variable& edge_feats) const {
+  return graph.comm().agree([&] {
+    require_num_rows(feat.src, graph.num_src_nodes(), "GINEConv, source features");
+    if (feat.pair()) {
+      const Shape expected = feat.src.shape().with_rows(graph.num_dst_nodes());
+      require<ShapeError>(feat.dst.shape() == expected, "GINEConv, destination features have shape ",
+                          feat.dst.shape(), ", expected ", expected);
+    } else {
+      require_block(graph, "GINEConv");
+    }
+    require_num_rows(edge_feats, graph.num_edges(), "GINEConv, edge features");
+    const Index width = lin_edge_ ? lin_edge_->weight().shape()[1] : feat.src.shape().row_size();
+    require<ShapeError>(edge_feats.shape().row_size() == width, "GINEConv, edge features have shape ",
+                        edge_feats.shape(), ", expected rows of ", width);
+    const Variable x = dst_feats(graph, feat);
+    // the backward pass calls it again, when the layer may be gone
+    const Variable weight = lin_edge_ ? lin_edge_->weight() : Variable(),
+                   bias = lin_edge_ ? lin_edge_->bias() : Variable();
+    const auto message = [source = feat.src, edge_feats, weight, bias](const EdgeBatch& edges) {
+      const Variable e = edges.edata(edge_feats);
+      return relu(edges.src(source) + (weight.defined() ? linear(e, weight, bias) : e));
+    };
+    Variable y = options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + eps_.value().item());
+    y = add(std::move(y), graph.update_all(MessageFunction(message), Reduce::sum));
+    return apply_func_ ? apply_func_(std::move(y)) : y;
+  });
 }
 
 }}  // namespace sar

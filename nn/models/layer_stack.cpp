@@ -5,11 +5,12 @@
 // else; an identity and jk `max` need h_l itself.
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/conv/sample_readout.hpp>
+#include <sar/nn/conv/global_pooling.hpp>
 #include <sar/nn/models/layer_stack.hpp>
-#include <sar/nn/modules/relu_dropout.hpp>
+#include <sar/nn/modules/dropout.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -166,4 +167,27 @@ Variable LayerStack::activate(std::size_t l, const GraphShardManager& graph, Var
   if (is_relu_) return relu_dropout(std::move(y), dropout, graph.dst_ids());
   return dropout(activation_(std::move(y)), graph.dst_ids());
 }
+
+JumpingKnowledge::JumpingKnowledge(const std::string& mode, Index layers, Index hidden, Index out_feats,
+                                   Generator& gen)
+    : Linear(mode == "cat" ? layers * hidden : hidden, out_feats, gen),
+      mode_(mode == "cat"   ? Mode::cat
+            : mode == "sum" ? Mode::sum
+            : mode == "max" ? Mode::max
+                            : Mode::last),
+      layers_(layers),
+      hidden_(hidden) {}
+
+Variable JumpingKnowledge::add_layer(Variable so_far, Index layer, const Variable& h) const {
+  if (mode_ == Mode::last) return layer + 1 == layers_ ? (*this)(h) : so_far;
+  if (mode_ == Mode::max) return layer == 0 ? h : so_far + relu(h - so_far);
+  const Variable of_layer =
+      mode_ == Mode::cat ? slice_columns(weight(), layer * hidden_, (layer + 1) * hidden_) : weight();
+  return layer == 0 ? linear(h, of_layer, bias()) : add_linear(std::move(so_far), h, of_layer);
+}
+
+Variable JumpingKnowledge::result(Variable so_far) const {
+  return mode_ == Mode::max ? (*this)(so_far) : so_far;
+}
+
 }}  // namespace sar

@@ -6,7 +6,6 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
-#include <sar/nn/conv/gine_conv.hpp>
 #include <sar/nn/conv/hetero_graph_conv.hpp>
 #include <sar/nn/conv/hgt_conv.hpp>
 #include <sar/nn/conv/rel_graph_conv.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <sar/nn/conv/relation_norm.hpp>
+#include <sar/nn/conv/edge_weight_norm.hpp>
 #include <sar/nn/models/model_type.hpp>
 #include <sar/nn/models/relations.hpp>
 

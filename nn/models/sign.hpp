@@ -7,7 +7,7 @@
 #include <sar/nn/models/propagation.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/linear.hpp>
-#include <sar/nn/modules/module_list.hpp>
+#include <sar/nn/modules/module.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 

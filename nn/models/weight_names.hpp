@@ -3,7 +3,7 @@
 /// Matches the tensors of a weight file of another program with the tensors of a model.
 #pragma once
 
-#include <sar/nn/models/weight_layer_match.hpp>
+#include <sar/nn/models/weight_layers.hpp>
 
 #include <map>
 #include <string>

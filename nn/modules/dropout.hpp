@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/variable.hpp>
 #include <sar/core/random/random.hpp>
 #include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/module.hpp>
@@ -35,5 +36,16 @@ class Dropout : public Module {
   RandomKey key_;
   Recoverable<std::uint64_t> calls_;  // registered as the counter "calls"
 };
+
+// ReLU and dropout in one pass.
+
+/// Local. Returns dropout(relu(x), row_ids), computed as one operation. The backward pass keeps only the
+/// result y:
+///
+///     dx = dy / (1 - p) where y > 0, and 0 elsewhere
+///
+/// Values, gradients and random draws are those of the two separate operations; `row_ids` as in Dropout.
+/// Throws ShapeError if the numbers of rows and ids differ.
+[[nodiscard]] Variable relu_dropout(Variable x, Dropout& dropout, const RowIds& row_ids);
 
 }}  // namespace sar

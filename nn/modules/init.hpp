@@ -5,7 +5,6 @@
 
 #include <sar/core/memory/transaction.hpp>
 #include <sar/core/random/random.hpp>
-#include <sar/core/random/random_stream.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <sar/comm/exact_sums.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
-#include <sar/comm/rows/sort_targets.hpp>
+#include <sar/comm/rows/unique_ids.hpp>
 #include <sar/nn/train/binary_metrics.hpp>
 #include <sar/nn/train/score_keys.hpp>
 

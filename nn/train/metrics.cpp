@@ -2,6 +2,8 @@
 
 // ROC-AUC and average precision sort the scores of one column at a time over the ranks: O(n log n) time for
 // each column, 24 bytes a row. F1 counts true and false predictions: O(n C) time, 24 bytes for each class.
+#include <sar/comm/exact_sums.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/train/binary_metrics.hpp>
 #include <sar/nn/train/metrics.hpp>
@@ -10,6 +12,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -243,6 +246,171 @@ double f1_score(const Tensor& scores, const Tensor& targets, std::span<const std
       if (labelled[c] > 0) sum += outcomes.f1(c), ++count;
     if (count == 0) return undefined;
     return average == F1::micro ? outcomes.micro() : sum / static_cast<double>(count);
+  });
+}
+
+// Sums of errors over the labelled elements of each column, added over the ranks in double precision; R^2
+// takes a second pass around the mean of all ranks. O(n T) time, 32 bytes for each column.
+
+namespace {
+
+/// Calls use(target, error, column) for each labelled element.
+template <class Use>
+void for_each_error(const Tensor& predictions, const Tensor& targets, std::span<const std::uint8_t> mask,
+                    const Use& use) {
+  for (Index i = 0; i < targets.num_rows(); ++i)
+    for (Index c = 0; c < targets.row_size(); ++c) {
+      if (!is_labelled(mask, targets, i, c)) continue;
+      const auto target = static_cast<double>(targets.row(i)[c]);
+      use(target, static_cast<double>(predictions.row(i)[c]) - target, c);
+    }
+}
+
+/// The sums of one column over all ranks.
+struct ColumnSums {
+  double count, targets, absolute, squared;
+};
+
+/// Returns the sums of each column. Collective.
+Array<ColumnSums> sum_errors(const char* name, const Tensor& predictions, const Tensor& targets,
+                             std::span<const std::uint8_t> mask, const Communicator& comm) {
+  require_target_rows(name, predictions, targets, mask);
+  const auto width = static_cast<std::size_t>(targets.row_size());
+  std::vector<ExactSum> sums(4 * width);
+  for_each_error(predictions, targets, mask, [&](double target, double error, Index c) {
+    ExactSum* of = sums.data() + 4 * c;
+    of[0].add(1);
+    of[1].add(target);
+    of[2].add(std::abs(error));
+    of[3].add(error * error);
+  });
+  sums = exact_sum_over_ranks(comm, sums);
+  Array<ColumnSums> columns;
+  for (std::size_t c = 0; c < width; ++c)
+    columns.push_back(
+        {sums[4 * c].value(), sums[4 * c + 1].value(), sums[4 * c + 2].value(), sums[4 * c + 3].value()});
+  return columns;
+}
+
+/// Returns the mean of value(c) over the columns with at least `least` targets.
+double mean_of(const Array<ColumnSums>& columns, double least, FunctionRef<double(Index)> value) {
+  double sum = 0;
+  Index count = 0;
+  for (Index c = 0; c < std::ssize(columns); ++c) {
+    if (columns[c].count < least) continue;
+    sum += value(c);
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+}
+
+double mean_error(const char* name, const Tensor& predictions, const Tensor& targets,
+                  std::span<const std::uint8_t> mask, const Communicator& comm,
+                  FunctionRef<double(const ColumnSums&)> value) {
+  return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall(name).equal("number of columns", predictions.shape()));
+    const Array<ColumnSums> columns = sum_errors(name, predictions, targets, mask, comm);
+    return mean_of(columns, 1, [&](Index c) { return value(columns[c]); });
+  });
+}
+
+}  // namespace
+
+double mean_absolute_error(const Tensor& predictions, const Tensor& targets,
+                           std::span<const std::uint8_t> mask, const Communicator& comm) {
+  return mean_error("mean_absolute_error", predictions, targets, mask, comm,
+                    [](const ColumnSums& sums) { return sums.absolute / sums.count; });
+}
+
+double mean_squared_error(const Tensor& predictions, const Tensor& targets,
+                          std::span<const std::uint8_t> mask, const Communicator& comm) {
+  return mean_error("mean_squared_error", predictions, targets, mask, comm,
+                    [](const ColumnSums& sums) { return sums.squared / sums.count; });
+}
+
+double root_mean_squared_error(const Tensor& predictions, const Tensor& targets,
+                               std::span<const std::uint8_t> mask, const Communicator& comm) {
+  return mean_error("root_mean_squared_error", predictions, targets, mask, comm,
+                    [](const ColumnSums& sums) { return std::sqrt(sums.squared / sums.count); });
+}
+
+double r2_score(const Tensor& predictions, const Tensor& targets, std::span<const std::uint8_t> mask,
+                const Communicator& comm) {
+  return comm.agree([&] {
+    const CallScope compared(comm,
+                             CollectiveCall("r2_score").equal("number of columns", predictions.shape()));
+    const Array<ColumnSums> columns = sum_errors("r2_score", predictions, targets, mask, comm);
+    std::vector<ExactSum> deviations(columns.size());
+    for_each_error(predictions, targets, mask, [&](double target, double, Index c) {
+      const double d = target - columns[c].targets / columns[c].count;
+      deviations[static_cast<std::size_t>(c)].add(d * d);
+    });
+    deviations = exact_sum_over_ranks(comm, deviations);
+    return mean_of(columns, 2, [&](Index c) {
+      const double deviation = deviations[static_cast<std::size_t>(c)].value();
+      if (deviation > 0) return 1 - columns[c].squared / deviation;
+      return columns[c].squared == 0 ? 1.0 : 0.0;
+    });
+  });
+}
+
+// Each rank picks its labelled rows, and one all_gather each for scores and labels gives all ranks the rows
+// of all. O(n C) time, O(M C) bytes on each rank for the M rows of all.
+
+namespace {
+
+constexpr double no_rows = std::numeric_limits<double>::quiet_NaN();
+
+/// Returns the chosen rows of all ranks, in rank order. Collective.
+Tensor gather_chosen(const Tensor& from, const Array<Index>& rows, const Communicator& comm) {
+  const Index width = from.row_size();
+  Tensor chosen({std::ssize(rows), width});
+  for (Index i = 0; i < chosen.num_rows(); ++i) std::copy_n(from.row(rows[i]), width, chosen.row(i));
+  const std::vector<real> values = comm.all_gather(std::span<const real>(chosen.values()));
+  Tensor all({width == 0 ? 0 : std::ssize(values) / width, width});
+  std::ranges::copy(values, all.data());
+  return all;
+}
+
+}  // namespace
+
+double metric_of_all_rows(const Tensor& scores, std::span<const std::int64_t> labels,
+                          std::span<const std::uint8_t> mask, const Communicator& comm,
+                          FunctionRef<double(const Tensor&, std::span<const std::int64_t>)> metric) {
+  return comm.agree([&] {
+    const CallScope compared(comm,
+                             CollectiveCall("metric_of_all_rows").equal("number of classes", scores.shape()));
+    require_rows(scores.shape(), labels, mask);
+    const Array<std::int32_t> targets = targets_of(labels, mask, scores.row_size());
+    Array<Index> rows;
+    Array<std::int64_t> mine;
+    for (Index i = 0; i < scores.num_rows(); ++i)
+      if (targets[i] >= 0) {
+        rows.push_back(i);
+        mine.push_back(labels[i]);
+      }
+    const std::vector<std::int64_t> all = comm.all_gather(std::span<const std::int64_t>(mine));
+    const Tensor all_scores = gather_chosen(scores, rows, comm);
+    return all.empty() ? no_rows : metric(all_scores, all);
+  });
+}
+
+double metric_of_all_rows(const Tensor& scores, const Tensor& targets, std::span<const std::uint8_t> mask,
+                          const Communicator& comm,
+                          FunctionRef<double(const Tensor&, const Tensor&)> metric) {
+  return comm.agree([&] {
+    const CallScope compared(comm,
+                             CollectiveCall("metric_of_all_rows").equal("number of columns", scores.shape()));
+    require_target_rows("metric_of_all_rows", scores, targets, mask);
+    Array<Index> rows;
+    for (Index i = 0; i < targets.num_rows(); ++i) {
+      bool labelled = false;
+      for (Index c = 0; c < targets.row_size(); ++c) labelled |= is_labelled(mask, targets, i, c);
+      if (labelled) rows.push_back(i);
+    }
+    const Tensor all_targets = gather_chosen(targets, rows, comm);
+    const Tensor all_scores = gather_chosen(scores, rows, comm);
+    return all_targets.num_rows() == 0 ? no_rows : metric(all_scores, all_targets);
   });
 }
 

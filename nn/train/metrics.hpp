@@ -17,6 +17,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <cstdint>
 #include <span>
@@ -54,5 +55,50 @@ double f1_score(const Tensor& logits, std::span<const std::int64_t> labels,
                 std::span<const std::uint8_t> mask, F1 average, const Communicator& comm);
 double f1_score(const Tensor& scores, const Tensor& targets, std::span<const std::uint8_t> mask, F1 average,
                 const Communicator& comm);
+
+// Metrics of predicted values (regression), of the rows of all ranks.
+//
+// predictions and targets [n, T]; a target of NaN is missing. Rows outside of the mask and missing targets
+// do not count. Each metric is computed for each column and averaged over the columns, as scikit-learn's
+// functions of the same names do; a column without targets is left out, and the result is NaN if there are
+// none at all. Every function is collective and returns the same value on every rank, equal to rounding for
+// every number of ranks. Throws ShapeError if shapes or lengths differ.
+
+/// Returns the mean of |p - t|.
+double mean_absolute_error(const Tensor& predictions, const Tensor& targets,
+                           std::span<const std::uint8_t> mask, const Communicator& comm);
+
+/// Returns the mean of (p - t)^2.
+double mean_squared_error(const Tensor& predictions, const Tensor& targets,
+                          std::span<const std::uint8_t> mask, const Communicator& comm);
+
+/// Returns the root of the mean of (p - t)^2; the roots of the columns are averaged.
+double root_mean_squared_error(const Tensor& predictions, const Tensor& targets,
+                               std::span<const std::uint8_t> mask, const Communicator& comm);
+
+/// Returns the coefficient of determination:
+///
+///     R^2 = 1 - sum_i (p_i - t_i)^2 / sum_i (t_i - mean(t))^2
+///
+/// If all targets of a column are equal, 1 if the predictions equal them, and otherwise 0. A column with
+/// fewer than two targets is left out.
+double r2_score(const Tensor& predictions, const Tensor& targets, std::span<const std::uint8_t> mask,
+                const Communicator& comm);
+
+// A metric of a program's own, as a function of the rows of all ranks.
+
+/// Collective. Returns metric(scores [M, C], labels [M]), or metric(scores [M, T], targets [M, T]), of the
+/// M rows of all ranks that are in the mask and have a label: a class other than -1, or a target that is
+/// not NaN. NaN if there are none.
+///
+/// The metric is any local function whose value does not depend on the order of the rows. Every rank calls
+/// it with all rows, so that memory for them is needed on each rank; a metric of sums or counts needs only
+/// Communicator::all_reduce. Throws as accuracy() does for labels outside of the classes, ShapeError if
+/// shapes or lengths differ.
+double metric_of_all_rows(const Tensor& scores, std::span<const std::int64_t> labels,
+                          std::span<const std::uint8_t> mask, const Communicator& comm,
+                          FunctionRef<double(const Tensor&, std::span<const std::int64_t>)> metric);
+double metric_of_all_rows(const Tensor& scores, const Tensor& targets, std::span<const std::uint8_t> mask,
+                          const Communicator& comm, FunctionRef<double(const Tensor&, const Tensor&)> metric);
 
 }}  // namespace sar

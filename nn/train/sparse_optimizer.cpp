@@ -7,7 +7,7 @@
 #include <sar/comm/files/new_directory.hpp>
 #include <sar/comm/files/write_rows.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/files/file_name.hpp>
+#include <sar/core/files/file.hpp>
 #include <sar/core/number_text.hpp>
 #include <sar/core/random/mix.hpp>
 #include <sar/core/rows/optimizer_step.hpp>

@@ -8,7 +8,6 @@
 #include <sar/comm/environment.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/isa/instruction_set.hpp>
-#include <sar/core/isa/processor.hpp>
 
 #include <cstdlib>
 #include <sstream>

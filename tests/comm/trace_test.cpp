@@ -10,7 +10,6 @@
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/trace/trace_events.hpp>
-#include <sar/core/trace/trace_text.hpp>
 
 #include "support/thrown.hpp"
 

@@ -102,7 +102,7 @@ void add_masked(ArgumentCalls& calls, const Communicator& comm) {
       columns{"number of columns", 3, 2};
   const auto add_loss = [&](const char* name, auto loss) {
     add(
-        calls, comm, concat("nn/train/masked_loss.hpp ", name),
+        calls, comm, concat("nn/train/loss.hpp ", name),
         [=](Scene& s, Index width) { (void)loss(rows_of(s, width), rows_of(s, width), mask_of(s), s.comm); },
         shape);
   };
@@ -123,7 +123,7 @@ void add_masked(ArgumentCalls& calls, const Communicator& comm) {
             [=](Scene& s, Index width) { (void)metric(rows_of(s, width), labels_of(s), mask_of(s), s.comm); },
             classes);
   };
-  const std::string metrics = "nn/train/metrics.hpp ", values = "nn/train/value_metrics.hpp ";
+  const std::string metrics = "nn/train/metrics.hpp ", values = "nn/train/metrics.hpp ";
   const auto roc = [](const auto& x, const auto& t, const auto& m, const auto& on) {
     return roc_auc(x, t, m, on);
   };
@@ -145,7 +145,7 @@ void add_masked(ArgumentCalls& calls, const Communicator& comm) {
   add_metric(values + "root_mean_squared_error", root_mean_squared_error, false);
   add_metric(values + "r2_score", r2_score, false);
   add(
-      calls, comm, "nn/train/row_metric.hpp metric_of_all_rows",
+      calls, comm, "nn/train/metrics.hpp metric_of_all_rows",
       [](Scene& s, Index width) {
         (void)metric_of_all_rows(rows_of(s, width), labels_of(s), mask_of(s), s.comm,
                                  [](const Tensor&, std::span<const std::int64_t>) { return 1.0; });

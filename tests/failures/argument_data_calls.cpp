@@ -207,7 +207,7 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
 
 void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string& directory) {
   add(
-      calls, comm, "graph/data/edge_split.hpp split_edges",
+      calls, comm, "graph/data/draw_split.hpp split_edges",
       [](Scene& s, double valid, double test, std::uint64_t seed) {
         NodeData data;
         data.book = s.book;
@@ -284,7 +284,7 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
       },
       Values<int>{"number of parts", 3, 2});
   add(
-      calls, comm, "graph/data/generate/sbm.hpp make_sbm",
+      calls, comm, "graph/data/generate/generators.hpp make_sbm",
       [](Scene& s, Index nodes, double degree, Index classes, Index width, double homophily, std::uint64_t of,
          double signal, double training) {
         (void)make_sbm(s.comm, {nodes, degree, classes, width, homophily, of, signal, training});
@@ -319,7 +319,7 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
       labels, Values<bool>{"choice of training", false, true});
   add(
       calls, comm,
-      "graph/data/generate/karate.hpp make_karate, graph/data/sources/load_dataset.hpp load_dataset",
+      "graph/data/generate/generators.hpp make_karate, graph/data/sources/load_dataset.hpp load_dataset",
       [](Scene& s, bool reverse, bool self, bool once, bool normal, PartitionMethod by, std::uint64_t of,
          SparseFeatures sparse) {
         DatasetOptions options{reverse, self, once, normal, by, of};
@@ -359,16 +359,16 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"comm/trace.hpp ", "each rank writes its part"},
           {"graph/samples/spread_batch.hpp SpreadBatch::to_samples", of_rows},
           {"graph/pairs/edge_set.hpp ", of_rows},
-          {"graph/pairs/pair_candidates.hpp ", of_rows},
-          {"graph/data/labelled_nodes.hpp ", of_rows},
+          {"graph/pairs/negative_sampler.hpp ", of_rows},
+          {"graph/data/node_splits.hpp ", of_rows},
           {"graph/construct/hetero_block.hpp HeteroBlock", none},
           {"graph/construct/host_hetero_graph.hpp ", "tests/graph/construct/host_hetero_graph_test.cpp"},
           {"graph/message/started_sum.hpp StartedSum::finish", of_rows},
           {"graph/pairs/node_pairs.hpp ", of_rows},
           {"graph/data/distributed_data.hpp ", of_rows},
-          {"graph/data/generate/words.hpp words_source", none},
+          {"graph/data/generate/generators.hpp words_source", none},
           {"graph/data/graph_source.hpp ", of_rows},
-          {"graph/data/hetero_graphs.hpp construct_hetero_graph", by_parts},
+          {"graph/data/relation_data.hpp construct_hetero_graph", by_parts},
           {"graph/data/parts/partition_directory.hpp ", of_rank_0},
           {"graph/data/sources/dataset_source.hpp DatasetSource", of_rank_0},
           {"graph/data/sources/load_dataset.hpp open_dataset", of_rank_0},

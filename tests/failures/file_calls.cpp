@@ -2,7 +2,7 @@
 #include "failures/scene.hpp"
 
 #include <sar/graph/data/generate/generators.hpp>
-#include <sar/graph/data/hetero_graphs.hpp>
+#include <sar/graph/data/relation_data.hpp>
 #include <sar/graph/data/parts/partition_graph.hpp>
 #include <sar/graph/data/sources/write_dataset.hpp>
 
@@ -126,7 +126,7 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       },
       data_numbers);
   add_maker<bool>(
-      calls, "graph/data/labelled_nodes.hpp require_training_labels", false,
+      calls, "graph/data/node_splits.hpp require_training_labels", false,
       [=](bool) {
         auto data = std::make_shared<NodeData>(load_dataset(comm, dataset));
         return [=] {
@@ -143,7 +143,7 @@ void add_typed_readers(std::vector<Call>& calls, const Communicator& comm, const
   const auto open = [=] { return std::make_shared<DatasetSource>(comm, typed); };
   const auto load = [=] { return std::make_shared<GraphData>(load_graph(*open())); };
   add_maker<std::unique_ptr<GraphSource>>(
-      calls, "graph/data/generate/words.hpp words_source", false,
+      calls, "graph/data/generate/generators.hpp words_source", false,
       [=](bool) {
         auto source = std::make_shared<DatasetSource>(comm, dataset);
         return [=] { return words_source(*source); };
@@ -185,7 +185,7 @@ void add_typed_readers(std::vector<Call>& calls, const Communicator& comm, const
         },
         data_numbers);
   add_maker<HeteroGraph>(
-      calls, "graph/data/hetero_graphs.hpp construct_hetero_graph", true,
+      calls, "graph/data/relation_data.hpp construct_hetero_graph", true,
       [=](bool wrong) {
         auto graph = load();
         if (wrong) graph->edge_types[0].edges.src.push_back(0);

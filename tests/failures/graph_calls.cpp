@@ -353,10 +353,10 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
     return result;
   };
   add_maker<NodeData>(
-      calls, "graph/data/generate/karate.hpp make_karate", false,
+      calls, "graph/data/generate/generators.hpp make_karate", false,
       [=](bool) { return [=] { return make_karate(comm, {.add_self_loops = true}); }; }, data_numbers);
   add_maker<NodeData>(
-      calls, "graph/data/generate/sbm.hpp make_sbm", true,
+      calls, "graph/data/generate/generators.hpp make_sbm", true,
       [=](bool wrong) {
         const SbmOptions sbm{.nodes = wrong ? 1 : 24, .degree = 3, .classes = 2, .features = 3};
         return [=] { return make_sbm(comm, sbm, {.partition = PartitionMethod::ldg}); };
@@ -527,7 +527,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       ends);
   add_maker<PairCandidates>(
-      calls, "graph/pairs/pair_candidates.hpp candidates_of_edges", true,
+      calls, "graph/pairs/negative_sampler.hpp candidates_of_edges", true,
       [=](bool wrong) {
         Array<Index> ids(static_cast<std::size_t>(book.num_nodes(comm.rank())));
         std::iota(ids.begin(), ids.end(), book.begin(comm.rank()));
@@ -539,7 +539,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
         return std::vector<double>(found.ways[0].src.begin(), found.ways[0].src.end());
       });
   add_maker<MaskCounts>(
-      calls, "graph/data/labelled_nodes.hpp count_mask", true,
+      calls, "graph/data/node_splits.hpp count_mask", true,
       [=](bool wrong) {
         const auto nodes = static_cast<std::size_t>(book.num_nodes(comm.rank()));
         auto data = std::make_shared<NodeData>();
@@ -551,7 +551,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       [](const MaskCounts& counts) { return std::vector<double>{static_cast<double>(counts.unlabelled)}; });
   add_maker<EdgeSplit>(
-      calls, "graph/data/edge_split.hpp split_edges", true,
+      calls, "graph/data/draw_split.hpp split_edges", true,
       [=](bool wrong) {
         auto data = std::make_shared<NodeData>();
         data->book = book;

@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 #include <sar/autograd/ops.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
-#include <sar/nn/conv/relation_norm.hpp>
+#include <sar/nn/conv/edge_weight_norm.hpp>
 
 #include <algorithm>
 #include <cmath>

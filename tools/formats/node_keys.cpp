@@ -7,7 +7,7 @@
 
 #include "node_keys.hpp"
 
-#include <sar/comm/rows/replace_ids.hpp>
+#include <sar/comm/rows/unique_ids.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>

@@ -2,7 +2,7 @@
 #include "train_input.hpp"
 
 #include <sar/comm/files/write_rows.hpp>
-#include <sar/core/files/file_name.hpp>
+#include <sar/core/files/file.hpp>
 #include <sar/core/files/npy.hpp>
 
 #include <algorithm>

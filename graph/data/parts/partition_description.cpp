@@ -2,6 +2,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/json_value.hpp>
+#include <sar/core/number_text.hpp>
 #include <sar/graph/data/parts/partition_description.hpp>
 
 #include <nlohmann/json.hpp>
@@ -190,7 +191,7 @@ std::string format_partition_description(const PartitionDescription& description
   if (!description.checksums.empty()) {
     json["checksums"] = OrderedJson::array();
     for (const std::uint64_t checksum : description.checksums)
-      json["checksums"].push_back(concat(std::hex, checksum));
+      json["checksums"].push_back(exact_text(checksum, 16));
   }
   json["info"] = OrderedJson::object();
   for (const auto& [key, text] : description.info) json["info"][key] = text;

@@ -3,14 +3,11 @@
 // A part is written as columns, each gathered in chunks of 4 MiB in the order (source part, destination,
 // source, id): O(E log(degree)) for the order, then one random read per value. Reading is sequential,
 // straight into the arrays; a second pass checks ranges and order of the edges and adds up the checksums.
-
 #include <sar/core/error.hpp>
-#include <sar/core/files/file_name.hpp>
+#include <sar/core/files/file.hpp>
 #include <sar/core/random/mix.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
-#include <sar/graph/data/parts/part_files.hpp>
 #include <sar/graph/data/parts/partition_part.hpp>
-#include <sar/graph/data/parts/sparse_part.hpp>
 
 #include <algorithm>
 #include <array>
@@ -316,4 +313,102 @@ GraphData read_parts(const std::string& directory, const PartitionDescription& d
                      int last) {
   return PartReader{directory, description, first, last}.read();
 }
+
+void make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  require<InputError>(!error, path, ": cannot make the directory (", error.message(), ")");
+}
+
+void write_ids(const std::string& path, const Array<Index>& ids) {
+  const std::array<Index, 1> shape{static_cast<Index>(ids.size())};
+  NpyWriter file(path, shape, NpyType::int64);
+  file.write(std::as_bytes(std::span<const Index>(ids)));
+  file.commit(/*flushed=*/false);
+}
+
+Array<Index> PartFiles::read_ids() const {
+  Array<Index> ids;
+  read(NpyType::int64, {}, [&](Index total) {
+    ids.resize(total);
+    return std::as_writable_bytes(std::span<Index>(ids));
+  });
+  return ids;
+}
+
+DataArray PartFiles::read_data(const DataField& field) const {
+  DataArray data;
+  read(field.type, field.row_shape, [&](Index total) {
+    data = DataArray(field.type, field.row_shape, total);
+    return std::span<std::byte>(data.bytes);
+  });
+  return data;
+}
+
+void PartFiles::check(const NpyFile& file, std::size_t i, NpyType type,
+                      const std::vector<Index>& row_shape) const {
+  std::vector<Index> shape{rows[i]};
+  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
+  require<InputError>(file.type() == type, paths[i], ": dtype is ", to_string(file.type()), ", expected ",
+                      to_string(type), " as in partition.json");
+  require<InputError>(file.shape() == shape, paths[i], ": shape is ", shape_to_string(file.shape()),
+                      ", expected ", shape_to_string(shape), " as in partition.json");
+}
+
+namespace {
+
+/// The arrays of a sparse field.
+struct SparseFiles {
+  explicit SparseFiles(const std::string& folder)
+      : row_offsets(folder + "/row_offsets.npy"),
+        columns(folder + "/columns.npy"),
+        values(folder + "/values.npy") {}
+  std::string row_offsets, columns, values;
+};
+
+}  // namespace
+
+void write_sparse_part(const std::string& folder, const SparseArray& rows, Index num_rows) {
+  const SparseFiles files(folder);
+  require<ShapeError>(rows.num_rows() == num_rows, files.row_offsets, ": the data have ", rows.num_rows(),
+                      " rows, expected ", num_rows);
+  make_directories(folder);
+  write_ids(files.row_offsets, rows.row_offsets);
+  const auto write = [&](const std::string& path, NpyType type, std::span<const std::byte> bytes) {
+    const std::array<Index, 1> shape{rows.num_stored()};
+    NpyWriter file(path, shape, type);
+    file.write(bytes);
+    file.commit(/*flushed=*/false);
+  };
+  write(files.columns, NpyType::int32, std::as_bytes(std::span(rows.columns)));
+  write(files.values, rows.type, rows.bytes);
+}
+
+void read_sparse_part(const std::string& folder, const DataField& field, Index num_rows, SparseArray& all) {
+  const SparseFiles files(folder);
+  const Array<Index> offsets = PartFiles{{files.row_offsets}, {num_rows + 1}}.read_ids();
+  require<InputError>(offsets.front() == 0 && std::ranges::is_sorted(offsets), files.row_offsets,
+                      ": the numbers go from ", offsets.front(), " to ", offsets.back(),
+                      ", expected numbers from 0 on that do not decrease");
+  const Index before = all.num_stored(), stored = offsets.back(), element = element_bytes(field.type);
+  PartFiles{{files.columns}, {stored}}.read(NpyType::int32, {}, [&](Index total) {
+    all.columns.resize(before + total);
+    return std::as_writable_bytes(std::span(all.columns).subspan(before));
+  });
+  PartFiles{{files.values}, {stored}}.read(field.type, {}, [&](Index total) {
+    all.bytes.resize((before + total) * element);
+    return std::span<std::byte>(all.bytes).subspan(before * element);
+  });
+  const Index width = field.row_size();
+  for (Index i = 0; i < num_rows; ++i)
+    for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
+      const Index column = all.columns[before + k];
+      const Index least = k == offsets[i] ? 0 : Index{all.columns[before + k - 1]} + 1;
+      require<InputError>(least <= column && column < width, files.columns, ": row ", i, " has column ",
+                          column, ", expected columns from ", least, " to ", width - 1,
+                          " in increasing order");
+    }
+  for (const Index offset : std::span(offsets).subspan(1)) all.row_offsets.push_back(before + offset);
+}
+
 }}  // namespace sar

@@ -3,7 +3,7 @@
 // A part is ordered by locality_order of the edges inside it; its in-edges are a range of the rank's sorted
 // list.
 
-#include <sar/comm/rows/replace_ids.hpp>
+#include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/graph_steps.hpp>
 #include <sar/graph/data/parts/partition_steps.hpp>

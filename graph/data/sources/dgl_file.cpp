@@ -27,11 +27,11 @@
 /// Ids are int32 or int64.
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
+#include <sar/core/number_text.hpp>
 #include <sar/graph/data/sources/dgl_file.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <ios>
 #include <iterator>
 #include <optional>
 #include <type_traits>
@@ -200,7 +200,7 @@ class Reader {
   }
 
  private:
-  static std::string hex(std::uint64_t number) { return concat("0x", std::hex, number); }
+  static std::string hex(std::uint64_t number) { return "0x" + exact_text(number, 16); }
 
   std::vector<Index> read_shape(Index dims, NpyType type, const std::string& who) {
     std::vector<Index> shape(dims);

@@ -9,12 +9,17 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/data/sources/dgl_part.hpp>
 #include <sar/graph/data/sources/dgl_partition_json.hpp>
 
 #include <string>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+// The files of one part of a DGL partition.
+
+/// Local. Reads the files of one part. Books are left out, and so are the types of the ends of edges where
+/// neither the JSON file nor an edge of the part tells them. Throws InputError.
+GraphData read_dgl_part(const DglPartition& partition, int part);
 
 /// Collective. Rank p reads part p; when there are more parts than ranks, each rank joins several
 /// consecutive ones. A rank reads the files of its parts and no other data.

@@ -13,12 +13,35 @@
 #include <sar/graph/data/graph_source.hpp>
 #include <sar/graph/data/graph_view.hpp>
 #include <sar/graph/data/node_data.hpp>
-#include <sar/graph/data/sources/find_dataset.hpp>
 
 #include <memory>
 #include <string>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+// Finding out which form a dataset has: all forms that the library reads by itself.
+
+enum class DatasetKind {
+  unknown,
+  dataset_directory,    ///< with edge_index.npy
+  partition_directory,  ///< with a partition.json of ours (load_partition)
+  hetero_directory,     ///< with the hetero.json of a graph of several types
+  dgl_partition,        ///< the JSON of dgl.distributed.partition_graph, or the directory that holds one
+};
+
+struct FoundDataset {
+  DatasetKind kind = DatasetKind::unknown;
+  std::string path;  ///< the given one, or that of DGL's JSON file
+
+  /// Whether its nodes are assigned to parts already.
+  [[nodiscard]] bool is_partitioned() const noexcept {
+    return kind == DatasetKind::partition_directory || kind == DatasetKind::dgl_partition;
+  }
+};
+
+/// Local. Looks at names, and into the JSON files of a directory. What it does not know is `unknown`, not
+/// an error.
+FoundDataset find_dataset(const std::string& path);
 
 /// Collective. Opens a directory that is not partitioned: a DatasetSource. Throws InputError, the same on
 /// every rank, for a path that is none, or is partitioned, and as DatasetSource.

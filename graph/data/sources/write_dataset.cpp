@@ -3,7 +3,6 @@
 #include <sar/comm/files/shared_npy.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
-#include <sar/core/files/file_name.hpp>
 #include <sar/graph/data/row_chunks.hpp>
 #include <sar/graph/data/sources/dataset_source.hpp>
 #include <sar/graph/data/sources/write_dataset.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <sar/comm/rows/replace_ids.hpp>
+#include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/memory/memory.hpp>
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <sar/comm/rows/sort_targets.hpp>
+#include <sar/comm/rows/unique_ids.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <sar/core/memory/distinct_ids.hpp>
+#include <sar/core/memory/index_set.hpp>
 #include <sar/core/random/random.hpp>
 
 #include "support/effort.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/random/mix.hpp>
 #include <sar/core/random/random.hpp>
-#include <sar/core/random/random_stream.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,6 @@
 #include <sar/core/products/matmul.hpp>
 #include <sar/core/products/right_operand.hpp>
 #include <sar/core/random/random.hpp>
-#include <sar/core/threads/matmul_precision.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
 #include <sar/core/threads/parallel.hpp>
 

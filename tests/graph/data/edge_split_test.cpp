@@ -2,7 +2,7 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/data/edge_split.hpp>
+#include <sar/graph/data/draw_split.hpp>
 #include <sar/graph/data/generate/generators.hpp>
 
 #include <doctest/doctest.h>

@@ -8,7 +8,7 @@
 #include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/graph_view.hpp>
-#include <sar/graph/data/labelled_nodes.hpp>
+#include <sar/graph/data/node_splits.hpp>
 
 #include <doctest/doctest.h>
 

@@ -10,7 +10,7 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/distributed_data.hpp>
 #include <sar/graph/data/graph_view.hpp>
-#include <sar/graph/data/hetero_graphs.hpp>
+#include <sar/graph/data/relation_data.hpp>
 #include <sar/graph/data/parts/partition_directory.hpp>
 #include <sar/graph/data/parts/partition_graph.hpp>
 #include <sar/graph/data/sources/load_dataset.hpp>

@@ -6,7 +6,6 @@
 #include <sar/core/random/random.hpp>
 #include <sar/graph/pairs/edge_set.hpp>
 #include <sar/graph/pairs/negative_sampler.hpp>
-#include <sar/graph/pairs/pair_candidates.hpp>
 
 #include <doctest/doctest.h>
 

@@ -16,7 +16,7 @@
 #include <sar/nn/conv/sage_conv.hpp>
 #include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/dropout.hpp>
-#include <sar/nn/modules/module_list.hpp>
+#include <sar/nn/modules/module.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/loss.hpp>
 #include <sar/nn/train/optimizer.hpp>

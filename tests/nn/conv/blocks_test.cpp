@@ -13,7 +13,7 @@
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
-#include <sar/nn/modules/module_list.hpp>
+#include <sar/nn/modules/module.hpp>
 #include <sar/nn/train/distributed.hpp>
 
 #include <algorithm>

@@ -10,7 +10,6 @@
 #include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/conv/edge_weight_norm.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
-#include <sar/nn/conv/gine_conv.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/hetero_graph_conv.hpp>
 #include <sar/nn/conv/multi_hop_conv.hpp>

@@ -12,7 +12,7 @@
 #include <sar/nn/conv/nn_conv.hpp>
 #include <sar/nn/conv/rel_graph_conv.hpp>
 #include <sar/nn/modules/linear.hpp>
-#include <sar/nn/modules/module_list.hpp>
+#include <sar/nn/modules/module.hpp>
 #include <sar/nn/train/loss.hpp>
 #include <sar/nn/train/optimizer.hpp>
 

@@ -10,7 +10,6 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/conv/global_pooling.hpp>
-#include <sar/nn/conv/sample_readout.hpp>
 
 #include <doctest/doctest.h>
 

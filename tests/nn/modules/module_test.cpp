@@ -4,7 +4,7 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/linear.hpp>
-#include <sar/nn/modules/module_list.hpp>
+#include <sar/nn/modules/module.hpp>
 #include <sar/nn/train/optimizer.hpp>
 
 #include <doctest/doctest.h>

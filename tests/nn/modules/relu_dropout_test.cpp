@@ -8,7 +8,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
-#include <sar/nn/modules/relu_dropout.hpp>
+#include <sar/nn/modules/dropout.hpp>
 
 #include <doctest/doctest.h>
 

@@ -9,9 +9,8 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/conv/hgt_conv.hpp>
 #include <sar/nn/conv/simple_hgn_conv.hpp>
-#include <sar/nn/modules/hetero_linear.hpp>
-#include <sar/nn/modules/module_list.hpp>
-#include <sar/nn/modules/typed_linear.hpp>
+#include <sar/nn/modules/linear.hpp>
+#include <sar/nn/modules/module.hpp>
 #include <sar/nn/train/hetero_embedding.hpp>
 #include <sar/nn/train/loss.hpp>
 #include <sar/nn/train/optimizer.hpp>

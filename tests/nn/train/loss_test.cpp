@@ -8,7 +8,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/train/loss.hpp>
-#include <sar/nn/train/masked_loss.hpp>
 
 #include <doctest/doctest.h>
 

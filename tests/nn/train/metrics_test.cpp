@@ -6,8 +6,6 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/train/loss.hpp>
 #include <sar/nn/train/metrics.hpp>
-#include <sar/nn/train/row_metric.hpp>
-#include <sar/nn/train/value_metrics.hpp>
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 #include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/linear.hpp>
-#include <sar/nn/modules/module_list.hpp>
+#include <sar/nn/modules/module.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
 #include <doctest/doctest.h>

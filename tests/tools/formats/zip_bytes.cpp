@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "zip_bytes.hpp"
 
-#include <sar/core/files/npy_elements.hpp>
+#include <sar/core/files/npy.hpp>
 #include <sar/core/half.hpp>
 
 #include <zlib.h>

@@ -8,7 +8,7 @@
 #include "formats/packed/npz_rows.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/data/sources/edge_index.hpp>
+#include <sar/graph/data/sources/dataset_source.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -6,7 +6,7 @@
 #include "sparse_field.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/files/npy_elements.hpp>
+#include <sar/core/files/npy.hpp>
 
 #include <algorithm>
 #include <numeric>

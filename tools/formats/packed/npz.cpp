@@ -2,7 +2,7 @@
 #include "npz.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/files/npy_elements.hpp>
+#include <sar/core/files/npy.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -4,7 +4,7 @@
 #include "parquet_table.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/files/byte_order_mark.hpp>
+#include <sar/core/files/file.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -9,7 +9,7 @@
 #include "sample_dataset.hpp"
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/data/label_type.hpp>
+#include <sar/graph/data/dataset_options.hpp>
 
 #include <string>
 

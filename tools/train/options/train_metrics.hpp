@@ -5,7 +5,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/data/label_type.hpp>
+#include <sar/graph/data/dataset_options.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,10 +6,10 @@
 #include "formats/source_options.hpp"
 #include "train_task.hpp"
 
-#include <sar/core/threads/matmul_precision.hpp>
+#include <sar/core/threads/mixed_precision.hpp>
 #include <sar/graph/data/draw_split.hpp>
 #include <sar/graph/data/generate/generators.hpp>
-#include <sar/graph/data/sources/find_dataset.hpp>
+#include <sar/graph/data/sources/load_dataset.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/partition/partition_method.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>

@@ -7,7 +7,7 @@
 #include "potential_options.hpp"
 #include "train_metrics.hpp"
 
-#include <sar/graph/data/label_type.hpp>
+#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
 
 #include <cstdint>

@@ -8,7 +8,6 @@
 #include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/parts/partition_directory.hpp>
-#include <sar/graph/data/sources/find_dataset.hpp>
 #include <sar/graph/data/sources/load_dataset.hpp>
 
 #include <doctest/doctest.h>
