@@ -4,6 +4,7 @@
 #include <sar/autograd/dual.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/sparse_variable.hpp>
+#include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/dropout.hpp>

@@ -3,7 +3,7 @@
 #include <sar/autograd/heads.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/row_sums.hpp>
-#include <sar/autograd/op_support.hpp>
+#include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/heads.hpp>

@@ -8,6 +8,7 @@
 #include <sar/autograd/layer_norm.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/row_sums.hpp>
+#include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>

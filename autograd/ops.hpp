@@ -20,4 +20,4 @@
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/products.hpp>
 #include <sar/autograd/sparse_variable.hpp>
-#include <sar/autograd/op_support.hpp>
+#include <sar/autograd/sums.hpp>

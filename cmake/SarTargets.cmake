@@ -163,7 +163,7 @@ function(sar_sources library)
 endfunction()
 
 # What the compiler is told of the processor, SAR_MARCH, and the instruction sets that kernels are compiled for, SAR_ISAS, in increasing order:
-# with SAR_NATIVE=OFF some of the processor, the first of which all other code is compiled for; otherwise none, which means what the compiler
+# with SAR_NATIVE=OFF on x86-64 several, of which the first is what all other code is compiled for; otherwise none, which means what the compiler
 # takes anyway. A set is a name (of a namespace, and of an enumerator of InstructionSet), the bytes of its vectors and the compiler's target.
 set(SAR_MARCH "")
 set(SAR_ISAS "")

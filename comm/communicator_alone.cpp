@@ -2,6 +2,7 @@
 #include <sar/comm/communicator_alone.hpp>
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/mpi_session.hpp>
+#include <sar/comm/owned_comm.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 

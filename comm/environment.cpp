@@ -2,7 +2,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/comm/mpi_error.hpp>
-#include <sar/comm/mpi_session.hpp>
+#include <sar/comm/owned_comm.hpp>
 #include <sar/core/error.hpp>
 
 #include <mpi.h>

@@ -4,7 +4,6 @@
 /// MPI_COMM_SELF, MPI_Initialized returns false, and no call tells when the last session ends.
 #pragma once
 
-#include <sar/comm/mpi_error.hpp>
 #include <sar/config.hpp>
 
 #include <mpi.h>
@@ -26,15 +25,5 @@ struct ProcessNumber {
 
 /// Local. Throws CommunicationError for errors of MPI.
 ProcessNumber process_number();
-
-// OwnedComm: an MPI communicator that is freed at the end of a scope. For the sources of comm/ only.
-
-struct OwnedComm : NonCopyable {
-  MPI_Comm comm = MPI_COMM_NULL;
-
-  ~OwnedComm() {
-    if (comm != MPI_COMM_NULL && mpi_runs()) MPI_Comm_free(&comm);
-  }
-};
 
 }}  // namespace sar

@@ -63,8 +63,9 @@ class MemoryError : public Error {
 /// Throws the exception class that corresponds to `kind`.
 [[noreturn]] void throw_error(ErrorKind kind, const std::string& message);
 
-/// A reference to a value that operator<< writes. Templates that take values of many types pass TextParts on,
-/// so that streams are compiled once for a type and not once for a combination of types.
+/// A reference to a value that operator<< writes, valid as long as the value: for the arguments of a call.
+/// Templates that take values of many types pass TextParts on, so that streams are compiled once for a type
+/// and not once for a combination of types.
 class TextPart {
  public:
   template <class Value>
@@ -74,8 +75,6 @@ class TextPart {
   TextPart(const char* text)  // NOLINT: implicit
       : value_(text),
         write_([](std::ostream& out, const void* of) { out << static_cast<const char*>(of); }) {}
-  template <std::size_t length>
-  TextPart(const char (&text)[length]) : TextPart(static_cast<const char*>(text)) {}  // NOLINT: implicit
   void write(std::ostream& out) const { write_(out, value_); }
 
  private:
@@ -87,7 +86,7 @@ class TextPart {
 [[gnu::cold]] std::string concat_parts(std::initializer_list<TextPart> parts);
 
 /// Returns the concatenation of all parts, each written with operator<< in the classic locale (the host
-/// program's locale does not change how numbers look).
+/// program's locale does not change how numbers look). Parts are values, not functions such as std::hex.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   return concat_parts({TextPart(parts)...});

@@ -27,8 +27,7 @@ std::optional<Number> to_number(std::string_view text) {
 /// follow.
 template <class Number, class... Base>
 std::string exact_text(Number value, Base... base) {
-  std::array<char, 32> text{};
+  std::array<char, 65> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value, base...).ptr};
 }
-
 }}  // namespace sar

@@ -293,5 +293,4 @@ Array<Index> fetch_halo(const Communicator& comm, std::span<const Index> owned,
   }
   return halo;
 }
-
 }}  // namespace sar

@@ -68,5 +68,4 @@ class HaloFetch : NonCopyable {
 /// Collective. Fetches the integer of each halo row: [halo rows]. `owned` has one for each row of this rank.
 [[nodiscard]] Array<Index> fetch_halo(const Communicator& comm, std::span<const Index> owned,
                                       const std::vector<HaloRound>& rounds);
-
 }}  // namespace sar

@@ -288,5 +288,4 @@ void PacketRing::cancel_round(std::size_t round) {
       check_mpi(MPI_Cancel(&requests_[slot]), "MPI_Cancel");
   }
 }
-
 }}  // namespace sar

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Inbox and Outbox: the receiving and the sending end of one exchange. For the sources of comm/ only.
+/// Inbox and Outbox: the receiving and the sending end of one exchange; PacketRing: its receives. For the
+/// sources of comm/ only.
 ///
 /// Packets between two ranks arrive in the order in which they were sent, so they need no header. A rank that
 /// gives up sends an empty message instead of the rest of a round, which tells the other end.
@@ -16,9 +17,6 @@
 #include <mpi.h>
 
 namespace sar { inline namespace SAR_PRECISION {
-
-// PacketRing: the packets being received, in the order in which their receives were posted. For the sources
-// of comm/ only.
 
 /// A ring buffer of receives.
 class PacketRing {

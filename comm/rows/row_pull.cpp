@@ -146,5 +146,4 @@ RowsByOwner::RowsByOwner(const PartitionBook& book, std::span<const Index> ids, 
     places[k] = i;
   }
 }
-
 }}  // namespace sar

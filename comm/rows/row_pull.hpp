@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// RowPull: rows being pulled from their owners. For the sources of comm/ only.
+/// RowsByOwner: row ids grouped by owner; RowPull: rows being pulled from their owners. For the sources of
+/// comm/ only.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -17,8 +18,6 @@
 #include <mpi.h>
 
 namespace sar { inline namespace SAR_PRECISION {
-
-// A list of row ids, grouped by owner. For the sources of comm/ only.
 
 /// The rows that a rank requests, grouped by owner.
 struct RowsByOwner {

@@ -6,9 +6,9 @@
 // the order of the ranks and, for each rank, of its calls.
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_session.hpp>
+#include <sar/comm/rows/row_pull.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/comm/rows/row_window.hpp>
-#include <sar/comm/rows/row_pull.hpp>
 #include <sar/comm/rows/scattered_rows.hpp>
 #include <sar/comm/rows/stored_rows.hpp>
 #include <sar/core/error.hpp>

@@ -119,5 +119,4 @@ void replace_ids(const Communicator& comm, const PartitionBook& slices, std::spa
     });
   });
 }
-
 }}  // namespace sar

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Checks that distributed ids are unique.
+/// Ids that are distributed over the ranks: checks that they are unique, sorts them, renumbers them.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -71,5 +71,4 @@ Array<Index> numbers_of_ids(const Communicator& comm, std::span<const Index> ids
 /// most about 32 bytes per distinct id, plus some MB.
 void replace_ids(const Communicator& comm, const PartitionBook& slices, std::span<const Index> mine,
                  std::span<Index> ids);
-
 }}  // namespace sar

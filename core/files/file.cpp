@@ -275,5 +275,4 @@ Index byte_order_mark(std::string_view beginning, const std::string& path) {
                       " by its first bytes, expected UTF-8 (iconv -f UTF-", utf32 ? 32 : 16, " -t UTF-8)");
   return 0;
 }
-
 }}  // namespace sar

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Files with errors that name them: reads at any offset, and writes that never leave a half-written file.
+/// Also names of files, and byte order marks.
 #pragma once
 
 #include <sar/config.hpp>
@@ -118,8 +119,7 @@ std::string escaped(const std::string& src_type, const std::string& name, const 
 /// kept.
 std::string unescaped(const std::string& name);
 
-// Local. The byte order mark at the beginning of a text, which editors and spreadsheets write ("CSV
-// UTF-8").
+// The byte order mark at the beginning of a text, which editors and spreadsheets write ("CSV UTF-8"). Local.
 
 /// The number of bytes at the beginning of a text that decide whether it has a mark.
 inline constexpr Index max_byte_order_mark = 4;
@@ -127,5 +127,4 @@ inline constexpr Index max_byte_order_mark = 4;
 /// Returns the number of bytes of the mark with which a text in UTF-8 begins: 3, or 0 without a mark. Throws
 /// InputError, beginning with `path`, for the mark of UTF-16 or UTF-32.
 Index byte_order_mark(std::string_view beginning, const std::string& path);
-
 }}  // namespace sar

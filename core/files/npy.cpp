@@ -366,5 +366,4 @@ SAR_INSTANTIATE(std::uint8_t)
 SAR_INSTANTIATE(std::int32_t)
 SAR_INSTANTIATE(std::int64_t)
 #undef SAR_INSTANTIATE
-
 }}  // namespace sar

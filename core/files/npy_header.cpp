@@ -263,5 +263,4 @@ std::string shape_to_string(std::span<const Index> shape) {
   for (const Index extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
   return text + (shape.size() == 1 ? ",)" : ")");
 }
-
 }}  // namespace sar

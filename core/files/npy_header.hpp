@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Parses and formats the header of a .npy file: a Python dictionary with the keys descr, fortran_order,
-/// shape.
+/// The element types of NumPy's arrays, and the header of a .npy file: a Python dictionary with the keys
+/// descr, fortran_order, shape.
 #pragma once
 
 #include <sar/config.hpp>

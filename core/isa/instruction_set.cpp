@@ -6,7 +6,9 @@
 #include <sar/core/error.hpp>
 #include <sar/core/isa/instruction_set.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
@@ -29,18 +31,20 @@ using enum InstructionSet;
 struct Row {
   InstructionSet set;
   const char* name;
-  bool Processor::*feature;  // that the set needs; null: none
+  bool Processor::*feature = nullptr;  // that the set needs; null: none
+  const char* instructions = "";       // the main ones of the feature
 };
-constexpr Row table[] = {{generic, "generic", nullptr},
-                         {x86_64_v2, "x86-64-v2", &Processor::x86_64_v2},
-                         {x86_64_v3, "x86-64-v3", &Processor::x86_64_v3},
-                         {x86_64_v4, "x86-64-v4", &Processor::x86_64_v4},
-                         {native, "native", nullptr},
-                         {amx, "amx", &Processor::amx_bf16}};
+constexpr Row table[] = {{generic, "generic"},
+                         {x86_64_v2, "x86-64-v2", &Processor::x86_64_v2, "SSE4.2, POPCNT, CMPXCHG16B"},
+                         {x86_64_v3, "x86-64-v3", &Processor::x86_64_v3, "AVX2, FMA"},
+                         {x86_64_v4, "x86-64-v4", &Processor::x86_64_v4, "AVX-512"},
+                         {native, "native"},
+                         {amx, "amx", &Processor::amx_bf16, "AMX-BF16, AVX512-BF16"}};
 
 constexpr const Row& row_of(InstructionSet set) {
   return table[static_cast<int>(set)];
 }
+static_assert(std::size(table) == static_cast<std::size_t>(amx) + 1);
 static_assert([] {
   for (const Row& row : table)
     if (&row_of(row.set) != &row) return false;
@@ -49,6 +53,7 @@ static_assert([] {
 
 // The sets that this library has kernels for, in increasing order.
 constexpr InstructionSet compiled[] = {SAR_COMPILED_SETS};
+static_assert(std::is_sorted(std::begin(compiled), std::end(compiled)));
 
 #ifdef __x86_64__
 struct Registers {
@@ -74,7 +79,6 @@ constexpr unsigned bits(auto... numbers) {
 bool has(unsigned word, unsigned wanted) {
   return (word & wanted) == wanted;
 }
-
 #endif
 
 /// Requests permission to use AMX tiles. Linux grants it only on request, because signal frames become
@@ -94,11 +98,12 @@ bool supports(const Processor& processor, InstructionSet set) {
   return feature == nullptr || processor.*feature;
 }
 
-#ifdef __GNUC__
-/// Runs before main(), and before any code that needs more than the compiler's least.
+#ifdef __x86_64__
+/// Runs before main(), and before code that is compiled for more than the first x86-64 processors.
 __attribute__((constructor(101))) void require_baseline() {
   if (supports(this_processor(), compiled[0])) return;
-  std::fprintf(stderr, "sar: this processor lacks %s, which the library needs\n", row_of(compiled[0]).name);
+  std::fprintf(stderr, "sar: this processor lacks %s (%s), which the library needs\n",
+               row_of(compiled[0]).name, row_of(compiled[0]).instructions);
   std::_Exit(EXIT_FAILURE);
 }
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The instruction set that the kernels use.
+/// The instruction set that the kernels use, and what the processor supports.
 ///
 /// For x86-64, a library built with SAR_NATIVE=OFF contains its kernels (the regions of
 /// core/isa/isa_begin.hpp) once per instruction set. A process uses the best set that its processor and
@@ -70,5 +70,4 @@ struct Processor {
 
 /// Returns the features of this machine, read from CPUID and XCR0.
 [[nodiscard]] Processor this_processor() noexcept;
-
 }}  // namespace sar

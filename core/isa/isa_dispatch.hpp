@@ -43,7 +43,7 @@
 #define SAR_ISA_PUSH \
   SAR_PRAGMA(clang attribute push(__attribute__((target(SAR_ISA_TARGET))), apply_to = function))
 #define SAR_ISA_POP SAR_PRAGMA(clang attribute pop)
-#elif SAR_VECTOR_BYTES == 64
+#elif SAR_VECTOR_BYTES == 64 && defined(__x86_64__)
 #define SAR_ISA_PUSH \
   SAR_PRAGMA(GCC push_options) SAR_PRAGMA(GCC target(SAR_ISA_TARGET, "prefer-vector-width=512"))
 #define SAR_ISA_POP SAR_PRAGMA(GCC pop_options)

@@ -135,5 +135,4 @@ Index DistinctIds::position(Index member) const noexcept {
   }
   return first;
 }
-
 }}  // namespace sar

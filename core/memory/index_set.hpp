@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// IndexSet: a set of numbers in [0, n) stored as a bitmap.
+/// Sets of numbers: IndexSet, a bitmap of [0, n), and DistinctIds, whose memory depends on its members.
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
@@ -45,8 +45,6 @@ class IndexSet {
   Array<Index> before_;  // number of members before each group of 8 words
 };
 
-// DistinctIds: a set of ids whose memory depends on the number of members, not on their values.
-
 /// A set of ids in [0, n) that numbers its members 0, 1, ... in increasing order. Memory: at most about 32
 /// bytes per member while inserting, at most 9 after make_numbers(), plus 1 MB.
 ///
@@ -88,5 +86,4 @@ class DistinctIds {
   int shift_ = 0;
   Array<Index> begin_;  // members of bucket r: ids_[begin_[r]] to ids_[begin_[r + 1]]
 };
-
 }}  // namespace sar

@@ -43,5 +43,4 @@ void multiply_vectors(const MatrixView& a, const std::uint16_t* b, Index cols, i
                       const ProductTarget& target, const ReadAhead& ahead);
 void multiply_vectors(const MatrixView& a, const std::uint16_t* b, Index cols, int parts,
                       const Bfloat16Target& target, const ReadAhead& ahead);
-
 }}  // namespace sar

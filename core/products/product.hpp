@@ -26,7 +26,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 // Prefetches of memory that is read after a product, a few cache lines at a time: a burst of them would
-// stall the product, because a core has few cache misses in flight. For implementation files of core/.
+// stall the product, because a core has few cache misses in flight.
 
 /// Memory that is read after a product, and prefetched during it.
 struct ReadAhead {

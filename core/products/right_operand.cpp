@@ -166,5 +166,4 @@ void TypedMatrices::multiply(Index type, const real* x, Index n, real* y) const 
     operands_[type * blocks_ + b].multiply(all.column_range(b * rows_, (b + 1) * rows_),
                                            {y + b * cols_, blocks_ * cols_});
 }
-
 }}  // namespace sar

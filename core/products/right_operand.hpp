@@ -69,12 +69,10 @@ class RightOperand {
 /// otherwise.
 void split_bfloat16(const MatrixView& x, real* high, real* low);
 
-// The matrices of all types, packed once for a pass with many products of few rows each. For implementation
-// files.
-
-/// The matrices w [types, blocks, rows, cols], or their transposes: per type one matrix or, with blocks > 1,
-/// a block-diagonal one. Memory: as much as w, with the rows of blocks rounded up to 64 bytes. Products are
-/// those of core/products/right_operand.hpp. Thread-safe.
+/// The matrices of all types, packed once for a pass with many products of few rows each: the matrices w
+/// [types, blocks, rows, cols], or their transposes: per type one matrix or, with blocks > 1, a
+/// block-diagonal one. Memory: as much as w, with the rows of blocks rounded up to 64 bytes. Products are
+/// those of RightOperand. Thread-safe.
 class TypedMatrices {
  public:
   enum class Use { as_given, transposed };
@@ -93,5 +91,4 @@ class TypedMatrices {
   Index blocks_, rows_, cols_;  ///< of a block, after transposing
   std::vector<RightOperand> operands_;
 };
-
 }}  // namespace sar

@@ -3,6 +3,7 @@
 /// Counter-based random numbers. A draw is a pure function of (seed, stream, step, row, element): it is the
 /// same for every number of ranks and threads, and can be drawn again instead of being stored. Generator:
 /// Philox4x32-10, Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11.
+/// RandomStream says who draws from which streams of a seed.
 ///
 /// Room core/random: Random numbers that do not depend on ranks or threads.
 #pragma once
@@ -54,8 +55,6 @@ class Random {
   std::array<std::uint32_t, 2> key_;
 };
 
-// RandomStream: who draws from which streams of a seed, so that no two purposes share draws.
-
 /// The first stream of each purpose. A purpose with several streams adds a number to it. Streams of modules
 /// start far above the small numbers that a program may use with the same seed.
 enum class RandomStream : std::uint64_t {
@@ -83,5 +82,4 @@ enum class RandomStream : std::uint64_t {
 constexpr std::uint64_t operator+(RandomStream first, std::uint64_t k) noexcept {
   return static_cast<std::uint64_t>(first) + k;
 }
-
 }}  // namespace sar

@@ -137,5 +137,4 @@ Array<Index> box_rows(std::initializer_list<Index> extents, std::initializer_lis
   }
   return rows;
 }
-
 }}  // namespace sar

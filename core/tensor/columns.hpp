@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Copies between separate columns of a host program and the columns of a tensor.
+/// Columns of a host program: views of its arrays, and copies between them and the columns of a tensor.
 #pragma once
 
 #include <sar/core/error.hpp>

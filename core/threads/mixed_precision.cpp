@@ -52,5 +52,4 @@ const char* to_string(MatmulPrecision precision) noexcept {
   }
   return "highest";
 }
-
 }}  // namespace sar

@@ -266,5 +266,4 @@ std::string trace_text(int rank) {
   for (std::size_t i = 0; i < lanes.size(); ++i) writer.event(trace.events[i], lanes[i]);
   return out.take();
 }
-
 }}  // namespace sar

@@ -90,5 +90,4 @@ struct RecordedTrace {
 /// complete events of process `rank`, the names of its lanes, and the counter live_bytes at the end of each
 /// scope.
 [[nodiscard]] std::string trace_text(int rank);
-
 }}  // namespace sar

@@ -8,6 +8,7 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/construct/edge_ends.hpp>
+#include <sar/graph/construct/host_edges.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 

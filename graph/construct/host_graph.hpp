@@ -7,7 +7,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/construct/edge_ends.hpp>
+#include <sar/graph/construct/host_edges.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/construct/edge_ends.hpp>
+#include <sar/graph/construct/host_edges.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
 
 #include <cstdint>

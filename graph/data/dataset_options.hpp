@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What happens to a graph between its source and the ranks.
+/// What happens to a graph between its source and the ranks, and what its labels are.
 #pragma once
 
 #include <sar/comm/collective_call.hpp>
@@ -13,8 +13,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-// What the labels of nodes are.
-
+/// What the labels of nodes are.
 enum class LabelType {
   classes,   ///< one class a node
   binary,    ///< several labels a node, each 0 or 1
@@ -93,5 +92,4 @@ inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
       .equal("split", options.split);
   for (const auto& [key, field] : options.fields) call.equal("name of a field", key).equal("field", field);
 }
-
 }}  // namespace sar

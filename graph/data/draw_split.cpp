@@ -223,5 +223,4 @@ EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const Edge
     return split;
   });
 }
-
 }}  // namespace sar

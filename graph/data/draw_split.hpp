@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Splits of nodes that are drawn, for data that have none.
+/// Splits that are drawn: of nodes, for data that have none, and of edges, for link prediction.
 #pragma once
 
 #include <sar/comm/collective_call.hpp>
@@ -57,8 +57,7 @@ void require_shares(const DrawSplitOptions& options);
 /// no shares or more than 1 together, and when too few nodes are left for a part.
 void draw_split(const Communicator& comm, NodeData& data, const DrawSplitOptions& options = {});
 
-// Edges for training, validation and test of link prediction.
-
+/// Edges for training, validation and test of link prediction.
 struct EdgeSplitOptions {
   double valid = 0.05;  ///< the share of the edges; 0 or more, together less than 1
   double test = 0.1;
@@ -77,5 +76,4 @@ struct EdgeSplit {
 /// false, the ids of the partition are used, and the split depends on the partition. Throws InputError on
 /// every rank for invalid shares. Collective: requests the original ids of the sources from their owners.
 EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const EdgeSplitOptions& options = {});
-
 }}  // namespace sar

@@ -3,8 +3,8 @@
 #include <sar/graph/data/edge_columns.hpp>
 #include <sar/graph/data/graph_steps.hpp>
 #include <sar/graph/data/graph_view.hpp>
-#include <sar/graph/data/node_splits.hpp>
 #include <sar/graph/data/node_columns.hpp>
+#include <sar/graph/data/node_splits.hpp>
 
 #include <algorithm>
 #include <span>

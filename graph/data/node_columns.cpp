@@ -348,5 +348,4 @@ void read_columns(GraphSource& source, const DatasetOptions& options, GraphData&
       edges.data.emplace(field.name, read_edge_rows(source, type, field, edges.edges.id, options));
   }
 }
-
 }}  // namespace sar

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// From fields of any type under DGL's and OGB's names to the members of NodeData.
+/// Fields of nodes and edges: read from a source, and, under DGL's and OGB's names, as members of NodeData.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -75,5 +75,4 @@ Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids,
 /// sparse rows. Reversed edges have the data of the edges that they reverse, and self loops those that
 /// PartitionGraphOptions names.
 void read_columns(GraphSource& source, const DatasetOptions& options, GraphData& graph);
-
 }}  // namespace sar

@@ -9,9 +9,9 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/sparse_matrix.hpp>
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 

@@ -150,5 +150,4 @@ void require_training_labels(const Communicator& comm, const NodeData& data, con
                         " training ", data.item, "s, of which none has a label, expected one at least");
   });
 }
-
 }}  // namespace sar

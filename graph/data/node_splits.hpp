@@ -65,5 +65,4 @@ MaskCounts count_mask(const NodeData& data, const Communicator& comm, std::span<
 /// Collective. Throws InputError, the same on every rank, when no training node of any rank has a label.
 /// The messages begin with `place`, by default with the name of the data.
 void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place = {});
-
 }}  // namespace sar

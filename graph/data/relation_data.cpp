@@ -134,5 +134,4 @@ std::vector<std::string> take_edge_weights(GraphData& graph, const DatasetOption
                             ", expected one, which shall be the weight"));
   return taken;
 }
-
 }}  // namespace sar

@@ -44,5 +44,4 @@ HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph,
 /// empty for a type without weights. A field that options.fields name must be one of some type. Throws
 /// InputError for values that are no weights.
 std::vector<std::string> take_edge_weights(GraphData& graph, const DatasetOptions& options = {});
-
 }}  // namespace sar

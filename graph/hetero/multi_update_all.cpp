@@ -5,8 +5,8 @@
 // ranks. Groups come in the order of their first relation.
 #include <sar/core/error.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
-#include <sar/graph/message/held_rows.hpp>
 #include <sar/graph/message/edge_messages.hpp>
+#include <sar/graph/message/held_rows.hpp>
 #include <sar/graph/message/operation.hpp>
 
 #include <algorithm>

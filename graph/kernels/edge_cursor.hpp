@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// Finds the edges of a stage. A shard is processed in several stages of ascending source rows; the local
-/// shard may also be processed in parts of its destination rows.
+/// The edges of a stage: which they are, the parts of rows with many edges, and a slot of numbers per edge. A
+/// shard is processed in several stages of ascending source rows; the local shard may also be processed in
+/// parts of its destination rows.
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
@@ -138,9 +139,8 @@ class OfEachShard {
   T of_first_, of_second_;
 };
 
-// Splits rows with many edges into parts that run in parallel. A part sums its terms in `real`; the parts of
-// a row are added in double precision.
-
+/// Splits rows with many edges into parts that run in parallel. A part sums its terms in `real`; the parts of
+/// a row are added in double precision.
 class LongRows {
  public:
   static constexpr Index part_edges = 1024;  ///< a row with more edges is long
@@ -194,9 +194,6 @@ inline void sum_parts(const real* parts, Index first, Index last, Index width, b
     to[j] = static_cast<real>((add ? static_cast<double>(to[j]) : 0) + sums[j]);
 }
 
-// A buffer with a slot per edge, through which a pass over source rows hands values to a pass over
-// destination rows.
-
 /// A slot of `width` reals for each edge of a block of source rows, ordered by destination.
 class DestinationSlots {
  public:
@@ -244,5 +241,4 @@ void for_blocks_of_sources(const Stage& stage, Index width, Index most_edges, co
     from = to;
   }
 }
-
 }}  // namespace sar

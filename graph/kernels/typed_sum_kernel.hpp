@@ -15,7 +15,7 @@
 /// (u, r), and multiplies the pairs of a type by one product while they are in the cache. In the backward
 /// pass several blocks keep their rows t, together about 4 million values or as many as W has. Then dW is
 /// updated by type and tile, so that its bits do not depend on threads and no thread needs its own copy. Rows
-/// with many edges are split into parts (long_rows.hpp).
+/// with many edges are split into parts (LongRows).
 ///
 /// Cost: the gathered rows of gather_sum.hpp, of width in forward and width out backward; 2 in out operations
 /// per pair forward, and the same for each of dx and dW. Memory: packed copies of W and the rows t; nothing

@@ -317,5 +317,4 @@ void SourceRows::release() {
 void SourceRows::finish() {
   if (fetch_) fetch_->finish();
 }
-
 }}  // namespace sar

@@ -41,15 +41,14 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-// SourceRows: the rows of the remote shard's sources, stage by stage. They come from memory, from the ranks
-// that own them, or from an earlier pass that kept them; a pass over the stages is the same in all cases.
-//
-//     for (std::size_t k = 0; k < rows.num_stages(); ++k) {
-//       kernel.accumulate(rows.next());
-//       rows.release();
-//     }
-//     rows.finish();
-
+/// The rows of the remote shard's sources, stage by stage. They come from memory, from the ranks
+/// that own them, or from an earlier pass that kept them; a pass over the stages is the same in all cases.
+///
+///     for (std::size_t k = 0; k < rows.num_stages(); ++k) {
+///       kernel.accumulate(rows.next());
+///       rows.release();
+///     }
+///     rows.finish();
 class SourceRows : NonCopyable {
  public:
   /// All rows are in memory, or no values are needed (undefined): one stage, or none if the shard

@@ -141,5 +141,4 @@ void GraphShardManager::apply_edges(const NamedMessage& message) const {
 void GraphShardManager::apply_edges(const MessageFunction& message, const std::string& out) const {
   comm().agree([&] { edata()[out] = apply_edges(message); });
 }
-
 }}  // namespace sar

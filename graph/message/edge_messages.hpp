@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /// Messages as functions of a chunk of edges, for graphs with GraphOptions::reproducible: every sum over
-/// edges, forward and backward, is then an exact sum of the kernel of such functions. For implementation
-/// files.
+/// edges, forward and backward, is then an exact sum of the kernel of such functions. Also messages of
+/// the fields of frames. For implementation files.
 #pragma once
 
 #include <sar/graph/kernels/edge_batch.hpp>

@@ -453,5 +453,4 @@ std::string PairCandidates::describe() const {
         concat(", and ", ways[1].num_src, " sources and ", ways[1].num_dst, " destinations the other way");
   return text + (is_bipartite ? ", a bipartite graph" : "");
 }
-
 }}  // namespace sar

@@ -324,5 +324,4 @@ KeptEdges draw_layer_neighbors(const CandidateEdges& in, const GraphTopology& gr
                                const ExcludedEdges& excluded, const Array<Index>& dst_rows) {
   return LaborSampler(in, graph, draws, excluded).sample(dst_rows);
 }
-
 }}  // namespace sar

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Draws of nodes that choose among their own in-edges (GraphSAGE: Hamilton, Ying, Leskovec, NeurIPS 2017).
-/// For implementation files.
+/// Draws of nodes among their in-edges: each for itself (GraphSAGE: Hamilton, Ying, Leskovec, NeurIPS 2017),
+/// and LABOR. For implementation files.
 #pragma once
 
 #include <sar/graph/sampling/candidate_edges.hpp>
@@ -33,5 +33,4 @@ namespace sar { inline namespace SAR_PRECISION {
 [[nodiscard]] KeptEdges draw_layer_neighbors(const CandidateEdges& in, const GraphTopology& graph,
                                              const LayerDraws& draws, const ExcludedEdges& excluded,
                                              const Array<Index>& dst_rows);
-
 }}  // namespace sar

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 // Candidates are sorted once by destination, type and edge id, so that a drawn position names the same edge
-// on any number of ranks (candidate_edges.cpp). Then each layer draws (neighbor_draws.cpp, labor_draws.cpp).
+// on any number of ranks (candidate_edges.cpp). Then each layer draws (neighbor_draws.cpp).
 #include <sar/core/error.hpp>
 #include <sar/core/random/random.hpp>
 #include <sar/core/trace/trace.hpp>

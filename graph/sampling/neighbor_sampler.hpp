@@ -23,7 +23,7 @@ namespace sar { inline namespace SAR_PRECISION {
 enum class NeighborMethod {
   uniform,  ///< each node draws as many as the fan-out among its own, by itself
   /// LABOR-0: nodes share the draws of their common sources, so that a layer reads fewer different rows
-  /// (labor_draws.hpp). A node keeps as many edges as the fan-out in the mean, and at least one. Without
+  /// (neighbor_draws.hpp). A node keeps as many edges as the fan-out in the mean, and at least one. Without
   /// `replace` and `prob`.
   labor
 };

@@ -56,9 +56,7 @@ class SaintDraws {
   double root_probability_ = 0;  // walk
 };
 
-// OwnerRequests: values for some halo rows, sent to the owners of these rows and answered by them. For
-// implementation files.
-
+/// Values for some halo rows, sent to the owners of these rows and answered by them.
 class OwnerRequests {
  public:
   /// Collective. `halo_rows`: numbers of halo rows of this rank, in any order; they may repeat. Sends 4 bytes

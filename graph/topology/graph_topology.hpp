@@ -4,7 +4,7 @@
 ///
 /// The memory of a graph with few edges is proportional to its edges, not to its nodes, so that a
 /// heterogeneous graph can have a hundred relations: relations share the ids of their nodes, degrees are
-/// computed when an operation first needs them (degree_cache.hpp), and shards list only rows with edges.
+/// computed when an operation first needs them (DegreeCache), and shards list only rows with edges.
 ///
 /// Room graph/topology: What a rank knows of a graph that is spread over the ranks: edges, halo, degrees.
 #pragma once

@@ -125,5 +125,4 @@ std::size_t DegreeCache::bytes() const noexcept {
         if (x->defined()) bytes += x->bytes();
   return bytes;
 }
-
 }}  // namespace sar

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The graph behind a GraphShardManager: a topology and its degrees, or the view of one whose halo is held.
+/// DegreeCache: degrees of a graph and what follows from them, computed when an operation first asks.
 #pragma once
 
 #include <sar/core/memory/lazy_array.hpp>
@@ -13,8 +14,6 @@
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
-
-// DegreeCache: degrees of a graph and what follows from them, computed when an operation first asks.
 
 /// Degrees taken from another graph; null: not available.
 struct KnownDegrees {

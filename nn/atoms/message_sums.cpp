@@ -318,5 +318,4 @@ void MessageSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* gra
   give(of_d, o_.grad_edges, o_.message_columns());
   if (tangents) give(of_tangent, o_.grad_tangents, o_.message_columns() + 3);
 }
-
 }}  // namespace sar

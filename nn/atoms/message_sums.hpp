@@ -30,38 +30,37 @@ struct MessageSumOperands {
 /// a tangent in all operands but W. Halo rows have all source operands side by side. Keeps these rows.
 Variable message_sums(const GraphShardManager& graph, const MessageSumOperands& operands);
 
-// Sums of messages of PaiNNConv, a chunk of edges at a time.
-//
-// For each edge u -> v, with its vector d = x_u + t - x_v and the filter w = W h for the radial functions h
-// = radial_rows(d) without d / r:
-//
-//     out_v += vector_messages(phi_u, w, d / r, v_u)
-//
-// Forward, for each chunk of destinations: the radial rows and filters of its edges, and the sums, which
-// read source rows where they lie. Backward, for each chunk of sources, with g the gradient of the sums: the
-// radial rows and filters again; in one loop over the edges of a source, the gradients of its row and of the
-// filters; the gradients of W and of d. Memory: radial rows, filters and d of a chunk for each thread, and
-// the gradients of d of all edges, if they are wanted. With tangents, all of it is computed for these, too,
-// in the same loops.
-//
-// Chunks consist of whole rows and are computed in parallel. Gradients of W are added in the order of the
-// chunks, those of x_v in the order of the edges: results do not depend on the number of threads.
-
+/// Sums of messages of PaiNNConv, a chunk of edges at a time.
+///
+/// For each edge u -> v, with its vector d = x_u + t - x_v and the filter w = W h for the radial functions h
+/// = radial_rows(d) without d / r:
+///
+///     out_v += vector_messages(phi_u, w, d / r, v_u)
+///
+/// Forward, for each chunk of destinations: the radial rows and filters of its edges, and the sums, which
+/// read source rows where they lie. Backward, for each chunk of sources, with g the gradient of the sums: the
+/// radial rows and filters again; in one loop over the edges of a source, the gradients of its row and of the
+/// filters; the gradients of W and of d. Memory: radial rows, filters and d of a chunk for each thread, and
+/// the gradients of d of all edges, if they are wanted. With tangents, all of it is computed for these, too,
+/// in the same loops.
+///
+/// Chunks consist of whole rows and are computed in parallel. Gradients of W are added in the order of the
+/// chunks, those of x_v in the order of the edges: results do not depend on the number of threads.
 class MessageSumKernel final : public ShardKernel {
  public:
   /// Source rows have phi [3 F], v [3, F] and, with tangents, those of phi and v, then x and, with tangents,
   /// that of x. Tensors of tangents are undefined without them.
   struct Operands {
     RadialFunctions radial;
-    Index feats = 0;                      ///< F
-    bool vectors = false;                 ///< whether there is v
-    Index edge_chunk = 1;                 ///< edges of a chunk, rounded up to whole rows
-    Tensor filter;                        ///< W [3 F, num_basis + 1]
-    Tensor own, own_tangent;              ///< x of the local nodes, the destinations first
-    Tensor shifts, shifts_tangent;        ///< t [edges, 3]; undefined: 0
-    Tensor out{};                         ///< forward: [destinations, 4 F], with tangents [destinations, 8 F]
-    Tensor grad_out{};                    ///< backward: as out
-    Tensor grad_filter{};                 ///< backward, added to; undefined: not wanted
+    Index feats = 0;                ///< F
+    bool vectors = false;           ///< whether there is v
+    Index edge_chunk = 1;           ///< edges of a chunk, rounded up to whole rows
+    Tensor filter;                  ///< W [3 F, num_basis + 1]
+    Tensor own, own_tangent;        ///< x of the local nodes, the destinations first
+    Tensor shifts, shifts_tangent;  ///< t [edges, 3]; undefined: 0
+    Tensor out{};                   ///< forward: [destinations, 4 F], with tangents [destinations, 8 F]
+    Tensor grad_out{};              ///< backward: as out
+    Tensor grad_filter{};           ///< backward, added to; undefined: not wanted
     Tensor grad_edges{}, grad_tangents{};  ///< backward, [edges, 3], overwritten: of d and of its tangent
 
     [[nodiscard]] bool tangents() const { return own_tangent.defined(); }
@@ -100,5 +99,4 @@ class MessageSumKernel final : public ShardKernel {
   EdgeBlocks blocks_;
   PassVector<Chunk> chunks_;
 };
-
 }}  // namespace sar

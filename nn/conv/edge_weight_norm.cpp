@@ -166,5 +166,4 @@ Tensor relation_norm(const GraphShardManager& graph, const EdgeTypes& edge_types
   }
   return norm;
 }
-
 }}  // namespace sar

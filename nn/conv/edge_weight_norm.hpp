@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Normalization of edge weights.
+/// Normalization of edge weights, and of the messages of each relation.
 #pragma once
 
 #include <sar/graph/message/edge_types.hpp>
@@ -61,5 +61,4 @@ enum class EdgeNorm {
 /// node sum to 1. For RelGraphConv. In a block, only the block's edges count. Throws ShapeError if the
 /// number of types is not the number of edges, InputError for a negative type.
 [[nodiscard]] Tensor relation_norm(const GraphShardManager& graph, const EdgeTypes& edge_types = {});
-
 }}  // namespace sar

@@ -107,5 +107,4 @@ Variable GINEConv::operator()(const GraphShardManager& graph, const NodeFeatures
     return apply_func_ ? apply_func_(std::move(y)) : y;
   });
 }
-
 }}  // namespace sar

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// Graph isomorphism convolution (GIN).
+/// Graph isomorphism convolutions: GIN, and GINE with features of the edges.
 #pragma once
 
 #include <sar/graph/message/graph_shard_manager.hpp>
-#include <sar/nn/conv/aggregate.hpp>
+#include <sar/nn/conv/aggregate_cache.hpp>
 #include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/node_features.hpp>
@@ -55,8 +55,6 @@ class GINConv : public Module {
   mutable AggregateCache cache_;
 };
 
-// Graph isomorphism convolution with features of the edges (GINE).
-
 struct GINEConvOptions {
   double init_eps = 0;
   bool learn_eps = false;
@@ -90,5 +88,4 @@ class GINEConv : public Module {
   std::optional<Linear> lin_edge_;
   Variable eps_;
 };
-
 }}  // namespace sar

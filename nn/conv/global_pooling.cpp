@@ -228,5 +228,4 @@ Variable readout_nodes(const SampleBatch& batch, const Variable& feat, Reduce re
   Variable sums = scatter_add_rows(feat, RowIds(std::span<const Index>(*graphs), graphs), batch.num_graphs());
   return reduce == Reduce::sum ? sums : std::move(sums) * Variable(inverse_sizes(batch.samples()));
 }
-
 }}  // namespace sar

@@ -2,7 +2,7 @@
 
 /// Readouts over all nodes of all ranks: the equivalents of dgl.nn.SumPooling, AvgPooling, MaxPooling and
 /// GlobalAttentionPooling. SumPooling, AvgPooling and MaxPooling also read out each sample of a batch
-/// (sample_readout.hpp).
+/// (below).
 ///
 /// Of a single graph, each maps feat [local nodes, D] to [1, D], with the same bits on every rank: a
 /// replicated value as nn/modules/reductions.hpp defines it, to be used by further layers and a loss. A rank

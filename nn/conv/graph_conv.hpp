@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/graph/message/graph_shard_manager.hpp>
-#include <sar/nn/conv/aggregate.hpp>
+#include <sar/nn/conv/aggregate_cache.hpp>
 #include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>

@@ -8,8 +8,8 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/layer_norm.hpp>
-#include <sar/nn/modules/module.hpp>
 #include <sar/nn/modules/linear.hpp>
+#include <sar/nn/modules/module.hpp>
 
 #include <optional>
 #include <vector>

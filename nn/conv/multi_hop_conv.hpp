@@ -10,7 +10,7 @@
 
 #include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
-#include <sar/nn/conv/aggregate.hpp>
+#include <sar/nn/conv/aggregate_cache.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/linear.hpp>
 

@@ -7,8 +7,8 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/layer_norm.hpp>
-#include <sar/nn/modules/row_function.hpp>
 #include <sar/nn/modules/linear.hpp>
+#include <sar/nn/modules/row_function.hpp>
 
 #include <optional>
 

@@ -189,5 +189,4 @@ Variable JumpingKnowledge::add_layer(Variable so_far, Index layer, const Variabl
 Variable JumpingKnowledge::result(Variable so_far) const {
   return mode_ == Mode::max ? (*this)(so_far) : so_far;
 }
-
 }}  // namespace sar

@@ -26,8 +26,6 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-// The linear layer after the convolutions of a stack.
-
 /// Xu et al., arXiv 1806.03536. Of the outputs h_1, ..., h_L [n, hidden] of L layers, it computes
 ///
 ///     last:  y = W h_L + b

@@ -436,5 +436,4 @@ LayerMatch match_layer(const WeightLayer& file, const WeightLayer& model, SameVa
   }
   return LayerMatcher(file, model, same_values).run();
 }
-
 }}  // namespace sar

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Groups the tensors of a network into layers by their names.
+/// Groups the tensors of a network into layers by their names, and matches them with those of a model.
 #pragma once
 
 #include <sar/config.hpp>
@@ -128,5 +128,4 @@ struct LayerMatch {
 /// Local. Links the tensors by the names of the model, weight_spellings() and shared_spellings().
 [[nodiscard]] LayerMatch match_layer(const WeightLayer& file, const WeightLayer& model,
                                      SameValues same_values);
-
 }}  // namespace sar

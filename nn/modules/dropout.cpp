@@ -45,5 +45,4 @@ Variable relu_dropout(Variable x, Dropout& dropout, const RowIds& row_ids) {
     });
   });
 }
-
 }}  // namespace sar

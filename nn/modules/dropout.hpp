@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Dropout with masks that are independent of the number of ranks and are regenerated instead of stored.
+/// Dropout, also with ReLU in one pass, with masks that are independent of the number of ranks and are
+/// regenerated instead of stored.
 #pragma once
 
 #include <sar/autograd/row_ids.hpp>
@@ -37,8 +38,6 @@ class Dropout : public Module {
   Recoverable<std::uint64_t> calls_;  // registered as the counter "calls"
 };
 
-// ReLU and dropout in one pass.
-
 /// Local. Returns dropout(relu(x), row_ids), computed as one operation. The backward pass keeps only the
 /// result y:
 ///
@@ -47,5 +46,4 @@ class Dropout : public Module {
 /// Values, gradients and random draws are those of the two separate operations; `row_ids` as in Dropout.
 /// Throws ShapeError if the numbers of rows and ids differ.
 [[nodiscard]] Variable relu_dropout(Variable x, Dropout& dropout, const RowIds& row_ids);
-
 }}  // namespace sar

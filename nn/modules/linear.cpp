@@ -81,5 +81,4 @@ Variable TypedLinear::matrices() const {
 Variable TypedLinear::operator()(Variable x, std::span<const Index> types) const {
   return gather_mm(std::move(x), matrices(), types);
 }
-
 }}  // namespace sar

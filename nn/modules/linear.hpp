@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Linear layer, equivalent to torch.nn.Linear.
+/// Linear layers: the equivalent of torch.nn.Linear, and one map for each key or each type of rows.
 #pragma once
 
 #include <sar/autograd/products.hpp>
@@ -47,8 +47,6 @@ class Linear : public Module {
   Variable weight_, bias_;
 };
 
-// One linear map per node type, or per any other key.
-
 /// Equivalent to dgl.nn.HeteroLinear: y_t = x_t W_t^T + b_t for each type t. Input widths differ by type; the
 /// output width is common.
 ///
@@ -74,8 +72,6 @@ class HeteroLinear : public Module {
   Linears linears_;
   std::map<std::string, Linear> of_type_;
 };
-
-// One linear map per type of rows.
 
 /// How the matrix W_r of a type r is represented.
 enum class Regularizer {
@@ -120,5 +116,4 @@ class TypedLinear : public Module {
   TypedLinearOptions options_;
   Variable weight_, coeff_;
 };
-
 }}  // namespace sar

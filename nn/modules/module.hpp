@@ -131,8 +131,8 @@ class Module : NonCopyable {
   bool training_ = true;
 };
 
-// ModuleList: modules of one class named "0", "1", ..., equivalent to torch.nn.ModuleList.
-
+/// Modules of one class named "0", "1", ..., equivalent to torch.nn.ModuleList.
+///
 ///     ModuleList<SAGEConv> convs;
 ///     register_module("convs", convs);
 ///     convs.emplace_back(in_feats, hidden, gen);      // "convs.0.fc_self.weight", ...
@@ -161,5 +161,4 @@ class ModuleList : public Module {
  private:
   std::vector<std::unique_ptr<T>> modules_;
 };
-
 }}  // namespace sar

@@ -362,5 +362,4 @@ Variable l1(const Variable& prediction, const Tensor& target, std::span<const st
                             absolute_error_backward(p, t, scale, out, /*accumulate=*/false);
                           });
 }
-
 }}  // namespace sar

@@ -102,8 +102,8 @@ double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
 // prediction and target [n, T] for the n rows of this rank, mask [n]. The loss is the mean over the elements
 // of all ranks that are in a row with a nonzero mask and whose target is not NaN; the others get no
 // gradient, and the target gets none. With row weights a [n], on every rank or none, it is the sum over
-// these elements of a_i times the term of an element of row i. Every function is collective as those of
-// nn/train/loss.hpp are. Throws ShapeError if shapes or lengths differ, InputError if no element of any rank
+// these elements of a_i times the term of an element of row i. Every function is collective as those
+// above are. Throws ShapeError if shapes or lengths differ, InputError if no element of any rank
 // has a target, and for row weights that are negative or not finite.
 
 using RowWeights = std::optional<std::span<const real>>;
@@ -122,5 +122,4 @@ Variable mse(const Variable& prediction, const Tensor& target, std::span<const s
 /// Returns the mean of |prediction - target|. The gradient at 0 is 0.
 Variable l1(const Variable& prediction, const Tensor& target, std::span<const std::uint8_t> mask,
             const Communicator& comm, const RowWeights& row_weights = std::nullopt);
-
 }}  // namespace sar

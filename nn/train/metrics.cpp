@@ -413,5 +413,4 @@ double metric_of_all_rows(const Tensor& scores, const Tensor& targets, std::span
     return all_targets.num_rows() == 0 ? no_rows : metric(all_scores, all_targets);
   });
 }
-
 }}  // namespace sar

@@ -100,5 +100,4 @@ double metric_of_all_rows(const Tensor& scores, std::span<const std::int64_t> la
                           FunctionRef<double(const Tensor&, std::span<const std::int64_t>)> metric);
 double metric_of_all_rows(const Tensor& scores, const Tensor& targets, std::span<const std::uint8_t> mask,
                           const Communicator& comm, FunctionRef<double(const Tensor&, const Tensor&)> metric);
-
 }}  // namespace sar

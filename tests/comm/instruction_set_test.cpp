@@ -61,6 +61,7 @@ TEST_CASE("SAR_INSTRUCTION_SET names one of the sets of this processor, and the 
   const Communicator comm = Communicator::world();
   const InstructionSet chosen = instruction_set();
   CHECK(to_string(chosen) == words.front());
+  CHECK(kernel_variant() == 0);
   CHECK(!has_amx_bf16());
   if (chosen < InstructionSet::x86_64_v4) CHECK(!has_avx512_bf16());
   lower_instruction_set(InstructionSet::amx);

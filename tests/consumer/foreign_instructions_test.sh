@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 
-# foreign_instructions_test.sh LIBRARY...: in libraries that were built with SAR_NATIVE=OFF for x86-64, inline functions and instances of
+# foreign_instructions_test.sh SETS LIBRARY...: in libraries that were built with SAR_NATIVE=OFF for x86-64, inline functions and instances of
 # templates have instructions of more than x86-64-v2 only in the namespaces of the instruction sets. The linker keeps one of all functions of
 # such a name for the whole program: any other could end up on a processor that lacks its instructions.
 set -euo pipefail
 command -v objdump >/dev/null || { echo "skipped: there is no objdump"; exit 77; }
 export LC_ALL=C
+sets=${1//,/|}  # the names of the namespaces; the first is the baseline
+sets=${sets#*|}
+shift
 
 # check LIBRARY: prints what is foreign in it, and fails then.
 check() {
@@ -16,12 +19,12 @@ check() {
     nm "$1" 2>/dev/null
     objdump -d --no-show-raw-insn "$1" |
       grep -E '^[0-9a-f]+ <|:[[:space:]]+(v|tile|tdp|andn|bextr|bls|bzhi|mulx|pdep|pext|rorx|sarx|shlx|shrx|lzcnt|movbe)'
-  } | awk -v has_kernels="$([[ $1 =~ libsar(_double)?\.a$ ]] && echo 1 || echo 0)" '
+  } | awk -v sets="$sets" -v has_kernels="$([[ $1 =~ libsar(_double)?\.a$ ]] && echo 1 || echo 0)" '
     NF == 3 && $2 ~ /^[WVu]$/ { merged[$3] = 1; next }
     /^[0-9a-f]+ <.*>:$/ {
       name = substr($2, 2, length($2) - 3)
       ++functions
-      of_sets += is_of_set = name ~ /x86_64_v[34]/
+      of_sets += is_of_set = name ~ sets
       looks = name in merged && !is_of_set
       next
     }

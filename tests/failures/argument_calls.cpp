@@ -123,7 +123,7 @@ void add_masked(ArgumentCalls& calls, const Communicator& comm) {
             [=](Scene& s, Index width) { (void)metric(rows_of(s, width), labels_of(s), mask_of(s), s.comm); },
             classes);
   };
-  const std::string metrics = "nn/train/metrics.hpp ", values = "nn/train/metrics.hpp ";
+  const std::string metrics = "nn/train/metrics.hpp ";
   const auto roc = [](const auto& x, const auto& t, const auto& m, const auto& on) {
     return roc_auc(x, t, m, on);
   };
@@ -140,10 +140,10 @@ void add_masked(ArgumentCalls& calls, const Communicator& comm) {
       calls, comm, metrics + "f1_score",
       [](Scene& s, F1 average) { (void)f1_score(rows_of(s, 3), labels_of(s), mask_of(s), average, s.comm); },
       Values<F1>{"average", F1::macro, F1::micro});
-  add_metric(values + "mean_absolute_error", mean_absolute_error, false);
-  add_metric(values + "mean_squared_error", mean_squared_error, false);
-  add_metric(values + "root_mean_squared_error", root_mean_squared_error, false);
-  add_metric(values + "r2_score", r2_score, false);
+  add_metric(metrics + "mean_absolute_error", mean_absolute_error, false);
+  add_metric(metrics + "mean_squared_error", mean_squared_error, false);
+  add_metric(metrics + "root_mean_squared_error", root_mean_squared_error, false);
+  add_metric(metrics + "r2_score", r2_score, false);
   add(
       calls, comm, "nn/train/metrics.hpp metric_of_all_rows",
       [](Scene& s, Index width) {

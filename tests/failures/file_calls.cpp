@@ -2,8 +2,8 @@
 #include "failures/scene.hpp"
 
 #include <sar/graph/data/generate/generators.hpp>
-#include <sar/graph/data/relation_data.hpp>
 #include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/relation_data.hpp>
 #include <sar/graph/data/sources/write_dataset.hpp>
 
 #include <filesystem>

@@ -116,7 +116,7 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
     auto conv = std::make_shared<SGConv>(in, out, s.gen, SGConvOptions{.cached = true});
     return [&s, conv] { return (*conv)(s.graph, s.x); };
   });
-  add_operation(calls, comm, "nn/conv/aggregate.hpp AggregateCache", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/aggregate_cache.hpp AggregateCache", [=](Scene& s) {
     s.x = s.x.detach();
     auto conv = std::make_shared<SAGEConv>(in, out, s.gen, SAGEConvOptions{.cached = true});
     return [&s, conv] { return (*conv)(s.graph, s.x); };
@@ -555,18 +555,18 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
       };
     });
   };
-  const std::string metrics = "nn/train/metrics.hpp ", values = "nn/train/metrics.hpp ";
+  const std::string metrics = "nn/train/metrics.hpp ";
   add_row_metric(metrics + "roc_auc", [](const auto&... of) { return roc_auc(of...); });
   add_row_metric(metrics + "average_precision", [](const auto&... of) { return average_precision(of...); });
   add_row_metric(metrics + "f1_score", [](const auto& x, const auto& t, const auto& m, const auto& on) {
     return f1_score(x, t, m, F1::macro, on);
   });
-  add_row_metric(values + "mean_absolute_error",
+  add_row_metric(metrics + "mean_absolute_error",
                  [](const auto&... of) { return mean_absolute_error(of...); });
-  add_row_metric(values + "mean_squared_error", [](const auto&... of) { return mean_squared_error(of...); });
-  add_row_metric(values + "root_mean_squared_error",
+  add_row_metric(metrics + "mean_squared_error", [](const auto&... of) { return mean_squared_error(of...); });
+  add_row_metric(metrics + "root_mean_squared_error",
                  [](const auto&... of) { return root_mean_squared_error(of...); });
-  add_row_metric(values + "r2_score", [](const auto&... of) { return r2_score(of...); });
+  add_row_metric(metrics + "r2_score", [](const auto&... of) { return r2_score(of...); });
   add_row_metric("nn/train/metrics.hpp metric_of_all_rows", [](const auto&... of) {
     return metric_of_all_rows(
         of..., [](const Tensor& x, const Tensor&) { return static_cast<double>(x.num_rows()); });

@@ -7,8 +7,8 @@
 
 #include "node_keys.hpp"
 
-#include <sar/comm/rows/unique_ids.hpp>
 #include <sar/comm/rows/row_route.hpp>
+#include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/memory/index_set.hpp>

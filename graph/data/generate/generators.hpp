@@ -50,8 +50,6 @@ NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const Dataset
 /// The same graph as a source; features in the precision of the library. Local; throws as make_sbm.
 std::unique_ptr<GraphSource> sbm_source(const Communicator& comm, const SbmOptions& sbm);
 
-// The karate club, a built-in graph.
-
 /// Collective. Zachary's karate club (J. Anthropological Research 33, 1977): 34 nodes, 78 friendships in
 /// both directions. The label is 0 on the side of the instructor (node 0) and 1 on that of the officer
 /// (node 33). Features are one-hot, [34, 34]. These two nodes are the training nodes, nodes 1, 3, 30 and 32
@@ -59,8 +57,6 @@ std::unique_ptr<GraphSource> sbm_source(const Communicator& comm, const SbmOptio
 NodeData make_karate(const Communicator& comm, const DatasetOptions& options = {});
 /// Local. Returns the same graph as a source.
 std::unique_ptr<GraphSource> karate_source(const Communicator& comm);
-
-// Words as nodes of a type of their own.
 
 /// Collective. A homogeneous graph of papers whose features are words, such as Cora, as a graph of papers
 /// and words without features: paper:cites:paper has the edges of `papers`, and for each feature of a paper

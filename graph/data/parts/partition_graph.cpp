@@ -323,5 +323,4 @@ double TypeReport::balance(Index PartSize::*what) const {
 double PartitionReport::cut_share() const {
   return num_edges == 0 ? 0 : static_cast<double>(total().cut_edges) / static_cast<double>(num_edges);
 }
-
 }}  // namespace sar

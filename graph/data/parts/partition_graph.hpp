@@ -19,8 +19,6 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-// How large the parts of a graph are.
-
 /// The size of one part.
 struct PartSize {
   Index nodes = 0;
@@ -60,8 +58,6 @@ void count_part(const GraphData& of_part, int part, PartitionReport& report);
 /// Collective. Brings the sizes of all parts to every rank; each part has been filled in on one rank.
 void share_sizes(const Communicator& comm, PartitionReport& report);
 
-// How a graph is partitioned.
-
 /// The order of the nodes of a part.
 enum class NodeOrder {
   original,  ///< by original id
@@ -75,11 +71,10 @@ enum class NodeOrder {
 struct PartitionGraphOptions {
   int parts = 1;
   /// The transforms of the edges, how nodes are assigned to parts, and which fields are sparse; other options
-  /// are not used. A reversed
-  /// edge has the data of the edge that it reverses. A self loop has "weight" and "edge_weight" 1, and all
-  /// other data 0. An edge type between two types of nodes gets no self loops, and its reverse edges become
-  /// another edge type: of author:writes:paper paper:rev_writes:author, with the ids and data of the edges
-  /// that they reverse.
+  /// are not used. A reversed edge has the data of the edge that it reverses. A self loop has "weight" and
+  /// "edge_weight" 1, and all other data 0. An edge type between two types of nodes gets no self loops, and
+  /// its reverse edges become another edge type: of author:writes:paper paper:rev_writes:author, with the ids
+  /// and data of the edges that they reverse.
   DatasetOptions data = {};
   std::int64_t most_gathered = most_gathered_edges;  ///< automatic: metis for up to so many edges
   NodeOrder order = NodeOrder::clusters;

@@ -410,5 +410,4 @@ void read_sparse_part(const std::string& folder, const DataField& field, Index n
     }
   for (const Index offset : std::span(offsets).subspan(1)) all.row_offsets.push_back(before + offset);
 }
-
 }}  // namespace sar

@@ -31,7 +31,7 @@ std::string node_file(const std::string& directory, int part, const std::string&
                       const std::string& array);
 std::string node_data_file(const std::string& directory, int part, const std::string& type,
                            const std::string& field);
-/// The folder of a sparse field (sparse_part.hpp).
+/// The folder of a sparse field.
 std::string sparse_folder(const std::string& directory, int part, const std::string& type,
                           const std::string& field);
 std::string edge_file(const std::string& directory, int part, const EdgeTypeData& type,
@@ -48,8 +48,7 @@ PartSummary write_part(const std::string& directory, int part, const GraphData& 
 GraphData read_parts(const std::string& directory, const PartitionDescription& description, int first,
                      int last);
 
-// Files of the parts of a partition directory: one array of several consecutive parts, read as one. For
-// implementation files.
+// Files of the parts of a partition directory: one array of several consecutive parts, read as one.
 
 /// Local. Makes a folder and those above it. Throws InputError.
 void make_directories(const std::string& path);
@@ -97,5 +96,4 @@ void write_sparse_part(const std::string& folder, const SparseArray& rows, Index
 /// Local. Appends the rows of a part to `all`. Throws InputError, naming the file, for another type or
 /// length and for columns that are out of range or out of order.
 void read_sparse_part(const std::string& folder, const DataField& field, Index num_rows, SparseArray& all);
-
 }}  // namespace sar

@@ -338,5 +338,4 @@ EdgeList read_edge_range(const NpyFile& edge_index, Index num_sources, Index num
   require_nodes(edge_index.path(), edges, num_sources, num_destinations);
   return edges;
 }
-
 }}  // namespace sar

@@ -78,5 +78,4 @@ void require_nodes(const std::string& place, const EdgeList& edges, Index num_so
 /// Throws InputError for an element that is not an integer, and as require_nodes().
 EdgeList read_edge_range(const NpyFile& edge_index, Index num_sources, Index num_destinations, Index begin,
                          Index end);
-
 }}  // namespace sar

@@ -450,5 +450,4 @@ GraphData read_dgl_part(const DglPartition& partition, int part) {
   }
   return result;
 }
-
 }}  // namespace sar

@@ -252,5 +252,4 @@ FoundDataset find_dataset(const std::string& path) {
     return {DatasetKind::dgl_partition, std::move(json)};
   return {DatasetKind::unknown, path};
 }
-
 }}  // namespace sar

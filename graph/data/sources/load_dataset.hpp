@@ -19,8 +19,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-// Finding out which form a dataset has: all forms that the library reads by itself.
-
+/// The form that a dataset has: all that the library reads by itself.
 enum class DatasetKind {
   unknown,
   dataset_directory,    ///< with edge_index.npy

@@ -9,9 +9,9 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
-#include <sar/graph/data/relation_data.hpp>
 #include <sar/graph/data/parts/partition_directory.hpp>
 #include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/relation_data.hpp>
 #include <sar/graph/data/sources/dataset_source.hpp>
 #include <sar/graph/data/sources/load_dataset.hpp>
 #include <sar/graph/data/sources/write_dataset.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/autograd/dual.hpp>
-#include <sar/autograd/op_support.hpp>
+#include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
