@@ -269,17 +269,6 @@ void write_npy(const std::string& path, std::span<const Index> shape, std::span<
   file.commit();
 }
 
-#define SAR_INSTANTIATE(T)                                                         \
-  template void NpyFile::read<T>(Index, Index, std::span<T>) const;                \
-  template void NpyFile::read_rows<T>(std::span<const Index>, std::span<T>) const; \
-  template void write_npy<T>(const std::string&, std::span<const Index>, std::span<const T>, NpyType);
-SAR_INSTANTIATE(float)
-SAR_INSTANTIATE(double)
-SAR_INSTANTIATE(std::uint8_t)
-SAR_INSTANTIATE(std::int32_t)
-SAR_INSTANTIATE(std::int64_t)
-#undef SAR_INSTANTIATE
-
 namespace {
 
 template <class Stored>
@@ -357,8 +346,11 @@ void swap_bytes(NpyType type, std::span<std::byte> elements) {
   if (bytes == 8) swap_all(std::uint64_t{});
 }
 
-#define SAR_INSTANTIATE(T)                                                  \
-  template Index convert_elements<T>(NpyType, const std::byte*, Index, T*); \
+#define SAR_INSTANTIATE(T)                                                                             \
+  template void NpyFile::read<T>(Index, Index, std::span<T>) const;                                    \
+  template void NpyFile::read_rows<T>(std::span<const Index>, std::span<T>) const;                     \
+  template void write_npy<T>(const std::string&, std::span<const Index>, std::span<const T>, NpyType); \
+  template Index convert_elements<T>(NpyType, const std::byte*, Index, T*);                            \
   template void throw_not_held<T>(const std::string&, const std::string&, NpyType, const std::byte*);
 SAR_INSTANTIATE(float)
 SAR_INSTANTIATE(double)
