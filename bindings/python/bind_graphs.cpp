@@ -101,10 +101,19 @@ Tensor optional_tensor(nb::handle given) {
   return given.is_none() ? Tensor() : tensor_of(given);
 }
 
+template <class Row, std::size_t n>
+nb::list names_of(const Row (&rows)[n]) {
+  nb::list names;
+  for (const Row& row : rows) names.append(row.name);
+  return names;
+}
+
 }  // namespace
 
 void bind_graphs(nb::module_& module) {
   using namespace nb::literals;
+  module.attr("message_ops") = nb::tuple(names_of(message_op_names));
+  module.attr("reductions") = nb::tuple(names_of(reduce_names));
   nb::class_<Edges>(module, "EdgeBatch", "The edges that a message function computes in one call.")
       .def_prop_ro("num_edges", [](const Edges& self) { return self.get().num_edges(); })
       .def(

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 
+// What a built-in message is to automatic differentiation: operations on rows, and the product rule.
+//
 // DGL's broadcasting is that of elementwise operations once rows are padded with dimensions of 1 on the left.
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/kernels/message_row.hpp>
@@ -94,6 +97,49 @@ MessageFunction function_of_edges(const Message& message) {
     b = with_dims(b, dims);
     return reshape(combined(message.op, std::move(a), std::move(b)), shape.with_rows(edges.num_edges()));
   };
+}
+
+bool is_dual(const Message& message) {
+  return (message.reads(MessageTarget::u) && message.u.is_dual()) ||
+         (message.reads(MessageTarget::v) && message.v.is_dual()) ||
+         (message.reads(MessageTarget::e) && message.e.is_dual());
+}
+
+Message primal_of(Message message) {
+  for (Variable* x : {&message.u, &message.v, &message.e}) *x = x->primal();
+  return message;
+}
+
+PassVector<Message> tangent_messages(const Message& message) {
+  PassVector<Message> terms;
+  const Message value = primal_of(message);
+  const Variable &a = message.operand(message.lhs), &b = message.operand(message.rhs);
+  const auto add_term = [&](Message::Op op, const Variable& of_lhs, const Variable& of_rhs) {
+    Message& term = terms.emplace_back(value);
+    term.op = op;
+    term.operand(message.lhs) = of_lhs;
+    if (op != Message::Op::copy) term.operand(message.rhs) = of_rhs;
+  };
+  if (!is_dual(message)) return terms;
+  switch (message.op) {
+    case Message::Op::copy:
+      add_term(message.op, a.tangent(), {});
+      break;
+    case Message::Op::add:
+    case Message::Op::sub:
+      add_term(message.op, tangent_or_zeros(a), tangent_or_zeros(b));
+      break;
+    case Message::Op::mul:
+    case Message::Op::dot:
+      if (a.is_dual()) add_term(message.op, a.tangent(), b.primal());
+      if (b.is_dual()) add_term(message.op, a.primal(), b.tangent());
+      break;
+    case Message::Op::div:
+      if (a.is_dual()) add_term(message.op, a.tangent(), b.primal());
+      if (b.is_dual())  // a / b changes by -a db / b^2
+        add_term(Message::Op::mul, a.primal(), -(b.tangent() / (b.primal() * b.primal())));
+  }
+  return terms;
 }
 
 std::unique_ptr<StartedSum::Operation> reduction_of(const GraphShardManager& graph, const Shape& shape,

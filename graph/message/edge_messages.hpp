@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/// Messages as functions of a chunk of edges, for graphs with GraphOptions::reproducible: every sum over
-/// edges, forward and backward, is then an exact sum of the kernel of such functions. Also messages of
-/// the fields of frames. For implementation files.
+/// Built-in messages as functions of a chunk of edges, for graphs with GraphOptions::reproducible (every sum
+/// over edges, forward and backward, is then an exact sum of the kernel of such functions), their tangents,
+/// and messages of the fields of frames. For implementation files.
 #pragma once
 
+#include <sar/core/memory/workspace.hpp>
 #include <sar/graph/kernels/edge_batch.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/message.hpp>
@@ -16,6 +17,15 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// Local. Returns the function that computes a message by operations on rows.
 [[nodiscard]] MessageFunction function_of_edges(const Message& message);
+
+/// Local. Whether an operand that the message reads is dual.
+[[nodiscard]] bool is_dual(const Message& message);
+
+/// Local. The message of the primal operands.
+[[nodiscard]] Message primal_of(Message message);
+
+/// Local. Messages whose sum is the tangent of a message: one for each dual operand, by the product rule.
+[[nodiscard]] PassVector<Message> tangent_messages(const Message& message);
 
 /// Local. A reduction of the messages of `function`, of which all work is done when it is finished.
 [[nodiscard]] std::unique_ptr<StartedSum::Operation> reduction_of(const GraphShardManager& graph,

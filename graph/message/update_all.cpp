@@ -341,50 +341,6 @@ CollectiveCall collective_call(const GraphShardManager& graph, const char* opera
   return call;
 }
 
-bool is_dual(const Message& message) {
-  return (message.reads(MessageTarget::u) && message.u.is_dual()) ||
-         (message.reads(MessageTarget::v) && message.v.is_dual()) ||
-         (message.reads(MessageTarget::e) && message.e.is_dual());
-}
-
-Message primal_of(Message message) {
-  for (Variable* x : {&message.u, &message.v, &message.e}) *x = x->primal();
-  return message;
-}
-
-/// Returns messages whose sum is the tangent of a message: one for each dual operand, by the product rule.
-PassVector<Message> tangent_messages(const Message& message) {
-  PassVector<Message> terms;
-  const Message value = primal_of(message);
-  const Variable &a = message.operand(message.lhs), &b = message.operand(message.rhs);
-  const auto add_term = [&](Message::Op op, const Variable& of_lhs, const Variable& of_rhs) {
-    Message& term = terms.emplace_back(value);
-    term.op = op;
-    term.operand(message.lhs) = of_lhs;
-    if (op != Message::Op::copy) term.operand(message.rhs) = of_rhs;
-  };
-  if (!is_dual(message)) return terms;
-  switch (message.op) {
-    case Message::Op::copy:
-      add_term(message.op, a.tangent(), {});
-      break;
-    case Message::Op::add:
-    case Message::Op::sub:
-      add_term(message.op, tangent_or_zeros(a), tangent_or_zeros(b));
-      break;
-    case Message::Op::mul:
-    case Message::Op::dot:
-      if (a.is_dual()) add_term(message.op, a.tangent(), b.primal());
-      if (b.is_dual()) add_term(message.op, a.primal(), b.tangent());
-      break;
-    case Message::Op::div:
-      if (a.is_dual()) add_term(message.op, a.tangent(), b.primal());
-      if (b.is_dual())  // a / b changes by -a db / b^2
-        add_term(Message::Op::mul, a.primal(), -(b.tangent() / (b.primal() * b.primal())));
-  }
-  return terms;
-}
-
 /// Throws InputError unless the reduction of dual messages has a tangent.
 void check_reduction(const Message& message, Reduce reduce) {
   require<InputError>(!is_dual(message) || reduce == Reduce::sum || reduce == Reduce::mean,

@@ -30,13 +30,17 @@ namespace {
 constexpr bool has_int8 = sizeof(real) == sizeof(float);
 
 std::vector<HaloFormat> rounding_formats() {
-  if (has_int8) return {HaloFormat::bf16, HaloFormat::int8};
-  return {HaloFormat::bf16};
+  std::vector<HaloFormat> formats;
+  for (const HaloFormatTraits& traits : halo_format_traits)
+    if (traits.max_error > 0 && (traits.in_double || sizeof(real) == sizeof(float)))
+      formats.push_back(traits.value);
+  CHECK(formats.size() >= 1);
+  return formats;
 }
 
 /// Largest error of a rounded number, relative to the largest number of its row.
 double error_bound(HaloFormat format) {
-  return format == HaloFormat::bf16 ? 0x1p-8 : 1.001 / 127;
+  return 1.001 * traits_of(format).max_error;
 }
 
 double largest(const std::vector<double>& whole, Index row, Index width) {
@@ -111,9 +115,9 @@ TEST_CASE("every reader has the same rounded row, on any number of ranks; rows o
         return HaloDraws::of_next_operation({.halo_format = format});
       };
       const HaloDraws draws = first_draws();
-      const auto int8 =
-          make_int8_format(width, {.key = Random(draws.rows).key(), .owned_ids = {ids.data(), ids.size()}});
-      const WireFormat& wire = format == HaloFormat::bf16 ? *bfloat16_format() : *int8;
+      const WireFormatPtr made = make_wire_format(
+          format, width, {.key = Random(draws.rows).key(), .owned_ids = {ids.data(), ids.size()}});
+      const WireFormat& wire = *made;
       Array<std::byte> packed(wire.bytes(all.size()));
       wire.pack(all, rows, 0, all.size(), packed.data());
       Tensor rounded(all.shape());

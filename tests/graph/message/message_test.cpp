@@ -2,6 +2,7 @@
 
 /// Built-in messages of every kind, update_all and apply_edges: golden vectors, and a loop over the edges of
 /// the whole graph.
+#include "graph/message_formula.hpp"
 #include "graph/test_graphs.hpp"
 #include "support/golden_graph.hpp"
 #include "support/reference.hpp"
@@ -49,15 +50,15 @@ void check_golden(const Communicator& comm, const std::string& name, const Graph
   CAPTURE(static_cast<int>(options.mode));
   CAPTURE(options.max_halo_bytes);
   const Case golden(name);
-  static const std::map<std::string, Op> ops = {
-      {"copy_lhs", Op::copy}, {"copy_rhs", Op::copy}, {"copy_u", Op::copy}, {"copy_e", Op::copy},
-      {"copy", Op::copy},     {"add", Op::add},       {"sub", Op::sub},     {"mul", Op::mul},
-      {"div", Op::div},       {"dot", Op::dot}};
   const std::string word = golden.arg("message");
   const bool copies = word.starts_with("copy");
   const MessageTarget lhs = target_of(copies ? word.substr(5) : word.substr(0, 1));
   const MessageTarget rhs = copies ? lhs : target_of(word.substr(word.size() - 1));
-  const Op op = copies ? Op::copy : ops.at(word.substr(2, 3));
+  const std::string op_name = copies ? "copy" : word.substr(2, 3);
+  const auto* const row =
+      std::ranges::find_if(message_op_names, [&](const auto& known) { return op_name == known.name; });
+  REQUIRE(row != std::end(message_op_names));
+  const Op op = row->value;
 
   const GoldenGraph g = golden_graph(comm, golden, options);
   const auto rows_of = [&](MessageTarget t, const Tensor& whole) {
@@ -125,7 +126,7 @@ struct Sample {
 
 const std::vector<Sample>& samples() {
   using enum MessageTarget;
-  static const std::vector<Sample> all = {
+  static std::vector<Sample> all = {
       {"u_mul_e sum, heads", Op::mul, u, e, {3, 4}, {3, 1}, Reduce::sum, {3, 4}},
       {"e_mul_u mean, one number", Op::mul, e, u, {}, {5}, Reduce::mean, {5}},
       {"e_mul_u mean, wider e", Op::mul, e, u, {2, 3}, {1}, Reduce::mean, {2, 3}},
@@ -149,6 +150,16 @@ const std::vector<Sample>& samples() {
       {"v_mul_e edges", Op::mul, v, e, {2, 1}, {4}, std::nullopt, {2, 4}},
       {"e_div_u edges", Op::div, e, u, {3}, {2, 3}, std::nullopt, {2, 3}},
   };
+  static const bool with_each_operation = [] {  // those above vary shapes, these go through the operations
+    for (const auto& op : message_op_names)
+      for (const std::optional<Reduce> reduce : {std::optional(Reduce::sum), std::optional<Reduce>()}) {
+        if (op.value == Op::copy) continue;
+        all.push_back({op.name, op.value, u, v, {2, 3}, {2, 3}, reduce, {2, op.value == Op::dot ? 1 : 3}});
+        all.push_back({op.name, op.value, e, u, {2, 3}, {2, 3}, reduce, {2, op.value == Op::dot ? 1 : 3}});
+      }
+    return true;
+  }();
+  CHECK(with_each_operation);
   return all;
 }
 
@@ -214,11 +225,7 @@ Values by_definition(const WholeGraph& g, const Sample& s) {
     std::vector<double> m(static_cast<std::size_t>(width), 0);
     for_elements(k, [&](Index j, std::size_t p, std::size_t q) {
       const double y = x.a[p], z = x.b[q];
-      m[static_cast<std::size_t>(j)] += s.op == Op::add    ? y + z
-                                        : s.op == Op::sub  ? y - z
-                                        : s.op == Op::div  ? y / z
-                                        : s.op == Op::copy ? y
-                                                           : y * z;
+      m[static_cast<std::size_t>(j)] += message_element(s.op, y, z);
     });
     for (Index j = 0; j < width; ++j) {
       const Index row = s.reduce ? g.dst[k] : static_cast<Index>(k);
@@ -239,10 +246,8 @@ Values by_definition(const WholeGraph& g, const Sample& s) {
       const double grad =
           s.reduce == Reduce::mean ? x.g[from] / degree[static_cast<std::size_t>(g.dst[k])] : x.g[from];
       const double y = x.a[p], z = x.b[q];
-      const bool product = s.op == Op::mul || s.op == Op::dot;
-      x.grad_a[p] += grad * (product ? z : s.op == Op::div ? 1 / z : 1);
-      if (s.op != Op::copy)
-        x.grad_b[q] += grad * (product ? y : s.op == Op::div ? -y / (z * z) : s.op == Op::sub ? -1 : 1);
+      x.grad_a[p] += grad * derivative_a(s.op, y, z);
+      if (s.op != Op::copy) x.grad_b[q] += grad * derivative_b(s.op, y, z);
     });
   }
   return x;
