@@ -27,7 +27,7 @@ struct Net : Module {
     register_module("out", out);
   }
 
-  Variable operator()(const GraphShardManager& graph, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& x) {
     const Index nodes = x.num_rows();
     const Variable h = reshape(hidden(graph, x), {nodes, hidden.num_heads() * hidden.out_feats()});
     return reshape(out(graph, h), {nodes, out.out_feats()});  // [nodes, 1 head, classes]
@@ -41,7 +41,7 @@ int train(const Communicator& comm) {
   // in-edges. Self loops let a node attend to itself.
   NodeData data = make_sbm(comm, {.nodes = 20000, .degree = 16, .classes = 16},
                            {.add_self_loops = true, .partition = PartitionMethod::random});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
 
   // The same seed gives the same initial parameters on every rank, without a broadcast.
   Generator gen(/*seed=*/0);

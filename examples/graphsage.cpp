@@ -32,7 +32,7 @@ struct Net : Module {
     }
   }
 
-  Variable operator()(const GraphShardManager& graph, Variable h) {
+  Variable operator()(const Graph& graph, Variable h) {
     for (std::size_t i = 0; i + 1 < convs.size(); ++i)
       h = batch_norm_relu_dropout(convs[i](graph, h), norms[i], dropouts[i], graph.dst_ids());
     return convs.back()(graph, h);
@@ -46,7 +46,7 @@ int train(const Communicator& comm) {
   // in-edges.
   NodeData data =
       make_sbm(comm, {.nodes = 20000, .degree = 16, .classes = 16}, {.partition = PartitionMethod::random});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
 
   // The same seed gives the same initial parameters on every rank, without a broadcast.
   Generator gen(/*seed=*/0);

@@ -9,7 +9,7 @@
 #include <sar/graph/kernels/message_row.hpp>
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/frame.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/message.hpp>
 
 #include <algorithm>
@@ -64,8 +64,7 @@ Variable combined(MessageOp op, Variable a, Variable b) {
 
 class FunctionReduction final : public StartedSum::Operation {
  public:
-  FunctionReduction(const GraphShardManager& graph, const Shape& shape, MessageFunction function,
-                    Reduce reduce)
+  FunctionReduction(const Graph& graph, const Shape& shape, MessageFunction function, Reduce reduce)
       : graph_(graph), shape_(shape), function_(std::move(function)), reduce_(reduce) {}
 
   [[nodiscard]] Shape shape() const override { return shape_; }
@@ -77,7 +76,7 @@ class FunctionReduction final : public StartedSum::Operation {
   [[nodiscard]] bool in_flight() const override { return false; }
 
  private:
-  GraphShardManager graph_;
+  Graph graph_;
   Shape shape_;
   MessageFunction function_;
   Reduce reduce_;
@@ -142,7 +141,7 @@ PassVector<Message> tangent_messages(const Message& message) {
   return terms;
 }
 
-std::unique_ptr<StartedSum::Operation> reduction_of(const GraphShardManager& graph, const Shape& shape,
+std::unique_ptr<StartedSum::Operation> reduction_of(const Graph& graph, const Shape& shape,
                                                     MessageFunction function, Reduce reduce) {
   return std::make_unique<FunctionReduction>(graph, shape, std::move(function), reduce);
 }
@@ -152,7 +151,7 @@ std::unique_ptr<StartedSum::Operation> reduction_of(const GraphShardManager& gra
 
 namespace {
 
-const Variable& field_of(const GraphShardManager& graph, MessageTarget target, const std::string& field) {
+const Variable& field_of(const Graph& graph, MessageTarget target, const std::string& field) {
   const Frame& frame = target == MessageTarget::u   ? graph.srcdata()
                        : target == MessageTarget::v ? graph.dstdata()
                                                     : graph.edata();
@@ -161,14 +160,14 @@ const Variable& field_of(const GraphShardManager& graph, MessageTarget target, c
 
 }  // namespace
 
-Message resolve(const GraphShardManager& graph, const NamedMessage& named) {
+Message resolve(const Graph& graph, const NamedMessage& named) {
   Message message{.op = named.op, .lhs = named.lhs, .rhs = named.rhs, .u = {}, .v = {}, .e = {}};
   message.operand(named.lhs) = field_of(graph, named.lhs, named.lhs_field);
   if (named.op != Message::Op::copy) message.operand(named.rhs) = field_of(graph, named.rhs, named.rhs_field);
   return message;
 }
 
-void GraphShardManager::update_all(const NamedMessage& message, const NamedReduce& reduce) const {
+void Graph::update_all(const NamedMessage& message, const NamedReduce& reduce) const {
   comm().agree([&] {
     require<InputError>(message.message == reduce.message, "update_all: the message is called \"",
                         message.message, "\", the reduction wants \"", reduce.message, "\"");
@@ -176,15 +175,15 @@ void GraphShardManager::update_all(const NamedMessage& message, const NamedReduc
   });
 }
 
-void GraphShardManager::update_all(const MessageFunction& message, const NamedReduce& reduce) const {
+void Graph::update_all(const MessageFunction& message, const NamedReduce& reduce) const {
   comm().agree([&] { dstdata()[reduce.out] = update_all(message, reduce.reduce); });
 }
 
-void GraphShardManager::apply_edges(const NamedMessage& message) const {
+void Graph::apply_edges(const NamedMessage& message) const {
   comm().agree([&] { edata()[message.message] = apply_edges(resolve(*this, message)); });
 }
 
-void GraphShardManager::apply_edges(const MessageFunction& message, const std::string& out) const {
+void Graph::apply_edges(const MessageFunction& message, const std::string& out) const {
   comm().agree([&] { edata()[out] = apply_edges(message); });
 }
 }}  // namespace sar

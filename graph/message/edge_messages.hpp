@@ -7,7 +7,7 @@
 
 #include <sar/core/memory/workspace.hpp>
 #include <sar/graph/kernels/edge_batch.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/message.hpp>
 #include <sar/graph/message/started_sum.hpp>
 
@@ -28,13 +28,11 @@ namespace sar { inline namespace SAR_PRECISION {
 [[nodiscard]] PassVector<Message> tangent_messages(const Message& message);
 
 /// Local. A reduction of the messages of `function`, of which all work is done when it is finished.
-[[nodiscard]] std::unique_ptr<StartedSum::Operation> reduction_of(const GraphShardManager& graph,
-                                                                  const Shape& shape,
+[[nodiscard]] std::unique_ptr<StartedSum::Operation> reduction_of(const Graph& graph, const Shape& shape,
                                                                   MessageFunction function, Reduce reduce);
 
 // Messages of the fields of a graph's frames.
 
 /// Local. The message with the fields as operands. Throws InputError for fields that do not exist.
-Message resolve(const GraphShardManager& graph, const NamedMessage& named);
-
+Message resolve(const Graph& graph, const NamedMessage& named);
 }}  // namespace sar

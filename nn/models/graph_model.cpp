@@ -47,7 +47,7 @@ GraphModel::GraphModel(const ModelDescription& description, const Communicator& 
   for (const auto& [name, part] : stack_->parts()) register_module(name, *part);
 }
 
-Variable GraphModel::operator()(const GraphShardManager& graph, const Variable& x, const Variable& edges) {
+Variable GraphModel::operator()(const Graph& graph, const Variable& x, const Variable& edges) {
   return graph.comm().agree([&] {
     check(graph, x, edges);
     return mesh_ ? (*mesh_)(graph, x, edges) : (*stack_)(graph, x, relations_of_edges(edges));
@@ -63,7 +63,7 @@ Variable GraphModel::operator()(const SampleBatch& batch, const Variable& x, con
   });
 }
 
-void GraphModel::check(const GraphShardManager& graph, const Variable& x, const Variable& edges) const {
+void GraphModel::check(const Graph& graph, const Variable& x, const Variable& edges) const {
   const ModelDescription& d = description_;
   const auto check_rows = [&](const char* name, const Variable& rows, Index count, Index width) {
     const Shape expected{count, width};

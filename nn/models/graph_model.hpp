@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>
 #include <sar/nn/models/model_description.hpp>
@@ -44,8 +44,7 @@ class GraphModel : public Module {
   /// graph, edge_feats] in the graph's edge order, or {} if edge_feats is 0. Throws the same
   /// exception on every rank: ShapeError if shapes do not match, InputError for edge weights that the layers
   /// do not read: those of gatv2, mesh_graph_net, and gin with edge_feats.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& x,
-                                    const Variable& edges = {});
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& x, const Variable& edges = {});
 
   /// Collective. A network with a readout: x [local nodes of the batch, in_feats], edges as above -> [samples
   /// of this rank, out_feats]. Throws as above, and InputError for a network without a readout.
@@ -59,7 +58,7 @@ class GraphModel : public Module {
   [[nodiscard]] MeshGraphNet* mesh_graph_net() noexcept { return mesh_ ? &*mesh_ : nullptr; }
 
  private:
-  void check(const GraphShardManager& graph, const Variable& x, const Variable& edges) const;
+  void check(const Graph& graph, const Variable& x, const Variable& edges) const;
 
   ModelDescription description_;
   std::optional<LayerStack> stack_;

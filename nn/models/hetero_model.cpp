@@ -32,7 +32,7 @@ HeteroModel::HeteroModel(const ModelDescription& description, const Communicator
   if (!inputs_.of_type.empty()) register_module("input", inputs_);
 }
 
-HeteroModel::Rows HeteroModel::operator()(const HeteroGraph& graph, const Rows& x) {
+HeteroModel::Rows HeteroModel::operator()(const Graph& graph, const Rows& x) {
   return graph.comm().agree([&] {
     check(graph, x);
     Rows rows;
@@ -49,7 +49,7 @@ HeteroModel::Rows HeteroModel::operator()(const HeteroGraph& graph, const Rows& 
   });
 }
 
-void HeteroModel::check(const HeteroGraph& graph, const Rows& x) const {
+void HeteroModel::check(const Graph& graph, const Rows& x) const {
   const ModelDescription& d = description_;
   const auto names = [](const std::vector<EdgeType>& types) {
     return joined(types, &EdgeType::canonical_name);
@@ -65,7 +65,7 @@ void HeteroModel::check(const HeteroGraph& graph, const Rows& x) const {
   for (const std::string& type : d.node_types) {
     const auto rows = x.find(type);
     const auto width = d.inputs.find(type);
-    const Shape expected{graph.num_local_nodes(type), width == d.inputs.end() ? d.in_feats : width->second};
+    const Shape expected{graph.num_nodes(type), width == d.inputs.end() ? d.in_feats : width->second};
     require<InputError>(rows != x.end() && rows->second.defined(), "a network of type ", d.type,
                         " without rows of '", type, "', expected ", expected);
     require<ShapeError>(rows->second.shape() == expected, "a network of type ", d.type, " on rows of '", type,

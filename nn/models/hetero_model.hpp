@@ -4,7 +4,9 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/weight_names.hpp>
@@ -34,13 +36,13 @@ namespace sar { inline namespace SAR_PRECISION {
 ///                    .node_types = {"fluid", "solid"},
 ///                    .edge_types = {{"fluid", "flows", "fluid"}, {"solid", "heats", "fluid"}}},
 ///                   comm, gen);
-/// const Variable f = Tensor::full({hetero.num_local_nodes("fluid"), 4}, 1);
-/// const Variable s = Tensor::full({hetero.num_local_nodes("solid"), 4}, 1);
+/// const Variable f = Tensor::full({hetero.num_nodes("fluid"), 4}, 1);
+/// const Variable s = Tensor::full({hetero.num_nodes("solid"), 4}, 1);
 /// const Variable y = model(hetero, {{"fluid", f}, {"solid", s}}).at("fluid");
 /// @endcode
 class HeteroModel : public Module {
  public:
-  using Rows = HeteroGraph::Rows;
+  using Rows = Graph::Rows;
 
   /// Local. Throws InputError as ModelDescription::checked(), for a type without relations, and without node
   /// and edge types.
@@ -51,7 +53,7 @@ class HeteroModel : public Module {
   /// order; weights that its edges have are used. Throws the same exception on every rank: InputError for
   /// other types or missing rows, and for edge weights with hgt, whose layers do not read them; ShapeError if
   /// shapes do not match.
-  [[nodiscard]] Rows operator()(const HeteroGraph& graph, const Rows& x);
+  [[nodiscard]] Rows operator()(const Graph& graph, const Rows& x);
 
   /// Returns the description with defaults in place of empty strings.
   [[nodiscard]] const ModelDescription& description() const noexcept { return description_; }
@@ -61,7 +63,7 @@ class HeteroModel : public Module {
     using Module::register_module;
     std::map<std::string, std::unique_ptr<Linear>> of_type;
   };
-  void check(const HeteroGraph& graph, const Rows& x) const;
+  void check(const Graph& graph, const Rows& x) const;
 
   ModelDescription description_;
   Inputs inputs_;

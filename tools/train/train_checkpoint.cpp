@@ -179,7 +179,7 @@ void add_labels(RowHash& hash, const TaskEdges& edges, double split) {
   }
 }
 
-void add_edges(RowHash& hash, const GraphShardManager& graph, std::span<const Index> ids) {
+void add_edges(RowHash& hash, const Graph& graph, std::span<const Index> ids) {
   const Array<Index>&in = graph.in_degrees(), &out = graph.out_degrees();
   for (Index i = 0; i < std::ssize(ids); ++i) {
     hash << static_cast<double>(ids[static_cast<std::size_t>(i)]) << static_cast<double>(in[i])
@@ -239,7 +239,7 @@ std::map<std::string, std::string> describe_potential(const ModelDescription& m)
 /// hashes of the data.
 std::map<std::string, std::string> describe(const TrainOptions& o, const TrainingGraph& loaded) {
   const ModelDescription& m = o.model;
-  const GraphShardManager& graph = loaded.graph;
+  const Graph& graph = loaded.graph;
   std::map<std::string, std::string> run = hashes_of(loaded, o);
   if (loaded.potential) run.merge(describe_potential(loaded.model));
   run.merge(std::map<std::string, std::string>{

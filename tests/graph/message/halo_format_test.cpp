@@ -51,7 +51,7 @@ double largest(const std::vector<double>& whole, Index row, Index width) {
 }
 
 /// The source row of every in-edge as its reader sees it.
-Tensor source_rows(const GraphShardManager& graph, const Tensor& u) {
+Tensor source_rows(const Graph& graph, const Tensor& u) {
   return graph.apply_edges(fn::copy_u(Variable(u))).value();
 }
 
@@ -60,7 +60,7 @@ struct Results {
   Tensor out, grad_u, grad_e;
 };
 
-Results weighted_sum(const GraphShardManager& graph, const Tensor& u, const Tensor& e, const Tensor& grad) {
+Results weighted_sum(const Graph& graph, const Tensor& u, const Tensor& e, const Tensor& grad) {
   const HaloStep step(11, 3);
   const Variable sources(u, true), edges(e, true);
   Tape tape;
@@ -74,7 +74,7 @@ Results weighted_sum(const GraphShardManager& graph, const Tensor& u, const Tens
 TEST_CASE("formats that do not go with other options are refused") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
-  GraphShardManager graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
+  Graph graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
   const auto refusal = [&](const GraphOptions& options) {
     return thrown_by_all<InputError>(comm, [&] { graph.set_options(options); });
   };
@@ -90,7 +90,7 @@ TEST_CASE("ranks with different formats are told so") {
   const Communicator comm = Communicator::world();
   if (comm.size() == 1) return;
   const WholeGraph whole = test_graphs().front();
-  GraphShardManager graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
+  Graph graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
   if (comm.rank() == 1) graph.set_options({.halo_format = HaloFormat::bf16});
   const Variable u(Tensor::zeros(Shape{graph.num_nodes(), 2}));
   const auto call = [&] { (void)graph.update_all(fn::copy_u(u), Reduce::sum); };
@@ -124,7 +124,7 @@ TEST_CASE("every reader has the same rounded row, on any number of ranks; rows o
       wire.unpack(packed.data(), all.size(), rounded.data());
       for (const Books& books : test_books(whole, comm.size())) {
         CAPTURE(whole.name);
-        const GraphShardManager graph = renamed_shard(comm, whole, books.src, {.halo_format = format});
+        const Graph graph = renamed_shard(comm, whole, books.src, {.halo_format = format});
         const HaloStep step(11, 3);
         const Tensor seen = source_rows(graph, local_rows(u, books.src, comm.rank(), width));
         Tensor expected(seen.shape());
@@ -147,7 +147,7 @@ TEST_CASE("sums and gradients deviate by what rounding may change, in all modes 
     for (const Books& books : test_books(whole, comm.size())) {
       const int p = comm.rank();
       const auto run = [&](const GraphOptions& options) {
-        const GraphShardManager graph = shard(comm, whole, books, options);
+        const Graph graph = shard(comm, whole, books, options);
         return weighted_sum(graph, local_rows(u, books.src, p, width), edge_rows(e, graph),
                             local_rows(g, books.dst, p, width));
       };
@@ -193,7 +193,7 @@ TEST_CASE("bytes are counted as they travel") {
   const Books books = test_books(whole, comm.size()).front();
   const HaloTraffic traffic = halo_traffic(whole, books, comm);
   const auto bytes = [&](HaloFormat format) {
-    GraphShardManager graph = shard(comm, whole, books, {.halo_format = format});
+    Graph graph = shard(comm, whole, books, {.halo_format = format});
     const Variable u(Tensor::zeros(Shape{graph.num_nodes(), width}), true);
     const std::uint64_t before = comm_bytes(graph);
     Tape tape;
@@ -215,7 +215,7 @@ TEST_CASE("what is not finite is not hidden") {
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).front();
   for (const HaloFormat format : rounding_formats()) {
-    const GraphShardManager graph = shard(comm, whole, books, {.halo_format = format});
+    const Graph graph = shard(comm, whole, books, {.halo_format = format});
     for (const real bad : {std::numeric_limits<real>::quiet_NaN(), std::numeric_limits<real>::infinity()}) {
       Tensor u = Tensor::full(Shape{graph.num_nodes(), width}, 1);
       if (books.src.owner(1) == comm.rank()) u.row(1 - books.src.begin(comm.rank()))[2] = bad;
@@ -233,13 +233,13 @@ TEST_CASE("edge_softmax and what is computed once travel exactly") {
   const Books books = test_books(whole, comm.size()).front();
   const int p = comm.rank();
   const auto softmax = [&](HaloFormat format) {
-    const GraphShardManager graph = shard(comm, whole, books, {.halo_format = format});
+    const Graph graph = shard(comm, whole, books, {.halo_format = format});
     return edge_softmax(graph, edge_rows(random_values(static_cast<Index>(whole.src.size()), 2), graph),
                         NormBy::src)
         .value();
   };
   const auto cached = [&](HaloFormat format) {
-    const GraphShardManager graph = shard(comm, whole, books, {.halo_format = format});
+    const Graph graph = shard(comm, whole, books, {.halo_format = format});
     Generator gen(0);
     SAGEConv conv(3, 4, gen, {.cached = true});
     return conv(graph, local_rows(random_values(whole.num_src * 3, 1), books.src, p, 3)).value();

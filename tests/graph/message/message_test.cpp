@@ -255,7 +255,7 @@ Values by_definition(const WholeGraph& g, const Sample& s) {
 
 /// This rank's part of whole values.
 std::vector<double> part(const std::vector<double>& whole, MessageTarget t, Index width, const Books& books,
-                         const GraphShardManager& graph) {
+                         const Graph& graph) {
   if (t != MessageTarget::e)
     return slice(whole, t == MessageTarget::u ? books.src : books.dst, graph.comm().rank(), width);
   std::vector<double> mine;
@@ -279,8 +279,7 @@ double error_of(const Tensor& mine, const std::vector<double>& expected, const s
 
 enum class Wants { both, lhs, rhs };
 
-void check_sample(const Sample& s, const Values& want, const Books& books, const GraphShardManager& graph,
-                  Wants wants) {
+void check_sample(const Sample& s, const Values& want, const Books& books, const Graph& graph, Wants wants) {
   CAPTURE(s.name);
   CAPTURE(static_cast<int>(graph.options().mode));
   CAPTURE(graph.options().max_halo_bytes);
@@ -345,7 +344,7 @@ TEST_CASE("messages agree with the definition for every mode, cut and partition"
                      Wants::both);
         for (const HaloMode mode : modes) {
           check_sample(sample, want, books, shard(comm, whole, books, {.mode = mode}), Wants::both);
-          const GraphShardManager cut =
+          const Graph cut =
               shard(comm, whole, books, {.mode = mode, .pipeline_depth = 3, .max_halo_bytes = 1});
           check_sample(sample, want, books, cut, Wants::both);
           check_sample(sample, want, books, cut, Wants::lhs);
@@ -360,7 +359,7 @@ TEST_CASE("one variable may be both ends") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const Variable h(to_tensor(part(operand_values(whole.num_src * 3, 1), MessageTarget::u, 3, books, graph),
                              Shape{graph.num_nodes(), 3}),
                    true);
@@ -383,7 +382,7 @@ TEST_CASE("results have the same bits with one thread and with several") {
     std::vector<std::vector<real>> results;
     for (const int threads : {1, 2, 4}) {
       const ThreadLimit limit(threads);
-      const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = 10000});
+      const Graph graph = shard(comm, whole, books, {.max_halo_bytes = 10000});
       const auto rows = [&](Index n, std::uint64_t stream) {
         return Variable(
             to_tensor(part(random_values(n * 24, stream),
@@ -414,7 +413,7 @@ TEST_CASE("communication of every kind of message is what its gradients need") {
   const auto [sends, reads] = halo_traffic(whole, books, comm);
   const std::uint64_t row = width * sizeof(real);
   for (const HaloMode mode : modes) {
-    const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+    const Graph graph = shard(comm, whole, books, {.mode = mode});
     const auto operand = [&](Index rows, bool wanted) {
       return Variable(Tensor::full(Shape{rows, width}, 1), wanted);
     };
@@ -463,7 +462,7 @@ TEST_CASE("wrong operands of one rank are the same error on all, and the graph w
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("shapes", 50, 50, 100, 5);
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const bool bad = comm.rank() == comm.size() - 1;
   const Index n = graph.num_nodes(), m = graph.num_edges();
   const auto ones = [](const Shape& shape) { return Variable(Tensor::full(shape, 1)); };
@@ -522,7 +521,7 @@ TEST_CASE("edge data given by edge id lands in edge order") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).back();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const auto count = static_cast<Index>(whole.src.size());
   const auto values = random_values(count * 2, 1);
   const Tensor mine = graph.local_edge_rows(to_tensor(values, Shape{count, 2}));

@@ -7,7 +7,7 @@
 
 #include <sar/autograd/dual.hpp>
 #include <sar/autograd/ops.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ using namespace sar;
 using namespace sar::test;
 
 TEST_CASE("tangents of built-in messages are derivatives of their sums, means and rows of edges") {
-  using Run = std::function<Variable(const GraphShardManager&, const Message&)>;
+  using Run = std::function<Variable(const Graph&, const Message&)>;
   std::vector<Message> kinds{fn::copy_u(Variable()), fn::copy_e(Variable())};
   for (const auto& op : message_op_names)
     for (const auto& [lhs, rhs] :
@@ -43,7 +43,7 @@ TEST_CASE("tangents of built-in messages are derivatives of their sums, means an
   const Communicator comm = Communicator::world();
   for (const WholeGraph& whole : square_graphs()) {
     const Books books = test_books(whole, comm.size()).back();
-    const GraphShardManager graph = shard(comm, whole, books, {});
+    const Graph graph = shard(comm, whole, books, {});
     const auto nodes = [&](std::uint64_t stream, double low) {
       return my_rows(random_tensor({whole.num_src, 3}, stream, low, 2), books.src, comm.rank());
     };

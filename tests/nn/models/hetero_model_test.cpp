@@ -63,7 +63,7 @@ TEST_CASE("a HeteroModel is the same on any number of ranks, and its gradients a
     const auto whole = typed_books(typed, 1).front();
     const Rows want = model(shard(self, typed, whole), inputs(typed, whole, 0));
     for (const auto& books : typed_books(typed, comm.size())) {
-      const HeteroGraph graph = shard(comm, typed, books);
+      const Graph graph = shard(comm, typed, books);
       const Rows x = inputs(typed, books, comm.rank());
       const Rows y = model(graph, x);
       for (const auto& [name, size] : typed.nodes)
@@ -120,15 +120,15 @@ TEST_CASE("rgcn is the weighted mean of each relation") {
     }
   }
   for (const auto& books : typed_books(typed, comm.size())) {
-    std::vector<HeteroGraph::NodeTypeSpec> nodes;
+    std::vector<NodeTypeSpec> nodes;
     for (const auto& [type, size] : typed.nodes) nodes.push_back({.name = type, .book = books.at(type)});
-    std::vector<HeteroGraph::EdgeTypeSpec> relations;
+    std::vector<EdgeTypeSpec> relations;
     for (const auto& [type, whole] : typed.relations) {
       relations.push_back({.type = type, .edges = edges_of_rank(comm, whole, books.at(type.destination))});
       EdgeList& edges = relations.back().edges;
       for (const Index id : edges.id) edges.weight.push_back(static_cast<real>(weight_of_edge(id)));
     }
-    const HeteroGraph graph(comm, nodes, relations);
+    const Graph graph(comm, nodes, relations);
     Rows mine;
     for (const auto& [type, rows] : x) mine[type] = rank_rows(rows, books.at(type), comm.rank());
     const Rows y = model(graph, mine);
@@ -158,7 +158,7 @@ TEST_CASE("save_model and load_hetero_model keep a network and its results") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
   const auto books = typed_books(typed, comm.size()).front();
-  const HeteroGraph graph = shard(comm, typed, books);
+  const Graph graph = shard(comm, typed, books);
   const Rows x = inputs(typed, books, comm.rank());
   const TemporaryDirectory directory(comm);
   const std::string path = directory.path() + "/model.safetensors";
@@ -200,7 +200,7 @@ TEST_CASE("descriptions and graphs that do not fit are refused") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
   const auto books = typed_books(typed, comm.size()).front();
-  const HeteroGraph graph = shard(comm, typed, books);
+  const Graph graph = shard(comm, typed, books);
   Generator gen(1);
   CHECK(thrown<InputError>([&] {
           (void)HeteroModel({.in_feats = 2, .out_feats = 2}, comm, gen);
@@ -222,13 +222,13 @@ TEST_CASE("descriptions and graphs that do not fit are refused") {
   if (bad) x["venue"] = x.at("paper");
   CHECK(thrown_by_all<InputError>(comm, [&] { (void)model(graph, x); }).find("venue") != std::string::npos);
   // edge weights, which HGTConv does not read
-  std::vector<HeteroGraph::NodeTypeSpec> nodes;
+  std::vector<NodeTypeSpec> nodes;
   for (const auto& [type, size] : typed.nodes) nodes.push_back({.name = type, .book = books.at(type)});
-  std::vector<HeteroGraph::EdgeTypeSpec> relations;
+  std::vector<EdgeTypeSpec> relations;
   for (const auto& [type, whole] : typed.relations)
     relations.push_back({.type = type, .edges = edges_of_rank(comm, whole, books.at(type.destination))});
   relations[0].edges.weight.assign(relations[0].edges.id.size(), real(0.5));
-  const HeteroGraph weighted(comm, nodes, relations);
+  const Graph weighted(comm, nodes, relations);
   HeteroModel hgt(description_of("hgt"), comm, gen);
   x = inputs(typed, books, comm.rank());
   CHECK(thrown_by_all<InputError>(comm, [&] { (void)hgt(weighted, x); }) ==
