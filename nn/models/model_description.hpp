@@ -17,7 +17,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Describes a network of GraphModel, HeteroModel or Potential. docs/models.md explains each key and lists
+/// Describes a network of GraphModel, GraphModel or Potential. docs/models.md explains each key and lists
 /// the types that read it. A small example:
 ///
 ///     {"sar_model": 1, "type": "sage", "in_feats": 8, "hidden": 64, "out_feats": 3, "layers": 3}

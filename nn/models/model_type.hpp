@@ -93,8 +93,6 @@ struct ModelType {
     return multiplies_sparse && std::ranges::find(dense_aggregators, aggregator) == dense_aggregators.end();
   }
   [[nodiscard]] bool is_stack() const noexcept { return make != nullptr; }
-  /// Returns whether a GraphModel has this type.
-  [[nodiscard]] bool is_graph_model() const noexcept { return !has_relations && !is_potential; }
   [[nodiscard]] bool attends() const { return reads("heads"); }
   /// Returns the keys that every stack reads.
   [[nodiscard]] static const std::vector<std::string>& stack_keys() {

@@ -139,11 +139,11 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
         return [&s, model] { return (*model)(s.graph, s.x); };
       });
   add_operation(
-      calls, comm, "nn/models/hetero_model.hpp HeteroModel::operator, nn/models/relations.hpp relations_of",
+      calls, comm, "nn/models/graph_model.hpp GraphModel::operator, nn/models/relations.hpp relations_of",
       [=](Scene& s) {
-        auto model = std::make_shared<HeteroModel>(typed_network(), s.comm, s.gen);
-        return [model, graph = two_relations(s), x = std::make_shared<HeteroModel::Rows>(
-                                                     HeteroModel::Rows{{"user", s.x}})] {
+        auto model = std::make_shared<GraphModel>(typed_network(), s.comm, s.gen);
+        return [model, graph = two_relations(s), x = std::make_shared<GraphModel::Rows>(
+                                                     GraphModel::Rows{{"user", s.x}})] {
           return (*model)(graph, *x).at("user");
         };
       });
@@ -750,19 +750,19 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
 void add_typed_model_file(std::vector<Call>& calls, const Communicator& comm, const std::string& directory) {
   const std::string path = directory + "/typed_model.safetensors";
   Generator gen(0);
-  const HeteroModel model(typed_network(), comm, gen);
+  const GraphModel model(typed_network(), comm, gen);
   save_model(comm, path, model);
-  using Made = std::unique_ptr<HeteroModel>;
+  using Made = std::unique_ptr<GraphModel>;
   add_maker<Made>(
-      calls, "nn/models/hetero_model.hpp load_hetero_model", false,
-      [=](bool) { return [=] { return load_hetero_model(comm, path); }; },
+      calls, "nn/models/graph_model.hpp load_model", false,
+      [=](bool) { return [=] { return load_model(comm, path); }; },
       [](const Made& made) { return numbers(made->parameters().front().value()); });
   add_maker<Made>(
-      calls, "nn/models/hetero_model.hpp save_model", false,
+      calls, "nn/models/graph_model.hpp save_model", false,
       [=](bool) {
         Generator draws(0);
         return
-            [=, made = std::make_shared<Made>(std::make_unique<HeteroModel>(typed_network(), comm, draws))] {
+            [=, made = std::make_shared<Made>(std::make_unique<GraphModel>(typed_network(), comm, draws))] {
               save_model(comm, path, **made);
               return std::move(*made);
             };

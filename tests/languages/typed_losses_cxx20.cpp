@@ -77,8 +77,8 @@ void train(const Communicator& comm, const std::string& type, const std::string&
       .edge_types = {{"fluid", "flows", "fluid"}, {"solid", "heats", "fluid"}, {"fluid", "cools", "solid"}},
       .inputs = {{"solid", 3}}};
   Generator gen(5);
-  save_model(comm, path, HeteroModel(description, comm, gen));
-  const std::unique_ptr<HeteroModel> model = load_hetero_model(comm, path);
+  save_model(comm, path, GraphModel(description, comm, gen));
+  const std::unique_ptr<GraphModel> model = load_model(comm, path);
   model->train();
   Adam optimizer(model->named_parameters(), {.lr = 0.01});
   const Tensor wanted = tensor_of(target, {n, 1});

@@ -38,8 +38,8 @@ Found result_of(const Communicator& comm, const std::string& model_file, const s
   GraphData data = load_graph(comm, dataset);
   take_edge_weights(data);
   const Graph graph = construct_hetero_graph(comm, data);
-  const std::unique_ptr<HeteroModel> model = load_hetero_model(comm, model_file);
-  HeteroModel::Rows x;
+  const std::unique_ptr<GraphModel> model = load_model(comm, model_file);
+  GraphModel::Rows x;
   for (const std::string& type : graph.node_types()) {
     if (graph.ndata(type).contains("features")) {
       x[type] = graph.ndata(type).at("features");
