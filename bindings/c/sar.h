@@ -38,10 +38,10 @@
  * is an error that lists the known keys. Strings must be the same on all ranks, though only rank 0 reads and
  * writes files. A file that cannot be read or written gives SAR_ERROR_INPUT.
  *
- * Lines with @param say of an argument, before the colon: [shape], where the name of an argument is the
- * length of a list; "may be NULL"; "from 0" for numbers that count something; "0 or 1" for what is false or
- * true; "usually" for a value that other languages take if the program gives none; "freed". Two blanks follow
- * the name. The interface for Fortran is generated from the declarations and these lines.
+ * A line with @param has the names of arguments, two blanks, and before a colon what bindings for other
+ * languages must know: the [shape], which for a list is the argument that has its length; "may be NULL";
+ * "from 0" if it numbers something; "0 or 1" if it means false or true; "usually X" if X is its value where a
+ * program gives none; "freed"; or "as in" another function. bindings/fortran/generate.py reads these lines.
  *
  * MPI must be initialized with MPI_THREAD_FUNNELED or higher. With MPI_THREAD_SERIALIZED any thread may call,
  * one at a time in the whole process; with MPI_THREAD_MULTIPLE, one at a time per communicator. If the

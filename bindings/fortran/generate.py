@@ -33,7 +33,7 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 C_ONLY = {"sar_array_float", "sar_array_double"}  # Fortran knows the shapes of its arrays
 NUMBERS = {"int32_t": "integer(c_int32_t)", "int64_t": "integer(c_int64_t)", "uint64_t": "integer(c_int64_t)", "double": "real(c_double)"}
-GENERATED = ["bindings/fortran/generate.py writes this file from bindings/c/sar.h. Do not edit it."]
+HEAD = ["! SPDX-License-Identifier: MIT", "! bindings/fortran/generate.py writes this file from bindings/c/sar.h. Do not edit it."]
 
 
 class Refused(Exception):
@@ -143,7 +143,7 @@ class Argument:
 
     @property
     def optional(self):
-        return self.nullable or self.flag or bool(self.usual)
+        return bool(self.nullable or self.flag or self.usual)
 
 
 class Function:
@@ -374,10 +374,10 @@ class Procedure:
             if argument is not function.self:
                 getattr(self, "pass_" + argument.kind.replace(" ", "_"))(argument)
 
-    def declare(self, a, type_, suffix="", target=False, intent=None):
-        intent = intent or ("inout" if a.is_output else "in")
-        shape = ", contiguous" * bool(suffix and target is not None) + ", target" * bool(target)
-        self.declared[a.name] = f"{type_}{shape}, intent({intent}){', optional' if a.optional else ''} :: {a.name}{suffix}"
+    def declare(self, a, type_, shape="", memory=""):
+        """memory: what is said of an array that C reads or writes where it lies."""
+        attributes = [type_] + [memory] * bool(memory) + [f"intent({'inout' if a.is_output else 'in'})"] + ["optional"] * a.optional
+        self.declared[a.name] = f"{', '.join(attributes)} :: {a.name}{shape}"
 
     def pass_handle(self, a):
         self.declare(a, f"type({a.type})")
@@ -436,10 +436,12 @@ class Procedure:
             self.actual[a.name] = f"size({given[0].name}, kind=c_int64_t)"
         else:
             self.local.append(f"integer(c_int64_t) :: c_{a.name}")
-            self.before += [f"c_{a.name} = 0"] + [f"if (present({b.name})) c_{a.name} = size({b.name}, kind=c_int64_t)" for b in a.length_of[:1]]
+            self.before += [f"c_{a.name} = 0", f"if (present({a.length_of[0].name})) c_{a.name} = size({a.length_of[0].name}, kind=c_int64_t)"]
             self.actual[a.name] = f"c_{a.name}"
-        first, others = (given or a.length_of)[0], [b for b in a.length_of if b is not (given or a.length_of)[0]]
-        for b in others:
+        first = (given or a.length_of)[0]
+        for b in a.length_of:
+            if b is first:
+                continue
             if not given:
                 raise Refused(f"{self.function.name}: '{b.name}' and '{first.name}' have one length, and both may be null")
             self.before.append(f"if (present({b.name})) " * b.nullable +
@@ -447,36 +449,36 @@ class Procedure:
 
     def pass_list(self, a):
         if a.type == "uint8_t":
-            self.declare(a, "logical", "(:)", None)
+            self.declare(a, "logical", "(:)")
             self.local.append(f"integer(c_int8_t), allocatable, target :: c_{a.name}(:)")
             self.before.append(f"call convert_logical({a.name}, c_{a.name})")
             self.actual[a.name] = f"address_int8(c_{a.name})"
         elif a.from_zero:
-            self.declare(a, "integer", "(:)", None)
+            self.declare(a, "integer", "(:)")
             self.actual[a.name] = f"int({a.name}, c_{a.type}) - 1"
         elif a.type == "double":
             rank = len(a.shape)
-            self.declare(a, "real(real64)", "(:)" if rank == 1 else "(:, :)", True)
+            self.declare(a, "real(real64)", "(:)" if rank == 1 else "(:, :)", "contiguous, target")
             self.actual[a.name] = (f"address_real64{'_matrix' * (rank == 2)}({a.name})" if a.nullable else a.name)
             if all(n.isdigit() for n in a.shape):
                 self.before.append(f"if (present({a.name})) " * a.nullable +
                                    f"call require_shape('{a.name}', shape({a.name}), [{', '.join(reversed(a.shape))}])")
         elif a.is_output:
-            self.declare(a, "integer(int64)", "(:)", False)
+            self.declare(a, "integer(int64)", "(:)", "contiguous")
             self.actual[a.name] = a.name
         elif self.integers == "int32":
-            self.declare(a, "integer(int32)", "(:)", None)
+            self.declare(a, "integer(int32)", "(:)")
             self.actual[a.name] = f"int({a.name}, c_int64_t)"
             if a.nullable:
                 self.local.append(f"integer(c_int64_t), allocatable, target :: c_{a.name}(:)")
                 self.before.append(f"call convert_int32({a.name}, c_{a.name})")
                 self.actual[a.name] = f"address_int64(c_{a.name})"
         else:
-            self.declare(a, "integer(int64)", "(:)", a.nullable)
+            self.declare(a, "integer(int64)", "(:)", "contiguous, target" if a.nullable else "contiguous")
             self.actual[a.name] = f"address_int64({a.name})" if a.nullable else a.name
 
     def pass_array(self, a):
-        self.declare(a, f"real({self.reals})", "(:, :)", True)
+        self.declare(a, f"real({self.reals})", "(:, :)", "contiguous, target")
         self.actual[a.name] = f"array_{self.reals}({a.name}, rows_first)"
         if a.nullable:
             self.local.append(f"type(sar_array), allocatable, target :: c_{a.name}")
@@ -484,7 +486,7 @@ class Procedure:
             self.actual[a.name] = f"address_array(c_{a.name})"
 
     def pass_column(self, a):
-        self.declare(a, "real(real64)", "(:)", True)
+        self.declare(a, "real(real64)", "(:)", "contiguous, target")
         self.local.append(f"type(sar_array), allocatable, target :: c_{a.name}")
         self.before.append(f"if (present({a.name})) c_{a.name} = column({a.name})")
         self.actual[a.name] = f"address_array(c_{a.name})"
@@ -540,9 +542,8 @@ def methods_of(header, handle):
 
 
 def write_interface(header):
-    rows = ["! SPDX-License-Identifier: MIT", *(f"! {row}" for row in GENERATED), ""]
     public = list(header.handles) + [f.name for f in header.functions if not f.type]
-    rows += wrapped("  public :: " + ", ".join(public))
+    rows = HEAD + [""] + wrapped("  public :: " + ", ".join(public))
     for comment, entries in header.constants:
         rows += ["", *comment_lines(comment.split("\n\n")[0], "!>", "  ")]
         for name, value, text in entries:
@@ -565,7 +566,7 @@ def write_interface(header):
 
 
 def write_procedures(header):
-    rows = ["! SPDX-License-Identifier: MIT", *(f"! {row}" for row in GENERATED)]
+    rows = list(HEAD)
     for function in header.functions:
         for name, (integers, reals) in zip(function.procedure_names(), function.kinds()):
             rows += ["", *(comment_lines(summary(header, function.comment), "!>", "  ") if function.comment else [])]
@@ -607,37 +608,42 @@ def said_of(header, a):
     return ", ".join(facts) + ": " * bool(facts and a.text) + in_fortran(header, a.text)
 
 
-def show(header, function):
-    """A procedure with its comment and its arguments, as Markdown."""
-    rows = ["```text"]
-    text = re.split(r"^@param", function.comment, flags=re.M)[0].strip()
-    rows += [f"! {row}".rstrip() for row in in_fortran(header, text).split("\n")] if text else []
-    integers, reals = list(function.kinds())[0]
-    declared = Procedure(function, integers, "KIND" if reals else None).declared
-    result = function.result()
-    dummies = [a for a in function.dummies() if a is not result]
-    names = ", ".join([a.name for a in dummies] + ["rows_first"] * bool(reals))
-    if function.returns != "int":
-        rows.append(f"{'integer' if function.returns == 'int32_t' else 'character(len=:), allocatable'} = {function.spoken()}()")
-    elif result:
-        rows.append(f"{declared[result.name].split(', intent')[0]} = {function.spoken()}({names})" + "  ! from 1" * result.from_zero)
-    else:
-        rows += wrapped(f"call {function.spoken()}({names})", 106)
-    alike = itertools.groupby(dummies, lambda a: (declared[a.name].split(" :: ")[0], said_of(header, a)))
-    for (declaration, text), group in alike:
-        names = ", ".join(declared[a.name].split(" :: ")[1] for a in group)
-        rows.append(f"  {declaration} :: {names}".replace(", contiguous", "").replace(", target", ""))
-        rows += textwrap.wrap(text, 106, initial_indent="      ! ", subsequent_indent="      ! ")
-    rows += ["  logical, intent(in), optional :: rows_first"] * bool(reals)
+def show(header, functions):
+    """Procedures with their comment, which they share, and their arguments, as Markdown."""
+    text = in_fortran(header, re.split(r"^@param", functions[0].comment, flags=re.M)[0].strip())
+    rows = ["```text"] + [f"! {row}".rstrip() for row in text.split("\n") if text]
+    for function in functions:
+        integers, reals = list(function.kinds())[0]
+        declared = Procedure(function, integers, "KIND" if reals else None).declared
+        result = function.result()
+        dummies = [a for a in function.dummies() if a is not result]
+        names = ", ".join([a.name for a in dummies] + ["rows_first"] * bool(reals))
+        if function.returns != "int":
+            rows.append(f"{'integer' if function.returns == 'int32_t' else 'character(len=:), allocatable'} = {function.spoken()}()")
+        elif result:
+            rows.append(f"{declared[result.name].split(', intent')[0]} = {function.spoken()}({names})" + "  ! from 1" * result.from_zero)
+        else:
+            rows += wrapped(f"call {function.spoken()}({names})", 106)
+        alike = itertools.groupby(dummies, lambda a: (declared[a.name].split(" :: ")[0], said_of(header, a)))
+        for (declaration, text), group in alike:
+            names = ", ".join(declared[a.name].split(" :: ")[1] for a in group)
+            rows.append(f"  {declaration.replace(', contiguous', '').replace(', target', '')} :: {names}")
+            rows += textwrap.wrap(text, 106, initial_indent="      ! ", subsequent_indent="      ! ")
+        rows += ["  logical, intent(in), optional :: rows_first"] * bool(reals)
     return "\n".join(rows + ["```", ""])
 
 
+def shown(header, functions):
+    """Functions that share a comment in sar.h stay together."""
+    return [show(header, list(group)) for _, group in itertools.groupby(functions, lambda f: f.comment)]
+
+
 def write_page(header):
-    rows = [PAGE] + [show(header, f) for f in header.functions if not f.type]
+    rows = [PAGE] + shown(header, [f for f in header.functions if not f.type])
     rows += ["```text", "! Returns the kind that the library computes in, real32 or real64.", "integer = sar_real_kind()", "```", ""]
     for handle, comment in header.handles.items():
         rows += [f"## `type({handle}) :: {handle[4:]}`", "", comment, ""]
-        rows += [show(header, f) for f in header.functions if f.type == handle and not f.name.endswith("_free")]
+        rows += shown(header, [f for f in header.functions if f.type == handle and not f.name.endswith("_free")])
     return "\n".join(rows).rstrip() + "\n"
 
 

@@ -34,6 +34,7 @@ program fortran_test
   call test_graphs()
   call test_arrays()
   call test_training()
+  call test_types()
   call test_differing_calls()
   call test_finite_steps()
   call test_statistics()
@@ -93,6 +94,7 @@ contains
   subroutine test_errors()
     type(sar_model) :: no_model, freed
     type(sar_graph) :: no_graph
+    type(sar_comm) :: no_comm
     real(real64) :: loss, wrong(5, n)
     integer(int64), allocatable :: shorter(:)
     wrong = 0
@@ -124,6 +126,12 @@ contains
     call check_error(sar_error_input, 'width')
     call no_model%load(comm, 'no_such_file.safetensors   ', stat, errmsg)
     call check_error(sar_error_input, 'no_such_file.safetensors')
+
+    call check(no_comm%rank(stat, errmsg) == -1, 'a function after an error')
+    call check_error(sar_error_handle, 'null')
+    call sar_refuse_next('not this one')
+    call model%evaluate(graph, x, target, loss, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_shape, 'not this one')
 
     ! an error of the last rank, which the others are told
     shorter = dst
@@ -170,6 +178,9 @@ contains
     end do
     call other%from_local(comm, n, global_ids, local_src, local_dst)
     call model%evaluate(graph, x, target, loss(1))
+    call model%evaluate(other, x, target, loss(2))
+    call check(abs(loss(1) - loss(2)) <= tolerance, 'local numbers make the same graph')
+    call other%from_local(comm, n, int(global_ids, int32), local_src, local_dst)
     call model%evaluate(other, x, target, loss(2))
     call other%from_global(comm, int(ids, int32), int(src, int32), int(dst, int32), &
       options='{"mode": "one_shot"}')
@@ -249,6 +260,8 @@ contains
       errmsg=errmsg)
     if (comm%size() == 1) call check_error(sar_error_shape, 'energies has 0 numbers, expected')
     if (comm%size() == 1) call check(energy == -1, 'the energy is as it was')
+    call potential%evaluate(chain, species, forces, virial=virial(:, :2), edges=vectors, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_shape, 'virial is (3, 2), expected (3, 3)')
     call potential%free()
     call chain%free()
   end subroutine
@@ -295,6 +308,46 @@ contains
     call check_error(sar_error_input, '3')
     call model%evaluate(graph, x, target, after, mask=mask(2:), stat=stat, errmsg=errmsg)
     call check_error(sar_error_shape, '')
+  end subroutine
+
+  ! A graph with one type of nodes, whose edges also get their reverse.
+  subroutine test_types()
+    type(sar_hetero) :: types
+    type(sar_model) :: typed
+    type(sar_optimizer) :: steps
+    integer(int64) :: nodes, edges, global
+    real(real64) :: result(3, n), loss(2)
+    integer :: labels(n), i
+    character(len=*), parameter :: typed_description = '{"sar_model": 1, "type": "rgcn", "in_feats": 2, "hidden": 4, ' // &
+      '"out_feats": 3, "layers": 2, "node_types": ["a"], "edge_types": [["a", "r", "a"]]}'
+    call types%create(comm, '{"pipeline_depth": 2}')
+    call types%add_nodes('a', int(ids, int32))
+    call types%add_edges('a', 'r', 'a', int(src, int32), int(dst, int32), edge_weight=[(1.0_real64, i=1, 2 * n)], &
+      add_reverse_edges=.true.)
+    call types%build()
+    call types%num_nodes('a', nodes, global)
+    call check(nodes == n .and. global == num_nodes, 'nodes of a type')
+    call types%num_edges('a', 'r', 'a', global_edges=edges)
+    call check(edges == 4 * num_nodes, 'edges of a type, with their reverse edges')
+    call types%num_nodes('b', nodes, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, 'b')
+    call check(nodes == n, 'a result is as it was')
+    call types%set_rows('a', x)
+    call typed%create(comm, typed_description, seed=1_int64)
+    call steps%create(typed, '{"optimizer": "adam", "lr": 0.01}')
+    labels = 1 + int(modulo(ids, 3_int64))
+    call typed%evaluate_labels(types, 'a', labels, loss(1))
+    do i = 1, 5
+      call typed%train_step_labels(steps, types, 'a', labels, mask=labels > 0)
+    end do
+    call typed%evaluate_labels(types, 'a', labels, loss(2))
+    call check(loss(2) < loss(1), 'the cross entropy of a type goes down')
+    call typed%predict(types, 'a', result)
+    call typed%evaluate(types, 'a', result, loss(1))
+    call check(loss(1) <= tolerance, 'predictions of a type are those of the loss')
+    call steps%free()
+    call typed%free()
+    call types%free()
   end subroutine
 
   ! One rank trains and the others evaluate.
