@@ -257,10 +257,3 @@ function(sar_show_to_parent)
     endif()
   endforeach()
 endfunction()
-
-# Writes what sar.f90 includes: its procedures that take arrays of reals, for both kinds.
-function(sar_fortran_includes)
-  foreach(kind real32 real64)
-    configure_file(${PROJECT_SOURCE_DIR}/bindings/fortran/sar_real.inc.in ${PROJECT_BINARY_DIR}/include/fortran/sar_${kind}.inc @ONLY)
-  endforeach()
-endfunction()

@@ -38,6 +38,11 @@
  * is an error that lists the known keys. Strings must be the same on all ranks, though only rank 0 reads and
  * writes files. A file that cannot be read or written gives SAR_ERROR_INPUT.
  *
+ * A line with @param has the names of arguments, two blanks, and before a colon what bindings for other
+ * languages must know: the [shape], which for a list is the argument that has its length; "may be NULL";
+ * "from 0" if it numbers something; "0 or 1" if it means false or true; "usually X" if X is its value where a
+ * program gives none; "freed"; or "as in" another function. bindings/fortran/generate.py reads these lines.
+ *
  * MPI must be initialized with MPI_THREAD_FUNNELED or higher. With MPI_THREAD_SERIALIZED any thread may call,
  * one at a time in the whole process; with MPI_THREAD_MULTIPLE, one at a time per communicator. If the
  * library was built for both precisions, this interface uses single precision. */
@@ -106,21 +111,24 @@ SAR_API int sar_set_num_threads(int32_t threads);
 
 /* Communicators. */
 
+/* The ranks that compute together. */
 typedef struct sar_comm_s* sar_comm;
 
 /* Duplicates the intra-communicator `mpi_comm`, which remains the caller's. Returns SAR_ERROR_COMMUNICATION
  * if MPI is not initialized, or for MPI_COMM_NULL. Collective. */
 SAR_API int sar_comm_create(MPI_Comm mpi_comm, sar_comm* comm);
 
-/* The same for a Fortran communicator (MPI_Comm_f2c); with the module mpi_f08, pass comm%MPI_VAL. Collective.
- */
+/* Duplicates an intra-communicator of Fortran, as sar_comm_create() does one of C. With the module mpi_f08,
+ * pass comm%MPI_VAL. Collective. */
 SAR_API int sar_comm_create_f(int32_t fortran_comm, sar_comm* comm);
 
 /* The same for MPI_COMM_WORLD. Collective. */
 SAR_API int sar_comm_world(sar_comm* comm);
 
-/* Return the rank of the caller, from 0, and the number of ranks. */
+/* Returns the rank of the caller, from 0 as in MPI. */
 SAR_API int sar_comm_rank(sar_comm comm, int32_t* rank);
+
+/* Returns the number of ranks. */
 SAR_API int sar_comm_size(sar_comm comm, int32_t* size);
 
 /* Returns the number of threads per rank with which the ranks of a node share its cores: the number of
@@ -161,15 +169,10 @@ SAR_API sar_array sar_array_double(const double* data, int64_t rows, int64_t fie
 
 /* Graphs. */
 
+/* A graph whose nodes and edges are distributed over the ranks. */
 typedef struct sar_graph_s* sar_graph;
 
-/* Creates a graph from the nodes and edges of each rank, distributed over the ranks.
- *
- * node_ids: ids of the num_nodes nodes that this rank owns, in any order; any numbers are allowed. Node i is
- * row i of every node array. src, dst: edge k goes from node src[k] to node dst[k], which are ids of nodes on
- * any rank; each directed edge must be given once, by any rank. edge_ids: unique ids over all ranks, from 0
- * to 2^61 - 1, which key random draws; NULL: 0, 1, ... by rank and position. edge_weight: [num_edges, 1], or
- * NULL on all ranks. options: NULL, or a JSON object with the keys
+/* Creates a graph from the nodes and edges of each rank, distributed over the ranks. Keys of the options:
  *
  *     "add_reverse_edges"  true: add an edge (v, u) with the same weight for each edge (u, v); default false
  *     "mode"               "rematerialize" (default), "sequential" or "one_shot": what is kept of the halo
@@ -181,16 +184,29 @@ typedef struct sar_graph_s* sar_graph;
  *
  * The arrays are not needed after the call. Returns SAR_ERROR_INPUT for a node that is given twice, an edge
  * with an end that no rank gives, edge ids that are not unique, or options that differ between ranks.
- * Collective. */
+ * Collective.
+ *
+ * @param[in] node_ids  [num_nodes]: ids of the nodes that this rank owns, any numbers in any order. Node i of
+ *     this list is row i of every node array
+ * @param[in] src, dst  [num_edges]: edge k goes from node src[k] to node dst[k], ids of nodes on any rank.
+ *     Each directed edge must be given once, by any rank
+ * @param[in] edge_ids  [num_edges], may be NULL: unique ids over all ranks, from 0 to 2^61 - 1, which key
+ *     random draws. NULL: 0, 1, ... by rank and position
+ * @param[in] edge_weight  [num_edges, 1], may be NULL on all ranks: weights of the edges
+ * @param[in] options  may be NULL: a JSON object */
 SAR_API int sar_graph_from_global(sar_comm comm, int64_t num_nodes, const int64_t* node_ids,
                                   int64_t num_edges, const int64_t* src, const int64_t* dst,
                                   const int64_t* edge_ids, const sar_array* edge_weight, const char* options,
                                   sar_graph* graph);
 
-/* The same for a program with its own numbering on each rank: nodes are numbered 0 .. num_owned - 1 and
- * ghosts num_owned .. num_local - 1. global_ids: num_local host ids, of the nodes and then of the ghosts.
- * src, dst: indices in this numbering. Also returns SAR_ERROR_INPUT for an index that is neither a node nor a
- * ghost, and for a ghost that no rank owns. Collective. */
+/* The same for a program with its own numbering on each rank: its nodes, and after them its ghosts, which are
+ * nodes of other ranks. Also returns SAR_ERROR_INPUT for an edge whose end is neither a node nor a ghost, and
+ * for a ghost that no rank owns. Collective.
+ *
+ * @param[in] num_owned  the number of nodes; the other num_local - num_owned are ghosts
+ * @param[in] global_ids  [num_local]: host ids, of the nodes and then of the ghosts
+ * @param[in] src, dst  [num_edges], from 0: edge k goes from src[k] to dst[k] in this numbering
+ * @param[in] edge_ids, edge_weight, options  as in sar_graph_from_global() */
 SAR_API int sar_graph_from_local(sar_comm comm, int64_t num_owned, int64_t num_local,
                                  const int64_t* global_ids, int64_t num_edges, const int32_t* src,
                                  const int32_t* dst, const int64_t* edge_ids, const sar_array* edge_weight,
@@ -204,39 +220,54 @@ SAR_API int sar_graph_from_local(sar_comm comm, int64_t num_owned, int64_t num_l
  *
  * If the function fails, the graph is unchanged. The old and the new graph are therefore in memory at the
  * same time; if memory does not suffice for both, free the predictors and the graph and create new ones.
- * Errors as in sar_graph_from_global(). Collective. */
+ * Errors as in sar_graph_from_global(). Collective.
+ *
+ * @param[in] node_ids, src, dst, edge_ids, edge_weight  as in sar_graph_from_global() */
 SAR_API int sar_graph_rebuild_from_global(sar_graph graph, int64_t num_nodes, const int64_t* node_ids,
                                           int64_t num_edges, const int64_t* src, const int64_t* dst,
                                           const int64_t* edge_ids, const sar_array* edge_weight);
 
-/* The same with the rank's own numbering, as in sar_graph_from_local(). A graph that was created by one of
- * the two functions may be rebuilt by the other. Collective. */
+/* The same with the rank's own numbering. A graph that was created by one of the two functions may be rebuilt
+ * by the other. Collective.
+ *
+ * @param[in] num_owned, global_ids, src, dst, edge_ids, edge_weight  as in sar_graph_from_local() */
 SAR_API int sar_graph_rebuild_from_local(sar_graph graph, int64_t num_owned, int64_t num_local,
                                          const int64_t* global_ids, int64_t num_edges, const int32_t* src,
                                          const int32_t* dst, const int64_t* edge_ids,
                                          const sar_array* edge_weight);
 
-/* Returns the numbers of rows of arrays: nodes of this rank; edges in the graph's order, which are the
- * in-edges of these nodes; edges in the program's order, which this rank gave. Any output pointer may be
- * null. */
+/* Returns the numbers of rows of arrays.
+ *
+ * @param[out] nodes  may be NULL: nodes of this rank
+ * @param[out] edges  may be NULL: edges in the graph's order, which are the in-edges of these nodes
+ * @param[out] given_edges  may be NULL: edges in the program's order, which this rank gave */
 SAR_API int sar_graph_sizes(sar_graph graph, int64_t* nodes, int64_t* edges, int64_t* given_edges);
 
-/* Returns the numbers of nodes and edges of all ranks, with the reverse edges. Any output pointer may be
- * null. */
+/* Returns the numbers of nodes and edges of all ranks, with the reverse edges.
+ *
+ * @param[out] nodes, edges  may be NULL */
 SAR_API int sar_graph_global_sizes(sar_graph graph, int64_t* nodes, int64_t* edges);
 
-/* Writes the ids of the edges in the graph's order. `length` must be their number on this rank. */
+/* Writes the ids of the edges in the graph's order.
+ *
+ * @param[out] edge_ids  [length]: `length` must be the number of these edges on this rank */
 SAR_API int sar_graph_edge_ids(sar_graph graph, int64_t length, int64_t* edge_ids);
 
-/* Converts rows of the edges that this rank gave, [given_edges, fields], to rows of the edges in the graph's
- * order, [edges, fields], as models expect them. With "add_reverse_edges", a reverse edge gets the row of the
- * original edge, or the corresponding row of `reverse_rows` [given_edges, fields], which is NULL on all ranks
- * or on none. Collective. */
+/* Converts rows of the edges that this rank gave to rows of the edges in the graph's order, as models expect
+ * them. Collective.
+ *
+ * @param[in] rows  [given_edges, fields]
+ * @param[in] reverse_rows  [given_edges, fields], may be NULL on all ranks: with "add_reverse_edges", the
+ *     rows of the reverse edges. NULL: a reverse edge gets the row of the original edge
+ * @param[out] out  [edges, fields] */
 SAR_API int sar_graph_edges_to_graph_order(sar_graph graph, const sar_array* rows,
                                            const sar_array* reverse_rows, sar_array* out);
 
-/* The inverse: converts [edges, fields] to [given_edges, fields]; with reverse != 0, returns the rows of the
- * reverse edges. Collective. */
+/* The inverse. Collective.
+ *
+ * @param[in] rows  [edges, fields]
+ * @param[in] reverse  0 or 1: 1 returns the rows of the reverse edges
+ * @param[out] out  [given_edges, fields] */
 SAR_API int sar_graph_edges_to_given_order(sar_graph graph, const sar_array* rows, int32_t reverse,
                                            sar_array* out);
 
@@ -244,6 +275,7 @@ SAR_API int sar_graph_free(sar_graph graph);
 
 /* Graphs with node and edge types. */
 
+/* A graph with several types of nodes and edges. */
 typedef struct sar_hetero_s* sar_hetero;
 
 /* Creates a graph with several types of nodes and edges, without nodes at first: add the nodes of each type,
@@ -256,19 +288,25 @@ typedef struct sar_hetero_s* sar_hetero;
  *     sar_hetero_add_edges(graph, "solid", "heats", "fluid", m, from, to, NULL, NULL, 0);
  *     sar_hetero_build(graph);
  *
- * options: as in sar_graph_from_global(), without "add_reverse_edges". Collective. */
+ * The options are those of sar_graph_from_global(), without "add_reverse_edges". Collective.
+ *
+ * @param[in] options  may be NULL: a JSON object */
 SAR_API int sar_hetero_create(sar_comm comm, const char* options, sar_hetero* graph);
 
-/* Adds the nodes of a type for the next build, in the order of the types: `node_ids` of the nodes that this
- * rank owns. Each type has its own ids. The array is copied. Returns SAR_ERROR_INPUT if the type differs
- * between ranks or was added before. Collective. */
+/* Adds the nodes of a type for the next build, in the order of the types. Each type has its own ids. The
+ * array is copied. Returns SAR_ERROR_INPUT if the type differs between ranks or was added before. Collective.
+ *
+ * @param[in] node_ids  [num_nodes]: ids of the nodes that this rank owns */
 SAR_API int sar_hetero_add_nodes(sar_hetero graph, const char* type, int64_t num_nodes,
                                  const int64_t* node_ids);
 
 /* Adds the edges of the type (source, relation, destination) for the next build, in the order of the types:
- * edges from nodes of the type `source` to nodes of the type `destination`. src, dst, edge_ids, edge_weight:
- * as in sar_graph_from_global(); the arrays are copied. add_reverse_edges != 0 adds an edge (v, u) for each
- * edge (u, v) of a type whose ends have one type. Errors as above. Collective. */
+ * edges from nodes of the type `source` to nodes of the type `destination`. The arrays are copied. Errors as
+ * above. Collective.
+ *
+ * @param[in] src, dst, edge_ids, edge_weight  as in sar_graph_from_global()
+ * @param[in] add_reverse_edges  0 or 1: 1 adds an edge (v, u) for each edge (u, v) of a type whose ends have
+ *     one type */
 SAR_API int sar_hetero_add_edges(sar_hetero graph, const char* source, const char* relation,
                                  const char* destination, int64_t num_edges, const int64_t* src,
                                  const int64_t* dst, const int64_t* edge_ids, const sar_array* edge_weight,
@@ -281,20 +319,26 @@ SAR_API int sar_hetero_add_edges(sar_hetero graph, const char* source, const cha
 SAR_API int sar_hetero_build(sar_hetero graph);
 
 /* Return the number of nodes of a type, and of edges of a type, on this rank and on all ranks. Edges are
- * those whose destination this rank owns. Any output pointer may be null. */
+ * those whose destination this rank owns.
+ *
+ * @param[out] nodes, edges  may be NULL: on this rank
+ * @param[out] global_nodes, global_edges  may be NULL: on all ranks */
 SAR_API int sar_hetero_num_nodes(sar_hetero graph, const char* type, int64_t* nodes, int64_t* global_nodes);
 SAR_API int sar_hetero_num_edges(sar_hetero graph, const char* source, const char* relation,
                                  const char* destination, int64_t* edges, int64_t* global_edges);
 
-/* Sets the rows of a node type that models read: x [nodes of the type, fields]. They are copied, and stay
- * until they are set again or the graph is built again. A model reads in_feats fields, or those that "inputs"
- * of its description says for the type. Collective. */
+/* Sets the rows of a node type that models read. They are copied, and stay until they are set again or the
+ * graph is built again. A model reads in_feats fields, or those that "inputs" of its description says for the
+ * type. Collective.
+ *
+ * @param[in] x  [nodes of the type, fields] */
 SAR_API int sar_hetero_set_rows(sar_hetero graph, const char* type, const sar_array* x);
 
 SAR_API int sar_hetero_free(sar_hetero graph);
 
 /* Models. */
 
+/* A network that a JSON description says, with its weights. */
 typedef struct sar_model_s* sar_model;
 
 /* Creates a network from a JSON description, with weights drawn from `seed`. Networks of the types rgcn, hgt,
@@ -318,26 +362,40 @@ SAR_API int sar_model_description(sar_model model, const char** description);
  * features). */
 SAR_API int sar_model_feats(sar_model model, int64_t* in_feats, int64_t* out_feats, int64_t* edge_feats);
 
-/* Returns the number of parameters, which are named tensors numbered from 0. */
+/* Returns the number of parameters, which are named tensors. */
 SAR_API int sar_model_num_parameters(sar_model model, int64_t* count);
 
-/* Returns the name and shape [rows, fields] of parameter `index`. A vector is [rows, 1]; of a tensor with
- * more dimensions, the last ones are combined. The name belongs to the model and is valid until the handle is
- * freed. Any output pointer may be null. */
+/* Returns the name and shape [rows, fields] of a parameter. A vector is [rows, 1]; of a tensor with more
+ * dimensions, the last ones are combined.
+ *
+ * @param[in] index  from 0
+ * @param[out] name  may be NULL: belongs to the model and is valid until the handle is freed
+ * @param[out] rows, fields  may be NULL */
 SAR_API int sar_model_parameter(sar_model model, int64_t index, const char** name, int64_t* rows,
                                 int64_t* fields);
 
-/* Copy the values of parameter `index`, [rows, fields], from or to the model. Set the same values on all
- * ranks: otherwise the next collective call that reads the model returns SAR_ERROR_INPUT. */
+/* Copies the values of a parameter from the model.
+ *
+ * @param[in] index  from 0
+ * @param[out] values  [rows, fields] */
 SAR_API int sar_model_get_parameter(sar_model model, int64_t index, sar_array* values);
+
+/* Copies the values of a parameter to the model. Set the same values on all ranks: otherwise the next
+ * collective call that reads the model returns SAR_ERROR_INPUT.
+ *
+ * @param[in] index  from 0
+ * @param[in] values  [rows, fields] */
 SAR_API int sar_model_set_parameter(sar_model model, int64_t index, const sar_array* values);
 
 /* Adds rows to the statistics of a model whose description has "normalize": true: mean and deviation of each
- * column of x [any, in_feats], edges [any, edge_feats] and target [any, out_feats] over the rows of all ranks
- * and all calls. A rank may have no rows. Call it before the first step, with the rows of the training set;
- * steps, losses and predictions of such a model without statistics return SAR_ERROR_INPUT. So do values that
- * are not finite, and a model that does not normalize. Model files and checkpoints contain the statistics.
- * Losses stay in the units of the targets. Collective. */
+ * column over the rows of all ranks and all calls. A rank may have no rows. Call it before the first step,
+ * with the rows of the training set; steps, losses and predictions of such a model without statistics return
+ * SAR_ERROR_INPUT. So do values that are not finite, and a model that does not normalize. Model files and
+ * checkpoints contain the statistics. Losses stay in the units of the targets. Collective.
+ *
+ * @param[in] x  [any, in_feats]
+ * @param[in] edges  [any, edge_feats]
+ * @param[in] target  [any, out_feats] */
 SAR_API int sar_model_update_statistics(sar_model model, const sar_array* x, const sar_array* edges,
                                         const sar_array* target);
 
@@ -345,9 +403,10 @@ SAR_API int sar_model_free(sar_model model);
 
 /* Training. */
 
+/* An optimizer of all parameters of a model. */
 typedef struct sar_optimizer_s* sar_optimizer;
 
-/* Creates an optimizer of all parameters of a model. description: a JSON object with the keys
+/* Creates an optimizer of all parameters of a model. The description is a JSON object with the keys
  *
  *     "optimizer"     "sgd", "adam" or "adamw"
  *     "lr"            learning rate, default 0.001
@@ -371,6 +430,7 @@ SAR_API int sar_optimizer_create(sar_model model, const char* description, sar_o
  * otherwise the next step returns SAR_ERROR_INPUT. So does setting a rate that is negative or not finite. */
 SAR_API int sar_optimizer_get_lr(sar_optimizer optimizer, double* lr);
 SAR_API int sar_optimizer_set_lr(sar_optimizer optimizer, double lr);
+
 SAR_API int sar_optimizer_free(sar_optimizer optimizer);
 
 /* Losses: means over all elements of the rows of all ranks, with the difference d = prediction - target. */
@@ -378,19 +438,24 @@ enum {
   SAR_LOSS_MSE = 0,   /* d^2 */
   SAR_LOSS_L1 = 1,    /* |d| */
   SAR_LOSS_HUBER = 2, /* |d| <= 1 ? d^2 / 2 : |d| - 1/2 */
-  SAR_LOSS_BCE =
-      3 /* -t log sigmoid(y) - (1 - t) log(1 - sigmoid(y)) of the prediction y and the target t in [0, 1] */
+  SAR_LOSS_BCE = 3    /* -t log sigmoid(y) - (1 - t) log(1 - sigmoid(y)): prediction y, target t in [0, 1] */
 };
 
 /* Performs a training step: forward pass, loss, backward pass, sum of the gradients over all ranks, optimizer
  * step.
  *
- * x: [nodes, in_feats]. edges: [edges, edge_feats] in the graph's order, or NULL if the model takes no edge
- * features. target: [nodes, out_feats]. mask: mask_length = nodes values; rows with a 0 are excluded from the
- * loss; NULL with length 0 includes all rows. loss: receives the value before the step, the same on every
- * rank; may be NULL. Returns SAR_ERROR_SHAPE for arrays of the wrong size and SAR_ERROR_INPUT if no rank has
- * an included row, or if the loss or a gradient is not finite ("require_finite" in sar_optimizer_create()).
- * After an error, model and optimizer are unchanged. Collective. */
+ * Returns SAR_ERROR_SHAPE for arrays of the wrong size and SAR_ERROR_INPUT if no rank has an included row, or
+ * if the loss or a gradient is not finite ("require_finite" in sar_optimizer_create()). After an error, model
+ * and optimizer are unchanged. Collective.
+ *
+ * @param[in] x  [nodes, in_feats]
+ * @param[in] edges  [edges, edge_feats], may be NULL: rows in the graph's order. NULL if the model takes no
+ *     edge features
+ * @param[in] loss_kind  usually SAR_LOSS_MSE: one of SAR_LOSS_...
+ * @param[in] target  [nodes, out_feats]
+ * @param[in] mask  [mask_length], may be NULL: a value for each node; rows with a 0 are excluded from the
+ *     loss. NULL with length 0 includes all rows
+ * @param[out] loss  may be NULL: the value before the step, the same on every rank */
 SAR_API int sar_train_step(sar_model model, sar_optimizer optimizer, sar_graph graph, const sar_array* x,
                            const sar_array* edges, int32_t loss_kind, const sar_array* target,
                            int64_t mask_length, const uint8_t* mask, double* loss);
@@ -399,14 +464,22 @@ SAR_API int sar_train_step(sar_model model, sar_optimizer optimizer, sar_graph g
  *
  *     -1/M sum_i log softmax(y_i)[labels_i]
  *
- * labels: num_labels = nodes values from 0 to out_feats - 1; labels of excluded rows are ignored. Collective.
- */
+ * Collective.
+ *
+ * @param[in] labels  [num_labels], from 0: a class below out_feats for each node; labels of excluded rows are
+ *     ignored
+ * @param[in] x, edges, mask  as in sar_train_step()
+ * @param[out] loss  as in sar_train_step() */
 SAR_API int sar_train_step_labels(sar_model model, sar_optimizer optimizer, sar_graph graph,
                                   const sar_array* x, const sar_array* edges, int64_t num_labels,
                                   const int64_t* labels, int64_t mask_length, const uint8_t* mask,
                                   double* loss);
 
-/* Return the losses without a training step, in evaluation mode and without gradients. Collective. */
+/* Return the losses without a training step, in evaluation mode and without gradients. Collective.
+ *
+ * @param[in] x, edges, loss_kind, target, mask  as in sar_train_step()
+ * @param[in] labels  as in sar_train_step_labels()
+ * @param[out] loss  may be NULL: the same on every rank */
 SAR_API int sar_evaluate(sar_model model, sar_graph graph, const sar_array* x, const sar_array* edges,
                          int32_t loss_kind, const sar_array* target, int64_t mask_length, const uint8_t* mask,
                          double* loss);
@@ -414,10 +487,17 @@ SAR_API int sar_evaluate_labels(sar_model model, sar_graph graph, const sar_arra
                                 int64_t num_labels, const int64_t* labels, int64_t mask_length,
                                 const uint8_t* mask, double* loss);
 
-/* The same on a graph with types, for results of the node type `type`: target and mask have a row for each of
- * its nodes on this rank, and the rows of all node types are those of sar_hetero_set_rows(). Edge weights of
- * the graph are used. Return SAR_ERROR_INPUT also if a node type has no rows, or if the types of the graph
- * are not those of the model's description, in its order. Collective. */
+/* The same on a graph with types, for results of the node type `type`. The rows of all node types are those
+ * of sar_hetero_set_rows(). Edge weights of the graph are used. Return SAR_ERROR_INPUT also if a node type
+ * has no rows, or if the types of the graph are not those of the model's description, in its order.
+ * Collective.
+ *
+ * @param[in] loss_kind  as in sar_train_step()
+ * @param[in] target  [nodes of the type, out_feats]
+ * @param[in] labels  [num_labels], from 0: a class for each node of the type
+ * @param[in] mask  [mask_length], may be NULL: a value for each node of the type; rows with a 0 are excluded
+ *     from the loss
+ * @param[out] loss  as in sar_train_step() */
 SAR_API int sar_hetero_train_step(sar_model model, sar_optimizer optimizer, sar_hetero graph,
                                   const char* type, int32_t loss_kind, const sar_array* target,
                                   int64_t mask_length, const uint8_t* mask, double* loss);
@@ -433,6 +513,7 @@ SAR_API int sar_hetero_evaluate_labels(sar_model model, sar_hetero graph, const 
 
 /* Prediction. */
 
+/* A model with the buffers that it needs for a graph. */
 typedef struct sar_predictor_s* sar_predictor;
 
 /* Creates a predictor: a model with preallocated buffers for a graph. Create it once and run it many times.
@@ -440,46 +521,59 @@ typedef struct sar_predictor_s* sar_predictor;
  * uses the new graph. Collective. */
 SAR_API int sar_predictor_create(sar_model model, sar_graph graph, sar_predictor* predictor);
 
-/* Computes out [nodes, out_feats] from x [nodes, in_feats] and edges [edges, edge_feats] (NULL if the model
- * takes no edge features), in evaluation mode. After the first run (or the first run after a rebuild) it does
- * not allocate memory if the arrays need no conversion. `out` must not overlap x or edges; if the function
- * fails, it may be partly written. Collective. */
+/* Computes the results of the nodes, in evaluation mode. After the first run (or the first run after a
+ * rebuild) it does not allocate memory if the arrays need no conversion. If the function fails, `out` may be
+ * partly written. Collective.
+ *
+ * @param[in] x  [nodes, in_feats]
+ * @param[in] edges  [edges, edge_feats], may be NULL: rows in the graph's order. NULL if the model takes no
+ *     edge features
+ * @param[out] out  [nodes, out_feats]: must not overlap x or edges */
 SAR_API int sar_predictor_run(sar_predictor predictor, const sar_array* x, const sar_array* edges,
                               sar_array* out);
 
 SAR_API int sar_predictor_free(sar_predictor predictor);
 
-/* Computes out [nodes of the type, out_feats] on a graph with types, from the rows of sar_hetero_set_rows(),
- * in evaluation mode. If the function fails, `out` may be partly written. Collective. */
+/* Computes the results of a node type on a graph with types, from the rows of sar_hetero_set_rows(), in
+ * evaluation mode. If the function fails, `out` may be partly written. Collective.
+ *
+ * @param[out] out  [nodes of the type, out_feats] */
 SAR_API int sar_hetero_predict(sar_model model, sar_hetero graph, const char* type, sar_array* out);
 
 /* Potentials of atoms. */
 
+/* A potential of atoms: energies, forces and virials. */
 typedef struct sar_potential_s* sar_potential;
 
 /* Loads a potential from a .safetensors file. Its parameters are constants. Collective. */
 SAR_API int sar_potential_load(sar_comm comm, const char* path, sar_potential* potential);
 
-/* Returns the number of a species, from 0. Returns SAR_ERROR_INPUT for a name that the potential does not
- * know, with a text that lists the names that it knows. */
+/* Returns the number of a species. Returns SAR_ERROR_INPUT for a name that the potential does not know, with
+ * a text that lists the names that it knows.
+ *
+ * @param[out] number  from 0 */
 SAR_API int sar_potential_species(sar_potential potential, const char* name, int32_t* number);
 
 /* Returns the distance beyond which atoms do not interact. */
 SAR_API int sar_potential_cutoff(sar_potential potential, double* cutoff);
 
 /* Computes the energy of the atoms of all ranks and its derivatives. The atoms of this rank are the nodes of
- * `graph`, with `species` [num_atoms]. The graph has an edge for each pair of atoms within the cutoff, in
- * both directions, and one for each periodic image; edges farther apart may be among them. Edges are in the
- * graph's order (sar_graph_edge_ids).
+ * the graph. The graph has an edge for each pair of atoms within the cutoff, in both directions, and one for
+ * each periodic image; edges farther apart may be among them. Give positions, and in a periodic cell edges;
+ * or edges alone, as a host does whose positions are in double precision. Results are in the units of the
+ * data that the potential was trained on. Memory is kept for the next call with the same graph. Collective.
  *
- * Inputs: positions [atoms, 3] and edges [edges, 3], the shift of the source of each edge to its periodic
- * image, or NULL for 0; or positions NULL and edges [edges, 3], the vector from the destination to the source
- * of each edge. A host whose positions are in double precision gives vectors.
- *
- * Results, each of which may be NULL, in the units of the data that the potential was trained on: energy and
- * virial [3][3], minus the derivative of the energy in a strain, of all ranks; energies [num_atoms]; forces
- * [atoms, 3]; virials [atoms, 9], half of the terms of the edges at each atom, which cost one more exchange
- * of rows; NULL on all ranks or on none. Memory is kept for the next call with the same graph. Collective. */
+ * @param[in] species  [num_atoms], from 0: numbers of sar_potential_species()
+ * @param[in] positions  [atoms, 3], may be NULL
+ * @param[in] edges  [edges, 3], may be NULL: rows in the graph's order (sar_graph_edge_ids()). With
+ *     positions, the shift of the source of each edge to its periodic image, or NULL for 0; without
+ *     positions, the vector from the destination to the source of each edge
+ * @param[out] energy  may be NULL: of all ranks
+ * @param[out] virial  [3, 3], may be NULL: minus the derivative of the energy in a strain, of all ranks
+ * @param[out] energies  [num_atoms], may be NULL: of each atom
+ * @param[out] forces  [atoms, 3], may be NULL
+ * @param[out] virials  [atoms, 9], may be NULL on all ranks: half of the terms of the edges at each atom,
+ *     which cost one more exchange of rows */
 SAR_API int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num_atoms,
                                    const int32_t* species, const sar_array* positions, const sar_array* edges,
                                    double* energy, double* virial, double* energies, sar_array* forces,
@@ -489,6 +583,7 @@ SAR_API int sar_potential_free(sar_potential potential);
 
 /* Checkpoints. */
 
+/* The checkpoints of a run in a directory. */
 typedef struct sar_checkpoints_s* sar_checkpoints;
 
 /* Opens the checkpoints of a run in a directory, which is created if necessary. Only the last `keep_last`
@@ -514,22 +609,27 @@ SAR_API int sar_checkpoints_free(sar_checkpoints checkpoints);
 
 /* Timelines. */
 
+/* A recording of what each rank computes, sends and waits for. */
 typedef struct sar_trace_s* sar_trace;
 
 /* Starts to record what each rank computes, sends and waits for, until sar_trace_write(). Only one trace at a
  * time. Collective. */
 SAR_API int sar_trace_start(sar_comm comm, const char* path, sar_trace* trace);
 
-/* Ends the recording, writes it in a format for Perfetto, and frees the handle, even if writing fails.
- * Collective. */
+/* Ends the recording and writes it in a format for Perfetto. Collective.
+ *
+ * @param[in] trace  freed: even if writing fails */
 SAR_API int sar_trace_write(sar_trace trace);
 
 /* Memory. */
 
-/* Return the bytes that the library has allocated in this process, now and at the peak since the start or the
- * last sar_memory_reset_peak(). The caller's arrays are not counted. */
+/* Returns the bytes that the library has allocated in this process. The caller's arrays are not counted. */
 SAR_API int sar_memory_current(int64_t* bytes);
+
+/* Returns the peak of these bytes since the start or the last sar_memory_reset_peak(). */
 SAR_API int sar_memory_peak(int64_t* bytes);
+
+/* Sets the peak to the present number of bytes. */
 SAR_API int sar_memory_reset_peak(void);
 
 /* Returns unused pages to the operating system. */

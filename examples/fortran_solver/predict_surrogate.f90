@@ -10,7 +10,7 @@ program predict_surrogate
   use surrogate
   implicit none
   type(simulation) :: sim
-  type(sar_communicator) :: comm
+  type(sar_comm) :: comm
   type(sar_graph) :: graph
   type(sar_model) :: model
   type(sar_predictor) :: predictor

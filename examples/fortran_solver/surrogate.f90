@@ -20,7 +20,7 @@ contains
   !> Edges lead into each cell from the cells around it. Their weights say how much comes from there: what
   !> flows in, and what diffuses. Collective.
   subroutine make_graph(comm, sim, graph)
-    type(sar_communicator), intent(in) :: comm
+    type(sar_comm), intent(in) :: comm
     type(simulation), intent(in) :: sim
     type(sar_graph), intent(inout) :: graph
     integer(int64), allocatable :: cells(:), from(:), to(:)

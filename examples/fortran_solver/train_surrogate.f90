@@ -11,7 +11,7 @@ program train_surrogate
   implicit none
   integer, parameter :: run_steps = 10, train_steps = 4
   type(simulation) :: sim
-  type(sar_communicator) :: comm
+  type(sar_comm) :: comm
   type(sar_graph) :: graph
   type(sar_model) :: model
   type(sar_optimizer) :: optimizer

@@ -14,7 +14,7 @@ requires() {
   done
 }
 requires '' bindings/c/sar_cxx11.hpp
-requires 'sar_array_.*|sar_comm_create' bindings/fortran/sar.f90
+requires 'sar_array_.*|sar_comm_create' bindings/fortran/sar_interface.inc
 # a wrapper of arguments.h that arguments_test.c does not try is an error of the compiler
 requires 'sar_array_.*|sar_init|sar_finalize|sar_last_error|sar_version|sar_precision|sar_memory_re.*|sar_refuse_next' tests/c_api/arguments.h
 requires "$(grep -vx sar_refuse_next <<<"$declared" | paste -sd '|')" tests/c_api/arguments_test.c

@@ -10,7 +10,7 @@ program fortran_test
   integer, parameter :: num_nodes = 30
   character(len=*), parameter :: description = &
     '{"sar_model": 1, "type": "sage", "in_feats": 2, "hidden": 8, "out_feats": 3, "layers": 2}'
-  type(sar_communicator) :: comm
+  type(sar_comm) :: comm
   type(sar_graph) :: graph
   type(sar_model) :: model
   type(sar_optimizer) :: optimizer
@@ -34,6 +34,7 @@ program fortran_test
   call test_graphs()
   call test_arrays()
   call test_training()
+  call test_types()
   call test_differing_calls()
   call test_finite_steps()
   call test_statistics()
@@ -55,8 +56,8 @@ contains
 
   subroutine make_arrays()
     integer :: first, last, i
-    first = comm%rank() * num_nodes / comm%num_ranks()
-    last = (comm%rank() + 1) * num_nodes / comm%num_ranks() - 1
+    first = comm%rank() * num_nodes / comm%size()
+    last = (comm%rank() + 1) * num_nodes / comm%size() - 1
     n = last - first + 1
     ids = [(i, i=first, last)]
     src = [(modulo(i - 1, num_nodes), modulo(i + 7, num_nodes), i=first, last)]
@@ -93,6 +94,7 @@ contains
   subroutine test_errors()
     type(sar_model) :: no_model, freed
     type(sar_graph) :: no_graph
+    type(sar_comm) :: no_comm
     real(real64) :: loss, wrong(5, n)
     integer(int64), allocatable :: shorter(:)
     wrong = 0
@@ -125,11 +127,17 @@ contains
     call no_model%load(comm, 'no_such_file.safetensors   ', stat, errmsg)
     call check_error(sar_error_input, 'no_such_file.safetensors')
 
+    call check(no_comm%rank(stat, errmsg) == -1, 'a function after an error')
+    call check_error(sar_error_handle, 'null')
+    call sar_refuse_next('not this one')
+    call model%evaluate(graph, x, target, loss, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_shape, 'not this one')
+
     ! an error of the last rank, which the others are told
     shorter = dst
-    if (comm%rank() == comm%num_ranks() - 1) shorter = dst(2:)
+    if (comm%rank() == comm%size() - 1) shorter = dst(2:)
     call no_graph%from_global(comm, ids, src, shorter, stat=stat, errmsg=errmsg)
-    call check_error(sar_error_shape, 'expected one for each edge')
+    call check_error(sar_error_shape, 'as many as src')
     call no_graph%from_global(comm, ids, src, dst, edge_ids=ids(:1), stat=stat, errmsg=errmsg)
     call check_error(sar_error_shape, 'edge_ids has 1 numbers, expected')
     call no_graph%from_global(comm, ids, src, dst, options='{"mode": "fast"}', stat=stat, errmsg=errmsg)
@@ -138,16 +146,18 @@ contains
 
   subroutine test_graphs()
     type(sar_graph) :: other
-    type(sar_graph_sizes) :: sizes
+    integer(int64) :: nodes, edges, given_edges
     integer(int64), allocatable :: global_ids(:), edge_ids(:)
     integer, allocatable :: local_src(:), local_dst(:)
     real(real64) :: loss(3), rows(1, 2 * n), ordered(1, 2 * n), back(1, 2 * n), weight(2 * n)
     integer :: e
-    sizes = graph%sizes()
-    call check(sizes%nodes == n .and. sizes%edges == 2 * n .and. sizes%given_edges == 2 * n, &
-      'sizes of this rank')
-    call check(sizes%global_nodes == num_nodes .and. sizes%global_edges == 2 * num_nodes, &
-      'sizes of the graph')
+    call graph%sizes(nodes, edges, given_edges)
+    call check(nodes == n .and. edges == 2 * n .and. given_edges == 2 * n, 'sizes of this rank')
+    call graph%global_sizes(nodes, edges)
+    call check(nodes == num_nodes .and. edges == 2 * num_nodes, 'sizes of the graph')
+    edges = -1
+    call graph%sizes(edges=edges)
+    call check(edges == 2 * n, 'one of the sizes')
 
     allocate (edge_ids(2 * n))
     rows(1, :) = real(10 * dst + modulo(dst - src, 10_int64), real64)
@@ -168,6 +178,9 @@ contains
     end do
     call other%from_local(comm, n, global_ids, local_src, local_dst)
     call model%evaluate(graph, x, target, loss(1))
+    call model%evaluate(other, x, target, loss(2))
+    call check(abs(loss(1) - loss(2)) <= tolerance, 'local numbers make the same graph')
+    call other%from_local(comm, n, int(global_ids, int32), local_src, local_dst)
     call model%evaluate(other, x, target, loss(2))
     call other%from_global(comm, int(ids, int32), int(src, int32), int(dst, int32), &
       options='{"mode": "one_shot"}')
@@ -228,25 +241,27 @@ contains
     to = [(ids(i), ids(i), i=1, n)]
     call chain%from_global(comm, ids, from, to)
     species = int(modulo(ids, 2_int64)) + 1
-    call potential%evaluate(chain, species, energy, forces, positions=places(ids), virial=virial, &
+    call potential%evaluate(chain, species, forces, energy, positions=places(ids), virial=virial, &
       energies=energies, virials=virials)
     given = places(from) - places(to)
     allocate (vectors(3, size(given, 2)))
     call chain%edges_to_graph_order(given, vectors)
-    call potential%evaluate(chain, species, by_vectors, same, edges=vectors)
+    call potential%evaluate(chain, species, same, by_vectors, edges=vectors)
     call check(abs(by_vectors - energy) <= 10 * tolerance * abs(energy), 'the energy by edge vectors')
     call check(all(abs(same - forces) <= 100 * tolerance), 'forces by edge vectors')
     call check(maxval(abs(virial)) > 0.01, 'there is a virial')
-    if (comm%num_ranks() == 1) then
+    if (comm%size() == 1) then
       call check(abs(sum(energies) - energy) <= tolerance * n * maxval(abs(energies)), 'energies of atoms')
-      call check(all(abs(reshape(sum(virials, 2), [3, 3], order=[2, 1]) - virial) <= 1000 * tolerance), &
+      call check(all(abs(reshape(sum(virials, 2), [3, 3]) - virial) <= 1000 * tolerance), &
         'virials of atoms')
     end if
     energy = -1
-    call potential%evaluate(chain, species, energy, forces, edges=vectors, energies=energies(:0), stat=stat, &
+    call potential%evaluate(chain, species, forces, energy, edges=vectors, energies=energies(:0), stat=stat, &
       errmsg=errmsg)
-    if (comm%num_ranks() == 1) call check_error(sar_error_shape, 'energies does not have as many numbers')
-    if (comm%num_ranks() == 1) call check(energy == -1, 'the energy is as it was')
+    if (comm%size() == 1) call check_error(sar_error_shape, 'energies has 0 numbers, expected')
+    if (comm%size() == 1) call check(energy == -1, 'the energy is as it was')
+    call potential%evaluate(chain, species, forces, virial=virial(:, :2), edges=vectors, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_shape, 'virial is (3, 2), expected (3, 3)')
     call potential%free()
     call chain%free()
   end subroutine
@@ -272,7 +287,7 @@ contains
     call model%evaluate(graph, x, target, after, loss_kind=sar_loss_l1)
     call check(after**2 <= before + tolerance, 'mean |d| is at most the root of the mean square')
     call optimizer%set_lr(0.25_real64)
-    weights_lr = optimizer%lr()
+    weights_lr = optimizer%get_lr()
     call check(abs(weights_lr - 0.25_real64) < 1e-7_real64, 'the learning rate')
 
     labels = 1 + int(modulo(ids, 3_int64))
@@ -295,10 +310,50 @@ contains
     call check_error(sar_error_shape, '')
   end subroutine
 
+  ! A graph with one type of nodes, whose edges also get their reverse.
+  subroutine test_types()
+    type(sar_hetero) :: types
+    type(sar_model) :: typed
+    type(sar_optimizer) :: steps
+    integer(int64) :: nodes, edges, global
+    real(real64) :: result(3, n), loss(2)
+    integer :: labels(n), i
+    character(len=*), parameter :: typed_description = '{"sar_model": 1, "type": "rgcn", "in_feats": 2, "hidden": 4, ' // &
+      '"out_feats": 3, "layers": 2, "node_types": ["a"], "edge_types": [["a", "r", "a"]]}'
+    call types%create(comm, '{"pipeline_depth": 2}')
+    call types%add_nodes('a', int(ids, int32))
+    call types%add_edges('a', 'r', 'a', int(src, int32), int(dst, int32), edge_weight=[(1.0_real64, i=1, 2 * n)], &
+      add_reverse_edges=.true.)
+    call types%build()
+    call types%num_nodes('a', nodes, global)
+    call check(nodes == n .and. global == num_nodes, 'nodes of a type')
+    call types%num_edges('a', 'r', 'a', global_edges=edges)
+    call check(edges == 4 * num_nodes, 'edges of a type, with their reverse edges')
+    call types%num_nodes('b', nodes, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, 'b')
+    call check(nodes == n, 'a result is as it was')
+    call types%set_rows('a', x)
+    call typed%create(comm, typed_description, seed=1_int64)
+    call steps%create(typed, '{"optimizer": "adam", "lr": 0.01}')
+    labels = 1 + int(modulo(ids, 3_int64))
+    call typed%evaluate_labels(types, 'a', labels, loss(1))
+    do i = 1, 5
+      call typed%train_step_labels(steps, types, 'a', labels, mask=labels > 0)
+    end do
+    call typed%evaluate_labels(types, 'a', labels, loss(2))
+    call check(loss(2) < loss(1), 'the cross entropy of a type goes down')
+    call typed%predict(types, 'a', result)
+    call typed%evaluate(types, 'a', result, loss(1))
+    call check(loss(1) <= tolerance, 'predictions of a type are those of the loss')
+    call steps%free()
+    call typed%free()
+    call types%free()
+  end subroutine
+
   ! One rank trains and the others evaluate.
   subroutine test_differing_calls()
     real(real64) :: loss
-    if (comm%num_ranks() == 1) return
+    if (comm%size() == 1) return
     if (comm%rank() == 0) then
       call model%train_step(optimizer, graph, x, target, loss, stat=stat, errmsg=errmsg)
     else
@@ -321,7 +376,7 @@ contains
     character(len=:), allocatable :: name
     integer :: i
     broken = x
-    if (comm%rank() == comm%num_ranks() - 1) broken(2, 3) = ieee_value(0.0_real64, ieee_quiet_nan)
+    if (comm%rank() == comm%size() - 1) broken(2, 3) = ieee_value(0.0_real64, ieee_quiet_nan)
     call model%evaluate(graph, x, target, before)
     loss = -1
     call model%train_step(optimizer, graph, broken, target, loss, stat=stat, errmsg=errmsg)
@@ -396,7 +451,7 @@ contains
     real(real64), allocatable :: rows(:, :), wanted(:, :), result(:, :)
     real(real64) :: loss(2)
     integer :: parts, i
-    parts = max(1, comm%num_ranks() - 1)
+    parts = max(1, comm%size() - 1)
     mine = [(int(i, int64), i=comm%rank() * num_nodes / parts, min(num_nodes, &
       (comm%rank() + 1) * num_nodes / parts) - 1)]
     if (comm%rank() >= parts) mine = mine(:0)
@@ -423,7 +478,7 @@ contains
   ! node on the first rank, where there are several.
   subroutine test_rebuilding()
     type(sar_graph) :: changing, fresh
-    type(sar_graph_sizes) :: sizes
+    integer(int64) :: given_edges, edges
     type(sar_predictor) :: predictor, fresh_predictor
     integer(int64), allocatable :: from(:), mine(:), global_ids(:)
     integer, allocatable :: local_src(:), local_dst(:)
@@ -442,8 +497,9 @@ contains
     call fresh_predictor%create(model, fresh)
     call fresh_predictor%run(x, wanted)
     call changing%rebuild_from_global(ids, from, ids, edge_weight=weight)
-    sizes = changing%sizes()
-    call check(sizes%given_edges == n .and. sizes%global_edges == 2 * num_nodes, 'sizes after rebuilding')
+    call changing%sizes(given_edges=given_edges)
+    call changing%global_sizes(edges=edges)
+    call check(given_edges == n .and. edges == 2 * num_nodes, 'sizes after rebuilding')
     call predictor%run(x, result)
     call check(all(result == wanted), 'a predictor follows a graph that is rebuilt from ids')
     call model%evaluate(changing, x, target, loss(1))
@@ -479,8 +535,8 @@ contains
     call changing%rebuild_from_local(n, global_ids, local_src, local_dst, stat=stat, errmsg=errmsg)
     call check_error(sar_error_input, '')
 
-    parts = max(1, comm%num_ranks() - 1)
-    i = comm%rank() + parts - comm%num_ranks()  ! of the parts, from 0
+    parts = max(1, comm%size() - 1)
+    i = comm%rank() + parts - comm%size()  ! of the parts, from 0
     mine = [(int(e, int64), e=max(0, i * num_nodes / parts), (i + 1) * num_nodes / parts - 1)]
     if (i < 0) mine = mine(:0)
     from = modulo(mine + 1, int(num_nodes, int64))
@@ -535,7 +591,7 @@ contains
     real(real64) :: before, after, ignored
     character(len=20) :: folder
     integer :: epoch
-    write (folder, '(a, i0)') 'fortran_test_', comm%num_ranks()
+    write (folder, '(a, i0)') 'fortran_test_', comm%size()
     call model%evaluate(graph, x, target, before)
     call model%save(trim(folder)//'.safetensors')
     call loaded%load(comm, trim(folder)//'.safetensors')

@@ -7,7 +7,7 @@ program losses
   use sar
   implicit none
   integer, parameter :: num_nodes = 60, num_steps = 20
-  type(sar_communicator) :: comm
+  type(sar_comm) :: comm
   type(sar_graph) :: graph
   type(sar_model) :: model
   type(sar_optimizer) :: optimizer
@@ -18,8 +18,8 @@ program losses
 
   call sar_init()
   call comm%world()
-  first = comm%rank() * num_nodes / comm%num_ranks()
-  last = (comm%rank() + 1) * num_nodes / comm%num_ranks() - 1
+  first = comm%rank() * num_nodes / comm%size()
+  last = (comm%rank() + 1) * num_nodes / comm%size() - 1
   ids = [(i, i=first, last)]
   src = [(modulo(i - 1, num_nodes), modulo(i + 7, num_nodes), i=first, last)]
   dst = [(i, i, i=first, last)]

@@ -8,7 +8,7 @@ program typed_losses
   implicit none
   integer, parameter :: num_fluid = 30, num_solid = 12, num_steps = 5
   character(len=11), parameter :: types(4) = [character(len=11) :: 'rgcn', 'hgt', 'hetero-sage', 'hetero-gat']
-  type(sar_communicator) :: comm
+  type(sar_comm) :: comm
   character(len=1000) :: path
   integer :: k
 
@@ -28,8 +28,8 @@ contains
     integer, intent(in) :: nodes
     integer(int64), allocatable :: own(:)
     integer :: first, last, i
-    first = comm%rank() * nodes / comm%num_ranks()
-    last = (comm%rank() + 1) * nodes / comm%num_ranks() - 1
+    first = comm%rank() * nodes / comm%size()
+    last = (comm%rank() + 1) * nodes / comm%size() - 1
     allocate (own(last - first + 1))
     do i = first, last
       own(i - first + 1) = i
@@ -38,7 +38,7 @@ contains
 
   subroutine train(kind_of)
     character(len=*), intent(in) :: kind_of
-    type(sar_hetero_graph) :: graph
+    type(sar_hetero) :: graph
     type(sar_model) :: model
     type(sar_optimizer) :: optimizer
     integer(int64), parameter :: fluids = num_fluid, solids = num_solid

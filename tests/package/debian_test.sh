@@ -63,7 +63,7 @@ done
 for partitioner in metis ptscotch; do
   ! grep -q "lib$partitioner" "$build/sar-data.pc" || needs libsar-data-dev lib$partitioner-dev
 done
-has libsar-c-dev usr/include/sar{.h,_cxx11.hpp} usr/include/sar/fortran/sar.f90 'usr/lib/.*libsar_c\.a' 'usr/lib/.*pkgconfig/sar-c\.pc'
+has libsar-c-dev usr/include/sar{.h,_cxx11.hpp} usr/include/sar/fortran/sar{.f90,_interface.inc,_procedures.inc} 'usr/lib/.*libsar_c\.a' 'usr/lib/.*pkgconfig/sar-c\.pc'
 needs libsar-c-dev libsar-models-dev
 [ ! -e "$build/sar-fortran.pc" ] || {
   has libsar-fortran-dev usr/include/sar/fortran/sar.mod 'usr/lib/.*libsar_fortran\.a' 'usr/lib/.*pkgconfig/sar-fortran\.pc'

@@ -6,7 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-(cd "$here"/../.. && find core autograd comm graph nn bindings tools examples tests -name '*.hpp' -o -name '*.cpp' -o -name sar.h -o -name '*.f90' -o -name '*.inc.in' -o -name CMakeLists.txt) |
+(cd "$here"/../.. && find core autograd comm graph nn bindings tools examples tests -name '*.hpp' -o -name '*.cpp' -o -name sar.h -o -name '*.f90' -o -name CMakeLists.txt) |
   tar -C "$here/../.." -cf - -T - | tar -C "$copy" -xf -
 cd "$copy"
 "$here/check.sh" . >/dev/null || { echo "the tree breaks the rules already"; exit 1; }

@@ -92,7 +92,7 @@ if [ $counts = 0 ]; then
   folders="$folders tools examples tests"
 fi
 # shellcheck disable=SC2086
-files=$(find $folders -name '*.hpp' -o -name '*.cpp' -o -name sar.h -o -name '*.f90' -o -name '*.inc' -o -name '*.inc.in' -o -name CMakeLists.txt | LC_ALL=C sort)
+files=$(find $folders -name '*.hpp' -o -name '*.cpp' -o -name sar.h -o -name '*.f90' -o -name CMakeLists.txt | LC_ALL=C sort)
 status=0
 # shellcheck disable=SC2086
 printf '%s' "$rooms" | awk -v counts=$counts -f "$here/check.awk" - $files || status=1
