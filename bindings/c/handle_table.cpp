@@ -43,11 +43,6 @@ void add_arguments(CollectiveCall& call, const ModelObject& model) {
   call.equal("description of the model", model.description).equal("list of parameters that were set", set);
 }
 
-void add_arguments(CollectiveCall& call, const GraphObject& graph) {
-  call.equal("number of nodes of the graph", graph.graph.num_global_nodes())
-      .equal("number of edges of the graph", graph.graph.num_global_edges());
-}
-
 int after_comparison(int status, const std::shared_ptr<ModelObject>& model) noexcept {
   if (status == SAR_OK && model != nullptr) model->set_parameters.clear();
   return status;
@@ -98,22 +93,8 @@ std::shared_ptr<Object> live_object(const Given& given) {
   return found;
 }
 
-GraphModel& untyped(const ModelObject& model) {
-  require<InputError>(!model_type(model.plan.type).has_relations, "a network of type ", model.plan.type,
-                      ", which reads node and edge types, on a sar_graph, expected a sar_hetero and the "
-                      "functions that begin with sar_hetero_");
-  return *model.model;
-}
-
-GraphModel& typed(const ModelObject& model) {
-  require<InputError>(model_type(model.plan.type).has_relations, "a network of type ", model.plan.type,
-                      ", which reads no node and edge types, on a sar_hetero, expected ",
-                      model_types_where([](const ModelType& type) { return type.has_relations; }));
-  return *model.model;
-}
-
 void require_statistics(ModelObject& model) {
-  const MeshGraphNet* mesh = untyped(model).mesh_graph_net();
+  const MeshGraphNet* mesh = model.model->mesh_graph_net();
   require<InputError>(
       mesh == nullptr || mesh->has_statistics(),
       "the description of the model has \"normalize\": true, but the model has no statistics: "

@@ -8,7 +8,6 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/trace.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/construct/host_graph.hpp>
 #include <sar/nn/models/graph_model.hpp>
 #include <sar/nn/train/checkpoint.hpp>
 #include <sar/nn/train/optimizer.hpp>
@@ -49,16 +48,6 @@ struct CommObject final : Object {
   explicit CommObject(const Communicator& c) : Object(c, name) {}
 };
 
-struct GraphObject final : Object {
-  static constexpr const char* name = "sar_graph";
-  GraphObject(const Communicator& c, HostGraph made, const HostGraphOptions& its)
-      : Object(c, name), graph(std::move(made)), options(its) {}
-
-  HostGraph graph;
-  HostGraphOptions options;
-  std::uint64_t num_rebuilds = 0;  ///< predictors compare it with the number they saw last
-};
-
 struct ModelObject final : Object {
   static constexpr const char* name = "sar_model";
   ModelObject(const Communicator& c, std::unique_ptr<GraphModel> made);
@@ -73,10 +62,8 @@ struct ModelObject final : Object {
   /// them.
   std::map<Index, std::uint64_t> set_parameters;
 };
-/// Add what must be equal on all ranks: in a call that reads the model, and in one that makes a pass over the
-/// graph.
+/// Adds what must be equal on all ranks in a call that reads the model.
 void add_arguments(CollectiveCall& call, const ModelObject& model);
-void add_arguments(CollectiveCall& call, const GraphObject& graph);
 /// Returns the status of a call that has compared `model`. After a success, the model is the same on all
 /// ranks.
 int after_comparison(int status, const std::shared_ptr<ModelObject>& model) noexcept;
@@ -132,10 +119,6 @@ struct Given {
 
 /// Returns the object behind a handle. Throws HandleError if the handle is not valid.
 std::shared_ptr<Object> live_object(const Given& given);
-/// Return the network of graphs without types and with types. Throw InputError if the model is of the other
-/// kind, with the function that is called.
-GraphModel& untyped(const ModelObject& model);
-GraphModel& typed(const ModelObject& model);
 /// Throws InputError if the model normalizes and has no statistics.
 void require_statistics(ModelObject& model);
 /// Throws InputError unless the optimizer was created for the model.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/bindings/c/array.hpp>
+#include <sar/bindings/c/graph_object.hpp>
 #include <sar/bindings/c/status.hpp>
 #include <sar/nn/models/potential.hpp>
 
@@ -70,7 +71,7 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
     call.equal("potential", found->description).equal(*on);
     call.equal("set of inputs", positions == nullptr ? "edge vectors" : "positions")
         .equal("set of results", virials == nullptr ? "without virials of atoms" : "with virials of atoms");
-    const Index n = on->graph.num_nodes(), num_edges = on->graph.num_edges();
+    const Index n = on->built().num_nodes(), num_edges = on->built().num_edges();
     const auto given = list_of(species, num_atoms, "species");
     const Tensor x = read_optional_array(positions, {"positions", n, 3});
     const Tensor vectors = positions != nullptr ? read_optional_array(edges, {"edges", num_edges, 3})
@@ -86,7 +87,7 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
       numbers = numbers_of(vectors);
       atoms.edge_vectors = numbers;
     }
-    values = (*found->potential)(on->graph, atoms, virials != nullptr);
+    values = (*found->potential)(on->built(), atoms, virials != nullptr);
   };
   const int status =
       collective_call("sar_potential_evaluate", {{potential, "potential"}, {graph, "graph"}}, evaluate);

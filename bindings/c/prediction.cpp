@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/bindings/c/array.hpp>
+#include <sar/bindings/c/graph_object.hpp>
 #include <sar/bindings/c/status.hpp>
 #include <sar/graph/message/halo_step.hpp>
 #include <sar/nn/models/predictor.hpp>
@@ -16,12 +17,12 @@ struct PredictorObject final : Object {
         model(std::move(m)),
         graph(std::move(g)),
         num_rebuilds(graph->num_rebuilds),
-        predictor(untyped(*model), graph->graph) {}
+        predictor(*model->model, graph->built()) {}
 
   /// Replaces the predictor if the graph was rebuilt. Collective.
   void follow_graph() {
     if (num_rebuilds == graph->num_rebuilds) return;
-    predictor = Predictor(*model->model, graph->graph);
+    predictor = Predictor(*model->model, graph->built());
     num_rebuilds = graph->num_rebuilds;
   }
 
@@ -38,6 +39,10 @@ int sar_predictor_create(sar_model model, sar_graph graph, sar_predictor* predic
                      [&](const Communicator&, CollectiveCall& call) {
                        const auto of = object<ModelObject>(model, "model");
                        const auto on = object<GraphObject>(graph, "graph");
+                       require<InputError>(!model_type(of->plan.type).has_relations, "a network of type ",
+                                           of->plan.type,
+                                           ", which reads relations, in a predictor, expected sar_predict()");
+                       require_types(of->plan, on->built());
                        call.equal(*of).equal(*on);
                        return std::make_shared<PredictorObject>(of, on);
                      });
@@ -51,9 +56,9 @@ int sar_predictor_run(sar_predictor predictor, const sar_array* x, const sar_arr
     require_statistics(*found->model);
     const ModelDescription& description = found->model->plan;
     found->follow_graph();
-    const Index num_nodes = found->graph->graph.num_nodes();
+    const Index num_nodes = found->graph->built().num_nodes();
     const Tensor rows = read_array(x, {"x", num_nodes, description.in_feats});
-    const Tensor edge_rows = read_edges(edges, found->graph->graph.num_edges(), description.edge_feats);
+    const Tensor edge_rows = read_edges(edges, found->graph->built().num_edges(), description.edge_feats);
     check_array(out, {"out", num_nodes, description.out_feats});
     const Shape shape{out->rows, out->fields};
     const bool in_place = lies_as_tensor(*out);

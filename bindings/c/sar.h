@@ -169,7 +169,9 @@ SAR_API sar_array sar_array_double(const double* data, int64_t rows, int64_t fie
 
 /* Graphs. */
 
-/* A graph whose nodes and edges are distributed over the ranks. */
+/* A graph whose nodes and edges are distributed over the ranks. It has types of nodes and types of edges.
+ * Most graphs have one of each, which nothing needs to name. An edge type is named by its relation, "heats",
+ * or if several have that name, "solid:heats:fluid". */
 typedef struct sar_graph_s* sar_graph;
 
 /* Creates a graph from the nodes and edges of each rank, distributed over the ranks. Keys of the options:
@@ -216,7 +218,7 @@ SAR_API int sar_graph_from_local(sar_comm comm, int64_t num_owned, int64_t num_l
  * created it with the same options. The handle stays valid. Models and optimizers do not depend on a graph
  * and are not affected. Predictors of the graph follow it: the next run reallocates the buffers, expects
  * arrays of the new sizes and releases what belongs to the old graph. Edge arrays have new sizes and a new
- * order (sar_graph_sizes(), sar_graph_edge_ids(), sar_graph_edges_to_graph_order()).
+ * order (sar_graph_num_edges(), sar_graph_edge_ids(), sar_graph_edges_to_graph_order()).
  *
  * If the function fails, the graph is unchanged. The old and the new graph are therefore in memory at the
  * same time; if memory does not suffice for both, free the predictors and the graph and create new ones.
@@ -236,69 +238,27 @@ SAR_API int sar_graph_rebuild_from_local(sar_graph graph, int64_t num_owned, int
                                          const int32_t* dst, const int64_t* edge_ids,
                                          const sar_array* edge_weight);
 
-/* Returns the numbers of rows of arrays.
+/* Creates a graph with types of nodes and edges, without nodes at first: add the nodes of each type, then the
+ * edges of each type, and build it.
  *
- * @param[out] nodes  may be NULL: nodes of this rank
- * @param[out] edges  may be NULL: edges in the graph's order, which are the in-edges of these nodes
- * @param[out] given_edges  may be NULL: edges in the program's order, which this rank gave */
-SAR_API int sar_graph_sizes(sar_graph graph, int64_t* nodes, int64_t* edges, int64_t* given_edges);
-
-/* Returns the numbers of nodes and edges of all ranks, with the reverse edges.
- *
- * @param[out] nodes, edges  may be NULL */
-SAR_API int sar_graph_global_sizes(sar_graph graph, int64_t* nodes, int64_t* edges);
-
-/* Writes the ids of the edges in the graph's order.
- *
- * @param[out] edge_ids  [length]: `length` must be the number of these edges on this rank */
-SAR_API int sar_graph_edge_ids(sar_graph graph, int64_t length, int64_t* edge_ids);
-
-/* Converts rows of the edges that this rank gave to rows of the edges in the graph's order, as models expect
- * them. Collective.
- *
- * @param[in] rows  [given_edges, fields]
- * @param[in] reverse_rows  [given_edges, fields], may be NULL on all ranks: with "add_reverse_edges", the
- *     rows of the reverse edges. NULL: a reverse edge gets the row of the original edge
- * @param[out] out  [edges, fields] */
-SAR_API int sar_graph_edges_to_graph_order(sar_graph graph, const sar_array* rows,
-                                           const sar_array* reverse_rows, sar_array* out);
-
-/* The inverse. Collective.
- *
- * @param[in] rows  [edges, fields]
- * @param[in] reverse  0 or 1: 1 returns the rows of the reverse edges
- * @param[out] out  [given_edges, fields] */
-SAR_API int sar_graph_edges_to_given_order(sar_graph graph, const sar_array* rows, int32_t reverse,
-                                           sar_array* out);
-
-SAR_API int sar_graph_free(sar_graph graph);
-
-/* Graphs with node and edge types. */
-
-/* A graph with several types of nodes and edges. */
-typedef struct sar_hetero_s* sar_hetero;
-
-/* Creates a graph with several types of nodes and edges, without nodes at first: add the nodes of each type,
- * then the edges of each type, and build it.
- *
- *     sar_hetero_create(comm, NULL, &graph);
- *     sar_hetero_add_nodes(graph, "fluid", num_fluid, fluid_ids);
- *     sar_hetero_add_nodes(graph, "solid", num_solid, solid_ids);
- *     sar_hetero_add_edges(graph, "fluid", "flows", "fluid", n, src, dst, NULL, NULL, 0);
- *     sar_hetero_add_edges(graph, "solid", "heats", "fluid", m, from, to, NULL, NULL, 0);
- *     sar_hetero_build(graph);
+ *     sar_graph_create(comm, NULL, &graph);
+ *     sar_graph_add_nodes(graph, "fluid", num_fluid, fluid_ids);
+ *     sar_graph_add_nodes(graph, "solid", num_solid, solid_ids);
+ *     sar_graph_add_edges(graph, "fluid", "flows", "fluid", n, src, dst, NULL, NULL, 0);
+ *     sar_graph_add_edges(graph, "solid", "heats", "fluid", m, from, to, NULL, NULL, 0);
+ *     sar_graph_build(graph);
  *
  * The options are those of sar_graph_from_global(), without "add_reverse_edges". Collective.
  *
  * @param[in] options  may be NULL: a JSON object */
-SAR_API int sar_hetero_create(sar_comm comm, const char* options, sar_hetero* graph);
+SAR_API int sar_graph_create(sar_comm comm, const char* options, sar_graph* graph);
 
 /* Adds the nodes of a type for the next build, in the order of the types. Each type has its own ids. The
  * array is copied. Returns SAR_ERROR_INPUT if the type differs between ranks or was added before. Collective.
  *
  * @param[in] node_ids  [num_nodes]: ids of the nodes that this rank owns */
-SAR_API int sar_hetero_add_nodes(sar_hetero graph, const char* type, int64_t num_nodes,
-                                 const int64_t* node_ids);
+SAR_API int sar_graph_add_nodes(sar_graph graph, const char* type, int64_t num_nodes,
+                                const int64_t* node_ids);
 
 /* Adds the edges of the type (source, relation, destination) for the next build, in the order of the types:
  * edges from nodes of the type `source` to nodes of the type `destination`. The arrays are copied. Errors as
@@ -307,34 +267,69 @@ SAR_API int sar_hetero_add_nodes(sar_hetero graph, const char* type, int64_t num
  * @param[in] src, dst, edge_ids, edge_weight  as in sar_graph_from_global()
  * @param[in] add_reverse_edges  0 or 1: 1 adds an edge (v, u) for each edge (u, v) of a type whose ends have
  *     one type */
-SAR_API int sar_hetero_add_edges(sar_hetero graph, const char* source, const char* relation,
-                                 const char* destination, int64_t num_edges, const int64_t* src,
-                                 const int64_t* dst, const int64_t* edge_ids, const sar_array* edge_weight,
-                                 int32_t add_reverse_edges);
+SAR_API int sar_graph_add_edges(sar_graph graph, const char* source, const char* relation,
+                                const char* destination, int64_t num_edges, const int64_t* src,
+                                const int64_t* dst, const int64_t* edge_ids, const sar_array* edge_weight,
+                                int32_t add_reverse_edges);
 
 /* Makes the graph of the nodes and edges that were added since the last build. After the first build, it
- * replaces the graph, for example when the mesh has changed, and drops the rows of sar_hetero_set_rows().
+ * replaces the graph, for example when the mesh has changed, and drops the rows of sar_graph_set_rows().
  * Returns SAR_ERROR_INPUT if nothing was added, for an edge type whose ends are no node types, and as
  * sar_graph_from_global(). If it fails, the graph and what was added are unchanged. Collective. */
-SAR_API int sar_hetero_build(sar_hetero graph);
+SAR_API int sar_graph_build(sar_graph graph);
 
-/* Return the number of nodes of a type, and of edges of a type, on this rank and on all ranks. Edges are
- * those whose destination this rank owns.
+/* Returns the number of nodes on this rank and on all ranks.
  *
- * @param[out] nodes, edges  may be NULL: on this rank
- * @param[out] global_nodes, global_edges  may be NULL: on all ranks */
-SAR_API int sar_hetero_num_nodes(sar_hetero graph, const char* type, int64_t* nodes, int64_t* global_nodes);
-SAR_API int sar_hetero_num_edges(sar_hetero graph, const char* source, const char* relation,
-                                 const char* destination, int64_t* edges, int64_t* global_edges);
+ * @param[in] type  may be NULL: the node type; by default all types together
+ * @param[out] nodes  may be NULL: of this rank
+ * @param[out] global_nodes  may be NULL: of all ranks */
+SAR_API int sar_graph_num_nodes(sar_graph graph, const char* type, int64_t* nodes, int64_t* global_nodes);
 
-/* Sets the rows of a node type that models read. They are copied, and stay until they are set again or the
- * graph is built again. A model reads in_feats fields, or those that "inputs" of its description says for the
- * type. Collective.
+/* Returns the number of edges, with the reverse edges. In the graph's order, the edges of this rank are the
+ * in-edges of its nodes.
  *
+ * @param[in] edge_type  may be NULL: by default all types together
+ * @param[out] edges  may be NULL: in the graph's order, of this rank
+ * @param[out] global_edges  may be NULL: of all ranks
+ * @param[out] given_edges  may be NULL: in the program's order, which this rank gave */
+SAR_API int sar_graph_num_edges(sar_graph graph, const char* edge_type, int64_t* edges, int64_t* global_edges,
+                                int64_t* given_edges);
+
+/* Writes the ids of the edges in the graph's order.
+ *
+ * @param[in] edge_type  may be NULL: by default the only one
+ * @param[out] edge_ids  [length]: `length` must be the number of these edges on this rank */
+SAR_API int sar_graph_edge_ids(sar_graph graph, const char* edge_type, int64_t length, int64_t* edge_ids);
+
+/* Converts rows of the edges that this rank gave to rows of the edges in the graph's order, as models expect
+ * them. Collective.
+ *
+ * @param[in] edge_type  may be NULL: by default the only one
+ * @param[in] rows  [given_edges, fields]
+ * @param[in] reverse_rows  [given_edges, fields], may be NULL on all ranks: with "add_reverse_edges", the
+ *     rows of the reverse edges. NULL: a reverse edge gets the row of the original edge
+ * @param[out] out  [edges, fields] */
+SAR_API int sar_graph_edges_to_graph_order(sar_graph graph, const char* edge_type, const sar_array* rows,
+                                           const sar_array* reverse_rows, sar_array* out);
+
+/* The inverse. Collective.
+ *
+ * @param[in] edge_type  may be NULL: by default the only one
+ * @param[in] rows  [edges, fields]
+ * @param[in] reverse  0 or 1: 1 returns the rows of the reverse edges
+ * @param[out] out  [given_edges, fields] */
+SAR_API int sar_graph_edges_to_given_order(sar_graph graph, const char* edge_type, const sar_array* rows,
+                                           int32_t reverse, sar_array* out);
+
+/* Sets the rows of a node type that models read where a function gives the rows of another type. They are
+ * copied, and stay until they are set again or the graph is built again. A model reads in_feats fields, or
+ * those that "inputs" of its description says for the type. Collective.
+ *
+ * @param[in] type  may be NULL: the node type; by default the only one
  * @param[in] x  [nodes of the type, fields] */
-SAR_API int sar_hetero_set_rows(sar_hetero graph, const char* type, const sar_array* x);
+SAR_API int sar_graph_set_rows(sar_graph graph, const char* type, const sar_array* x);
 
-SAR_API int sar_hetero_free(sar_hetero graph);
+SAR_API int sar_graph_free(sar_graph graph);
 
 /* Models. */
 
@@ -342,9 +337,9 @@ SAR_API int sar_hetero_free(sar_hetero graph);
 typedef struct sar_model_s* sar_model;
 
 /* Creates a network from a JSON description, with weights drawn from `seed`. Networks of the types rgcn, hgt,
- * hetero-sage and hetero-gat are for a sar_hetero, the others for a sar_graph. Returns SAR_ERROR_INPUT if a
- * key of the description or the seed differs between ranks; the weights are the same on all ranks.
- * Collective. */
+ * hetero-sage and hetero-gat read node and edge types; the others are for graphs with one of each. Returns
+ * SAR_ERROR_INPUT if a key of the description or the seed differs between ranks; the weights are the same on
+ * all ranks. Collective. */
 SAR_API int sar_model_create(sar_comm comm, const char* description, uint64_t seed, sar_model* model);
 
 /* Loads a network from a .safetensors file with its description and weights. Rank 0 reads the file.
@@ -444,11 +439,16 @@ enum {
 /* Performs a training step: forward pass, loss, backward pass, sum of the gradients over all ranks, optimizer
  * step.
  *
- * Returns SAR_ERROR_SHAPE for arrays of the wrong size and SAR_ERROR_INPUT if no rank has an included row, or
- * if the loss or a gradient is not finite ("require_finite" in sar_optimizer_create()). After an error, model
- * and optimizer are unchanged. Collective.
+ * A network of a graph with types reads x for one node type, whose results the loss is of, and for the others
+ * the rows of sar_graph_set_rows(). Edge weights of the graph are used.
  *
- * @param[in] x  [nodes, in_feats]
+ * Returns SAR_ERROR_SHAPE for arrays of the wrong size and SAR_ERROR_INPUT if no rank has an included row, if
+ * a node type has no rows, if the types of the graph are not those of the model's description, in its order,
+ * or if the loss or a gradient is not finite ("require_finite" in sar_optimizer_create()). After an error,
+ * model and optimizer are unchanged. Collective.
+ *
+ * @param[in] type  may be NULL: the node type of x, target, labels and mask; by default the only one
+ * @param[in] x  [nodes, in_feats]: or as many fields as "inputs" of the description says for the type
  * @param[in] edges  [edges, edge_feats], may be NULL: rows in the graph's order. NULL if the model takes no
  *     edge features
  * @param[in] loss_kind  usually SAR_LOSS_MSE: one of SAR_LOSS_...
@@ -456,9 +456,9 @@ enum {
  * @param[in] mask  [mask_length], may be NULL: a value for each node; rows with a 0 are excluded from the
  *     loss. NULL with length 0 includes all rows
  * @param[out] loss  may be NULL: the value before the step, the same on every rank */
-SAR_API int sar_train_step(sar_model model, sar_optimizer optimizer, sar_graph graph, const sar_array* x,
-                           const sar_array* edges, int32_t loss_kind, const sar_array* target,
-                           int64_t mask_length, const uint8_t* mask, double* loss);
+SAR_API int sar_train_step(sar_model model, sar_optimizer optimizer, sar_graph graph, const char* type,
+                           const sar_array* x, const sar_array* edges, int32_t loss_kind,
+                           const sar_array* target, int64_t mask_length, const uint8_t* mask, double* loss);
 
 /* The same with the cross entropy of classes, over the M rows with a nonzero mask:
  *
@@ -468,57 +468,43 @@ SAR_API int sar_train_step(sar_model model, sar_optimizer optimizer, sar_graph g
  *
  * @param[in] labels  [num_labels], from 0: a class below out_feats for each node; labels of excluded rows are
  *     ignored
- * @param[in] x, edges, mask  as in sar_train_step()
+ * @param[in] type, x, edges, mask  as in sar_train_step()
  * @param[out] loss  as in sar_train_step() */
-SAR_API int sar_train_step_labels(sar_model model, sar_optimizer optimizer, sar_graph graph,
+SAR_API int sar_train_step_labels(sar_model model, sar_optimizer optimizer, sar_graph graph, const char* type,
                                   const sar_array* x, const sar_array* edges, int64_t num_labels,
                                   const int64_t* labels, int64_t mask_length, const uint8_t* mask,
                                   double* loss);
 
 /* Return the losses without a training step, in evaluation mode and without gradients. Collective.
  *
- * @param[in] x, edges, loss_kind, target, mask  as in sar_train_step()
+ * @param[in] type, x, edges, loss_kind, target, mask  as in sar_train_step()
  * @param[in] labels  as in sar_train_step_labels()
  * @param[out] loss  may be NULL: the same on every rank */
-SAR_API int sar_evaluate(sar_model model, sar_graph graph, const sar_array* x, const sar_array* edges,
-                         int32_t loss_kind, const sar_array* target, int64_t mask_length, const uint8_t* mask,
-                         double* loss);
-SAR_API int sar_evaluate_labels(sar_model model, sar_graph graph, const sar_array* x, const sar_array* edges,
-                                int64_t num_labels, const int64_t* labels, int64_t mask_length,
-                                const uint8_t* mask, double* loss);
-
-/* The same on a graph with types, for results of the node type `type`. The rows of all node types are those
- * of sar_hetero_set_rows(). Edge weights of the graph are used. Return SAR_ERROR_INPUT also if a node type
- * has no rows, or if the types of the graph are not those of the model's description, in its order.
- * Collective.
- *
- * @param[in] loss_kind  as in sar_train_step()
- * @param[in] target  [nodes of the type, out_feats]
- * @param[in] labels  [num_labels], from 0: a class for each node of the type
- * @param[in] mask  [mask_length], may be NULL: a value for each node of the type; rows with a 0 are excluded
- *     from the loss
- * @param[out] loss  as in sar_train_step() */
-SAR_API int sar_hetero_train_step(sar_model model, sar_optimizer optimizer, sar_hetero graph,
-                                  const char* type, int32_t loss_kind, const sar_array* target,
-                                  int64_t mask_length, const uint8_t* mask, double* loss);
-SAR_API int sar_hetero_train_step_labels(sar_model model, sar_optimizer optimizer, sar_hetero graph,
-                                         const char* type, int64_t num_labels, const int64_t* labels,
-                                         int64_t mask_length, const uint8_t* mask, double* loss);
-SAR_API int sar_hetero_evaluate(sar_model model, sar_hetero graph, const char* type, int32_t loss_kind,
-                                const sar_array* target, int64_t mask_length, const uint8_t* mask,
-                                double* loss);
-SAR_API int sar_hetero_evaluate_labels(sar_model model, sar_hetero graph, const char* type,
-                                       int64_t num_labels, const int64_t* labels, int64_t mask_length,
-                                       const uint8_t* mask, double* loss);
+SAR_API int sar_evaluate(sar_model model, sar_graph graph, const char* type, const sar_array* x,
+                         const sar_array* edges, int32_t loss_kind, const sar_array* target,
+                         int64_t mask_length, const uint8_t* mask, double* loss);
+SAR_API int sar_evaluate_labels(sar_model model, sar_graph graph, const char* type, const sar_array* x,
+                                const sar_array* edges, int64_t num_labels, const int64_t* labels,
+                                int64_t mask_length, const uint8_t* mask, double* loss);
 
 /* Prediction. */
+
+/* Computes the results of the nodes, of one node type if the graph has several, in evaluation mode. A
+ * predictor does the same for graphs with one, without allocations. If the function fails, `out` may be
+ * partly written. Collective.
+ *
+ * @param[in] type, x, edges  as in sar_train_step()
+ * @param[out] out  [nodes, out_feats] */
+SAR_API int sar_predict(sar_model model, sar_graph graph, const char* type, const sar_array* x,
+                        const sar_array* edges, sar_array* out);
 
 /* A model with the buffers that it needs for a graph. */
 typedef struct sar_predictor_s* sar_predictor;
 
 /* Creates a predictor: a model with preallocated buffers for a graph. Create it once and run it many times.
  * Each run reads the current weights, so that training may continue. If the graph is rebuilt, the predictor
- * uses the new graph. Collective. */
+ * uses the new graph. Returns SAR_ERROR_INPUT for a network that reads node and edge types (sar_predict()).
+ * Collective. */
 SAR_API int sar_predictor_create(sar_model model, sar_graph graph, sar_predictor* predictor);
 
 /* Computes the results of the nodes, in evaluation mode. After the first run (or the first run after a
@@ -533,12 +519,6 @@ SAR_API int sar_predictor_run(sar_predictor predictor, const sar_array* x, const
                               sar_array* out);
 
 SAR_API int sar_predictor_free(sar_predictor predictor);
-
-/* Computes the results of a node type on a graph with types, from the rows of sar_hetero_set_rows(), in
- * evaluation mode. If the function fails, `out` may be partly written. Collective.
- *
- * @param[out] out  [nodes of the type, out_feats] */
-SAR_API int sar_hetero_predict(sar_model model, sar_hetero graph, const char* type, sar_array* out);
 
 /* Potentials of atoms. */
 

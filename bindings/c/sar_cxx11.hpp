@@ -58,6 +58,11 @@ const T* list(const std::vector<T>* values) {
   return values == nullptr ? nullptr : values->empty() ? &none : values->data();
 }
 
+/// Returns the name of a type as sar.h takes it: null for an empty one.
+inline const char* name(const std::string& type) {
+  return type.empty() ? nullptr : type.c_str();
+}
+
 /// Returns the rows of an array. If the values do not make rows, the call that gets the array fails.
 inline std::int64_t rows_of(std::size_t size, std::int64_t fields) {
   const std::int64_t values = static_cast<std::int64_t>(size);
@@ -193,7 +198,14 @@ struct LocalToGlobal {
   std::vector<std::int64_t> global_ids;
 };
 
-/// Numbers of nodes and edges of a graph, as in sar_graph_sizes() and sar_graph_global_sizes().
+/// The type of edges from nodes of one type to nodes of another.
+struct EdgeType {
+  std::string source, relation, destination;
+
+  std::string name() const { return source + ":" + relation + ":" + destination; }
+};
+
+/// Numbers of nodes and edges of a graph, as in sar_graph_num_nodes() and sar_graph_num_edges().
 struct GraphSizes {
   std::int64_t nodes, edges, given_edges, global_nodes, global_edges;
 };
@@ -233,83 +245,71 @@ class Graph : public Handle<sar_graph, sar_graph_free> {
                                        nodes.global_ids.data(), detail::length(src), src.data(), dst.data(),
                                        detail::list(edge_ids), edge_weight));
   }
-  GraphSizes sizes() const {
+  /// Makes a graph with types, without nodes at first: add the nodes and the edges of each type, then call
+  /// build().
+  explicit Graph(const Comm& comm, const std::string& options = "{}") {
+    check(sar_graph_create(comm.get(), options.c_str(), &raw_));
+  }
+  void add_nodes(const std::string& type, const std::vector<std::int64_t>& node_ids) {
+    check(sar_graph_add_nodes(raw_, type.c_str(), detail::length(node_ids), node_ids.data()));
+  }
+  void add_edges(const EdgeType& type, const std::vector<std::int64_t>& src,
+                 const std::vector<std::int64_t>& dst, const std::vector<std::int64_t>* edge_ids = nullptr,
+                 const sar_array* edge_weight = nullptr, bool add_reverse_edges = false) {
+    detail::require_one_length(src.size(), dst.size(), edge_ids);
+    check(sar_graph_add_edges(raw_, type.source.c_str(), type.relation.c_str(), type.destination.c_str(),
+                              detail::length(src), src.data(), dst.data(), detail::list(edge_ids),
+                              edge_weight, add_reverse_edges ? 1 : 0));
+  }
+  void build() { check(sar_graph_build(raw_)); }
+  /// Sets the rows of a node type that models read.
+  void set_rows(const std::string& type, const sar_array& x) {
+    check(sar_graph_set_rows(raw_, detail::name(type), &x));
+  }
+
+  // An empty type is the only one, or for sizes all types together. Edge types are named by their relation or
+  // by EdgeType::name().
+  GraphSizes sizes(const std::string& node_type = {}, const std::string& edge_type = {}) const {
     GraphSizes sizes;
-    check(sar_graph_sizes(raw_, &sizes.nodes, &sizes.edges, &sizes.given_edges));
-    check(sar_graph_global_sizes(raw_, &sizes.global_nodes, &sizes.global_edges));
+    check(sar_graph_num_nodes(raw_, detail::name(node_type), &sizes.nodes, &sizes.global_nodes));
+    check(sar_graph_num_edges(raw_, detail::name(edge_type), &sizes.edges, &sizes.global_edges,
+                              &sizes.given_edges));
     return sizes;
   }
   /// Returns the ids of the edges in the graph's order.
-  std::vector<std::int64_t> edge_ids() const {
-    std::vector<std::int64_t> ids(static_cast<std::size_t>(sizes().edges));
-    check(sar_graph_edge_ids(raw_, detail::length(ids), ids.data()));
+  std::vector<std::int64_t> edge_ids(const std::string& edge_type = {}) const {
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(sizes({}, edge_type).edges));
+    check(sar_graph_edge_ids(raw_, detail::name(edge_type), detail::length(ids), ids.data()));
     return ids;
   }
   /// Returns a row for each edge in the graph's order, from a row for each edge that this rank gave; reverse
   /// edges have the row of their edge, or that of `reverse_rows`.
   template <class T>
   std::vector<T> to_graph_order(const std::vector<T>& rows, std::int64_t fields,
-                                const std::vector<T>* reverse_rows = nullptr) const {
-    std::int64_t edges = 0;
-    sar_graph_sizes(raw_, nullptr, &edges, nullptr);  // without a graph, the call below fails on all ranks
+                                const std::vector<T>* reverse_rows = nullptr,
+                                const std::string& edge_type = {}) const {
+    std::int64_t edges = 0;  // without a graph, the last call fails on all ranks
+    sar_graph_num_edges(raw_, detail::name(edge_type), &edges, nullptr, nullptr);
     std::vector<T> result = detail::room<T>(edges, fields);
     const sar_array given = array(rows, fields);
     const sar_array reverse = array(reverse_rows == nullptr ? rows : *reverse_rows, fields);
     sar_array out = array(result, fields);
-    check(sar_graph_edges_to_graph_order(raw_, &given, reverse_rows == nullptr ? nullptr : &reverse, &out));
+    check(sar_graph_edges_to_graph_order(raw_, detail::name(edge_type), &given,
+                                         reverse_rows == nullptr ? nullptr : &reverse, &out));
     return result;
   }
   /// The inverse; with `reverse`, returns the rows of the reverse edges.
   template <class T>
-  std::vector<T> to_given_order(const std::vector<T>& rows, std::int64_t fields, bool reverse = false) const {
-    std::int64_t edges = 0;
-    sar_graph_sizes(raw_, nullptr, nullptr, &edges);  // without a graph, the call below fails on all ranks
+  std::vector<T> to_given_order(const std::vector<T>& rows, std::int64_t fields, bool reverse = false,
+                                const std::string& edge_type = {}) const {
+    std::int64_t edges = 0;  // without a graph, the last call fails on all ranks
+    sar_graph_num_edges(raw_, detail::name(edge_type), nullptr, nullptr, &edges);
     std::vector<T> result = detail::room<T>(edges, fields);
     const sar_array in_graph_order = array(rows, fields);
     sar_array out = array(result, fields);
-    check(sar_graph_edges_to_given_order(raw_, &in_graph_order, reverse ? 1 : 0, &out));
+    check(sar_graph_edges_to_given_order(raw_, detail::name(edge_type), &in_graph_order, reverse ? 1 : 0,
+                                         &out));
     return result;
-  }
-};
-
-/// The type of edges from nodes of one type to nodes of another.
-struct EdgeType {
-  std::string source, relation, destination;
-};
-
-/// A graph with node and edge types: add the nodes and the edges of each type, then call build().
-class HeteroGraph : public Handle<sar_hetero, sar_hetero_free> {
- public:
-  explicit HeteroGraph(const Comm& comm, const std::string& options = "{}") {
-    check(sar_hetero_create(comm.get(), options.c_str(), &raw_));
-  }
-  void add_nodes(const std::string& type, const std::vector<std::int64_t>& node_ids) {
-    check(sar_hetero_add_nodes(raw_, type.c_str(), detail::length(node_ids), node_ids.data()));
-  }
-  void add_edges(const EdgeType& type, const std::vector<std::int64_t>& src,
-                 const std::vector<std::int64_t>& dst, const std::vector<std::int64_t>* edge_ids = nullptr,
-                 const sar_array* edge_weight = nullptr, bool add_reverse_edges = false) {
-    detail::require_one_length(src.size(), dst.size(), edge_ids);
-    check(sar_hetero_add_edges(raw_, type.source.c_str(), type.relation.c_str(), type.destination.c_str(),
-                               detail::length(src), src.data(), dst.data(), detail::list(edge_ids),
-                               edge_weight, add_reverse_edges ? 1 : 0));
-  }
-  void build() { check(sar_hetero_build(raw_)); }
-  /// Return the numbers on this rank.
-  std::int64_t num_nodes(const std::string& type) const {
-    std::int64_t nodes = 0;
-    check(sar_hetero_num_nodes(raw_, type.c_str(), &nodes, nullptr));
-    return nodes;
-  }
-  std::int64_t num_edges(const EdgeType& type) const {
-    std::int64_t edges = 0;
-    check(sar_hetero_num_edges(raw_, type.source.c_str(), type.relation.c_str(), type.destination.c_str(),
-                               &edges, nullptr));
-    return edges;
-  }
-  /// Sets the rows of a node type that models read.
-  void set_rows(const std::string& type, const sar_array& x) {
-    check(sar_hetero_set_rows(raw_, type.c_str(), &x));
   }
 };
 
@@ -378,76 +378,47 @@ class Model : public Handle<sar_model, sar_model_free> {
     check(sar_model_update_statistics(raw_, &x, &edges, &target));
   }
 
-  /// Return the loss before the step. `edges` and `mask` may be null.
+  /// Return the loss before the step. `edges` and `mask` may be null. `type`: the node type of x and of the
+  /// results, of a graph with several.
   double train_step(const OptimizerHandle& optimizer, const Graph& graph, const sar_array& x,
                     const sar_array& target, std::int32_t loss_kind = SAR_LOSS_MSE,
-                    const sar_array* edges = nullptr, const std::vector<std::uint8_t>* mask = nullptr) {
+                    const sar_array* edges = nullptr, const std::vector<std::uint8_t>* mask = nullptr,
+                    const std::string& type = {}) {
     double loss = 0;
-    check(sar_train_step(raw_, optimizer.get(), graph.get(), &x, edges, loss_kind, &target, length_of(mask),
-                         detail::list(mask), &loss));
+    check(sar_train_step(raw_, optimizer.get(), graph.get(), detail::name(type), &x, edges, loss_kind,
+                         &target, length_of(mask), detail::list(mask), &loss));
     return loss;
   }
   double train_step(const OptimizerHandle& optimizer, const Graph& graph, const sar_array& x,
                     const std::vector<std::int64_t>& labels, const sar_array* edges = nullptr,
-                    const std::vector<std::uint8_t>* mask = nullptr) {
+                    const std::vector<std::uint8_t>* mask = nullptr, const std::string& type = {}) {
     double loss = 0;
-    check(sar_train_step_labels(raw_, optimizer.get(), graph.get(), &x, edges, detail::length(labels),
-                                labels.data(), length_of(mask), detail::list(mask), &loss));
+    check(sar_train_step_labels(raw_, optimizer.get(), graph.get(), detail::name(type), &x, edges,
+                                detail::length(labels), labels.data(), length_of(mask), detail::list(mask),
+                                &loss));
     return loss;
   }
   /// Return the loss without a step.
   double evaluate(const Graph& graph, const sar_array& x, const sar_array& target,
                   std::int32_t loss_kind = SAR_LOSS_MSE, const sar_array* edges = nullptr,
-                  const std::vector<std::uint8_t>* mask = nullptr) const {
+                  const std::vector<std::uint8_t>* mask = nullptr, const std::string& type = {}) const {
     double loss = 0;
-    check(sar_evaluate(raw_, graph.get(), &x, edges, loss_kind, &target, length_of(mask), detail::list(mask),
-                       &loss));
+    check(sar_evaluate(raw_, graph.get(), detail::name(type), &x, edges, loss_kind, &target, length_of(mask),
+                       detail::list(mask), &loss));
     return loss;
   }
   double evaluate(const Graph& graph, const sar_array& x, const std::vector<std::int64_t>& labels,
-                  const sar_array* edges = nullptr, const std::vector<std::uint8_t>* mask = nullptr) const {
+                  const sar_array* edges = nullptr, const std::vector<std::uint8_t>* mask = nullptr,
+                  const std::string& type = {}) const {
     double loss = 0;
-    check(sar_evaluate_labels(raw_, graph.get(), &x, edges, detail::length(labels), labels.data(),
-                              length_of(mask), detail::list(mask), &loss));
+    check(sar_evaluate_labels(raw_, graph.get(), detail::name(type), &x, edges, detail::length(labels),
+                              labels.data(), length_of(mask), detail::list(mask), &loss));
     return loss;
   }
-
-  /// The same on a graph with types, for the results of a node type; x are the rows that were set.
-  double train_step(const OptimizerHandle& optimizer, const HeteroGraph& graph, const std::string& type,
-                    const sar_array& target, std::int32_t loss_kind = SAR_LOSS_MSE,
-                    const std::vector<std::uint8_t>* mask = nullptr) {
-    double loss = 0;
-    check(sar_hetero_train_step(raw_, optimizer.get(), graph.get(), type.c_str(), loss_kind, &target,
-                                length_of(mask), detail::list(mask), &loss));
-    return loss;
-  }
-  double train_step(const OptimizerHandle& optimizer, const HeteroGraph& graph, const std::string& type,
-                    const std::vector<std::int64_t>& labels,
-                    const std::vector<std::uint8_t>* mask = nullptr) {
-    double loss = 0;
-    check(sar_hetero_train_step_labels(raw_, optimizer.get(), graph.get(), type.c_str(),
-                                       detail::length(labels), labels.data(), length_of(mask),
-                                       detail::list(mask), &loss));
-    return loss;
-  }
-  double evaluate(const HeteroGraph& graph, const std::string& type, const sar_array& target,
-                  std::int32_t loss_kind = SAR_LOSS_MSE,
-                  const std::vector<std::uint8_t>* mask = nullptr) const {
-    double loss = 0;
-    check(sar_hetero_evaluate(raw_, graph.get(), type.c_str(), loss_kind, &target, length_of(mask),
-                              detail::list(mask), &loss));
-    return loss;
-  }
-  double evaluate(const HeteroGraph& graph, const std::string& type, const std::vector<std::int64_t>& labels,
-                  const std::vector<std::uint8_t>* mask = nullptr) const {
-    double loss = 0;
-    check(sar_hetero_evaluate_labels(raw_, graph.get(), type.c_str(), detail::length(labels), labels.data(),
-                                     length_of(mask), detail::list(mask), &loss));
-    return loss;
-  }
-  /// Computes out [nodes of the type, out_feats].
-  void predict(const HeteroGraph& graph, const std::string& type, sar_array& out) const {
-    check(sar_hetero_predict(raw_, graph.get(), type.c_str(), &out));
+  /// Computes out [nodes, out_feats].
+  void predict(const Graph& graph, const sar_array& x, sar_array& out, const sar_array* edges = nullptr,
+               const std::string& type = {}) const {
+    check(sar_predict(raw_, graph.get(), detail::name(type), &x, edges, &out));
   }
 
  private:

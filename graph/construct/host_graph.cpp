@@ -186,6 +186,10 @@ Index HostGraph::num_given_edges() const noexcept {
   return sum;
 }
 
+Index HostGraph::num_given_edges(const EdgeType& type) const {
+  return (*orders_)[find_edge_type(edge_types(), type.canonical_name())].num_given;
+}
+
 Tensor HostGraph::to_graph_order(const Tensor& rows, const Tensor& reverse_rows) const {
   const Graph& graph = relation();  // throws if there are several
   return orders_->front().to_graph_order(graph, rows, reverse_rows);

@@ -117,6 +117,7 @@ class HostGraph : public Graph {
   [[nodiscard]] const PartitionBook& dst_book() const;
   /// Returns the number of edges that this rank gave, of all types.
   [[nodiscard]] Index num_given_edges() const noexcept;
+  [[nodiscard]] Index num_given_edges(const EdgeType& type) const;
 
   /// Collective. Returns a row for each in-edge of this rank's nodes, [num_edges(), ...], from a row for
   /// each edge that this rank gave, [given edges, ...]. Rows are sent to the owners of the destinations.

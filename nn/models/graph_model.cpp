@@ -83,6 +83,7 @@ void GraphModel::check(const Graph& graph, const Variable& x, const Variable& ed
     require<ShapeError>(rows.shape() == expected, "a network of type ", d.type, " on ", name, " of shape ",
                         rows.shape(), ", expected ", expected);
   };
+  require_types(d, graph);
   check_rows("x", x, graph.num_src_nodes(), d.in_feats);
   if (d.edge_feats > 0) check_rows("edges", edges, graph.num_edges(), d.edge_feats);
   require<ShapeError>(d.edge_feats > 0 || !edges.defined(), "a network of type ", d.type,
@@ -111,17 +112,9 @@ GraphModel::Rows GraphModel::operator()(const Graph& graph, const Rows& x) {
 
 void GraphModel::check(const Graph& graph, const Rows& x) const {
   const ModelDescription& d = description_;
-  const auto names = [](const std::vector<EdgeType>& types) {
-    return joined(types, &EdgeType::canonical_name);
-  };
-  require<InputError>(graph.node_types() == d.node_types, "a network of type ", d.type,
-                      " on a graph of the node types ", joined(graph.node_types()), ", expected ",
-                      joined(d.node_types));
+  require_types(d, graph);
   for (const EdgeType& type : graph.edge_types())
     require_weights_read(d, graph[type].edge_weight().defined());
-  require<InputError>(graph.edge_types() == d.edge_types, "a network of type ", d.type,
-                      " on a graph of the edge types ", names(graph.edge_types()), ", expected ",
-                      names(d.edge_types));
   for (const std::string& type : d.node_types) {
     const auto rows = x.find(type);
     const auto width = d.inputs.find(type);

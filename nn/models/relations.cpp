@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <sar/core/error.hpp>
 #include <sar/nn/conv/edge_weight_norm.hpp>
+#include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/model_type.hpp>
 #include <sar/nn/models/relations.hpp>
 
@@ -9,6 +11,25 @@
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+void require_types(const ModelDescription& description, const Graph& graph) {
+  const auto names = [](const std::vector<EdgeType>& types) {
+    return joined(types, &EdgeType::canonical_name);
+  };
+  if (!model_type(description.type).has_relations) {
+    require<InputError>(graph.edge_types().size() == 1, "a network of type ", description.type,
+                        ", which reads no relations, on a graph of the edge types ",
+                        names(graph.edge_types()), ", expected one edge type, or a network of type ",
+                        model_types_where([](const ModelType& type) { return type.has_relations; }));
+    return;
+  }
+  require<InputError>(graph.node_types() == description.node_types, "a network of type ", description.type,
+                      " on a graph of the node types ", joined(graph.node_types()), ", expected ",
+                      joined(description.node_types));
+  require<InputError>(graph.edge_types() == description.edge_types, "a network of type ", description.type,
+                      " on a graph of the edge types ", names(graph.edge_types()), ", expected ",
+                      names(description.edge_types));
+}
 
 GraphRelations relations_of(const Graph& graph, const ModelType& type) {
   const HomogeneousForm& form = graph.to_homogeneous();

@@ -29,7 +29,11 @@ struct GraphRelations {
   std::optional<HeteroBlock> block = {};  ///< set for a message flow graph
 };
 
+struct ModelDescription;
 struct ModelType;
+
+/// Local. Throws InputError unless a network with this description can run on a graph with these types.
+void require_types(const ModelDescription& description, const Graph& graph);
 
 /// Collective. Returns what networks of a type read of a graph, in its homogeneous form. O(edges).
 [[nodiscard]] GraphRelations relations_of(const Graph& graph, const ModelType& type);
