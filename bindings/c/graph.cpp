@@ -13,8 +13,7 @@
 using namespace sar;
 using namespace sar::c_interface;
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace c_interface {
 
 const HostGraph& GraphObject::built() const {
@@ -61,8 +60,7 @@ void add_arguments(CollectiveCall& call, const GraphObject& object) {
 }
 
 }  // namespace c_interface
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar
 
 namespace {
 
