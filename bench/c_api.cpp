@@ -81,8 +81,8 @@ class TrainingByC {
 
   [[gnu::noinline]] double step_by_c() {
     double loss = 0;
-    check(
-        sar_train_step(model_, optimizer_, graph_, &x_, nullptr, SAR_LOSS_MSE, &target_, 0, nullptr, &loss));
+    check(sar_train_step(model_, optimizer_, graph_, nullptr, &x_, nullptr, SAR_LOSS_MSE, &target_, 0,
+                         nullptr, &loss));
     return loss;
   }
 

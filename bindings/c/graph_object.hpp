@@ -41,9 +41,9 @@ struct GraphObject final : Object {
 
   /// Returns the graph. Throws InputError if sar_graph_create() has made it and it has not been built.
   [[nodiscard]] const HostGraph& built() const;
-  /// Returns the node type that is called so, or for null the only one. Throws InputError that lists the types.
+  /// Returns the node type of this name, or the only one for null. Throws InputError that lists the types.
   [[nodiscard]] std::string node_type(const char* type) const;
-  /// Returns the edge type that is called so, or for null the only one. Throws InputError that lists the types.
+  /// Returns the edge type of this name, or the only one for null. Throws InputError that lists the types.
   [[nodiscard]] EdgeType edge_type(const char* type) const;
   /// Takes a graph in place of the one that there is. Does not throw.
   void take(HostGraph made) noexcept;
@@ -57,6 +57,10 @@ struct GraphObject final : Object {
 
 /// Adds what must be equal on all ranks in a call that makes a pass over the graph.
 void add_arguments(CollectiveCall& call, const GraphObject& graph);
+
+/// Throws InputError unless the graph has the types of the model's description, or one node type and one edge
+/// type for a network that reads no relations.
+void require_types(const ModelObject& model, const GraphObject& graph);
 
 }  // namespace c_interface
 }}  // namespace sar

@@ -71,7 +71,12 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
     call.equal("potential", found->description).equal(*on);
     call.equal("set of inputs", positions == nullptr ? "edge vectors" : "positions")
         .equal("set of results", virials == nullptr ? "without virials of atoms" : "with virials of atoms");
-    const Index n = on->built().num_nodes(), num_edges = on->built().num_edges();
+    const HostGraph& g = on->built();
+    require<InputError>(g.node_types().size() == 1 && g.edge_types().size() == 1,
+                        "a potential on a graph of the node types ", joined(g.node_types()),
+                        " and the edge types ", joined(g.edge_types(), &EdgeType::canonical_name),
+                        ", expected one of each");
+    const Index n = g.num_nodes(), num_edges = g.num_edges();
     const auto given = list_of(species, num_atoms, "species");
     const Tensor x = read_optional_array(positions, {"positions", n, 3});
     const Tensor vectors = positions != nullptr ? read_optional_array(edges, {"edges", num_edges, 3})
@@ -87,7 +92,7 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
       numbers = numbers_of(vectors);
       atoms.edge_vectors = numbers;
     }
-    values = (*found->potential)(on->built(), atoms, virials != nullptr);
+    values = (*found->potential)(g, atoms, virials != nullptr);
   };
   const int status =
       collective_call("sar_potential_evaluate", {{potential, "potential"}, {graph, "graph"}}, evaluate);

@@ -22,6 +22,7 @@ struct PredictorObject final : Object {
   /// Replaces the predictor if the graph was rebuilt. Collective.
   void follow_graph() {
     if (num_rebuilds == graph->num_rebuilds) return;
+    require_types(*model, *graph);
     predictor = Predictor(*model->model, graph->built());
     num_rebuilds = graph->num_rebuilds;
   }
@@ -42,7 +43,7 @@ int sar_predictor_create(sar_model model, sar_graph graph, sar_predictor* predic
                        require<InputError>(!model_type(of->plan.type).has_relations, "a network of type ",
                                            of->plan.type,
                                            ", which reads relations, in a predictor, expected sar_predict()");
-                       require_types(of->plan, on->built());
+                       require_types(*of, *on);
                        call.equal(*of).equal(*on);
                        return std::make_shared<PredictorObject>(of, on);
                      });

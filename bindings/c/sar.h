@@ -15,7 +15,7 @@
  *         sar_optimizer_create(model, "{\"optimizer\": \"adam\", \"lr\": 0.01}", &optimizer) != SAR_OK)
  *       fprintf(stderr, "%s\n", sar_last_error());
  *     sar_array x = sar_array_double(state, n, 3), y = sar_array_double(next, n, 3);
- *     sar_train_step(model, optimizer, graph, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &loss);
+ *     sar_train_step(model, optimizer, graph, NULL, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &loss);
  *
  * Every function returns a status, SAR_OK or one of SAR_ERROR_..., unless its comment says otherwise.
  * sar_last_error() returns the text of the last error. No function ends the program or throws. If a function
@@ -288,7 +288,7 @@ SAR_API int sar_graph_num_nodes(sar_graph graph, const char* type, int64_t* node
 /* Returns the number of edges, with the reverse edges. In the graph's order, the edges of this rank are the
  * in-edges of its nodes.
  *
- * @param[in] edge_type  may be NULL: by default all types together
+ * @param[in] edge_type  may be NULL: the edge type; by default all types together
  * @param[out] edges  may be NULL: in the graph's order, of this rank
  * @param[out] global_edges  may be NULL: of all ranks
  * @param[out] given_edges  may be NULL: in the program's order, which this rank gave */
@@ -297,14 +297,14 @@ SAR_API int sar_graph_num_edges(sar_graph graph, const char* edge_type, int64_t*
 
 /* Writes the ids of the edges in the graph's order.
  *
- * @param[in] edge_type  may be NULL: by default the only one
+ * @param[in] edge_type  may be NULL: the edge type; by default the only one
  * @param[out] edge_ids  [length]: `length` must be the number of these edges on this rank */
 SAR_API int sar_graph_edge_ids(sar_graph graph, const char* edge_type, int64_t length, int64_t* edge_ids);
 
 /* Converts rows of the edges that this rank gave to rows of the edges in the graph's order, as models expect
  * them. Collective.
  *
- * @param[in] edge_type  may be NULL: by default the only one
+ * @param[in] edge_type  may be NULL: the edge type; by default the only one
  * @param[in] rows  [given_edges, fields]
  * @param[in] reverse_rows  [given_edges, fields], may be NULL on all ranks: with "add_reverse_edges", the
  *     rows of the reverse edges. NULL: a reverse edge gets the row of the original edge
@@ -314,7 +314,7 @@ SAR_API int sar_graph_edges_to_graph_order(sar_graph graph, const char* edge_typ
 
 /* The inverse. Collective.
  *
- * @param[in] edge_type  may be NULL: by default the only one
+ * @param[in] edge_type  may be NULL: the edge type; by default the only one
  * @param[in] rows  [edges, fields]
  * @param[in] reverse  0 or 1: 1 returns the rows of the reverse edges
  * @param[out] out  [given_edges, fields] */
@@ -454,7 +454,7 @@ enum {
  * @param[in] loss_kind  usually SAR_LOSS_MSE: one of SAR_LOSS_...
  * @param[in] target  [nodes, out_feats]
  * @param[in] mask  [mask_length], may be NULL: a value for each node; rows with a 0 are excluded from the
- *     loss. NULL with length 0 includes all rows
+ *     loss. NULL, with length 0: all rows are included
  * @param[out] loss  may be NULL: the value before the step, the same on every rank */
 SAR_API int sar_train_step(sar_model model, sar_optimizer optimizer, sar_graph graph, const char* type,
                            const sar_array* x, const sar_array* edges, int32_t loss_kind,

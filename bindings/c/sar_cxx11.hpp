@@ -20,6 +20,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -283,10 +284,10 @@ class Graph : public Handle<sar_graph, sar_graph_free> {
     return ids;
   }
   /// Returns a row for each edge in the graph's order, from a row for each edge that this rank gave; reverse
-  /// edges have the row of their edge, or that of `reverse_rows`.
+  /// edges have the row of their edge, or that of `reverse_rows`, whose type gives no T: it may be nullptr.
   template <class T>
   std::vector<T> to_graph_order(const std::vector<T>& rows, std::int64_t fields,
-                                const std::vector<T>* reverse_rows = nullptr,
+                                const typename std::common_type<std::vector<T>>::type* reverse_rows = nullptr,
                                 const std::string& edge_type = {}) const {
     std::int64_t edges = 0;  // without a graph, the last call fails on all ranks
     sar_graph_num_edges(raw_, detail::name(edge_type), &edges, nullptr, nullptr);

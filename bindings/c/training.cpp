@@ -46,7 +46,7 @@ Operands operands_of(sar_model model, sar_graph graph, const char* type, const s
   require_statistics(*all.model);
   const ModelDescription& description = all.model->plan;
   const HostGraph& g = all.graph->built();
-  require_types(description, g);
+  require_types(*all.model, *all.graph);
   all.type = all.graph->node_type(type);
   const auto width = description.inputs.find(all.type);
   all.x = read_array(x, {"x", g.num_nodes(all.type),
@@ -79,7 +79,7 @@ int train_step(const char* name, sar_model model, sar_optimizer optimizer, sar_g
   return after_comparison(status, found);
 }
 
-/// Calls body(comm, operands) after the ranks have compared the operands.
+/// Calls body(comm, call, operands) with the operands of a pass in evaluation mode. The body compares them.
 template <class Body>
 int with_operands(const char* name, sar_model model, sar_graph graph, const char* type, const sar_array* x,
                   const sar_array* edges, const Body& body) {

@@ -586,9 +586,8 @@ intent(inout) :: errmsg`. `KIND` is `real32` or `real64`, the same for all array
 written for ids and seeds that a program gives, default integers are taken, too: all of a call have one kind. All
 objects have `free(stat, errmsg)`.
 
-The texts are those of `sar.h`: `NULL` is an argument that is left out, 1 is `.true.`, handles are objects. Shapes are
-those of Fortran, and numbers of parameters, classes, species and local nodes count from 1. With `rows_first=.true.` the
-arrays of a call are transposed.
+The texts are those of `sar.h`; handles are objects. Shapes are those of Fortran, and numbers of parameters, classes,
+species and local nodes count from 1. With `rows_first=.true.` the arrays of a call are transposed.
 
 ## The library
 """
@@ -605,7 +604,12 @@ def said_of(header, a):
         facts.append("from 1")
     if a.usual:
         facts.append(f"{a.usual.lower()} if it is left out")
-    return ", ".join(facts) + ": " * bool(facts and a.text) + in_fortran(header, a.text)
+    text = in_fortran(header, a.text)
+    if a.nullable:
+        text = re.sub(r"\bNULL\b", "left out", re.sub(r"(^|\. )NULL\b(, with length 0\b)?", r"\1Left out", text))
+    if a.flag:
+        text = re.sub(r"^1\b", ".true.", text)
+    return ", ".join(facts) + ": " * bool(facts and text) + text
 
 
 def show(header, functions):

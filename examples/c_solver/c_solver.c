@@ -111,7 +111,7 @@ static void train(simulation* s, sar_graph graph, sar_model model) {
       for (int64_t i = 0; i < s->n; ++i) before[i] = s->u[i + 1];
       simulation_advance(s, solver_steps);
       for (int64_t i = 0; i < s->n; ++i) change[i] = (s->u[i + 1] - before[i]) / change_scale;
-      check(sar_train_step(model, optimizer, graph, &x, NULL, SAR_LOSS_MSE, &target, 0, NULL, &loss));
+      check(sar_train_step(model, optimizer, graph, NULL, &x, NULL, SAR_LOSS_MSE, &target, 0, NULL, &loss));
     }
     if (s->rank == 0) printf("run %3d  loss %.14e\n", run + 1, loss);
   }

@@ -10,8 +10,8 @@
 typedef struct arguments {
   MPI_Comm mpi_comm;
   sar_comm comm;
-  sar_graph graph;
-  sar_hetero hetero, building; /* a graph that is built, and one that waits for nodes and edges */
+  sar_graph graph, typed_graph,
+      building; /* of one type, of several, and one that waits for nodes and edges */
   sar_model model, typed_model;
   sar_optimizer optimizer, typed_optimizer;
   sar_predictor predictor;
@@ -22,6 +22,7 @@ typedef struct arguments {
   const int64_t *ids, *src, *dst, *edge_ids, *labels;
   const int32_t *local_src, *local_dst;
   const char *text, *type, *source, *relation;
+  const char *node_type, *edge_type; /* that may be NULL */
   const int32_t* species;
   const sar_array *weight, *x, *edges, *target, *positions, *vectors;
   sar_array* out;
@@ -75,20 +76,36 @@ static int rebuild_from_local(const arguments* a) {
   return sar_graph_rebuild_from_local(a->graph, a->num_owned, a->num_nodes, a->ids, a->num_edges,
                                       a->local_src, a->local_dst, a->edge_ids, a->weight);
 }
-static int graph_sizes(const arguments* a) {
-  return sar_graph_sizes(a->graph, NUMBER64(0), NUMBER64(1), NUMBER64(2));
+static int graph_create(const arguments* a) {
+  return sar_graph_create(a->comm, a->text, NEW(sar_graph));
 }
-static int global_sizes(const arguments* a) {
-  return sar_graph_global_sizes(a->graph, NUMBER64(0), NUMBER64(1));
+static int add_nodes(const arguments* a) {
+  return sar_graph_add_nodes(a->building, a->type, a->num_nodes, a->ids);
+}
+static int add_edges(const arguments* a) {
+  return sar_graph_add_edges(a->building, a->source, a->relation, a->type, a->num_edges, a->src, a->dst,
+                             a->edge_ids, a->weight, a->number);
+}
+static int build(const arguments* a) {
+  return sar_graph_build(a->building);
+}
+static int num_nodes(const arguments* a) {
+  return sar_graph_num_nodes(a->graph, a->node_type, NUMBER64(0), NUMBER64(1));
+}
+static int num_edges(const arguments* a) {
+  return sar_graph_num_edges(a->graph, a->edge_type, NUMBER64(0), NUMBER64(1), NUMBER64(2));
 }
 static int edge_ids(const arguments* a) {
-  return sar_graph_edge_ids(a->graph, a->length, NUMBER64(0));
+  return sar_graph_edge_ids(a->graph, a->edge_type, a->length, NUMBER64(0));
 }
 static int to_graph_order(const arguments* a) {
-  return sar_graph_edges_to_graph_order(a->graph, a->edges, a->weight, a->out);
+  return sar_graph_edges_to_graph_order(a->graph, a->edge_type, a->edges, a->weight, a->out);
 }
 static int to_given_order(const arguments* a) {
-  return sar_graph_edges_to_given_order(a->graph, a->edges, a->number, a->out);
+  return sar_graph_edges_to_given_order(a->graph, a->edge_type, a->edges, a->number, a->out);
+}
+static int set_rows(const arguments* a) {
+  return sar_graph_set_rows(a->graph, a->node_type, a->x);
 }
 static int model_create(const arguments* a) {
   return sar_model_create(a->comm, a->text, a->seed, NEW(sar_model));
@@ -130,20 +147,23 @@ static int set_lr(const arguments* a) {
   return sar_optimizer_set_lr(a->optimizer, a->lr);
 }
 static int train_step(const arguments* a) {
-  return sar_train_step(a->model, a->optimizer, a->graph, a->x, a->edges, a->number, a->target,
+  return sar_train_step(a->model, a->optimizer, a->graph, a->node_type, a->x, a->edges, a->number, a->target,
                         a->mask_length, a->mask, NEW(double));
 }
 static int train_step_labels(const arguments* a) {
-  return sar_train_step_labels(a->model, a->optimizer, a->graph, a->x, a->edges, a->num_labels, a->labels,
-                               a->mask_length, a->mask, NEW(double));
+  return sar_train_step_labels(a->model, a->optimizer, a->graph, a->node_type, a->x, a->edges, a->num_labels,
+                               a->labels, a->mask_length, a->mask, NEW(double));
 }
 static int evaluate(const arguments* a) {
-  return sar_evaluate(a->model, a->graph, a->x, a->edges, a->number, a->target, a->mask_length, a->mask,
-                      NEW(double));
+  return sar_evaluate(a->model, a->graph, a->node_type, a->x, a->edges, a->number, a->target, a->mask_length,
+                      a->mask, NEW(double));
 }
 static int evaluate_labels(const arguments* a) {
-  return sar_evaluate_labels(a->model, a->graph, a->x, a->edges, a->num_labels, a->labels, a->mask_length,
-                             a->mask, NEW(double));
+  return sar_evaluate_labels(a->model, a->graph, a->node_type, a->x, a->edges, a->num_labels, a->labels,
+                             a->mask_length, a->mask, NEW(double));
+}
+static int predict(const arguments* a) {
+  return sar_predict(a->model, a->graph, a->node_type, a->x, a->edges, a->out);
 }
 static int predictor_create(const arguments* a) {
   return sar_predictor_create(a->model, a->graph, NEW(sar_predictor));
@@ -184,50 +204,6 @@ static int memory_current(const arguments* a) {
 }
 static int memory_peak(const arguments* a) {
   return sar_memory_peak(NUMBER64(0));
-}
-static int hetero_create(const arguments* a) {
-  return sar_hetero_create(a->comm, a->text, NEW(sar_hetero));
-}
-static int hetero_add_nodes(const arguments* a) {
-  return sar_hetero_add_nodes(a->building, a->type, a->num_nodes, a->ids);
-}
-static int hetero_add_edges(const arguments* a) {
-  return sar_hetero_add_edges(a->building, a->source, a->relation, a->type, a->num_edges, a->src, a->dst,
-                              a->edge_ids, a->weight, a->number);
-}
-static int hetero_build(const arguments* a) {
-  return sar_hetero_build(a->building);
-}
-static int hetero_num_nodes(const arguments* a) {
-  return sar_hetero_num_nodes(a->hetero, a->type, NUMBER64(0), NUMBER64(1));
-}
-static int hetero_num_edges(const arguments* a) {
-  return sar_hetero_num_edges(a->hetero, a->source, a->relation, a->type, NUMBER64(0), NUMBER64(1));
-}
-static int hetero_set_rows(const arguments* a) {
-  return sar_hetero_set_rows(a->hetero, a->type, a->x);
-}
-static int hetero_train_step(const arguments* a) {
-  return sar_hetero_train_step(a->typed_model, a->typed_optimizer, a->hetero, a->type, a->number, a->target,
-                               a->mask_length, a->mask, NEW(double));
-}
-static int hetero_train_step_labels(const arguments* a) {
-  return sar_hetero_train_step_labels(a->typed_model, a->typed_optimizer, a->hetero, a->type, a->num_labels,
-                                      a->labels, a->mask_length, a->mask, NEW(double));
-}
-static int hetero_evaluate(const arguments* a) {
-  return sar_hetero_evaluate(a->typed_model, a->hetero, a->type, a->number, a->target, a->mask_length,
-                             a->mask, NEW(double));
-}
-static int hetero_evaluate_labels(const arguments* a) {
-  return sar_hetero_evaluate_labels(a->typed_model, a->hetero, a->type, a->num_labels, a->labels,
-                                    a->mask_length, a->mask, NEW(double));
-}
-static int hetero_predict(const arguments* a) {
-  return sar_hetero_predict(a->typed_model, a->hetero, a->type, a->out);
-}
-static int hetero_free(const arguments* a) {
-  return sar_hetero_free(a->hetero);
 }
 /* Functions that free: each frees an object that was made for it. */
 static int comm_free(const arguments* a) {

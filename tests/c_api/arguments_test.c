@@ -96,7 +96,6 @@ static void attempt(function f, int kind, function release, const arguments* a, 
   }
 RELEASE(comm, sar_comm)
 RELEASE(graph, sar_graph)
-RELEASE(hetero, sar_hetero)
 RELEASE(model, sar_model)
 RELEASE(optimizer, sar_optimizer)
 RELEASE(predictor, sar_predictor)
@@ -119,7 +118,7 @@ static const char wide_mesh[] =
     "\"out_feats\": 2, \"layers\": 1, \"mlp_layers\": 1, \"normalize\": true}";
 static const char typed[] =
     "{\"sar_model\": 1, \"type\": \"rgcn\", \"in_feats\": 2, \"hidden\": 4, \"out_feats\": 2, \"layers\": 1, "
-    "\"node_types\": [\"a\"], \"edge_types\": [[\"a\", \"r\", \"a\"]]}";
+    "\"node_types\": [\"a\", \"b\"], \"edge_types\": [[\"a\", \"r\", \"a\"], [\"a\", \"s\", \"b\"]]}";
 static const char adam[] = "{\"optimizer\": \"adam\", \"lr\": 0.01, \"clip_grad_norm\": 1}";
 
 static int64_t ids[NODES + 1], src[EDGES], dst[EDGES], given_ids[EDGES], labels[NODES], far_ids[EDGES];
@@ -207,12 +206,14 @@ static void make_objects(arguments* a) {
   MUST(sar_model_create(comm, mesh, 1, &a->model));
   MUST(sar_model_update_statistics(a->model, &x, &edges, &target));
   MUST(sar_optimizer_create(a->model, adam, &a->optimizer));
-  MUST(sar_hetero_create(comm, NULL, &a->building));
-  MUST(sar_hetero_create(comm, NULL, &a->hetero));
-  MUST(sar_hetero_add_nodes(a->hetero, "a", NODES, ids));
-  MUST(sar_hetero_add_edges(a->hetero, "a", "r", "a", EDGES, src, dst, NULL, NULL, 0));
-  MUST(sar_hetero_build(a->hetero));
-  MUST(sar_hetero_set_rows(a->hetero, "a", &x));
+  MUST(sar_graph_create(comm, NULL, &a->building));
+  MUST(sar_graph_create(comm, NULL, &a->typed_graph));
+  MUST(sar_graph_add_nodes(a->typed_graph, "a", NODES, ids));
+  MUST(sar_graph_add_nodes(a->typed_graph, "b", NODES, ids));
+  MUST(sar_graph_add_edges(a->typed_graph, "a", "r", "a", EDGES, src, dst, NULL, NULL, 0));
+  MUST(sar_graph_add_edges(a->typed_graph, "a", "s", "b", EDGES - 1, src, dst, NULL, NULL, 0));
+  MUST(sar_graph_build(a->typed_graph));
+  MUST(sar_graph_set_rows(a->typed_graph, "b", &x));
   MUST(sar_model_create(comm, typed, 1, &a->typed_model));
   MUST(sar_optimizer_create(a->typed_model, adam, &a->typed_optimizer));
   MUST(sar_predictor_create(a->model, a->graph, &a->predictor));
@@ -226,8 +227,8 @@ static void free_objects(const arguments* a) {
   MUST(sar_predictor_free(a->predictor));
   MUST(sar_optimizer_free(a->typed_optimizer));
   MUST(sar_model_free(a->typed_model));
-  MUST(sar_hetero_free(a->hetero));
-  MUST(sar_hetero_free(a->building));
+  MUST(sar_graph_free(a->typed_graph));
+  MUST(sar_graph_free(a->building));
   MUST(sar_optimizer_free(a->optimizer));
   MUST(sar_model_free(a->model));
   MUST(sar_graph_free(a->graph));
@@ -384,18 +385,24 @@ static void tries_graphs(void) {
 static void tries_edges(void) {
   const arguments before = good;
   {
-    FUNCTION(graph_sizes, LOCAL, NULL);
+    FUNCTION(num_nodes, LOCAL, NULL);
     WRONG_HANDLE(graph, sar_graph, comm);
+    WRONG(graph, good.building);
+    WRONG(node_type, "b");
     MAY_DIFFER(result, NULL);
   }
   {
-    FUNCTION(global_sizes, LOCAL, NULL);
+    FUNCTION(num_edges, LOCAL, NULL);
     WRONG_HANDLE(graph, sar_graph, comm);
+    WRONG(graph, good.building);
+    WRONG(edge_type, "r");
     MAY_DIFFER(result, NULL);
   }
   {
     FUNCTION(edge_ids, LOCAL, NULL);
     WRONG_HANDLE(graph, sar_graph, comm);
+    WRONG(graph, good.building);
+    WRONG(edge_type, "r");
     WRONG(length, EDGES - 1);
     WRONG(length, -1);
     WRONG(result, NULL);
@@ -404,6 +411,8 @@ static void tries_edges(void) {
   {
     FUNCTION(to_graph_order, COLLECTIVE, NULL);
     WRONG_HANDLE(graph, sar_graph, comm);
+    WRONG(graph, good.building);
+    WRONG(edge_type, "r");
     WRONG(edges, NULL);
     WRONG(edges, &short_edges);
     WRONG(edges, &wide_edges);
@@ -415,6 +424,8 @@ static void tries_edges(void) {
   {
     FUNCTION(to_given_order, COLLECTIVE, NULL);
     WRONG_HANDLE(graph, sar_graph, comm);
+    WRONG(graph, good.building);
+    WRONG(edge_type, "r");
     WRONG(edges, NULL);
     WRONG(edges, &many_edges);
     WRONG(edges, &wide_edges);
@@ -560,6 +571,8 @@ static void tries_optimizers(void) {
 #define WRONG_PASS()                       \
   WRONG_HANDLE(model, sar_model, graph);   \
   WRONG_HANDLE(graph, sar_graph, comm);    \
+  WRONG(graph, good.building);             \
+  WRONG(node_type, "b");                   \
   WRONG(x, NULL);                          \
   WRONG(x, &short_x);                      \
   WRONG(x, &narrow_x);                     \
@@ -628,10 +641,10 @@ static void tries_training(void) {
 
 /* A new graph that waits for nodes, with the nodes of a type, and with edges. */
 static void begin_graph(int has_nodes, int has_edges) {
-  MUST(sar_hetero_free(good.building));
-  MUST(sar_hetero_create(good.comm, NULL, &good.building));
-  if (has_nodes) MUST(sar_hetero_add_nodes(good.building, "a", NODES, ids));
-  if (has_edges) MUST(sar_hetero_add_edges(good.building, "a", "r", "a", EDGES, src, dst, NULL, NULL, 0));
+  MUST(sar_graph_free(good.building));
+  MUST(sar_graph_create(good.comm, NULL, &good.building));
+  if (has_nodes) MUST(sar_graph_add_nodes(good.building, "a", NODES, ids));
+  if (has_edges) MUST(sar_graph_add_edges(good.building, "a", "r", "a", EDGES, src, dst, NULL, NULL, 0));
 }
 static int release_nodes(const arguments* a) {
   (void)a;
@@ -653,7 +666,7 @@ static void tries_building(void) {
   const arguments before = good;
   arguments last;
   {
-    FUNCTION(hetero_create, COLLECTIVE, release_hetero);
+    FUNCTION(graph_create, COLLECTIVE, release_graph);
     good.text = "{\"pipeline_depth\": 2}";
     WRONG_HANDLE(comm, sar_comm, graph);
     WRONG(text, "nothing");
@@ -663,8 +676,8 @@ static void tries_building(void) {
   }
   good.number = 1; /* with reverse edges */
   {
-    FUNCTION(hetero_add_nodes, COLLECTIVE, release_nodes);
-    WRONG_HANDLE(building, sar_hetero, graph);
+    FUNCTION(add_nodes, COLLECTIVE, release_nodes);
+    WRONG_HANDLE(building, sar_graph, model);
     WRONG(type, NULL);
     WRONG(type, "");
     WRONG(num_nodes, -1);
@@ -674,8 +687,8 @@ static void tries_building(void) {
   }
   begin_graph(1, 0);
   {
-    FUNCTION(hetero_add_edges, COLLECTIVE, release_edges);
-    WRONG_HANDLE(building, sar_hetero, graph);
+    FUNCTION(add_edges, COLLECTIVE, release_edges);
+    WRONG_HANDLE(building, sar_graph, model);
     WRONG(source, NULL);
     WRONG(relation, NULL);
     WRONG(type, NULL);
@@ -689,116 +702,194 @@ static void tries_building(void) {
   }
   begin_graph(1, 1);
   {
-    FUNCTION(hetero_build, COLLECTIVE, release_build);
-    WRONG_HANDLE(building, sar_hetero, graph);
+    FUNCTION(build, COLLECTIVE, release_build);
+    WRONG_HANDLE(building, sar_graph, model);
     attempt(f, kind, release, &good, ACCEPTED, call, "a second time", "");
   }
   /* types and ends of edges that do not fit are found by the build, and what was added stays */
   begin_graph(1, 1);
   last = good;
-  check_on_all_ranks("hetero_add_nodes", "type", "added twice", hetero_add_nodes(&last));
-  check_on_all_ranks("hetero_add_edges", "type", "added twice", hetero_add_edges(&last));
-  MUST(sar_hetero_add_edges(last.building, "b", "r", "a", 0, NULL, NULL, NULL, NULL, 0));
-  check_on_all_ranks("hetero_build", "type", "there is no node type 'b'", hetero_build(&last));
+  check_on_all_ranks("add_nodes", "type", "added twice", add_nodes(&last));
+  check_on_all_ranks("add_edges", "type", "added twice", add_edges(&last));
+  MUST(sar_graph_add_edges(last.building, "b", "r", "a", 0, NULL, NULL, NULL, NULL, 0));
+  check_on_all_ranks("build", "type", "there is no node type 'b'", build(&last));
   begin_graph(1, 0);
   last = good;
-  MUST(sar_hetero_add_edges(last.building, "a", "r", "a", is_last ? EDGES : 0, src, is_last ? far_ids : dst,
-                            NULL, NULL, 0));
-  check_on_all_ranks("hetero_build", "dst", "1000000", hetero_build(&last));
+  MUST(sar_graph_add_edges(last.building, "a", "r", "a", is_last ? EDGES : 0, src, is_last ? far_ids : dst,
+                           NULL, NULL, 0));
+  check_on_all_ranks("build", "dst", "1000000", build(&last));
   begin_graph(0, 0);
   last = good;
-  check_on_all_ranks("hetero_build", "nothing", "expected sar_hetero_add_nodes()", hetero_build(&last));
-  last.hetero = last.building;
-  check_on_all_ranks("hetero_set_rows", "graph", "sar_hetero_build()", hetero_set_rows(&last));
+  check_on_all_ranks("build", "nothing", "expected sar_graph_add_nodes()", build(&last));
+  last.graph = last.building;
+  last.node_type = "a";
+  check_on_all_ranks("set_rows", "graph", "sar_graph_build()", set_rows(&last));
   {
-    const sar_hetero building = good.building;
+    const sar_graph building = good.building;
     good = before;
     good.building = building;
   }
 }
 
-/* What steps on a graph with types have in common. */
-#define WRONG_TYPED_PASS()                     \
-  WRONG_HANDLE(hetero, sar_hetero, graph);     \
-  WRONG(hetero, good.building);                \
-  WRONG_HANDLE(typed_model, sar_model, graph); \
-  WRONG(typed_model, good.model);              \
-  WRONG(type, NULL);                           \
-  WRONG(type, "b");                            \
-  WRONG(mask_length, 3);                       \
+/* What passes on a graph with types have in common. */
+#define WRONG_TYPED_PASS()               \
+  WRONG_HANDLE(graph, sar_graph, comm);  \
+  WRONG(graph, good.building);           \
+  WRONG(graph, before.graph);            \
+  WRONG_HANDLE(model, sar_model, graph); \
+  WRONG(model, before.model);            \
+  WRONG(node_type, NULL);                \
+  WRONG(node_type, "c");                 \
+  DIFFERENT(node_type, "b", "");         \
+  WRONG(x, NULL);                        \
+  WRONG(x, &short_x);                    \
+  WRONG(x, &narrow_x);                   \
+  WRONG(edges, &edges)
+
+#define WRONG_TYPED_MASK() \
+  WRONG(mask_length, 3);   \
   WRONG(mask, NULL)
 
-static void tries_types(void) {
+/* Sizes, rows and orders of one of several types. */
+static void tries_parts(void) {
   const arguments before = good;
+  arguments last;
   {
-    FUNCTION(hetero_num_nodes, LOCAL, NULL);
-    WRONG_HANDLE(hetero, sar_hetero, comm);
-    WRONG(hetero, good.building);
-    WRONG(type, "b");
-    WRONG(type, NULL);
+    FUNCTION(num_nodes, LOCAL, NULL);
+    WRONG_HANDLE(graph, sar_graph, comm);
+    WRONG(graph, good.building);
+    WRONG(node_type, "c");
+    MAY_DIFFER(node_type, NULL);
     MAY_DIFFER(result, NULL);
   }
   {
-    FUNCTION(hetero_num_edges, LOCAL, NULL);
-    WRONG_HANDLE(hetero, sar_hetero, comm);
-    WRONG(relation, "s");
-    WRONG(relation, NULL);
+    FUNCTION(num_edges, LOCAL, NULL);
+    WRONG_HANDLE(graph, sar_graph, comm);
+    WRONG(edge_type, "t");
+    WRONG(edge_type, "b:s:a");
+    MAY_DIFFER(edge_type, NULL);
+    MAY_DIFFER(edge_type, "a:s:b");
     MAY_DIFFER(result, NULL);
   }
   {
-    FUNCTION(hetero_set_rows, COLLECTIVE, NULL);
-    WRONG_HANDLE(hetero, sar_hetero, comm);
-    WRONG(hetero, good.building);
-    WRONG(type, NULL);
-    WRONG(type, "b");
+    FUNCTION(edge_ids, LOCAL, NULL);
+    WRONG(edge_type, NULL);
+    WRONG(edge_type, "t");
+    WRONG(length, EDGES - 1);
+  }
+  good.out = &edges_out;
+  good.edges = &edges;
+  {
+    FUNCTION(to_graph_order, COLLECTIVE, NULL);
+    WRONG(edge_type, NULL);
+    WRONG(edge_type, "t");
+    DIFFERENT(edge_type, "s", "");
+    MAY_DIFFER(edge_type, "a:r:a");
+    WRONG(edges, &short_edges);
+    WRONG(out, &short_edges);
+  }
+  {
+    FUNCTION(to_given_order, COLLECTIVE, NULL);
+    WRONG(edge_type, NULL);
+    WRONG(edge_type, "t");
+    DIFFERENT(edge_type, "s", "");
+    WRONG(edges, &many_edges);
+    WRONG(number, 1); /* reverse edges, where there are none */
+    WRONG(out, &short_edges);
+  }
+  last = good;
+  last.node_type = last.edge_type = NULL;
+  check_on_all_ranks("to_graph_order", "edge_type", "null for a graph of the edge types a:r:a, a:s:b",
+                     to_graph_order(&last));
+  check_on_all_ranks("set_rows", "type", "null for a graph of the node types a, b", set_rows(&last));
+  last.edge_type = "t";
+  check_on_all_ranks("to_given_order", "edge_type", "a:r:a, a:s:b", to_given_order(&last));
+  good = before;
+  {
+    FUNCTION(set_rows, COLLECTIVE, NULL);
+    good.node_type = "b";
+    WRONG_HANDLE(graph, sar_graph, comm);
+    WRONG(graph, good.building);
+    WRONG(node_type, NULL);
+    WRONG(node_type, "c");
+    DIFFERENT(node_type, "a", "different node type");
     WRONG(x, NULL);
     WRONG(x, &short_x);
     DIFFERENT(x, &narrow_x, "different number of fields");
   }
+  good = before;
+}
+
+static void tries_types(void) {
+  const arguments before = good;
+  good.graph = good.typed_graph;
+  good.model = good.typed_model;
+  good.optimizer = good.typed_optimizer;
+  good.edges = NULL;
+  good.node_type = "a";
+  good.edge_type = "r";
+  tries_parts();
   {
-    FUNCTION(hetero_train_step, COLLECTIVE, NULL);
+    FUNCTION(train_step, COLLECTIVE, NULL);
     WRONG_TYPED_PASS();
-    WRONG_HANDLE(typed_optimizer, sar_optimizer, model);
-    WRONG(typed_optimizer, good.optimizer);
+    WRONG_TYPED_MASK();
+    WRONG_HANDLE(optimizer, sar_optimizer, model);
+    WRONG(optimizer, before.optimizer);
     WRONG(number, 99);
     WRONG(target, NULL);
     WRONG(target, &short_target);
     WRONG(target, &nan_target);
+    WRONG(x, &nan_x);
     DIFFERENT(number, SAR_LOSS_L1, "different calls");
     MAY_DIFFER(result, NULL);
   }
   {
-    FUNCTION(hetero_train_step_labels, COLLECTIVE, NULL);
+    FUNCTION(train_step_labels, COLLECTIVE, NULL);
     WRONG_TYPED_PASS();
-    WRONG(typed_optimizer, good.optimizer);
+    WRONG_TYPED_MASK();
+    WRONG(optimizer, before.optimizer);
     WRONG_LABELS();
   }
   {
-    FUNCTION(hetero_evaluate, COLLECTIVE, NULL);
+    FUNCTION(evaluate, COLLECTIVE, NULL);
     WRONG_TYPED_PASS();
+    WRONG_TYPED_MASK();
     WRONG(target, NULL);
     WRONG(result, NULL);
   }
   {
-    FUNCTION(hetero_evaluate_labels, COLLECTIVE, NULL);
+    FUNCTION(evaluate_labels, COLLECTIVE, NULL);
     WRONG_TYPED_PASS();
+    WRONG_TYPED_MASK();
     WRONG_LABELS();
     WRONG(result, NULL);
   }
   {
-    FUNCTION(hetero_predict, COLLECTIVE, NULL);
-    WRONG_HANDLE(hetero, sar_hetero, graph);
-    WRONG(type, "b");
+    FUNCTION(predict, COLLECTIVE, NULL);
+    WRONG_TYPED_PASS();
     WRONG(out, NULL);
     WRONG(out, &short_x);
   }
   {
-    /* a model of a graph with types on a graph without */
+    /* networks on graphs with the types of others */
     arguments a = good;
-    a.model = good.typed_model;
-    a.optimizer = good.typed_optimizer;
-    check_on_all_ranks("train_step", "model", "expected a sar_hetero", train_step(&a));
-    check_on_all_ranks("predictor_create", "model", "expected a sar_hetero", predictor_create(&a));
+    a.graph = before.graph;
+    a.node_type = NULL;
+    check_on_all_ranks("train_step", "graph", "on a graph of the node types _N, expected a, b",
+                       train_step(&a));
+    a = before;
+    a.graph = good.graph;
+    a.node_type = "a";
+    check_on_all_ranks("train_step", "model", "which reads no relations, on a graph of the edge types a:r:a",
+                       train_step(&a));
+    check_on_all_ranks("predictor_create", "model", "expected one edge type", predictor_create(&a));
+    a.species = species;
+    a.positions = &positions;
+    a.out = &forces;
+    check_on_all_ranks("potential_evaluate", "graph", "on a graph of the node types a, b",
+                       potential_evaluate(&a));
+    a.model = good.model;
+    check_on_all_ranks("predictor_create", "model", "expected sar_predict()", predictor_create(&a));
     check_on_all_ranks("update_statistics", "model", "normalize", update_statistics(&a));
   }
   good = before;
@@ -806,9 +897,27 @@ static void tries_types(void) {
 
 static void tries_predictors(void) {
   {
+    FUNCTION(predict, COLLECTIVE, NULL);
+    WRONG_HANDLE(model, sar_model, graph);
+    WRONG_HANDLE(graph, sar_graph, comm);
+    WRONG(graph, good.building);
+    WRONG(node_type, "b");
+    WRONG(x, NULL);
+    WRONG(x, &short_x);
+    WRONG(edges, NULL);
+    WRONG(edges, &short_edges);
+    WRONG(out, NULL);
+    WRONG(out, &short_x);
+    DIFFERENT(model, wide_model, "different description");
+    DIFFERENT(graph, other_graph, "");
+  }
+  {
     FUNCTION(predictor_create, COLLECTIVE, release_predictor);
     WRONG_HANDLE(model, sar_model, graph);
     WRONG_HANDLE(graph, sar_graph, comm);
+    WRONG(graph, good.building);
+    WRONG(graph, good.typed_graph);
+    WRONG(model, good.typed_model);
     DIFFERENT(model, wide_model, "different description");
     DIFFERENT(graph, other_graph, "different number of edges");
     WRONG(result, NULL);
@@ -855,6 +964,8 @@ static void tries_potentials(void) {
     good.out = &forces;
     WRONG_HANDLE(potential, sar_potential, model);
     WRONG_HANDLE(graph, sar_graph, comm);
+    WRONG(graph, good.building);
+    WRONG(graph, good.typed_graph);
     DIFFERENT(graph, other_graph, "different number of edges");
     WRONG(num_nodes, NODES - 1);
     WRONG(num_nodes, -1);
@@ -961,7 +1072,6 @@ static void tries_files(void) {
 static void tries_freeing(void) {
   FREES(comm_free, comm, sar_comm, graph);
   FREES(graph_free, graph, sar_graph, comm);
-  FREES(hetero_free, hetero, sar_hetero, comm);
   FREES(model_free, model, sar_model, comm);
   FREES(optimizer_free, optimizer, sar_optimizer, comm);
   FREES(predictor_free, predictor, sar_predictor, comm);
@@ -987,10 +1097,10 @@ static void tries_refusals(void) {
   double loss = -1;
   if (sar_refuse_next(NULL) != SAR_ERROR_INPUT) fail(call, "text", "null is not refused", 0);
   if (is_last) MUST(sar_refuse_next("three of them"));
-  status = sar_evaluate(good.model, good.graph, good.x, good.edges, 0, good.target, 0, NULL, &loss);
+  status = sar_evaluate(good.model, good.graph, NULL, good.x, good.edges, 0, good.target, 0, NULL, &loss);
   check_on_all_ranks(call, "text", "three of them", status);
   if (status != SAR_ERROR_SHAPE || loss != -1) fail(call, "text", "is not refused", status);
-  MUST(sar_evaluate(good.model, good.graph, good.x, good.edges, 0, good.target, 0, NULL, &loss));
+  MUST(sar_evaluate(good.model, good.graph, NULL, good.x, good.edges, 0, good.target, 0, NULL, &loss));
 }
 
 int main(int argc, char** argv) {

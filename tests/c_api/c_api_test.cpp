@@ -11,6 +11,7 @@
 #include <sar.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace sar::test {
@@ -61,7 +62,8 @@ struct Problem {
   [[nodiscard]] std::vector<double> c_losses(const sar_array& from, const sar_array& to) const {
     std::vector<double> losses(steps);
     for (double& loss : losses)
-      SAR_OKAY(sar_train_step(model, optimizer, graph, &from, nullptr, SAR_LOSS_MSE, &to, 0, nullptr, &loss));
+      SAR_OKAY(sar_train_step(model, optimizer, graph, nullptr, &from, nullptr, SAR_LOSS_MSE, &to, 0, nullptr,
+                              &loss));
     return losses;
   }
 
@@ -121,9 +123,10 @@ TEST_CASE("two models that train in turn on rounded rows have the losses that ea
   const auto losses_of_step = [](const Problem& p) {
     const sar_array x = array_of(p.x), target = array_of(p.target);
     double trained = 0, evaluated = 0;
-    SAR_OKAY(sar_train_step(p.model, p.optimizer, p.graph, &x, nullptr, SAR_LOSS_MSE, &target, 0, nullptr,
-                            &trained));
-    SAR_OKAY(sar_evaluate(p.model, p.graph, &x, nullptr, SAR_LOSS_MSE, &target, 0, nullptr, &evaluated));
+    SAR_OKAY(sar_train_step(p.model, p.optimizer, p.graph, nullptr, &x, nullptr, SAR_LOSS_MSE, &target, 0,
+                            nullptr, &trained));
+    SAR_OKAY(
+        sar_evaluate(p.model, p.graph, nullptr, &x, nullptr, SAR_LOSS_MSE, &target, 0, nullptr, &evaluated));
     return std::vector<double>{trained, evaluated};
   };
   const Problem alone(comm, options), a(comm, options), b(comm, options);
@@ -151,7 +154,7 @@ TEST_CASE("a training by sar.h is that of C++, to the bit") {
   SUBCASE("labels with a mask") {
     double loss = 0;
     const sar_array x = array_of(problem.x);
-    SAR_OKAY(sar_train_step_labels(problem.model, problem.optimizer, problem.graph, &x, nullptr,
+    SAR_OKAY(sar_train_step_labels(problem.model, problem.optimizer, problem.graph, nullptr, &x, nullptr,
                                    std::ssize(problem.labels), problem.labels.data(),
                                    std::ssize(problem.mask), problem.mask.data(), &loss));
     CHECK(loss ==
@@ -168,7 +171,7 @@ TEST_CASE("a training by sar.h is that of C++, to the bit") {
     const Variable some = gather_rows(y, rows), wanted = gather_rows(Variable(problem.target), rows);
     const auto evaluated = [&](std::int32_t kind, bool masked) {
       double loss = 0;
-      SAR_OKAY(sar_evaluate(problem.model, problem.graph, &x, nullptr, kind, &target,
+      SAR_OKAY(sar_evaluate(problem.model, problem.graph, nullptr, &x, nullptr, kind, &target,
                             masked ? std::ssize(problem.mask) : 0, masked ? problem.mask.data() : nullptr,
                             &loss));
       return loss;
@@ -180,8 +183,8 @@ TEST_CASE("a training by sar.h is that of C++, to the bit") {
     CHECK(evaluated(SAR_LOSS_BCE, true) ==
           double{bce_with_logits(some, wanted.value(), comm).value().item()});
     double loss = 0;
-    SAR_OKAY(sar_evaluate_labels(problem.model, problem.graph, &x, nullptr, std::ssize(problem.labels),
-                                 problem.labels.data(), 0, nullptr, &loss));
+    SAR_OKAY(sar_evaluate_labels(problem.model, problem.graph, nullptr, &x, nullptr,
+                                 std::ssize(problem.labels), problem.labels.data(), 0, nullptr, &loss));
     const std::vector<std::uint8_t> all(problem.mask.size(), 1);
     CHECK(loss == double{cross_entropy(y, problem.labels, all, comm).value().item()});
   }
@@ -203,6 +206,11 @@ TEST_CASE("a training by sar.h is that of C++, to the bit") {
     std::vector<double> columns(static_cast<std::size_t>(leading * out_feats), -7);
     out = {columns.data(), SAR_FLOAT64, SAR_FIELD_NODE, n, out_feats, leading, {0, 0}};
     SAR_OKAY(sar_predictor_run(predictor, &x, nullptr, &out));
+    SUBCASE("of a predictor") {}
+    SUBCASE("of sar_predict(), which gives the same") {
+      std::ranges::fill(columns, -7);
+      SAR_OKAY(sar_predict(problem.model, problem.graph, nullptr, &x, nullptr, &out));
+    }
     bool same = true, gaps_stay = true;
     for (Index j = 0; j < out_feats; ++j) {
       for (Index i = 0; i < n; ++i) same = same && columns[j * leading + i] == double{wanted.row(i)[j]};
@@ -266,8 +274,8 @@ TEST_CASE("an error of one rank is the status and the text of all ranks, and all
   sar_array x = array_of(problem.x), y = array_of(problem.target);
   double loss = -1;
   const auto step = [&](sar_model model, sar_graph graph, const sar_array* from) {
-    return sar_train_step(model, problem.optimizer, graph, from, nullptr, SAR_LOSS_MSE, &y, 0, nullptr,
-                          &loss);
+    return sar_train_step(model, problem.optimizer, graph, nullptr, from, nullptr, SAR_LOSS_MSE, &y, 0,
+                          nullptr, &loss);
   };
   is_refused(step(wrong ? nullptr : problem.model, problem.graph, &x), SAR_ERROR_HANDLE,
              "the handle 'model' is null");
@@ -315,8 +323,8 @@ TEST_CASE("refused steps change nothing: the losses are those of a training with
     }
     const auto step = [&](const Training& training, const sar_array* from, std::int32_t kind,
                           const sar_array* to, double& loss) {
-      return sar_train_step(training.model, training.optimizer, problem.graph, from, nullptr, kind, to, 0,
-                            nullptr, &loss);
+      return sar_train_step(training.model, training.optimizer, problem.graph, nullptr, from, nullptr, kind,
+                            to, 0, nullptr, &loss);
     };
     for (int round = 0; round < steps; ++round) {
       double unchanged = -1, expected = 0, loss = 0;
@@ -327,7 +335,7 @@ TEST_CASE("refused steps change nothing: the losses are those of a training with
       CHECK(step(disturbed, &x, wrong ? 99 : SAR_LOSS_MSE, &y, unchanged) == SAR_ERROR_INPUT);
       std::vector<std::int64_t> labels = problem.labels;
       if (wrong && !labels.empty()) labels[0] = 99;  // found by the loss, after the forward pass
-      CHECK(sar_train_step_labels(disturbed.model, disturbed.optimizer, problem.graph, &x, nullptr,
+      CHECK(sar_train_step_labels(disturbed.model, disturbed.optimizer, problem.graph, nullptr, &x, nullptr,
                                   std::ssize(labels), labels.data(), 0, nullptr,
                                   &unchanged) == SAR_ERROR_INPUT);
       CHECK(unchanged == -1);
@@ -351,12 +359,12 @@ TEST_CASE("rows of edges travel to the graph's order and back; a graph of local 
   Tensor ordered(Shape{edges, 2}), back(Shape{given, 2});
   const sar_array in = array_of(rows);
   sar_array out = array_of(ordered), again = array_of(back);
-  SAR_OKAY(sar_graph_edges_to_graph_order(problem.graph, &in, nullptr, &out));
-  SAR_OKAY(sar_graph_edges_to_given_order(problem.graph, &out, 0, &again));
+  SAR_OKAY(sar_graph_edges_to_graph_order(problem.graph, nullptr, &in, nullptr, &out));
+  SAR_OKAY(sar_graph_edges_to_given_order(problem.graph, nullptr, &out, 0, &again));
   CHECK(std::ranges::equal(std::as_const(ordered).values(), graph.to_graph_order(rows).values()));
   CHECK(std::ranges::equal(std::as_const(back).values(), rows.values()));
   std::vector<std::int64_t> ids(static_cast<std::size_t>(edges));
-  SAR_OKAY(sar_graph_edge_ids(problem.graph, edges, ids.data()));
+  SAR_OKAY(sar_graph_edge_ids(problem.graph, nullptr, edges, ids.data()));
   CHECK(std::ranges::equal(ids, graph.edge_ids()));
 
   const LocalArrays local = local_arrays(problem.host);
@@ -367,8 +375,10 @@ TEST_CASE("rows of edges travel to the graph's order and back; a graph of local 
                                 nullptr, &same));
   const sar_array x = array_of(problem.x), y = array_of(problem.target);
   double loss = 0, loss_of_same = 0;
-  SAR_OKAY(sar_evaluate(problem.model, problem.graph, &x, nullptr, SAR_LOSS_MSE, &y, 0, nullptr, &loss));
-  SAR_OKAY(sar_evaluate(problem.model, same, &x, nullptr, SAR_LOSS_MSE, &y, 0, nullptr, &loss_of_same));
+  SAR_OKAY(
+      sar_evaluate(problem.model, problem.graph, nullptr, &x, nullptr, SAR_LOSS_MSE, &y, 0, nullptr, &loss));
+  SAR_OKAY(
+      sar_evaluate(problem.model, same, nullptr, &x, nullptr, SAR_LOSS_MSE, &y, 0, nullptr, &loss_of_same));
   CHECK(loss == loss_of_same);
   SAR_OKAY(sar_graph_free(same));
 }
@@ -429,20 +439,20 @@ TEST_CASE("a graph that is rebuilt is that of C++ of the new mesh; training and 
       cpp.x = mesh.x;
 
       std::int64_t nodes = 0, edges = 0, given_edges = 0, global_nodes = 0, global_edges = 0;
-      SAR_OKAY(sar_graph_sizes(graph, &nodes, &edges, &given_edges));
-      SAR_OKAY(sar_graph_global_sizes(graph, &global_nodes, &global_edges));
+      SAR_OKAY(sar_graph_num_nodes(graph, nullptr, &nodes, &global_nodes));
+      SAR_OKAY(sar_graph_num_edges(graph, nullptr, &edges, &global_edges, &given_edges));
       CHECK(nodes == cpp.graph.num_nodes());
       CHECK(given_edges == std::ssize(mesh.host.src));
       CHECK(global_nodes == 45);
       CHECK(global_edges == 2 * std::ssize(mesh.whole.src));
       std::vector<std::int64_t> ids(static_cast<std::size_t>(edges));
-      SAR_OKAY(sar_graph_edge_ids(graph, edges, ids.data()));
+      SAR_OKAY(sar_graph_edge_ids(graph, nullptr, edges, ids.data()));
       CHECK(std::ranges::equal(ids, cpp.graph.edge_ids()));
 
       const sar_array x = array_of(mesh.x), target = array_of(mesh.target);
       double loss = 0;
-      SAR_OKAY(sar_train_step(problem.model, problem.optimizer, graph, &x, nullptr, SAR_LOSS_MSE, &target, 0,
-                              nullptr, &loss));
+      SAR_OKAY(sar_train_step(problem.model, problem.optimizer, graph, nullptr, &x, nullptr, SAR_LOSS_MSE,
+                              &target, 0, nullptr, &loss));
       CHECK(loss == cpp.step([&](const Variable& y) { return mse(y, mesh.target, comm); }));
 
       cpp.model.eval();
@@ -517,30 +527,33 @@ TEST_CASE(
   const auto count = std::ssize(node_ids);
   const Tensor x = random_values(Shape{count, 2}, 1), wide = random_values(Shape{count, 3}, 2);
   sar_comm c_comm = nullptr;
-  sar_hetero graph = nullptr;
+  sar_graph graph = nullptr;
   sar_model model = nullptr, loaded = nullptr;
   SAR_OKAY(sar_comm_create(comm.handle(), &c_comm));
-  SAR_OKAY(sar_hetero_create(c_comm, nullptr, &graph));
+  SAR_OKAY(sar_graph_create(c_comm, nullptr, &graph));
   const auto add_edges = [&](const std::vector<std::int64_t>& ids, std::int32_t add_reverse) {
-    SAR_OKAY(sar_hetero_add_nodes(graph, "a", count, node_ids.data()));
-    SAR_OKAY(sar_hetero_add_edges(graph, "a", "r", "a", count, from.data(), node_ids.data(), ids.data(),
-                                  nullptr, add_reverse));
+    SAR_OKAY(sar_graph_add_nodes(graph, "a", count, node_ids.data()));
+    SAR_OKAY(sar_graph_add_edges(graph, "a", "r", "a", count, from.data(), node_ids.data(), ids.data(),
+                                 nullptr, add_reverse));
   };
-  std::int64_t edges = 0, all = 0;
+  std::int64_t edges = 0, all = 0, given = 0;
   for (const std::int32_t add_reverse : {0, 1}) {
     add_edges(edge_ids, add_reverse);
-    SAR_OKAY(sar_hetero_build(graph));
-    SAR_OKAY(sar_hetero_num_edges(graph, "a", "r", "a", &edges, &all));
-    CHECK(edges == (1 + add_reverse) * count);
-    CHECK(all == (1 + add_reverse) * nodes);
+    SAR_OKAY(sar_graph_build(graph));
+    for (const char* const type : {static_cast<const char*>(nullptr), "r", "a:r:a"}) {
+      SAR_OKAY(sar_graph_num_edges(graph, type, &edges, &all, &given));
+      CHECK(edges == (1 + add_reverse) * count);
+      CHECK(all == (1 + add_reverse) * nodes);
+      CHECK(given == count);
+    }
   }
   const sar_array rows = array_of(x);
   if (comm.size() > 1) {
-    const sar_array given = array_of(comm.rank() == 0 ? wide : x);
-    CHECK(sar_hetero_set_rows(graph, "a", &given) == SAR_ERROR_INPUT);
+    const sar_array several = array_of(comm.rank() == 0 ? wide : x);
+    CHECK(sar_graph_set_rows(graph, "a", &several) == SAR_ERROR_INPUT);
     CHECK(std::string(sar_last_error()).find("number of fields") != std::string::npos);
   }
-  SAR_OKAY(sar_hetero_set_rows(graph, "a", &rows));
+  SAR_OKAY(sar_graph_set_rows(graph, "a", &rows));
   SAR_OKAY(
       sar_model_create(c_comm,
                        R"({"sar_model": 1, "type": "hetero-sage", "in_feats": 2, "hidden": 4, "out_feats": 3,
@@ -552,19 +565,119 @@ TEST_CASE(
   SAR_OKAY(sar_model_load(c_comm, path.c_str(), &loaded));
   Tensor y({count, 3}), again({count, 3});
   sar_array out = array_of(y), of_loaded = array_of(again);
-  SAR_OKAY(sar_hetero_predict(model, graph, "a", &out));
-  SAR_OKAY(sar_hetero_predict(loaded, graph, "a", &of_loaded));
+  SAR_OKAY(sar_predict(model, graph, "a", &rows, nullptr, &out));
+  SAR_OKAY(sar_predict(loaded, graph, nullptr, &rows, nullptr, &of_loaded));
   CHECK(same_bits(y, again));
 
   // ids of edges are read: these are not unique; the graph stays as it was
   add_edges(same_ids, 0);
-  CHECK(sar_hetero_build(graph) == SAR_ERROR_INPUT);
+  CHECK(sar_graph_build(graph) == SAR_ERROR_INPUT);
   CHECK(std::string(sar_last_error()).find('7') != std::string::npos);
-  SAR_OKAY(sar_hetero_predict(model, graph, "a", &of_loaded));
+  SAR_OKAY(sar_predict(model, graph, "a", &rows, nullptr, &of_loaded));
   CHECK(same_bits(y, again));
   SAR_OKAY(sar_model_free(loaded));
   SAR_OKAY(sar_model_free(model));
-  SAR_OKAY(sar_hetero_free(graph));
+  SAR_OKAY(sar_graph_free(graph));
+  SAR_OKAY(sar_comm_free(c_comm));
+}
+
+TEST_CASE(
+    "each type of a graph has the sizes, ids and orders of C++, and a step reads the rows of all types") {
+  const Communicator comm = Communicator::world();
+  constexpr Index fluids = 14, solids = 5;
+  const PartitionBook fluid_book = PartitionBook::even(fluids, comm.size()),
+                      solid_book = PartitionBook::even(solids, comm.size());
+  std::vector<std::int64_t> fluid, solid, src, dst, from, to, ids;
+  for (Index v = fluid_book.begin(comm.rank()); v < fluid_book.end(comm.rank()); ++v) {
+    fluid.push_back(v);
+    for (const Index step : {1, 3}) {  // edges into nodes of other ranks
+      src.push_back(v);
+      dst.push_back((v + step) % fluids);
+    }
+    from.push_back(v % solids);
+    to.push_back((v + fluids / 2) % fluids);
+    ids.push_back(1000 + v);
+  }
+  for (Index v = solid_book.begin(comm.rank()); v < solid_book.end(comm.rank()); ++v) solid.push_back(v);
+  const EdgeType flows{"fluid", "flows", "fluid"}, heats{"solid", "heats", "fluid"};
+  const HostGraph wanted(
+      comm, {{"fluid", fluid}, {"solid", solid}},
+      {{flows, {.src = src, .dst = dst}, true}, {heats, {.src = from, .dst = to, .ids = ids}}});
+  sar_comm c_comm = nullptr;
+  sar_graph graph = nullptr;
+  SAR_OKAY(sar_comm_create(comm.handle(), &c_comm));
+  SAR_OKAY(sar_graph_create(c_comm, nullptr, &graph));
+  SAR_OKAY(sar_graph_add_nodes(graph, "fluid", std::ssize(fluid), fluid.data()));
+  SAR_OKAY(sar_graph_add_nodes(graph, "solid", std::ssize(solid), solid.data()));
+  SAR_OKAY(sar_graph_add_edges(graph, "fluid", "flows", "fluid", std::ssize(src), src.data(), dst.data(),
+                               nullptr, nullptr, 1));
+  SAR_OKAY(sar_graph_add_edges(graph, "solid", "heats", "fluid", std::ssize(from), from.data(), to.data(),
+                               ids.data(), nullptr, 0));
+  SAR_OKAY(sar_graph_build(graph));
+
+  std::int64_t nodes = 0, global_nodes = 0, edges = 0, global_edges = 0, given_edges = 0;
+  SAR_OKAY(sar_graph_num_nodes(graph, nullptr, &nodes, &global_nodes));
+  CHECK(nodes == std::ssize(fluid) + std::ssize(solid));
+  CHECK(global_nodes == fluids + solids);
+  SAR_OKAY(sar_graph_num_nodes(graph, "solid", &nodes, &global_nodes));
+  CHECK(nodes == std::ssize(solid));
+  CHECK(global_nodes == solids);
+  SAR_OKAY(sar_graph_num_edges(graph, nullptr, &edges, &global_edges, &given_edges));
+  CHECK(edges == wanted.num_edges());
+  CHECK(global_edges == 5 * fluids);
+  CHECK(given_edges == 3 * std::ssize(fluid));
+  for (const auto& [name, type, given] : {std::tuple{"flows", flows, std::ssize(src)},
+                                          std::tuple{"solid:heats:fluid", heats, std::ssize(from)}}) {
+    CAPTURE(name);
+    SAR_OKAY(sar_graph_num_edges(graph, name, &edges, &global_edges, &given_edges));
+    CHECK(edges == wanted[type].num_edges());
+    CHECK(global_edges == wanted[type].num_global_edges());
+    CHECK(given_edges == given);
+    std::vector<std::int64_t> found(static_cast<std::size_t>(edges));
+    SAR_OKAY(sar_graph_edge_ids(graph, name, edges, found.data()));
+    CHECK(std::ranges::equal(found, wanted[type].edge_ids()));
+    const Tensor rows = random_values(Shape{given, 2}, 20 + comm.rank());
+    Tensor ordered(Shape{edges, 2}), back(Shape{given, 2});
+    const sar_array in = array_of(rows);
+    sar_array out = array_of(ordered), again = array_of(back);
+    SAR_OKAY(sar_graph_edges_to_graph_order(graph, name, &in, nullptr, &out));
+    CHECK(same_bits(ordered, wanted.to_graph_order(type, rows)));
+    SAR_OKAY(sar_graph_edges_to_given_order(graph, name, &out, 0, &again));
+    CHECK(same_bits(back, rows));
+  }
+
+  // the results of a type are those of C++, whose rows are the ones given, and the ones set for the others
+  const char* const text = R"({"sar_model": 1, "type": "rgcn", "in_feats": 2, "hidden": 4, "out_feats": 3,
+      "layers": 2, "node_types": ["fluid", "solid"], "inputs": {"solid": 1},
+      "edge_types": [["fluid", "flows", "fluid"], ["solid", "heats", "fluid"]]})";
+  Generator gen(9);
+  GraphModel cpp(ModelDescription::from_json(text), comm, gen);
+  cpp.eval();
+  const Tensor x = random_values(Shape{std::ssize(fluid), 2}, 30 + comm.rank()),
+               unread = random_values(Shape{std::ssize(fluid), 2}, 40 + comm.rank()),
+               s = random_values(Shape{std::ssize(solid), 1}, 50 + comm.rank());
+  const GraphModel::Rows results = cpp(wanted, GraphModel::Rows{{"fluid", x}, {"solid", s}});
+  sar_model model = nullptr;
+  SAR_OKAY(sar_model_create(c_comm, text, 9, &model));
+  const sar_array rows = array_of(x), others = array_of(unread), of_solid = array_of(s);
+  Tensor y({std::ssize(fluid), 3}), z({std::ssize(solid), 3});
+  sar_array out = array_of(y), out_of_solid = array_of(z);
+  CHECK(sar_predict(model, graph, "fluid", &rows, nullptr, &out) == SAR_ERROR_INPUT);
+  CHECK(std::string(sar_last_error()).find("without rows of 'solid'") != std::string::npos);
+  SAR_OKAY(sar_graph_set_rows(graph, "solid", &of_solid));
+  SAR_OKAY(sar_graph_set_rows(graph, "fluid", &others));  // not read where a call gives the rows of the type
+  SAR_OKAY(sar_predict(model, graph, "fluid", &rows, nullptr, &out));
+  CHECK(same_bits(y, results.at("fluid").value()));
+  SAR_OKAY(sar_graph_set_rows(graph, "fluid", &rows));
+  SAR_OKAY(sar_predict(model, graph, "solid", &of_solid, nullptr, &out_of_solid));
+  CHECK(same_bits(z, results.at("solid").value()));
+  const Tensor target = random_values(Shape{std::ssize(fluid), 3}, 60 + comm.rank());
+  const sar_array to_reach = array_of(target);
+  double loss = 0;
+  SAR_OKAY(sar_evaluate(model, graph, "fluid", &rows, nullptr, SAR_LOSS_MSE, &to_reach, 0, nullptr, &loss));
+  CHECK(loss == double{mse(results.at("fluid"), target, comm).value().item()});
+  SAR_OKAY(sar_model_free(model));
+  SAR_OKAY(sar_graph_free(graph));
   SAR_OKAY(sar_comm_free(c_comm));
 }
 

@@ -353,6 +353,70 @@ void clips(const Ring& ring) {
   }
 }
 
+/// Two node types with the ids of the ring, coupled by a second type of edges.
+void types(const Ring& ring) {
+  sar_cxx11::Graph graph(ring.comm);
+  refusal([&] { graph.sizes(); }, SAR_ERROR_INPUT, "a graph that is not built");
+  const sar_cxx11::EdgeType along{"a", "along", "a"}, across{"b", "across", "a"};
+  const Ids across_ids(ring.edge_ids.begin(), ring.edge_ids.begin() + 6);
+  const sar_array weight = sar_cxx11::array(ring.length, 1);
+  graph.add_nodes("a", ring.ids);
+  graph.add_nodes("b", ring.ids);
+  graph.add_edges(along, ring.src, ring.dst, nullptr, &weight);
+  graph.add_edges(across, ring.ids, ring.ids, &across_ids);
+  graph.build();
+  const int ranks = ring.comm.size();
+  const sar_cxx11::GraphSizes all = graph.sizes(), b = graph.sizes("b", "across");
+  expect(all.nodes == 12 && all.global_nodes == 12 * ranks && all.given_edges == 18 &&
+             all.global_edges == 18 * ranks,
+         "sizes of all types");
+  expect(b.nodes == 6 && b.edges == 6 && b.given_edges == 6 && b.global_edges == 6 * ranks,
+         "sizes of one of the types");
+  const Ids ids = graph.edge_ids(across.name());
+  expect(ids == across_ids, "the ids of the edges of a type");
+  expect(graph.edge_ids("along").size() == 12, "the ids of the other type");
+  refusal([&] { graph.edge_ids(); }, SAR_ERROR_INPUT, "the ids of the edges of no type");
+  const Values ordered = graph.to_graph_order(ring.length, 1, nullptr, "along");
+  expect(graph.to_given_order(ordered, 1, false, along.name()) == ring.length,
+         "the order of edges of a type");
+  const std::string text = refusal([&] { graph.to_graph_order(ring.length, 1); }, SAR_ERROR_INPUT,
+                                   "the order of edges of no type");
+  expect(text.find("a:along:a, b:across:a") != std::string::npos, text.c_str());
+
+  const char* const rgcn =
+      R"({"sar_model": 1, "type": "rgcn", "in_feats": 2, "hidden": 4, "out_feats": 1, "layers": 2,
+          "node_types": ["a", "b"], "edge_types": [["a", "along", "a"], ["b", "across", "a"]]})";
+  sar_cxx11::Model model(ring.comm, rgcn, 3);
+  const sar_cxx11::Optimizer optimizer(model, R"({"optimizer": "sgd", "lr": 0.001})");
+  const sar_array x = sar_cxx11::array(ring.x, 2);
+  Values y(6), wanted(6, 0.5);
+  sar_array out = sar_cxx11::array(y, 1);
+  refusal([&] { model.predict(graph, x, out, nullptr, "a"); }, SAR_ERROR_INPUT, "no rows of the other type");
+  graph.set_rows("b", x);
+  model.predict(graph, x, out, nullptr, "a");
+  expect(model.evaluate(graph, x, out, SAR_LOSS_L1, nullptr, nullptr, "a") < 1e-4, "the loss of the results");
+  const sar_array target = sar_cxx11::array(wanted, 1);
+  const double loss = model.evaluate(graph, x, target, SAR_LOSS_MSE, nullptr, nullptr, "a");
+  expect(model.train_step(optimizer, graph, x, target, SAR_LOSS_MSE, nullptr, nullptr, "a") == loss,
+         "the loss before a step");
+  const Ids labels(6, 0);
+  const double of_labels = model.evaluate(graph, x, labels, nullptr, nullptr, "a");
+  expect(model.train_step(optimizer, graph, x, labels, nullptr, nullptr, "a") == of_labels,
+         "the loss of labels before a step");
+  refusal([&] { model.predict(graph, x, out); }, SAR_ERROR_INPUT, "a prediction of no type");
+
+  // of one type, nothing names it, and a predictor gives the same
+  graph.rebuild(ring.ids, ring.src, ring.dst);
+  const char* const gcn =
+      R"({"sar_model": 1, "type": "gcn", "in_feats": 2, "hidden": 4, "out_feats": 1, "layers": 2})";
+  const sar_cxx11::Model single(ring.comm, gcn, 3);
+  Values of_predictor(6);
+  sar_array run = sar_cxx11::array(of_predictor, 1);
+  single.predict(graph, x, out);
+  sar_cxx11::Predictor(single, graph).run(x, run);
+  expect(y == of_predictor, "a predictor has the same results");
+}
+
 void the_library(const Ring& ring, const std::string& folder) {
   sar_cxx11::set_num_threads(ring.comm.default_num_threads());
   sar_cxx11::set_num_threads(0);
@@ -382,6 +446,7 @@ int main(int argc, char** argv) {
     refuses_gradients(ring);
     normalizes(ring, folder);
     clips(ring);
+    types(ring);
     the_library(ring, folder);
   }
   int all = 0;

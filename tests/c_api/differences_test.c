@@ -137,40 +137,41 @@ static void creates(const setting* s) {
 
 static int step_of(const setting* s, sar_model model, sar_optimizer optimizer, int32_t kind, double* loss) {
   const sar_array x = sar_array_double(&s->x[0][0], NODES, 2), y = sar_array_double(&s->y[0][0], NODES, 2);
-  return sar_train_step(model, optimizer, s->graph, &x, NULL, kind, &y, 0, NULL, loss);
+  return sar_train_step(model, optimizer, s->graph, NULL, &x, NULL, kind, &y, 0, NULL, loss);
 }
 
 static void trains(const setting* s) {
   const sar_array x = sar_array_double(&s->x[0][0], NODES, 2), y = sar_array_double(&s->y[0][0], NODES, 2);
   double loss = 0, again = 0;
   const int is_last = my_rank == size - 1;
-  OK(sar_evaluate(s->model, s->graph, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &loss));
+  OK(sar_evaluate(s->model, s->graph, NULL, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &loss));
   DIFFERENT_CALLS(step_of(s, s->model, s->optimizer, last(SAR_LOSS_MSE, SAR_LOSS_BCE), NULL),
                   "the ranks make different calls: rank 0 calls mse, rank");
-  DIFFERENT_CALLS(is_last ? sar_evaluate(s->model, s->graph, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &again)
-                          : step_of(s, s->model, s->optimizer, SAR_LOSS_MSE, NULL),
+  DIFFERENT_CALLS(is_last
+                      ? sar_evaluate(s->model, s->graph, NULL, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &again)
+                      : step_of(s, s->model, s->optimizer, SAR_LOSS_MSE, NULL),
                   "rank 0 calls sar_train_step, rank");
-  DIFFERENT_CALLS(is_last ? sar_train_step_labels(s->model, s->optimizer, s->graph, &x, NULL, NODES,
+  DIFFERENT_CALLS(is_last ? sar_train_step_labels(s->model, s->optimizer, s->graph, NULL, &x, NULL, NODES,
                                                   s->labels, 0, NULL, NULL)
                           : step_of(s, s->model, s->optimizer, SAR_LOSS_MSE, NULL),
                   "rank 0 calls sar_train_step, rank");
   DIFFERS(is_last ? step_of(s, s->wide_model, s->wide_optimizer, SAR_LOSS_MSE, NULL)
                   : step_of(s, s->model, s->optimizer, SAR_LOSS_MSE, NULL),
           "sar_train_step is called with a different description of the model");
-  DIFFERS(
-      sar_evaluate(is_last ? s->wide_model : s->model, s->graph, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &again),
-      "different description of the model");
-  DIFFERS(sar_evaluate(s->model, is_last ? s->small_graph : s->graph, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL,
-                       &again),
+  DIFFERS(sar_evaluate(is_last ? s->wide_model : s->model, s->graph, NULL, &x, NULL, SAR_LOSS_MSE, &y, 0,
+                       NULL, &again),
+          "different description of the model");
+  DIFFERS(sar_evaluate(s->model, is_last ? s->small_graph : s->graph, NULL, &x, NULL, SAR_LOSS_MSE, &y, 0,
+                       NULL, &again),
           "different number of edges of the graph");
-  DIFFERENT_CALLS(
-      sar_evaluate(s->model, s->graph, &x, NULL, last(SAR_LOSS_L1, SAR_LOSS_HUBER), &y, 0, NULL, &again),
-      "rank 0 calls l1, rank");
+  DIFFERENT_CALLS(sar_evaluate(s->model, s->graph, NULL, &x, NULL, last(SAR_LOSS_L1, SAR_LOSS_HUBER), &y, 0,
+                               NULL, &again),
+                  "rank 0 calls l1, rank");
   if (is_last) OK(sar_optimizer_set_lr(s->optimizer, 0.01));
   DIFFERS(step_of(s, s->model, s->optimizer, SAR_LOSS_MSE, NULL),
           "different learning rate on different ranks: 0.02 on rank 0, 0.01 on rank");
   OK(sar_optimizer_set_lr(s->optimizer, 0.01));
-  OK(sar_evaluate(s->model, s->graph, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &again));
+  OK(sar_evaluate(s->model, s->graph, NULL, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &again));
   if (loss != again) { /* nothing has changed */
     ++failures;
     fprintf(stderr, "the loss is %g, then %g\n", loss, again);
@@ -226,11 +227,66 @@ static void orders_edges(const setting* s) {
   double in_order[2 * NODES][1] = {{0}}, given[NODES][1] = {{0}};
   int64_t edges = 0;
   sar_array rows, out = sar_array_double(&given[0][0], NODES, 1);
-  OK(sar_graph_sizes(s->graph, NULL, &edges, NULL));
+  OK(sar_graph_num_edges(s->graph, NULL, &edges, NULL, NULL));
   rows = sar_array_double(&in_order[0][0], edges, 1);
-  DIFFERS(sar_graph_edges_to_given_order(s->graph, &rows, last(0, 1), &out),
+  DIFFERS(sar_graph_edges_to_given_order(s->graph, NULL, &rows, last(0, 1), &out),
           "different choice of reverse rows");
-  OK(sar_graph_edges_to_given_order(s->graph, &rows, 0, &out));
+  OK(sar_graph_edges_to_given_order(s->graph, NULL, &rows, 0, &out));
+}
+
+/* Two node types with the same nodes, and two edge types with the same edges: all arrays fit both. */
+static void names_types(const setting* s) {
+  double values[2 * NODES] = {0}, loss = 0;
+  int64_t edges = 0;
+  sar_graph graph = NULL;
+  sar_model model = NULL;
+  sar_optimizer optimizer = NULL;
+  const sar_array x = sar_array_double(&s->x[0][0], NODES, 2), y = sar_array_double(&s->y[0][0], NODES, 2);
+  sar_array out = sar_array_double(values, NODES, 2), rows = sar_array_double(values, NODES, 1), ordered;
+  const char* const a_or_b = last_text("a", "b");
+  const char* const r_or_s = last_text("r", "s");
+  OK(sar_graph_create(s->comm, NULL, &graph));
+  DIFFERS(sar_graph_add_nodes(graph, a_or_b, NODES, s->ids),
+          "different node type on different ranks: a on rank");
+  OK(sar_graph_add_nodes(graph, "a", NODES, s->ids));
+  OK(sar_graph_add_nodes(graph, "b", NODES, s->ids));
+  DIFFERS(sar_graph_add_edges(graph, "a", r_or_s, "a", NODES, s->src, s->dst, NULL, NULL, 0),
+          "different edge type on different ranks: a:r:a on rank");
+  OK(sar_graph_add_edges(graph, "a", "r", "b", NODES, s->src, s->dst, NULL, NULL, 0));
+  OK(sar_graph_add_edges(graph, "a", "s", "b", NODES, s->src, s->dst, NULL, NULL, 0));
+  DIFFERENT_CALLS(
+      my_rank == size - 1 ? sar_graph_add_nodes(graph, "c", NODES, s->ids) : sar_graph_build(graph),
+      "rank 0 calls sar_graph_build, rank");
+  OK(sar_graph_build(graph));
+  DIFFERS(sar_graph_set_rows(graph, a_or_b, &x), "different node type on different ranks: a on rank");
+  OK(sar_graph_set_rows(graph, "a", &x));
+  OK(sar_graph_set_rows(graph, "b", &x));
+  OK(sar_graph_num_edges(graph, r_or_s, &edges, NULL, NULL));
+  ordered = sar_array_double(values + NODES, edges, 1);
+  DIFFERS(sar_graph_edges_to_graph_order(graph, r_or_s, &rows, NULL, &ordered), "different edge type");
+  DIFFERS(sar_graph_edges_to_given_order(graph, r_or_s, &ordered, 0, &rows), "different edge type");
+  OK(sar_graph_edges_to_given_order(graph, last_text("s", "a:s:b"), &ordered, 0, &rows));
+  OK(sar_model_create(
+      s->comm,
+      "{\"sar_model\": 1, \"type\": \"rgcn\", \"in_feats\": 2, \"hidden\": 4, \"out_feats\": 2, "
+      "\"layers\": 1, \"node_types\": [\"a\", \"b\"], \"edge_types\": [[\"a\", \"r\", \"b\"], "
+      "[\"a\", \"s\", \"b\"]]}",
+      1, &model));
+  OK(sar_optimizer_create(model, "{\"optimizer\": \"adam\", \"lr\": 0.02}", &optimizer));
+  DIFFERS(sar_evaluate(model, graph, a_or_b, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &loss),
+          "sar_evaluate is called with a different node type on different ranks: a on rank 0, b on rank");
+  DIFFERS(sar_train_step(model, optimizer, graph, a_or_b, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &loss),
+          "different node type");
+  DIFFERS(sar_evaluate_labels(model, graph, a_or_b, &x, NULL, NODES, s->labels, 0, NULL, &loss),
+          "different node type");
+  DIFFERS(sar_train_step_labels(model, optimizer, graph, a_or_b, &x, NULL, NODES, s->labels, 0, NULL, &loss),
+          "different node type");
+  DIFFERS(sar_predict(model, graph, a_or_b, &x, NULL, &out), "different node type");
+  OK(sar_predict(model, graph, "b", &x, NULL, &out));
+  OK(sar_train_step(model, optimizer, graph, "b", &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &loss));
+  OK(sar_optimizer_free(optimizer));
+  OK(sar_model_free(model));
+  OK(sar_graph_free(graph));
 }
 
 int main(int argc, char** argv) {
@@ -247,6 +303,7 @@ int main(int argc, char** argv) {
     sets_parameters(&s);
     saves(&s);
     orders_edges(&s);
+    names_types(&s);
     free_setting(&s);
   }
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -19,19 +19,22 @@ enum {
   MAX_MESSAGES = 10
 };
 
-enum { COMM, GRAPH, HETERO, MODEL, OPTIMIZER, PREDICTOR, POTENTIAL, CHECKPOINTS, TRACE, NUM_KINDS };
+enum { COMM, GRAPH, MODEL, OPTIMIZER, PREDICTOR, POTENTIAL, CHECKPOINTS, TRACE, NUM_KINDS };
 
 /* What has been done with an object, as bits. */
 enum {
-  NODES = 1, /* of a sar_hetero: nodes were added since the last build */
+  NODES = 1, /* of a graph: nodes were added since the last build */
   EDGES = 2,
   BUILT = 4,
-  ROWS = 8,
-  OF_HETERO = NODES | EDGES | BUILT | ROWS,
-  TYPED = 16, /* of a model, and of what is made from it: it reads a sar_hetero */
-  MESH = 32,  /* it has statistics and reads edge features, which no call here has */
+  SEVERAL = 8, /* types of nodes and of edges; also of a predictor whose graph has them now */
+  ROWS = 16,   /* of the node type that steps do not give rows of */
+  OF_GRAPH = NODES | EDGES | BUILT | SEVERAL | ROWS,
+  TYPED = 32, /* of a model, and of what is made from it: it reads a graph of several types */
+  MESH = 64,  /* it has statistics and reads edge features, which no call here has */
   OF_MODEL = TYPED | MESH,
-  SAVED = 64 /* of checkpoints: there is one */
+  SAVED = 128,                           /* of checkpoints: there is one */
+  NOT_SINGLE = TYPED | SEVERAL | MESH,   /* what steps on a graph of one type refuse */
+  TYPES = TYPED | BUILT | SEVERAL | ROWS /* what steps on a graph of several types need */
 };
 
 /* What a handle referred to when it was made. */
@@ -40,6 +43,7 @@ typedef struct object {
   int kind;
   int comm;    /* which of the communicators */
   void* model; /* of an optimizer */
+  void* graph; /* of a predictor */
   int is_freed;
   int state;
   int folder; /* of checkpoints */
@@ -116,7 +120,7 @@ static int belongs_to(const object* given, void** h, int num_handles) {
 
 /* Whether the function can be called with the object as it is. */
 static int fits(const function* f, const object* given) {
-  const int bits = given->kind == HETERO ? OF_HETERO : given->kind == MODEL ? OF_MODEL : SAVED;
+  const int bits = given->kind == GRAPH ? OF_GRAPH : given->kind == MODEL ? OF_MODEL : SAVED;
   return (given->state & f->refuses) == 0 && (f->needs & bits & ~given->state) == 0;
 }
 
@@ -139,7 +143,7 @@ static void* random_handle(const function* f, void** h, int num_handles) {
 }
 
 static void add_object(void* handle, int kind, int comm, void* model, int state) {
-  const object made = {handle, kind, comm, model, 0, state, num_folders - 1, 0};
+  const object made = {handle, kind, comm, model, NULL, 0, state, num_folders - 1, 0};
   objects[num_objects++] = made;
 }
 
@@ -155,7 +159,6 @@ static union {
   void* any;
   sar_comm comm;
   sar_graph graph;
-  sar_hetero hetero;
   sar_model model;
   sar_optimizer optimizer;
   sar_predictor predictor;
@@ -203,67 +206,87 @@ static int rebuild_from_local(void** h) {
   return sar_graph_rebuild_from_local(h[0], NUM_NODES, NUM_NODES, ids, NUM_NODES - 1, local_ends, local_ends,
                                       NULL, NULL);
 }
-static int graph_sizes(void** h) {
-  return sar_graph_sizes(h[0], &sizes.nodes, &sizes.edges, &sizes.given_edges);
+/* The types of a graph that may have several. */
+static int has_several(void* graph) {
+  const object* given = find(graph);
+  return given != NULL && given->kind == GRAPH && (given->state & SEVERAL) != 0;
 }
-static int global_sizes(void** h) {
-  return sar_graph_global_sizes(h[0], &numbers[0], &numbers[1]);
+static const char* node_type_of(void* graph) {
+  return has_several(graph) ? "a" : NULL;
+}
+static const char* edge_type_of(void* graph) {
+  return has_several(graph) ? "s" : NULL;
+}
+static int num_nodes(void** h) {
+  return sar_graph_num_nodes(h[0], node_type_of(h[0]), &sizes.nodes, &numbers[0]);
+}
+static int num_edges(void** h) {
+  return sar_graph_num_edges(h[0], edge_type_of(h[0]), &sizes.edges, &numbers[0], &sizes.given_edges);
 }
 /* `numbers` has room for all edges. */
 static int edge_ids(void** h) {
-  const int status = sar_graph_sizes(h[0], &sizes.nodes, &sizes.edges, &sizes.given_edges);
-  return status != SAR_OK ? status : sar_graph_edge_ids(h[0], sizes.edges, numbers);
+  const int status = num_edges(h);
+  return status != SAR_OK ? status : sar_graph_edge_ids(h[0], edge_type_of(h[0]), sizes.edges, numbers);
 }
 static int to_graph_order(void** h) {
   sar_array in, out;
-  const int status = sar_graph_sizes(h[0], &sizes.nodes, &sizes.edges, &sizes.given_edges);
+  const int status = num_edges(h);
   in = sar_array_double(values, status == SAR_OK ? sizes.given_edges : 0, 2);
   out = sar_array_double(values + 32, status == SAR_OK ? sizes.edges : 0, 2);
-  return sar_graph_edges_to_graph_order(h[0], &in, NULL, &out);
+  return sar_graph_edges_to_graph_order(h[0], edge_type_of(h[0]), &in, NULL, &out);
 }
 static int to_given_order(void** h) {
   sar_array in, out;
-  const int status = sar_graph_sizes(h[0], &sizes.nodes, &sizes.edges, &sizes.given_edges);
+  const int status = num_edges(h);
   in = sar_array_double(values, status == SAR_OK ? sizes.edges : 0, 2);
   out = sar_array_double(values + 32, status == SAR_OK ? sizes.given_edges : 0, 2);
-  return sar_graph_edges_to_given_order(h[0], &in, 0, &out);
+  return sar_graph_edges_to_given_order(h[0], edge_type_of(h[0]), &in, 0, &out);
 }
 static int graph_free(void** h) {
   return sar_graph_free(h[0]);
 }
-static int hetero_create(void** h) {
-  return sar_hetero_create(h[0], NULL, &made.hetero);
+static int graph_create(void** h) {
+  return sar_graph_create(h[0], NULL, &made.graph);
+}
+static int add_type(void** h, const char* type) {
+  return sar_graph_add_nodes(h[0], type, NUM_NODES, ids);
 }
 static int add_nodes(void** h) {
-  return sar_hetero_add_nodes(h[0], "a", NUM_NODES, ids);
+  const int status = add_type(h, "a");
+  return status == SAR_OK ? add_type(h, "b") : status;
+}
+static int add_relation(void** h, const char* relation, const char* destination) {
+  return sar_graph_add_edges(h[0], "a", relation, destination, NUM_NODES, src, dst, NULL, NULL, 0);
 }
 static int add_edges(void** h) {
-  return sar_hetero_add_edges(h[0], "a", "r", "a", NUM_NODES, src, dst, NULL, NULL, 0);
+  const int status = add_relation(h, "r", "b");
+  return status == SAR_OK ? add_relation(h, "s", "a") : status;
 }
-static int hetero_build(void** h) {
-  return sar_hetero_build(h[0]);
+static int build(void** h) {
+  return sar_graph_build(h[0]);
 }
 static int set_rows(void** h) {
-  return sar_hetero_set_rows(h[0], "a", &x);
+  return sar_graph_set_rows(h[0], has_several(h[0]) ? "b" : NULL, &x);
 }
-/* A graph that a step can use. */
-static int hetero_create_built(void** h) {
-  int status = hetero_create(h);
+/* A graph of several types that a step can use. */
+static int graph_create_built(void** h) {
+  int status = graph_create(h);
   void* graph[1];
-  graph[0] = made.hetero;
+  graph[0] = made.graph;
   if (status == SAR_OK) status = add_nodes(graph);
   if (status == SAR_OK) status = add_edges(graph);
-  if (status == SAR_OK) status = hetero_build(graph);
-  return status == SAR_OK ? set_rows(graph) : status;
+  if (status == SAR_OK) status = build(graph);
+  return status == SAR_OK ? sar_graph_set_rows(made.graph, "b", &x) : status;
 }
-static int hetero_num_nodes(void** h) {
-  return sar_hetero_num_nodes(h[0], "a", numbers, numbers + 1);
-}
-static int hetero_num_edges(void** h) {
-  return sar_hetero_num_edges(h[0], "a", "r", "a", numbers, numbers + 1);
-}
-static int hetero_free(void** h) {
-  return sar_hetero_free(h[0]);
+/* A graph of one type that is made as those of several are. */
+static int graph_create_single(void** h) {
+  int status = graph_create(h);
+  void* graph[1];
+  graph[0] = made.graph;
+  if (status == SAR_OK) status = add_type(graph, "c");
+  if (status == SAR_OK)
+    status = sar_graph_add_edges(made.graph, "c", "s", "c", NUM_NODES, src, dst, NULL, NULL, 0);
+  return status == SAR_OK ? build(graph) : status;
 }
 static int model_create(void** h) {
   return sar_model_create(
@@ -276,7 +299,8 @@ static int model_create_typed(void** h) {
   return sar_model_create(
       h[0],
       "{\"sar_model\": 1, \"type\": \"hetero-sage\", \"in_feats\": 2, \"hidden\": 3, \"out_feats\": 2, "
-      "\"layers\": 2, \"node_types\": [\"a\"], \"edge_types\": [[\"a\", \"r\", \"a\"]]}",
+      "\"layers\": 2, \"node_types\": [\"a\", \"b\"], \"edge_types\": [[\"a\", \"r\", \"b\"], [\"a\", \"s\", "
+      "\"a\"]]}",
       1, &made.model);
 }
 static int update_statistics(void** h) {
@@ -342,32 +366,37 @@ static int optimizer_free(void** h) {
   return sar_optimizer_free(h[0]);
 }
 static int train_step(void** h) {
-  return sar_train_step(h[0], h[1], h[2], &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &number);
+  return sar_train_step(h[0], h[1], h[2], NULL, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &number);
 }
 static int train_step_labels(void** h) {
-  return sar_train_step_labels(h[0], h[1], h[2], &x, NULL, NUM_NODES, labels, 0, NULL, &number);
+  return sar_train_step_labels(h[0], h[1], h[2], NULL, &x, NULL, NUM_NODES, labels, 0, NULL, &number);
 }
 static int evaluate(void** h) {
-  return sar_evaluate(h[0], h[1], &x, NULL, SAR_LOSS_L1, &y, 0, NULL, &number);
+  return sar_evaluate(h[0], h[1], NULL, &x, NULL, SAR_LOSS_L1, &y, 0, NULL, &number);
 }
 static int evaluate_labels(void** h) {
-  return sar_evaluate_labels(h[0], h[1], &x, NULL, NUM_NODES, labels, 0, NULL, &number);
+  return sar_evaluate_labels(h[0], h[1], NULL, &x, NULL, NUM_NODES, labels, 0, NULL, &number);
 }
-static int hetero_train_step(void** h) {
-  return sar_hetero_train_step(h[0], h[1], h[2], "a", SAR_LOSS_MSE, &y, 0, NULL, &number);
-}
-static int hetero_train_step_labels(void** h) {
-  return sar_hetero_train_step_labels(h[0], h[1], h[2], "a", NUM_NODES, labels, 0, NULL, &number);
-}
-static int hetero_evaluate(void** h) {
-  return sar_hetero_evaluate(h[0], h[1], "a", SAR_LOSS_L1, &y, 0, NULL, &number);
-}
-static int hetero_evaluate_labels(void** h) {
-  return sar_hetero_evaluate_labels(h[0], h[1], "a", NUM_NODES, labels, 0, NULL, &number);
-}
-static int hetero_predict(void** h) {
+static int predict(void** h) {
   sar_array out = sar_array_double(values + 32, NUM_NODES, 2);
-  return sar_hetero_predict(h[0], h[1], "a", &out);
+  return sar_predict(h[0], h[1], NULL, &x, NULL, &out);
+}
+/* The same on a graph of several types. */
+static int typed_train_step(void** h) {
+  return sar_train_step(h[0], h[1], h[2], "a", &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &number);
+}
+static int typed_train_step_labels(void** h) {
+  return sar_train_step_labels(h[0], h[1], h[2], "a", &x, NULL, NUM_NODES, labels, 0, NULL, &number);
+}
+static int typed_evaluate(void** h) {
+  return sar_evaluate(h[0], h[1], "a", &x, NULL, SAR_LOSS_L1, &y, 0, NULL, &number);
+}
+static int typed_evaluate_labels(void** h) {
+  return sar_evaluate_labels(h[0], h[1], "a", &x, NULL, NUM_NODES, labels, 0, NULL, &number);
+}
+static int typed_predict(void** h) {
+  sar_array out = sar_array_double(values + 32, NUM_NODES, 2);
+  return sar_predict(h[0], h[1], "a", &x, NULL, &out);
 }
 static int predictor_create(void** h) {
   return sar_predictor_create(h[0], h[1], &made.predictor);
@@ -433,25 +462,23 @@ static const function functions[] = {
     {"sar_comm_size", comm_size, 1, {COMM}, NOTHING, 0, 0, 0, 0},
     {"sar_comm_default_num_threads", comm_threads, 1, {COMM}, NOTHING, 0, 0, 0, 0},
     {"sar_comm_free", comm_free, 1, {COMM}, FREED, 0, 0, 0, 0},
-    {"sar_graph_from_global", from_global, 1, {COMM}, GRAPH, 0, 0, 0, 0},
-    {"sar_graph_from_local", from_local, 1, {COMM}, GRAPH, 0, 0, 0, 0},
-    {"sar_graph_rebuild_from_global", rebuild_from_global, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
-    {"sar_graph_rebuild_from_local", rebuild_from_local, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
-    {"sar_graph_sizes", graph_sizes, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
-    {"sar_graph_global_sizes", global_sizes, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
-    {"sar_graph_edge_ids", edge_ids, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
-    {"sar_graph_edges_to_graph_order", to_graph_order, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
-    {"sar_graph_edges_to_given_order", to_given_order, 1, {GRAPH}, NOTHING, 0, 0, 0, 0},
+    {"sar_graph_from_global", from_global, 1, {COMM}, GRAPH, 0, 0, BUILT, 0},
+    {"sar_graph_from_local", from_local, 1, {COMM}, GRAPH, 0, 0, BUILT, 0},
+    {"sar_graph_rebuild_from_global", rebuild_from_global, 1, {GRAPH}, NOTHING, 0, 0, BUILT, OF_GRAPH},
+    {"sar_graph_rebuild_from_local", rebuild_from_local, 1, {GRAPH}, NOTHING, 0, 0, BUILT, OF_GRAPH},
+    {"sar_graph_num_nodes", num_nodes, 1, {GRAPH}, NOTHING, BUILT, 0, 0, 0},
+    {"sar_graph_num_edges", num_edges, 1, {GRAPH}, NOTHING, BUILT, 0, 0, 0},
+    {"sar_graph_edge_ids", edge_ids, 1, {GRAPH}, NOTHING, BUILT, 0, 0, 0},
+    {"sar_graph_edges_to_graph_order", to_graph_order, 1, {GRAPH}, NOTHING, BUILT, 0, 0, 0},
+    {"sar_graph_edges_to_given_order", to_given_order, 1, {GRAPH}, NOTHING, BUILT, 0, 0, 0},
     {"sar_graph_free", graph_free, 1, {GRAPH}, FREED, 0, 0, 0, 0},
-    {"sar_hetero_create", hetero_create, 1, {COMM}, HETERO, 0, 0, 0, 0},
-    {"sar_hetero_create", hetero_create_built, 1, {COMM}, HETERO, 0, 0, BUILT | ROWS, 0},
-    {"sar_hetero_add_nodes", add_nodes, 1, {HETERO}, NOTHING, 0, NODES, NODES, 0},
-    {"sar_hetero_add_edges", add_edges, 1, {HETERO}, NOTHING, 0, EDGES, EDGES, 0},
-    {"sar_hetero_build", hetero_build, 1, {HETERO}, NOTHING, NODES | EDGES, 0, BUILT, NODES | EDGES | ROWS},
-    {"sar_hetero_num_nodes", hetero_num_nodes, 1, {HETERO}, NOTHING, BUILT, 0, 0, 0},
-    {"sar_hetero_num_edges", hetero_num_edges, 1, {HETERO}, NOTHING, BUILT, 0, 0, 0},
-    {"sar_hetero_set_rows", set_rows, 1, {HETERO}, NOTHING, BUILT, 0, ROWS, 0},
-    {"sar_hetero_free", hetero_free, 1, {HETERO}, FREED, 0, 0, 0, 0},
+    {"sar_graph_create", graph_create, 1, {COMM}, GRAPH, 0, 0, 0, 0},
+    {"sar_graph_create", graph_create_built, 1, {COMM}, GRAPH, 0, 0, BUILT | SEVERAL | ROWS, 0},
+    {"sar_graph_create", graph_create_single, 1, {COMM}, GRAPH, 0, 0, BUILT, 0},
+    {"sar_graph_add_nodes", add_nodes, 1, {GRAPH}, NOTHING, 0, NODES, NODES, 0},
+    {"sar_graph_add_edges", add_edges, 1, {GRAPH}, NOTHING, 0, EDGES, EDGES, 0},
+    {"sar_graph_build", build, 1, {GRAPH}, NOTHING, NODES | EDGES, 0, BUILT | SEVERAL, NODES | EDGES | ROWS},
+    {"sar_graph_set_rows", set_rows, 1, {GRAPH}, NOTHING, BUILT, 0, ROWS, 0},
     {"sar_model_create", model_create, 1, {COMM}, MODEL, 0, 0, 0, 0},
     {"sar_model_create", model_create_typed, 1, {COMM}, MODEL, 0, 0, TYPED, 0},
     {"sar_model_create", model_create_mesh, 1, {COMM}, MODEL, 0, 0, MESH, 0},
@@ -469,54 +496,31 @@ static const function functions[] = {
     {"sar_optimizer_get_lr", get_lr, 1, {OPTIMIZER}, NOTHING, 0, 0, 0, 0},
     {"sar_optimizer_set_lr", set_lr, 1, {OPTIMIZER}, NOTHING, 0, 0, 0, 0},
     {"sar_optimizer_free", optimizer_free, 1, {OPTIMIZER}, FREED, 0, 0, 0, 0},
-    {"sar_train_step", train_step, 3, {MODEL, OPTIMIZER, GRAPH}, NOTHING, 0, TYPED | MESH, 0, 0},
+    {"sar_train_step", train_step, 3, {MODEL, OPTIMIZER, GRAPH}, NOTHING, BUILT, NOT_SINGLE, 0, 0},
     {"sar_train_step_labels",
      train_step_labels,
      3,
      {MODEL, OPTIMIZER, GRAPH},
      NOTHING,
-     0,
-     TYPED | MESH,
-     0,
-     0},
-    {"sar_evaluate", evaluate, 2, {MODEL, GRAPH}, NOTHING, 0, TYPED | MESH, 0, 0},
-    {"sar_evaluate_labels", evaluate_labels, 2, {MODEL, GRAPH}, NOTHING, 0, TYPED | MESH, 0, 0},
-    {"sar_hetero_train_step",
-     hetero_train_step,
-     3,
-     {MODEL, OPTIMIZER, HETERO},
-     NOTHING,
-     TYPED | BUILT | ROWS,
-     0,
+     BUILT,
+     NOT_SINGLE,
      0,
      0},
-    {"sar_hetero_train_step_labels",
-     hetero_train_step_labels,
-     3,
-     {MODEL, OPTIMIZER, HETERO},
-     NOTHING,
-     TYPED | BUILT | ROWS,
-     0,
-     0,
-     0},
-    {"sar_hetero_evaluate", hetero_evaluate, 2, {MODEL, HETERO}, NOTHING, TYPED | BUILT | ROWS, 0, 0, 0},
-    {"sar_hetero_evaluate_labels",
-     hetero_evaluate_labels,
-     2,
-     {MODEL, HETERO},
-     NOTHING,
-     TYPED | BUILT | ROWS,
-     0,
-     0,
-     0},
-    {"sar_hetero_predict", hetero_predict, 2, {MODEL, HETERO}, NOTHING, TYPED | BUILT | ROWS, 0, 0, 0},
-    {"sar_predictor_create", predictor_create, 2, {MODEL, GRAPH}, PREDICTOR, 0, TYPED, 0, 0},
-    {"sar_predictor_run", predictor_run, 1, {PREDICTOR}, NOTHING, 0, MESH, 0, 0},
+    {"sar_evaluate", evaluate, 2, {MODEL, GRAPH}, NOTHING, BUILT, NOT_SINGLE, 0, 0},
+    {"sar_evaluate_labels", evaluate_labels, 2, {MODEL, GRAPH}, NOTHING, BUILT, NOT_SINGLE, 0, 0},
+    {"sar_predict", predict, 2, {MODEL, GRAPH}, NOTHING, BUILT, NOT_SINGLE, 0, 0},
+    {"sar_train_step", typed_train_step, 3, {MODEL, OPTIMIZER, GRAPH}, NOTHING, TYPES, 0, 0, 0},
+    {"sar_train_step_labels", typed_train_step_labels, 3, {MODEL, OPTIMIZER, GRAPH}, NOTHING, TYPES, 0, 0, 0},
+    {"sar_evaluate", typed_evaluate, 2, {MODEL, GRAPH}, NOTHING, TYPES, 0, 0, 0},
+    {"sar_evaluate_labels", typed_evaluate_labels, 2, {MODEL, GRAPH}, NOTHING, TYPES, 0, 0, 0},
+    {"sar_predict", typed_predict, 2, {MODEL, GRAPH}, NOTHING, TYPES, 0, 0, 0},
+    {"sar_predictor_create", predictor_create, 2, {MODEL, GRAPH}, PREDICTOR, BUILT, TYPED | SEVERAL, 0, 0},
+    {"sar_predictor_run", predictor_run, 1, {PREDICTOR}, NOTHING, 0, MESH | SEVERAL, 0, 0},
     {"sar_predictor_free", predictor_free, 1, {PREDICTOR}, FREED, 0, 0, 0, 0},
     {"sar_potential_load", potential_load, 1, {COMM}, POTENTIAL, 0, 0, 0, 0},
     {"sar_potential_species", potential_species, 1, {POTENTIAL}, NOTHING, 0, 0, 0, 0},
     {"sar_potential_cutoff", potential_cutoff, 1, {POTENTIAL}, NOTHING, 0, 0, 0, 0},
-    {"sar_potential_evaluate", potential_evaluate, 2, {POTENTIAL, GRAPH}, NOTHING, 0, 0, 0, 0},
+    {"sar_potential_evaluate", potential_evaluate, 2, {POTENTIAL, GRAPH}, NOTHING, BUILT, SEVERAL, 0, 0},
     {"sar_potential_free", potential_free, 1, {POTENTIAL}, FREED, 0, 0, 0, 0},
     {"sar_checkpoints_create", checkpoints_create, 1, {COMM}, CHECKPOINTS, 0, 0, 0, 0},
     {"sar_checkpoints_save", checkpoints_save, 3, {CHECKPOINTS, MODEL, OPTIMIZER}, NOTHING, 0, 0, SAVED, 0},
@@ -547,16 +551,19 @@ enum { GOOD, BAD_HANDLE, BAD_INPUT, BAD, UNFIT };
 static int expected_of(const function* f, void** h) {
   const object* found[MAX_HANDLES] = {NULL, NULL, NULL};
   const object *model = NULL, *optimizer = NULL;
-  int i, handles_are_good = 1, comms_differ = 0, state = 0, is_fit;
+  int i, handles_are_good = 1, comms_differ = 0, state = 0, needs = f->needs, is_fit;
   for (i = 0; i < f->num_handles; ++i) {
     found[i] = find(h[i]);
-    if (found[i] == NULL || found[i]->is_freed || found[i]->kind != f->kinds[i]) handles_are_good = 0;
+    if (found[i] == NULL || found[i]->is_freed || found[i]->kind != f->kinds[i]) {
+      handles_are_good = 0;
+      if (f->kinds[i] == GRAPH) needs &= ~OF_GRAPH;
+    }
     if (found[i] != NULL && found[0] != NULL && found[i]->comm != found[0]->comm) comms_differ = 1;
     if (found[i] != NULL) state |= found[i]->state;
     if (f->kinds[i] == MODEL) model = found[i];
     if (f->kinds[i] == OPTIMIZER && f->num_handles > 1) optimizer = found[i];
   }
-  is_fit = (f->needs & ~state) == 0 && (f->refuses & state) == 0;
+  is_fit = (needs & ~state) == 0 && (f->refuses & state) == 0;
   if (!handles_are_good) return comms_differ || !is_fit ? BAD : BAD_HANDLE;
   if (comms_differ) return BAD_INPUT;
   if (optimizer != NULL && optimizer->model != model->handle) return is_fit ? BAD_INPUT : UNFIT;
@@ -585,10 +592,13 @@ static void check_status(const function* f, int expected, int status) {
 /* The object of a call that was good. */
 static void note(const function* f, void** h) {
   const object* first = f->num_handles > 0 ? find(h[0]) : NULL;
-  int state = f->sets;
+  int i, state = f->sets;
   if (f->makes == NOTHING && first != NULL) {
     object* changed = &objects[first - objects];
     changed->state = (changed->state & ~f->clears) | f->sets;
+    for (i = 0; first->kind == GRAPH && i < num_objects; ++i)
+      if (objects[i].graph == h[0])
+        objects[i].state = (objects[i].state & ~SEVERAL) | (first->state & SEVERAL);
     if (f->call == model_save) saved_state = first->state;
     if (f->call == checkpoints_save) changed->saved = find(h[1])->state;
   }
@@ -603,6 +613,7 @@ static void note(const function* f, void** h) {
   if (first != NULL && first->kind == MODEL) state |= first->state;
   add_object(made.any, f->makes, f->makes == COMM ? num_comms++ : first->comm,
              f->makes == OPTIMIZER ? h[0] : NULL, state);
+  if (f->makes == PREDICTOR) objects[num_objects - 1].graph = h[1];
 }
 
 static void call_with(const function* f, void** h) {

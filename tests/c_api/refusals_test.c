@@ -177,7 +177,8 @@ static void refuses_rebuilding(const setting* s) {
   REFUSES(REBUILD_LOCAL(s->graph, NODES, NODES, s->ids, 1, far, near, NULL), SAR_ERROR_INPUT, "6");
   REFUSES(REBUILD_LOCAL(s->graph, NODES, NODES, s->ids, 1, near, near, &weight), SAR_ERROR_SHAPE,
           "'edge_weight' has 6 rows, expected 1");
-  OK(sar_graph_sizes(s->graph, &nodes, &edges, &given_edges));
+  OK(sar_graph_num_nodes(s->graph, NULL, &nodes, NULL));
+  OK(sar_graph_num_edges(s->graph, NULL, &edges, NULL, &given_edges));
   HOLDS(nodes == NODES && given_edges == NODES && edges == 2 * NODES);
 }
 
@@ -240,44 +241,153 @@ static void refuses_graphs(const setting* s) {
 
   refuses_rebuilding(s);
 
-  REFUSES_HANDLES(sar_graph_sizes, sar_graph, s->freed_graph, &nodes, NULL, NULL);
-  REFUSES(sar_graph_sizes(comm_as_graph, &nodes, NULL, NULL), SAR_ERROR_HANDLE,
+  REFUSES_HANDLES(sar_graph_num_nodes, sar_graph, s->freed_graph, NULL, &nodes, NULL);
+  REFUSES(sar_graph_num_nodes(comm_as_graph, NULL, &nodes, NULL), SAR_ERROR_HANDLE,
           "is a sar_comm, expected a sar_graph");
-  REFUSES_HANDLES(sar_graph_global_sizes, sar_graph, s->freed_graph, &nodes, NULL);
-  REFUSES(sar_graph_global_sizes(comm_as_graph, &nodes, NULL), SAR_ERROR_HANDLE,
+  REFUSES_HANDLES(sar_graph_num_edges, sar_graph, s->freed_graph, NULL, &edges, NULL, &given_edges);
+  REFUSES(sar_graph_num_edges(comm_as_graph, NULL, NULL, &edges, NULL), SAR_ERROR_HANDLE,
           "is a sar_comm, expected a sar_graph");
-  HOLDS(nodes == 0);
-  OK(sar_graph_sizes(s->graph, NULL, NULL, NULL));
-  OK(sar_graph_sizes(s->graph, &nodes, &edges, &given_edges));
+  REFUSES(sar_graph_num_nodes(s->graph, "b", &nodes, NULL), SAR_ERROR_INPUT, "there is no node type 'b'");
+  REFUSES(sar_graph_num_edges(s->graph, "r", &edges, NULL, NULL), SAR_ERROR_INPUT, "'r'");
+  HOLDS(nodes == 0 && edges == 0);
+  OK(sar_graph_num_nodes(s->graph, NULL, NULL, NULL));
+  OK(sar_graph_num_edges(s->graph, NULL, NULL, NULL, NULL));
+  OK(sar_graph_num_nodes(s->graph, NULL, &nodes, NULL));
+  OK(sar_graph_num_edges(s->graph, NULL, &edges, NULL, &given_edges));
   HOLDS(nodes == NODES && given_edges == NODES && edges == 2 * NODES);
 
-  REFUSES_HANDLES(sar_graph_edge_ids, sar_graph, s->freed_graph, edges, edge_ids);
-  REFUSES(sar_graph_edge_ids(s->graph, edges, NULL), SAR_ERROR_INPUT, "'edge_ids' is null");
-  REFUSES(sar_graph_edge_ids(s->graph, 3, edge_ids), SAR_ERROR_SHAPE,
+  REFUSES_HANDLES(sar_graph_edge_ids, sar_graph, s->freed_graph, NULL, edges, edge_ids);
+  REFUSES(sar_graph_edge_ids(s->graph, NULL, edges, NULL), SAR_ERROR_INPUT, "'edge_ids' is null");
+  REFUSES(sar_graph_edge_ids(s->graph, NULL, 3, edge_ids), SAR_ERROR_SHAPE,
           "room for 3 numbers, expected that for 12");
-  OK(sar_graph_edge_ids(s->graph, edges, edge_ids));
+  OK(sar_graph_edge_ids(s->graph, NULL, edges, edge_ids));
 
   given = sar_array_double(rows, NODES, 1);
   ordered = sar_array_double(rows + 16, 2 * NODES, 1);
   wrong = sar_array_double(rows, NODES + 1, 1);
-  REFUSES_HANDLES(sar_graph_edges_to_graph_order, sar_graph, s->freed_graph, &given, NULL, &ordered);
-  REFUSES(sar_graph_edges_to_graph_order(comm_as_graph, &given, NULL, &ordered), SAR_ERROR_HANDLE,
+  REFUSES_HANDLES(sar_graph_edges_to_graph_order, sar_graph, s->freed_graph, NULL, &given, NULL, &ordered);
+  REFUSES(sar_graph_edges_to_graph_order(comm_as_graph, NULL, &given, NULL, &ordered), SAR_ERROR_HANDLE,
           "is a sar_comm");
-  REFUSES(sar_graph_edges_to_graph_order(s->graph, NULL, NULL, &ordered), SAR_ERROR_INPUT, "'rows' is null");
-  REFUSES(sar_graph_edges_to_graph_order(s->graph, &given, NULL, NULL), SAR_ERROR_INPUT, "'out' is null");
-  REFUSES(sar_graph_edges_to_graph_order(s->graph, &wrong, NULL, &ordered), SAR_ERROR_SHAPE,
+  REFUSES(sar_graph_edges_to_graph_order(s->graph, NULL, NULL, NULL, &ordered), SAR_ERROR_INPUT,
+          "'rows' is null");
+  REFUSES(sar_graph_edges_to_graph_order(s->graph, NULL, &given, NULL, NULL), SAR_ERROR_INPUT,
+          "'out' is null");
+  REFUSES(sar_graph_edges_to_graph_order(s->graph, NULL, &wrong, NULL, &ordered), SAR_ERROR_SHAPE,
           "7 rows, expected 6");
-  REFUSES(sar_graph_edges_to_graph_order(s->graph, &given, &wrong, &ordered), SAR_ERROR_SHAPE,
+  REFUSES(sar_graph_edges_to_graph_order(s->graph, NULL, &given, &wrong, &ordered), SAR_ERROR_SHAPE,
           "'reverse_rows' has 7");
-  REFUSES(sar_graph_edges_to_graph_order(s->graph, &given, NULL, &wrong), SAR_ERROR_SHAPE,
+  REFUSES(sar_graph_edges_to_graph_order(s->graph, NULL, &given, NULL, &wrong), SAR_ERROR_SHAPE,
           "'out' has 7 rows");
-  REFUSES_HANDLES(sar_graph_edges_to_given_order, sar_graph, s->freed_graph, &ordered, 0, &given);
-  REFUSES(sar_graph_edges_to_given_order(s->graph, NULL, 0, &given), SAR_ERROR_INPUT, "'rows' is null");
-  REFUSES(sar_graph_edges_to_given_order(s->graph, &ordered, 0, NULL), SAR_ERROR_INPUT, "'out' is null");
-  REFUSES(sar_graph_edges_to_given_order(s->graph, &wrong, 0, &given), SAR_ERROR_SHAPE,
+  REFUSES_HANDLES(sar_graph_edges_to_given_order, sar_graph, s->freed_graph, NULL, &ordered, 0, &given);
+  REFUSES(sar_graph_edges_to_given_order(s->graph, NULL, NULL, 0, &given), SAR_ERROR_INPUT, "'rows' is null");
+  REFUSES(sar_graph_edges_to_given_order(s->graph, NULL, &ordered, 0, NULL), SAR_ERROR_INPUT,
+          "'out' is null");
+  REFUSES(sar_graph_edges_to_given_order(s->graph, NULL, &wrong, 0, &given), SAR_ERROR_SHAPE,
           "7 rows, expected 12");
   REFUSES_ONLY_HANDLE(sar_graph_free, sar_graph, s->freed_graph);
   REFUSES(sar_graph_free(comm_as_graph), SAR_ERROR_HANDLE, "is a sar_comm");
+}
+
+/* Graphs with types: what is called before the graph is built, and what must name one of several types. */
+static void refuses_types(const setting* s) {
+  sar_graph graph = NULL, couplings = NULL;
+  int64_t nodes = 0, edges = 0, edge_ids[NODES];
+  double rows[3 * NODES] = {0}, loss = 0;
+  sar_predictor predictor = NULL;
+  const sar_graph comm_as_graph = (sar_graph)(void*)s->comm;
+  const sar_array given = sar_array_double(rows, NODES, 1), x = sar_array_double(&s->x[0][0], NODES, 2);
+  sar_array out = sar_array_double(rows, NODES, 1), y = sar_array_double(rows, NODES, 3);
+  const char both_nodes[] = "'type' is null for a graph of the node types a, b, expected one of them",
+             both_edges[] = "'edge_type' is null for a graph of the edge types a:r:a, b:s:a";
+  REFUSES_HANDLES(sar_graph_create, sar_comm, s->freed_comm, NULL, &graph);
+  REFUSES(sar_graph_create((sar_comm)(void*)s->model, NULL, &graph), SAR_ERROR_HANDLE, "is a sar_model");
+  REFUSES(sar_graph_create(s->comm, NULL, NULL), SAR_ERROR_INPUT, "is null");
+  REFUSES(sar_graph_create(s->comm, "{\"add_reverse_edges\": true}", &graph), SAR_ERROR_INPUT,
+          "expected it as an argument of sar_graph_add_edges()");
+  OK(sar_graph_create(s->comm, NULL, &graph));
+  REFUSES(sar_graph_build(graph), SAR_ERROR_INPUT,
+          "expected sar_graph_add_nodes() and sar_graph_add_edges()");
+#define NOT_BUILT "the graph has no nodes, expected a call of sar_graph_build() before"
+  REFUSES(sar_graph_num_nodes(graph, NULL, &nodes, NULL), SAR_ERROR_INPUT, NOT_BUILT);
+  REFUSES(sar_graph_num_edges(graph, NULL, &edges, NULL, NULL), SAR_ERROR_INPUT, NOT_BUILT);
+  REFUSES(sar_graph_edge_ids(graph, NULL, NODES, edge_ids), SAR_ERROR_INPUT, NOT_BUILT);
+  REFUSES(sar_graph_edges_to_graph_order(graph, NULL, &given, NULL, &out), SAR_ERROR_INPUT, NOT_BUILT);
+  REFUSES(sar_graph_edges_to_given_order(graph, NULL, &given, 0, &out), SAR_ERROR_INPUT, NOT_BUILT);
+  REFUSES(sar_graph_set_rows(graph, "a", &given), SAR_ERROR_INPUT, NOT_BUILT);
+  REFUSES(sar_evaluate_labels(s->model, graph, NULL, &x, NULL, NODES, s->labels, 0, NULL, &loss),
+          SAR_ERROR_INPUT, NOT_BUILT);
+  REFUSES(
+      sar_train_step_labels(s->model, s->optimizer, graph, NULL, &x, NULL, NODES, s->labels, 0, NULL, &loss),
+      SAR_ERROR_INPUT, NOT_BUILT);
+  REFUSES(sar_predict(s->model, graph, NULL, &x, NULL, &y), SAR_ERROR_INPUT, NOT_BUILT);
+  REFUSES(sar_predictor_create(s->model, graph, &predictor), SAR_ERROR_INPUT, NOT_BUILT);
+  REFUSES_HANDLES(sar_graph_add_nodes, sar_graph, s->freed_graph, "a", NODES, s->ids);
+  REFUSES(sar_graph_add_nodes(comm_as_graph, "a", NODES, s->ids), SAR_ERROR_HANDLE, "is a sar_comm");
+  REFUSES(sar_graph_add_nodes(graph, NULL, NODES, s->ids), SAR_ERROR_INPUT, "'type' is null");
+  REFUSES_HANDLES(sar_graph_add_edges, sar_graph, s->freed_graph, "a", "r", "a", NODES, s->src, s->dst, NULL,
+                  NULL, 0);
+  REFUSES(sar_graph_add_edges(graph, "a", NULL, "a", NODES, s->src, s->dst, NULL, NULL, 0), SAR_ERROR_INPUT,
+          "'relation' is null");
+  OK(sar_graph_add_nodes(graph, "a", NODES, s->ids));
+  OK(sar_graph_add_nodes(graph, "b", NODES, s->ids));
+  OK(sar_graph_add_edges(graph, "a", "r", "a", NODES, s->src, s->dst, NULL, NULL, 0));
+  OK(sar_graph_add_edges(graph, "b", "s", "a", NODES - 1, s->src, s->dst, NULL, NULL, 0));
+  REFUSES_ONLY_HANDLE(sar_graph_build, sar_graph, s->freed_graph);
+  REFUSES(sar_graph_set_rows(graph, "a", &given), SAR_ERROR_INPUT, NOT_BUILT);
+  OK(sar_graph_build(graph));
+
+  OK(sar_graph_num_nodes(graph, NULL, &nodes, NULL));
+  OK(sar_graph_num_edges(graph, NULL, NULL, NULL, &edges));
+  HOLDS(nodes == 2 * NODES && edges == 2 * NODES - 1);
+  OK(sar_graph_num_nodes(graph, "b", &nodes, NULL));
+  OK(sar_graph_num_edges(graph, "b:s:a", NULL, NULL, &edges));
+  HOLDS(nodes == NODES && edges == NODES - 1);
+  REFUSES(sar_graph_num_nodes(graph, "c", &nodes, NULL), SAR_ERROR_INPUT,
+          "there is no node type 'c', expected a, b");
+  REFUSES(sar_graph_num_edges(graph, "a:s:b", &edges, NULL, NULL), SAR_ERROR_INPUT, "a:r:a, b:s:a");
+  REFUSES(sar_graph_edge_ids(graph, NULL, NODES, edge_ids), SAR_ERROR_INPUT, both_edges);
+  REFUSES(sar_graph_edge_ids(graph, "t", NODES, edge_ids), SAR_ERROR_INPUT, "a:r:a, b:s:a");
+  REFUSES(sar_graph_edges_to_graph_order(graph, NULL, &given, NULL, &out), SAR_ERROR_INPUT, both_edges);
+  REFUSES(sar_graph_edges_to_given_order(graph, NULL, &given, 0, &out), SAR_ERROR_INPUT, both_edges);
+  REFUSES(sar_graph_edges_to_given_order(graph, "t", &given, 0, &out), SAR_ERROR_INPUT, "a:r:a, b:s:a");
+  REFUSES(sar_graph_edges_to_graph_order(graph, "s", &given, NULL, &out), SAR_ERROR_SHAPE,
+          "6 rows, expected 5");
+  REFUSES_HANDLES(sar_graph_set_rows, sar_graph, s->freed_graph, "a", &given);
+  REFUSES(sar_graph_set_rows(graph, NULL, &given), SAR_ERROR_INPUT, both_nodes);
+  REFUSES(sar_graph_set_rows(graph, "c", &given), SAR_ERROR_INPUT, "expected a, b");
+  OK(sar_graph_set_rows(graph, "b", &given));
+  REFUSES(sar_evaluate_labels(s->model, graph, "a", &x, NULL, NODES, s->labels, 0, NULL, &loss),
+          SAR_ERROR_INPUT, "on a graph of the edge types a:r:a, b:s:a, expected one edge type");
+
+  /* one edge type between two node types */
+  OK(sar_graph_create(s->comm, NULL, &couplings));
+  OK(sar_graph_add_nodes(couplings, "a", NODES, s->ids));
+  OK(sar_graph_add_nodes(couplings, "b", NODES, s->ids));
+  OK(sar_graph_add_edges(couplings, "a", "r", "b", NODES, s->src, s->dst, NULL, NULL, 0));
+  OK(sar_graph_build(couplings));
+  OK(sar_graph_edges_to_graph_order(couplings, NULL, &given, NULL, &out));
+  OK(sar_graph_num_nodes(couplings, NULL, &nodes, NULL));
+  HOLDS(nodes == 2 * NODES);
+  REFUSES(sar_predict(s->model, couplings, "a", &x, NULL, &y), SAR_ERROR_INPUT,
+          "on a graph of the node types a, b, expected one node type");
+  REFUSES(sar_predictor_create(s->model, couplings, &predictor), SAR_ERROR_INPUT, "expected one node type");
+  OK(sar_graph_free(couplings));
+
+  /* a graph of one type is one that a predictor follows; of several, the next run says so */
+  OK(sar_graph_rebuild_from_global(graph, NODES, s->ids, NODES, s->src, s->dst, NULL, NULL));
+  OK(sar_predictor_create(s->model, graph, &predictor));
+  OK(sar_predictor_run(predictor, &x, NULL, &y));
+  OK(sar_graph_add_nodes(graph, "a", NODES, s->ids));
+  OK(sar_graph_add_edges(graph, "a", "r", "a", NODES, s->src, s->dst, NULL, NULL, 0));
+  OK(sar_graph_build(graph));
+  OK(sar_predictor_run(predictor, &x, NULL, &y));
+  OK(sar_graph_add_nodes(graph, "a", NODES, s->ids));
+  OK(sar_graph_add_edges(graph, "a", "r", "a", NODES, s->src, s->dst, NULL, NULL, 0));
+  OK(sar_graph_add_edges(graph, "a", "s", "a", NODES, s->src, s->dst, NULL, NULL, 0));
+  OK(sar_graph_build(graph));
+  REFUSES(sar_predictor_run(predictor, &x, NULL, &y), SAR_ERROR_INPUT, "expected one edge type");
+  OK(sar_predictor_free(predictor));
+  OK(sar_graph_free(graph));
 }
 
 static void refuses_models(const setting* s) {
@@ -370,7 +480,7 @@ static void refuses_arrays(const setting* s, sar_array* y) {
   double loss = 0;
   const sar_array good = sar_array_double(&s->x[0][0], NODES, 2);
   sar_array x = good;
-#define STEP(array) sar_evaluate(s->model, s->graph, array, NULL, SAR_LOSS_MSE, y, 0, NULL, &loss)
+#define STEP(array) sar_evaluate(s->model, s->graph, NULL, array, NULL, SAR_LOSS_MSE, y, 0, NULL, &loss)
   REFUSES(STEP(NULL), SAR_ERROR_INPUT, "the array 'x' is null");
   x.precision = 7;
   REFUSES(STEP(&x), SAR_ERROR_INPUT, "the precision of the array 'x' is 7");
@@ -395,8 +505,8 @@ static void refuses_arrays(const setting* s, sar_array* y) {
   x = good;
   x.data = NULL;
   REFUSES(STEP(&x), SAR_ERROR_INPUT, "the data of the array 'x' are null");
-  REFUSES(sar_evaluate(s->model, s->graph, &good, &good, SAR_LOSS_MSE, y, 0, NULL, &loss), SAR_ERROR_INPUT,
-          "takes no rows of edges");
+  REFUSES(sar_evaluate(s->model, s->graph, NULL, &good, &good, SAR_LOSS_MSE, y, 0, NULL, &loss),
+          SAR_ERROR_INPUT, "takes no rows of edges");
 }
 
 static void refuses_training(const setting* s) {
@@ -407,9 +517,9 @@ static void refuses_training(const setting* s) {
   const uint8_t nobody[NODES] = {0};
   refuses_arrays(s, &y);
 #define TRAIN(model, optimizer, graph, kind, target, length, mask) \
-  sar_train_step(model, optimizer, graph, &x, NULL, kind, target, length, mask, &loss)
+  sar_train_step(model, optimizer, graph, NULL, &x, NULL, kind, target, length, mask, &loss)
 #define LABELS(model, optimizer, graph, count, labels, length, mask) \
-  sar_train_step_labels(model, optimizer, graph, &x, NULL, count, labels, length, mask, &loss)
+  sar_train_step_labels(model, optimizer, graph, NULL, &x, NULL, count, labels, length, mask, &loss)
   REFUSES(TRAIN(NULL, s->optimizer, s->graph, 0, &y, 0, NULL), SAR_ERROR_HANDLE, "'model' is null");
   REFUSES(TRAIN(s->freed_model, s->optimizer, s->graph, 0, &y, 0, NULL), SAR_ERROR_HANDLE,
           "'model' is freed");
@@ -451,20 +561,31 @@ static void refuses_training(const setting* s) {
   REFUSES(LABELS(s->model, s->optimizer, s->graph, NODES, s->labels, 2, s->mask), SAR_ERROR_SHAPE,
           "'mask' has 2");
 
-  REFUSES_HANDLES(sar_evaluate, sar_model, s->freed_model, s->graph, &x, NULL, 0, &y, 0, NULL, &loss);
-  REFUSES(sar_evaluate(s->model, s->freed_graph, &x, NULL, 0, &y, 0, NULL, &loss), SAR_ERROR_HANDLE, "freed");
-  REFUSES(sar_evaluate(s->model, s->other_graph, &x, NULL, 0, &y, 0, NULL, &loss), SAR_ERROR_INPUT,
+  REFUSES_HANDLES(sar_evaluate, sar_model, s->freed_model, s->graph, NULL, &x, NULL, 0, &y, 0, NULL, &loss);
+  REFUSES(sar_evaluate(s->model, s->freed_graph, NULL, &x, NULL, 0, &y, 0, NULL, &loss), SAR_ERROR_HANDLE,
+          "freed");
+  REFUSES(sar_evaluate(s->model, s->other_graph, NULL, &x, NULL, 0, &y, 0, NULL, &loss), SAR_ERROR_INPUT,
           "another sar_comm");
-  REFUSES(sar_evaluate(s->model, s->graph, &x, NULL, 0, &y, 0, NULL, NULL), SAR_ERROR_INPUT,
+  REFUSES(sar_evaluate(s->model, s->graph, NULL, &x, NULL, 0, &y, 0, NULL, NULL), SAR_ERROR_INPUT,
           "'loss' is null");
-  REFUSES_HANDLES(sar_evaluate_labels, sar_model, s->freed_model, s->graph, &x, NULL, NODES, s->labels, 0,
-                  NULL, &loss);
-  REFUSES(sar_evaluate_labels(s->model, s->other_graph, &x, NULL, NODES, s->labels, 0, NULL, &loss),
+  REFUSES_HANDLES(sar_evaluate_labels, sar_model, s->freed_model, s->graph, NULL, &x, NULL, NODES, s->labels,
+                  0, NULL, &loss);
+  REFUSES(sar_evaluate_labels(s->model, s->other_graph, NULL, &x, NULL, NODES, s->labels, 0, NULL, &loss),
           SAR_ERROR_INPUT, "another sar_comm");
-  REFUSES(sar_evaluate_labels(s->model, s->graph, &x, NULL, NODES - 1, s->labels, 0, NULL, &loss),
+  REFUSES(sar_evaluate_labels(s->model, s->graph, NULL, &x, NULL, NODES - 1, s->labels, 0, NULL, &loss),
           SAR_ERROR_SHAPE, "'labels' has 5 numbers");
-  REFUSES(sar_evaluate_labels(s->model, s->graph, &x, NULL, NODES, s->labels, 0, NULL, NULL), SAR_ERROR_INPUT,
-          "is null");
+  REFUSES(sar_evaluate_labels(s->model, s->graph, NULL, &x, NULL, NODES, s->labels, 0, NULL, NULL),
+          SAR_ERROR_INPUT, "is null");
+
+  REFUSES_HANDLES(sar_predict, sar_model, s->freed_model, s->graph, NULL, &x, NULL, &y);
+  REFUSES(sar_predict(s->model, s->freed_graph, NULL, &x, NULL, &y), SAR_ERROR_HANDLE, "freed");
+  REFUSES(sar_predict(s->model, s->other_graph, NULL, &x, NULL, &y), SAR_ERROR_INPUT, "another sar_comm");
+  REFUSES(sar_predict(s->model, s->graph, "b", &x, NULL, &y), SAR_ERROR_INPUT, "there is no node type 'b'");
+  REFUSES(sar_predict(s->model, s->graph, NULL, NULL, NULL, &y), SAR_ERROR_INPUT, "'x' is null");
+  REFUSES(sar_predict(s->model, s->graph, NULL, &x, NULL, NULL), SAR_ERROR_INPUT, "'out' is null");
+  REFUSES(sar_predict(s->model, s->graph, NULL, &x, NULL, &narrow), SAR_ERROR_SHAPE,
+          "'out' has 1 fields, expected 3");
+  REFUSES(sar_predict(s->model, s->graph, NULL, &x, &x, &y), SAR_ERROR_INPUT, "takes no rows of edges");
 
   REFUSES_HANDLES(sar_predictor_create, sar_model, s->freed_model, s->graph, &predictor);
   REFUSES(sar_predictor_create(s->model, s->freed_graph, &predictor), SAR_ERROR_HANDLE, "freed");
@@ -520,8 +641,8 @@ static void refuses_the_rest(const setting* s) {
   REFUSES_ONLY_HANDLE(sar_checkpoints_free, sar_checkpoints, s->freed_checkpoints);
 
   OK(sar_optimizer_create(s->other_model, adam, &other));
-  REFUSES(sar_train_step(s->model, other, s->graph, NULL, NULL, 0, NULL, 0, NULL, NULL), SAR_ERROR_INPUT,
-          "another sar_comm");
+  REFUSES(sar_train_step(s->model, other, s->graph, NULL, NULL, NULL, 0, NULL, 0, NULL, NULL),
+          SAR_ERROR_INPUT, "another sar_comm");
   OK(sar_optimizer_free(other));
 
   snprintf(file, sizeof file, "%s/trace.json", s->path);
@@ -550,7 +671,7 @@ static void trains(const setting* s) {
   double first = 0, loss = 0;
   int step;
   for (step = 0; step < 60; ++step) {
-    OK(sar_train_step(s->model, s->optimizer, s->graph, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &loss));
+    OK(sar_train_step(s->model, s->optimizer, s->graph, NULL, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &loss));
     if (step == 0) first = loss;
   }
   if (!(loss < first / 4)) {
@@ -589,6 +710,7 @@ int main(int argc, char** argv) {
   make_setting(&s, argc > 1 ? argv[1] : "refusals");
   refuses_comms(&s);
   refuses_graphs(&s);
+  refuses_types(&s);
   refuses_models(&s);
   refuses_training(&s);
   refuses_the_rest(&s);

@@ -35,6 +35,7 @@ program fortran_test
   call test_arrays()
   call test_training()
   call test_types()
+  call test_couplings()
   call test_differing_calls()
   call test_finite_steps()
   call test_statistics()
@@ -150,13 +151,14 @@ contains
     integer(int64), allocatable :: global_ids(:), edge_ids(:)
     integer, allocatable :: local_src(:), local_dst(:)
     real(real64) :: loss(3), rows(1, 2 * n), ordered(1, 2 * n), back(1, 2 * n), weight(2 * n)
+    integer(int64) :: global_nodes, global_edges
     integer :: e
-    call graph%sizes(nodes, edges, given_edges)
+    call graph%num_nodes(nodes, global_nodes)
+    call graph%num_edges(edges, global_edges, given_edges)
     call check(nodes == n .and. edges == 2 * n .and. given_edges == 2 * n, 'sizes of this rank')
-    call graph%global_sizes(nodes, edges)
-    call check(nodes == num_nodes .and. edges == 2 * num_nodes, 'sizes of the graph')
+    call check(global_nodes == num_nodes .and. global_edges == 2 * num_nodes, 'sizes of the graph')
     edges = -1
-    call graph%sizes(edges=edges)
+    call graph%num_edges(edges=edges)
     call check(edges == 2 * n, 'one of the sizes')
 
     allocate (edge_ids(2 * n))
@@ -312,7 +314,7 @@ contains
 
   ! A graph with one type of nodes, whose edges also get their reverse.
   subroutine test_types()
-    type(sar_hetero) :: types
+    type(sar_graph) :: types
     type(sar_model) :: typed
     type(sar_optimizer) :: steps
     integer(int64) :: nodes, edges, global
@@ -324,30 +326,80 @@ contains
     call types%add_nodes('a', int(ids, int32))
     call types%add_edges('a', 'r', 'a', int(src, int32), int(dst, int32), edge_weight=[(1.0_real64, i=1, 2 * n)], &
       add_reverse_edges=.true.)
+    call types%num_nodes(nodes, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, 'sar_graph_build()')
     call types%build()
-    call types%num_nodes('a', nodes, global)
+    call types%num_nodes(nodes, global, type='a')
     call check(nodes == n .and. global == num_nodes, 'nodes of a type')
-    call types%num_edges('a', 'r', 'a', global_edges=edges)
+    call types%num_edges(global_edges=edges, edge_type='r')
     call check(edges == 4 * num_nodes, 'edges of a type, with their reverse edges')
-    call types%num_nodes('b', nodes, stat=stat, errmsg=errmsg)
+    call types%num_nodes(nodes, type='b', stat=stat, errmsg=errmsg)
     call check_error(sar_error_input, 'b')
     call check(nodes == n, 'a result is as it was')
-    call types%set_rows('a', x)
+    call types%set_rows(x, 'a')
     call typed%create(comm, typed_description, seed=1_int64)
     call steps%create(typed, '{"optimizer": "adam", "lr": 0.01}')
     labels = 1 + int(modulo(ids, 3_int64))
-    call typed%evaluate_labels(types, 'a', labels, loss(1))
+    call typed%evaluate_labels(types, x, labels, loss(1), type='a')
     do i = 1, 5
-      call typed%train_step_labels(steps, types, 'a', labels, mask=labels > 0)
+      call typed%train_step_labels(steps, types, x, labels, mask=labels > 0, type='a')
     end do
-    call typed%evaluate_labels(types, 'a', labels, loss(2))
+    call typed%evaluate_labels(types, x, labels, loss(2))
     call check(loss(2) < loss(1), 'the cross entropy of a type goes down')
-    call typed%predict(types, 'a', result)
-    call typed%evaluate(types, 'a', result, loss(1))
+    call typed%predict(types, x, result, type='a')
+    call typed%evaluate(types, x, result, loss(1), type='a')
     call check(loss(1) <= tolerance, 'predictions of a type are those of the loss')
     call steps%free()
     call typed%free()
     call types%free()
+  end subroutine
+
+  ! Two types of nodes and two of edges. Rows are in the order (node, field).
+  subroutine test_couplings()
+    type(sar_graph) :: both
+    type(sar_model) :: typed
+    integer(int64) :: nodes, global, edges, given
+    integer(int64), allocatable :: edge_ids(:)
+    real(real64) :: rows(n, 1), back(n, 1), by_field(n, 2), result(3, n), transposed(n, 3)
+    real(real64), allocatable :: ordered(:, :)
+    character(len=*), parameter :: typed_description = '{"sar_model": 1, "type": "rgcn", "in_feats": 2, "hidden": 4, ' // &
+      '"out_feats": 3, "layers": 2, "node_types": ["a", "b"], "edge_types": [["a", "r", "a"], ["b", "s", "a"]]}'
+    call both%create(comm)
+    call both%add_nodes('a', ids)
+    call both%add_nodes('b', ids)
+    call both%add_edges('a', 'r', 'a', src, dst)
+    call both%add_edges('b', 's', 'a', ids, modulo(ids + n, int(num_nodes, int64)), edge_ids=1000 + ids)
+    call both%build()
+    call both%num_nodes(nodes, global)
+    call check(nodes == 2 * n .and. global == 2 * num_nodes, 'nodes of all types')
+    call both%num_edges(edges, global, given)
+    call check(global == 3 * num_nodes .and. given == 3 * n, 'edges of all types')
+    call both%num_edges(edges, global, given, 'b:s:a')
+    call check(global == num_nodes .and. given == n, 'edges of one of the types')
+    allocate (edge_ids(edges), ordered(edges, 1))
+    call both%edge_ids(edge_ids, 's')
+    call check(all(edge_ids >= 1000) .and. all(edge_ids < 1000 + num_nodes), 'ids of the edges of a type')
+    call both%edge_ids(edge_ids, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, 'a:r:a, b:s:a')
+    rows(:, 1) = real(1000 + ids, real64)
+    call both%edges_to_graph_order(rows, ordered, edge_type='s', rows_first=.true.)
+    call check(all(nint(ordered(:, 1), int64) == edge_ids), 'rows of edges of a type are in the order of their ids')
+    call both%edges_to_given_order(ordered, back, edge_type='s', rows_first=.true.)
+    call check(all(abs(back - rows) < 1e-3_real64), 'rows of edges of a type, in the order in which they were given')
+    call both%edges_to_graph_order(rows, ordered, rows_first=.true., stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, 'expected one of them')
+    by_field = transpose(x)
+    call both%set_rows(by_field, 'b', rows_first=.true.)
+    call both%set_rows(by_field, rows_first=.true., stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, 'the node types a, b')
+    call typed%create(comm, typed_description, seed=1)
+    call typed%predict(both, by_field, transposed, type='a', rows_first=.true.)
+    call typed%predict(both, x, result, type='a')
+    call check(all(transposed == transpose(result)), 'predictions of a type, in both orders of an array')
+    call typed%predict(both, x, result, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, 'the node types a, b')
+    call typed%free()
+    call both%free()
   end subroutine
 
   ! One rank trains and the others evaluate.
@@ -497,8 +549,7 @@ contains
     call fresh_predictor%create(model, fresh)
     call fresh_predictor%run(x, wanted)
     call changing%rebuild_from_global(ids, from, ids, edge_weight=weight)
-    call changing%sizes(given_edges=given_edges)
-    call changing%global_sizes(edges=edges)
+    call changing%num_edges(given_edges=given_edges, global_edges=edges)
     call check(given_edges == n .and. edges == 2 * num_nodes, 'sizes after rebuilding')
     call predictor%run(x, result)
     call check(all(result == wanted), 'a predictor follows a graph that is rebuilt from ids')

@@ -47,7 +47,7 @@ int main(void) {
   check(sar_optimizer_create(model, "{\"optimizer\": \"adam\", \"lr\": 0.01}", &optimizer));
   const sar_array nodes = sar_array_double(x, n, 2), wanted = sar_array_double(target, n, 1);
   for (int step = 0; step < num_steps; ++step) {
-    check(sar_train_step(model, optimizer, graph, &nodes, NULL, SAR_LOSS_MSE, &wanted, 0, NULL, &loss));
+    check(sar_train_step(model, optimizer, graph, NULL, &nodes, NULL, SAR_LOSS_MSE, &wanted, 0, NULL, &loss));
     if (rank == 0) printf("%.16e\n", loss);
   }
   check(sar_optimizer_free(optimizer));

@@ -26,12 +26,12 @@ static int64_t end_of(int64_t nodes) {
   return (rank + 1) * nodes / size;
 }
 
-static sar_hetero make_graph(sar_comm comm, int has_weights) {
+static sar_graph make_graph(sar_comm comm, int has_weights) {
   int64_t fluid[num_fluid], solid[num_solid], src[2 * num_fluid], dst[2 * num_fluid], from[num_fluid],
       to[num_fluid], n = 0, m = 0;
   double weight[num_fluid];
   sar_array weights;
-  sar_hetero graph;
+  sar_graph graph;
   for (int64_t i = begin_of(num_fluid); i < end_of(num_fluid); ++i, ++n) {
     fluid[n] = 100 + i;
     src[2 * n] = 100 + (i + num_fluid - 1) % num_fluid;
@@ -43,14 +43,14 @@ static sar_hetero make_graph(sar_comm comm, int has_weights) {
   }
   for (int64_t i = begin_of(num_solid); i < end_of(num_solid); ++i) solid[m++] = i;
   weights = sar_array_double(weight, n, 1);
-  check(sar_hetero_create(comm, NULL, &graph));
-  check(sar_hetero_add_nodes(graph, "fluid", n, fluid));
-  check(sar_hetero_add_nodes(graph, "solid", m, solid));
-  check(sar_hetero_add_edges(graph, "fluid", "flows", "fluid", 2 * n, src, dst, NULL, NULL, 0));
-  check(sar_hetero_add_edges(graph, "solid", "heats", "fluid", n, from, to, NULL,
-                             has_weights ? &weights : NULL, 0));
-  check(sar_hetero_add_edges(graph, "fluid", "cools", "solid", n, to, from, NULL, NULL, 0));
-  check(sar_hetero_build(graph));
+  check(sar_graph_create(comm, NULL, &graph));
+  check(sar_graph_add_nodes(graph, "fluid", n, fluid));
+  check(sar_graph_add_nodes(graph, "solid", m, solid));
+  check(sar_graph_add_edges(graph, "fluid", "flows", "fluid", 2 * n, src, dst, NULL, NULL, 0));
+  check(sar_graph_add_edges(graph, "solid", "heats", "fluid", n, from, to, NULL,
+                            has_weights ? &weights : NULL, 0));
+  check(sar_graph_add_edges(graph, "fluid", "cools", "solid", n, to, from, NULL, NULL, 0));
+  check(sar_graph_build(graph));
   return graph;
 }
 
@@ -60,7 +60,7 @@ static void train(sar_comm comm, const char* type, const char* path) {
   int64_t n = 0, m = 0;
   sar_model model;
   sar_optimizer optimizer;
-  const sar_hetero graph = make_graph(comm, strcmp(type, "hgt") != 0);
+  const sar_graph graph = make_graph(comm, strcmp(type, "hgt") != 0);
   for (int64_t i = begin_of(num_fluid); i < end_of(num_fluid); ++i, ++n) {
     x[2 * n] = (double)(7 * i % 11) / 10;
     x[2 * n + 1] = (double)(5 * i % 13) / 10;
@@ -70,8 +70,7 @@ static void train(sar_comm comm, const char* type, const char* path) {
     for (int64_t f = 0; f < 3; ++f) of_solid[3 * m + f] = (double)((3 * i + f) % 7) / 7;
   const sar_array fluid = sar_array_double(x, n, 2), solid = sar_array_double(of_solid, m, 3),
                   wanted = sar_array_double(target, n, 1);
-  check(sar_hetero_set_rows(graph, "fluid", &fluid));
-  check(sar_hetero_set_rows(graph, "solid", &solid));
+  check(sar_graph_set_rows(graph, "solid", &solid));
   snprintf(description, sizeof description,
            "{\"sar_model\": 1, \"type\": \"%s\", \"in_feats\": 2, \"hidden\": 8, \"out_feats\": 1, "
            "\"layers\": 2, \"node_types\": [\"fluid\", \"solid\"], \"edge_types\": [[\"fluid\", \"flows\", "
@@ -84,8 +83,9 @@ static void train(sar_comm comm, const char* type, const char* path) {
   check(sar_model_load(comm, path, &model));
   check(sar_optimizer_create(model, "{\"optimizer\": \"adam\", \"lr\": 0.01}", &optimizer));
   for (int step = 0; step < num_steps; ++step) {
-    check(sar_hetero_evaluate(model, graph, "fluid", SAR_LOSS_MSE, &wanted, 0, NULL, &again));
-    check(sar_hetero_train_step(model, optimizer, graph, "fluid", SAR_LOSS_MSE, &wanted, 0, NULL, &loss));
+    check(sar_evaluate(model, graph, "fluid", &fluid, NULL, SAR_LOSS_MSE, &wanted, 0, NULL, &again));
+    check(sar_train_step(model, optimizer, graph, "fluid", &fluid, NULL, SAR_LOSS_MSE, &wanted, 0, NULL,
+                         &loss));
     if (rank == 0) printf("%.16e\n", loss);
     if (loss != again) {
       fprintf(stderr, "typed_losses: %s: the loss is %g, and %g in a step\n", type, again, loss);
@@ -94,7 +94,7 @@ static void train(sar_comm comm, const char* type, const char* path) {
   }
   check(sar_optimizer_free(optimizer));
   check(sar_model_free(model));
-  check(sar_hetero_free(graph));
+  check(sar_graph_free(graph));
 }
 
 int main(int argc, char** argv) {

@@ -38,7 +38,7 @@ contains
 
   subroutine train(kind_of)
     character(len=*), intent(in) :: kind_of
-    type(sar_hetero) :: graph
+    type(sar_graph) :: graph
     type(sar_model) :: model
     type(sar_optimizer) :: optimizer
     integer(int64), parameter :: fluids = num_fluid, solids = num_solid
@@ -75,8 +75,7 @@ contains
     do i = 1, 3
       of_solid(i, :) = modulo(3 * solid + i - 1, 7_int64) / 7.0_real64
     end do
-    call graph%set_rows('fluid', x)
-    call graph%set_rows('solid', of_solid)
+    call graph%set_rows(of_solid, 'solid')
     call model%create(comm, '{"sar_model": 1, "type": "'//kind_of//'", "in_feats": 2, "hidden": 8, '// &
       '"out_feats": 1, "layers": 2, "node_types": ["fluid", "solid"], "edge_types": [["fluid", "flows", '// &
       '"fluid"], ["solid", "heats", "fluid"], ["fluid", "cools", "solid"]], "inputs": {"solid": 3}}', seed=5)
@@ -84,7 +83,7 @@ contains
     call model%load(comm, path)
     call optimizer%create(model, '{"optimizer": "adam", "lr": 0.01}')
     do step = 1, num_steps
-      call model%train_step(optimizer, graph, 'fluid', target, loss)
+      call model%train_step(optimizer, graph, x, target, loss, type='fluid')
       if (comm%rank() == 0) print '(es24.16e3)', loss
     end do
     call optimizer%free()

@@ -21,7 +21,7 @@ std::vector<std::int64_t> own_nodes(const sar_cxx11::Comm& comm, int nodes) {
   return own;
 }
 
-sar_cxx11::HeteroGraph make_graph(const sar_cxx11::Comm& comm, bool has_weights) {
+sar_cxx11::Graph make_graph(const sar_cxx11::Comm& comm, bool has_weights) {
   std::vector<std::int64_t> fluid, src, dst, from, to;
   std::vector<double> weight;
   for (const std::int64_t i : own_nodes(comm, num_fluid)) {
@@ -34,7 +34,7 @@ sar_cxx11::HeteroGraph make_graph(const sar_cxx11::Comm& comm, bool has_weights)
     weight.push_back(static_cast<double>(1 + i % 4) / 4);
   }
   const sar_array weights = sar_cxx11::array(weight, 1);
-  sar_cxx11::HeteroGraph graph(comm);
+  sar_cxx11::Graph graph(comm);
   graph.add_nodes("fluid", fluid);
   graph.add_nodes("solid", own_nodes(comm, num_solid));
   graph.add_edges({"fluid", "flows", "fluid"}, src, dst);
@@ -53,8 +53,7 @@ void train(const sar_cxx11::Comm& comm, const std::string& type, const std::stri
   }
   for (const std::int64_t i : own_nodes(comm, num_solid))
     for (int f = 0; f < 3; ++f) of_solid.push_back(static_cast<double>((3 * i + f) % 7) / 7);
-  sar_cxx11::HeteroGraph graph = make_graph(comm, type != "hgt");
-  graph.set_rows("fluid", sar_cxx11::array(x, 2));
+  sar_cxx11::Graph graph = make_graph(comm, type != "hgt");
   graph.set_rows("solid", sar_cxx11::array(of_solid, 3));
   const sar_cxx11::Model drawn(comm,
                                R"({"sar_model": 1, "type": ")" + type +
@@ -68,7 +67,9 @@ void train(const sar_cxx11::Comm& comm, const std::string& type, const std::stri
   sar_cxx11::Model model = sar_cxx11::Model::load(comm, path);
   const sar_cxx11::Optimizer optimizer(model, R"({"optimizer": "adam", "lr": 0.01})");
   for (int step = 0; step < num_steps; ++step) {
-    const double loss = model.train_step(optimizer, graph, "fluid", sar_cxx11::array(target, 1));
+    const double loss =
+        model.train_step(optimizer, graph, sar_cxx11::array(x, 2), sar_cxx11::array(target, 1), SAR_LOSS_MSE,
+                         nullptr, nullptr, "fluid");
     if (comm.rank() == 0) std::printf("%.16e\n", loss);
   }
 }
