@@ -230,7 +230,7 @@ SAR_API int sar_graph_rebuild_from_global(sar_graph graph, int64_t num_nodes, co
                                           const int64_t* edge_ids, const sar_array* edge_weight);
 
 /* The same with the rank's own numbering. A graph that was created by one of the two functions may be rebuilt
- * by the other. Collective.
+ * by the other. A graph of several types gets one node type and one edge type. Collective.
  *
  * @param[in] num_owned, global_ids, src, dst, edge_ids, edge_weight  as in sar_graph_from_local() */
 SAR_API int sar_graph_rebuild_from_local(sar_graph graph, int64_t num_owned, int64_t num_local,
