@@ -12,7 +12,7 @@
 
 enum {
   NUM_NODES = 4,
-  NUM_CALLS = 6000,
+  NUM_CALLS = 8000,
   MAX_OBJECTS = 400,
   MAX_FREED = 20,
   MAX_HANDLES = 3,
@@ -428,6 +428,8 @@ static int potential_free(void** h) {
   return sar_potential_free(h[0]);
 }
 static int checkpoints_create(void** h) {
+  snprintf(path, sizeof path, "%s/checkpoints_%d/checkpoint-00000003.safetensors", folder, num_folders);
+  if (my_rank == 0) remove(path); /* of an earlier run */
   snprintf(path, sizeof path, "%s/checkpoints_%d", folder, num_folders++);
   return sar_checkpoints_create(h[0], path, 1, 7, &made.checkpoints);
 }
