@@ -12,7 +12,7 @@
 
 enum {
   NUM_NODES = 4,
-  NUM_CALLS = 8000,
+  NUM_CALLS = 16000,
   MAX_OBJECTS = 400,
   MAX_FREED = 20,
   MAX_HANDLES = 3,
@@ -120,7 +120,8 @@ static int belongs_to(const object* given, void** h, int num_handles) {
 
 /* Whether the function can be called with the object as it is. */
 static int fits(const function* f, const object* given) {
-  const int bits = given->kind == GRAPH ? OF_GRAPH : given->kind == MODEL ? OF_MODEL : SAVED;
+  const int kind = given->kind;
+  const int bits = kind == GRAPH ? OF_GRAPH : kind == MODEL ? OF_MODEL : kind == CHECKPOINTS ? SAVED : 0;
   return (given->state & f->refuses) == 0 && (f->needs & bits & ~given->state) == 0;
 }
 
