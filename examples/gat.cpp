@@ -9,8 +9,6 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
-#include <iostream>
-
 using namespace sar;
 
 /// Two layers as in the paper (arXiv 1710.10903): several heads side by side and ELU, then one head, with
@@ -46,24 +44,7 @@ int train(const Communicator& comm) {
   // The same seed gives the same initial parameters on every rank, without a broadcast.
   Generator gen(/*seed=*/0);
   Net net(data.features.row_size(), /*per_head=*/16, /*heads=*/4, data.num_classes, gen);
-  Adam optimizer(net.named_parameters(), {.lr = 0.01});
-
-  for (int epoch = 1; epoch <= 20; ++epoch) {
-    net.train();
-    Tape tape;  // operations are recorded while the tape exists
-    const Variable loss = cross_entropy(net(graph, data.features), data.labels, data.train_mask, comm);
-    tape.backward(loss);
-    gather_grads(comm, net);  // sum over the ranks: each has seen only its own nodes
-    optimizer.step();
-    optimizer.zero_grad();
-
-    net.eval();
-    const NoTape inference;
-    const double valid = accuracy(net(graph, data.features).value(), data.labels, data.val_mask, comm);
-    if (comm.rank() == 0)
-      std::cout << "epoch " << epoch << "  loss " << loss.value().item() << "  validation " << valid
-                << std::endl;
-  }
+  examples::train_nodes(comm, data, graph, net);
   return 0;
 }
 

@@ -2,8 +2,8 @@
 
 /// HomogeneousForm: a graph with types as one without, in which node and edge types are data.
 ///
-/// Room graph/hetero: What only graphs with several node and edge types need: relations that share halos, and the
-/// homogeneous form.
+/// Room graph/hetero: What only graphs with several node and edge types need: relations that share halos, and
+/// the homogeneous form.
 #pragma once
 
 #include <sar/autograd/variable.hpp>

@@ -27,7 +27,8 @@ GraphModel::GraphModel(const ModelDescription& description, const Communicator& 
     : description_(description.checked()) {
   const ModelDescription& d = description_;
   const ModelType& type = model_type(d.type);
-  require<InputError>(!type.is_potential, "a GraphModel of type ", d.type, ", which is a potential, expected ",
+  require<InputError>(!type.is_potential, "a GraphModel of type ", d.type,
+                      ", which is a potential, expected ",
                       model_types_where([](const ModelType& each) { return !each.is_potential; }));
   require<InputError>(!type.has_relations || (!d.node_types.empty() && !d.edge_types.empty()),
                       "a GraphModel of type ", d.type, " with ", d.node_types.size(), " node types and ",

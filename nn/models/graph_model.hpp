@@ -24,9 +24,9 @@ namespace sar { inline namespace SAR_PRECISION {
 /// The network of a ModelDescription. sage, gcn, gat, gatv2 and gin are a LayerStack, which says the formula,
 /// of SAGEConv, GraphConv, GATConv, GATv2Conv, or GINConv with a learned eps and the network Linear, batch
 /// norm, ReLU, Linear (with edge_feats GINEConv). Edge weights are used if the graph has them.
-/// mesh_graph_net is a MeshGraphNet with `layers` blocks. rgcn, hgt, hetero-sage and hetero-gat are a LayerStack
-/// on the rows of all node types of a graph; rows of the types in `inputs` are mapped to in_feats first, by a
-/// linear layer for each type.
+/// mesh_graph_net is a MeshGraphNet with `layers` blocks. rgcn, hgt, hetero-sage and hetero-gat are a
+/// LayerStack on the rows of all node types of a graph; rows of the types in `inputs` are mapped to in_feats
+/// first, by a linear layer for each type.
 ///
 /// Parameters: convs.i.* for sage, layers.i.* for the other stacks; lins.i.* of linear residual connections,
 /// bns.i.* of batch norms, norms.i.* of layer norms, lin_in.* and lin.* of the linear layers before and
@@ -73,8 +73,8 @@ class GraphModel : public Module {
   /// Collective. With node and edge types, x: rows of every node type, [local nodes, width of `inputs`, or
   /// in_feats] -> rows of every node type, [local nodes, out_feats]. The graph has the node and edge types of
   /// the description, in this order; weights that its edges have are used. Throws the same exception on every
-  /// rank: InputError for other types or missing rows, for edge weights with hgt, whose layers do not read them,
-  /// and for a type that reads no relations; ShapeError if shapes do not match.
+  /// rank: InputError for other types or missing rows, for edge weights with hgt, whose layers do not read
+  /// them, and for a type that reads no relations; ShapeError if shapes do not match.
   [[nodiscard]] Rows operator()(const Graph& graph, const Rows& x);
 
   /// Collective. A network with a readout: x [local nodes of the batch, in_feats], edges as above -> [samples

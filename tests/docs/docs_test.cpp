@@ -577,7 +577,7 @@ TEST_CASE("two meshes in one graph") {
 #include "typed_host.inc"
 #include "typed_graph.inc"
   CHECK(relation.shards() == same.shards());
-  CHECK(nodes == 2 * comm.size());
+  CHECK(all == 2 * comm.size());
   CHECK(mine == 2);
   const Variable rate = graph.edata(across).at("rate");
   {

@@ -33,7 +33,9 @@ struct Slope {
 
   friend Slope operator+(Slope a, Slope b) { return {a.value + b.value, a.slope + b.slope}; }
   friend Slope operator-(Slope a, Slope b) { return {a.value - b.value, a.slope - b.slope}; }
-  friend Slope operator*(Slope a, Slope b) { return {a.value * b.value, a.slope * b.value + a.value * b.slope}; }
+  friend Slope operator*(Slope a, Slope b) {
+    return {a.value * b.value, a.slope * b.value + a.value * b.slope};
+  }
   friend Slope operator/(Slope a, Slope b) {
     return {a.value / b.value, (a.slope - a.value / b.value * b.slope) / b.value};
   }
