@@ -32,7 +32,7 @@ class OptionRow {
   OptionRow(CLI::Option* option, std::vector<TaskType> tasks, Text text)
       : option_(option), tasks_(std::move(tasks)), text_(std::move(text)) {}
 
-  // ---- On the command line
+  // On the command line:
 
   /// --help shows the option, not only --help-all.
   OptionRow& common();
@@ -47,7 +47,7 @@ class OptionRow {
   /// Calls `set` if the option is not given and this is the task.
   OptionRow& default_for(TaskType task, const std::function<void()>& set);
 
-  // ---- Where it is read
+  // Where it is read:
 
   /// Only these tasks read the option. Without it, the tasks of the row's group do.
   OptionRow& for_tasks(const std::vector<TaskType>& tasks);
@@ -62,7 +62,7 @@ class OptionRow {
   /// The option describes files in formats of other libraries.
   OptionRow& for_graph_files();
 
-  // ---- What a checkpoint records
+  // What a checkpoint records:
 
   /// Sets how the value is written; empty: words() leave the option out. A flag is 0, 1, or 1 with a text.
   OptionRow& as_text(Text text);
@@ -71,7 +71,7 @@ class OptionRow {
   OptionRow& recorded();
   OptionRow& recorded(Text text) { return as_text(std::move(text)).recorded(); }
 
-  // ---- For the loops
+  // For the loops:
 
   [[nodiscard]] std::string name() const { return option_->get_name(); }
   [[nodiscard]] bool is_given() const { return option_->count() > 0; }
@@ -107,7 +107,7 @@ class OptionTable {
   OptionTable(const OptionTable&) = delete;
   OptionTable& operator=(const OptionTable&) = delete;
 
-  // ---- To write rows
+  // To write rows:
 
   [[nodiscard]] CLI::App& app() { return app_; }
   /// Puts the rows below into this group of the help text. These tasks read them.
@@ -158,7 +158,7 @@ class OptionTable {
     return row(app_.add_option_function<std::string>(name, read, help)->option_text(form));
   }
 
-  // ---- To read them
+  // To read them:
 
   [[nodiscard]] const std::deque<OptionRow>& rows() const { return rows_; }
   [[nodiscard]] OptionRow& at(const std::string& name);

@@ -27,8 +27,9 @@ void add_parallel_options(OptionTable& t, TrainOptions& o) {
       .common();
   t.number("--halo-cache-bytes", o.halo_cache_bytes,
            "--sample: most bytes of input rows of other ranks that a rank keeps; 0: none")
-      .for_tasks({TaskType::node})
+      .for_tasks(network_tasks)
       .read_with("--sample", [&o] { return !o.sample.fan_outs.empty(); })
+      .read_with("--task node", [&o] { return o.task.type == TaskType::node; })
       .not_with("--embedding, whose rows change between batches", [&o] { return o.embedding > 0; })
       .not_with("--category, whose rows may change between batches", [&o] { return !o.category.empty(); })
       .not_with("--pre-linear", [&o] { return o.model.pre_linear; })
