@@ -34,7 +34,7 @@ void check_samples(const TrainOptions& o) {
 }
 
 /// Checks what --task potential needs. Throws CLI::ValidationError.
-void check_potential(const TrainOptions& o) {
+void check_potential(const CLI::App& app, const TrainOptions& o) {
   if (o.task.type != TaskType::potential) return;
   const PotentialOptions& p = o.task.potential;
   if (o.dataset.empty())
@@ -42,6 +42,11 @@ void check_potential(const TrainOptions& o) {
   if ((!p.valid_file.empty() || !p.test_file.empty()) && o.draw_split)
     throw CLI::ValidationError("--split-graphs: cannot be combined with --valid-file or --test-file");
   if (p.cutoff == 0) throw CLI::ValidationError("--cutoff: is 0, expected more");
+  for (const char* option : {"--cutoff", "--num-basis", "--radial-basis", "--cutoff-function", "--zbl-inner",
+                             "--zbl-outer", "--hidden", "--layers"})
+    if (!o.init_weights.empty() && app.count(option) > 0)
+      throw CLI::ValidationError(std::string(option) +
+                                 ": cannot be combined with --init-weights, whose potential says it");
 }
 
 /// Refuses metrics that are not for the task. The labels of nodes, on which they depend, too, are read later.
@@ -258,7 +263,7 @@ void check_halo_format(const GraphOptions& o) {
 
 void check_options(const CLI::App& app, const TrainOptions& o, const OptionTable& table) {
   check_samples(o);
-  check_potential(o);
+  check_potential(app, o);
   check_reproducible(o);
   check_metrics(o.task);
   check_evaluation(o);

@@ -118,13 +118,11 @@ void add_model_options(OptionTable& t, TrainOptions& o) {
   t.choice("--model", m.type, types, "layers").common().recorded();
   t.row(add_layers_option(t.app(), m.layers))
       .for_tasks(all_tasks)
-      .said_by_potential(o)
       .common()
       .default_for(TaskType::potential, [&m] { m.layers = 3; })
       .recorded([&m] { return concat(m.layers); });
   t.number("--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1)
       .for_tasks(all_tasks)
-      .said_by_potential(o)
       .common()
       .default_for(TaskType::potential, [&m] { m.hidden = 64; })
       .recorded();

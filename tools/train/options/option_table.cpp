@@ -58,11 +58,6 @@ OptionRow& OptionRow::for_models_with(const std::string& key, const ModelDescrip
                    [key, &model] { return model_type(model.type).reads(key); });
 }
 
-OptionRow& OptionRow::said_by_potential(const TrainOptions& o) {
-  return not_with("--init-weights, whose potential says it",
-                  [&o] { return o.task.type == TaskType::potential && !o.init_weights.empty(); });
-}
-
 OptionRow& OptionRow::for_graph_files() {
   is_for_graph_files_ = true;
   return *this;

@@ -53,12 +53,10 @@ class OptionRow {
   OptionRow& for_tasks(const std::vector<TaskType>& tasks);
   /// Refuses the option unless the condition holds: "--patience: needs --schedule plateau".
   OptionRow& read_with(const std::string& what, const Condition& holds);
-  /// Refuses the option if the condition holds: "--cutoff: cannot be combined with --init-weights".
+  /// Refuses the option if the condition holds: "--halo-cache-bytes: cannot be combined with --pre-linear".
   OptionRow& not_with(const std::string& what, const Condition& holds);
   /// Refuses the option unless the model reads this key of a ModelDescription.
   OptionRow& for_models_with(const std::string& key, const ModelDescription& model);
-  /// Refuses the option beside --init-weights of a potential, which says its value.
-  OptionRow& said_by_potential(const TrainOptions& o);
   /// The option describes files in formats of other libraries.
   OptionRow& for_graph_files();
 

@@ -76,18 +76,19 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
   key("--energy-key", o.keys.energy, "key of the energies, where a file has several; none: no energies");
   key("--forces-key", o.keys.forces, "column of the forces; none: no forces");
   key("--stress-key", o.keys.stress, "key of the stresses or virials; none: no stresses");
-  const auto of_network = [&](OptionRow& row) { row.said_by_potential(options).recorded(); };
-  of_network(t.number("--cutoff", o.cutoff,
-                      "distance up to which atoms interact, in the unit of the positions", 0, most));
-  of_network(t.number("--num-basis", o.num_basis, "radial basis functions", 1, 1 << 16));
-  of_network(t.choice("--radial-basis", o.radial_basis, named(ModelDescription::radial_bases()),
-                      "radial basis functions"));
-  of_network(t.choice("--cutoff-function", o.cutoff_function, named(ModelDescription::cutoff_functions()),
-                      "how messages vanish at the cutoff"));
-  of_network(
-      t.number("--zbl-inner", o.zbl_inner, "ZBL repulsion is switched off from this distance on", 0, most));
-  of_network(
-      t.number("--zbl-outer", o.zbl_outer, "ZBL repulsion vanishes at this distance; 0: no ZBL", 0, most));
+  t.number("--cutoff", o.cutoff, "distance up to which atoms interact, in the unit of the positions", 0, most)
+      .recorded();
+  t.number("--num-basis", o.num_basis, "radial basis functions", 1, 1 << 16).recorded();
+  t.choice("--radial-basis", o.radial_basis, named(ModelDescription::radial_bases()),
+           "radial basis functions")
+      .recorded();
+  t.choice("--cutoff-function", o.cutoff_function, named(ModelDescription::cutoff_functions()),
+           "how messages vanish at the cutoff")
+      .recorded();
+  t.number("--zbl-inner", o.zbl_inner, "ZBL repulsion is switched off from this distance on", 0, most)
+      .recorded();
+  t.number("--zbl-outer", o.zbl_outer, "ZBL repulsion vanishes at this distance; 0: no ZBL", 0, most)
+      .recorded();
   t.number("--energy-weight", o.energy_weight, "weight of energies per atom in the loss", 0, most);
   t.number("--forces-weight", o.forces_weight, "weight of forces in the loss", 0, most);
   t.number("--stress-weight", o.stress_weight, "weight of stresses in the loss", 0, most);
