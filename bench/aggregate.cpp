@@ -11,7 +11,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/graph/data/generate/generators.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <cstdlib>
 #include <optional>
@@ -23,7 +23,7 @@ using namespace sar;
 namespace {
 
 /// Milliseconds of messages of 4 heads x 32, and as the ratio the time of copy_u sum.
-void compare_messages(const GraphShardManager& graph) {
+void compare_messages(const Graph& graph) {
   constexpr Index heads = 4, dim = 32;
   const Communicator& comm = graph.comm();
   const Index n = graph.num_src_nodes(), edges = graph.num_edges();
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   const ThreadLimit threads(argc > 3 ? std::atoi(argv[3]) : default_num_threads(comm));
 
   NodeData data = make_sbm(comm, sbm, {.partition = PartitionMethod::random});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
   compare_messages(graph);
   bench::Triad triad;
   for (const Index width : {64, 128, 256}) {

@@ -14,7 +14,7 @@
 #include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/message/attention.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <cstdlib>
 #include <functional>
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   constexpr Index dim = 32;
 
   NodeData data = make_sbm(comm, sbm, {.partition = PartitionMethod::random});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
   const Index n = graph.num_src_nodes();
   const Variable x = bench::leaf(Shape{n, heads, dim}, 1), y = bench::leaf(Shape{n, heads, dim}, 2),
                  attn = bench::leaf(Shape{1, heads, dim}, 3), score = bench::leaf(Shape{n, heads}, 4);

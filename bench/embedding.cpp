@@ -62,7 +62,7 @@ struct Net : Module {
     register_module("hidden_norm", hidden_norm);
     register_module("dropout", dropout);
   }
-  Variable operator()(const GraphShardManager& graph, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& x) {
     Variable h = batch_norm_relu_dropout(in(graph, x), in_norm, dropout, graph.dst_ids());
     h = batch_norm_relu_dropout(hidden(graph, h), hidden_norm, dropout, graph.dst_ids());
     return out(graph, h);
@@ -76,7 +76,7 @@ double median(std::vector<double> values) {
 
 class Training {
  public:
-  Training(const GraphShardManager& graph, const NodeData& data, Tensor features, Index width)
+  Training(const Graph& graph, const NodeData& data, Tensor features, Index width)
       : graph_(graph),
         data_(data),
         features_(std::move(features)),
@@ -94,7 +94,7 @@ class Training {
   }
 
  private:
-  const GraphShardManager& graph_;
+  const Graph& graph_;
   const NodeData& data_;
   Tensor features_;
   Net net_;
@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
     comm.barrier();
     return comm.all_reduce(bench::seconds_of(work), ReduceOp::max);
   };
-  std::optional<GraphShardManager> dataset_graph;
+  std::optional<Graph> dataset_graph;
   std::optional<HostGraph> host_graph;
   std::array<double, 2> build{1e30, 1e30};
   std::array<std::size_t, 2> bytes{};

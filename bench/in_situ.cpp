@@ -87,7 +87,7 @@ class Training {
  private:
   HostGraph host_graph_;  // for the book and the order of edges, which are the same
   NodeData data_;
-  GraphShardManager graph_;
+  Graph graph_;
   Tensor nodes_, edges_, target_;
   Generator generator_;
   MeshGraphNet network_;

@@ -20,7 +20,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/graph/data/generate/generators.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <mpi.h>
 
@@ -38,7 +38,7 @@ namespace {
 struct Alone {
   std::vector<Index> received, sent;  ///< rows by rank
   Index halo = 0;
-  GraphShardManager graph;
+  Graph graph;
 };
 
 /// Collective.
@@ -64,8 +64,8 @@ Alone make_alone(const Communicator& comm, const NodeData& data) {
   }
   const auto rows = static_cast<Index>(halo.size());
   return {std::move(received), std::move(sent), rows,
-          GraphShardManager(Communicator::self(), PartitionBook::even(own + rows, 1),
-                            PartitionBook::even(own, 1), std::move(edges), true)};
+          Graph(Communicator::self(), PartitionBook::even(own + rows, 1), PartitionBook::even(own, 1),
+                std::move(edges), true)};
 }
 
 /// Moves the rows of the halo to their readers and, with `back`, as many to their owners; from and to memory
@@ -92,7 +92,7 @@ void raw_exchange(const Communicator& comm, const Alone& alone, Index width, boo
 enum class Work { forward, forward_backward, self_term };
 
 /// One pass of the work. `x` and `weight` are of the self term.
-void run(Work work, const GraphShardManager& graph, const Tensor& u, const Tensor& x, const Tensor& weight,
+void run(Work work, const Graph& graph, const Tensor& u, const Tensor& x, const Tensor& weight,
          const Tensor& gradient) {
   if (work == Work::forward) {
     (void)graph.update_all(fn::copy_u(u), fn::sum);
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
 
   NodeData data = make_sbm(comm, sbm, {.partition = PartitionMethod::random});
   const Alone alone = make_alone(comm, data);
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
   const Index own = graph.num_dst_nodes();
   const Tensor u = Tensor::full(Shape{own, width}, 1), x = u, gradient = u;
   const Tensor with_halo = Tensor::full(Shape{own + alone.halo, width}, 1);

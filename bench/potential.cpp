@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   const Communicator comm = Communicator::self();
   const Box box(atoms);
   const PartitionBook book = PartitionBook::even(atoms, 1);
-  const GraphShardManager graph(comm, book, book, box.edges, true);
+  const Graph graph(comm, book, book, box.edges, true);
   Generator gen(0);
   const PaiNNOptions options{.num_species = 2,
                              .feats = argument(3, 64),

@@ -422,7 +422,7 @@ void run(const Communicator& comm, Index nodes, Index width, int calls) {
   const PartitionBook book = PartitionBook::even(nodes * comm.size(), comm.size());
   const EdgeList edges = strip_edges(book, comm.rank());
   const Plain plain(comm, book, edges);
-  const GraphShardManager graph(comm, book, book, edges, true);
+  const Graph graph(comm, book, book, edges, true);
   Generator gen(1);
   Tensor x({nodes, width});
   for (Index i = 0; i < x.size(); ++i) x.data()[i] = static_cast<real>(i % 17) / 17;
@@ -452,7 +452,7 @@ void run(const Communicator& comm, Index nodes, Index width, int calls) {
   mesh.eval();
   Predictor mesh_predictor(
       mesh,
-      [&](const GraphShardManager& on, const Variable& rows, const Variable& rows_of_edges) {
+      [&](const Graph& on, const Variable& rows, const Variable& rows_of_edges) {
         return mesh(on, rows, rows_of_edges);
       },
       {.in_feats = width, .out_feats = width, .edge_feats = edge_feats}, graph);

@@ -10,7 +10,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/graph/data/generate/generators.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/partition/node_order.hpp>
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ using namespace sar;
 namespace {
 
 /// The graph whose node i is order[i].
-GraphShardManager ordered(const Communicator& comm, const NodeData& data, const Array<Index>& order) {
+Graph ordered(const Communicator& comm, const NodeData& data, const Array<Index>& order) {
   Array<Index> position(order.size());
   for (std::size_t i = 0; i < order.size(); ++i)
     position[static_cast<std::size_t>(order[i])] = static_cast<Index>(i);
@@ -34,7 +34,7 @@ GraphShardManager ordered(const Communicator& comm, const NodeData& data, const 
 /// One step of aggregation on a graph.
 class Aggregation {
  public:
-  Aggregation(const GraphShardManager& graph, Index width)
+  Aggregation(const Graph& graph, Index width)
       : graph_(graph),
         rows_(Tensor::full(Shape{graph.num_src_nodes(), width}, 1), true),
         gradient_(Tensor::full(Shape{graph.num_dst_nodes(), width}, 1)) {}
@@ -45,7 +45,7 @@ class Aggregation {
   }
 
  private:
-  const GraphShardManager& graph_;
+  const Graph& graph_;
   Variable rows_;
   Tensor gradient_;
 };
@@ -78,8 +78,8 @@ int main(int argc, char** argv) {
 
   Array<Index> as_it_is(order.size());
   std::iota(as_it_is.begin(), as_it_is.end(), Index{0});
-  const GraphShardManager scattered = ordered(comm, data, as_it_is);
-  const GraphShardManager clustered = ordered(comm, data, order);
+  const Graph scattered = ordered(comm, data, as_it_is);
+  const Graph clustered = ordered(comm, data, order);
   for (const Index width : {64, 128, 256}) {
     Aggregation before(scattered, width);
     Aggregation after(clustered, width);

@@ -120,7 +120,7 @@ struct Inputs {
   std::vector<Index> kinds;  // of nodes
 };
 
-Inputs make_inputs(const GraphShardManager& graph, bool reproducible) {
+Inputs make_inputs(const Graph& graph, bool reproducible) {
   const Array<Index>& ids = graph.edge_ids();
   std::vector<Index> of_edges, of_nodes;
   for (const Index id : ids) of_edges.push_back((reproducible ? id / 2 : id) % 3);
@@ -132,7 +132,7 @@ Inputs make_inputs(const GraphShardManager& graph, bool reproducible) {
           std::move(of_nodes)};
 }
 
-using Layer = std::function<Variable(const GraphShardManager&, const Inputs&)>;
+using Layer = std::function<Variable(const Graph&, const Inputs&)>;
 
 /// [rows, columns]
 Variable flat(const Variable& y) {
@@ -142,14 +142,10 @@ Variable flat(const Variable& y) {
 /// Calls test(name, module, layer) for each layer; their weights are drawn one after another.
 template <class Test>
 void for_each_layer(Generator& gen, const Test& test) {
-  const auto plain = [](auto& m, const GraphShardManager& g, const Inputs& i) { return m(g, i.x); };
-  const auto weighted = [](auto& m, const GraphShardManager& g, const Inputs& i) {
-    return m(g, i.x, i.weight);
-  };
-  const auto typed = [](auto& m, const GraphShardManager& g, const Inputs& i) { return m(g, i.x, i.types); };
-  const auto with_edges = [](auto& m, const GraphShardManager& g, const Inputs& i) {
-    return m(g, i.x, i.edge);
-  };
+  const auto plain = [](auto& m, const Graph& g, const Inputs& i) { return m(g, i.x); };
+  const auto weighted = [](auto& m, const Graph& g, const Inputs& i) { return m(g, i.x, i.weight); };
+  const auto typed = [](auto& m, const Graph& g, const Inputs& i) { return m(g, i.x, i.types); };
+  const auto with_edges = [](auto& m, const Graph& g, const Inputs& i) { return m(g, i.x, i.edge); };
   test("sage mean", SAGEConv(20, 24, gen, {.feat_drop = 0.3}), plain);
   test("sage mean weighted", SAGEConv(20, 8, gen), weighted);
   test("sage pool", SAGEConv(20, 24, gen, {.aggregator = SAGEAggregator::pool}), plain);
@@ -179,15 +175,14 @@ void for_each_layer(Generator& gen, const Test& test) {
   test("gine", GINEConv(20, 6, {}, gen), with_edges);
   test("nn conv", NNConv(20, 6, std::make_shared<Linear>(6, 20 * 6, gen), gen), with_edges);
   test("tag", TAGConv(20, 16, gen), plain);
-  test("hgt", HGTConv(20, 8, 2, 3, 3, gen, {.use_norm = true}),
-       [](auto& m, const GraphShardManager& g, const Inputs& i) {
-         return m(g, i.x, RowIds(std::span<const Index>(i.kinds)), i.types);
-       });
+  test("hgt", HGTConv(20, 8, 2, 3, 3, gen, {.use_norm = true}), [](auto& m, const Graph& g, const Inputs& i) {
+    return m(g, i.x, RowIds(std::span<const Index>(i.kinds)), i.types);
+  });
   test("gat residual of x", GATConv(20, 5, 4, gen, {.residual = true}), plain);
 }
 
 /// Three steps on the sum of the squares of the result.
-void run_steps(const std::string& name, const GraphShardManager& graph, const Inputs& in, Module& module,
+void run_steps(const std::string& name, const Graph& graph, const Inputs& in, Module& module,
                const Layer& layer) {
   const Communicator& comm = graph.comm();
   SGD optimizer(module.named_parameters(), {.lr = 0.05});
@@ -222,7 +217,7 @@ void run_steps_of_all(const std::string& way, const Communicator& comm, Index no
   Generator gen(7);
   for_each_layer(gen, [&](const char* name, auto module, const auto& layer) {
     run_steps(way + " " + name, graph, in, module,
-              [&](const GraphShardManager& g, const Inputs& i) { return layer(module, g, i); });
+              [&](const Graph& g, const Inputs& i) { return layer(module, g, i); });
   });
 }
 
@@ -286,7 +281,7 @@ struct Net : Module {
 
 /// A loss of all nodes with weights of classes, one with weights of rows, and one of the whole graph, which
 /// the first rank alone computes.
-Variable loss_of(const GraphShardManager& graph, const Variable& h, const Net& net) {
+Variable loss_of(const Graph& graph, const Variable& h, const Net& net) {
   const Communicator& comm = graph.comm();
   std::vector<std::int64_t> labels;
   std::vector<std::uint8_t> mask;
@@ -306,7 +301,7 @@ Variable loss_of(const GraphShardManager& graph, const Variable& h, const Net& n
                               std::vector<std::uint8_t>{comm.rank() == 0}, comm);
 }
 
-Hashes run(const GraphShardManager& graph, const Inputs& in, Module& module, const Layer& layer, int epochs) {
+Hashes run(const Graph& graph, const Inputs& in, Module& module, const Layer& layer, int epochs) {
   const Communicator& comm = graph.comm();
   const Variable prediction = flat(layer(graph, in));
   Hashes hashes{.prediction = hash_of_rows(comm, prediction.value(), graph.dst_ids())};
@@ -334,7 +329,7 @@ Hashes run(const GraphShardManager& graph, const Inputs& in, Module& module, con
 }
 
 /// Energies, forces, and training on both.
-Hashes run_potential(const GraphShardManager& graph, const Inputs& in, int epochs) {
+Hashes run_potential(const Graph& graph, const Inputs& in, int epochs) {
   const Communicator& comm = graph.comm();
   Generator gen(7);
   PaiNN net({.num_species = 3, .feats = 16, .convs = 2}, gen);
@@ -399,10 +394,9 @@ bool run_reproducible(const Communicator& comm, Index nodes, Index degree, int e
     const Inputs in = make_inputs(graph, true);
     Generator gen(7);
     for_each_layer(gen, [&](const char* name, auto module, const auto& layer) {
-      compare(name,
-              run(
-                  graph, in, module,
-                  [&](const GraphShardManager& g, const Inputs& i) { return layer(module, g, i); }, epochs));
+      compare(name, run(
+                        graph, in, module,
+                        [&](const Graph& g, const Inputs& i) { return layer(module, g, i); }, epochs));
     });
     const HostGraph atoms = make_graph(comm, nodes, degree, options,
                                        {.symmetric = true, .self_loops = false, .partition = partition});

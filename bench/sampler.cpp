@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   sbm.features = argc > 3 ? std::atoll(argv[3]) : 128;
   const Index batch_size = argc > 4 ? std::atoll(argv[4]) : 1024;
   NodeData data = make_sbm(comm, sbm);
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
   std::vector<Index> seeds(static_cast<std::size_t>(data.book.num_nodes(comm.rank())));
   std::iota(seeds.begin(), seeds.end(), data.book.begin(comm.rank()));
   DataLoader loader(NeighborSampler(graph, {15, 10, 5}), seeds, {.batch_size = batch_size});

@@ -95,7 +95,7 @@ void run_graph(const Sizes& s) {
   NodeData data = make_sbm(comm, {.nodes = s.n, .degree = 10, .classes = 16, .features = 1});
   const Variable x = bags_of_words(data.original_ids, s.k, s.density);
   data.features = {};
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
   Generator gen(0);
   GraphModel model(
       {.type = "gcn", .in_feats = s.k, .hidden = s.m, .out_feats = 16, .layers = 2, .dropout = 0.5}, comm,

@@ -16,7 +16,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/core/trace/trace_events.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -32,7 +32,7 @@ constexpr Index degree = 8;
 
 /// A band of local edges and, with `halo_rows`, one edge from each of so many nodes of the other ranks, in
 /// turns.
-GraphShardManager make_graph(const Communicator& comm, Index nodes, Index halo_rows) {
+Graph make_graph(const Communicator& comm, Index nodes, Index halo_rows) {
   const PartitionBook book = PartitionBook::even(nodes * comm.size(), comm.size());
   const Index first = book.begin(comm.rank());
   EdgeList edges;
@@ -51,7 +51,7 @@ GraphShardManager make_graph(const Communicator& comm, Index nodes, Index halo_r
   return {comm, book, book, std::move(edges), true};
 }
 
-void step(const GraphShardManager& graph, Variable u, const Tensor& gradient) {
+void step(const Graph& graph, Variable u, const Tensor& gradient) {
   Tape tape;
   tape.backward(graph.update_all(fn::copy_u(u), fn::sum), gradient);
   u.zero_grad();
@@ -60,12 +60,10 @@ void step(const GraphShardManager& graph, Variable u, const Tensor& gradient) {
 }  // namespace
 
 // Functions of their own, whose instructions a profiler tells apart.
-[[gnu::noinline]] void step_with_halo(const GraphShardManager& graph, const Variable& u,
-                                      const Tensor& gradient) {
+[[gnu::noinline]] void step_with_halo(const Graph& graph, const Variable& u, const Tensor& gradient) {
   step(graph, u, gradient);
 }
-[[gnu::noinline]] void step_on_local_edges(const GraphShardManager& graph, const Variable& u,
-                                           const Tensor& gradient) {
+[[gnu::noinline]] void step_on_local_edges(const Graph& graph, const Variable& u, const Tensor& gradient) {
   step(graph, u, gradient);
   asm volatile("");  // otherwise the compiler may take both for the same function
 }
@@ -103,8 +101,8 @@ int main(int argc, char** argv) {
   for (int i = 5; i < argc; ++i) widths.push_back(std::atoll(argv[i]));
   if (widths.empty()) widths = {16, 64};
   const ThreadLimit threads(1);
-  const GraphShardManager whole = make_graph(comm, nodes, halo_rows);
-  const GraphShardManager local = make_graph(comm, nodes, 0);
+  const Graph whole = make_graph(comm, nodes, halo_rows);
+  const Graph local = make_graph(comm, nodes, 0);
 
   for (const Index width : widths) {
     const Variable u(Tensor::full(Shape{nodes, width}, 1), true);

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   });
 
   NodeData data = make_sbm(comm, sbm, {.partition = PartitionMethod::random});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
   Generator gen(0);
   ModuleList<SAGEConv> convs;
   convs.emplace_back(width, width, gen);

@@ -35,7 +35,7 @@ namespace {
 constexpr Index width = 128, classes = 16, num_relations = 6;
 
 struct TypedGraph {
-  GraphShardManager graph;
+  Graph graph;
   EdgeTypes types;  ///< of this rank's edges
   std::vector<Index> node_types;
   Tensor features;
@@ -72,7 +72,7 @@ TypedGraph make_graph(const Communicator& comm, double share) {
       edges.dst.push_back(dst);
       edges.id.push_back(static_cast<Index>(id));
     }
-  const GraphShardManager graph(comm, book, book, std::move(edges), true);
+  const Graph graph(comm, book, book, std::move(edges), true);
   Array<std::uint16_t> types;
   for (const Index id : graph.edge_ids())
     types.push_back(static_cast<std::uint16_t>(type_of_id[static_cast<std::size_t>(id)]));

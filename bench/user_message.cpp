@@ -10,7 +10,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/graph/data/generate/generators.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   const ThreadLimit threads(argc > 3 ? std::atoi(argv[3]) : default_num_threads(comm));
 
   NodeData data = make_sbm(comm, sbm, {.partition = PartitionMethod::random});
-  GraphShardManager graph = construct_full_graph(comm, data);
+  Graph graph = construct_full_graph(comm, data);
   constexpr Index width = 64;
   const Variable h(Tensor::full(Shape{graph.num_src_nodes(), width}, 1), true);
   const Variable weight(Tensor::full(Shape{width, width}, real{1} / width), true);

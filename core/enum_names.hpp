@@ -32,8 +32,8 @@ constexpr bool are_in_order(const Row (&rows)[n]) noexcept {
 }
 
 /// Returns the name of a value; "" for a number that is none.
-template <class Enum, std::size_t n>
-constexpr const char* name_in(const EnumName<Enum> (&names)[n], Enum value) noexcept {
+template <class Row, std::size_t n>
+constexpr const char* name_in(const Row (&names)[n], decltype(Row::value) value) noexcept {
   const auto i = static_cast<std::size_t>(value);
   return i < n ? names[i].name : "";
 }

@@ -28,7 +28,7 @@ struct InteractionLayer : Module {
     register_module("node", node);
   }
 
-  Variable operator()(const GraphShardManager& graph, const Variable& h, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& h, const Variable& x) {
     const Variable interaction = graph.update_all(
         [this, h, x](const EdgeBatch& edges) {
           const Variable ends = concat_columns({edges.src(h), edges.dst(h), edges.edata(x)});
@@ -51,7 +51,7 @@ struct Net : Module {
     for (int i = 0; i < 2; ++i) layers.emplace_back(hidden, edge_feats, gen);
   }
 
-  Variable operator()(const GraphShardManager& graph, const Variable& features, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& features, const Variable& x) {
     Variable h = relu(encoder(features));
     for (std::size_t i = 0; i < layers.size(); ++i) h = layers[i](graph, h, x);
     return decoder(h);
@@ -63,7 +63,7 @@ int train(const Communicator& comm) {
 
   NodeData data =
       make_sbm(comm, {.nodes = 5000, .degree = 12, .classes = 8}, {.partition = PartitionMethod::random});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
 
   // Features of this rank's edges, in the graph's edge order. A mesh would have lengths and directions; this
   // example draws them, keyed by the edges' ids, so that they are the same for any number of ranks.

@@ -9,8 +9,6 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
-#include <iostream>
-
 using namespace sar;
 
 /// Two layers as in the paper (arXiv 1710.10903): several heads side by side and ELU, then one head, with
@@ -27,7 +25,7 @@ struct Net : Module {
     register_module("out", out);
   }
 
-  Variable operator()(const GraphShardManager& graph, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& x) {
     const Index nodes = x.num_rows();
     const Variable h = reshape(hidden(graph, x), {nodes, hidden.num_heads() * hidden.out_feats()});
     return reshape(out(graph, h), {nodes, out.out_feats()});  // [nodes, 1 head, classes]
@@ -41,29 +39,12 @@ int train(const Communicator& comm) {
   // in-edges. Self loops let a node attend to itself.
   NodeData data = make_sbm(comm, {.nodes = 20000, .degree = 16, .classes = 16},
                            {.add_self_loops = true, .partition = PartitionMethod::random});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
 
   // The same seed gives the same initial parameters on every rank, without a broadcast.
   Generator gen(/*seed=*/0);
   Net net(data.features.row_size(), /*per_head=*/16, /*heads=*/4, data.num_classes, gen);
-  Adam optimizer(net.named_parameters(), {.lr = 0.01});
-
-  for (int epoch = 1; epoch <= 20; ++epoch) {
-    net.train();
-    Tape tape;  // operations are recorded while the tape exists
-    const Variable loss = cross_entropy(net(graph, data.features), data.labels, data.train_mask, comm);
-    tape.backward(loss);
-    gather_grads(comm, net);  // sum over the ranks: each has seen only its own nodes
-    optimizer.step();
-    optimizer.zero_grad();
-
-    net.eval();
-    const NoTape inference;
-    const double valid = accuracy(net(graph, data.features).value(), data.labels, data.val_mask, comm);
-    if (comm.rank() == 0)
-      std::cout << "epoch " << epoch << "  loss " << loss.value().item() << "  validation " << valid
-                << std::endl;
-  }
+  examples::train_nodes(comm, data, graph, net);
   return 0;
 }
 

@@ -31,7 +31,7 @@ struct GCN : Module {
     layers.emplace_back(hidden, num_classes, gen);
   }
 
-  Variable operator()(const GraphShardManager& graph, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& x) {
     // graph.src_ids() are the original ids: a node gets the same dropout mask on whichever rank it is.
     const Variable h = relu(layers[0](graph, drop_features(x, graph.src_ids())));
     return layers[1](graph, drop_hidden(h, graph.src_ids()));
@@ -43,7 +43,7 @@ int train(const Communicator& comm, const char* dataset) {
   DatasetOptions options{.add_self_loops = true};
   options.normalize_features = true;
   NodeData data = dataset != nullptr ? load_dataset(comm, dataset, options) : make_karate(comm, options);
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
 
   Generator gen(/*seed=*/0);
   GCN net(data.features.row_size(), /*hidden=*/16, data.num_classes, gen);

@@ -9,8 +9,6 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
-#include <iostream>
-
 using namespace sar;
 
 /// Three convolutions with batch norm over the nodes of all ranks, ReLU and dropout between them.
@@ -32,7 +30,7 @@ struct Net : Module {
     }
   }
 
-  Variable operator()(const GraphShardManager& graph, Variable h) {
+  Variable operator()(const Graph& graph, Variable h) {
     for (std::size_t i = 0; i + 1 < convs.size(); ++i)
       h = batch_norm_relu_dropout(convs[i](graph, h), norms[i], dropouts[i], graph.dst_ids());
     return convs.back()(graph, h);
@@ -46,29 +44,12 @@ int train(const Communicator& comm) {
   // in-edges.
   NodeData data =
       make_sbm(comm, {.nodes = 20000, .degree = 16, .classes = 16}, {.partition = PartitionMethod::random});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
 
   // The same seed gives the same initial parameters on every rank, without a broadcast.
   Generator gen(/*seed=*/0);
   Net net(data.features.row_size(), /*hidden=*/64, data.num_classes, comm, gen);
-  Adam optimizer(net.named_parameters(), {.lr = 0.01});
-
-  for (int epoch = 1; epoch <= 20; ++epoch) {
-    net.train();
-    Tape tape;  // operations are recorded while the tape exists
-    const Variable loss = cross_entropy(net(graph, data.features), data.labels, data.train_mask, comm);
-    tape.backward(loss);
-    gather_grads(comm, net);  // sum over the ranks: each has seen only its own nodes
-    optimizer.step();
-    optimizer.zero_grad();
-
-    net.eval();
-    const NoTape inference;
-    const double valid = accuracy(net(graph, data.features).value(), data.labels, data.val_mask, comm);
-    if (comm.rank() == 0)
-      std::cout << "epoch " << epoch << "  loss " << loss.value().item() << "  validation " << valid
-                << std::endl;
-  }
+  examples::train_nodes(comm, data, graph, net);
   return 0;
 }
 

@@ -33,7 +33,7 @@ struct Encoder : Module {
     register_module("dropout", dropout);
   }
 
-  Variable operator()(const GraphShardManager& graph, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& x) {
     return out(graph, dropout(relu(hidden(graph, x)), graph.src_ids()));
   }
 };
@@ -44,7 +44,7 @@ Variable scores(const NodePairs& pairs, const Variable& h) {
 }
 
 /// Returns the area under the ROC curve of some edges against as many pairs that are not edges.
-double auc(const GraphShardManager& graph, const PartitionBook& book, const EdgeList& edges,
+double auc(const Graph& graph, const PartitionBook& book, const EdgeList& edges,
            const NegativeSampler& negatives, const Variable& h) {
   const NodePairs positive(graph.comm(), book, edges.src, edges.dst);
   const NodePairList others = negatives.global_uniform(edges.id, /*epoch=*/0);
@@ -61,7 +61,7 @@ int train(const Communicator& comm, const char* dataset) {
   const auto train_edges = std::make_shared<EdgeSet>(comm, data.book, split.train);
   const Array<Index> train_ids = split.train.id;
   data.edges = std::move(split.train);  // messages use these edges only
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
 
   // One negative pair per edge: new ones in each epoch, and the same for any number of ranks.
   const NegativeSampler negatives(graph, {.exclude_self_loops = true, .exclude_edges = train_edges});

@@ -24,7 +24,7 @@ struct TypedEdges {
 
 /// About half of the edges have a type that tells the distance between the classes of their ends; the types
 /// of all other edges are noise. Random draws are keyed by edge ids and do not depend on the edges' owners.
-TypedEdges make_relations(const GraphShardManager& graph, const Tensor& labels, Index num_rels) {
+TypedEdges make_relations(const Graph& graph, const Tensor& labels, Index num_rels) {
   const NoTape data_only;
   const Tensor steps = graph.apply_edges(fn::v_sub_u(labels, labels)).value();
   const Random draws({.seed = 1});
@@ -58,7 +58,7 @@ struct Net : Module {
     register_module("out", out);
   }
 
-  Variable operator()(const GraphShardManager& graph, const Variable& x, const TypedEdges& relations) {
+  Variable operator()(const Graph& graph, const Variable& x, const TypedEdges& relations) {
     const Variable h = hidden(graph, x, relations.types, relations.norm);
     return out(graph, h, relations.types, relations.norm);
   }
@@ -71,7 +71,7 @@ int train(const Communicator& comm) {
   constexpr Index num_classes = 8, num_rels = 8;
   NodeData data = make_sbm(comm, {.nodes = 10000, .degree = 12, .classes = num_classes, .homophily = 0.3},
                            {.partition = PartitionMethod::random});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
   Tensor labels({data.features.num_rows(), 1});
   std::copy(data.labels.begin(), data.labels.end(), labels.data());
   const TypedEdges relations = make_relations(graph, labels, num_rels);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Runs an example and turns an error into one message and an exit code.
+/// What examples share: running one, with an error as one message and an exit code, and full-batch training.
 #pragma once
 
 #include <sar/data.hpp>
@@ -26,6 +26,29 @@ int run(const char* program, const Body& body) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) std::cerr << program << ": " << error.what() << std::endl;
     return 1;
+  }
+}
+
+/// Collective. Trains a network, net(graph, features) -> scores of the classes of each node, for 20 epochs on
+/// all training nodes at once. Rank 0 prints the loss and the validation accuracy.
+template <class Net>
+void train_nodes(const Communicator& comm, const NodeData& data, const Graph& graph, Net& net) {
+  Adam optimizer(net.named_parameters(), {.lr = 0.01});
+  for (int epoch = 1; epoch <= 20; ++epoch) {
+    net.train();
+    Tape tape;  // operations are recorded while the tape exists
+    const Variable loss = cross_entropy(net(graph, data.features), data.labels, data.train_mask, comm);
+    tape.backward(loss);
+    gather_grads(comm, net);  // sum over the ranks: each has seen only its own nodes
+    optimizer.step();
+    optimizer.zero_grad();
+
+    net.eval();
+    const NoTape inference;
+    const double valid = accuracy(net(graph, data.features).value(), data.labels, data.val_mask, comm);
+    if (comm.rank() == 0)
+      std::cout << "epoch " << epoch << "  loss " << loss.value().item() << "  validation " << valid
+                << std::endl;
   }
 }
 

@@ -20,7 +20,7 @@ int train(const Communicator& comm, const char* dataset) {
   const ThreadLimit threads(default_num_threads(comm));
   NodeData data = dataset != nullptr ? load_dataset(comm, dataset, {.normalize_features = true})
                                      : make_sbm(comm, {.nodes = 20000, .degree = 16, .classes = 16});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
 
   constexpr int hops = 2;
   const Tensor features = sign_features(graph, data.features, hops, HopNorm::mean);

@@ -35,14 +35,6 @@ ModelObject::ModelObject(const Communicator& c, std::unique_ptr<GraphModel> made
       description(plan.to_json()),
       parameters(network.named_parameters()) {}
 
-ModelObject::ModelObject(const Communicator& c, std::unique_ptr<HeteroModel> made)
-    : Object(c, name),
-      typed(std::move(made)),
-      network(*typed),
-      plan(typed->description()),
-      description(plan.to_json()),
-      parameters(network.named_parameters()) {}
-
 void add_arguments(CollectiveCall& call, const ModelObject& model) {
   const std::string set = joined(model.set_parameters, [&](const auto& parameter) {
     const auto& [index, fingerprint] = parameter;
@@ -107,17 +99,17 @@ std::shared_ptr<Object> live_object(const Given& given) {
 }
 
 GraphModel& untyped(const ModelObject& model) {
-  require<InputError>(model.model != nullptr, "a network of type ", model.plan.type,
+  require<InputError>(!model_type(model.plan.type).has_relations, "a network of type ", model.plan.type,
                       ", which reads node and edge types, on a sar_graph, expected a sar_hetero and the "
                       "functions that begin with sar_hetero_");
   return *model.model;
 }
 
-HeteroModel& typed(const ModelObject& model) {
-  require<InputError>(model.typed != nullptr, "a network of type ", model.plan.type,
+GraphModel& typed(const ModelObject& model) {
+  require<InputError>(model_type(model.plan.type).has_relations, "a network of type ", model.plan.type,
                       ", which reads no node and edge types, on a sar_hetero, expected ",
                       model_types_where([](const ModelType& type) { return type.has_relations; }));
-  return *model.typed;
+  return *model.model;
 }
 
 void require_statistics(ModelObject& model) {

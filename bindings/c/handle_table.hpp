@@ -10,7 +10,6 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/host_graph.hpp>
 #include <sar/nn/models/graph_model.hpp>
-#include <sar/nn/models/hetero_model.hpp>
 #include <sar/nn/train/checkpoint.hpp>
 #include <sar/nn/train/optimizer.hpp>
 
@@ -63,11 +62,9 @@ struct GraphObject final : Object {
 struct ModelObject final : Object {
   static constexpr const char* name = "sar_model";
   ModelObject(const Communicator& c, std::unique_ptr<GraphModel> made);
-  ModelObject(const Communicator& c, std::unique_ptr<HeteroModel> made);
 
-  std::unique_ptr<GraphModel> model;   ///< null for a network of graphs with types
-  std::unique_ptr<HeteroModel> typed;  ///< null for other networks
-  Module& network;                     ///< the one that there is
+  std::unique_ptr<GraphModel> model;
+  Module& network;  ///< the same
   const ModelDescription& plan;
   Recoverable<std::uint64_t> rounded_operations;  ///< see HaloStep
   std::string description;
@@ -138,7 +135,7 @@ std::shared_ptr<Object> live_object(const Given& given);
 /// Return the network of graphs without types and with types. Throw InputError if the model is of the other
 /// kind, with the function that is called.
 GraphModel& untyped(const ModelObject& model);
-HeteroModel& typed(const ModelObject& model);
+GraphModel& typed(const ModelObject& model);
 /// Throws InputError if the model normalizes and has no statistics.
 void require_statistics(ModelObject& model);
 /// Throws InputError unless the optimizer was created for the model.

@@ -15,22 +15,22 @@ using namespace sar::c_interface;
 namespace sar { inline namespace SAR_PRECISION {
 namespace c_interface {
 
-const HostHeteroGraph& built(const HeteroObject& hetero) {
+const HostGraph& built(const HeteroObject& hetero) {
   require<InputError>(hetero.graph.has_value(),
                       "the graph has no nodes, expected a call of sar_hetero_build() before");
   return *hetero.graph;
 }
 
 Index num_nodes_of(const HeteroObject& hetero, const std::string& type) {
-  const HostHeteroGraph& graph = built(hetero);
+  const HostGraph& graph = built(hetero);
   require<InputError>(std::ranges::count(graph.node_types(), type) == 1, "there is no node type '", type,
                       "', expected ", joined(graph.node_types()));
-  return graph.num_local_nodes(type);
+  return graph.num_nodes(type);
 }
 
 void add_arguments(CollectiveCall& call, const HeteroObject& hetero) {
-  const HostHeteroGraph& graph = built(hetero);
-  const auto nodes = [&](const std::string& type) { return concat(type, ' ', graph.num_nodes(type)); };
+  const HostGraph& graph = built(hetero);
+  const auto nodes = [&](const std::string& type) { return concat(type, ' ', graph.num_global_nodes(type)); };
   const auto edges = [&](const EdgeType& type) {
     return concat(type.canonical_name(), ' ', graph[type].num_global_edges());
   };
@@ -70,7 +70,7 @@ std::vector<std::int64_t> copy_of(const std::int64_t* values, std::int64_t lengt
   return {list.begin(), list.end()};
 }
 
-HostHeteroGraph made_from(const AddedTypes& added, const Communicator& comm, const GraphOptions& options) {
+HostGraph made_from(const AddedTypes& added, const Communicator& comm, const GraphOptions& options) {
   std::vector<GlobalNodeType> nodes;
   std::vector<GlobalEdgeType> edges;
   for (const auto& each : added.nodes) nodes.push_back({each->type, each->ids});
@@ -146,8 +146,8 @@ int sar_hetero_build(sar_hetero graph) {
                         "sar_hetero_add_edges() before");
     return made_from(hetero.added, comm, hetero.options);
   };
-  static_assert(std::is_nothrow_move_constructible_v<HostHeteroGraph>);
-  return change("sar_hetero_build", graph, make, [](HeteroObject& hetero, HostHeteroGraph made) {
+  static_assert(std::is_nothrow_move_constructible_v<HostGraph>);
+  return change("sar_hetero_build", graph, make, [](HeteroObject& hetero, HostGraph made) {
     hetero.graph.emplace(std::move(made));
     hetero.rows.clear();
     hetero.added = {};
@@ -160,7 +160,7 @@ int sar_hetero_num_nodes(sar_hetero graph, const char* type, int64_t* nodes, int
     const std::string name = text_of(type, "type");
     const Index own = num_nodes_of(*found, name);
     if (nodes != nullptr) *nodes = own;
-    if (global_nodes != nullptr) *global_nodes = found->graph->num_nodes(name);
+    if (global_nodes != nullptr) *global_nodes = found->graph->num_global_nodes(name);
   });
 }
 
@@ -168,8 +168,7 @@ int sar_hetero_num_edges(sar_hetero graph, const char* source, const char* relat
                          int64_t* edges, int64_t* global_edges) {
   return call([&] {
     const auto found = object<HeteroObject>(graph, "graph");
-    const GraphShardManager& of_type =
-        built(*found)[edge_type_of(source, relation, destination).canonical_name()];
+    const Graph& of_type = built(*found)[edge_type_of(source, relation, destination).canonical_name()];
     if (edges != nullptr) *edges = of_type.num_edges();
     if (global_edges != nullptr) *global_edges = of_type.num_global_edges();
   });

@@ -5,7 +5,7 @@
 
 #include <sar/bindings/c/handle_table.hpp>
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/construct/host_hetero_graph.hpp>
+#include <sar/graph/construct/host_graph.hpp>
 
 #include <cstdint>
 #include <map>
@@ -40,13 +40,13 @@ struct HeteroObject final : Object {
 
   GraphOptions options;
   AddedTypes added;
-  std::optional<HostHeteroGraph> graph;  ///< none before the first build
+  std::optional<HostGraph> graph;        ///< none before the first build
   std::map<std::string, Tensor> rows;    ///< of the node types, in the library's precision
 };
 
 /// Return the graph, and the number of a type's nodes on this rank. Throw InputError before the first build
 /// and for a type that the graph does not have.
-const HostHeteroGraph& built(const HeteroObject& hetero);
+const HostGraph& built(const HeteroObject& hetero);
 Index num_nodes_of(const HeteroObject& hetero, const std::string& type);
 
 /// Adds what must be equal on all ranks in a pass over the graph.

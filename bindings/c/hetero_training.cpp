@@ -19,7 +19,7 @@ struct TypedOperands {
 
   [[nodiscard]] Variable predict() const {
     const HaloStep step(model->rounded_operations);
-    HeteroModel::Rows x;
+    GraphModel::Rows x;
     for (const auto& [of_type, rows] : graph->rows) x.emplace(of_type, rows);
     return typed(*model)(*graph->graph, x).at(type);
   }

@@ -63,8 +63,6 @@ int sar_model_create(sar_comm comm, const char* description, uint64_t seed, sar_
         const ModelDescription wanted = ModelDescription::from_json(text_of(description, "description"));
         call.equal(wanted).equal("seed", seed);
         Generator gen(seed);
-        if (model_type(wanted.type).has_relations)
-          return std::make_shared<ModelObject>(c, std::make_unique<HeteroModel>(wanted, c, gen));
         return std::make_shared<ModelObject>(c, std::make_unique<GraphModel>(wanted, c, gen));
       });
 }
@@ -75,8 +73,6 @@ int sar_model_load(sar_comm comm, const char* path, sar_model* model) {
                        object<CommObject>(comm, "comm");
                        const std::string from = text_of(path, "path");
                        call.equal("path", from);
-                       if (model_type(read_model_file(c, from).description.type).has_relations)
-                         return std::make_shared<ModelObject>(c, load_hetero_model(c, from));
                        return std::make_shared<ModelObject>(c, load_model(c, from));
                      });
 }
@@ -87,10 +83,7 @@ int sar_model_save(sar_model model, const char* path) {
                            const auto found = object<ModelObject>(model, "model");
                            const std::string to = text_of(path, "path");
                            call.equal(*found).equal("path", to);
-                           if (found->typed != nullptr)
-                             save_model(c, to, *found->typed);
-                           else
-                             save_model(c, to, *found->model);
+                           save_model(c, to, *found->model);
                          });
 }
 

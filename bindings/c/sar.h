@@ -177,7 +177,7 @@ typedef struct sar_graph_s* sar_graph;
  *     "max_halo_bytes"     bytes of the rows of one stage; default 0: a quarter of the rows of the rank that
  *                          owns most, an eighth in a backward pass that also fetches rows
  *     "edge_chunk", "serial_messages", "reproducible": as GraphOptions in C++
- *     "halo_format"        halo row format: "exact" (default), "bf16" or "int8" (single precision only)
+ *     "halo_format"        halo row format: "exact" (default), or another name of docs/message_passing.md
  *
  * The arrays are not needed after the call. Returns SAR_ERROR_INPUT for a node that is given twice, an edge
  * with an end that no rank gives, edge ids that are not unique, or options that differ between ranks.

@@ -63,7 +63,7 @@ class PairSar : public LAMMPS_NS::Pair {
   bool has_graph_ = false;
   double margin_ = 0;
   std::vector<double> positions_;                // of LAMMPS's atoms and ghosts
-  std::optional<sar::GraphShardManager> graph_;  // none: there are no atoms
+  std::optional<sar::Graph> graph_;              // none: there are no atoms
   std::vector<int> atoms_;                       // LAMMPS's number of each node
   std::vector<sar::Index> species_;              // of each node
   std::vector<int> edge_src_, edge_dst_;         // LAMMPS's numbers of the ends of each edge

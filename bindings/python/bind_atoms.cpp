@@ -139,8 +139,8 @@ void bind_potential(nb::module_& module) {
           "this rank.")
       .def(
           "__call__",
-          [](Potential& self, const GraphShardManager& graph, nb::handle species, nb::handle positions,
-             nb::handle shifts, nb::handle edge_vectors, double list_cutoff, bool per_atom_virials) {
+          [](Potential& self, const Graph& graph, nb::handle species, nb::handle positions, nb::handle shifts,
+             nb::handle edge_vectors, double list_cutoff, bool per_atom_virials) {
             const Ids kinds(species, "species");
             PotentialAtoms atoms{.species = kinds.rows(),
                                  .positions = given_tensor(positions),

@@ -19,13 +19,13 @@ void attention_calls(nb::class_<L, Module>& c, const auto& third) {
   using namespace nb::literals;
   c.def(
       "__call__",
-      [](L& self, const GraphShardManager& g, const Features& x, const MaybeTensor& edges) {
+      [](L& self, const Graph& g, const Features& x, const MaybeTensor& edges) {
         return compute([&] { return self(g, features_of(x), or_undefined(edges)); });
       },
       "graph"_a, "feat"_a, third, "Collective.");
   c.def(
       "attention",
-      [](L& self, const GraphShardManager& g, const Features& x, const MaybeTensor& edges) {
+      [](L& self, const Graph& g, const Features& x, const MaybeTensor& edges) {
         return compute([&] { return self.attention(g, features_of(x), or_undefined(edges)); });
       },
       "graph"_a, "feat"_a, third, "Collective. The coefficients, [edges, heads, 1], without dropout.");
@@ -36,13 +36,13 @@ void plain_attention_calls(nb::class_<L, Module>& c) {
   using namespace nb::literals;
   c.def(
       "__call__",
-      [](L& self, const GraphShardManager& g, const Features& x) {
+      [](L& self, const Graph& g, const Features& x) {
         return compute([&] { return self(g, features_of(x)); });
       },
       "graph"_a, "feat"_a, "Collective.");
   c.def(
       "attention",
-      [](L& self, const GraphShardManager& g, const Features& x) {
+      [](L& self, const Graph& g, const Features& x) {
         return compute([&] { return self.attention(g, features_of(x)); });
       },
       "graph"_a, "feat"_a, "Collective. The coefficients, [edges, heads, 1], without dropout.");
@@ -110,7 +110,7 @@ void bind_attention(nb::module_& module) {
           "init_beta"_a = 1.0, "learn_beta"_a = true)
       .def(
           "__call__",
-          [](const AGNNConv& self, const GraphShardManager& graph, const Features& feat) {
+          [](const AGNNConv& self, const Graph& graph, const Features& feat) {
             return compute([&] { return self(graph, features_of(feat)); });
           },
           "graph"_a, "feat"_a, "Collective.");
@@ -165,8 +165,7 @@ void bind_attention(nb::module_& module) {
           "use_norm"_a = false)
       .def(
           "__call__",
-          [](HGTConv& self, const GraphShardManager& graph, const Variable& x, nb::handle ntypes,
-             nb::handle etypes) {
+          [](HGTConv& self, const Graph& graph, const Variable& x, nb::handle ntypes, nb::handle etypes) {
             const Ids of_nodes(ntypes, "node types"), of_edges(etypes, "edge types");
             return compute([&] { return self(graph, x, of_nodes.rows(), EdgeTypes(of_edges.rows())); });
           },

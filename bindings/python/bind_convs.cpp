@@ -33,7 +33,7 @@ void weighted_call(nb::class_<L, Module>& c) {
   using namespace nb::literals;
   c.def(
       "__call__",
-      [](L& self, const GraphShardManager& graph, const Nodes& feat, const MaybeTensor& edge_weight) {
+      [](L& self, const Graph& graph, const Nodes& feat, const MaybeTensor& edge_weight) {
         return compute([&] {
           if constexpr (std::is_same_v<Nodes, Features>)
             return self(graph, features_of(feat), or_undefined(edge_weight));
@@ -50,7 +50,7 @@ void edge_call(nb::class_<L, Module>& c) {
   using namespace nb::literals;
   c.def(
       "__call__",
-      [](L& self, const GraphShardManager& graph, const Features& feat, const Variable& edge_feats) {
+      [](L& self, const Graph& graph, const Features& feat, const Variable& edge_feats) {
         return compute([&] { return self(graph, features_of(feat), edge_feats); });
       },
       "graph"_a, "feat"_a, "edge_feats"_a, "Collective.");
@@ -63,7 +63,7 @@ void pooling(nb::module_& module, const char* name) {
       .def(nb::init<>())
       .def(
           "__call__",
-          [](const P& self, const GraphShardManager& graph, const Variable& feat) {
+          [](const P& self, const Graph& graph, const Variable& feat) {
             return compute([&] { return self(graph, feat); });
           },
           "graph"_a, "feat"_a, "Collective.");
@@ -142,7 +142,7 @@ void bind_convs(nb::module_& module) {
           "in_feat"_a, "out_feat"_a)
       .def(
           "__call__",
-          [](const EdgeConv& self, const GraphShardManager& graph, const Features& feat) {
+          [](const EdgeConv& self, const Graph& graph, const Features& feat) {
             return compute([&] { return self(graph, features_of(feat)); });
           },
           "graph"_a, "feat"_a, "Collective.");
@@ -156,8 +156,9 @@ void bind_convs(nb::module_& module) {
         "node_in_feats"_a, "edge_in_feats"_a, "hidden_feats"_a, "out_feats"_a)
       .def(
           "__call__",
-          [](const CFConv& self, const GraphShardManager& graph, const Variable& feat,
-             const Variable& edge_feats) { return compute([&] { return self(graph, feat, edge_feats); }); },
+          [](const CFConv& self, const Graph& graph, const Variable& feat, const Variable& edge_feats) {
+            return compute([&] { return self(graph, feat, edge_feats); });
+          },
           "graph"_a, "feat"_a, "edge_feats"_a, "Collective.");
 
   nb::class_<NNConv, Module> nn(module, "NNConv", "dgl.nn.NNConv (arXiv 1704.01212).");
@@ -223,7 +224,7 @@ void bind_convs(nb::module_& module) {
           "activation"_a = nb::none())
       .def(
           "__call__",
-          [](RelGraphConv& self, const GraphShardManager& graph, const Variable& feat, nb::handle etypes,
+          [](RelGraphConv& self, const Graph& graph, const Variable& feat, nb::handle etypes,
              const MaybeTensor& norm) {
             const Ids types(etypes, "edge types");
             return compute([&] { return self(graph, feat, EdgeTypes(types.rows()), or_undefined(norm)); });

@@ -104,14 +104,14 @@ void bind_functions(nb::module_& module) {
 
   module.def(
       "edge_softmax",
-      [](const GraphShardManager& graph, const Variable& x, const std::string& norm_by) {
+      [](const Graph& graph, const Variable& x, const std::string& norm_by) {
         const NormBy by = choice(norm_by_names, norm_by, "norm_by");
         return compute([&] { return edge_softmax(graph, x, by); });
       },
       "graph"_a, "x"_a, "norm_by"_a = "dst", "Collective. dgl.nn.functional.edge_softmax.");
   module.def(
       "edge_weight_norm",
-      [](const GraphShardManager& graph, const Variable& weight, const std::string& norm) {
+      [](const Graph& graph, const Variable& weight, const std::string& norm) {
         const EdgeNorm how = choice(edge_norm_names, norm, "norm");
         return compute([&] { return edge_weight_norm(graph, weight, how); });
       },
@@ -119,7 +119,7 @@ void bind_functions(nb::module_& module) {
       "Collective. dgl.nn.EdgeWeightNorm; in_weights: PyG's gcn_norm.");
   module.def(
       "relative_positions",
-      [](const GraphShardManager& graph, const Features& positions, const std::optional<Variable>& shifts) {
+      [](const Graph& graph, const Features& positions, const std::optional<Variable>& shifts) {
         return compute(
             [&] { return relative_positions(graph, features_of(positions), or_undefined(shifts)); });
       },

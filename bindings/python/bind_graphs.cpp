@@ -3,7 +3,8 @@
 #include <sar/bindings/python/module.hpp>
 #include <sar/graph/construct/host_graph.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
@@ -42,7 +43,7 @@ MessageFunction message_of(nb::callable function) {
   };
 }
 
-GraphShardManager one_at_a_time(GraphShardManager graph) {
+Graph one_at_a_time(Graph graph) {
   GraphOptions options = graph.options();
   options.serial_messages = true;
   graph.set_options(options);
@@ -70,14 +71,9 @@ GraphOptions options_of(const nb::dict& given) {
       using Field = std::decay_t<decltype(place)>;
       if constexpr (std::is_same_v<Field, HaloMode>)
         place = choice(halo_mode_names, nb::cast<std::string>(value), field);
-      else if constexpr (std::is_same_v<Field, HaloFormat>) {
-        const std::string wanted = nb::cast<std::string>(value);
-        bool found = false;
-        for (const HaloFormatTraits& traits : halo_format_traits)
-          if (wanted == traits.name) place = traits.value, found = true;
-        require<InputError>(found, "halo_format is '", wanted, "', expected one of ",
-                            joined(halo_format_traits, [](const auto& t) { return std::string(t.name); }));
-      } else
+      else if constexpr (std::is_same_v<Field, HaloFormat>)
+        place = choice(halo_format_traits, nb::cast<std::string>(value), field);
+      else
         place = nb::cast<Field>(value);
     });
     require<InputError>(known, "a graph has no option '", name, "'");
@@ -101,10 +97,32 @@ Tensor optional_tensor(nb::handle given) {
   return given.is_none() ? Tensor() : tensor_of(given);
 }
 
+template <class Row, std::size_t n>
+nb::list names_of(const Row (&rows)[n]) {
+  nb::list names;
+  for (const Row& row : rows) names.append(row.name);
+  return names;
+}
+
+constexpr EnumName<CrossReduce> cross_names[] = {{CrossReduce::sum, "sum"},
+                                                 {CrossReduce::mean, "mean"},
+                                                 {CrossReduce::max, "max"},
+                                                 {CrossReduce::min, "min"},
+                                                 {CrossReduce::stack, "stack"}};
+
+EdgeType edge_type_of(nb::handle given) {
+  const auto names = nb::cast<std::vector<std::string>>(given);
+  require<InputError>(names.size() == 3, "an edge type of ", names.size(),
+                      " names, expected (source type, relation, destination type)");
+  return {names[0], names[1], names[2]};
+}
+
 }  // namespace
 
 void bind_graphs(nb::module_& module) {
   using namespace nb::literals;
+  module.attr("message_ops") = nb::tuple(names_of(message_op_names));
+  module.attr("reductions") = nb::tuple(names_of(reduce_names));
   nb::class_<Edges>(module, "EdgeBatch", "The edges that a message function computes in one call.")
       .def_prop_ro("num_edges", [](const Edges& self) { return self.get().num_edges(); })
       .def(
@@ -117,46 +135,88 @@ void bind_graphs(nb::module_& module) {
           "edata", [](const Edges& self, const Variable& x) { return to_python(self.get().edata(x)); }, "x"_a,
           "x[e] for each edge e.");
 
-  nb::class_<GraphShardManager>(module, "GraphBase", nb::dynamic_attr(), "A graph, distributed over ranks.")
-      .def_prop_ro("comm", [](const GraphShardManager& self) { return self.comm(); })
-      .def_prop_ro("is_block", &GraphShardManager::is_block)
-      .def("num_nodes", &GraphShardManager::num_nodes, "Local. Of this rank.")
-      .def("num_src_nodes", &GraphShardManager::num_src_nodes, "Local. Of this rank.")
-      .def("num_dst_nodes", &GraphShardManager::num_dst_nodes, "Local. Of this rank.")
-      .def("num_edges", &GraphShardManager::num_edges, "Local. In-edges of this rank's nodes.")
-      .def("num_global_nodes", &GraphShardManager::num_global_nodes, "Local. Of the whole graph.")
-      .def("num_global_edges", &GraphShardManager::num_global_edges, "Local. Of the whole graph.")
+  nb::class_<Graph>(module, "GraphBase", nb::dynamic_attr(), "A graph, distributed over ranks.")
+      .def_prop_ro("comm", [](const Graph& self) { return self.comm(); })
+      .def_prop_ro("is_block", &Graph::is_block)
       .def(
-          "in_degrees", [](const GraphShardManager& self) { return numpy_of(self.in_degrees()); }, "Local.")
+          "num_nodes",
+          [](const Graph& self, const std::optional<std::string>& type) {
+            return type ? self.num_nodes(*type) : self.num_nodes();
+          },
+          "ntype"_a = nb::none(), "Local. Of this rank; by default of all types.")
+      .def("num_src_nodes", &Graph::num_src_nodes, "Local. Of this rank.")
       .def(
-          "out_degrees", [](const GraphShardManager& self) { return numpy_of(self.out_degrees()); }, "Local.")
+          "num_dst_nodes", [](const Graph& self) { return self.num_dst_nodes(); }, "Local. Of this rank.")
+      .def("num_edges", &Graph::num_edges, "Local. In-edges of this rank's nodes.")
+      .def(
+          "num_global_nodes",
+          [](const Graph& self, const std::optional<std::string>& type) {
+            return type ? self.num_global_nodes(*type) : self.num_global_nodes();
+          },
+          "ntype"_a = nb::none(), "Local. Of the whole graph; by default of all types.")
+      .def("num_global_edges", &Graph::num_global_edges, "Local. Of the whole graph.")
+      .def(
+          "in_degrees", [](const Graph& self) { return numpy_of(self.in_degrees()); }, "Local.")
+      .def(
+          "out_degrees", [](const Graph& self) { return numpy_of(self.out_degrees()); }, "Local.")
       .def_prop_ro(
-          "src_ids", [](const GraphShardManager& self) { return numpy_of(self.src_ids()); },
+          "src_ids", [](const Graph& self) { return numpy_of(self.src_ids()); },
           "Original ids of this rank's nodes, or sources.")
-      .def_prop_ro("dst_ids", [](const GraphShardManager& self) { return numpy_of(self.dst_ids()); })
+      .def_prop_ro("dst_ids", [](const Graph& self) { return numpy_of(self.dst_ids()); })
       .def_prop_ro(
-          "edge_ids", [](const GraphShardManager& self) { return numpy_of(self.edge_ids()); },
+          "edge_ids", [](const Graph& self) { return numpy_of(self.edge_ids()); },
           "Original ids of the edges, in the order of the rows of edge tensors.")
+      .def_prop_ro("ntypes", [](const Graph& self) { return self.node_types(); })
+      .def_prop_ro("canonical_etypes",
+                   [](const Graph& self) {
+                     nb::list all;
+                     for (const EdgeType& type : self.edge_types())
+                       all.append(nb::make_tuple(type.source, type.relation, type.destination));
+                     return all;
+                   })
+      .def(
+          "node_ids",
+          [](const Graph& self, const std::string& type) { return numpy_of(self.node_ids(type)); }, "ntype"_a,
+          "Local. Original ids of this rank's nodes.")
+      .def(
+          "__getitem__",
+          [](const Graph& self, nb::handle type) {
+            return nb::isinstance<nb::str>(type) ? self[nb::cast<std::string>(type)]
+                                                 : self[edge_type_of(type)];
+          },
+          "etype"_a, "The graph of an edge type: a name, or (source type, relation, destination type).")
+      .def(
+          "_multi_update_all",
+          [](const Graph& self, const nb::dict& messages, const std::string& cross_reducer) {
+            std::map<EdgeType, Graph::MessageReduce> all;
+            for (const auto& [type, value] : messages)
+              all.emplace(edge_type_of(type),
+                          Graph::MessageReduce{
+                              fn::copy_u(nb::cast<Variable>(nb::object(value[0]))),
+                              choice(reduce_names, nb::cast<std::string>(nb::object(value[1])), "reduce")});
+            const CrossReduce cross = choice(cross_names, cross_reducer, "cross_reducer");
+            return compute([&] { return self.multi_update_all(all, cross); });
+          },
+          "messages"_a, "cross_reducer"_a)
       .def_prop_ro("edge_weight",
-                   [](const GraphShardManager& self) -> std::optional<PyTensor> {
+                   [](const Graph& self) -> std::optional<PyTensor> {
                      if (!self.edge_weight().defined()) return std::nullopt;
                      return PyTensor{Variable(self.edge_weight())};
                    })
-      .def("_first_id",
-           [](const GraphShardManager& self) { return self.topology().src_book.begin(self.comm().rank()); })
-      .def("drop_edge_ids", &GraphShardManager::drop_edge_ids,
+      .def("_first_id", [](const Graph& self) { return self.topology().src_book.begin(self.comm().rank()); })
+      .def("drop_edge_ids", &Graph::drop_edge_ids,
            "Local, on all ranks. Frees the ids of edges, which max, min and samplers need.")
       .def(
           "set_options",
-          [](GraphShardManager& self, const nb::kwargs& options) { self.set_options(options_of(options)); },
+          [](Graph& self, const nb::kwargs& options) { self.set_options(options_of(options)); },
           "Local. mode, pipeline_depth, max_halo_bytes, edge_chunk, reproducible, halo_format; the "
           "same on all "
           "ranks.")
       .def(
           "_update_all",
-          [](const GraphShardManager& self, const std::string& op, const std::string& lhs,
-             const std::string& rhs, std::optional<Variable> u, std::optional<Variable> v,
-             std::optional<Variable> e, const std::string& reduce) {
+          [](const Graph& self, const std::string& op, const std::string& lhs, const std::string& rhs,
+             std::optional<Variable> u, std::optional<Variable> v, std::optional<Variable> e,
+             const std::string& reduce) {
             const Message message = built_in(op, lhs, rhs, std::move(u), std::move(v), std::move(e));
             const Reduce chosen = choice(reduce_names, reduce, "reduce");
             return compute([&] { return self.update_all(message, chosen); });
@@ -164,16 +224,15 @@ void bind_graphs(nb::module_& module) {
           "op"_a, "lhs"_a, "rhs"_a, "u"_a.none(), "v"_a.none(), "e"_a.none(), "reduce"_a)
       .def(
           "_apply_edges",
-          [](const GraphShardManager& self, const std::string& op, const std::string& lhs,
-             const std::string& rhs, std::optional<Variable> u, std::optional<Variable> v,
-             std::optional<Variable> e) {
+          [](const Graph& self, const std::string& op, const std::string& lhs, const std::string& rhs,
+             std::optional<Variable> u, std::optional<Variable> v, std::optional<Variable> e) {
             const Message message = built_in(op, lhs, rhs, std::move(u), std::move(v), std::move(e));
             return compute([&] { return self.apply_edges(message); });
           },
           "op"_a, "lhs"_a, "rhs"_a, "u"_a.none(), "v"_a.none(), "e"_a.none())
       .def(
           "_update_all_by",
-          [](const GraphShardManager& self, nb::callable function, const std::string& reduce) {
+          [](const Graph& self, nb::callable function, const std::string& reduce) {
             const MessageFunction message = message_of(std::move(function));
             const Reduce chosen = choice(reduce_names, reduce, "reduce");
             return compute([&] { return one_at_a_time(self).update_all(message, chosen); });
@@ -181,7 +240,7 @@ void bind_graphs(nb::module_& module) {
           "message"_a, "reduce"_a)
       .def(
           "_apply_edges_by",
-          [](const GraphShardManager& self, nb::callable function) {
+          [](const Graph& self, nb::callable function) {
             const MessageFunction message = message_of(std::move(function));
             return compute([&] { return one_at_a_time(self).apply_edges(message); });
           },
@@ -191,7 +250,7 @@ void bind_graphs(nb::module_& module) {
             "a graph of sar cannot be pickled: it is distributed over the ranks of its communicator");
       });
 
-  nb::class_<HostGraph, GraphShardManager>(module, "HostGraph")
+  nb::class_<HostGraph, Graph>(module, "HostGraph")
       .def(
           "__init__",
           [](HostGraph* self, const Communicator& comm, nb::handle nodes, nb::handle src, nb::handle dst,
@@ -215,6 +274,30 @@ void bind_graphs(nb::module_& module) {
           },
           "comm"_a, "nodes"_a, "src"_a, "dst"_a, "edge_ids"_a.none(), "edge_weight"_a.none(),
           "add_reverse_edges"_a = false, "options"_a = nb::dict())
+      .def(
+          "__init__",
+          [](HostGraph* self, const Communicator& comm, const nb::dict& nodes, const nb::dict& edges) {
+            std::vector<Ids> kept;
+            kept.reserve(nodes.size() + 2 * edges.size());
+            std::vector<GlobalNodeType> node_types;
+            for (const auto& [name, ids] : nodes) {
+              kept.emplace_back(ids, "nodes");
+              node_types.push_back({nb::cast<std::string>(name), kept.back().span()});
+            }
+            std::vector<GlobalEdgeType> edge_types;
+            for (const auto& [type, ends] : edges) {
+              kept.emplace_back(nb::object(ends[0]), "sources of edges");
+              kept.emplace_back(nb::object(ends[1]), "destinations of edges");
+              const Tensor weight = nb::len(ends) > 2 && !nb::object(ends[2]).is_none()
+                                        ? tensor_of(nb::object(ends[2]))
+                                        : Tensor();
+              edge_types.push_back(
+                  {edge_type_of(type),
+                   {.src = kept[kept.size() - 2].span(), .dst = kept.back().span(), .weight = weight}});
+            }
+            compute([&] { new (self) HostGraph(comm, node_types, edge_types); });
+          },
+          "comm"_a, "nodes"_a, "edges"_a)
       .def("num_given_edges", &HostGraph::num_given_edges)
       .def(
           "_to_graph_order",
@@ -224,10 +307,9 @@ void bind_graphs(nb::module_& module) {
           },
           "rows"_a);
 
-  nb::class_<MessageFlowGraph, GraphShardManager>(
-      module, "Block",
-      "The graph of a layer of a mini-batch. The destinations are its first "
-      "sources.")
+  nb::class_<MessageFlowGraph, Graph>(module, "Block",
+                                      "The graph of a layer of a mini-batch. The destinations are its first "
+                                      "sources.")
       .def_prop_ro(
           "src_rows", [](const MessageFlowGraph& self) { return numpy_of(self.src_rows()); },
           "Rows of the whole graph's node tensors that the layer reads.")
@@ -235,7 +317,7 @@ void bind_graphs(nb::module_& module) {
       .def_prop_ro("edge_rows", [](const MessageFlowGraph& self) { return numpy_of(self.edge_rows()); });
   module.def(
       "construct_mfgs",
-      [](const GraphShardManager& graph, nb::handle seeds, int num_layers) {
+      [](const Graph& graph, nb::handle seeds, int num_layers) {
         const Ids nodes(seeds, "seeds");
         return compute([&] { return construct_mfgs(graph, nodes.span(), num_layers); });
       },

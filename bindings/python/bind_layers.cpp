@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/module_tree.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/category_embedding.hpp>
 #include <sar/nn/modules/dropout.hpp>
@@ -15,8 +15,8 @@ namespace {
 /// Ids of rows, which key the draws of a dropout: those of a graph's nodes, an array, or None for numbers of
 /// this rank's rows.
 RowIds ids_of(nb::handle rows, Index count) {
-  if (nb::isinstance<GraphShardManager>(rows)) {
-    const auto graph = std::make_shared<GraphShardManager>(nb::cast<const GraphShardManager&>(rows));
+  if (nb::isinstance<Graph>(rows)) {
+    const auto graph = std::make_shared<Graph>(nb::cast<const Graph&>(rows));
     const Array<Index>& ids = std::ssize(graph->src_ids()) == count ? graph->src_ids() : graph->dst_ids();
     return {ids, graph};
   }

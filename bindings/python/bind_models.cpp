@@ -30,7 +30,7 @@ void bind_models(nb::module_& module) {
           "json"_a, "comm"_a = nb::none(), "cached"_a = false)
       .def(
           "__call__",
-          [](GraphModel& self, const GraphShardManager& graph, const Variable& feat,
+          [](GraphModel& self, const Graph& graph, const Variable& feat,
              const std::optional<Variable>& edges) {
             return compute([&] { return self(graph, feat, or_undefined(edges)); });
           },

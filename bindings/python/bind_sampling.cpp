@@ -18,8 +18,8 @@ void bind_sampling(nb::module_& module) {
                               "dgl.dataloading.NeighborSampler: in-edges that are drawn for each layer.")
       .def(
           "__init__",
-          [](NeighborSampler* self, const GraphShardManager& graph, const std::vector<Index>& fanouts,
-             bool replace, nb::handle prob, bool redraw, std::uint64_t seed, const std::string& method) {
+          [](NeighborSampler* self, const Graph& graph, const std::vector<Index>& fanouts, bool replace,
+             nb::handle prob, bool redraw, std::uint64_t seed, const std::string& method) {
             const NeighborSamplerOptions options{.method = choice(method_names, method, "method"),
                                                  .replace = replace,
                                                  .prob = prob.is_none() ? Tensor() : tensor_of(prob),

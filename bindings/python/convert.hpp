@@ -124,8 +124,8 @@ nb::object numpy_of(std::span<const double> numbers);
 nb::object numpy_of(std::span<const std::uint8_t> mask);
 
 /// Returns the enumerator called `name`. Throws InputError that lists the names.
-template <class Enum, std::size_t n>
-Enum choice(const EnumName<Enum> (&names)[n], const std::string& name, const char* what) {
+template <class Row, std::size_t n>
+auto choice(const Row (&names)[n], const std::string& name, const char* what) {
   for (const auto& each : names)
     if (name == each.name) return each.value;
   throw InputError(concat(what, " is '", name, "', expected ",

@@ -47,6 +47,5 @@ NB_MODULE(_sar, module) {
   bind_datasets(module);
   bind_models(module);
   bind_atoms(module);
-  bind_hetero(module);
   add_comments(module);
 }

@@ -14,7 +14,6 @@ void bind_convs(nb::module_& module);
 void bind_datasets(nb::module_& module);
 void bind_functions(nb::module_& module);
 void bind_graphs(nb::module_& module);
-void bind_hetero(nb::module_& module);
 void bind_layers(nb::module_& module);
 void bind_losses(nb::module_& module);
 void bind_models(nb::module_& module);

@@ -29,13 +29,15 @@ struct HaloFormatTraits {
   HaloFormat value;
   const char* name;
   Index bytes_per_number, bytes_per_row;  ///< in messages
+  double max_error;                       ///< of a number, relative to the largest of its row
   bool in_double;                         ///< goes with double precision
+  bool reproducible;                      ///< goes with GraphOptions::reproducible
 };
 
 inline constexpr HaloFormatTraits halo_format_traits[] = {
-    {HaloFormat::exact, "exact", sizeof(real), 0, true},
-    {HaloFormat::bf16, "bf16", 2, 0, true},
-    {HaloFormat::int8, "int8", 1, 4, false},
+    {HaloFormat::exact, "exact", sizeof(real), 0, 0, true, true},
+    {HaloFormat::bf16, "bf16", 2, 0, 0x1p-8, true, false},
+    {HaloFormat::int8, "int8", 1, 4, 1.0 / 127, false, false},
 };
 
 static_assert(are_in_order(halo_format_traits));

@@ -189,5 +189,16 @@ WireFormatPtr wire_format() {
 template WireFormatPtr wire_format<float>();
 template WireFormatPtr wire_format<double>();
 
+WireFormatPtr make_wire_format(HaloFormat format, Index row_size, const RowDraws& draws) {
+  switch (format) {
+    case HaloFormat::exact:
+      return wire_format<real>();
+    case HaloFormat::bf16:
+      return bfloat16_format();
+    case HaloFormat::int8:
+      return make_int8_format(row_size, draws);
+  }
+  return nullptr;
+}
 }}  // namespace sar
 #endif

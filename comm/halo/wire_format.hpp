@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 
 /// WireFormat: the number format of rows in messages. The halo exchange uses it for sizes, packing, unpacking
-/// and combining. A new format is a new instance in wire_format.cpp or int8_format.cpp, which a HaloPlan
-/// holds. Thread-safe for disjoint values.
+/// and combining. A new format is a class in wire_format.cpp, or beside it as Int8Rows, and a case of
+/// make_wire_format(). Thread-safe for disjoint values.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/comm/halo/halo_format.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
 
@@ -71,4 +72,6 @@ struct RowDraws {
 /// Returns HaloFormat::int8 for rows of `row_size` numbers. A `double` is rounded to float first.
 WireFormatPtr make_int8_format(Index row_size, const RowDraws& draws);
 
+/// Returns a format for rows of `row_size` numbers. Only those that round at random read `draws`.
+WireFormatPtr make_wire_format(HaloFormat format, Index row_size, const RowDraws& draws);
 }}  // namespace sar

@@ -16,7 +16,7 @@ EdgeType type_of(Body from, Body to) {
 }
 
 /// Builds the graph directly from the meshes: the numbers of the nodes that each rank owns, and its links.
-HostHeteroGraph make_graph(const Communicator& comm, const Meshes& meshes) {
+HostGraph make_graph(const Communicator& comm, const Meshes& meshes) {
   std::vector<GlobalNodeType> nodes;
   std::vector<GlobalEdgeType> edges;
   for (const Body body : {fluid, plate}) nodes.push_back({names[body], meshes.mesh[body].owned});
@@ -57,7 +57,7 @@ Transfer::Transfer(int hidden, Generator& gen) : edge(2 * hidden + num_edge_feat
   register_module("edge", edge);
 }
 
-Variable Transfer::operator()(const GraphShardManager& graph, const std::pair<Variable, Variable>& h) const {
+Variable Transfer::operator()(const Graph& graph, const std::pair<Variable, Variable>& h) const {
   const Variable x = graph.edata().at("x");
   return graph.update_all(
       [this, h, x](const EdgeBatch& edges) {
@@ -81,7 +81,7 @@ Round::Round(int hidden, Generator& gen)
   }
 }
 
-HeteroGraphConv::Rows Round::operator()(const HeteroGraph& graph, const HeteroGraphConv::Rows& h) const {
+HeteroGraphConv::Rows Round::operator()(const Graph& graph, const HeteroGraphConv::Rows& h) const {
   const HeteroGraphConv::Rows inflow = transfers(graph, h);
   HeteroGraphConv::Rows next;
   for (const Body body : {fluid, plate}) {
@@ -103,8 +103,7 @@ Network::Network(const SurrogateOptions& options, Generator& gen)
   for (int i = 0; i < options.rounds; ++i) rounds.emplace_back(options.hidden, gen);
 }
 
-std::array<Variable, 2> Network::operator()(const HeteroGraph& graph,
-                                            const std::array<Tensor, 2>& features) const {
+std::array<Variable, 2> Network::operator()(const Graph& graph, const std::array<Tensor, 2>& features) const {
   HeteroGraphConv::Rows h;
   for (const Body body : {fluid, plate}) h[names[body]] = encoder[body](features[body]);
   for (std::size_t i = 0; i < rounds.size(); ++i) h = rounds[i](graph, h);

@@ -26,8 +26,7 @@ struct SurrogateOptions {
 struct Transfer : sar::Module {
   sar::MLP edge;
   Transfer(int hidden, sar::Generator& gen);
-  sar::Variable operator()(const sar::GraphShardManager& graph,
-                           const std::pair<sar::Variable, sar::Variable>& h) const;
+  sar::Variable operator()(const sar::Graph& graph, const std::pair<sar::Variable, sar::Variable>& h) const;
 };
 
 /// Computes h_v + norm(MLP(h_v, sum of the transfers over all link types)).
@@ -36,8 +35,7 @@ struct Round : sar::Module {
   std::array<sar::MLP, 2> node;
   std::array<sar::LayerNorm, 2> norm;
   Round(int hidden, sar::Generator& gen);
-  sar::HeteroGraphConv::Rows operator()(const sar::HeteroGraph& graph,
-                                        const sar::HeteroGraphConv::Rows& h) const;
+  sar::HeteroGraphConv::Rows operator()(const sar::Graph& graph, const sar::HeteroGraphConv::Rows& h) const;
 };
 
 struct Network : sar::Module {
@@ -46,7 +44,7 @@ struct Network : sar::Module {
   std::array<sar::MLP, 2> decoder;
   Network(const SurrogateOptions& options, sar::Generator& gen);
   /// Returns the change of each field, [local nodes, 1], from [local nodes, features].
-  std::array<sar::Variable, 2> operator()(const sar::HeteroGraph& graph,
+  std::array<sar::Variable, 2> operator()(const sar::Graph& graph,
                                           const std::array<sar::Tensor, 2>& features) const;
 };
 
@@ -76,7 +74,7 @@ class Surrogate {
 
   sar::Communicator comm_;
   const Meshes& meshes_;
-  sar::HostHeteroGraph graph_;
+  sar::HostGraph graph_;
   sar::Generator generator_;  ///< the same seed gives the same parameters on every rank, without a broadcast
   Network network_;
   sar::Adam optimizer_;

@@ -23,7 +23,7 @@ struct HeteroBlock::Places {
   Index num_sources = 0;
   Array<Index> destinations;  ///< for each destination of the message flow graph, its position when types are
                               ///< concatenated
-  HeteroGraph whole;          ///< that the block is of
+  Graph whole;                ///< that the block is of
 };
 
 struct HeteroBlock::Made {
@@ -64,7 +64,7 @@ GraphShard make_shard(const Array<TypedEdge>& edges, Index first_edge, Index num
 /// Splits a message flow graph by types.
 class BlockTypes {
  public:
-  BlockTypes(const HeteroGraph& graph, const MessageFlowGraph& block)
+  BlockTypes(const Graph& graph, const MessageFlowGraph& block)
       : graph_(graph),
         form_(graph.to_homogeneous()),
         block_(block),
@@ -254,7 +254,7 @@ class BlockTypes {
     return weight;
   }
 
-  const HeteroGraph& graph_;
+  const Graph& graph_;
   const HomogeneousForm& form_;
   const MessageFlowGraph& block_;
   const GraphTopology& shards_;
@@ -272,7 +272,7 @@ class BlockTypes {
 
 }  // namespace
 
-HeteroBlock::Made HeteroBlock::make(const HeteroGraph& graph, const MessageFlowGraph& block) {
+HeteroBlock::Made HeteroBlock::make(const Graph& graph, const MessageFlowGraph& block) {
   return graph.comm().agree([&] {
     const BlockTypes types(graph, block);
     Made made{block.comm(), block.options(), {}, graph.edge_types(), {}, nullptr};
@@ -294,10 +294,10 @@ HeteroBlock::Made HeteroBlock::make(const HeteroGraph& graph, const MessageFlowG
 }
 
 HeteroBlock::HeteroBlock(Made made)
-    : HeteroGraph(made.comm, std::move(made.nodes), std::move(made.edge_types), made.relations, made.options),
+    : Graph(made.comm, std::move(made.nodes), std::move(made.edge_types), made.relations, made.options),
       places_(std::move(made.places)) {}
 
-HeteroBlock::HeteroBlock(const HeteroGraph& graph, const MessageFlowGraph& block)
+HeteroBlock::HeteroBlock(const Graph& graph, const MessageFlowGraph& block)
     : HeteroBlock(make(graph, block)) {}
 
 const Array<Index>& HeteroBlock::sources(const std::string& type) const {

@@ -6,7 +6,9 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
-#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <memory>
 #include <string>
@@ -28,12 +30,12 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 /// Seeds are nodes of the homogeneous form, so that one set of blocks can hold seeds of all types. Node types
 /// and relations that no seed depends on are empty.
-class HeteroBlock : public HeteroGraph {
+class HeteroBlock : public Graph {
  public:
   /// `block` must be made from graph.to_homogeneous().graph. Throws InputError on every rank if `graph` is a
   /// block itself, or if the message flow graph has rows or edges that the graph does not have. Collective:
   /// an all-to-all exchange of the types of halo rows, and one of a number per rank for each node type.
-  HeteroBlock(const HeteroGraph& graph, const MessageFlowGraph& block);
+  HeteroBlock(const Graph& graph, const MessageFlowGraph& block);
 
   /// Returns, in ascending order, which sources of the message flow graph have this type, as indices among
   /// these sources. Throws InputError for an unknown type.
@@ -56,9 +58,8 @@ class HeteroBlock : public HeteroGraph {
   struct Places;
   struct Made;
   explicit HeteroBlock(Made made);
-  static Made make(const HeteroGraph& graph, const MessageFlowGraph& block);
+  static Made make(const Graph& graph, const MessageFlowGraph& block);
 
   std::shared_ptr<const Places> places_;
 };
-
 }}  // namespace sar

@@ -157,7 +157,7 @@ template BroughtEdges bring_host_edges(const Communicator&, const HostNodes<std:
 template BroughtEdges bring_host_edges(const Communicator&, const HostNodes<LocalToGlobal>&,
                                        const HostNodes<LocalToGlobal>&, const LocalEdges&, bool);
 
-Tensor HostEdgeOrder::to_graph_order(const GraphShardManager& graph, const Tensor& rows,
+Tensor HostEdgeOrder::to_graph_order(const Graph& graph, const Tensor& rows,
                                      const Tensor& reverse_rows) const {
   return graph.comm().agree([&] {
     const Index given = num_given;
@@ -189,7 +189,7 @@ Tensor HostEdgeOrder::to_graph_order(const GraphShardManager& graph, const Tenso
   });
 }
 
-Tensor HostEdgeOrder::to_host_order(const GraphShardManager& graph, const Tensor& rows, bool reverse) const {
+Tensor HostEdgeOrder::to_host_order(const Graph& graph, const Tensor& rows, bool reverse) const {
   return graph.comm().agree([&] {
     const Index given = num_given;
     require<ShapeError>(rows.defined() && rows.num_rows() == graph.num_edges(),
@@ -209,5 +209,4 @@ Tensor HostEdgeOrder::to_host_order(const GraphShardManager& graph, const Tensor
     return reversed ? back.slice_rows(reverse ? given : 0, reverse ? 2 * given : given) : back;
   });
 }
-
 }}  // namespace sar

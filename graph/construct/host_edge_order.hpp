@@ -9,7 +9,7 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/construct/edge_ends.hpp>
 #include <sar/graph/construct/host_edges.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct HostEdgeOrder {
   Array<std::int32_t> places{};  ///< position in the graph's order of each received edge
 
   /// Collective. Implements HostGraph::to_graph_order and to_host_order.
-  [[nodiscard]] Tensor to_graph_order(const GraphShardManager& graph, const Tensor& rows,
+  [[nodiscard]] Tensor to_graph_order(const Graph& graph, const Tensor& rows,
                                       const Tensor& reverse_rows) const;
-  [[nodiscard]] Tensor to_host_order(const GraphShardManager& graph, const Tensor& rows, bool reverse) const;
+  [[nodiscard]] Tensor to_host_order(const Graph& graph, const Tensor& rows, bool reverse) const;
 };
 
 /// Edges after their redistribution to the owners of their destinations.

@@ -8,11 +8,13 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/construct/host_edges.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -25,6 +27,28 @@ struct HostGraphOptions {
   bool add_reverse_edges = false;
   GraphOptions graph{};
 };
+
+/// The nodes of a type that a rank owns. Each type has its own ids and owners: fluid node 5 and structure
+/// node 5 are different nodes. A rank, or all ranks, may have none.
+template <class Nodes>
+struct HostNodeType {
+  std::string name;
+  Nodes nodes;
+};
+/// The edges of a type that a rank gives, from nodes of the type `source` to nodes of the type `destination`.
+template <class Id>
+struct HostEdgeType {
+  EdgeType type;
+  HostEdges<Id> edges;
+  /// As HostGraphOptions::add_reverse_edges, if source and destination have the same type. The same on every
+  /// rank.
+  bool add_reverse_edges = false;
+};
+
+using GlobalNodeType = HostNodeType<std::span<const std::int64_t>>;
+using GlobalEdgeType = HostEdgeType<std::int64_t>;
+using LocalNodeType = HostNodeType<LocalToGlobal>;
+using LocalEdgeType = HostEdgeType<std::int32_t>;
 
 /// Row i of every node tensor is the i-th node that this rank gave, so that the host's arrays can be borrowed
 /// without a copy (Tensor::borrow). src_ids() are the host ids; they key random draws, which therefore do
@@ -42,7 +66,18 @@ struct HostGraphOptions {
 /// const Tensor x = Tensor::full({graph.num_nodes(), 3}, 1);       // row i is nodes[i]
 /// const Variable y = graph.update_all(fn::copy_u(x), fn::sum);
 /// @endcode
-class HostGraph : public GraphShardManager {
+///
+/// With types, for example two meshes and the edges that couple them:
+///
+/// @code
+/// const EdgeType across{"solid", "heats", "fluid"};
+/// const std::vector<std::int64_t> fluid{comm.rank()}, solid{comm.rank()};
+/// const HostGraph graph(comm, {{"fluid", fluid}, {"solid", solid}},
+///                       {{across, {.src = solid, .dst = fluid}}});
+/// const Variable s = Tensor::full({graph.num_nodes("solid"), 4}, 1);
+/// const Variable y = graph[across].update_all(fn::copy_u(s), fn::sum);
+/// @endcode
+class HostGraph : public Graph {
  public:
   /// Collective. `nodes`: the host ids of the nodes that this rank owns, in any order. Any ids are allowed,
   /// and a rank may have none. Throws the same exception on every rank, which names the values and the
@@ -66,12 +101,21 @@ class HostGraph : public GraphShardManager {
   HostGraph(const Communicator& comm, const LocalEnds& nodes, const LocalEdges& edges,
             const HostGraphOptions& options = {});
 
+  /// Collective. With node and edge types. Types are the same on every rank, in the same order, and each edge
+  /// is given by one rank, whichever. Throws on every rank what Graph throws and as above, with a message
+  /// that begins with the edge type, and InputError for add_reverse_edges between two types.
+  HostGraph(const Communicator& comm, const std::vector<GlobalNodeType>& nodes,
+            const std::vector<GlobalEdgeType>& edges, const GraphOptions& options = {});
+  HostGraph(const Communicator& comm, const std::vector<LocalNodeType>& nodes,
+            const std::vector<LocalEdgeType>& edges, const GraphOptions& options = {});
+
+  using Graph::book;
   /// Returns the owners of the global ids of the graph, as construct_mfgs needs them: node i of this rank is
   /// book().begin(rank) + i. For a bipartite graph, the book of the sources.
-  [[nodiscard]] const PartitionBook& book() const noexcept { return src_book(); }
-  [[nodiscard]] const PartitionBook& src_book() const noexcept;
-  [[nodiscard]] const PartitionBook& dst_book() const noexcept;
-  /// Returns the number of edges that this rank gave.
+  [[nodiscard]] const PartitionBook& book() const { return src_book(); }
+  [[nodiscard]] const PartitionBook& src_book() const;
+  [[nodiscard]] const PartitionBook& dst_book() const;
+  /// Returns the number of edges that this rank gave, of all types.
   [[nodiscard]] Index num_given_edges() const noexcept;
 
   /// Collective. Returns a row for each in-edge of this rank's nodes, [num_edges(), ...], from a row for
@@ -85,12 +129,15 @@ class HostGraph : public GraphShardManager {
   /// the rows of the reverse edges. Throws as to_graph_order, and InputError for `reverse` without
   /// add_reverse_edges.
   [[nodiscard]] Tensor to_host_order(const Tensor& rows, bool reverse = false) const;
+  /// Collective. The same for the edges of a type.
+  [[nodiscard]] Tensor to_graph_order(const EdgeType& type, const Tensor& rows,
+                                      const Tensor& reverse_rows = {}) const;
+  [[nodiscard]] Tensor to_host_order(const EdgeType& type, const Tensor& rows, bool reverse = false) const;
 
  private:
   struct Parts;
   explicit HostGraph(Parts parts);
 
-  std::shared_ptr<const HostEdgeOrder> order_;
+  std::shared_ptr<const std::vector<HostEdgeOrder>> orders_;  // one per edge type
 };
-
 }}  // namespace sar

@@ -14,7 +14,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 MessageFlowGraph::MessageFlowGraph(LayerGraph layer, Array<Index> dst_rows, const GraphOptions& options)
-    : GraphShardManager(std::move(layer.graph), options),
+    : Graph(std::move(layer.graph), options),
       src_rows_(std::move(layer.src_rows)),
       dst_rows_(std::move(dst_rows)),
       edge_rows_(std::move(layer.edge_rows)) {}
@@ -23,7 +23,7 @@ Index MessageFlowGraph::num_halo_rows() const noexcept {
   return topology().remote.num_src_rows;
 }
 
-std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph, std::span<const Index> seeds,
+std::vector<MessageFlowGraph> construct_mfgs(const Graph& graph, std::span<const Index> seeds,
                                              int num_layers) {
   const TraceScope scope("construct_mfgs", TraceKind::compute);
   return graph.comm().agree([&] {
@@ -36,8 +36,7 @@ std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph, std
   });
 }
 
-std::vector<MessageFlowGraph> make_layers(const GraphShardManager& graph, std::span<const Index> seeds,
-                                          Index num_layers,
+std::vector<MessageFlowGraph> make_layers(const Graph& graph, std::span<const Index> seeds, Index num_layers,
                                           const std::function<KeptEdges(Index, const Array<Index>&)>& keep) {
   const ShardedGraph& whole = *graph.shards();
   Array<Index> dst_rows = rows_of_seeds(*whole.topology, seeds);
@@ -51,5 +50,4 @@ std::vector<MessageFlowGraph> make_layers(const GraphShardManager& graph, std::s
   std::reverse(layers.begin(), layers.end());
   return layers;
 }
-
 }}  // namespace sar

@@ -5,7 +5,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -28,7 +28,7 @@ struct LayerGraph;
 /// Variable h = gather_rows(features, blocks.front().src_rows());
 /// for (const MessageFlowGraph& block : blocks) h = block.update_all(fn::copy_u(h), fn::mean);
 /// @endcode
-class MessageFlowGraph : public GraphShardManager {
+class MessageFlowGraph : public Graph {
  public:
   // Local rows in the original graph.
   [[nodiscard]] const Array<Index>& src_rows() const noexcept { return src_rows_; }
@@ -57,11 +57,11 @@ class MessageFlowGraph : public GraphShardManager {
 /// @endcode
 class LayerGraphs {
  public:
-  LayerGraphs(const GraphShardManager& graph) : graph_(&graph) {}          // NOLINT: converts
+  LayerGraphs(const Graph& graph) : graph_(&graph) {}                      // NOLINT: converts
   LayerGraphs(const std::vector<MessageFlowGraph>& mfgs) : mfgs_(mfgs) {}  // NOLINT: by design
 
   /// Returns the graph of layer number `layer`. Throws InputError if it does not exist.
-  [[nodiscard]] const GraphShardManager& operator[](std::size_t layer) const {
+  [[nodiscard]] const Graph& operator[](std::size_t layer) const {
     if (graph_ != nullptr) return *graph_;
     require<InputError>(layer < mfgs_.size(), "a network with a layer ", layer, " on ", mfgs_.size(),
                         " message flow graphs");
@@ -69,7 +69,7 @@ class LayerGraphs {
   }
 
  private:
-  const GraphShardManager* graph_ = nullptr;
+  const Graph* graph_ = nullptr;
   std::span<const MessageFlowGraph> mfgs_;
 };
 
@@ -83,14 +83,12 @@ class LayerGraphs {
 /// that is not a node, belongs to another rank or is given twice, for num_layers < 1 or different on some
 /// ranks, and for a bipartite graph or a block. Time and memory are linear in this rank's nodes, its halo and
 /// the kept edges. Collective.
-[[nodiscard]] std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph,
-                                                           std::span<const Index> seeds, int num_layers);
+[[nodiscard]] std::vector<MessageFlowGraph> construct_mfgs(const Graph& graph, std::span<const Index> seeds,
+                                                           int num_layers);
 
 /// Collective. Returns the message flow graphs of `num_layers` layers, the first layer first: the last one
 /// computes the seeds, and each other one the sources of the next. keep(layer, rows) returns the in-edges
 /// that a layer uses; layers count from 0. For samplers. Throws as construct_mfgs.
-std::vector<MessageFlowGraph> make_layers(const GraphShardManager& graph, std::span<const Index> seeds,
-                                          Index num_layers,
+std::vector<MessageFlowGraph> make_layers(const Graph& graph, std::span<const Index> seeds, Index num_layers,
                                           const std::function<KeptEdges(Index, const Array<Index>&)>& keep);
-
 }}  // namespace sar

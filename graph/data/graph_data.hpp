@@ -3,7 +3,7 @@
 /// GraphData: what one rank holds of a graph with any node types, edge types and fields. A homogeneous graph
 /// has one type of each. Of a source it has the types only, which are read step by step (graph_steps.hpp).
 ///
-/// NodeData is the view of one type (graph_view.hpp); a HeteroGraph has all types (construct_hetero_graph).
+/// NodeData is the view of one type (graph_view.hpp); a Graph has all types (construct_hetero_graph).
 #pragma once
 
 #include <sar/comm/rows/partition_book.hpp>

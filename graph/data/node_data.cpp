@@ -18,14 +18,12 @@ NodeData without_columns(GraphData& graph) {
   return data;
 }
 
-GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
-                                       const GraphOptions& options) {
+Graph construct_full_graph(const Communicator& comm, NodeData& data, const GraphOptions& options) {
   return comm.agree([&] {
-    GraphShardManager graph(comm, data.book, data.book, std::exchange(data.edges, {}), true, options,
-                            data.original_ids, data.original_ids);
+    Graph graph(comm, data.book, data.book, std::exchange(data.edges, {}), true, options, data.original_ids,
+                data.original_ids);
     release_cached_memory();
     return graph;
   });
 }
-
 }}  // namespace sar

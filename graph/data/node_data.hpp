@@ -12,7 +12,7 @@
 #include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <array>
@@ -75,7 +75,5 @@ NodeData without_columns(GraphData& graph);
 
 /// Collective. The graph of a loaded or generated dataset. Takes data.edges, which is empty afterwards, and
 /// calls release_cached_memory().
-GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
-                                       const GraphOptions& options = {});
-
+Graph construct_full_graph(const Communicator& comm, NodeData& data, const GraphOptions& options = {});
 }}  // namespace sar

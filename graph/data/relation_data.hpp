@@ -9,7 +9,9 @@
 #include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/node_data.hpp>
-#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <cstddef>
@@ -35,9 +37,8 @@ NodeData relation_data(GraphData& graph, std::size_t edge_type, const DatasetOpt
 /// Collective. The graph of all types. Fields of nodes and edges become fields of the same names of its
 /// ndata and edata (those in edge order), as sar::real. Takes the edges and their fields, which are empty
 /// afterwards; the fields of nodes stay, and a program that needs no labels (category_data) any more may
-/// delete them. Throws InputError, the same on every rank, as HeteroGraph.
-HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph,
-                                   const GraphOptions& options = {});
+/// delete them. Throws InputError, the same on every rank, as Graph.
+Graph construct_hetero_graph(const Communicator& comm, GraphData& graph, const GraphOptions& options = {});
 
 /// Local. Makes the field of weights of each edge type, as to_node_data() names it, the weights of its edges:
 /// relations, samplers and blocks of the graph then have them. Returns the name of the field of each type,

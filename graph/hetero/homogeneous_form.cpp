@@ -2,9 +2,11 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -32,7 +34,7 @@ Variable HomogeneousForm::rows_of(const Variable& rows, const std::string& node_
 }
 
 Array<Index> HomogeneousForm::edge_rows(std::size_t edge_type, std::span<const Index> ids) const {
-  const Array<Index>& known = relations[edge_type].edge_ids();
+  const Array<Index>& known = relations[edge_type]->topology->edge_ids();
   const Array<Index>& order = edges_by_id[edge_type]->get();
   Array<Index> rows;
   rows.reserve(ids.size());
@@ -46,9 +48,9 @@ Array<Index> HomogeneousForm::edge_rows(std::size_t edge_type, std::span<const I
   return rows;
 }
 
-std::shared_ptr<const LazyArray> edges_in_order_of_ids(const GraphShardManager& relation) {
-  return std::make_shared<const LazyArray>([relation] {
-    const Array<Index>& ids = relation.edge_ids();
+std::shared_ptr<const LazyArray> edges_in_order_of_ids(std::shared_ptr<const ShardedGraph> relation) {
+  return std::make_shared<const LazyArray>([relation = std::move(relation)] {
+    const Array<Index>& ids = relation->topology->edge_ids();
     Array<Index> order(ids.size());
     std::iota(order.begin(), order.end(), Index{0});
     std::ranges::sort(order, {}, [&](Index edge) { return ids[edge]; });

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// HomogeneousForm: a heterogeneous graph as one homogeneous graph, in which node and edge types are data.
+/// HomogeneousForm: a graph with types as one without, in which node and edge types are data.
+///
+/// Room graph/hetero: What only graphs with several node and edge types need: relations that share halos, and
+/// the homogeneous form.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
 #include <sar/core/memory/lazy_array.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/hetero/edge_type.hpp>
+#include <sar/graph/message/edge_type.hpp>
 #include <sar/graph/message/edge_types.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <map>
 #include <memory>
@@ -27,7 +30,7 @@ namespace sar { inline namespace SAR_PRECISION {
 /// previous types; if the ids of a type exceed its size, the next type begins after the largest id. With one
 /// node type and one edge type, everything has the same bits as for the homogeneous graph.
 struct HomogeneousForm {
-  GraphShardManager graph;
+  Graph graph;
   std::vector<std::string> node_types;
   std::vector<EdgeType> edge_types;
   /// [node types + 1]: node type t has the local rows first_row[t] .. first_row[t + 1] - 1.
@@ -37,7 +40,7 @@ struct HomogeneousForm {
   /// [edge types + 1]: the id of an edge of type t is first_edge_id[t] plus its id within the type.
   std::vector<Index> first_edge_id;
   /// For edge_rows(): the graphs of the edge types, and their edges on this rank in the order of their ids.
-  std::vector<GraphShardManager> relations = {};
+  std::vector<std::shared_ptr<const ShardedGraph>> relations = {};
   std::vector<std::shared_ptr<const LazyArray>> edges_by_id = {};
 
   /// Local. Concatenates the rows of all types, [local nodes of the type, ...] with equal widths, in the
@@ -57,5 +60,5 @@ struct HomogeneousForm {
 
 /// Local. Returns this rank's edges of a relation in the order of their ids, computed when they are asked
 /// for.
-std::shared_ptr<const LazyArray> edges_in_order_of_ids(const GraphShardManager& relation);
+std::shared_ptr<const LazyArray> edges_in_order_of_ids(std::shared_ptr<const ShardedGraph> relation);
 }}  // namespace sar

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-// Relations that read the same variable form a group, which HeteroGraph::call() computes: O(R^2)
+// Relations that read the same variable form a group, which Graph::call() computes: O(R^2)
 // comparisons of R relations and one all_reduce of R numbers, because the groups must be the same on all
 // ranks. Groups come in the order of their first relation.
 #include <sar/core/error.hpp>
-#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/edge_messages.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/held_rows.hpp>
 #include <sar/graph/message/operation.hpp>
 
@@ -16,7 +18,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-using MessageReduce = HeteroGraph::MessageReduce;
+using MessageReduce = Graph::MessageReduce;
 
 /// One relation of the call.
 struct Part {
@@ -31,7 +33,7 @@ bool same_variable(const Variable& a, const Variable& b) {
 }
 
 /// Returns the parts in the order of the graph's edge types.
-std::vector<Part> ordered_parts(const HeteroGraph& graph, const std::map<EdgeType, MessageReduce>& messages) {
+std::vector<Part> ordered_parts(const Graph& graph, const std::map<EdgeType, MessageReduce>& messages) {
   for (const auto& each : messages) (void)graph[each.first];  // throws for an unknown type
   std::vector<Part> parts;
   std::map<std::string, std::size_t> arrived;
@@ -69,8 +71,8 @@ void check(const Part& part) {
 
 }  // namespace
 
-HeteroGraph::Rows HeteroGraph::multi_update_all(const std::map<EdgeType, MessageReduce>& messages,
-                                                CrossReduce cross_reduce) const {
+Graph::Rows Graph::multi_update_all(const std::map<EdgeType, MessageReduce>& messages,
+                                    CrossReduce cross_reduce) const {
   std::vector<Part> parts;
   return collective(
       comm(),
@@ -96,8 +98,7 @@ HeteroGraph::Rows HeteroGraph::multi_update_all(const std::map<EdgeType, Message
           for (std::size_t k = leader; k < parts.size(); ++k) {
             if (first[k] != static_cast<std::int64_t>(leader)) continue;
             group.push_back(&parts[k]);
-            const auto compute = [work = *parts[k].work](const GraphShardManager& graph,
-                                                         const Variable& rows) {
+            const auto compute = [work = *parts[k].work](const Graph& graph, const Variable& rows) {
               Message message = work.message;
               if (message.reads(MessageTarget::u)) message.u = rows;
               return graph.update_all(message, work.reduce);
@@ -118,8 +119,8 @@ HeteroGraph::Rows HeteroGraph::multi_update_all(const std::map<EdgeType, Message
       });
 }
 
-void HeteroGraph::multi_update_all(const std::map<EdgeType, NamedMessageReduce>& messages,
-                                   CrossReduce cross_reduce) const {
+void Graph::multi_update_all(const std::map<EdgeType, NamedMessageReduce>& messages,
+                             CrossReduce cross_reduce) const {
   comm().agree([&] {
     std::map<EdgeType, MessageReduce> resolved;
     std::map<std::string, std::string> outs;
@@ -137,5 +138,4 @@ void HeteroGraph::multi_update_all(const std::map<EdgeType, NamedMessageReduce>&
       dstdata(type)[outs.at(type)] = std::move(rows);
   });
 }
-
 }}  // namespace sar

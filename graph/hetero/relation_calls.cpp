@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// HeteroGraph::call: relations that read the same source rows. If they fetch together (fetches_together:
+// Graph::call: relations that read the same source rows. If they fetch together (fetches_together:
 // the halo fits max_halo_bytes), one exchange fetches the halo for all of them, and each relation runs on
 // a view of its graph with the halo rows among its sources. Otherwise each relation fetches for itself, in
 // stages.
@@ -11,7 +11,9 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
-#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/graph_plan.hpp>
 #include <sar/graph/message/held_rows.hpp>
 #include <sar/graph/message/operation.hpp>
@@ -23,7 +25,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-using RelationCall = HeteroGraph::RelationCall;
+using RelationCall = Graph::RelationCall;
 
 /// Source rows that several relations read: in the forward pass, and again from the first backward pass of a
 /// relation to the last. Each relation holds a reference.
@@ -50,8 +52,7 @@ void describe(TraceScope& scope, const RelationCall& call) {
 }
 
 /// Returns the result of one relation as an operation that keeps only what it needs to recompute the result.
-Variable recomputed(const GraphShardManager& graph, const RelationCall& call,
-                    const std::shared_ptr<SharedRows>& shared) {
+Variable recomputed(const Graph& graph, const RelationCall& call, const std::shared_ptr<SharedRows>& shared) {
   Tensor value;
   bool recorded = false;
   {
@@ -73,18 +74,18 @@ Variable recomputed(const GraphShardManager& graph, const RelationCall& call,
 
 }  // namespace
 
-void HeteroGraph::call(const Variable& x, std::span<const RelationCall> calls,
-                       FunctionRef<void(std::size_t call, Variable result)> take) const {
+void Graph::call(const Variable& x, std::span<const RelationCall> calls,
+                 FunctionRef<void(std::size_t call, Variable result)> take) const {
   if (calls.empty()) return;
   const auto described_call = [&] {
-    CollectiveCall described("HeteroGraph::call");
-    refuse_tangents({&x}, "HeteroGraph::call");
+    CollectiveCall described("Graph::call");
+    refuse_tangents({&x}, "Graph::call");
     described.equal(options()).equal(OperationScopes()).equal("number of relations", calls.size());
     for (const RelationCall& each : calls) {
-      const GraphShardManager& graph = (*this)[each.type];
-      require<InputError>(each.type.source == calls.front().type.source,
-                          "HeteroGraph::call: relations from '", calls.front().type.source, "' and from '",
-                          each.type.source, "', expected one type of sources");
+      const Graph& graph = (*this)[each.type];
+      require<InputError>(each.type.source == calls.front().type.source, "Graph::call: relations from '",
+                          calls.front().type.source, "' and from '", each.type.source,
+                          "', expected one type of sources");
       require<ShapeError>(x.defined() && x.num_rows() == graph.num_src_nodes(), "source rows of shape ",
                           x.shape(), " for the edge type '", each.type.canonical_name(), "', which has ",
                           graph.num_src_nodes(), " source nodes on rank ", comm().rank());
@@ -97,7 +98,7 @@ void HeteroGraph::call(const Variable& x, std::span<const RelationCall> calls,
     const bool together = fetches_together(x, calls);
     const bool again = Tape::current() != nullptr && !keeps_halo_rows(options()) && calls.size() > 1 &&
                        (together || comm().size() == 1);
-    const auto graph_of = [&](const RelationCall& each) -> const GraphShardManager& {
+    const auto graph_of = [&](const RelationCall& each) {
       return together ? holding_halo(each.type) : (*this)[each.type];
     };
     Variable rows = x;
@@ -114,12 +115,11 @@ void HeteroGraph::call(const Variable& x, std::span<const RelationCall> calls,
     for (std::size_t k = 0; k < calls.size(); ++k) {
       TraceScope scope("relation", TraceKind::compute);
       describe(scope, calls[k]);
-      const GraphShardManager& graph = graph_of(calls[k]);
+      const Graph graph = graph_of(calls[k]);
       take(k, again && calls[k].keeps_rows ? recomputed(graph, calls[k], shared)
                                            : calls[k].compute(graph, rows));
     }
     shared->rows = Tensor();
   });
 }
-
 }}  // namespace sar

@@ -35,7 +35,7 @@ class EdgeBatch : NonCopyable {
   [[nodiscard]] Variable dst(const std::string& name) const { return dst(field(MessageTarget::v, name)); }
   [[nodiscard]] Variable edata(const std::string& name) const { return edata(field(MessageTarget::e, name)); }
   /// Returns the original ids of the edges, the keys of random draws such as dropout(x, p, key, edges.ids()).
-  /// Throws InputError if the graph has dropped them (GraphShardManager::drop_edge_ids).
+  /// Throws InputError if the graph has dropped them (Graph::drop_edge_ids).
   [[nodiscard]] virtual RowIds ids() const = 0;
   /// Returns the indices of the edges in the graph's edge order, for data that is not a Variable.
   [[nodiscard]] virtual RowIds rows() const = 0;

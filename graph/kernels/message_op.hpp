@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// The kinds of built-in messages and reductions, without their operands.
+/// The kinds of built-in messages and reductions, without their operands. A new operation is a name and a row
+/// here; what does not compile without its formula, or is red, says what else it needs.
 #pragma once
 
 #include <sar/core/enum_names.hpp>
+
+#include <iterator>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -27,13 +30,30 @@ static_assert(are_in_order(message_target_names));
   return name_in(message_target_names, target);
 }
 
-/// The operation on the two operands of a message; copy takes one operand.
+/// The operations on two operands, a name each. `fn` in C++ and Python has their functions.
+#define SAR_BINARY_MESSAGE_OPS(each) each(add) each(sub) each(mul) each(div) each(dot)
+
+/// The operation on the operands of a message; copy takes one operand.
 enum class MessageOp { copy, add, sub, mul, div, dot };
 
-inline constexpr EnumName<MessageOp> message_op_names[] = {
-    {MessageOp::copy, "copy"}, {MessageOp::add, "add"}, {MessageOp::sub, "sub"},
-    {MessageOp::mul, "mul"},   {MessageOp::div, "div"}, {MessageOp::dot, "dot"}};
-static_assert(are_in_order(message_op_names));
+/// What the passes must know of m = a op b beside its formula.
+struct MessageOpRow {
+  MessageOp value;
+  const char* name;
+  bool da_reads_b, db_reads_a, db_reads_b;  ///< operands that the derivative by a (by b) depends on
+  bool bilinear;  ///< the sum of messages that share b is the message of the sum of their a's, and vice versa
+};
+
+inline constexpr MessageOpRow message_op_names[] = {{MessageOp::copy, "copy", false, false, false, false},
+                                                    {MessageOp::add, "add", false, false, false, false},
+                                                    {MessageOp::sub, "sub", false, false, false, false},
+                                                    {MessageOp::mul, "mul", true, true, false, true},
+                                                    {MessageOp::div, "div", true, true, true, false},
+                                                    {MessageOp::dot, "dot", true, true, false, true}};
+#define SAR_ONE(op) +1
+static_assert(are_in_order(message_op_names) &&
+              std::size(message_op_names) == 1 SAR_BINARY_MESSAGE_OPS(SAR_ONE));
+#undef SAR_ONE
 [[nodiscard]] constexpr const char* to_string(MessageOp op) noexcept {
   return name_in(message_op_names, op);
 }

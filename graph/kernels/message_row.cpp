@@ -18,8 +18,8 @@ namespace {
 
 using Op = MessageOp;
 
-// A new operation adds a branch to each of these three functions; it does not compile without. If its
-// derivatives read an operand, MessageRow::reads_a and reads_b must say so.
+// A new operation adds a branch to each of these three functions; it does not compile without. Which operands
+// its derivatives read, its row in message_op_names says.
 template <Op op>
 [[maybe_unused]] inline constexpr bool has_no_line = false;
 
@@ -138,20 +138,11 @@ struct Loops<MessageOp::copy> {
 }  // namespace
 
 MessageLoops message_loops(MessageOp op) {
-  switch (op) {
-    case Op::copy:
-      return Loops<Op::copy>::functions;
-    case Op::add:
-      return Loops<Op::add>::functions;
-    case Op::sub:
-      return Loops<Op::sub>::functions;
-    case Op::mul:
-      return Loops<Op::mul>::functions;
-    case Op::div:
-      return Loops<Op::div>::functions;
-    case Op::dot:
-      return Loops<Op::dot>::functions;
-  }
+#define SAR_CASE(op) \
+  case Op::op:       \
+    return Loops<Op::op>::functions;
+  switch (op) { SAR_CASE(copy) SAR_BINARY_MESSAGE_OPS(SAR_CASE) }
+#undef SAR_CASE
   return {};
 }
 

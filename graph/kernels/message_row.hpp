@@ -16,6 +16,8 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/kernels/message_op.hpp>
 
+#include <cstddef>
+
 namespace sar { inline namespace SAR_PRECISION {
 
 /// The lines of a message's operands.
@@ -64,17 +66,19 @@ class MessageRow {
     loops_.add_gradient_b(lines_, a, b, g, db);
   }
   /// Return whether the backward pass reads the values of a (b), depending on which gradients are required.
-  [[nodiscard]] bool reads_a(bool, bool wants_b) const { return !linear() && wants_b; }
+  [[nodiscard]] bool reads_a(bool, bool wants_b) const { return wants_b && row().db_reads_a; }
   [[nodiscard]] bool reads_b(bool wants_a, bool wants_b) const {
-    return !linear() && (wants_a || (wants_b && op_ == MessageOp::div));
+    return (wants_a && row().da_reads_b) || (wants_b && row().db_reads_b);
   }
   /// Returns whether the gradients depend on the gradient of the message only, not on operands.
-  [[nodiscard]] bool linear() const { return op_ == MessageOp::add || op_ == MessageOp::sub || is_copy(); }
+  [[nodiscard]] bool linear() const { return !reads_a(true, true) && !reads_b(true, true); }
   /// Returns whether the sum of messages that share b is the message of the sum of their a's, and vice versa.
-  [[nodiscard]] bool bilinear() const { return op_ == MessageOp::mul || op_ == MessageOp::dot; }
+  [[nodiscard]] bool bilinear() const { return row().bilinear; }
   [[nodiscard]] bool is_copy() const { return op_ == MessageOp::copy; }
 
  private:
+  [[nodiscard]] const MessageOpRow& row() const { return message_op_names[static_cast<std::size_t>(op_)]; }
+
   MessageOp op_ = MessageOp::copy;
   Shape shape_;
   MessageLines lines_;

@@ -15,7 +15,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/collective_call.hpp>
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 

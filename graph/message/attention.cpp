@@ -36,23 +36,22 @@ struct Operand {
 };
 
 template <class... Expected>
-void require_shape(const GraphShardManager& graph, const char* name, const Variable& x, bool fits,
+void require_shape(const Graph& graph, const char* name, const Variable& x, bool fits,
                    const Expected&... expected) {
   require<ShapeError>(fits, name, " has shape ", x.shape(), "; on rank ", graph.comm().rank(), " it must be ",
                       expected...);
 }
 
 /// Checks that x has rows [heads, features] for the nodes.
-void check_heads(const GraphShardManager& graph, const char* name, const Variable& x, Index nodes) {
+void check_heads(const Graph& graph, const char* name, const Variable& x, Index nodes) {
   require_shape(graph, name, x, x.shape().dims() == 3 && x.num_rows() == nodes && x.shape().row_size() > 0,
                 "[", nodes, ", heads, features]");
 }
 
 /// Checks what this rank has, and returns what must be equal on all ranks. `width`: columns of the result,
 /// all heads together. The rows of the first operand travel.
-OperationCall attention_call(const char* operation, const GraphShardManager& graph,
-                             const AttentionOptions& options, Index width,
-                             std::initializer_list<Operand> operands) {
+OperationCall attention_call(const char* operation, const Graph& graph, const AttentionOptions& options,
+                             Index width, std::initializer_list<Operand> operands) {
   for (const auto& [name, x, shape] : operands) require_shape(graph, name, x, x.shape() == shape, shape);
   require(options.dropout >= 0 && options.dropout < 1,
           "the probability of dropout must be at least 0 and below 1, not ", options.dropout);
@@ -183,7 +182,7 @@ struct Attention {
 };
 
 /// `rows` travel; the result has the shape [destinations, heads, dim].
-Variable attend(const GraphShardManager& graph, const Variable& rows, Attention attention) {
+Variable attend(const Graph& graph, const Variable& rows, Attention attention) {
   attention.rows = rows;
   attention.recorded = recording({&rows, &attention.attn, &attention.dst, &attention.options.edge_weight,
                                   &attention.options.bias, &attention.type_term});
@@ -197,7 +196,7 @@ Variable flat(const Variable& x) {
 
 /// On a reproducible graph: out[v, h] = sum over in-edges of alpha[e, h] value[u, h], alpha = softmax over
 /// the in-edges of scores [edges, H]. Collective.
-Variable exact_attention(const GraphShardManager& graph, const Variable& scores, const Variable& value,
+Variable exact_attention(const Graph& graph, const Variable& scores, const Variable& value,
                          const AttentionOptions& options) {
   const Index edges = graph.num_edges(), heads = scores.shape()[1];
   Variable alpha = edge_softmax(graph, scores);
@@ -212,13 +211,13 @@ Variable exact_attention(const GraphShardManager& graph, const Variable& scores,
 }
 
 /// On a reproducible graph: scale <key[u, h], query[v, h]> [edges, H]. Collective.
-Variable exact_dots(const GraphShardManager& graph, const Variable& key, const Variable& query, real scale) {
+Variable exact_dots(const Graph& graph, const Variable& key, const Variable& query, real scale) {
   const Variable dots = graph.apply_edges(fn::u_dot_v(key, query));
   return scale_shift(reshape(dots, {graph.num_edges(), key.shape()[1]}), scale, 0);
 }
 
 /// With a term for each type of edge where it is `typed`.
-Variable attend_additive(const char* operation, const GraphShardManager& graph, const Variable& x,
+Variable attend_additive(const char* operation, const Graph& graph, const Variable& x,
                          const Variable& attn_src, const Variable& score_dst, const Variable& score_type,
                          const EdgeTypes& types, bool typed, real negative_slope,
                          const AttentionOptions& options) {
@@ -264,20 +263,20 @@ Variable attend_additive(const char* operation, const GraphShardManager& graph, 
 
 }  // namespace
 
-Variable gat_attention(const GraphShardManager& graph, const Variable& x, const Variable& attn_src,
+Variable gat_attention(const Graph& graph, const Variable& x, const Variable& attn_src,
                        const Variable& score_dst, real negative_slope, const AttentionOptions& options) {
   return attend_additive("gat_attention", graph, x, attn_src, score_dst, {}, {}, false, negative_slope,
                          options);
 }
 
-Variable typed_gat_attention(const GraphShardManager& graph, const Variable& x, const Variable& attn_src,
+Variable typed_gat_attention(const Graph& graph, const Variable& x, const Variable& attn_src,
                              const Variable& score_dst, const Variable& score_type, const EdgeTypes& types,
                              real negative_slope, const AttentionOptions& options) {
   return attend_additive("typed_gat_attention", graph, x, attn_src, score_dst, score_type, types, true,
                          negative_slope, options);
 }
 
-Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src, const Variable& x_dst,
+Variable gatv2_attention(const Graph& graph, const Variable& x_src, const Variable& x_dst,
                          const Variable& attn, real negative_slope, const AttentionOptions& options) {
   return collective(
       graph.comm(),
@@ -307,8 +306,8 @@ Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src, 
       });
 }
 
-Variable dot_attention(const GraphShardManager& graph, const Variable& key, const Variable& query,
-                       const Variable& value, real scale, const AttentionOptions& options) {
+Variable dot_attention(const Graph& graph, const Variable& key, const Variable& query, const Variable& value,
+                       real scale, const AttentionOptions& options) {
   const bool separate = value.defined();
   return collective(
       graph.comm(),
@@ -346,7 +345,7 @@ Variable dot_attention(const GraphShardManager& graph, const Variable& key, cons
       });
 }
 
-Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src, const Variable& x_dst,
+Variable cosine_attention(const Graph& graph, const Variable& x_src, const Variable& x_dst,
                           const Variable& beta, const AttentionOptions& options) {
   return collective(
       graph.comm(),
@@ -378,5 +377,4 @@ Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
                             options}));
       });
 }
-
 }}  // namespace sar

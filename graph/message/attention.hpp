@@ -16,7 +16,7 @@
 
 #include <sar/core/random/random.hpp>
 #include <sar/graph/message/edge_types.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -33,9 +33,9 @@ struct AttentionOptions {
 
 /// GAT (arXiv 1710.10903): s = leaky_relu(<attn_src[h], x[u, h]> + score_dst[v, h]); the value is x[u, h].
 /// x [N, H, D], attn_src [1, H, D], score_dst [M, H] or [M, H, 1] -> [M, H, D]. Rows of width H D travel.
-[[nodiscard]] Variable gat_attention(const GraphShardManager& graph, const Variable& x,
-                                     const Variable& attn_src, const Variable& score_dst,
-                                     real negative_slope = real(0.2), const AttentionOptions& options = {});
+[[nodiscard]] Variable gat_attention(const Graph& graph, const Variable& x, const Variable& attn_src,
+                                     const Variable& score_dst, real negative_slope = real(0.2),
+                                     const AttentionOptions& options = {});
 
 /// GAT with edge types r, as in SimpleHGN (KDD 2021):
 ///
@@ -43,28 +43,24 @@ struct AttentionOptions {
 ///
 /// score_type: [R, H]; types: the type of each local edge, in the graph's edge order; otherwise as
 /// gat_attention. Also throws InputError for a type that does not exist.
-[[nodiscard]] Variable typed_gat_attention(const GraphShardManager& graph, const Variable& x,
-                                           const Variable& attn_src, const Variable& score_dst,
-                                           const Variable& score_type, const EdgeTypes& types,
-                                           real negative_slope = real(0.2),
+[[nodiscard]] Variable typed_gat_attention(const Graph& graph, const Variable& x, const Variable& attn_src,
+                                           const Variable& score_dst, const Variable& score_type,
+                                           const EdgeTypes& types, real negative_slope = real(0.2),
                                            const AttentionOptions& options = {});
 
 /// GATv2 (arXiv 2105.14491): s = <attn[h], leaky_relu(x_src[u, h] + x_dst[v, h])>; the value is x_src[u, h].
 /// x_src [N, H, D], x_dst [M, H, D], attn [1, H, D] -> [M, H, D].
-[[nodiscard]] Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src,
-                                       const Variable& x_dst, const Variable& attn,
-                                       real negative_slope = real(0.2), const AttentionOptions& options = {});
+[[nodiscard]] Variable gatv2_attention(const Graph& graph, const Variable& x_src, const Variable& x_dst,
+                                       const Variable& attn, real negative_slope = real(0.2),
+                                       const AttentionOptions& options = {});
 
 /// Dot product: s = scale <key[u, h], query[v, h]>. key [N, H, D], query [M, H, D], value [N, H, D'], or
 /// undefined: the key -> [M, H, D']. Rows of width H (D + D') (H D without a value) travel.
-[[nodiscard]] Variable dot_attention(const GraphShardManager& graph, const Variable& key,
-                                     const Variable& query, const Variable& value, real scale,
-                                     const AttentionOptions& options = {});
+[[nodiscard]] Variable dot_attention(const Graph& graph, const Variable& key, const Variable& query,
+                                     const Variable& value, real scale, const AttentionOptions& options = {});
 
 /// AGNN (arXiv 1803.03735): s = beta <x_src[u], x_dst[v]> / (|x_src[u]| |x_dst[v]|), norms at least 1e-12;
 /// the value is x_src[u]. One head: x_src [N, D], x_dst [M, D], beta [1] -> [M, D].
-[[nodiscard]] Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
-                                        const Variable& x_dst, const Variable& beta,
-                                        const AttentionOptions& options = {});
-
+[[nodiscard]] Variable cosine_attention(const Graph& graph, const Variable& x_src, const Variable& x_dst,
+                                        const Variable& beta, const AttentionOptions& options = {});
 }}  // namespace sar

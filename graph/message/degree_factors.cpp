@@ -26,14 +26,14 @@ const LazyArray& degrees_of(const DegreeCache& graph, NodeDegree degree) {
   return degree == NodeDegree::in ? *graph.in : *graph.out;
 }
 
-DegreeCache::RowFactors& factors_of(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
+DegreeCache::RowFactors& factors_of(const Graph& graph, NodeDegree degree, DegreeFactor factor) {
   return graph.shards()
       ->degrees.row_factors[static_cast<std::size_t>(degree)][static_cast<std::size_t>(factor)];
 }
 
 }  // namespace
 
-Tensor degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
+Tensor degree_factors(const Graph& graph, NodeDegree degree, DegreeFactor factor) {
   Tensor& kept = factors_of(graph, degree, factor).rows;
   if (kept.defined()) return kept;
   const Array<Index> degrees = degrees_of(graph.shards()->degrees, degree).make();
@@ -45,7 +45,7 @@ Tensor degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeF
   return made;
 }
 
-Tensor halo_degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
+Tensor halo_degree_factors(const Graph& graph, NodeDegree degree, DegreeFactor factor) {
   Tensor& kept = factors_of(graph, degree, factor).halo;
   const ShardedGraph& shards = *graph.shards();
   if (shards.holds_halo())
@@ -58,5 +58,4 @@ Tensor halo_degree_factors(const GraphShardManager& graph, NodeDegree degree, De
   });
   return kept = std::move(fetched);  // all ranks have it, or none
 }
-
 }}  // namespace sar

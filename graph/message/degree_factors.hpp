@@ -4,7 +4,7 @@
 /// gathered, without a separate pass over the rows.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <optional>
 
@@ -36,21 +36,19 @@ struct SumFactors {
 /// ...]
 ///
 /// for x [local sources, ...] and optional edge weights w [local edges]; the base is optional, too.
-/// Differentiable in x, w and base. Communication and errors as GraphShardManager::update_all; the first
+/// Differentiable in x, w and base. Communication and errors as Graph::update_all; the first
 /// call with a factor of the sources fetches one number per halo row. If w requires a gradient or has more
 /// than one number per edge, the factors are applied in separate passes.
-[[nodiscard]] Variable scaled_sum(const GraphShardManager& graph, Variable x, const Variable& edge_weight,
+[[nodiscard]] Variable scaled_sum(const Graph& graph, Variable x, const Variable& edge_weight,
                                   const SumFactors& factors, Variable base = {});
 /// Collective. Starts the same; finish(base) computes.
-[[nodiscard]] StartedSum start_scaled_sum(const GraphShardManager& graph, Variable x,
-                                          const Variable& edge_weight, const SumFactors& factors);
+[[nodiscard]] StartedSum start_scaled_sum(const Graph& graph, Variable x, const Variable& edge_weight,
+                                          const SumFactors& factors);
 
 /// Local. Returns the factor of each local row, [local sources] or [local destinations]. Cached by the
 /// graph if it has at least as many edges as rows, and otherwise computed in each call to save memory.
-[[nodiscard]] Tensor degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor);
+[[nodiscard]] Tensor degree_factors(const Graph& graph, NodeDegree degree, DegreeFactor factor);
 
 /// Collective. The same for the halo rows: [halo rows].
-[[nodiscard]] Tensor halo_degree_factors(const GraphShardManager& graph, NodeDegree degree,
-                                         DegreeFactor factor);
-
+[[nodiscard]] Tensor halo_degree_factors(const Graph& graph, NodeDegree degree, DegreeFactor factor);
 }}  // namespace sar

@@ -29,8 +29,8 @@
 #include <sar/core/memory/workspace.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/graph_plan.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 

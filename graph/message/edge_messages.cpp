@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 
+// What a built-in message is to automatic differentiation: operations on rows, and the product rule.
+//
 // DGL's broadcasting is that of elementwise operations once rows are padded with dimensions of 1 on the left.
+#include <sar/autograd/dual.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/kernels/message_row.hpp>
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/frame.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/message.hpp>
 
 #include <algorithm>
@@ -61,8 +64,7 @@ Variable combined(MessageOp op, Variable a, Variable b) {
 
 class FunctionReduction final : public StartedSum::Operation {
  public:
-  FunctionReduction(const GraphShardManager& graph, const Shape& shape, MessageFunction function,
-                    Reduce reduce)
+  FunctionReduction(const Graph& graph, const Shape& shape, MessageFunction function, Reduce reduce)
       : graph_(graph), shape_(shape), function_(std::move(function)), reduce_(reduce) {}
 
   [[nodiscard]] Shape shape() const override { return shape_; }
@@ -74,7 +76,7 @@ class FunctionReduction final : public StartedSum::Operation {
   [[nodiscard]] bool in_flight() const override { return false; }
 
  private:
-  GraphShardManager graph_;
+  Graph graph_;
   Shape shape_;
   MessageFunction function_;
   Reduce reduce_;
@@ -96,7 +98,50 @@ MessageFunction function_of_edges(const Message& message) {
   };
 }
 
-std::unique_ptr<StartedSum::Operation> reduction_of(const GraphShardManager& graph, const Shape& shape,
+bool is_dual(const Message& message) {
+  return (message.reads(MessageTarget::u) && message.u.is_dual()) ||
+         (message.reads(MessageTarget::v) && message.v.is_dual()) ||
+         (message.reads(MessageTarget::e) && message.e.is_dual());
+}
+
+Message primal_of(Message message) {
+  for (Variable* x : {&message.u, &message.v, &message.e}) *x = x->primal();
+  return message;
+}
+
+PassVector<Message> tangent_messages(const Message& message) {
+  PassVector<Message> terms;
+  const Message value = primal_of(message);
+  const Variable &a = message.operand(message.lhs), &b = message.operand(message.rhs);
+  const auto add_term = [&](Message::Op op, const Variable& of_lhs, const Variable& of_rhs) {
+    Message& term = terms.emplace_back(value);
+    term.op = op;
+    term.operand(message.lhs) = of_lhs;
+    if (op != Message::Op::copy) term.operand(message.rhs) = of_rhs;
+  };
+  if (!is_dual(message)) return terms;
+  switch (message.op) {
+    case Message::Op::copy:
+      add_term(message.op, a.tangent(), {});
+      break;
+    case Message::Op::add:
+    case Message::Op::sub:
+      add_term(message.op, tangent_or_zeros(a), tangent_or_zeros(b));
+      break;
+    case Message::Op::mul:
+    case Message::Op::dot:
+      if (a.is_dual()) add_term(message.op, a.tangent(), b.primal());
+      if (b.is_dual()) add_term(message.op, a.primal(), b.tangent());
+      break;
+    case Message::Op::div:
+      if (a.is_dual()) add_term(message.op, a.tangent(), b.primal());
+      if (b.is_dual())  // a / b changes by -a db / b^2
+        add_term(Message::Op::mul, a.primal(), -(b.tangent() / (b.primal() * b.primal())));
+  }
+  return terms;
+}
+
+std::unique_ptr<StartedSum::Operation> reduction_of(const Graph& graph, const Shape& shape,
                                                     MessageFunction function, Reduce reduce) {
   return std::make_unique<FunctionReduction>(graph, shape, std::move(function), reduce);
 }
@@ -106,7 +151,7 @@ std::unique_ptr<StartedSum::Operation> reduction_of(const GraphShardManager& gra
 
 namespace {
 
-const Variable& field_of(const GraphShardManager& graph, MessageTarget target, const std::string& field) {
+const Variable& field_of(const Graph& graph, MessageTarget target, const std::string& field) {
   const Frame& frame = target == MessageTarget::u   ? graph.srcdata()
                        : target == MessageTarget::v ? graph.dstdata()
                                                     : graph.edata();
@@ -115,14 +160,14 @@ const Variable& field_of(const GraphShardManager& graph, MessageTarget target, c
 
 }  // namespace
 
-Message resolve(const GraphShardManager& graph, const NamedMessage& named) {
+Message resolve(const Graph& graph, const NamedMessage& named) {
   Message message{.op = named.op, .lhs = named.lhs, .rhs = named.rhs, .u = {}, .v = {}, .e = {}};
   message.operand(named.lhs) = field_of(graph, named.lhs, named.lhs_field);
   if (named.op != Message::Op::copy) message.operand(named.rhs) = field_of(graph, named.rhs, named.rhs_field);
   return message;
 }
 
-void GraphShardManager::update_all(const NamedMessage& message, const NamedReduce& reduce) const {
+void Graph::update_all(const NamedMessage& message, const NamedReduce& reduce) const {
   comm().agree([&] {
     require<InputError>(message.message == reduce.message, "update_all: the message is called \"",
                         message.message, "\", the reduction wants \"", reduce.message, "\"");
@@ -130,15 +175,15 @@ void GraphShardManager::update_all(const NamedMessage& message, const NamedReduc
   });
 }
 
-void GraphShardManager::update_all(const MessageFunction& message, const NamedReduce& reduce) const {
+void Graph::update_all(const MessageFunction& message, const NamedReduce& reduce) const {
   comm().agree([&] { dstdata()[reduce.out] = update_all(message, reduce.reduce); });
 }
 
-void GraphShardManager::apply_edges(const NamedMessage& message) const {
+void Graph::apply_edges(const NamedMessage& message) const {
   comm().agree([&] { edata()[message.message] = apply_edges(resolve(*this, message)); });
 }
 
-void GraphShardManager::apply_edges(const MessageFunction& message, const std::string& out) const {
+void Graph::apply_edges(const MessageFunction& message, const std::string& out) const {
   comm().agree([&] { edata()[out] = apply_edges(message); });
 }
 }}  // namespace sar

@@ -5,7 +5,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-Tensor fetch_edge_rows(const GraphShardManager& graph, const PartitionBook& ids, const Tensor& mine) {
+Tensor fetch_edge_rows(const Graph& graph, const PartitionBook& ids, const Tensor& mine) {
   const Communicator& comm = graph.comm();
   return comm.agree([&] {
     require<ShapeError>(ids.num_parts() == comm.size() && mine.num_rows() == ids.num_nodes(comm.rank()),
@@ -21,5 +21,4 @@ Tensor fetch_edge_rows(const GraphShardManager& graph, const PartitionBook& ids,
     return rows;
   });
 }
-
 }}  // namespace sar

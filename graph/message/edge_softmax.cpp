@@ -120,13 +120,13 @@ struct EdgeSoftmax {
 };
 
 /// Edges of all ranks see the same maximum and the same sum.
-Driver exact_driver(const GraphShardManager& graph) {
+Driver exact_driver(const Graph& graph) {
   const ExactHaloRows exact;
   return {graph.shards()->holds_halo() ? graph.shards()->travelling : graph.shards(), graph.options(), false};
 }
 
 /// From sums over in-edges that do not depend on their order: exp(x - max) / sum exp(x - max).
-Variable exact_edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy norm_by) {
+Variable exact_edge_softmax(const Graph& graph, const Variable& x, NormBy norm_by) {
   require<InputError>(
       norm_by == NormBy::dst,
       "edge_softmax over the out-edges of sources on a reproducible graph, expected over in-edges");
@@ -140,7 +140,7 @@ Variable exact_edge_softmax(const GraphShardManager& graph, const Variable& x, N
 
 }  // namespace
 
-Variable edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy norm_by) {
+Variable edge_softmax(const Graph& graph, const Variable& x, NormBy norm_by) {
   return collective(
       graph.comm(),
       [&] {

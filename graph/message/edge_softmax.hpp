@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/graph/kernels/message_op.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -13,7 +13,5 @@ namespace sar { inline namespace SAR_PRECISION {
 /// dgl.nn.functional.edge_softmax. Gradient y (g - sum(g y)); keeps y. Communication: none for dst; for
 /// src, the halo rows' maxima and sums [halo rows, ...] travel to the owners and back. Throws, the same on
 /// every rank, ShapeError for another number of rows than local edges.
-[[nodiscard]] Variable edge_softmax(const GraphShardManager& graph, const Variable& x,
-                                    NormBy norm_by = NormBy::dst);
-
+[[nodiscard]] Variable edge_softmax(const Graph& graph, const Variable& x, NormBy norm_by = NormBy::dst);
 }}  // namespace sar

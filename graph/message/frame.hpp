@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
+#include <sar/graph/message/edge_type.hpp>
 
 #include <map>
 #include <memory>
@@ -35,14 +36,18 @@ class Frame {
   std::map<std::string, Variable> fields_;
 };
 
-/// The frames of a graph, shared by all copies of its handle; those of nodes also by all relations of a
-/// heterogeneous graph that have these nodes.
+struct GraphTypes;
+
+/// The frames of a relation, shared by all copies of its handle; those of nodes also by all relations that
+/// have these nodes.
 struct Frames {
   std::shared_ptr<Frame> src, dst;  ///< the same where sources and destinations are the same nodes
   std::shared_ptr<Frame> edge = std::make_shared<Frame>("edata");
+  EdgeType type{"_N", "_E", "_N"};
+  std::shared_ptr<GraphTypes> types = nullptr;  ///< of the relation alone, from when they are asked for
 
-  Frames(std::shared_ptr<Frame> sources, std::shared_ptr<Frame> destinations)
-      : src(std::move(sources)), dst(std::move(destinations)) {}
+  Frames(std::shared_ptr<Frame> sources, std::shared_ptr<Frame> destinations, EdgeType edge_type)
+      : src(std::move(sources)), dst(std::move(destinations)), type(std::move(edge_type)) {}
   explicit Frames(bool is_homogeneous)
       : src(std::make_shared<Frame>(is_homogeneous ? "ndata" : "srcdata")),
         dst(is_homogeneous ? src : std::make_shared<Frame>("dstdata")) {}

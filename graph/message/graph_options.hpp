@@ -71,8 +71,7 @@ struct GraphOptions {
 [[nodiscard]] inline std::vector<std::string> allowed_halo_formats(const GraphOptions& options) {
   std::vector<std::string> names;
   for (const HaloFormatTraits& traits : halo_format_traits)
-    if ((traits.in_double || sizeof(real) < sizeof(double)) &&
-        (traits.value == HaloFormat::exact || !options.reproducible))
+    if ((traits.in_double || sizeof(real) < sizeof(double)) && (traits.reproducible || !options.reproducible))
       names.emplace_back(traits.name);
   return names;
 }

@@ -45,19 +45,11 @@ StageRows stage_rows(const GraphTopology& graph, const GraphOptions& options, co
   return {rows / pushes_per_fetch * pushes_per_fetch, rows / pushes_per_fetch};
 }
 
-/// The format of rows of a type; `draws`: what rounds the rows of int8.
+/// The format of rows of a type; `draws`: what rounds them.
 WireFormatPtr wire_of(NumberType type, HaloFormat format, Index row_size, const RowDraws& draws) {
   if (type == NumberType::exact_sums) return exact_sum_format();
   if (type == NumberType::bfloat16) return bfloat16_format();
-  switch (format) {
-    case HaloFormat::exact:
-      return wire_format<real>();
-    case HaloFormat::bf16:
-      return bfloat16_format();
-    case HaloFormat::int8:
-      return make_int8_format(row_size, draws);
-  }
-  return nullptr;
+  return make_wire_format(format, row_size, draws);
 }
 
 }  // namespace

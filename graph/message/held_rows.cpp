@@ -63,7 +63,7 @@ bool keeps_source_rows(const Message& message) {
                                          : row.reads_b(a.requires_grad(), b.requires_grad());
 }
 
-HeldRows::HeldRows(const GraphShardManager& graph, const Variable& x)
+HeldRows::HeldRows(const Graph& graph, const Variable& x)
     : driver_(graph.shards(), graph.options(), false),
       x_(x.value()),
       gradient_(Tape::current() != nullptr ? x.gradient() : nullptr) {}

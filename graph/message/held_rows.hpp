@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/graph/message/driver.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -13,7 +13,7 @@ namespace sar { inline namespace SAR_PRECISION {
 /// of the graph's options.
 class HeldRows {
  public:
-  HeldRows(const GraphShardManager& graph, const Variable& x);
+  HeldRows(const Graph& graph, const Variable& x);
 
   /// Collective. The rows, by one fetch; the same ones in each call.
   [[nodiscard]] Tensor fetch() const;

@@ -94,40 +94,17 @@ struct ReduceFunction {
 inline constexpr CopyFunction copy_u{MessageTarget::u};  ///< m = u
 inline constexpr CopyFunction copy_e{MessageTarget::e};  ///< m = e
 
-inline constexpr BinaryFunction u_add_v{Message::Op::add, MessageTarget::u, MessageTarget::v};
-inline constexpr BinaryFunction u_add_e{Message::Op::add, MessageTarget::u, MessageTarget::e};
-inline constexpr BinaryFunction v_add_u{Message::Op::add, MessageTarget::v, MessageTarget::u};
-inline constexpr BinaryFunction v_add_e{Message::Op::add, MessageTarget::v, MessageTarget::e};
-inline constexpr BinaryFunction e_add_u{Message::Op::add, MessageTarget::e, MessageTarget::u};
-inline constexpr BinaryFunction e_add_v{Message::Op::add, MessageTarget::e, MessageTarget::v};
-
-inline constexpr BinaryFunction u_sub_v{Message::Op::sub, MessageTarget::u, MessageTarget::v};
-inline constexpr BinaryFunction u_sub_e{Message::Op::sub, MessageTarget::u, MessageTarget::e};
-inline constexpr BinaryFunction v_sub_u{Message::Op::sub, MessageTarget::v, MessageTarget::u};
-inline constexpr BinaryFunction v_sub_e{Message::Op::sub, MessageTarget::v, MessageTarget::e};
-inline constexpr BinaryFunction e_sub_u{Message::Op::sub, MessageTarget::e, MessageTarget::u};
-inline constexpr BinaryFunction e_sub_v{Message::Op::sub, MessageTarget::e, MessageTarget::v};
-
-inline constexpr BinaryFunction u_mul_v{Message::Op::mul, MessageTarget::u, MessageTarget::v};
-inline constexpr BinaryFunction u_mul_e{Message::Op::mul, MessageTarget::u, MessageTarget::e};
-inline constexpr BinaryFunction v_mul_u{Message::Op::mul, MessageTarget::v, MessageTarget::u};
-inline constexpr BinaryFunction v_mul_e{Message::Op::mul, MessageTarget::v, MessageTarget::e};
-inline constexpr BinaryFunction e_mul_u{Message::Op::mul, MessageTarget::e, MessageTarget::u};
-inline constexpr BinaryFunction e_mul_v{Message::Op::mul, MessageTarget::e, MessageTarget::v};
-
-inline constexpr BinaryFunction u_div_v{Message::Op::div, MessageTarget::u, MessageTarget::v};
-inline constexpr BinaryFunction u_div_e{Message::Op::div, MessageTarget::u, MessageTarget::e};
-inline constexpr BinaryFunction v_div_u{Message::Op::div, MessageTarget::v, MessageTarget::u};
-inline constexpr BinaryFunction v_div_e{Message::Op::div, MessageTarget::v, MessageTarget::e};
-inline constexpr BinaryFunction e_div_u{Message::Op::div, MessageTarget::e, MessageTarget::u};
-inline constexpr BinaryFunction e_div_v{Message::Op::div, MessageTarget::e, MessageTarget::v};
-
-inline constexpr BinaryFunction u_dot_v{Message::Op::dot, MessageTarget::u, MessageTarget::v};
-inline constexpr BinaryFunction u_dot_e{Message::Op::dot, MessageTarget::u, MessageTarget::e};
-inline constexpr BinaryFunction v_dot_u{Message::Op::dot, MessageTarget::v, MessageTarget::u};
-inline constexpr BinaryFunction v_dot_e{Message::Op::dot, MessageTarget::v, MessageTarget::e};
-inline constexpr BinaryFunction e_dot_u{Message::Op::dot, MessageTarget::e, MessageTarget::u};
-inline constexpr BinaryFunction e_dot_v{Message::Op::dot, MessageTarget::e, MessageTarget::v};
+// u_add_v, u_add_e, v_add_u, v_add_e, e_add_u, e_add_v: m = lhs op rhs; and the same for sub, mul, div, dot.
+#define SAR_FUNCTION(op, lhs, rhs) \
+  inline constexpr BinaryFunction lhs##_##op##_##rhs{Message::Op::op, MessageTarget::lhs, MessageTarget::rhs};
+// clang-format off
+#define SAR_FUNCTIONS(op)                                                \
+  SAR_FUNCTION(op, u, v) SAR_FUNCTION(op, v, u) SAR_FUNCTION(op, u, e)   \
+  SAR_FUNCTION(op, e, u) SAR_FUNCTION(op, v, e) SAR_FUNCTION(op, e, v)
+// clang-format on
+SAR_BINARY_MESSAGE_OPS(SAR_FUNCTIONS)
+#undef SAR_FUNCTIONS
+#undef SAR_FUNCTION
 
 inline constexpr ReduceFunction sum{Reduce::sum};
 inline constexpr ReduceFunction mean{Reduce::mean};  ///< divides by the in-degree

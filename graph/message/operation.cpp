@@ -9,7 +9,7 @@ void add_arguments(CollectiveCall& call, OperationScopes) {
       .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
 }
 
-OperationCall::OperationCall(const char* operation, const GraphShardManager& graph, Tangents tangents)
+OperationCall::OperationCall(const char* operation, const Graph& graph, Tangents tangents)
     : CollectiveCall(operation), tangents_(tangents) {
   require<InputError>(!mixed_precision() || !graph.options().reproducible,
                       "a reproducible graph in mixed precision, expected one of them");

@@ -32,7 +32,7 @@ enum class Tangents { none, known };
 /// the same on all ranks. Throws InputError for a reproducible graph in mixed precision.
 class OperationCall : public CollectiveCall {
  public:
-  OperationCall(const char* operation, const GraphShardManager& graph, Tangents tangents = Tangents::none);
+  OperationCall(const char* operation, const Graph& graph, Tangents tangents = Tangents::none);
 
   /// An operand, or none (undefined): its shape except for the first dimension, whether its gradient is
   /// wanted, and whether it has a tangent. Throws InputError if it has one and the operation does not know
@@ -76,8 +76,7 @@ Variable run_pass(const Driver& driver, PassNames names, bool recorded, Pass pas
 }
 /// The same with the driver of a pass whose gradients depend on the values of source rows.
 template <class Pass>
-Variable run_pass(const GraphShardManager& graph, PassNames names, bool recorded, Pass pass) {
+Variable run_pass(const Graph& graph, PassNames names, bool recorded, Pass pass) {
   return run_pass(Driver(graph.shards(), graph.options(), recorded), names, recorded, std::move(pass));
 }
-
 }}  // namespace sar

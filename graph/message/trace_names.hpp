@@ -3,7 +3,7 @@
 /// Names of operations in a timeline and in messages. For the sources of graph/ only.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/message.hpp>
 
 #include <cstdint>

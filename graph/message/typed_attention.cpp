@@ -14,8 +14,8 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-EdgeTypes check(const GraphShardManager& graph, const Variable& key_value, const Variable& query,
-                const Variable& att, const Variable& msg, const EdgeTypes& types) {
+EdgeTypes check(const Graph& graph, const Variable& key_value, const Variable& query, const Variable& att,
+                const Variable& msg, const EdgeTypes& types) {
   const Shape& shape = query.shape();
   require<ShapeError>(shape.dims() == 3 && shape[0] == graph.num_dst_nodes() && shape.row_size() > 0,
                       "query has shape ", shape, "; on rank ", graph.comm().rank(), " it must be [",
@@ -84,8 +84,8 @@ struct TypedAttentionCall {
 
 /// On a reproducible graph: keys and values of each edge are multiplied with the block-diagonal matrices of
 /// the edge's type.
-Variable exact(const GraphShardManager& graph, const Variable& key_value, const Variable& query,
-               const Variable& att, const Variable& msg, const EdgeTypes& types) {
+Variable exact(const Graph& graph, const Variable& key_value, const Variable& query, const Variable& att,
+               const Variable& msg, const EdgeTypes& types) {
   const Index heads = query.shape()[1], dim = query.shape()[2], width = heads * dim;
   const auto product = [=](const EdgeBatch& edges, Index first, const Variable& matrices) {
     const Variable both = reshape(edges.src(key_value), {edges.num_edges(), 2 * width});
@@ -103,7 +103,7 @@ Variable exact(const GraphShardManager& graph, const Variable& key_value, const 
 
 }  // namespace
 
-Variable typed_attention(const GraphShardManager& graph, const Variable& key_value, const Variable& query,
+Variable typed_attention(const Graph& graph, const Variable& key_value, const Variable& query,
                          const Variable& att, const Variable& msg, const EdgeTypes& types) {
   EdgeTypes numbers;
   return collective(
@@ -124,5 +124,4 @@ Variable typed_attention(const GraphShardManager& graph, const Variable& key_val
                         TypedAttentionCall{key_value, query, att, msg, numbers});
       });
 }
-
 }}  // namespace sar

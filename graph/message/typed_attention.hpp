@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/graph/message/edge_types.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -24,8 +24,6 @@ namespace sar { inline namespace SAR_PRECISION {
 /// push of their gradients, and in mode rematerialize one more fetch. Collective; the same errors on every
 /// rank, before rows travel: ShapeError when operands do not fit the graph or each other, InputError for a
 /// type that does not exist or when ranks differ.
-[[nodiscard]] Variable typed_attention(const GraphShardManager& graph, const Variable& key_value,
-                                       const Variable& query, const Variable& att, const Variable& msg,
-                                       const EdgeTypes& types);
-
+[[nodiscard]] Variable typed_attention(const Graph& graph, const Variable& key_value, const Variable& query,
+                                       const Variable& att, const Variable& msg, const EdgeTypes& types);
 }}  // namespace sar

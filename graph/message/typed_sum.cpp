@@ -26,8 +26,7 @@ TypedMatrices::Sizes sizes_of(const Shape& w) {
 }
 
 /// What a rank checks by itself.
-void check(const GraphShardManager& graph, const Variable& x, const Variable& weight,
-           const Variable& edge_weight) {
+void check(const Graph& graph, const Variable& x, const Variable& weight, const Variable& edge_weight) {
   const Shape& w = weight.shape();
   require<ShapeError>(weight.defined() && (w.dims() == 3 || w.dims() == 4) && w.size() > 0,
                       "typed_sum got matrices of shape ", w,
@@ -107,7 +106,7 @@ struct TypedPass {
 
 }  // namespace
 
-StartedSum start_typed_sum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
+StartedSum start_typed_sum(const Graph& graph, const Variable& x, const Variable& weight,
                            const EdgeTypes& types, const Variable& edge_weight) {
   EdgeTypes numbers;
   return StartedSum(
@@ -138,9 +137,8 @@ StartedSum start_typed_sum(const GraphShardManager& graph, const Variable& x, co
       "typed_sum");
 }
 
-Variable typed_sum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
-                   const EdgeTypes& types, const Variable& edge_weight, Variable base) {
+Variable typed_sum(const Graph& graph, const Variable& x, const Variable& weight, const EdgeTypes& types,
+                   const Variable& edge_weight, Variable base) {
   return start_typed_sum(graph, x, weight, types, edge_weight).finish(std::move(base));
 }
-
 }}  // namespace sar

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/graph/message/edge_types.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -22,12 +22,10 @@ namespace sar { inline namespace SAR_PRECISION {
 /// edge_weight wants a gradient. Throws, before rows travel and the same on every rank, ShapeError when
 /// operands do not fit the graph or each other, InputError for a type that weight does not have, and when
 /// ranks differ. As DGL's RelGraphConv: gather_mm on every edge, then a sum.
-[[nodiscard]] Variable typed_sum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
+[[nodiscard]] Variable typed_sum(const Graph& graph, const Variable& x, const Variable& weight,
                                  const EdgeTypes& types, const Variable& edge_weight = {},
                                  Variable base = {});
 /// Collective. Starts the same; finish(base) computes.
-[[nodiscard]] StartedSum start_typed_sum(const GraphShardManager& graph, const Variable& x,
-                                         const Variable& weight, const EdgeTypes& types,
-                                         const Variable& edge_weight = {});
-
+[[nodiscard]] StartedSum start_typed_sum(const Graph& graph, const Variable& x, const Variable& weight,
+                                         const EdgeTypes& types, const Variable& edge_weight = {});
 }}  // namespace sar

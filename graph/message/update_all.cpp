@@ -20,7 +20,7 @@
 #include <sar/graph/kernels/linear.hpp>
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/graph/message/edge_messages.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/operation.hpp>
 #include <sar/graph/message/started_pass.hpp>
 #include <sar/graph/message/trace_names.hpp>
@@ -81,7 +81,7 @@ struct RowScales {
 };
 
 /// Collective where sources have factors and the graph does not know those of the halo rows yet.
-RowScales row_scales(const GraphShardManager& graph, const SumFactors& factors) {
+RowScales row_scales(const Graph& graph, const SumFactors& factors) {
   RowScales scales;
   if (factors.dst) scales.dst = degree_factors(graph, NodeDegree::in, *factors.dst);
   if (!factors.src) return scales;
@@ -96,8 +96,7 @@ RowScales row_scales(const GraphShardManager& graph, const SumFactors& factors) 
 /// on, and no others.
 class MessagePass {
  public:
-  MessagePass(const GraphShardManager& graph, const Message& message, Result result, bool mean,
-              RowScales scales = {})
+  MessagePass(const Graph& graph, const Message& message, Result result, bool mean, RowScales scales = {})
       : graph_(graph.shards()),
         options_(graph.options()),
         op_(message.op),
@@ -305,7 +304,7 @@ class MessagePass {
 };
 
 /// Shape of `rows` messages. Throws ShapeError unless the operands fit the graph and each other.
-Shape check_operands(const GraphShardManager& graph, const Message& message, Index rows) {
+Shape check_operands(const Graph& graph, const Message& message, Index rows) {
   const auto check = [&](MessageTarget target, const char* name, Index count, const char* what) {
     if (!message.reads(target)) return;
     const Variable& x = message.operand(target);
@@ -323,7 +322,7 @@ Shape check_operands(const GraphShardManager& graph, const Message& message, Ind
 }
 
 /// What must be the same on all ranks. `reduction` is -1 for none.
-CollectiveCall collective_call(const GraphShardManager& graph, const char* operation, const Message& message,
+CollectiveCall collective_call(const Graph& graph, const char* operation, const Message& message,
                                int reduction) {
   const auto read = [&](MessageTarget target) -> const Variable& {
     static const Variable none;
@@ -341,50 +340,6 @@ CollectiveCall collective_call(const GraphShardManager& graph, const char* opera
   return call;
 }
 
-bool is_dual(const Message& message) {
-  return (message.reads(MessageTarget::u) && message.u.is_dual()) ||
-         (message.reads(MessageTarget::v) && message.v.is_dual()) ||
-         (message.reads(MessageTarget::e) && message.e.is_dual());
-}
-
-Message primal_of(Message message) {
-  for (Variable* x : {&message.u, &message.v, &message.e}) *x = x->primal();
-  return message;
-}
-
-/// Returns messages whose sum is the tangent of a message: one for each dual operand, by the product rule.
-PassVector<Message> tangent_messages(const Message& message) {
-  PassVector<Message> terms;
-  const Message value = primal_of(message);
-  const Variable &a = message.operand(message.lhs), &b = message.operand(message.rhs);
-  const auto add_term = [&](Message::Op op, const Variable& of_lhs, const Variable& of_rhs) {
-    Message& term = terms.emplace_back(value);
-    term.op = op;
-    term.operand(message.lhs) = of_lhs;
-    if (op != Message::Op::copy) term.operand(message.rhs) = of_rhs;
-  };
-  if (!is_dual(message)) return terms;
-  switch (message.op) {
-    case Message::Op::copy:
-      add_term(message.op, a.tangent(), {});
-      break;
-    case Message::Op::add:
-    case Message::Op::sub:
-      add_term(message.op, tangent_or_zeros(a), tangent_or_zeros(b));
-      break;
-    case Message::Op::mul:
-    case Message::Op::dot:
-      if (a.is_dual()) add_term(message.op, a.tangent(), b.primal());
-      if (b.is_dual()) add_term(message.op, a.primal(), b.tangent());
-      break;
-    case Message::Op::div:
-      if (a.is_dual()) add_term(message.op, a.tangent(), b.primal());
-      if (b.is_dual())  // a / b changes by -a db / b^2
-        add_term(Message::Op::mul, a.primal(), -(b.tangent() / (b.primal() * b.primal())));
-  }
-  return terms;
-}
-
 /// Throws InputError unless the reduction of dual messages has a tangent.
 void check_reduction(const Message& message, Reduce reduce) {
   require<InputError>(!is_dual(message) || reduce == Reduce::sum || reduce == Reduce::mean,
@@ -399,16 +354,15 @@ Result result_of(Reduce reduce) {
 using StartedMessage = StartedPass<MessagePass>;
 
 /// A message whose source rows are in flight.
-std::unique_ptr<StartedMessage> started(const GraphShardManager& graph, const Message& message, Result result,
-                                        bool mean, RowScales scales = {}) {
+std::unique_ptr<StartedMessage> started(const Graph& graph, const Message& message, Result result, bool mean,
+                                        RowScales scales = {}) {
   return std::make_unique<StartedMessage>(graph.comm(),
                                           MessagePass(graph, message, result, mean, std::move(scales)));
 }
 
 /// Starts a reduction. On a reproducible graph, a message whose sums over edges would depend on their order
 /// is a function of edges. Collective.
-std::unique_ptr<StartedSum::Operation> start(const GraphShardManager& graph, const Message& message,
-                                             Reduce reduce) {
+std::unique_ptr<StartedSum::Operation> start(const Graph& graph, const Message& message, Reduce reduce) {
   const bool copies_edges = message.op == Message::Op::copy && message.lhs == MessageTarget::e;
   const bool in_any_order = copies_edges || (result_of(reduce) == Result::sum && is_linear(message));
   if (!graph.options().reproducible || in_any_order)
@@ -420,7 +374,7 @@ std::unique_ptr<StartedSum::Operation> start(const GraphShardManager& graph, con
 /// A scaled sum with passes of their own for the factors.
 class SumBetweenScales final : public StartedSum::Operation {
  public:
-  SumBetweenScales(const GraphShardManager& graph, const Message& message, const SumFactors& factors)
+  SumBetweenScales(const Graph& graph, const Message& message, const SumFactors& factors)
       : graph_(graph), factor_(factors.dst), sum_(start(graph, message, Reduce::sum)) {}
 
   [[nodiscard]] Shape shape() const override { return sum_->shape(); }
@@ -433,7 +387,7 @@ class SumBetweenScales final : public StartedSum::Operation {
   [[nodiscard]] bool in_flight() const override { return sum_->in_flight(); }
 
  private:
-  GraphShardManager graph_;
+  Graph graph_;
   std::optional<DegreeFactor> factor_;
   std::unique_ptr<StartedSum::Operation> sum_;
 };
@@ -460,7 +414,7 @@ class DualSum final : public StartedSum::Operation {
 
 }  // namespace
 
-StartedSum start_scaled_sum(const GraphShardManager& graph, Variable x, const Variable& edge_weight,
+StartedSum start_scaled_sum(const Graph& graph, Variable x, const Variable& edge_weight,
                             const SumFactors& factors) {
   const Message given =
       edge_weight.defined() ? fn::u_mul_e(std::move(x), edge_weight) : fn::copy_u(std::move(x));
@@ -491,12 +445,12 @@ StartedSum start_scaled_sum(const GraphShardManager& graph, Variable x, const Va
       "scaled_sum");
 }
 
-Variable scaled_sum(const GraphShardManager& graph, Variable x, const Variable& edge_weight,
-                    const SumFactors& factors, Variable base) {
+Variable scaled_sum(const Graph& graph, Variable x, const Variable& edge_weight, const SumFactors& factors,
+                    Variable base) {
   return start_scaled_sum(graph, std::move(x), edge_weight, factors).finish(std::move(base));
 }
 
-StartedSum GraphShardManager::start_update_all(const Message& message, Reduce reduce) const {
+StartedSum Graph::start_update_all(const Message& message, Reduce reduce) const {
   return StartedSum(
       comm(),
       [&] {
@@ -518,7 +472,7 @@ StartedSum GraphShardManager::start_update_all(const Message& message, Reduce re
       "update_all");
 }
 
-Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Variable base) const {
+Variable Graph::update_all(const Message& message, Reduce reduce, Variable base) const {
   if (is_dual(message) || base.is_dual())
     return comm().agree([&] { return start_update_all(message, reduce).finish(std::move(base)); });
   return collective(
@@ -532,7 +486,7 @@ Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Va
       [&] { return start(*this, message, reduce)->finish(std::move(base)); });
 }
 
-Variable GraphShardManager::apply_edges(const Message& message) const {
+Variable Graph::apply_edges(const Message& message) const {
   return collective(
       comm(),
       [&] {
@@ -552,5 +506,4 @@ Variable GraphShardManager::apply_edges(const Message& message) const {
         return make_dual(y, change);
       });
 }
-
 }}  // namespace sar

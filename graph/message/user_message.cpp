@@ -11,7 +11,7 @@
 #include <sar/core/rows/rows.hpp>
 #include <sar/graph/kernels/user_message_kernel.hpp>
 #include <sar/graph/message/frame.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/operation.hpp>
 #include <sar/graph/message/trace_names.hpp>
 
@@ -26,7 +26,7 @@ namespace {
 /// A batch without edges that writes down what it is asked for.
 class Probe final : public EdgeBatch {
  public:
-  Probe(const GraphShardManager& graph, Frames& frames, MessageInputs& inputs)
+  Probe(const Graph& graph, Frames& frames, MessageInputs& inputs)
       : graph_(graph), frames_(frames), inputs_(inputs) {}
   [[nodiscard]] Index num_edges() const override { return 0; }
   [[nodiscard]] Variable src(const Variable& x) const override {
@@ -65,7 +65,7 @@ class Probe final : public EdgeBatch {
     return of == MessageTarget::v ? take(inputs_.v, *frames_.dst) : take(inputs_.e, *frames_.edge);
   }
 
-  const GraphShardManager& graph_;
+  const Graph& graph_;
   Frames& frames_;
   MessageInputs& inputs_;
 };
@@ -76,13 +76,13 @@ struct Probed {
 };
 
 /// Whether gradients of captured variables are exact sums over the edges of all ranks.
-bool captures_exactly(const GraphShardManager& graph) {
+bool captures_exactly(const Graph& graph) {
   return graph.options().reproducible && rank_sums() != nullptr;
 }
 
 /// If gradients of captured variables are exact sums, also runs the function backward: it throws InputError
 /// where such a sum cannot be passed on.
-Probed probe(const GraphShardManager& graph, Frames& frames, const MessageFunction& function) {
+Probed probe(const Graph& graph, Frames& frames, const MessageFunction& function) {
   require<InputError>(static_cast<bool>(function), "an empty message function");
   MessageInputs inputs;
   const bool exact = captures_exactly(graph);
@@ -107,7 +107,7 @@ Probed probe(const GraphShardManager& graph, Frames& frames, const MessageFuncti
 
 /// Two calls ask for the same source variable where they do so on every rank: constants without rows cannot
 /// be told apart on the ranks that have none. Collective.
-void agree_on_sources(const GraphShardManager& graph, const char* operation, MessageOperands& u) {
+void agree_on_sources(const Graph& graph, const char* operation, MessageOperands& u) {
   if (u.calls.size() > 1) {
     std::vector<Variable> asked;
     std::vector<std::int64_t> first(u.calls.size());  // call that asked for the same variable first
@@ -136,7 +136,7 @@ void agree_on_sources(const GraphShardManager& graph, const char* operation, Mes
 }
 
 /// What the function reads, agreed upon by all ranks before rows travel. Collective.
-Probed agreed_inputs(const GraphShardManager& graph, Frames& frames, const char* operation,
+Probed agreed_inputs(const Graph& graph, Frames& frames, const char* operation,
                      const MessageFunction& function, Reduce reduce) {
   Probed probed = probe(graph, frames, function);
   MessageInputs& inputs = probed.inputs;
@@ -287,8 +287,8 @@ Variable split_dual(const Variable& rows, const Shape& value) {
   return make_dual(part(0), part(1));
 }
 
-Variable run(const GraphShardManager& graph, Frames& frames, const char* operation,
-             const MessageFunction& function, bool by_edge, Reduce reduce) {
+Variable run(const Graph& graph, Frames& frames, const char* operation, const MessageFunction& function,
+             bool by_edge, Reduce reduce) {
   Probed probed = agreed_inputs(graph, frames, operation, function, reduce);
   UserMessage message{.graph = graph.shards(),
                       .options = graph.options(),
@@ -308,11 +308,11 @@ Variable run(const GraphShardManager& graph, Frames& frames, const char* operati
 
 }  // namespace
 
-Variable GraphShardManager::update_all(const MessageFunction& message, Reduce reduce) const {
+Variable Graph::update_all(const MessageFunction& message, Reduce reduce) const {
   return comm().agree([&] { return run(*this, *frames_, "update_all", message, false, reduce); });
 }
 
-Variable GraphShardManager::apply_edges(const MessageFunction& message) const {
+Variable Graph::apply_edges(const MessageFunction& message) const {
   return comm().agree([&] { return run(*this, *frames_, "apply_edges", message, true, Reduce::sum); });
 }
 }}  // namespace sar

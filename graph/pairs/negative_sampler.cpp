@@ -78,7 +78,7 @@ NegativeSampler::Nodes NegativeSampler::make_nodes(const Communicator& comm, con
   return nodes;
 }
 
-NegativeSampler::NegativeSampler(const GraphShardManager& graph, const NegativeOptions& options)
+NegativeSampler::NegativeSampler(const Graph& graph, const NegativeOptions& options)
     : comm_(graph.comm()), options_(options) {
   comm_.agree([&] {
     require<InputError>(options.k >= 1, "NegativeSampler: k is ", options.k, ", expected 1 or more");
@@ -248,8 +248,8 @@ NodePairList NegativeSampler::replaced_end(std::span<const Index> src, std::span
   });
 }
 
-std::vector<RelationEnds> relation_ends(const HeteroGraph& graph) {
-  const auto size = [&](const std::string& type) { return graph.num_nodes(type); };
+std::vector<RelationEnds> relation_ends(const Graph& graph) {
+  const auto size = [&](const std::string& type) { return graph.num_global_nodes(type); };
   return relation_ends(graph.node_types(), graph.edge_types(), offsets_of_sizes(graph.node_types(), size));
 }
 

@@ -8,8 +8,9 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/random/random.hpp>
 #include <sar/core/threads/parallel.hpp>
-#include <sar/graph/hetero/hetero_graph.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/pairs/edge_set.hpp>
 #include <sar/graph/pairs/node_pairs.hpp>
 
@@ -72,7 +73,7 @@ struct RelationEnds {
 
 /// Local. Returns the candidates of each edge type of a graph, in its homogeneous form: all nodes of the
 /// types at its ends.
-[[nodiscard]] std::vector<RelationEnds> relation_ends(const HeteroGraph& graph);
+[[nodiscard]] std::vector<RelationEnds> relation_ends(const Graph& graph);
 /// The same for given types; the nodes of type t are first[t], ..., first[t + 1] - 1.
 [[nodiscard]] std::vector<RelationEnds> relation_ends(std::span<const std::string> node_types,
                                                       std::span<const EdgeType> edge_types,
@@ -97,7 +98,7 @@ class NegativeSampler {
   /// Collective. Original ids may be any ids from 0 on, distinct among the sources and among the
   /// destinations. Options are the same on every rank. Throws InputError on every rank for k below 1, for a
   /// duplicate original id and for candidates of another graph.
-  explicit NegativeSampler(const GraphShardManager& graph, const NegativeOptions& options = {});
+  explicit NegativeSampler(const Graph& graph, const NegativeOptions& options = {});
 
   /// Collective. Pairs each edge's source with k destinations drawn uniformly from all (DGL's
   /// PerSourceUniform), or from the candidates; if the candidates go two ways, from those of the way that
@@ -111,7 +112,7 @@ class NegativeSampler {
   /// Throws as per_source.
   [[nodiscard]] NodePairList global_uniform(std::span<const Index> edge_ids, std::uint64_t epoch) const;
   /// Collective. Corrupts edges of several relations in one graph, such as the homogeneous form of a
-  /// HeteroGraph. Each pair is the edge with its source or its destination replaced, either with
+  /// Graph. Each pair is the edge with its source or its destination replaced, either with
   /// probability 1/2, by a node drawn uniformly from the candidates of this end of the edge's relation.
   /// `rels`: the relation of each edge, an index into `ends`, which are the same on every rank. Self loops
   /// and edges are excluded as the options say; edges of any relation are excluded. Throws as per_source,

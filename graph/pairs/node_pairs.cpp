@@ -13,9 +13,8 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// Returns a graph whose destinations are the pairs, with one in-edge for each, from its end.
-GraphShardManager graph_of_ends(const Communicator& comm, const PartitionBook& book, const char* name,
-                                std::span<const Index> ends, std::size_t num_pairs,
-                                const GraphOptions& options) {
+Graph graph_of_ends(const Communicator& comm, const PartitionBook& book, const char* name,
+                    std::span<const Index> ends, std::size_t num_pairs, const GraphOptions& options) {
   return comm.agree([&] {
     require<ShapeError>(ends.size() == num_pairs, "NodePairs: ", ends.size(), " destinations for ", num_pairs,
                         " sources");
@@ -28,7 +27,7 @@ GraphShardManager graph_of_ends(const Communicator& comm, const PartitionBook& b
     edges.dst.resize(ends.size());
     std::iota(edges.dst.begin(), edges.dst.end(), pairs.begin(comm.rank()));
     edges.id = edges.dst;
-    return GraphShardManager(comm, book, pairs, std::move(edges), false, options);
+    return Graph(comm, book, pairs, std::move(edges), false, options);
   });
 }
 

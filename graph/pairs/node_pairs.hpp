@@ -9,7 +9,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/message.hpp>
 
 #include <span>
@@ -53,7 +53,7 @@ class NodePairs {
   [[nodiscard]] Variable dst(const Variable& h) const { return dst_.update_all(fn::copy_u(h), fn::sum); }
 
  private:
-  GraphShardManager src_, dst_;
+  Graph src_, dst_;
 };
 
 }}  // namespace sar

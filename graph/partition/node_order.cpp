@@ -23,7 +23,7 @@ constexpr std::uint64_t cap_growth = 8;  // per level of clusters of clusters
 constexpr int max_rounds = 8;            // of label propagation per level
 
 /// An undirected weighted graph; a node represents `size` nodes of the original graph.
-struct Graph {
+struct NeighborGraph {
   Array<Index> offsets{0};
   Array<std::uint32_t> neighbors;
   Array<std::uint32_t> weights;  // of the edges to neighbors; empty: 1
@@ -33,8 +33,8 @@ struct Graph {
 };
 
 /// Returns both directions of all edges, without self loops.
-Graph undirected(Index num_nodes, std::span<const Index> src, std::span<const Index> dst) {
-  Graph graph;
+NeighborGraph undirected(Index num_nodes, std::span<const Index> src, std::span<const Index> dst) {
+  NeighborGraph graph;
   graph.sizes.assign(num_nodes, 1);
   Array<Index>& ends = graph.offsets;
   ends.assign(num_nodes + 1, 0);
@@ -81,7 +81,7 @@ class Tally {
 };
 
 /// Label propagation (Raghavan, Albert, Kumara, 2007) with at most `cap` nodes per cluster.
-Array<std::uint32_t> find_clusters(const Graph& graph, std::uint64_t cap) {
+Array<std::uint32_t> find_clusters(const NeighborGraph& graph, std::uint64_t cap) {
   const std::uint32_t n = graph.num_nodes();
   Array<std::uint32_t> cluster(n);
   std::iota(cluster.begin(), cluster.end(), std::uint32_t{0});
@@ -137,8 +137,9 @@ Groups group(const Array<std::uint32_t>& keys) {
 }
 
 /// Contracts each cluster to a node.
-Graph contract(const Graph& graph, const Array<std::uint32_t>& cluster, const Groups& members) {
-  Graph coarse;
+NeighborGraph contract(const NeighborGraph& graph, const Array<std::uint32_t>& cluster,
+                       const Groups& members) {
+  NeighborGraph coarse;
   const std::size_t count = members.begins.size() - 1;
   Tally edges(count);
   for (std::size_t c = 0; c < count; ++c) {
@@ -169,7 +170,7 @@ Array<Index> locality_order(Index num_nodes, std::span<const Index> src, std::sp
                       " nodes, expected fewer than 2^32");
   require<InputError>(src.size() == dst.size(), "there are ", src.size(), " sources and ", dst.size(),
                       " destinations, expected as many of both");
-  Graph graph = undirected(num_nodes, src, dst);
+  NeighborGraph graph = undirected(num_nodes, src, dst);
   Array<Index> degrees(num_nodes);
   std::adjacent_difference(graph.offsets.begin() + 1, graph.offsets.end(), degrees.begin());
 

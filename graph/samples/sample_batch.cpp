@@ -57,7 +57,7 @@ SampleBatch::State SampleBatch::make(const Communicator& comm, GraphSamples samp
       graph_of_nodes[v] = g;
     }
   EdgeList edges = edges_of(samples, book.begin(comm.rank()));
-  GraphShardManager graph(comm, book, book, std::move(edges), /*is_block=*/true, options, ids, ids);
+  Graph graph(comm, book, book, std::move(edges), /*is_block=*/true, options, ids, ids);
   return {.samples = std::make_shared<const GraphSamples>(std::move(samples)),
           .graph_of_nodes = std::make_shared<const Array<Index>>(std::move(graph_of_nodes)),
           .graph = std::move(graph),

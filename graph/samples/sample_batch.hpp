@@ -5,7 +5,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/samples/graph_samples.hpp>
 
 #include <memory>
@@ -34,7 +34,7 @@ class SampleBatch {
   /// sample.
   SampleBatch(const Communicator& comm, GraphSamples samples, const GraphOptions& options = {});
 
-  [[nodiscard]] const GraphShardManager& graph() const noexcept { return state_->graph; }
+  [[nodiscard]] const Graph& graph() const noexcept { return state_->graph; }
   [[nodiscard]] const GraphSamples& samples() const noexcept { return *state_->samples; }
   [[nodiscard]] Index num_graphs() const noexcept { return samples().num_graphs(); }  ///< of this rank
   [[nodiscard]] Index num_global_graphs() const noexcept { return state_->num_global_graphs; }
@@ -53,7 +53,7 @@ class SampleBatch {
   struct State {
     std::shared_ptr<const GraphSamples> samples;
     std::shared_ptr<const Array<Index>> graph_of_nodes;
-    GraphShardManager graph;
+    Graph graph;
     Index num_global_graphs;
   };
   static State make(const Communicator& comm, GraphSamples samples, const GraphOptions& options);

@@ -114,8 +114,7 @@ SpreadBatch::State SpreadBatch::make(const Communicator& comm, const GraphSample
   for (Index k = 0; k < edges.num_arrived(); ++k) list.id.push_back(first_edge + k);
   Array<Index> graph_of_nodes = nodes.forward(std::span<const Index>(graphs));
   SampleFields of_nodes = forward(nodes, samples.nodes), of_edges = forward(edges, samples.edges);
-  GraphShardManager graph(comm, book, book, std::move(list), /*is_block=*/true, options, local_ids,
-                          local_ids);
+  Graph graph(comm, book, book, std::move(list), /*is_block=*/true, options, local_ids, local_ids);
   const auto& order = graph.edge_ids();
   reorder(of_edges, std::vector<Index>(order.begin(), order.end()), first_edge);
   return {.route = std::move(nodes),

@@ -5,7 +5,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/row_route.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/samples/graph_samples.hpp>
 
 #include <memory>
@@ -32,7 +32,7 @@ class SpreadBatch {
   /// this rank. Throws InputError as SampleBatch.
   SpreadBatch(const Communicator& comm, const GraphSamples& samples, const GraphOptions& options = {});
 
-  [[nodiscard]] const GraphShardManager& graph() const noexcept { return state_->graph; }
+  [[nodiscard]] const Graph& graph() const noexcept { return state_->graph; }
   [[nodiscard]] const SampleFields& nodes() const noexcept { return state_->nodes; }  ///< of local nodes
   /// The fields of the local edges, in the graph's edge order.
   [[nodiscard]] const SampleFields& edges() const noexcept { return state_->edges; }
@@ -49,7 +49,7 @@ class SpreadBatch {
  private:
   struct State {
     RowRoute route;
-    GraphShardManager graph;
+    Graph graph;
     SampleFields nodes, edges;
     Array<Index> graph_of_nodes;
     Index num_global_graphs;

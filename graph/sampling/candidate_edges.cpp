@@ -27,7 +27,7 @@ Index destination_of(const GraphTopology& graph, Index edge) {
 
 }  // namespace
 
-bool check_probabilities(const GraphShardManager& graph, const Tensor& prob) {
+bool check_probabilities(const Graph& graph, const Tensor& prob) {
   const Communicator& comm = graph.comm();
   if (comm.all_reduce(prob.defined() ? 1 : 0, ReduceOp::max) == 0) return false;
   double sum = 0;
@@ -50,7 +50,7 @@ bool check_probabilities(const GraphShardManager& graph, const Tensor& prob) {
   return true;
 }
 
-CandidateEdges find_candidates(const GraphShardManager& graph, const Tensor& prob, bool weighted,
+CandidateEdges find_candidates(const Graph& graph, const Tensor& prob, bool weighted,
                                const Array<std::uint16_t>* types) {
   CandidateEdges found;
   Array<Index> rows(static_cast<std::size_t>(graph.num_dst_nodes()));
@@ -92,7 +92,7 @@ CandidateEdges find_candidates(const GraphShardManager& graph, const Tensor& pro
   return found;
 }
 
-void find_sources(const GraphShardManager& graph, CandidateEdges& candidates) {
+void find_sources(const Graph& graph, CandidateEdges& candidates) {
   const GraphTopology& topology = graph.topology();
   const Array<Index>& ids = topology.src_ids();
   candidates.halo_ids = fetch_halo(topology.comm, {ids.data(), ids.size()}, topology.rounds());

@@ -8,7 +8,7 @@
 #include <sar/core/random/random.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 
 #include <algorithm>
@@ -60,15 +60,15 @@ inline Index source_of(const GraphTopology& graph, Index edge) {
 
 /// Collective. Checks the probabilities of edges [local edges] and returns whether they are given. Throws
 /// InputError, the same on every rank.
-bool check_probabilities(const GraphShardManager& graph, const Tensor& prob);
+bool check_probabilities(const Graph& graph, const Tensor& prob);
 
 /// Local. Lists the candidates: all in-edges, or with `weighted` those with a positive probability. `types`:
 /// null if all edges have one type.
-CandidateEdges find_candidates(const GraphShardManager& graph, const Tensor& prob, bool weighted,
+CandidateEdges find_candidates(const Graph& graph, const Tensor& prob, bool weighted,
                                const Array<std::uint16_t>* types);
 
 /// Collective. Fills in what draws need that are keyed by the source of an edge.
-void find_sources(const GraphShardManager& graph, CandidateEdges& candidates);
+void find_sources(const Graph& graph, CandidateEdges& candidates);
 
 /// Edges that no layer uses, and the rows that have such edges.
 class ExcludedEdges {

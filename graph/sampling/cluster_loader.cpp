@@ -19,7 +19,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-void check_clusters(const GraphShardManager& graph, std::span<const std::int32_t> cluster_of,
+void check_clusters(const Graph& graph, std::span<const std::int32_t> cluster_of,
                     const ClusterLoaderOptions& options) {
   require<InputError>(graph.topology().is_homogeneous(),
                       "clusters are of a graph of one node type, not of a bipartite graph or a block");
@@ -40,7 +40,7 @@ std::vector<Index> all_numbers(Index count) {
 
 }  // namespace
 
-ClusterLoader::ClusterLoader(const GraphShardManager& graph, std::span<const std::int32_t> cluster_of,
+ClusterLoader::ClusterLoader(const Graph& graph, std::span<const std::int32_t> cluster_of,
                              const ClusterLoaderOptions& options)
     : graph_(graph) {
   const Communicator& comm = graph_.comm();

@@ -5,7 +5,7 @@
 
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 
 #include <cstdint>
@@ -56,7 +56,7 @@ class ClusterLoader {
   /// there is one number per node, InputError for a negative one, for fewer than one cluster per batch,
   /// options that differ between ranks, and a graph that is not homogeneous. Memory: 4 bytes per halo row, 12
   /// per node.
-  ClusterLoader(const GraphShardManager& graph, std::span<const std::int32_t> cluster_of,
+  ClusterLoader(const Graph& graph, std::span<const std::int32_t> cluster_of,
                 const ClusterLoaderOptions& options = {});
 
   [[nodiscard]] Index num_clusters() const noexcept { return num_clusters_; }
@@ -68,7 +68,7 @@ class ClusterLoader {
   [[nodiscard]] std::optional<ClusterBatch> next();
 
  private:
-  GraphShardManager graph_;
+  Graph graph_;
   Index num_clusters_ = 0;
   Array<std::int32_t> cluster_of_;  // of each source row, then of each halo row
   Array<Index> row_begin_;          // cluster c has rows_[row_begin_[c]] ... of this rank

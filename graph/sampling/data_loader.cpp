@@ -17,7 +17,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-Array<Index> original_ids(const GraphShardManager& graph, std::span<const Index> seeds) {
+Array<Index> original_ids(const Graph& graph, std::span<const Index> seeds) {
   const GraphTopology& whole = graph.topology();
   Array<Index> ids = rows_of_seeds(whole, seeds);
   for (Index& id : ids) id = whole.dst_ids()[id];

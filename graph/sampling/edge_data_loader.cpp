@@ -68,7 +68,7 @@ Ends find_ends(const Communicator& comm, const PartitionBook& nodes_book, std::s
   return {std::move(seeds), std::move(book), route.back<Index>(arrived)};
 }
 
-SeedEdges checked(const GraphShardManager& graph, SeedEdges edges) {
+SeedEdges checked(const Graph& graph, SeedEdges edges) {
   graph.comm().agree([&] {
     const auto length = edges.id.size();
     require<ShapeError>(edges.src.size() == length && edges.dst.size() == length, "seed edges have ",

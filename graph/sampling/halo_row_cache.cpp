@@ -36,7 +36,7 @@ std::shared_ptr<const LazyArray> values_with_halo(std::shared_ptr<const LazyArra
 
 }  // namespace
 
-HaloRowCache::HaloRowCache(const GraphShardManager& graph, const Tensor& rows, Index max_bytes)
+HaloRowCache::HaloRowCache(const Graph& graph, const Tensor& rows, Index max_bytes)
     : graph_(graph), rows_(rows) {
   const Communicator& comm = graph_.comm();
   const GraphTopology& topology = graph_.topology();

@@ -7,7 +7,7 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -54,7 +54,7 @@ class HaloRowCache {
   /// Collective. `rows` [nodes of this rank, F] are borrowed and must not change. Throws the same exception
   /// on every rank: ShapeError unless there is a row per node, InputError for max_bytes below 0 or different
   /// on some ranks, rows of different widths, and a graph that is not homogeneous.
-  HaloRowCache(const GraphShardManager& graph, const Tensor& rows, Index max_bytes);
+  HaloRowCache(const Graph& graph, const Tensor& rows, Index max_bytes);
 
   HaloRowCache(HaloRowCache&&) = default;
   HaloRowCache& operator=(HaloRowCache&&) = default;
@@ -89,7 +89,7 @@ class HaloRowCache {
   [[nodiscard]] Array<Index> halo_of(const MessageFlowGraph& block) const;
   [[nodiscard]] MessageFlowGraph holding_halo(const MessageFlowGraph& block, Array<Index> halo) const;
 
-  GraphShardManager graph_;
+  Graph graph_;
   Tensor rows_;
   std::shared_ptr<const DistributedTensor<>> table_;
   // of the halo rows of the graph

@@ -15,7 +15,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-CollectiveCall check(const GraphShardManager& graph, const std::vector<Index>& fan_outs,
+CollectiveCall check(const Graph& graph, const std::vector<Index>& fan_outs,
                      const NeighborSamplerOptions& options) {
   require<InputError>(
       graph.topology().is_homogeneous(),
@@ -39,7 +39,7 @@ CollectiveCall check(const GraphShardManager& graph, const std::vector<Index>& f
 
 }  // namespace
 
-NeighborSampler::NeighborSampler(const GraphShardManager& graph, std::vector<Index> fan_outs,
+NeighborSampler::NeighborSampler(const Graph& graph, std::vector<Index> fan_outs,
                                  const NeighborSamplerOptions& options)
     : graph_(graph),
       fan_outs_(std::move(fan_outs)),
@@ -51,7 +51,7 @@ NeighborSampler::NeighborSampler(const GraphShardManager& graph, std::vector<Ind
   graph_.comm().agree([&] { prepare(nullptr, options); });
 }
 
-NeighborSampler::NeighborSampler(const GraphShardManager& graph, std::vector<std::vector<Index>> fan_outs,
+NeighborSampler::NeighborSampler(const Graph& graph, std::vector<std::vector<Index>> fan_outs,
                                  const EdgeTypes& etypes, const NeighborSamplerOptions& options)
     : graph_(graph),
       num_layers_(fan_outs.size()),

@@ -10,7 +10,7 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/graph/message/edge_types.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -68,15 +68,15 @@ class NeighborSampler {
   /// InputError on every rank for an empty list, a fan-out below -1, fan-outs or options that differ between
   /// ranks, a graph that is not homogeneous, and for probabilities that are negative, not finite, all 0, or
   /// not one per local edge.
-  NeighborSampler(const GraphShardManager& graph, std::vector<Index> fan_outs,
+  NeighborSampler(const Graph& graph, std::vector<Index> fan_outs,
                   const NeighborSamplerOptions& options = {});
   /// Collective. `fan_outs`: per layer, one per edge type; `etypes`: the types of the local edges.
   /// Equivalent to DGL's sampler with one dict per layer, on the homogeneous form of a graph with several
   /// edge types. Memory: 2 more bytes per in-edge. Throws as the other constructor, InputError if the
   /// layers have no fan-outs or different numbers of them and for types without a fan-out, ShapeError
   /// unless there is one type per local edge.
-  NeighborSampler(const GraphShardManager& graph, std::vector<std::vector<Index>> fan_outs,
-                  const EdgeTypes& etypes, const NeighborSamplerOptions& options = {});
+  NeighborSampler(const Graph& graph, std::vector<std::vector<Index>> fan_outs, const EdgeTypes& etypes,
+                  const NeighborSamplerOptions& options = {});
 
   /// Returns the message flow graphs of all layers, the first layer first, as construct_mfgs does. `seeds`:
   /// distinct global ids of nodes of this rank, in the order of the last layer's destinations. `excluded`:
@@ -90,7 +90,7 @@ class NeighborSampler {
                                                             std::span<const Index> excluded = {},
                                                             Index batch = 0) const;
 
-  [[nodiscard]] const GraphShardManager& graph() const noexcept { return graph_; }
+  [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
   /// Returns the fan-outs of the layers; with edge types, those of all types of a layer are adjacent.
   [[nodiscard]] const std::vector<Index>& fan_outs() const noexcept { return fan_outs_; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
@@ -98,7 +98,7 @@ class NeighborSampler {
  private:
   void prepare(const EdgeTypes* etypes, const NeighborSamplerOptions& options);
 
-  GraphShardManager graph_;
+  Graph graph_;
   std::vector<Index> fan_outs_;
   std::size_t num_layers_;
   NeighborMethod method_;

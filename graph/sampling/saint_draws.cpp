@@ -36,8 +36,7 @@ Index count_positive(const Array<Index>& numbers) {
 
 }  // namespace
 
-SaintDraws::SaintDraws(const GraphShardManager& graph, const SaintOptions& options)
-    : graph_(graph), options_(options) {
+SaintDraws::SaintDraws(const Graph& graph, const SaintOptions& options) : graph_(graph), options_(options) {
   const GraphTopology& topology = graph_.topology();
   const Communicator& comm = topology.comm;
   const Array<Index>& out = graph_.out_degrees();

@@ -6,7 +6,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/random/random.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/sampling/candidate_edges.hpp>
 #include <sar/graph/sampling/saint_options.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
@@ -30,7 +30,7 @@ namespace sar { inline namespace SAR_PRECISION {
 class SaintDraws {
  public:
   /// Collective. Options are the same on every rank.
-  SaintDraws(const GraphShardManager& graph, const SaintOptions& options);
+  SaintDraws(const Graph& graph, const SaintOptions& options);
 
   /// Collective. Returns for each node of this rank whether the subgraph of `step` has it.
   [[nodiscard]] std::vector<std::uint8_t> draw(std::uint64_t step) const;
@@ -46,7 +46,7 @@ class SaintDraws {
   /// That a source of this candidate edge is drawn. `row`: its destination.
   [[nodiscard]] double edge_probability(Index row, Index candidate) const;
 
-  GraphShardManager graph_;
+  Graph graph_;
   SaintOptions options_;
   Array<double> of_node_;        // node: probabilities of source and halo rows
   CandidateEdges candidates_;    // edge, walk: in-edges by edge id

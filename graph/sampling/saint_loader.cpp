@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char* method_names[] = {"node", "edge", "walk"};
 
-void check_options(const GraphShardManager& graph, const SaintOptions& options) {
+void check_options(const Graph& graph, const SaintOptions& options) {
   require<InputError>(
       graph.topology().is_homogeneous(),
       "subgraphs are drawn from a graph of one node type, not from a bipartite graph or a block");
@@ -58,8 +58,7 @@ double nodes_of_batch(const SaintOptions& options) {
 
 }  // namespace
 
-SaintLoader::SaintLoader(const GraphShardManager& graph, const SaintOptions& options)
-    : graph_(graph), options_(options) {
+SaintLoader::SaintLoader(const Graph& graph, const SaintOptions& options) : graph_(graph), options_(options) {
   const Communicator& comm = graph_.comm();
   comm.agree([&] {
     check_options(graph_, options_);

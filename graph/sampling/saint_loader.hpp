@@ -8,7 +8,7 @@
 #include <sar/core/memory/transaction.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/sampling/saint_options.hpp>
 
 #include <cstdint>
@@ -61,7 +61,7 @@ class SaintLoader {
   /// walk, a negative number of batches, a coverage below 1, options that differ between ranks, and a graph
   /// that is not homogeneous or whose edge ids were dropped. Memory: for node 8 bytes per node and halo row;
   /// otherwise 4 bytes per node, 8 per in-edge, and for edge 8 per node and halo row.
-  explicit SaintLoader(const GraphShardManager& graph, const SaintOptions& options = {});
+  explicit SaintLoader(const Graph& graph, const SaintOptions& options = {});
 
   [[nodiscard]] Index num_batches() const noexcept { return num_batches_; }  ///< per epoch
   /// Subgraphs drawn beforehand; 0 for the method node.
@@ -81,7 +81,7 @@ class SaintLoader {
   [[nodiscard]] Nodes draw(std::uint64_t epoch, Index batch) const;
   void count();
 
-  GraphShardManager graph_;
+  Graph graph_;
   SaintOptions options_;
   std::shared_ptr<const SaintDraws> draws_;
   Index num_batches_ = 0, num_counted_ = 0;

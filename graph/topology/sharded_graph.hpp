@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The graph behind a GraphShardManager: a topology and its degrees, or the view of one whose halo is held.
+/// The graph behind a Graph: a topology and its degrees, or the view of one whose halo is held.
 /// DegreeCache: degrees of a graph and what follows from them, computed when an operation first asks.
 #pragma once
 

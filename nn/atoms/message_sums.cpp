@@ -25,7 +25,7 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// Sums of a function of edges.
-Variable sums_of_function(const GraphShardManager& graph, const MessageSumOperands& o) {
+Variable sums_of_function(const Graph& graph, const MessageSumOperands& o) {
   const Variable own = first_rows(o.positions, graph.num_dst_nodes());
   const auto message = [o, own](const EdgeBatch& edges) {
     const Index columns = o.functions.columns();
@@ -112,7 +112,7 @@ void MessageSum::give_edge_gradients(const Tensor& of_edges, const Variable& x, 
 
 }  // namespace
 
-Variable message_sums(const GraphShardManager& graph, const MessageSumOperands& o) {
+Variable message_sums(const Graph& graph, const MessageSumOperands& o) {
   if (graph.options().reproducible) return sums_of_function(graph, o);
   const Index n = graph.num_src_nodes(), feats = o.filter.num_rows() / 3;
   const bool dual = any_dual({&o.phi, &o.vectors, &o.positions, &o.shifts});

@@ -5,7 +5,7 @@
 
 #include <sar/core/products/right_operand.hpp>
 #include <sar/graph/kernels/edge_block.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 #include <sar/nn/atoms/radial.hpp>
 #include <sar/nn/atoms/vector_messages.hpp>
@@ -28,7 +28,7 @@ struct MessageSumOperands {
 ///
 /// with d_uv = x_u + t_uv - x_v, r_uv its length, and h the first num_basis + 1 columns of radial_rows(). Has
 /// a tangent in all operands but W. Halo rows have all source operands side by side. Keeps these rows.
-Variable message_sums(const GraphShardManager& graph, const MessageSumOperands& operands);
+Variable message_sums(const Graph& graph, const MessageSumOperands& operands);
 
 /// Sums of messages of PaiNNConv, a chunk of edges at a time.
 ///

@@ -170,7 +170,7 @@ std::shared_ptr<const NeighborList::Built> NeighborList::build(std::span<const d
   EdgeList edges{.src = std::move(pairs.src), .dst = std::move(pairs.dst), .id = {}, .weight = {}};
   edges.id.resize(edges.src.size());
   std::iota(edges.id.begin(), edges.id.end(), first);
-  const GraphShardManager graph(comm_, book, book, std::move(edges), /*is_block=*/true, options_);
+  const Graph graph(comm_, book, book, std::move(edges), /*is_block=*/true, options_);
   Tensor vectors({graph.num_edges(), 3});
   for (Index k = 0; k < vectors.num_rows(); ++k)
     for (Index j = 0; j < 3; ++j)

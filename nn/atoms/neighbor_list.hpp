@@ -6,7 +6,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/core/memory/transaction.hpp>
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/samples/graph_samples.hpp>
 #include <sar/nn/atoms/cell.hpp>
 
@@ -61,7 +61,7 @@ class NeighborList {
   /// the constructor.
   bool update(std::span<const double> positions, const Cell& cell);
 
-  [[nodiscard]] const GraphShardManager& graph() const noexcept { return built_.get()->graph; }
+  [[nodiscard]] const Graph& graph() const noexcept { return built_.get()->graph; }
   /// x_u + t - x_v when the graph was made, [local edges, 3], in the graph's edge order. t is the translation
   /// of the image of u.
   [[nodiscard]] const Tensor& vectors() const noexcept { return built_.get()->vectors; }
@@ -72,7 +72,7 @@ class NeighborList {
   struct Built {
     Cell cell;
     Array<double> positions;
-    GraphShardManager graph;
+    Graph graph;
     Tensor vectors;
   };
   [[nodiscard]] std::shared_ptr<const Built> build(std::span<const double> positions, const Cell& cell) const;

@@ -43,8 +43,8 @@ PaiNN::PaiNN(const PaiNNOptions& options, Generator& gen)
     energy_scales_ = Tensor::from({options.num_species, 1}, std::span<const double>(options.energy_scales));
 }
 
-Variable PaiNN::atomic_energies(const GraphShardManager& graph, const RowIds& species,
-                                const Variable& positions, const Variable& shifts) const {
+Variable PaiNN::atomic_energies(const Graph& graph, const RowIds& species, const Variable& positions,
+                                const Variable& shifts) const {
   return graph.comm().agree([&] {
     const Index n = graph.num_src_nodes();
     require<InputError>(graph.is_block() && n == graph.num_dst_nodes(),
@@ -68,14 +68,14 @@ Variable PaiNN::atomic_energies(const GraphShardManager& graph, const RowIds& sp
   });
 }
 
-Variable PaiNN::energy(const GraphShardManager& graph, const RowIds& species, const Variable& positions,
+Variable PaiNN::energy(const Graph& graph, const RowIds& species, const Variable& positions,
                        const Variable& shifts) const {
   return graph.comm().agree(
       [&] { return sum(atomic_energies(graph, species, positions, shifts), graph.comm()); });
 }
 
-EnergyAndForces PaiNN::energy_and_forces(const GraphShardManager& graph, const RowIds& species,
-                                         const Tensor& positions, const Tensor& shifts) const {
+EnergyAndForces PaiNN::energy_and_forces(const Graph& graph, const RowIds& species, const Tensor& positions,
+                                         const Tensor& shifts) const {
   return graph.comm().agree([&] {
     const auto f = [&](const std::vector<Variable>& x) {
       return energy(graph, species, x[0], shifts.defined() ? Variable(shifts) : Variable());
@@ -85,5 +85,4 @@ EnergyAndForces PaiNN::energy_and_forces(const GraphShardManager& graph, const R
                            .forces = (-Variable(found.slopes[0])).value()};
   });
 }
-
 }}  // namespace sar

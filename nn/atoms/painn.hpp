@@ -6,7 +6,7 @@
 #pragma once
 
 #include <sar/autograd/row_ids.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/atoms/painn_conv.hpp>
 #include <sar/nn/modules/mlp.hpp>
 #include <sar/nn/modules/module.hpp>
@@ -73,15 +73,15 @@ class PaiNN : public Module {
   /// Throws the same exception on every rank: ShapeError if shapes do not match, InputError for an invalid
   /// species, a graph whose sources are not its destinations, or a node with other numbers of in-edges and
   /// out-edges, as in a half neighbor list. Collective: one update_all per convolution.
-  [[nodiscard]] Variable atomic_energies(const GraphShardManager& graph, const RowIds& species,
-                                         const Variable& positions, const Variable& shifts = {}) const;
+  [[nodiscard]] Variable atomic_energies(const Graph& graph, const RowIds& species, const Variable& positions,
+                                         const Variable& shifts = {}) const;
   /// Collective. Returns E [1], a loss in the sense of nn/modules/reductions.hpp. Its gradient with respect
   /// to the positions is minus the forces. Errors as above.
-  [[nodiscard]] Variable energy(const GraphShardManager& graph, const RowIds& species,
-                                const Variable& positions, const Variable& shifts = {}) const;
+  [[nodiscard]] Variable energy(const Graph& graph, const RowIds& species, const Variable& positions,
+                                const Variable& shifts = {}) const;
   /// Collective. Returns energy and forces; the caller needs no tape. Gradients of parameters stay
   /// unchanged. Errors as above.
-  [[nodiscard]] EnergyAndForces energy_and_forces(const GraphShardManager& graph, const RowIds& species,
+  [[nodiscard]] EnergyAndForces energy_and_forces(const Graph& graph, const RowIds& species,
                                                   const Tensor& positions, const Tensor& shifts = {}) const;
 
  private:

@@ -38,8 +38,8 @@ PaiNNConv::PaiNNConv(Index feats, const RadialFunctions& radial, Generator& gen,
   register_module("intraatomic_context_net", intraatomic_context_net_);
 }
 
-PaiNNRows PaiNNConv::operator()(const GraphShardManager& graph, const PaiNNRows& rows,
-                                const Variable& positions, const Variable& shifts) const {
+PaiNNRows PaiNNConv::operator()(const Graph& graph, const PaiNNRows& rows, const Variable& positions,
+                                const Variable& shifts) const {
   return graph.comm().agree([&] {
     require_block(graph, "PaiNNConv");
     const Index n = graph.num_src_nodes();
@@ -53,8 +53,8 @@ PaiNNRows PaiNNConv::operator()(const GraphShardManager& graph, const PaiNNRows&
   });
 }
 
-PaiNNRows PaiNNConv::add_messages(const GraphShardManager& graph, const PaiNNRows& rows,
-                                  const Variable& positions, const Variable& shifts) const {
+PaiNNRows PaiNNConv::add_messages(const Graph& graph, const PaiNNRows& rows, const Variable& positions,
+                                  const Variable& shifts) const {
   const Index feats = feats_, num_dst = graph.num_dst_nodes();
   // Applied to the radial functions and the cutoff function.
   const Variable filter = concat_columns({filter_net_.weight(), reshape(filter_net_.bias(), {3 * feats, 1})});

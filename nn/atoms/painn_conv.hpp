@@ -3,7 +3,7 @@
 /// Equivariant message passing with scalars and vectors.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/atoms/radial.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/mlp.hpp>
@@ -52,12 +52,12 @@ class PaiNNConv : public Module {
   /// Takes rows and positions [.., 3] of the local sources and optional shifts [local edges, 3] in the
   /// graph's edge order. Returns the rows of the local destinations, which must be the first of the sources.
   /// Throws ShapeError on every rank if shapes do not match.
-  [[nodiscard]] PaiNNRows operator()(const GraphShardManager& graph, const PaiNNRows& rows,
-                                     const Variable& positions, const Variable& shifts = {}) const;
+  [[nodiscard]] PaiNNRows operator()(const Graph& graph, const PaiNNRows& rows, const Variable& positions,
+                                     const Variable& shifts = {}) const;
 
  private:
-  [[nodiscard]] PaiNNRows add_messages(const GraphShardManager& graph, const PaiNNRows& rows,
-                                       const Variable& positions, const Variable& shifts) const;
+  [[nodiscard]] PaiNNRows add_messages(const Graph& graph, const PaiNNRows& rows, const Variable& positions,
+                                       const Variable& shifts) const;
   [[nodiscard]] PaiNNRows update(const PaiNNRows& rows) const;
 
   Index feats_;

@@ -23,7 +23,7 @@ struct Structures {
 };
 
 /// Collective.
-Structures structures_of(const GraphShardManager& graph, const LabelledAtoms& atoms) {
+Structures structures_of(const Graph& graph, const LabelledAtoms& atoms) {
   const Index n = graph.num_nodes();
   require<ShapeError>(atoms.energies.defined() && atoms.energies.shape().dims() == 1,
                       "potential loss: energies of shape ", atoms.energies.shape(),
@@ -48,7 +48,7 @@ Structures structures_of(const GraphShardManager& graph, const LabelledAtoms& at
 }
 
 /// Sets the structures of the edges, which are those of their destinations. Collective.
-void set_edge_structures(const GraphShardManager& graph, Structures& structures) {
+void set_edge_structures(const Graph& graph, Structures& structures) {
   Tensor of_nodes({graph.num_nodes(), 1});
   for (Index i = 0; i < of_nodes.size(); ++i)
     of_nodes.data()[i] = static_cast<real>(structures.of_nodes[static_cast<std::size_t>(i)]);
@@ -89,8 +89,8 @@ double per_label(double x, double count) {
 
 }  // namespace
 
-PotentialErrors backward_potential_loss(const PaiNN& model, const GraphShardManager& graph,
-                                        const LabelledAtoms& atoms, const PotentialWeights& weights) {
+PotentialErrors backward_potential_loss(const PaiNN& model, const Graph& graph, const LabelledAtoms& atoms,
+                                        const PotentialWeights& weights) {
   return graph.comm().agree([&] {
     const Communicator& comm = graph.comm();
     Structures structures = structures_of(graph, atoms);
@@ -150,5 +150,4 @@ PotentialErrors backward_potential_loss(const PaiNN& model, const GraphShardMana
     return errors;
   });
 }
-
 }}  // namespace sar

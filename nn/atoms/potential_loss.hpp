@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/autograd/row_ids.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/atoms/painn.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -48,7 +48,6 @@ struct PotentialErrors {
 /// e), divided by the volume. Call gather_grads() before the optimizer's step. The gradients are exact
 /// (nn/train/slope_loss.hpp). Throws the same exception on every rank: ShapeError if shapes do not match,
 /// InputError for a structure that does not exist or has no atoms, and as PaiNN::energy().
-PotentialErrors backward_potential_loss(const PaiNN& model, const GraphShardManager& graph,
-                                        const LabelledAtoms& atoms, const PotentialWeights& weights = {});
-
+PotentialErrors backward_potential_loss(const PaiNN& model, const Graph& graph, const LabelledAtoms& atoms,
+                                        const PotentialWeights& weights = {});
 }}  // namespace sar

@@ -3,7 +3,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-void require_feats(const GraphShardManager& graph, const NodeFeatures& feat, const InFeatures& in_feats,
+void require_feats(const Graph& graph, const NodeFeatures& feat, const InFeatures& in_feats,
                    std::string_view layer) {
   if (feat.pair()) {
     require_rows(feat.src, graph.num_src_nodes(), in_feats.src, layer, ", source features");
@@ -15,5 +15,4 @@ void require_feats(const GraphShardManager& graph, const NodeFeatures& feat, con
                       " features got features of one node type");
   require_rows(feat.src, graph.num_src_nodes(), in_feats.src, layer, ", features");
 }
-
 }}  // namespace sar

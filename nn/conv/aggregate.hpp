@@ -8,7 +8,7 @@
 #include <sar/autograd/sparse_variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/node_features.hpp>
 
@@ -34,7 +34,7 @@ inline bool multiplies_first(const Variable& rows, Index out_feats) {
 /// Local. Returns the same decision for a graph with many more sources than destinations, such as a block.
 /// There the product is applied to every source row, which may cost more than narrower rows save. The cost
 /// model counts one gathered value as about 20 multiplications. The result is the same on every rank.
-inline bool multiplies_first(const GraphShardManager& graph, const Variable& rows, Index out_feats) {
+inline bool multiplies_first(const Graph& graph, const Variable& rows, Index out_feats) {
   const Index in_feats = rows.shape().row_size();
   const auto more_rows = static_cast<double>(graph.num_global_src_nodes() - graph.num_global_dst_nodes());
   const auto saved =
@@ -71,7 +71,7 @@ inline void start_weight(const Linear& fc, const Tensor& value) {
 // Communicator::agree.
 
 /// Throws ShapeError if the graph is bipartite: features of a single node type cannot serve both ends.
-inline void require_block(const GraphShardManager& graph, std::string_view layer) {
+inline void require_block(const Graph& graph, std::string_view layer) {
   require<ShapeError>(graph.is_block(), layer, " got features of one node type for a bipartite graph");
 }
 
@@ -87,12 +87,11 @@ inline void require_rows(const Variable& x, Index rows, Index columns, std::stri
 }
 
 /// Throws ShapeError unless the features at both ends match the graph and the widths of the layer.
-void require_feats(const GraphShardManager& graph, const NodeFeatures& feat, const InFeatures& in_feats,
+void require_feats(const Graph& graph, const NodeFeatures& feat, const InFeatures& in_feats,
                    std::string_view layer);
 
 /// Returns the features of the destinations.
-inline Variable dst_feats(const GraphShardManager& graph, const NodeFeatures& feat) {
+inline Variable dst_feats(const Graph& graph, const NodeFeatures& feat) {
   return feat.pair() ? feat.dst : first_rows(feat.src, graph.num_dst_nodes());
 }
-
 }}  // namespace sar

@@ -11,8 +11,7 @@
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
-bool AggregateCache::is_valid(const GraphShardManager& graph,
-                              std::initializer_list<const Variable*> operands) const {
+bool AggregateCache::is_valid(const Graph& graph, std::initializer_list<const Variable*> operands) const {
   for (const Variable* x : operands)
     require<InputError>(!x->requires_grad(), layer_, " with cached got features or edge weights of shape ",
                         x->shape(), " that want a gradient, expected constants");
@@ -30,8 +29,7 @@ bool AggregateCache::is_valid(const GraphShardManager& graph,
   return true;
 }
 
-Variable AggregateCache::operator()(const GraphShardManager& graph,
-                                    std::initializer_list<const Variable*> operands,
+Variable AggregateCache::operator()(const Graph& graph, std::initializer_list<const Variable*> operands,
                                     FunctionRef<Variable()> aggregate) {
   if (!enabled_) return aggregate();
   const Communicator& comm = graph.comm();
@@ -51,5 +49,4 @@ Variable AggregateCache::operator()(const GraphShardManager& graph,
   value_ = std::move(value);
   return value_;
 }
-
 }}  // namespace sar

@@ -3,7 +3,7 @@
 /// A cache for the aggregate of constant features.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <cstdint>
 #include <initializer_list>
@@ -32,8 +32,7 @@ class AggregateCache {
   /// calls aggregate(), which must be a function of the operands on this graph. Undefined operands are
   /// ignored. Layers call this inside Communicator::agree. Throws InputError on every rank if an operand
   /// requires a gradient, or if it is the tensor of the previous call with changed values.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph,
-                                    std::initializer_list<const Variable*> operands,
+  [[nodiscard]] Variable operator()(const Graph& graph, std::initializer_list<const Variable*> operands,
                                     FunctionRef<Variable()> aggregate);
 
  private:
@@ -43,8 +42,7 @@ class AggregateCache {
     std::uint64_t fingerprint = 0;
   };
   /// Returns whether the cached value belongs to these operands. Throws InputError as above.
-  [[nodiscard]] bool is_valid(const GraphShardManager& graph,
-                              std::initializer_list<const Variable*> operands) const;
+  [[nodiscard]] bool is_valid(const Graph& graph, std::initializer_list<const Variable*> operands) const;
 
   bool enabled_;
   std::string layer_;

@@ -28,7 +28,7 @@ AttentionConv::AttentionConv(std::string name, const InFeatures& in_feats, Index
   register_module("attn_drop", attn_drop_);
 }
 
-AttentionConv::Ends AttentionConv::ends(const GraphShardManager& graph, const NodeFeatures& feat, bool drops,
+AttentionConv::Ends AttentionConv::ends(const Graph& graph, const NodeFeatures& feat, bool drops,
                                         const Variable& edge_feats, Index edge_width) {
   require_feats(graph, feat, in_feats_, name_);
   if (edge_width > 0) require_rows(edge_feats, graph.num_edges(), edge_width, name_ + ", edge features");
@@ -91,7 +91,7 @@ AttentionOptions AttentionConv::attention_options(Variable edge_weight) {
   return options;
 }
 
-Variable AttentionConv::drop_attention(const GraphShardManager& graph, Variable coefficients) {
+Variable AttentionConv::drop_attention(const Graph& graph, Variable coefficients) {
   if (!attn_drop_.is_active()) return coefficients;
   return attn_drop_(std::move(coefficients), graph.edge_ids());
 }
@@ -101,7 +101,7 @@ void AttentionConv::make_head_vector(const char* name, Variable& parameter, Gene
   register_parameter(name, parameter, init::xavier_normal(shape, init::relu_gain, gen.next_stream()));
 }
 
-Variable AttentionConv::coefficients_of(const GraphShardManager& graph, Variable scores) const {
+Variable AttentionConv::coefficients_of(const Graph& graph, Variable scores) const {
   return reshape(edge_softmax(graph, std::move(scores)), {graph.num_edges(), heads_, 1});
 }
 
@@ -142,12 +142,11 @@ Variable head_linear_transposed(const Variable& x, const Variable& weight) {
                    [](Variable part, Variable w) { return matmul(std::move(part), std::move(w)); });
 }
 
-Variable weighted_edge_sums(const GraphShardManager& graph, const Variable& coefficients, const Variable& x) {
+Variable weighted_edge_sums(const Graph& graph, const Variable& coefficients, const Variable& x) {
   return graph.comm().agree([&] {
     const Variable rows = reshape(x, {x.num_rows(), 1, x.shape()[1]});
     return graph.update_all(
         [=](const EdgeBatch& edges) { return edges.edata(coefficients) * edges.edata(rows); }, fn::sum);
   });
 }
-
 }}  // namespace sar

@@ -32,7 +32,7 @@ class AttentionConv : public Module {
   };
   /// Local. Returns the features at both ends, after feature dropout if `drops`. Throws ShapeError if the
   /// features (or edge features, if the layer has edge_width > 0) do not match the graph or the layer.
-  [[nodiscard]] Ends ends(const GraphShardManager& graph, const NodeFeatures& feat, bool drops = true,
+  [[nodiscard]] Ends ends(const Graph& graph, const NodeFeatures& feat, bool drops = true,
                           const Variable& edge_feats = {}, Index edge_width = 0);
   /// Reshape between heads side by side, [n, H D], and separate heads, [n, H, D]. Both are views of the same
   /// memory.
@@ -62,13 +62,13 @@ class AttentionConv : public Module {
   /// Returns the options of a fused attention operation, with the attention dropout of this call.
   [[nodiscard]] AttentionOptions attention_options(Variable edge_weight = {});
   /// Applies the same attention dropout to materialized coefficients [local edges, H, 1].
-  [[nodiscard]] Variable drop_attention(const GraphShardManager& graph, Variable coefficients);
+  [[nodiscard]] Variable drop_attention(const Graph& graph, Variable coefficients);
 
   /// Makes `parameter` a parameter [1, H, D] with Xavier-normal initialization.
   void make_head_vector(const char* name, Variable& parameter, Generator& gen);
   /// Returns the softmax over the in-edges of scores [local edges, H] or [local edges, H, 1], as [local
   /// edges, H, 1].
-  [[nodiscard]] Variable coefficients_of(const GraphShardManager& graph, Variable scores) const;
+  [[nodiscard]] Variable coefficients_of(const Graph& graph, Variable scores) const;
   /// Returns 1 / sqrt(D), the scale of dot products.
   [[nodiscard]] real dot_scale() const;
 
@@ -96,7 +96,6 @@ class AttentionConv : public Module {
 ///
 /// coefficients [local edges, H, 1], x [local edges, F] -> [local destinations, H, F]. Processes the edges
 /// in chunks; no halo rows are exchanged.
-[[nodiscard]] Variable weighted_edge_sums(const GraphShardManager& graph, const Variable& coefficients,
+[[nodiscard]] Variable weighted_edge_sums(const Graph& graph, const Variable& coefficients,
                                           const Variable& x);
-
 }}  // namespace sar

@@ -26,8 +26,7 @@ CFConv::CFConv(Index node_in_feats, Index edge_in_feats, Index hidden_feats, Ind
   register_module("project_out", project_out_);
 }
 
-Variable CFConv::operator()(const GraphShardManager& graph, const Variable& feat,
-                            const Variable& edge_feats) const {
+Variable CFConv::operator()(const Graph& graph, const Variable& feat, const Variable& edge_feats) const {
   return graph.comm().agree([&] {
     require_rows(feat, graph.num_src_nodes(), node_in_feats_, "CFConv, features");
     require_rows(edge_feats, graph.num_edges(), edge_in_feats_, "CFConv, edge features");
@@ -38,5 +37,4 @@ Variable CFConv::operator()(const GraphShardManager& graph, const Variable& feat
         fn::sum));
   });
 }
-
 }}  // namespace sar

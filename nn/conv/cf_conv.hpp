@@ -3,7 +3,7 @@
 /// Continuous-filter convolution of SchNet.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/row_function.hpp>
 
@@ -32,7 +32,7 @@ class CFConv : public Module {
 
   /// feat [local sources, node_in], edge_feats [local edges, edge_in] -> [local destinations, out]. The graph
   /// may be bipartite. Throws ShapeError if shapes do not match.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& feat,
                                     const Variable& edge_feats) const;
 
  private:

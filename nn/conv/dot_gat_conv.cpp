@@ -9,14 +9,14 @@ DotGatConv::DotGatConv(const InFeatures& in_feats, Index out_feats, Index num_he
   make_projection(fc_, Start::linear, gen);
 }
 
-Variable DotGatConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) {
+Variable DotGatConv::operator()(const Graph& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
     const Ends z = project(ends(graph, feat), fc_);
     return dot_attention(graph, z.src, z.dst, {}, dot_scale());
   });
 }
 
-Variable DotGatConv::attention(const GraphShardManager& graph, const NodeFeatures& feat) {
+Variable DotGatConv::attention(const Graph& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
     const Ends z = project(ends(graph, feat), fc_);
     return coefficients_of(graph, graph.apply_edges(fn::u_dot_v(z.src, z.dst)) * dot_scale());
@@ -30,7 +30,7 @@ AGNNConv::AGNNConv(real init_beta, bool learn_beta) : beta_(Tensor::full({1}, in
     register_buffer("beta", beta_.value());
 }
 
-Variable AGNNConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) const {
+Variable AGNNConv::operator()(const Graph& graph, const NodeFeatures& feat) const {
   return graph.comm().agree([&] {
     require<ShapeError>(feat.src.shape().dims() == 2, "AGNNConv, features have shape ", feat.src.shape(),
                         ", expected [", graph.num_src_nodes(), ", D]");
@@ -38,5 +38,4 @@ Variable AGNNConv::operator()(const GraphShardManager& graph, const NodeFeatures
     return cosine_attention(graph, feat.src, dst_feats(graph, feat), beta_);
   });
 }
-
 }}  // namespace sar

@@ -23,10 +23,10 @@ class DotGatConv : public AttentionConv {
 
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]} ->
   /// [local destinations, H, D]. Throws ShapeError on every rank if shapes do not match.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat);
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& feat);
   /// Collective. Returns the coefficients alpha [local edges, H, 1] in edge order. Memory: several values
   /// per edge and head.
-  [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat);
+  [[nodiscard]] Variable attention(const Graph& graph, const NodeFeatures& feat);
 
  private:
   Projection fc_;
@@ -46,7 +46,7 @@ class AGNNConv : public Module {
 
   /// feat [local sources, D] for both ends, or {[local sources, D], [local destinations, D]} -> [local
   /// destinations, D]. Throws ShapeError on every rank if shapes do not match.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat) const;
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& feat) const;
 
  private:
   Variable beta_;

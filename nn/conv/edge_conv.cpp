@@ -15,7 +15,7 @@ EdgeConv::EdgeConv(Index in_feats, Index out_feats, Generator& gen)
   register_module("phi", phi_);
 }
 
-Variable EdgeConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) const {
+Variable EdgeConv::operator()(const Graph& graph, const NodeFeatures& feat) const {
   return graph.comm().agree([&] {
     require_feats(graph, feat, theta_.weight().shape()[1], "EdgeConv");
     // y = max_u(-W_theta x_u) + (W_theta + W_phi) x_v + biases; the self term and biases only with in-edges
@@ -25,5 +25,4 @@ Variable EdgeConv::operator()(const GraphShardManager& graph, const NodeFeatures
         degree_column(graph.in_degrees(), [](double degree) { return degree > 0 ? 1 : 0; })));
   });
 }
-
 }}  // namespace sar

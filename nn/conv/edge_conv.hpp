@@ -3,7 +3,7 @@
 /// Edge convolution of dynamic graph CNNs.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/node_features.hpp>
 
@@ -25,7 +25,7 @@ class EdgeConv : public Module {
 
   /// feat [local sources, in] for both ends, or {[local sources, in], [local destinations, in]} -> [local
   /// destinations, out]. Throws ShapeError on every rank if shapes do not match.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat) const;
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& feat) const;
 
  private:
   Linear theta_, phi_;

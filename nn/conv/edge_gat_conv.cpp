@@ -23,8 +23,7 @@ EdgeGATConv::EdgeGATConv(const InFeatures& in_feats, Index edge_feats, Index out
   if (options.bias) register_parameter("bias", bias_, Tensor::zeros({num_heads * out_feats}));
 }
 
-Variable EdgeGATConv::coefficients(const GraphShardManager& graph, const Ends& z,
-                                   const Variable& edge_feats) const {
+Variable EdgeGATConv::coefficients(const Graph& graph, const Ends& z, const Variable& edge_feats) const {
   // <attn_edge[h], W_h e> = <W_h^T attn_edge[h], e>
   const Variable attn = reshape(head_linear_transposed(attn_edge_, fc_edge_.weight()),
                                 {num_heads(), fc_edge_.weight().shape()[1]});
@@ -33,8 +32,7 @@ Variable EdgeGATConv::coefficients(const GraphShardManager& graph, const Ends& z
   return coefficients_of(graph, leaky_relu(std::move(scores), options_.negative_slope));
 }
 
-Variable EdgeGATConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
-                                 const Variable& edge_feats) {
+Variable EdgeGATConv::operator()(const Graph& graph, const NodeFeatures& feat, const Variable& edge_feats) {
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat, true, edge_feats, fc_edge_.weight().shape()[1]);
     const Ends z = project(x, fc_);
@@ -47,12 +45,10 @@ Variable EdgeGATConv::operator()(const GraphShardManager& graph, const NodeFeatu
   });
 }
 
-Variable EdgeGATConv::attention(const GraphShardManager& graph, const NodeFeatures& feat,
-                                const Variable& edge_feats) {
+Variable EdgeGATConv::attention(const Graph& graph, const NodeFeatures& feat, const Variable& edge_feats) {
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat, false, edge_feats, fc_edge_.weight().shape()[1]);
     return coefficients(graph, project(x, fc_), edge_feats);
   });
 }
-
 }}  // namespace sar

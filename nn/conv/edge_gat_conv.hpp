@@ -38,15 +38,12 @@ class EdgeGATConv : public AttentionConv {
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]};
   /// edge_feats [local edges, edge_feats] in edge order -> [local destinations, H, D]. Throws ShapeError on
   /// every rank if shapes do not match.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
-                                    const Variable& edge_feats);
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& feat, const Variable& edge_feats);
   /// Collective. Returns the coefficients alpha [local edges, H, 1] in edge order, without dropout.
-  [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat,
-                                   const Variable& edge_feats);
+  [[nodiscard]] Variable attention(const Graph& graph, const NodeFeatures& feat, const Variable& edge_feats);
 
  private:
-  [[nodiscard]] Variable coefficients(const GraphShardManager& graph, const Ends& z,
-                                      const Variable& edge_feats) const;
+  [[nodiscard]] Variable coefficients(const Graph& graph, const Ends& z, const Variable& edge_feats) const;
 
   EdgeGATConvOptions options_;
   Linear fc_edge_;

@@ -11,7 +11,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-EdgeSequences edge_sequences(const GraphShardManager& graph) {
+EdgeSequences edge_sequences(const Graph& graph) {
   const GraphTopology& shards = graph.topology();
   const auto num_dst = static_cast<std::size_t>(graph.num_dst_nodes());
   // counting sort by destination, then by id
@@ -42,5 +42,4 @@ EdgeSequences edge_sequences(const GraphShardManager& graph) {
     for (std::size_t i = 0; i < running; ++i) sequences.edges.push_back(by_dst[begin[dst[i]] + t]);
   }
 }
-
 }}  // namespace sar

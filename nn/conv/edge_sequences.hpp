@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -16,6 +16,5 @@ struct EdgeSequences {
 };
 
 /// Local. Returns the sequences. Time: O(edges log(largest degree) + n log(n)) for n destinations.
-[[nodiscard]] EdgeSequences edge_sequences(const GraphShardManager& graph);
-
+[[nodiscard]] EdgeSequences edge_sequences(const Graph& graph);
 }}  // namespace sar

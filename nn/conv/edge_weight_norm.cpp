@@ -23,7 +23,7 @@ namespace {
 
 /// Returns the sum over the out-edges of each source: the gradient of the sources in a sum of u times the
 /// weight, where that of the result is 1.
-Variable out_sums(const GraphShardManager& graph, const Variable& weight) {
+Variable out_sums(const Graph& graph, const Variable& weight) {
   const Tensor ones = Tensor::full({graph.num_dst_nodes(), 1}, 1);
   LinearKernel kernel({.width = 1,
                        .edge_weight = std::as_const(weight.value()).data(),
@@ -43,13 +43,13 @@ Variable column(const Variable& weight) {
   return reshape(weight, {weight.num_rows(), 1});
 }
 
-void require_one_for_each_edge(const GraphShardManager& graph, const Variable& weight) {
+void require_one_for_each_edge(const Graph& graph, const Variable& weight) {
   require<ShapeError>(
       weight.defined() && weight.num_rows() == graph.num_edges() && weight.shape().row_size() == 1,
       "edge weights have shape ", weight.shape(), " for ", graph.num_edges(), " edges");
 }
 
-void check(const GraphShardManager& graph, const Variable& weight) {
+void check(const Graph& graph, const Variable& weight) {
   require_one_for_each_edge(graph, weight);
   require<InputError>(std::ranges::all_of(weight.value().values(), [](real w) { return w > 0; }),
                       "edge weights that are normalized must be positive");
@@ -64,7 +64,7 @@ Variable inverse_root_or_0(const Variable& weight_sum) {
 }
 
 /// Returns the factors of the ends of each edge for EdgeNorm::in_weights.
-Variable in_weight_factors(const GraphShardManager& graph, const Variable& weight) {
+Variable in_weight_factors(const Graph& graph, const Variable& weight) {
   require_one_for_each_edge(graph, weight);
   require<InputError>(graph.topology().is_homogeneous(),
                       "edge weights are normalized by the in-weights of both ends, expected a graph whose "
@@ -80,7 +80,7 @@ Variable in_weight_factors(const GraphShardManager& graph, const Variable& weigh
 
 }  // namespace
 
-WeightSums weight_sums(const GraphShardManager& graph, const Variable& edge_weight) {
+WeightSums weight_sums(const Graph& graph, const Variable& edge_weight) {
   return graph.comm().agree([&]() -> WeightSums {
     check(graph, edge_weight);
     return {out_sums(graph, edge_weight), graph.update_all(fn::copy_e(column(edge_weight)), fn::sum)};
@@ -94,7 +94,7 @@ Variable inverse_root(const Variable& weight_sum) {
   return exp(log(weight_sum + Variable(guard)) * real(-0.5));
 }
 
-Variable edge_weight_norm(const GraphShardManager& graph, const Variable& edge_weight, EdgeNorm norm) {
+Variable edge_weight_norm(const Graph& graph, const Variable& edge_weight, EdgeNorm norm) {
   return graph.comm().agree([&] {
     const auto normalized = [&] {
       if (norm == EdgeNorm::in_weights) return column(edge_weight) * in_weight_factors(graph, edge_weight);
@@ -107,7 +107,7 @@ Variable edge_weight_norm(const GraphShardManager& graph, const Variable& edge_w
   });
 }
 
-Tensor kept_edge_weight_norm(const GraphShardManager& graph, EdgeNorm norm) {
+Tensor kept_edge_weight_norm(const Graph& graph, EdgeNorm norm) {
   Tensor& kept = graph.shards()->edge_norms[static_cast<std::size_t>(norm)];
   if (kept.defined()) return kept;
   const RecordedPass::Pause kept_from_now_on(graph.comm());
@@ -145,7 +145,7 @@ class InEdges {
 
 }  // namespace
 
-Tensor relation_norm(const GraphShardManager& graph, const EdgeTypes& edge_types) {
+Tensor relation_norm(const Graph& graph, const EdgeTypes& edge_types) {
   constexpr Index most_types = Index{1} << 16;
   const GraphTopology& shards = graph.topology();
   const Index edges = graph.num_edges();

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/graph/message/edge_types.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -17,7 +17,7 @@ struct WeightSums {
 /// Sums positive edge weights [local edges] or [local edges, 1] at both ends. Differentiable. Collective:
 /// sends two values per halo row, and one gradient per halo row in the backward pass. Throws the same
 /// exception on every rank: ShapeError if shapes do not match, InputError if a weight is not positive.
-[[nodiscard]] WeightSums weight_sums(const GraphShardManager& graph, const Variable& edge_weight);
+[[nodiscard]] WeightSums weight_sums(const Graph& graph, const Variable& edge_weight);
 
 /// Returns 1 / sqrt(sum), and 1 where there is no edge.
 [[nodiscard]] Variable inverse_root(const Variable& weight_sum);
@@ -40,14 +40,14 @@ enum class EdgeNorm {
 /// The result has the shape of edge_weight; arguments and errors are those of weight_sums. With in_weights,
 /// a weight may be 0 or negative as long as no sum is negative, and sources and destinations must be the
 /// same nodes; otherwise an InputError. Differentiable.
-[[nodiscard]] Variable edge_weight_norm(const GraphShardManager& graph, const Variable& edge_weight,
+[[nodiscard]] Variable edge_weight_norm(const Graph& graph, const Variable& edge_weight,
                                         EdgeNorm norm = EdgeNorm::both);
 
 /// Collective. Returns edge_weight_norm() of graph.edge_weight(), or of weights of 1 if the graph has none.
 /// The graph keeps the result: later calls, also on other handles of it, do not compute it again. Message
 /// flow graphs, sampled blocks and subgraphs with probabilities (SaintLoader) made afterwards have the values
 /// of the whole graph; on message flow graphs and blocks made before, this is an InputError.
-[[nodiscard]] Tensor kept_edge_weight_norm(const GraphShardManager& graph, EdgeNorm norm);
+[[nodiscard]] Tensor kept_edge_weight_norm(const Graph& graph, EdgeNorm norm);
 
 // Factors that turn the sum over a relation's messages into their mean.
 
@@ -60,5 +60,5 @@ enum class EdgeNorm {
 /// edge_types: the type of each local edge; by default all edges have one type, so that the factors of a
 /// node sum to 1. For RelGraphConv. In a block, only the block's edges count. Throws ShapeError if the
 /// number of types is not the number of edges, InputError for a negative type.
-[[nodiscard]] Tensor relation_norm(const GraphShardManager& graph, const EdgeTypes& edge_types = {});
+[[nodiscard]] Tensor relation_norm(const Graph& graph, const EdgeTypes& edge_types = {});
 }}  // namespace sar

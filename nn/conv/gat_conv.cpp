@@ -22,8 +22,7 @@ GATConv::GATConv(const InFeatures& in_feats, Index out_feats, Index num_heads, G
   if (options.bias && !res_fc_) register_parameter("bias", bias_, Tensor::zeros({width}));
 }
 
-Variable GATConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
-                             const Variable& edge_weight) {
+Variable GATConv::operator()(const Graph& graph, const NodeFeatures& feat, const Variable& edge_weight) {
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat);
     Variable y = [&] {
@@ -40,8 +39,7 @@ Variable GATConv::operator()(const GraphShardManager& graph, const NodeFeatures&
   });
 }
 
-Variable GATConv::attention(const GraphShardManager& graph, const NodeFeatures& feat,
-                            const Variable& edge_weight) {
+Variable GATConv::attention(const Graph& graph, const NodeFeatures& feat, const Variable& edge_weight) {
   return graph.comm().agree([&] {
     const Ends z = project(ends(graph, feat, false), fc_);
     require<ShapeError>(
@@ -73,7 +71,7 @@ GATv2Conv::GATv2Conv(const InFeatures& in_feats, Index out_feats, Index num_head
   if (options.residual && in_feats.dst != num_heads * out_feats) make(res_fc_, "res_fc", in_feats.dst);
 }
 
-Variable GATv2Conv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) {
+Variable GATv2Conv::operator()(const Graph& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat);
     Variable y = [&] {
@@ -85,7 +83,7 @@ Variable GATv2Conv::operator()(const GraphShardManager& graph, const NodeFeature
   });
 }
 
-Variable GATv2Conv::attention(const GraphShardManager& graph, const NodeFeatures& feat) {
+Variable GATv2Conv::attention(const Graph& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
     const Ends z = project(ends(graph, feat, false), fc_);
     return coefficients_of(graph,
@@ -95,5 +93,4 @@ Variable GATv2Conv::attention(const GraphShardManager& graph, const NodeFeatures
                            }));
   });
 }
-
 }}  // namespace sar

@@ -46,11 +46,11 @@ class GATConv : public AttentionConv {
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]} ->
   /// [local destinations, H, D]. edge_weight w [local edges] is optional. Throws ShapeError on every rank if
   /// shapes do not match.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& feat,
                                     const Variable& edge_weight = {});
   /// Collective. Returns the coefficients w alpha [local edges, H, 1] in edge order, without dropout.
   /// Memory: several values per edge and head.
-  [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat,
+  [[nodiscard]] Variable attention(const Graph& graph, const NodeFeatures& feat,
                                    const Variable& edge_weight = {});
 
  private:
@@ -88,10 +88,10 @@ class GATv2Conv : public AttentionConv {
             const GATv2ConvOptions& options = {});
 
   /// Shapes and errors as in GATConv.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat);
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& feat);
   /// Collective. Returns the coefficients alpha [local edges, H, 1] in edge order, without dropout. Memory:
   /// several values per edge and head.
-  [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat);
+  [[nodiscard]] Variable attention(const Graph& graph, const NodeFeatures& feat);
 
  private:
   GATv2ConvOptions options_;

@@ -19,7 +19,7 @@ GINConv::GINConv(RowFunction apply_func, const GINConvOptions& options)
   if (apply_func_) register_module("apply_func", apply_func_.module());
 }
 
-Variable GINConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+Variable GINConv::operator()(const Graph& graph, const NodeFeatures& feat,
                              const Variable& edge_weight) const {
   return graph.comm().agree([&] {
     require_num_rows(feat.src, graph.num_src_nodes(), "GINConv, source features");
@@ -79,7 +79,7 @@ GINEConv::GINEConv(Index in_feats, Index edge_feats, RowFunction apply_func, Gen
   register_module("lin_edge", *lin_edge_);
 }
 
-Variable GINEConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+Variable GINEConv::operator()(const Graph& graph, const NodeFeatures& feat,
                               const Variable& edge_feats) const {
   return graph.comm().agree([&] {
     require_num_rows(feat.src, graph.num_src_nodes(), "GINEConv, source features");

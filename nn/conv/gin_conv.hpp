@@ -3,7 +3,7 @@
 /// Graph isomorphism convolutions: GIN, and GINE with features of the edges.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/conv/aggregate_cache.hpp>
 #include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>
@@ -42,7 +42,7 @@ class GINConv : public Module {
   /// destinations, ...]. edge_weight [local edges] is optional. Throws the same exception on every rank:
   /// ShapeError if shapes do not match and, if cached, InputError for source features or edge weights that
   /// require a gradient or whose values have changed since the previous call.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& feat,
                                     const Variable& edge_weight = {}) const;
   [[nodiscard]] bool is_cached() const noexcept { return options_.cached; }
 
@@ -79,7 +79,7 @@ class GINEConv : public Module {
   /// feat [local sources, in] for both ends, or {[local sources, in], [local destinations, in]}; edge_feats
   /// [local edges, in], with lin_edge [local edges, edge_feats] -> [local destinations, ...]. Throws
   /// ShapeError on every rank if shapes do not match.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& feat,
                                     const Variable& edge_feats) const;
 
  private:

@@ -22,7 +22,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-void check(const GraphShardManager& graph, const Variable& feat, const char* layer) {
+void check(const Graph& graph, const Variable& feat, const char* layer) {
   require<ShapeError>(feat.shape().dims() == 2 && feat.num_rows() == graph.num_nodes(), layer,
                       ", features have shape ", feat.shape(), ", expected [", graph.num_nodes(), ", D]");
 }
@@ -30,8 +30,7 @@ void check(const GraphShardManager& graph, const Variable& feat, const char* lay
 /// Returns `value`, which all ranks have, as a replicated value. add_gradient(dx, grad) adds the gradient of
 /// x.
 template <class AddGradient>
-Variable replicated(const GraphShardManager& graph, const Variable& x, Tensor value,
-                    AddGradient add_gradient) {
+Variable replicated(const Graph& graph, const Variable& x, Tensor value, AddGradient add_gradient) {
   if (graph.comm().rank() != 0) value = Tensor::zeros(value.shape());
   Variable share(value);
   if (recording({&x}))
@@ -43,7 +42,7 @@ Variable replicated(const GraphShardManager& graph, const Variable& x, Tensor va
 
 /// Returns the sum over the nodes of all ranks, [1, D]. It is exact, so that it does not depend on their
 /// order.
-Variable sum_of_nodes(const GraphShardManager& graph, const Variable& rows) {
+Variable sum_of_nodes(const Graph& graph, const Variable& rows) {
   if (rows.is_dual())
     return apply_linear(rows, [&](const Variable& part) { return sum_of_nodes(graph, part); });
   const Tensor total = sum(rows.detach(), graph.comm(), ReduceDim::rows).value();
@@ -56,7 +55,7 @@ Variable sum_of_nodes(const GraphShardManager& graph, const Variable& rows) {
 
 /// Returns the maximum of each column over the nodes of all ranks, [1, D]: NaN if the column has one,
 /// -infinity without rows.
-Tensor largest_of_columns(const GraphShardManager& graph, const Tensor& x) {
+Tensor largest_of_columns(const Graph& graph, const Tensor& x) {
   Tensor y = Tensor::full({1, x.row_size()}, -std::numeric_limits<real>::infinity());
   for (Index i = 0; i < x.num_rows(); ++i)
     for (Index j = 0; j < y.size(); ++j)
@@ -66,7 +65,7 @@ Tensor largest_of_columns(const GraphShardManager& graph, const Tensor& x) {
 
 /// Returns, for each column, the row of this rank whose node has the lowest original id of all nodes with the
 /// maximum y; -1 if it is on another rank.
-std::vector<Index> rows_with_maximum(const GraphShardManager& graph, const Tensor& x, const Tensor& y) {
+std::vector<Index> rows_with_maximum(const Graph& graph, const Tensor& x, const Tensor& y) {
   const Array<Index>& ids = graph.dst_ids();
   std::vector<Index> first(static_cast<std::size_t>(y.size()), std::numeric_limits<Index>::max());
   const auto for_each = [&](const auto& visit) {
@@ -86,14 +85,14 @@ std::vector<Index> rows_with_maximum(const GraphShardManager& graph, const Tenso
 
 }  // namespace
 
-Variable SumPooling::operator()(const GraphShardManager& graph, const Variable& feat) const {
+Variable SumPooling::operator()(const Graph& graph, const Variable& feat) const {
   return graph.comm().agree([&] {
     check(graph, feat, "SumPooling");
     return sum_of_nodes(graph, feat);
   });
 }
 
-Variable AvgPooling::operator()(const GraphShardManager& graph, const Variable& feat) const {
+Variable AvgPooling::operator()(const Graph& graph, const Variable& feat) const {
   return graph.comm().agree([&] {
     check(graph, feat, "AvgPooling");
     return scale_shift(sum_of_nodes(graph, feat),
@@ -101,7 +100,7 @@ Variable AvgPooling::operator()(const GraphShardManager& graph, const Variable& 
   });
 }
 
-Variable MaxPooling::operator()(const GraphShardManager& graph, const Variable& feat) const {
+Variable MaxPooling::operator()(const Graph& graph, const Variable& feat) const {
   return graph.comm().agree([&] {
     check(graph, feat, "MaxPooling");
     refuse_tangents({&feat}, "MaxPooling");
@@ -124,7 +123,7 @@ GlobalAttentionPooling::GlobalAttentionPooling(RowFunction gate_nn, RowFunction 
   if (feat_nn_) register_module("feat_nn", feat_nn_.module());
 }
 
-Variable GlobalAttentionPooling::attention(const GraphShardManager& graph, const Variable& feat) const {
+Variable GlobalAttentionPooling::attention(const Graph& graph, const Variable& feat) const {
   return graph.comm().agree([&] {
     check(graph, feat, "GlobalAttentionPooling");
     const Variable gate = gate_nn_(feat);
@@ -138,7 +137,7 @@ Variable GlobalAttentionPooling::attention(const GraphShardManager& graph, const
   });
 }
 
-Variable GlobalAttentionPooling::operator()(const GraphShardManager& graph, const Variable& feat) const {
+Variable GlobalAttentionPooling::operator()(const Graph& graph, const Variable& feat) const {
   return graph.comm().agree([&] {
     const Variable coefficients = attention(graph, feat);
     const Variable rows = feat_nn_ ? feat_nn_(feat) : feat;

@@ -12,7 +12,7 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/message.hpp>
 #include <sar/graph/samples/sample_batch.hpp>
 #include <sar/nn/modules/module.hpp>
@@ -44,7 +44,7 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Throws ShapeError unless feat is [local nodes, D].
 class SumPooling : public Module {
  public:
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& feat) const;
   /// Local. The same for each sample of a batch: [samples of this rank, D] (readout_nodes).
   [[nodiscard]] Variable operator()(const SampleBatch& batch, const Variable& feat) const {
     return readout_nodes(batch, feat, Reduce::sum);
@@ -58,7 +58,7 @@ class SumPooling : public Module {
 /// Errors as above.
 class AvgPooling : public Module {
  public:
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& feat) const;
   /// Local. The same for each sample of a batch: [samples of this rank, D] (readout_nodes).
   [[nodiscard]] Variable operator()(const SampleBatch& batch, const Variable& feat) const {
     return readout_nodes(batch, feat, Reduce::mean);
@@ -73,7 +73,7 @@ class AvgPooling : public Module {
 /// Errors as above.
 class MaxPooling : public Module {
  public:
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& feat) const;
   /// Local. The same for each sample of a batch: [samples of this rank, D] (readout_nodes).
   [[nodiscard]] Variable operator()(const SampleBatch& batch, const Variable& feat) const {
     return readout_nodes(batch, feat, Reduce::max);
@@ -94,9 +94,9 @@ class GlobalAttentionPooling : public Module {
   /// gate_nn.
   explicit GlobalAttentionPooling(RowFunction gate_nn, RowFunction feat_nn = {});
 
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& feat) const;
   /// Collective. Returns the coefficients a, [local nodes, 1] (DGL's get_attention).
-  [[nodiscard]] Variable attention(const GraphShardManager& graph, const Variable& feat) const;
+  [[nodiscard]] Variable attention(const Graph& graph, const Variable& feat) const;
 
  private:
   RowFunction gate_nn_, feat_nn_;

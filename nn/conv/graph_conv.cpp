@@ -31,7 +31,7 @@ SumFactors factors_of(GraphConvNorm norm) {
 }
 
 /// Returns whether the weights are the graph's own, on every rank. Collective.
-bool are_own_weights(const GraphShardManager& graph, const Variable& weight) {
+bool are_own_weights(const Graph& graph, const Variable& weight) {
   const Tensor& own = graph.edge_weight();
   const bool here = own.defined() && !weight.requires_grad() && weight.num_rows() == own.num_rows() &&
                     (own.size() == 0 || weight.value().data() == own.data());
@@ -40,8 +40,7 @@ bool are_own_weights(const GraphShardManager& graph, const Variable& weight) {
 
 /// Starts the sum over in-edges, with weights that are normalized by their sums if the norm is by weights.
 /// Collective.
-StartedSum start_sum(const GraphShardManager& graph, Variable rows, const Variable& weight,
-                     GraphConvNorm norm) {
+StartedSum start_sum(const Graph& graph, Variable rows, const Variable& weight, GraphConvNorm norm) {
   const bool by_weights = norm == GraphConvNorm::weights || norm == GraphConvNorm::in_weights;
   if (!by_weights || !weight.defined())
     return start_scaled_sum(graph, std::move(rows), weight, factors_of(norm));
@@ -64,8 +63,8 @@ GraphConv::GraphConv(Index in_feats, Index out_feats, Generator& gen, const Grap
   if (options.bias) register_parameter("bias", bias_, Tensor::zeros({out_feats}));
 }
 
-Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& feat,
-                               const Variable& edge_weight, const Linear* residual) const {
+Variable GraphConv::operator()(const Graph& graph, const Variable& feat, const Variable& edge_weight,
+                               const Linear* residual) const {
   return graph.comm().agree([&] {
     require_rows(feat, graph.num_src_nodes(), in_feats_, "GraphConv, features");
     if (residual != nullptr) require_block(graph, "GraphConv with a residual connection");

@@ -3,7 +3,7 @@
 /// Graph convolution of Kipf and Welling (GCN).
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/conv/aggregate_cache.hpp>
 #include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>
@@ -59,7 +59,7 @@ class GraphConv : public Module {
   /// memory of its own. The graph may be bipartite; with a residual connection the destinations must be the
   /// first sources. Throws ShapeError if shapes do not match and, if cached, InputError for features or
   /// edge weights that require a gradient or whose values have changed since the previous call.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& feat,
                                     const Variable& edge_weight = {}, const Linear* residual = nullptr) const;
 
   /// Source rows are read by one update_all (see HeteroGraphConv).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 // Relations are taken by their source type: those whose layers read their source rows once go into one
-// HeteroGraph::call(), the others are called at once. Each result goes into the reducer of its destination
+// Graph::call(), the others are called at once. Each result goes into the reducer of its destination
 // type, so sum, mean, max and min hold one tensor per type. A layer may be called again in the backward
 // pass: Repeatable gives it the counters of its first call and restores its counters and statistics
 // afterwards.
@@ -97,7 +97,7 @@ void HeteroGraphConv::add(Layer layer) {
   layers_.push_back(std::move(layer));
 }
 
-void HeteroGraphConv::check_edges(const Layer& layer, const std::string& name, const GraphShardManager& graph,
+void HeteroGraphConv::check_edges(const Layer& layer, const std::string& name, const Graph& graph,
                                   const Variable& edges) {
   require<InputError>(edges.defined() || !layer.needs_edges, "there are no rows of the edges of '", name,
                       "', which its layer reads");
@@ -109,7 +109,7 @@ void HeteroGraphConv::check_edges(const Layer& layer, const std::string& name, c
                       " edges of this type");
 }
 
-std::vector<HeteroGraphConv::Part> HeteroGraphConv::parts(const HeteroGraph& graph, const Rows& feats,
+std::vector<HeteroGraphConv::Part> HeteroGraphConv::parts(const Graph& graph, const Rows& feats,
                                                           const EdgeArguments& edges) const {
   std::vector<Part> found;
   std::map<std::size_t, Variable> edges_of;
@@ -129,9 +129,9 @@ std::vector<HeteroGraphConv::Part> HeteroGraphConv::parts(const HeteroGraph& gra
       const auto rows = feats.find(end);
       require<InputError>(rows != feats.end() && rows->second.defined(), "there are no rows of '", end,
                           "' for the edge type '", name, "'");
-      require<ShapeError>(rows->second.num_rows() == graph.num_local_nodes(end), "rows of '", end,
-                          "' have shape ", rows->second.shape(), ", rank ", graph.comm().rank(), " has ",
-                          graph.num_local_nodes(end), " nodes of this type");
+      require<ShapeError>(rows->second.num_rows() == graph.num_nodes(end), "rows of '", end, "' have shape ",
+                          rows->second.shape(), ", rank ", graph.comm().rank(), " has ", graph.num_nodes(end),
+                          " nodes of this type");
     }
     const auto argument = edges_of.find(static_cast<std::size_t>(&type - graph.edge_types().data()));
     const Variable of_edges = argument == edges_of.end() ? Variable() : argument->second;
@@ -141,7 +141,7 @@ std::vector<HeteroGraphConv::Part> HeteroGraphConv::parts(const HeteroGraph& gra
   return found;
 }
 
-HeteroGraphConv::Rows HeteroGraphConv::operator()(const HeteroGraph& graph, const Rows& feats,
+HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graph& graph, const Rows& feats,
                                                   const EdgeArguments& edges) const {
   return graph.comm().agree([&] {
     const std::vector<Part> all = parts(graph, feats, edges);
@@ -150,12 +150,13 @@ HeteroGraphConv::Rows HeteroGraphConv::operator()(const HeteroGraph& graph, cons
     Reducers reducers = reducers_of(aggregate_, counts);
     for (const std::string& source : graph.node_types()) {
       std::vector<const Part*> sharing;
-      std::vector<HeteroGraph::RelationCall> calls;
+      std::vector<Graph::RelationCall> calls;
       for (const Part& part : all) {
         if (part.type->source != source) continue;
         const auto& [type, layer, of_edges, position] = part;
         Variable dst = feats.at(type->destination);
-        if (graph.is_block()) dst = slice_rows(dst, 0, graph.num_local_destinations(type->destination));
+        const Index num_dst = graph.num_dst_nodes(type->destination);
+        if (num_dst < dst.num_rows()) dst = slice_rows(dst, 0, num_dst);
         if (!layer->shares_rows) {
           reducers.at(type->destination)
               .take(position, layer->call(graph[*type], feats.at(source), dst, of_edges));
@@ -163,7 +164,7 @@ HeteroGraphConv::Rows HeteroGraphConv::operator()(const HeteroGraph& graph, cons
         }
         const auto once = std::make_shared<Repeatable>(*layer->module);
         const auto compute = [once, call = layer->call, dst, edges_of_type = part.edges](
-                                 const GraphShardManager& relation, const Variable& rows) {
+                                 const Graph& relation, const Variable& rows) {
           return (*once)([&] { return call(relation, rows, dst, edges_of_type); });
         };
         sharing.push_back(&part);

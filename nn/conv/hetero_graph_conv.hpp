@@ -4,8 +4,8 @@
 #pragma once
 
 #include <sar/graph/hetero/cross_reduce.hpp>
-#include <sar/graph/hetero/hetero_graph.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/module.hpp>
 
 #include <functional>
@@ -36,8 +36,8 @@ using RelationAggregate = CrossReduce;
 /// HeteroGraphConv conv(RelationAggregate::sum);
 /// conv.emplace_back<GraphConv>({"fluid", "flows", "fluid"}, 8, 16, gen);
 /// conv.emplace_back<SAGEConv>({"solid", "heats", "fluid"}, std::pair(5, 8), 16, gen);
-/// const Variable f = Tensor::full({hetero.num_local_nodes("fluid"), 8}, 1);
-/// const Variable s = Tensor::full({hetero.num_local_nodes("solid"), 5}, 1);
+/// const Variable f = Tensor::full({hetero.num_nodes("fluid"), 8}, 1);
+/// const Variable s = Tensor::full({hetero.num_nodes("solid"), 5}, 1);
 /// const auto h = conv(hetero, {{"fluid", f}, {"solid", s}});
 /// @endcode
 ///
@@ -46,7 +46,7 @@ using RelationAggregate = CrossReduce;
 ///
 ///     conv(hetero, {{"fluid", f}, {"solid", s}}, {{"heats", rates}})
 ///
-/// On a HeteroGraph, the halo rows of a node type are fetched once for all relations that read them, and
+/// On a Graph, the halo rows of a node type are fetched once for all relations that read them, and
 /// their gradients are sent back once. In mode rematerialize, only the inputs are kept for the backward pass:
 /// it fetches the rows again and recomputes one relation at a time, so that memory does not grow with the
 /// number of relations. The other modes keep the rows and what the layers record. Work that a layer does
@@ -61,7 +61,7 @@ class HeteroGraphConv : public Module {
   struct Relation {
     std::string source, name, destination;
   };
-  using Graphs = std::map<std::string, GraphShardManager>;  ///< keyed by relation; message flow graphs are
+  using Graphs = std::map<std::string, Graph>;              ///< keyed by relation; message flow graphs are
                                                             ///< allowed
   using Rows = std::map<std::string, Variable>;             ///< keyed by node type
   /// Weights or features of the edges, [local edges of the relation, ...] in its edge order; keyed by
@@ -76,16 +76,17 @@ class HeteroGraphConv : public Module {
   /// InputError if the relation already has a layer.
   template <class Conv, class... Args>
   Conv& emplace_back(Relation relation, Args&&... args) {
-    using Graph = const GraphShardManager&;
+    using G = const Graph&;
     using Pair = const std::pair<Variable, Variable>&;
     using Edges = const Variable&;
     constexpr bool takes_pair =
-        std::is_invocable_v<Conv&, Graph, Pair> || std::is_invocable_v<Conv&, Graph, Pair, Edges>;
+        std::is_invocable_v<Conv&, G, Pair> || std::is_invocable_v<Conv&, G, Pair, Edges>;
     using Nodes = std::conditional_t<takes_pair, std::pair<Variable, Variable>, Variable>;
-    constexpr bool takes_edges = std::is_invocable_v<Conv&, Graph, const Nodes&, Edges>;
-    constexpr bool needs_edges = !std::is_invocable_v<Conv&, Graph, const Nodes&>;
+    constexpr bool takes_edges = std::is_invocable_v<Conv&, G, const Nodes&, Edges>;
+    constexpr bool needs_edges = !std::is_invocable_v<Conv&, G, const Nodes&>;
     auto conv = std::make_shared<Conv>(std::forward<Args>(args)...);
-    const auto call = [conv](Graph graph, const Variable& src, const Variable& dst, Edges edges) -> Variable {
+    const auto call = [conv](const Graph& graph, const Variable& src, const Variable& dst,
+                             Edges edges) -> Variable {
       const Nodes nodes = nodes_of<Nodes>(src, dst);
       if constexpr (needs_edges) {
         return (*conv)(graph, nodes, edges);
@@ -111,16 +112,15 @@ class HeteroGraphConv : public Module {
   /// if an edge type has no layer, and for an edge argument that its layer does not take, of an unknown
   /// relation, or missing; ShapeError if it has not a row for each edge, or if results for one node type
   /// differ in shape.
-  [[nodiscard]] Rows operator()(const HeteroGraph& graph, const Rows& feats,
-                                const EdgeArguments& edges = {}) const;
+  [[nodiscard]] Rows operator()(const Graph& graph, const Rows& feats, const EdgeArguments& edges = {}) const;
   /// Applies the layers to one graph per relation; each relation fetches its own rows. Layers are called in
   /// the order in which they were added, which is also the order of stack.
   [[nodiscard]] Rows operator()(const Graphs& graphs, const Rows& feats,
                                 const EdgeArguments& edges = {}) const;
 
  private:
-  using Call = std::function<Variable(const GraphShardManager&, const Variable& src, const Variable& dst,
-                                      const Variable& edges)>;
+  using Call =
+      std::function<Variable(const Graph&, const Variable& src, const Variable& dst, const Variable& edges)>;
   struct Mods : Module {
     using Module::register_module;
   };
@@ -153,9 +153,9 @@ class HeteroGraphConv : public Module {
     return false;
   }
   void add(Layer layer);
-  [[nodiscard]] std::vector<Part> parts(const HeteroGraph& graph, const Rows& feats,
+  [[nodiscard]] std::vector<Part> parts(const Graph& graph, const Rows& feats,
                                         const EdgeArguments& edges) const;
-  static void check_edges(const Layer& layer, const std::string& name, const GraphShardManager& graph,
+  static void check_edges(const Layer& layer, const std::string& name, const Graph& graph,
                           const Variable& edges);
 
   RelationAggregate aggregate_;

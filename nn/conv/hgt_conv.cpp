@@ -63,7 +63,7 @@ Variable HGTConv::matrices_of_heads(const ModuleList<TypedLinear>& heads, bool w
   return reshape(concat_columns(matrices), {num_etypes_, heads_, head_size_, head_size_});
 }
 
-Variable HGTConv::operator()(const GraphShardManager& graph, const Variable& x, const RowIds& ntypes,
+Variable HGTConv::operator()(const Graph& graph, const Variable& x, const RowIds& ntypes,
                              const EdgeTypes& etypes) {
   return graph.comm().agree([&] {
     require_block(graph, "HGTConv");
@@ -93,5 +93,4 @@ Variable HGTConv::operator()(const GraphShardManager& graph, const Variable& x, 
     return norm_ ? (*norm_)(y) : y;
   });
 }
-
 }}  // namespace sar

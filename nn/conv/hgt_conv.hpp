@@ -5,7 +5,7 @@
 
 #include <sar/autograd/row_ids.hpp>
 #include <sar/graph/message/edge_types.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/layer_norm.hpp>
 #include <sar/nn/modules/linear.hpp>
@@ -53,7 +53,7 @@ class HGTConv : public Module {
   /// sources (a homogeneous graph or a block). ntypes: the type of each local source. etypes: the type of
   /// each local edge, in the graph's edge order. Throws the same exception on every rank: ShapeError if
   /// shapes do not match, InputError for an invalid type.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& x, const RowIds& ntypes,
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& x, const RowIds& ntypes,
                                     const EdgeTypes& etypes);
 
   [[nodiscard]] Index num_heads() const noexcept { return heads_; }

@@ -21,14 +21,14 @@ Variable with_factor(Variable rows, const Variable& column) {
 
 /// The graph of each hop, and what all hops have in common.
 struct Hops {
-  std::vector<const GraphShardManager*> graphs;
+  std::vector<const Graph*> graphs;
   NodeDegree degree;                  ///< of the sources, without edge weights
   Variable edge_weight = {};          ///< of the whole graph
   Variable of_src = {}, of_dst = {};  ///< with edge weights: factors [n, 1] of source rows and of sums
 };
 
 /// Returns k hops over the whole graph.
-Hops whole_graph(const GraphShardManager& graph, int k, const Variable& edge_weight, NodeDegree degree) {
+Hops whole_graph(const Graph& graph, int k, const Variable& edge_weight, NodeDegree degree) {
   require<ShapeError>(graph.is_block() && graph.num_global_src_nodes() == graph.num_global_dst_nodes(),
                       "several hops need a graph whose sources and destinations are the same nodes, or a "
                       "message flow graph for each hop; this one goes from ",
@@ -42,7 +42,7 @@ Hops whole_graph(const GraphShardManager& graph, int k, const Variable& edge_wei
 }
 
 /// Throws ShapeError unless the features match the graph. `width` 0 accepts any width.
-void check(const GraphShardManager& graph, const Variable& feat, Index width, const char* layer) {
+void check(const Graph& graph, const Variable& feat, Index width, const char* layer) {
   const std::string what = std::string(layer) + ", features";
   require_num_rows(feat, graph.num_src_nodes(), what);
   if (width > 0) require_rows(feat, graph.num_src_nodes(), width, what);
@@ -60,7 +60,7 @@ Hops over_blocks(std::span<const MessageFlowGraph> blocks, int k, NodeDegree deg
 }
 
 /// Returns S x for one hop. `weight` holds the edge weights of the hops, or a copy with some edges dropped.
-Variable step(const Hops& hops, const GraphShardManager& graph, Variable x, const Variable& weight) {
+Variable step(const Hops& hops, const Graph& graph, Variable x, const Variable& weight) {
   constexpr DegreeFactor root = DegreeFactor::inverse_root;
   if (!hops.edge_weight.defined())
     return scaled_sum(graph, std::move(x), weight, {.src = root, .src_degree = hops.degree, .dst = root});
@@ -70,13 +70,13 @@ Variable step(const Hops& hops, const GraphShardManager& graph, Variable x, cons
 
 /// Returns S^k x.
 Variable steps(const Hops& hops, Variable x) {
-  for (const GraphShardManager* graph : hops.graphs) x = step(hops, *graph, std::move(x), hops.edge_weight);
+  for (const Graph* graph : hops.graphs) x = step(hops, *graph, std::move(x), hops.edge_weight);
   return x;
 }
 
 Variable pagerank(const Hops& hops, double alpha, Dropout& edge_drop, const Variable& x) {
   Variable h = x;
-  for (const GraphShardManager* graph : hops.graphs) {
+  for (const Graph* graph : hops.graphs) {
     Variable weight = hops.edge_weight;
     if (edge_drop.is_active()) {
       if (!weight.defined()) weight = Tensor::full({graph->num_edges()}, 1);
@@ -133,8 +133,7 @@ APPNPConv::APPNPConv(int k, double alpha, Generator& gen, double edge_drop, bool
   register_module("edge_drop", edge_drop_);
 }
 
-Variable APPNPConv::operator()(const GraphShardManager& graph, const Variable& feat,
-                               const Variable& edge_weight) {
+Variable APPNPConv::operator()(const Graph& graph, const Variable& feat, const Variable& edge_weight) {
   return graph.comm().agree([&] {
     check(graph, feat, 0, "APPNPConv");
     return cache_(graph, {&feat, &edge_weight}, [&] {
@@ -159,8 +158,7 @@ TAGConv::TAGConv(Index in_feats, Index out_feats, Generator& gen, const TAGConvO
   register_module("lin", lin_);
 }
 
-Variable TAGConv::operator()(const GraphShardManager& graph, const Variable& feat,
-                             const Variable& edge_weight) const {
+Variable TAGConv::operator()(const Graph& graph, const Variable& feat, const Variable& edge_weight) const {
   return graph.comm().agree([&] {
     check(graph, feat, in_feats_, "TAGConv");
     const auto hops = [&] { return whole_graph(graph, k_, edge_weight, NodeDegree::source_in); };
@@ -189,8 +187,7 @@ SGConv::SGConv(Index in_feats, Index out_feats, Generator& gen, const SGConvOpti
   register_module("fc", fc_);
 }
 
-Variable SGConv::operator()(const GraphShardManager& graph, const Variable& feat,
-                            const Variable& edge_weight) {
+Variable SGConv::operator()(const Graph& graph, const Variable& feat, const Variable& edge_weight) {
   return graph.comm().agree([&] {
     check(graph, feat, fc_.weight().shape()[1], "SGConv");
     const auto hops = [&] { return whole_graph(graph, options_.k, edge_weight, NodeDegree::source_in); };

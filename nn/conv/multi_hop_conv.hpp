@@ -9,7 +9,7 @@
 #pragma once
 
 #include <sar/graph/construct/message_flow_graph.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/conv/aggregate_cache.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/linear.hpp>
@@ -38,7 +38,7 @@ class APPNPConv : public Module {
   /// weight is not positive, ShapeError if sources and destinations are not the same nodes (a block). If
   /// cached, also InputError for features or edge weights that require a gradient or whose values have
   /// changed since the previous call.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& feat,
                                     const Variable& edge_weight = {});
   /// feat [local sources of the first hop, ...] -> [local destinations of the last hop, ...]. Throws the same
   /// exception on every rank: InputError unless there are k hops, ShapeError if feat does not match the first
@@ -79,7 +79,7 @@ class TAGConv : public Module {
   TAGConv(Index in_feats, Index out_feats, Generator& gen, const TAGConvOptions& options = {});
 
   /// feat [local nodes, in] -> [local nodes, out]. Errors as in APPNPConv, including those of `cached`.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& feat,
                                     const Variable& edge_weight = {}) const;
   [[nodiscard]] Variable operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const;
 
@@ -111,7 +111,7 @@ class SGConv : public Module {
   SGConv(Index in_feats, Index out_feats, Generator& gen, const SGConvOptions& options = {});
 
   /// feat [local nodes, in] -> [local nodes, out]. Errors as in APPNPConv, including those of `cached`.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& feat,
                                     const Variable& edge_weight = {});
   [[nodiscard]] Variable operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const;
 

@@ -23,8 +23,7 @@ NNConv::NNConv(const InFeatures& in_feats, Index out_feats, RowFunction edge_fun
   }
 }
 
-Variable NNConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
-                            const Variable& edge_feats) const {
+Variable NNConv::operator()(const Graph& graph, const NodeFeatures& feat, const Variable& edge_feats) const {
   return graph.comm().agree([&] {
     const Index in = in_feats_.src, out = out_feats_;
     require_feats(graph, feat, in_feats_, "NNConv");
@@ -48,5 +47,4 @@ Variable NNConv::operator()(const GraphShardManager& graph, const NodeFeatures& 
     return bias_.defined() ? add(std::move(y), bias_) : y;
   });
 }
-
 }}  // namespace sar

@@ -3,7 +3,7 @@
 /// Convolution with a weight matrix computed for each edge.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/node_features.hpp>
 #include <sar/nn/modules/row_function.hpp>
@@ -39,7 +39,7 @@ class NNConv : public Module {
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]};
   /// edge_feats [local edges, ...] -> [local destinations, out]. Throws ShapeError on every rank if shapes do
   /// not match.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& feat,
                                     const Variable& edge_feats) const;
 
  private:

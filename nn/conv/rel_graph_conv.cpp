@@ -40,8 +40,8 @@ RelGraphConv::RelGraphConv(Index in_feats, Index out_feats, Index num_relations,
   register_module("dropout", dropout_);
 }
 
-Variable RelGraphConv::operator()(const GraphShardManager& graph, const Variable& feat,
-                                  const EdgeTypes& etypes, const Variable& norm) {
+Variable RelGraphConv::operator()(const Graph& graph, const Variable& feat, const EdgeTypes& etypes,
+                                  const Variable& norm) {
   return graph.comm().agree([&] {
     require_block(graph, "RelGraphConv");
     require_rows(feat, graph.num_src_nodes(), in_feats_, "RelGraphConv, features");
@@ -67,7 +67,7 @@ Variable RelGraphConv::operator()(const GraphShardManager& graph, const Variable
   });
 }
 
-bool RelGraphConv::sums_by_basis(const GraphShardManager& graph) const {
+bool RelGraphConv::sums_by_basis(const Graph& graph) const {
   constexpr Index few = 1 << 16;
   if (graph.options().reproducible) return false;  // the choice would depend on the number of ranks
   const Index sums = graph.num_global_dst_nodes() / graph.comm().size() * options_.num_bases;
@@ -75,7 +75,7 @@ bool RelGraphConv::sums_by_basis(const GraphShardManager& graph) const {
 }
 
 // sum_e c_e x_u sum_b a_rb V_b = sum_b (sum_e (c_e a_rb) x_u) V_b
-Variable RelGraphConv::by_basis(const GraphShardManager& graph, const Variable& feat, const EdgeTypes& etypes,
+Variable RelGraphConv::by_basis(const Graph& graph, const Variable& feat, const EdgeTypes& etypes,
                                 const Variable& norm) const {
   const Index bases = options_.num_bases;
   const Variable sums = graph.update_all(
@@ -89,5 +89,4 @@ Variable RelGraphConv::by_basis(const GraphShardManager& graph, const Variable& 
   return matmul(reshape(sums, {graph.num_dst_nodes(), bases * in_feats_}),
                 reshape(linear_r_->weight(), {bases * in_feats_, out_feats_}));
 }
-
 }}  // namespace sar

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/graph/message/edge_types.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/layer_norm.hpp>
 #include <sar/nn/modules/linear.hpp>
@@ -48,14 +48,14 @@ class RelGraphConv : public Module {
   /// sources (a homogeneous graph or a block). etypes: the type of each local edge, in the graph's edge
   /// order; a list of Index is copied in every call. norm: the factors c, [local edges, 1], optional. Throws
   /// the same exception on every rank: ShapeError if shapes do not match, InputError for an invalid type.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
-                                    const EdgeTypes& etypes, const Variable& norm = {});
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& feat, const EdgeTypes& etypes,
+                                    const Variable& norm = {});
 
  private:
   /// Returns whether sums per basis need less memory than one matrix per relation. The same on every rank.
-  [[nodiscard]] bool sums_by_basis(const GraphShardManager& graph) const;
-  [[nodiscard]] Variable by_basis(const GraphShardManager& graph, const Variable& feat,
-                                  const EdgeTypes& etypes, const Variable& norm) const;
+  [[nodiscard]] bool sums_by_basis(const Graph& graph) const;
+  [[nodiscard]] Variable by_basis(const Graph& graph, const Variable& feat, const EdgeTypes& etypes,
+                                  const Variable& norm) const;
 
   Index in_feats_, out_feats_, num_relations_;
   RelGraphConvOptions options_;

@@ -13,8 +13,7 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// Checks the shapes and returns the number of coordinates.
-Index checked_positions(const GraphShardManager& graph, const NodeFeatures& positions,
-                        std::string_view function) {
+Index checked_positions(const Graph& graph, const NodeFeatures& positions, std::string_view function) {
   require<ShapeError>(positions.src.defined() && positions.src.shape().dims() == 2, function,
                       ": positions of shape ", positions.src.shape(), ", expected [nodes, dimensions]");
   const Index dim = positions.src.shape()[1];
@@ -24,8 +23,7 @@ Index checked_positions(const GraphShardManager& graph, const NodeFeatures& posi
 
 }  // namespace
 
-Variable relative_positions(const GraphShardManager& graph, const NodeFeatures& positions,
-                            const Variable& shifts) {
+Variable relative_positions(const Graph& graph, const NodeFeatures& positions, const Variable& shifts) {
   return graph.comm().agree([&] {
     const Index dim = checked_positions(graph, positions, "relative_positions");
     if (shifts.defined()) require_rows(shifts, graph.num_edges(), dim, "relative_positions, shifts");
@@ -39,8 +37,7 @@ Variable relative_positions(const GraphShardManager& graph, const NodeFeatures& 
   });
 }
 
-Tensor minimum_image_shifts(const GraphShardManager& graph, const NodeFeatures& positions,
-                            std::span<const double> box) {
+Tensor minimum_image_shifts(const Graph& graph, const NodeFeatures& positions, std::span<const double> box) {
   return graph.comm().agree([&] {
     const Index dim = checked_positions(graph, positions, "minimum_image_shifts");
     require<ShapeError>(std::ssize(box) == dim, "minimum_image_shifts: a box of ", box.size(),
@@ -66,5 +63,4 @@ Tensor minimum_image_shifts(const GraphShardManager& graph, const NodeFeatures& 
         .value();
   });
 }
-
 }}  // namespace sar

@@ -3,7 +3,7 @@
 /// Edge features computed from node positions.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/node_features.hpp>
 
 #include <span>
@@ -21,7 +21,7 @@ namespace sar { inline namespace SAR_PRECISION {
 /// each is an integer combination of the cell vectors. The default is 0. Differentiable in the positions and
 /// shifts; the gradient of a zero length is 0. Throws ShapeError on every rank if shapes do not match.
 /// Collective: one apply_edges.
-[[nodiscard]] Variable relative_positions(const GraphShardManager& graph, const NodeFeatures& positions,
+[[nodiscard]] Variable relative_positions(const Graph& graph, const NodeFeatures& positions,
                                           const Variable& shifts = {});
 
 /// Returns the shift to the nearest periodic image for each edge, in a periodic box with side lengths L in
@@ -34,7 +34,6 @@ namespace sar { inline namespace SAR_PRECISION {
 /// itself. Positions may lie outside the box. Not differentiable. Throws the same exception on every rank:
 /// ShapeError if shapes do not match, InputError unless all sides are positive and finite. Collective: one
 /// apply_edges.
-[[nodiscard]] Tensor minimum_image_shifts(const GraphShardManager& graph, const NodeFeatures& positions,
+[[nodiscard]] Tensor minimum_image_shifts(const Graph& graph, const NodeFeatures& positions,
                                           std::span<const double> box);
-
 }}  // namespace sar

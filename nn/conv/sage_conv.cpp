@@ -49,8 +49,8 @@ SAGEConv::SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen,
   if (fc_self_) register_module("fc_self", *fc_self_);
 }
 
-Variable SAGEConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
-                              const Variable& edge_weight, const Linear* residual) {
+Variable SAGEConv::operator()(const Graph& graph, const NodeFeatures& feat, const Variable& edge_weight,
+                              const Linear* residual) {
   return graph.comm().agree([&] {
     require_feats(graph, feat, in_feats_, "SAGEConv");
     const Variable src = feat_drop_(feat.src, graph.src_ids());
@@ -84,13 +84,13 @@ Variable SAGEConv::operator()(const GraphShardManager& graph, const NodeFeatures
   });
 }
 
-StartedSum SAGEConv::start_aggregate(const GraphShardManager& graph, const Variable& src,
+StartedSum SAGEConv::start_aggregate(const Graph& graph, const Variable& src,
                                      const Variable& edge_weight) const {
   if (fc_pool_) return graph.start_update_all(message(relu((*fc_pool_)(src)), edge_weight), fn::max);
   return graph.start_update_all(message(src, edge_weight), fn::mean);
 }
 
-Variable SAGEConv::lstm_aggregate(const GraphShardManager& graph, const Variable& src,
+Variable SAGEConv::lstm_aggregate(const Graph& graph, const Variable& src,
                                   const Variable& edge_weight) const {
   EdgeSequences sequences = edge_sequences(graph);
   const Variable rows = gather_rows(graph.apply_edges(message(src, edge_weight)), std::move(sequences.edges));
@@ -98,7 +98,7 @@ Variable SAGEConv::lstm_aggregate(const GraphShardManager& graph, const Variable
                      std::move(sequences.position));
 }
 
-Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
+Variable SAGEConv::gcn(const Graph& graph, const Variable& src, const Variable& dst,
                        const Variable& edge_weight) {
   const bool multiply_first = multiplies_first(graph, src);
   const Variable rows = multiply_first ? fc_neigh_(src) : src;
@@ -116,8 +116,7 @@ Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, cons
   return bias_.defined() ? add(std::move(y), bias_) : y;
 }
 
-bool SAGEConv::multiplies_first(const GraphShardManager& graph, const Variable& rows) const {
+bool SAGEConv::multiplies_first(const Graph& graph, const Variable& rows) const {
   return !cache_.enabled() && sar::multiplies_first(graph, rows, fc_neigh_.weight().shape()[0]);
 }
-
 }}  // namespace sar

@@ -5,7 +5,7 @@
 /// Room nn/conv: The graph convolutions, one in each file.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/conv/aggregate_cache.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/linear.hpp>
@@ -71,22 +71,22 @@ class SAGEConv : public Module {
   /// x_v is multiplied by the sum of both weights. Throws the same exception on every rank: ShapeError if
   /// shapes do not match and, if cached, InputError for features or edge weights that require a gradient or
   /// whose values have changed since the previous call.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& feat,
                                     const Variable& edge_weight = {}, const Linear* residual = nullptr);
   [[nodiscard]] bool is_cached() const noexcept { return options_.cached; }
 
  private:
   /// Starts the aggregate of pool, and of mean if it precedes the product: [local destinations, in_src].
-  [[nodiscard]] StartedSum start_aggregate(const GraphShardManager& graph, const Variable& src,
+  [[nodiscard]] StartedSum start_aggregate(const Graph& graph, const Variable& src,
                                            const Variable& edge_weight) const;
   /// Returns the aggregate of lstm: [local destinations, in_src].
-  [[nodiscard]] Variable lstm_aggregate(const GraphShardManager& graph, const Variable& src,
+  [[nodiscard]] Variable lstm_aggregate(const Graph& graph, const Variable& src,
                                         const Variable& edge_weight) const;
   /// Applies the gcn aggregator to features after dropout. An undefined dst means the first rows of src.
-  [[nodiscard]] Variable gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
+  [[nodiscard]] Variable gcn(const Graph& graph, const Variable& src, const Variable& dst,
                              const Variable& edge_weight);
   /// Returns whether the product comes before the aggregation.
-  [[nodiscard]] bool multiplies_first(const GraphShardManager& graph, const Variable& rows) const;
+  [[nodiscard]] bool multiplies_first(const Graph& graph, const Variable& rows) const;
 
   SAGEConvOptions options_;
   InFeatures in_feats_;

@@ -28,7 +28,7 @@ SimpleHGNConv::SimpleHGNConv(Index in_feats, Index edge_size, Index head_size, I
   if (options.residual) make_linear(residual_, "residual", in_feats, true, Start::linear, gen);
 }
 
-SimpleHGNConv::Projected SimpleHGNConv::project_rows(const GraphShardManager& graph, const Variable& x,
+SimpleHGNConv::Projected SimpleHGNConv::project_rows(const Graph& graph, const Variable& x,
                                                      const EdgeTypes& etypes, const Variable& previous,
                                                      bool drops) {
   require_block(graph, "SimpleHGNConv");
@@ -45,7 +45,7 @@ SimpleHGNConv::Projected SimpleHGNConv::project_rows(const GraphShardManager& gr
   return {std::move(z), std::move(score_dst), std::move(score_type), std::move(types)};
 }
 
-Variable SimpleHGNConv::operator()(const GraphShardManager& graph, const Variable& x, const EdgeTypes& etypes,
+Variable SimpleHGNConv::operator()(const Graph& graph, const Variable& x, const EdgeTypes& etypes,
                                    const Variable& previous) {
   return graph.comm().agree([&] {
     const auto [z, score_dst, score_type, types] = project_rows(graph, x, etypes, previous, true);
@@ -62,7 +62,7 @@ Variable SimpleHGNConv::operator()(const GraphShardManager& graph, const Variabl
   });
 }
 
-Variable SimpleHGNConv::attention(const GraphShardManager& graph, const Variable& x, const EdgeTypes& etypes,
+Variable SimpleHGNConv::attention(const Graph& graph, const Variable& x, const EdgeTypes& etypes,
                                   const Variable& previous) {
   return graph.comm().agree([&] {
     const auto [z, score_dst, score_type, types] = project_rows(graph, x, etypes, previous, false);
@@ -77,5 +77,4 @@ Variable SimpleHGNConv::attention(const GraphShardManager& graph, const Variable
            previous * static_cast<real>(options_.beta);
   });
 }
-
 }}  // namespace sar

@@ -47,11 +47,11 @@ class SimpleHGNConv : public AttentionConv {
   /// order. previous: the coefficients of the layer below, [local edges, H, 1]; without them beta is 0.
   /// Throws the same exception on every rank: ShapeError if shapes do not match, InputError for an invalid
   /// type.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& x,
-                                    const EdgeTypes& etypes, const Variable& previous = {});
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& x, const EdgeTypes& etypes,
+                                    const Variable& previous = {});
   /// Collective. Returns the coefficients alpha [local edges, H, 1] in edge order, without dropout. Memory:
   /// several values per edge and head.
-  [[nodiscard]] Variable attention(const GraphShardManager& graph, const Variable& x, const EdgeTypes& etypes,
+  [[nodiscard]] Variable attention(const Graph& graph, const Variable& x, const EdgeTypes& etypes,
                                    const Variable& previous = {});
 
  private:
@@ -62,8 +62,8 @@ class SimpleHGNConv : public AttentionConv {
     EdgeTypes types;      ///< checked
   };
   /// Checks the arguments and projects the rows.
-  [[nodiscard]] Projected project_rows(const GraphShardManager& graph, const Variable& x,
-                                       const EdgeTypes& etypes, const Variable& previous, bool drops);
+  [[nodiscard]] Projected project_rows(const Graph& graph, const Variable& x, const EdgeTypes& etypes,
+                                       const Variable& previous, bool drops);
 
   Index edge_size_;
   SimpleHGNConvOptions options_;

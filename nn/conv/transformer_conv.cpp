@@ -29,8 +29,7 @@ TransformerConv::TransformerConv(const InFeatures& in_feats, Index out_feats, In
   if (options.beta && options.root_weight) make_module("lin_beta", lin_beta_, 3 * width, 1, gen, false);
 }
 
-Variable TransformerConv::coefficients(const GraphShardManager& graph, const Ends& x,
-                                       const Variable& edge_feats) const {
+Variable TransformerConv::coefficients(const Graph& graph, const Ends& x, const Variable& edge_feats) const {
   const Variable query = cut_heads(lin_query_(x.dst));
   Variable scores = graph.apply_edges(fn::u_dot_v(cut_heads(lin_key_(x.src)), query));
   if (lin_edge_) {
@@ -41,8 +40,7 @@ Variable TransformerConv::coefficients(const GraphShardManager& graph, const End
   return coefficients_of(graph, std::move(scores) * dot_scale());
 }
 
-Variable TransformerConv::aggregate(const GraphShardManager& graph, const Ends& x,
-                                    const Variable& edge_feats) {
+Variable TransformerConv::aggregate(const Graph& graph, const Ends& x, const Variable& edge_feats) {
   if (!lin_edge_)
     return dot_attention(graph, cut_heads(lin_key_(x.src)), cut_heads(lin_query_(x.dst)),
                          cut_heads(lin_value_(x.src)), dot_scale(), attention_options());
@@ -51,7 +49,7 @@ Variable TransformerConv::aggregate(const GraphShardManager& graph, const Ends& 
   return graph.update_all(fn::u_mul_e(cut_heads(lin_value_(x.src)), alpha), fn::sum, std::move(y));
 }
 
-Variable TransformerConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+Variable TransformerConv::operator()(const Graph& graph, const NodeFeatures& feat,
                                      const Variable& edge_feats) {
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat, true, edge_feats, options_.edge_dim);
@@ -71,11 +69,10 @@ Variable TransformerConv::operator()(const GraphShardManager& graph, const NodeF
   });
 }
 
-Variable TransformerConv::attention(const GraphShardManager& graph, const NodeFeatures& feat,
+Variable TransformerConv::attention(const Graph& graph, const NodeFeatures& feat,
                                     const Variable& edge_feats) {
   return graph.comm().agree([&] {
     return coefficients(graph, ends(graph, feat, false, edge_feats, options_.edge_dim), edge_feats);
   });
 }
-
 }}  // namespace sar

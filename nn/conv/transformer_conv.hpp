@@ -52,16 +52,15 @@ class TransformerConv : public AttentionConv {
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]};
   /// edge_feats [local edges, edge_dim] in edge order -> [local destinations, H D], or D without concat.
   /// Throws ShapeError on every rank if shapes do not match.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& feat,
                                     const Variable& edge_feats = {});
   /// Collective. Returns the coefficients alpha [local edges, H, 1] in edge order, without dropout.
-  [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat,
+  [[nodiscard]] Variable attention(const Graph& graph, const NodeFeatures& feat,
                                    const Variable& edge_feats = {});
 
  private:
-  [[nodiscard]] Variable coefficients(const GraphShardManager& graph, const Ends& x,
-                                      const Variable& edge_feats) const;
-  [[nodiscard]] Variable aggregate(const GraphShardManager& graph, const Ends& x, const Variable& edge_feats);
+  [[nodiscard]] Variable coefficients(const Graph& graph, const Ends& x, const Variable& edge_feats) const;
+  [[nodiscard]] Variable aggregate(const Graph& graph, const Ends& x, const Variable& edge_feats);
 
   TransformerConvOptions options_;
   Linear lin_key_, lin_query_, lin_value_;

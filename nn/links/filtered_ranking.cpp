@@ -263,7 +263,7 @@ RelationEdges relation_edges(const HomogeneousForm& form) {
   });
 }
 
-KnownEdges::KnownEdges(const GraphShardManager& graph, const RelationEdges& edges) {
+KnownEdges::KnownEdges(const Graph& graph, const RelationEdges& edges) {
   const Communicator& comm = graph.comm();
   const PartitionBook& book = graph.topology().dst_book;
   comm.agree([&] {
@@ -296,8 +296,8 @@ std::vector<RelationRows> relation_rows(const HomogeneousForm& form) {
   return relation_ends(form.node_types, form.edge_types, form.first_row);
 }
 
-FilteredRanks filtered_ranks(const RelationPredictor& predictor, const GraphShardManager& graph,
-                             const Tensor& h, const RelationEdges& edges, const KnownEdges& known,
+FilteredRanks filtered_ranks(const RelationPredictor& predictor, const Graph& graph, const Tensor& h,
+                             const RelationEdges& edges, const KnownEdges& known,
                              std::span<const RelationRows> rows) {
   const Communicator& comm = graph.comm();
   const PartitionBook& book = graph.topology().dst_book;

@@ -11,7 +11,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/pairs/negative_sampler.hpp>
 #include <sar/nn/links/link_predictor.hpp>
 
@@ -40,7 +40,7 @@ class KnownEdges {
   /// Collective. Indexes edges between nodes of `graph`, which is homogeneous. Duplicate edges are allowed.
   /// Throws the same exception on every rank: ShapeError if lengths differ, InputError for an end that does
   /// not exist.
-  KnownEdges(const GraphShardManager& graph, const RelationEdges& edges);
+  KnownEdges(const Graph& graph, const RelationEdges& edges);
 
   /// A known edge between a node of any rank and a node of this rank.
   struct Edge {
@@ -80,7 +80,7 @@ struct FilteredRanks {
 /// distributed as the nodes are. No array of pairs is allocated; a rank holds about 4 MiB of queries at a
 /// time. Throws the same exception on every rank: ShapeError if shapes do not match, InputError for an end
 /// or a relation that does not exist and for a NaN score.
-[[nodiscard]] FilteredRanks filtered_ranks(const RelationPredictor& predictor, const GraphShardManager& graph,
+[[nodiscard]] FilteredRanks filtered_ranks(const RelationPredictor& predictor, const Graph& graph,
                                            const Tensor& h, const RelationEdges& edges,
                                            const KnownEdges& known, std::span<const RelationRows> rows = {});
 

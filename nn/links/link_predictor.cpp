@@ -25,7 +25,7 @@ struct Ends {
   Variable src, dst;
 };
 
-Ends ends_of(const GraphShardManager& graph, const NodeFeatures& h, Index feats, const char* predictor) {
+Ends ends_of(const Graph& graph, const NodeFeatures& h, Index feats, const char* predictor) {
   if (!h.pair()) require_block(graph, predictor);
   const std::string what = std::string(predictor) + ", representations";
   require_num_rows(h.src, graph.num_src_nodes(), what);
@@ -71,7 +71,7 @@ Variable DotPredictor::operator()(const Variable& h_src, const Variable& h_dst) 
   return sum(mul(h_src, h_dst), ReduceDim::columns);
 }
 
-Variable DotPredictor::operator()(const GraphShardManager& graph, const NodeFeatures& h) const {
+Variable DotPredictor::operator()(const Graph& graph, const NodeFeatures& h) const {
   return graph.comm().agree([&] {
     const Ends ends = ends_of(graph, h, 0, "DotPredictor");
     return graph.apply_edges(fn::u_dot_v(ends.src, ends.dst));
@@ -99,7 +99,7 @@ Variable MLPPredictor::operator()(const Variable& h_src, const Variable& h_dst) 
   return w2_(relu(hidden_of_src(h_src) + hidden_of_dst(h_dst)));
 }
 
-Variable MLPPredictor::operator()(const GraphShardManager& graph, const NodeFeatures& h) const {
+Variable MLPPredictor::operator()(const Graph& graph, const NodeFeatures& h) const {
   return graph.comm().agree([&] {
     const Ends ends = ends_of(graph, h, feats_, "MLPPredictor");
     const Variable u = hidden_of_src(ends.src), v = hidden_of_dst(ends.dst);
@@ -145,8 +145,7 @@ Variable RelationPredictor::operator()(const Variable& h_src, const Variable& h_
   return compare(query(EdgeEnd::destination, h_src, std::move(rels)), h_dst, comparison_, gamma_);
 }
 
-Variable RelationPredictor::operator()(const GraphShardManager& graph, const NodeFeatures& h,
-                                       RowIds rels) const {
+Variable RelationPredictor::operator()(const Graph& graph, const NodeFeatures& h, RowIds rels) const {
   return graph.comm().agree([&] {
     const Ends ends = ends_of(graph, h, width_, name_);
     require_relations(graph.num_edges(), rels);

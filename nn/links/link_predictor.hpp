@@ -13,7 +13,7 @@
 #pragma once
 
 #include <sar/autograd/row_ids.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
@@ -33,7 +33,7 @@ class DotPredictor : public Module {
   /// h_src [n, D] and h_dst [n, D] -> [n, 1]. Throws ShapeError if the shapes differ.
   [[nodiscard]] Variable operator()(const Variable& h_src, const Variable& h_dst) const;
   /// h [local nodes, D], or a pair for both ends -> [local edges, 1].
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& h) const;
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& h) const;
 };
 
 struct MLPPredictorOptions {
@@ -61,7 +61,7 @@ class MLPPredictor : public Module {
   /// h_src [n, D] and h_dst [n, D] -> [n, out]. Throws ShapeError for other shapes.
   [[nodiscard]] Variable operator()(const Variable& h_src, const Variable& h_dst) const;
   /// h [local nodes, D], or a pair for both ends -> [local edges, out].
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& h) const;
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& h) const;
 
  private:
   /// Apply one half of W_1 to rows of sources or destinations.
@@ -88,7 +88,7 @@ class RelationPredictor : public Module {
   /// shapes, InputError for an invalid relation.
   [[nodiscard]] Variable operator()(const Variable& h_src, const Variable& h_dst, RowIds rels) const;
   /// h [local nodes, D], or a pair for both ends, and the relation of each local edge -> [local edges, 1].
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& h, RowIds rels) const;
+  [[nodiscard]] Variable operator()(const Graph& graph, const NodeFeatures& h, RowIds rels) const;
 
   /// Local. Returns queries [n, D] for the end `wanted` from the rows h [n, D] of the given ends. Throws as
   /// above.

@@ -53,7 +53,7 @@ std::string gcn_norm_of_weights(const Communicator& comm, const std::string& pat
   });
 }
 
-SelfLoopCounts count_self_loops(const GraphShardManager& graph) {
+SelfLoopCounts count_self_loops(const Graph& graph) {
   return graph.comm().agree([&] {
     const GraphShard& local = graph.topology().local;
     Array<Index> loops(static_cast<std::size_t>(graph.num_dst_nodes()), 0);
@@ -65,5 +65,4 @@ SelfLoopCounts count_self_loops(const GraphShardManager& graph) {
                           graph.comm().all_reduce(Index{several})};
   });
 }
-
 }}  // namespace sar

@@ -30,6 +30,5 @@ struct SelfLoopCounts {
 
 /// Collective. Counts self loops, of which PyG's GCNConv and attention layers want one at each node. The
 /// graph has the same sources and destinations.
-[[nodiscard]] SelfLoopCounts count_self_loops(const GraphShardManager& graph);
-
+[[nodiscard]] SelfLoopCounts count_self_loops(const Graph& graph);
 }}  // namespace sar

@@ -27,8 +27,8 @@ void for_known_rows(Tensor& to, const Known& known, const Body& body) {
     if (known.has(v)) body(v, to.row(v));
 }
 
-Known checked(const GraphShardManager& graph, std::span<const std::int64_t> labels,
-              std::span<const std::uint8_t> mask, Index num_classes) {
+Known checked(const Graph& graph, std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
+              Index num_classes) {
   const auto nodes = static_cast<std::size_t>(graph.num_nodes());
   require<ShapeError>(labels.size() == nodes && mask.size() == nodes, "label propagation: ", labels.size(),
                       " labels and a mask of ", mask.size(), " for ", nodes, " nodes");
@@ -41,7 +41,7 @@ Known checked(const GraphShardManager& graph, std::span<const std::int64_t> labe
   return known;
 }
 
-Known checked(const GraphShardManager& graph, const Tensor& y, std::span<const std::int64_t> labels,
+Known checked(const Graph& graph, const Tensor& y, std::span<const std::int64_t> labels,
               std::span<const std::uint8_t> mask) {
   require<ShapeError>(y.shape().dims() == 2 && y.num_rows() == graph.num_nodes(),
                       "label propagation: predictions have shape ", y.shape(), ", expected [",
@@ -63,8 +63,8 @@ void clamp_values(Tensor& y, real low) {
 
 /// Returns y after `layers` iterations of y <- alpha S y + (1 - alpha) start, each followed by after(y).
 template <class After>
-Tensor propagate_layers(const GraphShardManager& graph, const Tensor& start, int layers, double alpha,
-                        HopNorm norm, const After& after) {
+Tensor propagate_layers(const Graph& graph, const Tensor& start, int layers, double alpha, HopNorm norm,
+                        const After& after) {
   require<InputError>(layers >= 0 && alpha >= 0 && alpha <= 1, "label propagation: ", layers,
                       " layers with alpha ", alpha, ", expected 0 layers or more and a number from 0 to 1");
   require_can_propagate(graph, start);
@@ -116,7 +116,7 @@ double mean_error(const Communicator& comm, Tensor& error, const Known& known) {
   return sums[0] / sums[1];
 }
 
-Tensor corrected(const GraphShardManager& graph, const Tensor& y, const Known& known,
+Tensor corrected(const Graph& graph, const Tensor& y, const Known& known,
                  const CorrectAndSmoothOptions& options) {
   Tensor error = Tensor::zeros(y.shape());
   put_labels(error, known);
@@ -143,7 +143,7 @@ Tensor corrected(const GraphShardManager& graph, const Tensor& y, const Known& k
   return result;
 }
 
-Tensor smoothed(const GraphShardManager& graph, const Tensor& y, const Known& known,
+Tensor smoothed(const Graph& graph, const Tensor& y, const Known& known,
                 const CorrectAndSmoothOptions& options) {
   Tensor start = y.clone();
   put_labels(start, known);
@@ -153,7 +153,7 @@ Tensor smoothed(const GraphShardManager& graph, const Tensor& y, const Known& kn
 
 }  // namespace
 
-Tensor label_propagation(const GraphShardManager& graph, std::span<const std::int64_t> labels,
+Tensor label_propagation(const Graph& graph, std::span<const std::int64_t> labels,
                          std::span<const std::uint8_t> mask, Index num_classes,
                          const LabelPropagationOptions& options) {
   return graph.comm().agree([&] {
@@ -176,9 +176,8 @@ Tensor label_propagation(const GraphShardManager& graph, std::span<const std::in
   });
 }
 
-Tensor correct_predictions(const GraphShardManager& graph, const Tensor& y,
-                           std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
-                           const CorrectAndSmoothOptions& options) {
+Tensor correct_predictions(const Graph& graph, const Tensor& y, std::span<const std::int64_t> labels,
+                           std::span<const std::uint8_t> mask, const CorrectAndSmoothOptions& options) {
   return graph.comm().agree([&] {
     const Known known = checked(graph, y, labels, mask);
     const CallScope compared(graph.comm(), described("correct_predictions", options));
@@ -186,9 +185,8 @@ Tensor correct_predictions(const GraphShardManager& graph, const Tensor& y,
   });
 }
 
-Tensor smooth_predictions(const GraphShardManager& graph, const Tensor& y,
-                          std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
-                          const CorrectAndSmoothOptions& options) {
+Tensor smooth_predictions(const Graph& graph, const Tensor& y, std::span<const std::int64_t> labels,
+                          std::span<const std::uint8_t> mask, const CorrectAndSmoothOptions& options) {
   return graph.comm().agree([&] {
     const Known known = checked(graph, y, labels, mask);
     const CallScope compared(graph.comm(), described("smooth_predictions", options));
@@ -196,14 +194,12 @@ Tensor smooth_predictions(const GraphShardManager& graph, const Tensor& y,
   });
 }
 
-Tensor correct_and_smooth(const GraphShardManager& graph, const Tensor& y,
-                          std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
-                          const CorrectAndSmoothOptions& options) {
+Tensor correct_and_smooth(const Graph& graph, const Tensor& y, std::span<const std::int64_t> labels,
+                          std::span<const std::uint8_t> mask, const CorrectAndSmoothOptions& options) {
   return graph.comm().agree([&] {
     const Known known = checked(graph, y, labels, mask);
     const CallScope compared(graph.comm(), described("correct_and_smooth", options));
     return smoothed(graph, corrected(graph, y, known, options), known, options);
   });
 }
-
 }}  // namespace sar

@@ -32,7 +32,7 @@ struct LabelPropagationOptions {
 ///     Y_0 = one-hot labels in the mask, 0 elsewhere
 ///
 ///     Y_{i+1} = alpha S Y_i + (1 - alpha) Y_0
-[[nodiscard]] Tensor label_propagation(const GraphShardManager& graph, std::span<const std::int64_t> labels,
+[[nodiscard]] Tensor label_propagation(const Graph& graph, std::span<const std::int64_t> labels,
                                        std::span<const std::uint8_t> mask, Index num_classes,
                                        const LabelPropagationOptions& options = {});
 
@@ -65,22 +65,21 @@ struct CorrectAndSmoothOptions {
 ///     y' = y + scale E
 ///
 /// Also throws InputError if autoscale finds no known label on any rank.
-[[nodiscard]] Tensor correct_predictions(const GraphShardManager& graph, const Tensor& y,
+[[nodiscard]] Tensor correct_predictions(const Graph& graph, const Tensor& y,
                                          std::span<const std::int64_t> labels,
                                          std::span<const std::uint8_t> mask,
                                          const CorrectAndSmoothOptions& options = {});
 
 /// Smooths predictions by clamped label propagation from Y_0 = the one-hot labels in the mask and y
 /// elsewhere.
-[[nodiscard]] Tensor smooth_predictions(const GraphShardManager& graph, const Tensor& y,
+[[nodiscard]] Tensor smooth_predictions(const Graph& graph, const Tensor& y,
                                         std::span<const std::int64_t> labels,
                                         std::span<const std::uint8_t> mask,
                                         const CorrectAndSmoothOptions& options = {});
 
 /// Applies correct_predictions() and then smooth_predictions().
-[[nodiscard]] Tensor correct_and_smooth(const GraphShardManager& graph, const Tensor& y,
+[[nodiscard]] Tensor correct_and_smooth(const Graph& graph, const Tensor& y,
                                         std::span<const std::int64_t> labels,
                                         std::span<const std::uint8_t> mask,
                                         const CorrectAndSmoothOptions& options = {});
-
 }}  // namespace sar

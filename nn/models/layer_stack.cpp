@@ -140,7 +140,7 @@ Variable LayerStack::after_layer(Index layer, const LayerGraphs& graphs, const V
   return h;
 }
 
-Variable LayerStack::input(const GraphShardManager& graph, const Variable& x) {
+Variable LayerStack::input(const Graph& graph, const Variable& x) {
   Variable h = input_dropout_.is_active() ? input_dropout_(x, graph.src_ids()) : x;
   return lin_in_ ? (*lin_in_dropout_)((*lin_in_)(h), graph.src_ids()) : h;
 }
@@ -148,7 +148,7 @@ Variable LayerStack::input(const GraphShardManager& graph, const Variable& x) {
 Variable LayerStack::output(std::size_t l, const LayerGraphs& graphs, Variable h,
                             std::span<const GraphRelations> relations) {
   static const GraphRelations none;
-  const GraphShardManager& graph = graphs[l];
+  const Graph& graph = graphs[l];
   const Layer& layer = layers_[l];
   Variable y = layer.convolution(
       graph, h, relations.empty() ? none : relations[std::min(l, relations.size() - 1)], layer.linear);
@@ -158,7 +158,7 @@ Variable LayerStack::output(std::size_t l, const LayerGraphs& graphs, Variable h
 }
 
 /// Applies ReLU and dropout as one operation, fused with the batch norm if there is one.
-Variable LayerStack::activate(std::size_t l, const GraphShardManager& graph, Variable y) {
+Variable LayerStack::activate(std::size_t l, const Graph& graph, Variable y) {
   Dropout& dropout = dropouts_[l];
   if (is_relu_ && !batch_norms_.empty())
     return batch_norm_relu_dropout(std::move(y), batch_norms_[l], dropout, graph.dst_ids());

@@ -154,12 +154,12 @@ class LayerStack : public Module {
                              std::span<const GraphRelations> relations,
                              FunctionRef<Variable(const Variable&)> reduce);
   /// Returns h_0.
-  [[nodiscard]] Variable input(const GraphShardManager& graph, const Variable& x);
+  [[nodiscard]] Variable input(const Graph& graph, const Variable& x);
   /// Collective. Returns the output of layer `l`, counted from 0, for the output h of the one before it.
   [[nodiscard]] Variable output(std::size_t l, const LayerGraphs& graphs, Variable h,
                                 std::span<const GraphRelations> relations);
   /// Applies norm, activation and dropout to the sum of a convolution and its residual connection.
-  [[nodiscard]] Variable activate(std::size_t l, const GraphShardManager& graph, Variable y);
+  [[nodiscard]] Variable activate(std::size_t l, const Graph& graph, Variable y);
 
   ModelDescription description_;
   bool is_relu_;

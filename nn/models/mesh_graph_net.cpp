@@ -49,7 +49,7 @@ MeshGraphNetBlock::MeshGraphNetBlock(Index hidden, Generator& gen, int hidden_la
   register_module("node_mlp", node_mlp_);
 }
 
-MeshLatents MeshGraphNetBlock::operator()(const GraphShardManager& graph, const MeshLatents& latents) const {
+MeshLatents MeshGraphNetBlock::operator()(const Graph& graph, const MeshLatents& latents) const {
   return graph.comm().agree([&]() -> MeshLatents {
     require_block(graph, "MeshGraphNetBlock");
     require<ShapeError>(graph.num_src_nodes() == graph.num_dst_nodes(), "MeshGraphNetBlock on a graph of ",
@@ -102,8 +102,7 @@ MeshGraphNet::MeshGraphNet(const MeshGraphNetOptions& options, const Communicato
   register_module("output_normalizer", *output_normalizer_);
 }
 
-Variable MeshGraphNet::normalized(const GraphShardManager& graph, const Variable& x,
-                                  const Variable& edge_feats) const {
+Variable MeshGraphNet::normalized(const Graph& graph, const Variable& x, const Variable& edge_feats) const {
   return graph.comm().agree([&] {
     require_rows(x, graph.num_nodes(), options_.node_feats, "MeshGraphNet, features");
     require_rows(edge_feats, graph.num_edges(), options_.edge_feats, "MeshGraphNet, edge features");
@@ -120,8 +119,7 @@ Variable MeshGraphNet::normalized(const GraphShardManager& graph, const Variable
   });
 }
 
-Variable MeshGraphNet::operator()(const GraphShardManager& graph, const Variable& x,
-                                  const Variable& edge_feats) const {
+Variable MeshGraphNet::operator()(const Graph& graph, const Variable& x, const Variable& edge_feats) const {
   return graph.comm().agree([&] {
     Variable y = normalized(graph, x, edge_feats);
     return output_normalizer_ ? output_normalizer_->inverse(std::move(y)) : y;

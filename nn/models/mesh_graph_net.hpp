@@ -3,7 +3,7 @@
 /// Networks that learn a simulation on a mesh: encode, process, decode (MeshGraphNet).
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/mlp.hpp>
 #include <sar/nn/modules/module.hpp>
 #include <sar/nn/modules/normalizer.hpp>
@@ -40,7 +40,7 @@ class MeshGraphNetBlock : public Module {
 
   /// The sources and destinations of the graph must be the same nodes. Throws ShapeError on every rank if
   /// shapes do not match.
-  [[nodiscard]] MeshLatents operator()(const GraphShardManager& graph, const MeshLatents& latents) const;
+  [[nodiscard]] MeshLatents operator()(const Graph& graph, const MeshLatents& latents) const;
 
  private:
   Index hidden_;
@@ -86,12 +86,10 @@ class MeshGraphNet : public Module {
 
   /// x [local nodes, node_feats], edge_feats [local edges, edge_feats] in the graph's edge order -> [local
   /// nodes, out_feats]. Throws ShapeError on every rank if shapes do not match.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& x,
-                                    const Variable& edge_feats) const;
+  [[nodiscard]] Variable operator()(const Graph& graph, const Variable& x, const Variable& edge_feats) const;
   /// Collective. Returns the result before output_normalizer.inverse(), for a loss against
   /// normalized_target(). Without `normalize`, the same as operator(). Errors as above.
-  [[nodiscard]] Variable normalized(const GraphShardManager& graph, const Variable& x,
-                                    const Variable& edge_feats) const;
+  [[nodiscard]] Variable normalized(const Graph& graph, const Variable& x, const Variable& edge_feats) const;
   /// Local. Converts targets [n, out_feats] to the units of normalized(). Throws ShapeError for another
   /// width.
   [[nodiscard]] Variable normalized_target(const Variable& target) const;

@@ -359,7 +359,7 @@ const std::vector<std::string>& ModelDescription::types() {
   static const Names names = [] {
     Names described;
     for (const ModelType& type : model_types())
-      if (type.is_graph_model()) described.push_back(type.name);
+      if (!type.has_relations && !type.is_potential) described.push_back(type.name);
     return described;
   }();
   return names;

@@ -5,7 +5,7 @@
 
 #include <sar/comm/collective_call.hpp>
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/hetero/edge_type.hpp>
+#include <sar/graph/message/edge_type.hpp>
 #include <sar/nn/models/model_type.hpp>
 #include <sar/nn/modules/row_function.hpp>
 
@@ -17,7 +17,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Describes a network of GraphModel, HeteroModel or Potential. docs/models.md explains each key and lists
+/// Describes a network of GraphModel, GraphModel or Potential. docs/models.md explains each key and lists
 /// the types that read it. A small example:
 ///
 ///     {"sar_model": 1, "type": "sage", "in_feats": 8, "hidden": 64, "out_feats": 3, "layers": 3}

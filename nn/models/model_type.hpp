@@ -5,7 +5,7 @@
 
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
@@ -54,8 +54,7 @@ struct StackConvolution {
   std::unique_ptr<Module> module;
   /// x [local sources, in] -> [local destinations, out], plus `residual` of the destinations' rows unless it
   /// is null. Edge weights are used if the graph has them, except by types that do not read them.
-  std::function<Variable(const GraphShardManager&, const Variable& x, const GraphRelations&,
-                         const Linear* residual)>
+  std::function<Variable(const Graph&, const Variable& x, const GraphRelations&, const Linear* residual)>
       apply;
 };
 
@@ -94,8 +93,6 @@ struct ModelType {
     return multiplies_sparse && std::ranges::find(dense_aggregators, aggregator) == dense_aggregators.end();
   }
   [[nodiscard]] bool is_stack() const noexcept { return make != nullptr; }
-  /// Returns whether a GraphModel has this type.
-  [[nodiscard]] bool is_graph_model() const noexcept { return !has_relations && !is_potential; }
   [[nodiscard]] bool attends() const { return reads("heads"); }
   /// Returns the keys that every stack reads.
   [[nodiscard]] static const std::vector<std::string>& stack_keys() {

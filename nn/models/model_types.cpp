@@ -25,8 +25,6 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-using Graph = GraphShardManager;
-
 /// Wraps a convolution that `call(conv, graph, x, relations)` applies. Heads of the result, [n, heads,
 /// features], are put side by side or averaged.
 template <class Conv, class Call>
@@ -147,7 +145,7 @@ StackConvolution make_hgt(const LayerPlan& plan) {
 }
 
 /// The weights of the relations that have some.
-HeteroGraphConv::EdgeArguments weights_of(const HeteroGraph& graph) {
+HeteroGraphConv::EdgeArguments weights_of(const Graph& graph) {
   HeteroGraphConv::EdgeArguments weights;
   for (const EdgeType& type : graph.edge_types())
     if (const Tensor& weight = graph[type].edge_weight(); weight.defined())
@@ -161,7 +159,7 @@ Variable relation_by_relation(const HeteroGraphConv& conv, const Graph&, const V
                               const GraphRelations& relations) {
   if (const auto& block = relations.block)
     return block->join(conv(*block, block->split(x), weights_of(*block)));
-  const HeteroGraph& graph = *relations.graph;
+  const Graph& graph = *relations.graph;
   const HomogeneousForm& form = graph.to_homogeneous();
   HeteroGraphConv::Rows rows;
   for (const std::string& type : graph.node_types()) rows.emplace(type, form.rows_of(x, type));
@@ -169,7 +167,7 @@ Variable relation_by_relation(const HeteroGraphConv& conv, const Graph&, const V
   const Shape shape = rows.begin()->second.shape();
   for (const std::string& type : graph.node_types())
     if (!rows.contains(type))
-      rows.emplace(type, Variable(Tensor::zeros(shape.with_rows(graph.num_local_nodes(type)))));
+      rows.emplace(type, Variable(Tensor::zeros(shape.with_rows(graph.num_nodes(type)))));
   return form.concat(rows);
 }
 

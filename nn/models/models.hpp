@@ -18,7 +18,6 @@
 #include <sar/nn/links/ranking.hpp>
 #include <sar/nn/models/gcn_norm.hpp>
 #include <sar/nn/models/graph_model.hpp>
-#include <sar/nn/models/hetero_model.hpp>
 #include <sar/nn/models/label_propagation.hpp>
 #include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>

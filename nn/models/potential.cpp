@@ -51,7 +51,7 @@ PaiNNOptions options_of(const ModelDescription& d) {
 }
 
 /// Returns the vectors of the local edges [local edges, 3]. Collective if there are positions.
-Tensor edge_vectors_of(const GraphShardManager& graph, const PotentialAtoms& atoms) {
+Tensor edge_vectors_of(const Graph& graph, const PotentialAtoms& atoms) {
   const Index n = graph.num_nodes(), num_edges = graph.num_edges();
   if (!atoms.positions.defined()) {
     require<ShapeError>(std::ssize(atoms.edge_vectors) == 3 * num_edges, "a potential got ",
@@ -77,7 +77,7 @@ Tensor edge_vectors_of(const GraphShardManager& graph, const PotentialAtoms& ato
 
 /// Throws unless vectors of edges are finite and lead from one place to another. An edge from an atom to
 /// itself is none of two atoms.
-void require_directions(const GraphShardManager& graph, const Tensor& vectors, double cutoff) {
+void require_directions(const Graph& graph, const Tensor& vectors, double cutoff) {
   const double least = same_place * cutoff;
   const auto is_short = [&](Index k) {
     const double x = vectors.row(k)[0], y = vectors.row(k)[1], z = vectors.row(k)[2];
@@ -112,8 +112,7 @@ Tensor products(const Tensor& d, const Tensor& g) {
 }
 
 /// Returns Zbl::edge_rows() of the local edges. Collective.
-Tensor zbl_rows(const Zbl& zbl, const GraphShardManager& graph, const RowIds& species,
-                const Tensor& vectors) {
+Tensor zbl_rows(const Zbl& zbl, const Graph& graph, const RowIds& species, const Tensor& vectors) {
   Tensor numbers({graph.num_nodes(), 1});
   std::ranges::transform(species.span(), numbers.data(), [](Index kind) { return static_cast<real>(kind); });
   const Tensor ends = graph
@@ -129,7 +128,7 @@ Tensor zbl_rows(const Zbl& zbl, const GraphShardManager& graph, const RowIds& sp
 
 /// Returns half of the sums of rows of edges over the in-edges and out-edges of each node. The sum over
 /// out-edges is the gradient of rows that are 1. Collective.
-Tensor halves_of_edges(const GraphShardManager& graph, const Tensor& rows) {
+Tensor halves_of_edges(const Graph& graph, const Tensor& rows) {
   const Shape shape{graph.num_nodes(), rows.row_size()};
   const auto sum_at_destinations = [&](const std::vector<Variable>& ones) {
     return graph.update_all(fn::u_mul_e(ones[0], Variable(rows)), fn::sum);
@@ -142,7 +141,7 @@ Tensor halves_of_edges(const GraphShardManager& graph, const Tensor& rows) {
 
 /// What a call leaves for the next one on the same graph.
 struct Potential::Pass {
-  explicit Pass(const GraphShardManager& on) : graph(on.shards()), synchronization(on.comm()) {}
+  explicit Pass(const Graph& on) : graph(on.shards()), synchronization(on.comm()) {}
 
   std::weak_ptr<const ShardedGraph> graph;
   Workspace workspace;
@@ -170,7 +169,7 @@ Index Potential::species(const std::string& name) const {
   return found - names.begin();
 }
 
-PotentialValues Potential::operator()(const GraphShardManager& graph, const PotentialAtoms& atoms,
+PotentialValues Potential::operator()(const Graph& graph, const PotentialAtoms& atoms,
                                       bool per_atom_virials) {
   if (pass_ == nullptr || pass_->graph.lock() != graph.shards()) pass_ = std::make_unique<Pass>(graph);
   const NoTape no_tape;
@@ -180,7 +179,7 @@ PotentialValues Potential::operator()(const GraphShardManager& graph, const Pote
   return result;
 }
 
-PotentialValues Potential::evaluate(const GraphShardManager& graph, const PotentialAtoms& atoms,
+PotentialValues Potential::evaluate(const Graph& graph, const PotentialAtoms& atoms,
                                     bool per_atom_virials) const {
   const ModelDescription& d = description_;
   require<InputError>(atoms.list_cutoff == 0 || atoms.list_cutoff >= d.cutoff, "a potential with the cutoff ",

@@ -5,7 +5,7 @@
 
 #include <sar/autograd/row_ids.hpp>
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/atoms/zbl.hpp>
 #include <sar/nn/models/model_description.hpp>
@@ -82,7 +82,7 @@ class Potential {
   /// exception on every rank: ShapeError if shapes do not match, InputError for an edge vector that is not
   /// finite, for two atoms at the same place (to a millionth of the cutoff), for a list_cutoff below the
   /// cutoff, and as PaiNN::atomic_energies().
-  [[nodiscard]] PotentialValues operator()(const GraphShardManager& graph, const PotentialAtoms& atoms,
+  [[nodiscard]] PotentialValues operator()(const Graph& graph, const PotentialAtoms& atoms,
                                            bool per_atom_virials = false);
 
   /// Local. Returns the number of a species. Throws InputError for a name that the potential does not know.
@@ -99,7 +99,7 @@ class Potential {
 
  private:
   struct Pass;
-  [[nodiscard]] PotentialValues evaluate(const GraphShardManager& graph, const PotentialAtoms& atoms,
+  [[nodiscard]] PotentialValues evaluate(const Graph& graph, const PotentialAtoms& atoms,
                                          bool per_atom_virials) const;
 
   ModelDescription description_;

@@ -73,25 +73,23 @@ struct Predictor::Impl {
   Module& module;
   Network network;
   Widths widths;
-  GraphShardManager graph;
+  Graph graph;
   Workspace workspace;
   std::size_t result_request = Workspace::no_request;  // the request of a pass whose block is the result
   std::size_t taken_anew = 0;
   RecordedPass pass{graph.comm()};
 };
 
-Predictor::Predictor(GraphModel& model, const GraphShardManager& graph)
+Predictor::Predictor(GraphModel& model, const Graph& graph)
     : Predictor(
           model,
-          [&model](const GraphShardManager& on, const Variable& x, const Variable& edges) {
-            return model(on, x, edges);
-          },
+          [&model](const Graph& on, const Variable& x, const Variable& edges) { return model(on, x, edges); },
           {.in_feats = model.description().in_feats,
            .out_feats = model.description().out_feats,
            .edge_feats = model.description().edge_feats},
           graph) {}
 
-Predictor::Predictor(Module& module, Network network, const Widths& widths, const GraphShardManager& graph)
+Predictor::Predictor(Module& module, Network network, const Widths& widths, const Graph& graph)
     : impl_(graph.comm().agree(
           [&] {
             require<InputError>(static_cast<bool>(network),

@@ -3,7 +3,7 @@
 /// Predictions in every time step of a simulation.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/models/graph_model.hpp>
 #include <sar/nn/modules/module.hpp>
 
@@ -38,8 +38,7 @@ namespace sar { inline namespace SAR_PRECISION {
 class Predictor {
  public:
   /// x [local sources, ...], rows of edges or {} -> [local destinations, ...].
-  using Network =
-      std::function<Variable(const GraphShardManager& graph, const Variable& x, const Variable& edges)>;
+  using Network = std::function<Variable(const Graph& graph, const Variable& x, const Variable& edges)>;
   struct Widths {
     Index in_feats = 0;    ///< of x
     Index out_feats = 0;   ///< of the result
@@ -47,10 +46,10 @@ class Predictor {
   };
 
   /// Collective. `model` must outlive the predictor, which keeps a handle of `graph` with its options.
-  Predictor(GraphModel& model, const GraphShardManager& graph);
+  Predictor(GraphModel& model, const Graph& graph);
   /// Collective. Of any network whose layers are in `module`. Throws InputError for an empty function and
   /// unless the widths are positive (edge_feats: not negative), the same on every rank.
-  Predictor(Module& module, Network network, const Widths& widths, const GraphShardManager& graph);
+  Predictor(Module& module, Network network, const Widths& widths, const Graph& graph);
   ~Predictor();
   Predictor(Predictor&&) noexcept;
   Predictor& operator=(Predictor&&) noexcept;

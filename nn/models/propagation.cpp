@@ -14,7 +14,7 @@ Tensor inverse_roots(const Array<Index>& degrees) {
 
 }  // namespace
 
-void require_can_propagate(const GraphShardManager& graph, const Variable& x) {
+void require_can_propagate(const Graph& graph, const Variable& x) {
   require<ShapeError>(graph.is_block() && graph.num_global_src_nodes() == graph.num_global_dst_nodes(),
                       "propagate needs a graph whose sources and destinations are the same nodes; this one "
                       "goes from ",
@@ -22,7 +22,7 @@ void require_can_propagate(const GraphShardManager& graph, const Variable& x) {
   require_num_rows(x, graph.num_src_nodes(), "propagate, rows");
 }
 
-Variable propagate(const GraphShardManager& graph, const Variable& x, HopNorm norm) {
+Variable propagate(const Graph& graph, const Variable& x, HopNorm norm) {
   return graph.comm().agree([&] {
     require_can_propagate(graph, x);
     const CallScope compared(graph.comm(), CollectiveCall("propagate").equal("norm", norm));
@@ -31,5 +31,4 @@ Variable propagate(const GraphShardManager& graph, const Variable& x, HopNorm no
     return scale_rows(graph.update_all(fn::copy_u(scaled), fn::sum), inverse_roots(graph.in_degrees()));
   });
 }
-
 }}  // namespace sar

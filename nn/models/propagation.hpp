@@ -3,7 +3,7 @@
 /// One hop of a fixed operator over a graph, the step of SIGN, label propagation and correct-and-smooth.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -16,9 +16,7 @@ enum class HopNorm {
 /// Returns S x for x [local nodes, ...] of a homogeneous graph, in the shape of x. Differentiable.
 /// Collective: one update_all. Throws ShapeError on every rank if the number of rows of x does not match, or
 /// if sources and destinations of the graph are not the same nodes.
-[[nodiscard]] Variable propagate(const GraphShardManager& graph, const Variable& x,
-                                 HopNorm norm = HopNorm::symmetric);
+[[nodiscard]] Variable propagate(const Graph& graph, const Variable& x, HopNorm norm = HopNorm::symmetric);
 /// Local. Throws ShapeError as propagate().
-void require_can_propagate(const GraphShardManager& graph, const Variable& x);
-
+void require_can_propagate(const Graph& graph, const Variable& x);
 }}  // namespace sar

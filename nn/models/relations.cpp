@@ -10,7 +10,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-GraphRelations relations_of(const HeteroGraph& graph, const ModelType& type) {
+GraphRelations relations_of(const Graph& graph, const ModelType& type) {
   const HomogeneousForm& form = graph.to_homogeneous();
   GraphRelations relations;
   relations.types = form.etypes;
@@ -22,7 +22,7 @@ GraphRelations relations_of(const HeteroGraph& graph, const ModelType& type) {
   return relations;
 }
 
-Tensor weighted_norm(Tensor norm, const GraphShardManager& graph) {
+Tensor weighted_norm(Tensor norm, const Graph& graph) {
   const Tensor& weight = graph.edge_weight();
   if (!weight.defined()) return norm;
   std::transform(norm.data(), norm.data() + norm.size(), weight.data(), norm.data(), std::multiplies<>());

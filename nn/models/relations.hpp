@@ -7,8 +7,10 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/construct/hetero_block.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
-#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/edge_types.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <optional>
 #include <string>
@@ -23,18 +25,18 @@ struct GraphRelations {
   Array<Index> node_types;      ///< [local sources]; empty for one type
   Variable edge_feats = {};     ///< [local edges, D], of layers that read features of the edges
   // Relation by relation, for the models that go so:
-  std::optional<HeteroGraph> graph = {};
+  std::optional<Graph> graph = {};
   std::optional<HeteroBlock> block = {};  ///< set for a message flow graph
 };
 
 struct ModelType;
 
 /// Collective. Returns what networks of a type read of a graph, in its homogeneous form. O(edges).
-[[nodiscard]] GraphRelations relations_of(const HeteroGraph& graph, const ModelType& type);
+[[nodiscard]] GraphRelations relations_of(const Graph& graph, const ModelType& type);
 
 /// Local. Multiplies the factors of edges, [local edges, 1], by the weights of the graph's edges if it has
 /// some, in place, and returns them.
-[[nodiscard]] Tensor weighted_norm(Tensor norm, const GraphShardManager& graph);
+[[nodiscard]] Tensor weighted_norm(Tensor norm, const Graph& graph);
 
 /// Local. Returns the relations of the edges of a block, taken from the whole graph.
 [[nodiscard]] GraphRelations relations_of(const MessageFlowGraph& block, const GraphRelations& of_graph);

@@ -10,7 +10,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-Tensor sign_features(const GraphShardManager& graph, const Tensor& x, int hops, HopNorm norm) {
+Tensor sign_features(const Graph& graph, const Tensor& x, int hops, HopNorm norm) {
   return graph.comm().agree([&] {
     require<InputError>(hops >= 0, "sign_features: ", hops, " hops, expected 0 or more");
     require_can_propagate(graph, x);

@@ -14,7 +14,7 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Returns [x, S x, ..., S^hops x] side by side, for x [local nodes, F]: [local nodes, (hops + 1) F], a
 /// constant. Collective: `hops` calls of propagate(). Throws the same exception on every rank: InputError
 /// unless hops >= 0, ShapeError as propagate().
-[[nodiscard]] Tensor sign_features(const GraphShardManager& graph, const Tensor& x, int hops,
+[[nodiscard]] Tensor sign_features(const Graph& graph, const Tensor& x, int hops,
                                    HopNorm norm = HopNorm::symmetric);
 
 struct SIGNOptions {

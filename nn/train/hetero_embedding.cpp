@@ -4,7 +4,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-HeteroEmbedding::HeteroEmbedding(const HeteroGraph& graph, const std::vector<std::string>& types, Index width,
+HeteroEmbedding::HeteroEmbedding(const Graph& graph, const std::vector<std::string>& types, Index width,
                                  Generator& gen, double bound)
     : comm_(graph.comm()) {
   comm_.agree([&] {

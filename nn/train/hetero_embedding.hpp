@@ -13,7 +13,9 @@
 ///     sparse.zero_grad();
 #pragma once
 
-#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/distributed_embedding.hpp>
 #include <sar/nn/train/sparse_optimizer.hpp>
 
@@ -35,8 +37,8 @@ class HeteroEmbedding {
   /// Collective. Creates a row for each node of these types, uniform in [-bound, bound]. The random draws
   /// are keyed by the original id within the type, so that they do not depend on the number of ranks or the
   /// partition. Throws InputError on every rank for an unknown type or a width below 1.
-  HeteroEmbedding(const HeteroGraph& graph, const std::vector<std::string>& types, Index width,
-                  Generator& gen, double bound = 1);
+  HeteroEmbedding(const Graph& graph, const std::vector<std::string>& types, Index width, Generator& gen,
+                  double bound = 1);
 
   /// Local. Returns the rows of this rank's nodes, [local nodes of the type, width] for each type.
   [[nodiscard]] Rows operator()();

@@ -27,7 +27,7 @@ struct Model : sar::Module {
     register_module("first", first);
     register_module("second", second);
   }
-  sar::Variable operator()(const sar::GraphShardManager& graph, const sar::Variable& x) {
+  sar::Variable operator()(const sar::Graph& graph, const sar::Variable& x) {
     return second(graph, relu(first(graph, x)));
   }
 };
@@ -35,7 +35,7 @@ struct Model : sar::Module {
 /// Collective over `comm`.
 inline double train(const sar::Communicator& comm) {
   sar::NodeData data = sar::make_karate(comm, {.add_self_loops = true});
-  const sar::GraphShardManager graph = construct_full_graph(comm, data);
+  const sar::Graph graph = construct_full_graph(comm, data);
   sar::Generator generator(0);
   Model model(data.features.row_size(), data.num_classes, generator);
   sar::Adam optimizer(model.named_parameters(), {.lr = 0.01});

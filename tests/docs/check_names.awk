@@ -6,6 +6,15 @@ BEGIN {
   words = split("auto author const comm data edges edge_in etype g gen graph h in json logits labels m mask message n paper s scope seeds writes x y", list)
   for (i = 1; i <= words; ++i) known[list[i]] = 1
 }
+FILENAME ~ /message_op\.hpp$/ && /define SAR_BINARY_MESSAGE_OPS/ {  # from which message.hpp makes fn::u_add_v and others
+  line = $0
+  ends = split("u_v u_e v_u v_e e_u e_v", pairs, " ")
+  while (match(line, /each\([a-z]+\)/)) {
+    op = substr(line, RSTART + 5, RLENGTH - 6)
+    for (i = 1; i <= ends; ++i) known[substr(pairs[i], 1, 2) op substr(pairs[i], 2)] = 1
+    line = substr(line, RSTART + RLENGTH)
+  }
+}
 FILENAME !~ /\.md$/ {
   sub(/\/\/.*/, "")
   while (match($0, /[A-Za-z_][A-Za-z0-9_]*/)) {

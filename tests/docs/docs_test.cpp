@@ -59,7 +59,7 @@ constexpr Index width = 64;
 struct Setting {
   Communicator comm = Communicator::world();
   NodeData data = make_sbm(comm, {.nodes = 300, .degree = 6, .classes = 4, .features = width});
-  GraphShardManager graph = construct_full_graph(comm, data);
+  Graph graph = construct_full_graph(comm, data);
   Generator gen{0};
 
   [[nodiscard]] Variable node_rows(bool wants_gradient = true) const {
@@ -210,7 +210,7 @@ TEST_CASE("an aggregate that is kept") {
   Setting s;
   const Index in_feats = width, hidden = 4;
   Generator& gen = s.gen;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable features = s.node_rows(false);
 #include "cached.inc"
   const std::uint64_t before = s.comm.stats().bytes_sent;
@@ -229,7 +229,7 @@ TEST_CASE("sparse features") {
   if (comm.rank() == 0) test::write_dataset(path, whole, false);
   comm.barrier();
   NodeData dense = load_dataset(comm, path);
-  const GraphShardManager graph = construct_full_graph(comm, dense);
+  const Graph graph = construct_full_graph(comm, dense);
   Generator gen(0);
   SAGEConv conv(1433, 4, gen);
   const std::vector<Index> row_offsets(static_cast<std::size_t>(graph.num_nodes()) + 1, 0);
@@ -274,7 +274,7 @@ struct Sampled : Module {
 TEST_CASE("mini-batches") {
   Setting s;
   const Communicator& comm = s.comm;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Tensor& features = s.data.features;
   std::vector<Index> seeds;
   for (Index v = s.data.book.begin(comm.rank()); v < s.data.book.end(comm.rank()); v += 2) seeds.push_back(v);
@@ -304,7 +304,7 @@ TEST_CASE("mini-batches with shared draws, and of clusters") {
   Setting s;
   const Communicator& comm = s.comm;
   {
-    const GraphShardManager& graph = s.graph;
+    const Graph& graph = s.graph;
 #include "labor.inc"
     CHECK(sampler.sample_blocks({}).size() == 2);
   }
@@ -342,7 +342,7 @@ TEST_CASE("mini-batches with shared draws, and of clusters") {
 TEST_CASE("mini-batches of edges") {
   Setting s;
   const Communicator& comm = s.comm;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Tensor& features = s.data.features;
   SeedEdges edges;
   for (Index i = comm.rank(); i < 300; i += comm.size()) {
@@ -415,7 +415,7 @@ TEST_CASE("programs of PyTorch Geometric and torch.distributed") {
 TEST_CASE("mesh_networks.md") {
   Setting s;
   const Communicator comm = s.comm;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   Generator gen(1);
   const Index n = graph.num_nodes();
   Tensor positions({n, 3});
@@ -474,7 +474,7 @@ TEST_CASE("a surrogate") {
 TEST_CASE("a network by description") {
   Setting s;
   const Communicator& comm = s.comm;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable x = s.node_rows();
   const Tape tape;
   const NewWorkingDirectory directory(comm);
@@ -491,7 +491,7 @@ TEST_CASE("a training on graph samples") {
 TEST_CASE("a timeline") {
   Setting s;
   const Communicator& comm = s.comm;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable x = s.node_rows();
   const GraphConv net(width, 8, s.gen);
   const auto solve = [] {};
@@ -508,7 +508,7 @@ TEST_CASE("errors") {
   const auto net_rows = [&] { return Tensor::full({s.graph.num_nodes(), width}, 1); };
   Tensor state = net_rows();
   const Tensor target = net_rows();
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   GraphConv net(width, width, s.gen);
   SGD optimizer(net.named_parameters());
   Tensor before = net.parameters().front().value().clone();
@@ -577,7 +577,7 @@ TEST_CASE("two meshes in one graph") {
 #include "typed_host.inc"
 #include "typed_graph.inc"
   CHECK(relation.shards() == same.shards());
-  CHECK(nodes == 2 * comm.size());
+  CHECK(all == 2 * comm.size());
   CHECK(mine == 2);
   const Variable rate = graph.edata(across).at("rate");
   {
@@ -632,7 +632,7 @@ TEST_CASE("a host's structs") {
 TEST_CASE("sums over the whole graph") {
   Setting s;
   const Communicator& comm = s.comm;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable y = s.node_rows(), state = s.node_rows(false), target = s.node_rows(false);
   const Variable h = s.node_rows(), area(Tensor::full({graph.num_nodes(), 1}, 1));
   const Variable force(Tensor::full({graph.num_nodes(), 1}, 2), true);
@@ -671,7 +671,7 @@ TEST_CASE("threads") {
 
 TEST_CASE("messages in short") {
   Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable h = s.node_rows(), w = s.edge_rows(1), x = s.edge_rows(3);
   const Linear edge_in(2 * width + 3, 16, s.gen), edge_out(16, 8, s.gen);
   const Tape tape;
@@ -683,7 +683,7 @@ TEST_CASE("messages in short") {
 
 TEST_CASE("built-in messages") {
   const Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable h = s.node_rows(), w = s.edge_rows(1);
   const Tape tape;
 #include "built_in.inc"
@@ -693,7 +693,7 @@ TEST_CASE("built-in messages") {
 
 TEST_CASE("a base") {
   Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable h = s.node_rows();
   const Linear self(width, width, s.gen);
   const Tape tape;
@@ -703,7 +703,7 @@ TEST_CASE("a base") {
 
 TEST_CASE("frames") {
   Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable h = s.node_rows();
   const Linear self(width, 8, s.gen), neigh(width, 8, s.gen);
   const Tape tape;
@@ -717,7 +717,7 @@ TEST_CASE("frames") {
 
 TEST_CASE("user-defined messages") {
   Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable h = s.node_rows(), x = s.edge_rows(3);
   Linear mlp(2 * width + 3, 8, s.gen);
   Tape tape;
@@ -731,7 +731,7 @@ TEST_CASE("user-defined messages") {
 TEST_CASE("a layer of your own") {
   Setting s;
   const Communicator& comm = s.comm;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const own::EdgeMLPConv conv(3, 2, 4, s.gen);
   const Variable h(test::random_tensor({graph.num_nodes(), 3}, 1), true);
   const Variable x(test::random_tensor({graph.num_edges(), 2}, 2), true);
@@ -767,7 +767,7 @@ TEST_CASE("operations of your own") {
 
 TEST_CASE("latents on edges") {
   Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   Variable h = s.node_rows(), e = s.edge_rows(width);
   const Variable nodes = h, edges = e;
   const Block first(width, s.gen), second(width, s.gen);
@@ -785,7 +785,7 @@ TEST_CASE("latents on edges") {
 TEST_CASE("fields of different sizes") {
   Setting s;
   const Communicator& comm = s.comm;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Tensor before = Tensor::full({graph.num_nodes(), 3}, 300),
                length = Tensor::full({graph.num_edges(), 1}, 1);
   const Surrogate net(3, 8, s.gen);
@@ -802,7 +802,7 @@ TEST_CASE("fields of different sizes") {
 
 TEST_CASE("dropout of messages") {
   Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable h = s.node_rows();
   Dropout drop(0.5, s.gen);
   const Tape tape;
@@ -812,7 +812,7 @@ TEST_CASE("dropout of messages") {
 
 TEST_CASE("attention") {
   Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable h = s.node_rows();
   const Index heads = 4, dim = 8;
   const Linear fc(width, heads * dim, s.gen);
@@ -827,7 +827,7 @@ TEST_CASE("attention") {
 
 TEST_CASE("types of edges") {
   const Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable h = s.node_rows(), weight(Tensor::full({3, width, 5}, 1), true);
 #include "typed_sum.inc"
   for (Index v = 0; v < graph.num_dst_nodes(); ++v)
@@ -836,7 +836,7 @@ TEST_CASE("types of edges") {
 
 TEST_CASE("message flow graphs") {
   Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable h = s.node_rows();
   ModuleList<SAGEConv> convs;
   convs.emplace_back(width, 8, s.gen);
@@ -850,7 +850,7 @@ TEST_CASE("message flow graphs") {
 
 TEST_CASE("controls") {
   const Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const std::size_t before = s.comm.max_collective_size();
 #include "controls.inc"
   CHECK(g.options().mode == HaloMode::sequential);
@@ -862,7 +862,7 @@ TEST_CASE("controls") {
 TEST_CASE("rounded halo rows") {
   if (sizeof(real) > sizeof(float)) return;  // there is no int8
   Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Tensor& features = s.data.features;
   const auto& labels = s.data.labels;
   const auto& train_mask = s.data.train_mask;
@@ -879,7 +879,7 @@ TEST_CASE("rounded halo rows") {
 
 TEST_CASE("mixed precision") {
   Setting s;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const Variable features = s.node_rows(false);
   const auto& labels = s.data.labels;
   const auto& train_mask = s.data.train_mask;
@@ -900,7 +900,7 @@ TEST_CASE("what travels") {
   const Variable attn(Tensor::full({1, 4, width / 4}, 1), true), parameter(Tensor::full({width}, 1), true);
   struct Case {
     std::string name;
-    std::function<Variable(const GraphShardManager&)> run;
+    std::function<Variable(const Graph&)> run;
     /// How often the halo rows travel forward, backward, and backward in other modes than rematerialize.
     double forward, backward, kept;
   };
@@ -966,7 +966,7 @@ TEST_CASE("what travels") {
     read += static_cast<std::uint64_t>(round.recv_rows);
   const double halo = static_cast<double>(comm.all_reduce(read)) * width * sizeof(real);
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
-    GraphShardManager g = s.graph;
+    Graph g = s.graph;
     g.set_options({.mode = mode});
     for (const Case& c : cases) {
       CAPTURE(c.name);
@@ -1020,7 +1020,7 @@ TEST_CASE("ranks of the ends of typed edges") {
       edges.dst.push_back(v);
       edges.id.push_back(2 * v + u % 2);
     }
-  const HeteroGraph hetero(comm, {{"user", users}, {"item", items}}, {{likes, edges}});
+  const Graph hetero(comm, {{"user", users}, {"item", items}}, {{likes, edges}});
   RelationEdges train_edges, test_edges;
   Array<Index> train_edge_ids;
   if (comm.rank() == 0) train_edges = test_edges = {{0}, {0}, {users.num_nodes(0)}};  // the first item
@@ -1040,7 +1040,7 @@ TEST_CASE("ranks of the ends of typed edges") {
 TEST_CASE("hops that are computed once") {
   Setting s;
   const Communicator& comm = s.comm;
-  const GraphShardManager& graph = s.graph;
+  const Graph& graph = s.graph;
   const NodeData& data = s.data;
   Generator& gen = s.gen;
   const Index hidden = 8;
@@ -1055,22 +1055,20 @@ TEST_CASE("hops that are computed once") {
 /// The names in the examples of headers (cut_examples.awk).
 struct ExampleNames {
   /// construct_full_graph takes the edges of its data away.
-  static GraphShardManager graph_of(const Communicator& comm, NodeData data) {
-    return construct_full_graph(comm, data);
-  }
+  static Graph graph_of(const Communicator& comm, NodeData data) { return construct_full_graph(comm, data); }
 
   int argc = 0;
   char** argv = nullptr;
   const Communicator comm = Communicator::world();
   const NewWorkingDirectory directory{comm};
   const NodeData data = make_sbm(comm, {.nodes = 300, .degree = 6, .classes = 4, .features = width});
-  GraphShardManager graph = graph_of(comm, data);
+  Graph graph = graph_of(comm, data);
   const Tensor features = data.features;
   const std::vector<std::int64_t> ids{comm.rank()};
-  const HostHeteroGraph hetero{comm,
-                               {{"fluid", ids}, {"solid", ids}},
-                               {{EdgeType{"fluid", "flows", "fluid"}, {.src = ids, .dst = ids}},
-                                {EdgeType{"solid", "heats", "fluid"}, {.src = ids, .dst = ids}}}};
+  const HostGraph hetero{comm,
+                         {{"fluid", ids}, {"solid", ids}},
+                         {{EdgeType{"fluid", "flows", "fluid"}, {.src = ids, .dst = ids}},
+                          {EdgeType{"solid", "heats", "fluid"}, {.src = ids, .dst = ids}}}};
   Generator gen{0};
 };
 // An example may make a `comm` of its own, and need not read its results.

@@ -238,9 +238,8 @@ void add_embeddings(ArgumentCalls& calls, const Communicator& comm) {
   add(
       calls, comm, "nn/train/hetero_embedding.hpp HeteroEmbedding",
       [](Scene& s, Index width, std::uint64_t seed) {
-        const HeteroGraph graph(
-            s.comm, std::vector<HeteroGraph::NodeTypeSpec>{{.name = "user", .book = s.book}},
-            std::vector<HeteroGraph::EdgeTypeSpec>{{.type = {"user", "knows", "user"}, .edges = {}}});
+        const Graph graph(s.comm, std::vector<NodeTypeSpec>{{.name = "user", .book = s.book}},
+                          std::vector<EdgeTypeSpec>{{.type = {"user", "knows", "user"}, .edges = {}}});
         Generator gen(seed);
         const HeteroEmbedding made(graph, {"user"}, width, gen);
       },

@@ -25,7 +25,7 @@ GraphOptions options_of(HaloMode by, int deep, bool twice, Index most, Index edg
 }
 
 void add_messages(ArgumentCalls& calls, const Communicator& comm) {
-  const std::string manager = "graph/message/graph_shard_manager.hpp GraphShardManager";
+  const std::string manager = "graph/message/graph.hpp Graph";
   add(
       calls, comm, manager + "::update_all",
       [](Scene& s, bool copies, Reduce reduce) {
@@ -57,8 +57,8 @@ void add_messages(ArgumentCalls& calls, const Communicator& comm) {
   add(
       calls, comm, manager,
       [](Scene& s, auto... options) {
-        const GraphShardManager graph(s.comm, s.book, s.book, scene_edges(s.book, s.comm.rank()), true,
-                                      options_of(options...));
+        const Graph graph(s.comm, s.book, s.book, scene_edges(s.book, s.comm.rank()), true,
+                          options_of(options...));
         (void)graph.update_all(fn::copy_u(s.x), fn::sum);
       },
       mode, depth, in_double, bytes, block, format);
@@ -160,28 +160,28 @@ void add_relations(ArgumentCalls& calls, const Communicator& comm) {
   const EdgeType type{"user", "follows", "user"}, second{"user", "knows", "user"};
   const auto make = [=](const Scene& s, const GraphOptions& options) {
     const EdgeList edges = scene_edges(s.book, s.comm.rank());
-    return HeteroGraph(s.comm, {{.name = "user", .book = s.book}},
-                       {{.type = type, .edges = edges}, {.type = second, .edges = edges}}, options);
+    return Graph(s.comm, {{.name = "user", .book = s.book}},
+                 {{.type = type, .edges = edges}, {.type = second, .edges = edges}}, options);
   };
   add(
-      calls, comm, "graph/hetero/hetero_graph.hpp HeteroGraph",
+      calls, comm, "graph/hetero/hetero_graph.hpp Graph",
       [=](Scene& s, auto... options) { (void)make(s, options_of(options...)); }, mode, depth, in_double,
       bytes, block, format);
   add(
-      calls, comm, "graph/hetero/hetero_graph.hpp HeteroGraph::multi_update_all",
+      calls, comm, "graph/hetero/hetero_graph.hpp Graph::multi_update_all",
       [=](Scene& s, CrossReduce reduce) {
-        const std::map<EdgeType, HeteroGraph::MessageReduce> messages{
-            {type, {fn::copy_u(s.x), Reduce::sum}}, {second, {fn::copy_u(s.x), Reduce::sum}}};
+        const std::map<EdgeType, Graph::MessageReduce> messages{{type, {fn::copy_u(s.x), Reduce::sum}},
+                                                                {second, {fn::copy_u(s.x), Reduce::sum}}};
         (void)make(s, {}).multi_update_all(messages, reduce);
       },
       Values<CrossReduce>{"cross reduction", CrossReduce::sum, CrossReduce::max});
   add(
-      calls, comm, "graph/hetero/hetero_graph.hpp HeteroGraph::call of relations",
+      calls, comm, "graph/hetero/hetero_graph.hpp Graph::call of relations",
       [=](Scene& s, std::size_t relations) {
-        const auto sum = [](const GraphShardManager& graph, const Variable& x) {
+        const auto sum = [](const Graph& graph, const Variable& x) {
           return graph.update_all(fn::copy_u(x), fn::sum);
         };
-        std::vector<HeteroGraph::RelationCall> all{{type, sum, false}, {second, sum, false}};
+        std::vector<Graph::RelationCall> all{{type, sum, false}, {second, sum, false}};
         all.resize(relations);
         make(s, {}).call(s.x, all, [](std::size_t, const Variable&) {});
       },

@@ -184,15 +184,15 @@ void add_typed_readers(std::vector<Call>& calls, const Communicator& comm, const
           };
         },
         data_numbers);
-  add_maker<HeteroGraph>(
+  add_maker<Graph>(
       calls, "graph/data/relation_data.hpp construct_hetero_graph", true,
       [=](bool wrong) {
         auto graph = load();
         if (wrong) graph->edge_types[0].edges.src.push_back(0);
         return [=] { return construct_hetero_graph(comm, *graph); };
       },
-      [](const HeteroGraph& graph) {
-        return std::vector<double>{static_cast<double>(graph.num_nodes("word"))};
+      [](const Graph& graph) {
+        return std::vector<double>{static_cast<double>(graph.num_global_nodes("word"))};
       });
 }
 

@@ -14,8 +14,8 @@ namespace sar::test {
 namespace {
 
 void add_messages(std::vector<Call>& calls, const Communicator& comm) {
-  const std::string update_all = "graph/message/graph_shard_manager.hpp GraphShardManager::update_all";
-  const std::string apply_edges = "graph/message/graph_shard_manager.hpp GraphShardManager::apply_edges";
+  const std::string update_all = "graph/message/graph.hpp Graph::update_all";
+  const std::string apply_edges = "graph/message/graph.hpp Graph::apply_edges";
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
     const GraphOptions options{.mode = mode, .max_halo_bytes = 24};
     add_operation(
@@ -45,11 +45,10 @@ void add_messages(std::vector<Call>& calls, const Communicator& comm) {
         });
       };
     });
-  add_operation(calls, comm, "graph/message/graph_shard_manager.hpp GraphShardManager::start_update_all",
-                [](Scene& s) {
-                  const Variable x = s.wrong ? Variable(Tensor(Shape{s.graph.num_src_nodes() + 1, 1})) : s.x;
-                  return [&s, x] { return s.graph.start_update_all(fn::copy_u(x), fn::sum).finish(); };
-                });
+  add_operation(calls, comm, "graph/message/graph.hpp Graph::start_update_all", [](Scene& s) {
+    const Variable x = s.wrong ? Variable(Tensor(Shape{s.graph.num_src_nodes() + 1, 1})) : s.x;
+    return [&s, x] { return s.graph.start_update_all(fn::copy_u(x), fn::sum).finish(); };
+  });
   add_operation(calls, comm, update_all, [](Scene& s) {
     const MessageFunction function = [&s](const EdgeBatch& edges) {
       if (s.wrong && edges.num_edges() > 0) throw std::runtime_error("a message that cannot be computed");
@@ -156,7 +155,7 @@ void add_attention(std::vector<Call>& calls, const Communicator& comm) {
 /// Calls that make a graph.
 void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
   const PartitionBook book = PartitionBook::even(scene_nodes, comm.size());
-  const auto degrees = [](const GraphShardManager& graph) {
+  const auto degrees = [](const Graph& graph) {
     std::vector<double> result(graph.in_degrees().begin(), graph.in_degrees().end());
     result.insert(result.end(), graph.out_degrees().begin(), graph.out_degrees().end());
     return result;
@@ -166,14 +165,13 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
     if (wrong) list.dst.back() = scene_nodes;
     return std::make_shared<EdgeList>(std::move(list));
   };
-  add_maker<GraphShardManager>(
-      calls, "graph/message/graph_shard_manager.hpp GraphShardManager", true,
+  add_maker<Graph>(
+      calls, "graph/message/graph.hpp Graph", true,
       [=](bool wrong) {
-        return
-            [=, list = edges(wrong)] { return GraphShardManager(comm, book, book, std::move(*list), true); };
+        return [=, list = edges(wrong)] { return Graph(comm, book, book, std::move(*list), true); };
       },
       degrees);
-  add_maker<GraphShardManager>(
+  add_maker<Graph>(
       calls, "graph/data/node_data.hpp construct_full_graph", true,
       [=](bool wrong) {
         auto data = std::make_shared<NodeData>();
@@ -183,7 +181,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       degrees);
   add_maker<Tensor>(
-      calls, "graph/message/graph_shard_manager.hpp GraphShardManager::local_edge_rows", true,
+      calls, "graph/message/graph.hpp Graph::local_edge_rows", true,
       [=](bool wrong) {
         auto s = std::make_shared<Scene>(comm, GraphOptions{}, false);
         const Tensor by_id = scene_values({3 * scene_nodes - (wrong ? 3 * scene_nodes - 1 : 0), 2}, 0);
@@ -209,8 +207,8 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       [=](const std::vector<MessageFlowGraph>& mfgs) { return degrees(mfgs.front()); });
 
   struct TypedArrays {
-    std::vector<HeteroGraph::NodeTypeSpec> nodes;
-    std::vector<HeteroGraph::EdgeTypeSpec> edges;
+    std::vector<NodeTypeSpec> nodes;
+    std::vector<EdgeTypeSpec> edges;
   };
   const auto typed = [=](bool wrong) {
     EdgeList list = *edges(wrong);
@@ -221,19 +219,19 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
                      {.type = {"v", "knows", "w"}, .edges = std::move(list)}};
     return arrays;
   };
-  add_maker<HeteroGraph>(
-      calls, "graph/hetero/hetero_graph.hpp HeteroGraph", true,
+  add_maker<Graph>(
+      calls, "graph/hetero/hetero_graph.hpp Graph", true,
       [=](bool wrong) {
         return [=, arrays = typed(wrong)] {
-          return HeteroGraph(comm, std::move(arrays->nodes), std::move(arrays->edges));
+          return Graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
         };
       },
-      [=](const HeteroGraph& graph) { return degrees(graph["knows"]); });
-  add_maker<GraphShardManager>(
-      calls, "graph/hetero/hetero_graph.hpp HeteroGraph::to_homogeneous", false,
+      [=](const Graph& graph) { return degrees(graph["knows"]); });
+  add_maker<Graph>(
+      calls, "graph/hetero/hetero_graph.hpp Graph::to_homogeneous", false,
       [=](bool) {
         const auto arrays = typed(false);
-        const HeteroGraph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
+        const Graph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
         return [graph] { return graph.to_homogeneous().graph; };
       },
       degrees);
@@ -241,7 +239,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       calls, "nn/links/filtered_ranking.hpp relation_edges", false,
       [=](bool) {
         const auto arrays = typed(false);
-        const HeteroGraph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
+        const Graph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
         (void)graph.to_homogeneous();
         return [graph] { return relation_edges(graph.to_homogeneous()); };
       },
@@ -250,7 +248,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       calls, "graph/construct/hetero_block.hpp HeteroBlock", false,
       [=](bool) {
         const auto arrays = typed(false);
-        const HeteroGraph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
+        const Graph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
         const std::vector<Index> seeds{2 * book.begin(comm.rank())};
         const auto mfgs = construct_mfgs(graph.to_homogeneous().graph, seeds, 1);
         return [=] { return HeteroBlock(graph, mfgs.front()); };
@@ -321,16 +319,16 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
   };
   const auto typed_host_graph = [=] {
     const auto host = typed_host(false);
-    return HostHeteroGraph(comm, host->nodes, host->edges);
+    return HostGraph(comm, host->nodes, host->edges);
   };
-  add_maker<HostHeteroGraph>(
-      calls, "graph/construct/host_hetero_graph.hpp HostHeteroGraph", true,
+  add_maker<HostGraph>(
+      calls, "graph/construct/host_graph.hpp HostGraph", true,
       [=](bool wrong) {
-        return [=, host = typed_host(wrong)] { return HostHeteroGraph(comm, host->nodes, host->edges); };
+        return [=, host = typed_host(wrong)] { return HostGraph(comm, host->nodes, host->edges); };
       },
-      [=](const HostHeteroGraph& graph) { return degrees(graph["next"]); });
+      [=](const HostGraph& graph) { return degrees(graph["next"]); });
   add_maker<Tensor>(
-      calls, "graph/construct/host_hetero_graph.hpp HostHeteroGraph::to_graph_order", true,
+      calls, "graph/construct/host_graph.hpp HostGraph::to_graph_order", true,
       [=](bool wrong) {
         const auto host = typed_host(false);
         const Tensor rows = scene_values({std::ssize(host->arrays->src) + (wrong ? 1 : 0), 2}, 1);
@@ -338,10 +336,10 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       numbers);
   add_maker<Tensor>(
-      calls, "graph/construct/host_hetero_graph.hpp HostHeteroGraph::to_host_order", true,
+      calls, "graph/construct/host_graph.hpp HostGraph::to_host_order", true,
       [=](bool wrong) {
         const auto host = typed_host(false);
-        const HostHeteroGraph graph = typed_host_graph();
+        const HostGraph graph = typed_host_graph();
         const Tensor rows = scene_values({graph[host->type].num_edges() + (wrong ? 1 : 0), 2}, 1);
         return [=] { return graph.to_host_order(host->type, rows); };
       },
@@ -498,7 +496,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
     Array<Index> ids;
     for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v)
       ids.push_back(scene_nodes - 1 - v);
-    const GraphShardManager graph(comm, book, book, scene_edges(book, comm.rank()), true, {}, ids, ids);
+    const Graph graph(comm, book, book, scene_edges(book, comm.rank()), true, {}, ids, ids);
     return std::make_shared<NegativeSampler>(
         graph, NegativeOptions{.k = 2, .exclude_self_loops = true, .exclude_edges = edge_set()});
   };

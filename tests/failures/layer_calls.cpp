@@ -9,7 +9,7 @@ namespace sar::test {
 namespace {
 
 /// The scene's edges as two relations.
-HeteroGraph two_relations(const Scene& s) {
+Graph two_relations(const Scene& s) {
   const EdgeList edges = scene_edges(s.book, s.comm.rank());
   return {s.comm,
           {{.name = "user", .book = s.book}},
@@ -139,11 +139,11 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
         return [&s, model] { return (*model)(s.graph, s.x); };
       });
   add_operation(
-      calls, comm, "nn/models/hetero_model.hpp HeteroModel::operator, nn/models/relations.hpp relations_of",
+      calls, comm, "nn/models/graph_model.hpp GraphModel::operator, nn/models/relations.hpp relations_of",
       [=](Scene& s) {
-        auto model = std::make_shared<HeteroModel>(typed_network(), s.comm, s.gen);
-        return [model, graph = two_relations(s), x = std::make_shared<HeteroModel::Rows>(
-                                                     HeteroModel::Rows{{"user", s.x}})] {
+        auto model = std::make_shared<GraphModel>(typed_network(), s.comm, s.gen);
+        return [model, graph = two_relations(s), x = std::make_shared<GraphModel::Rows>(
+                                                     GraphModel::Rows{{"user", s.x}})] {
           return (*model)(graph, *x).at("user");
         };
       });
@@ -184,8 +184,8 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
     return [conv, graphs, feats] { return (*conv)(graphs, feats).at("user"); };
   });
   add_operation(calls, comm,
-                "nn/conv/hetero_graph_conv.hpp HeteroGraphConv on a HeteroGraph, "
-                "graph/hetero/hetero_graph.hpp HeteroGraph::call",
+                "nn/conv/hetero_graph_conv.hpp HeteroGraphConv on a Graph, "
+                "graph/hetero/hetero_graph.hpp Graph::call",
                 [=](Scene& s) {
                   auto conv = std::make_shared<HeteroGraphConv>(RelationAggregate::max);
                   conv->emplace_back<SAGEConv>({"user", "follows", "user"}, in, out, s.gen);
@@ -193,8 +193,8 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
                   const HeteroGraphConv::Rows feats{{"user", s.x}};
                   return [conv, feats, graph = two_relations(s)] { return (*conv)(graph, feats).at("user"); };
                 });
-  add_operation(calls, comm, "graph/hetero/hetero_graph.hpp HeteroGraph::multi_update_all", [=](Scene& s) {
-    const std::map<EdgeType, HeteroGraph::MessageReduce> messages{
+  add_operation(calls, comm, "graph/hetero/hetero_graph.hpp Graph::multi_update_all", [=](Scene& s) {
+    const std::map<EdgeType, Graph::MessageReduce> messages{
         {{"user", "follows", "user"}, {fn::u_mul_v(s.x, s.x), Reduce::sum}},
         {{"user", "knows", "user"}, {fn::copy_u(s.x), Reduce::mean}}};
     return [messages, graph = two_relations(s)] {
@@ -230,8 +230,7 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
   add_operation(calls, comm, "nn/conv/edge_weight_norm.hpp kept_edge_weight_norm", [](Scene& s) {
     EdgeList edges = scene_edges(s.book, s.comm.rank());
     edges.weight.assign(edges.id.size(), s.wrong ? real{-1} : real{2});
-    auto graph =
-        std::make_shared<GraphShardManager>(s.comm, s.book, s.book, std::move(edges), true, GraphOptions{});
+    auto graph = std::make_shared<Graph>(s.comm, s.book, s.book, std::move(edges), true, GraphOptions{});
     return [&s, graph] {
       return s.comm.agree([&] {
         return s.e * reshape(Variable(kept_edge_weight_norm(*graph, EdgeNorm::in_weights)), s.e.shape());
@@ -385,8 +384,8 @@ void add_predictor(std::vector<Call>& calls, const Communicator& comm) {
                   auto conv = std::make_shared<SAGEConv>(scene_width, scene_width, s.gen);
                   Tensor out({s.graph.num_dst_nodes(), scene_width});
                   return [&s, conv, out]() mutable {
-                    const auto network = [layer = conv.get()](const GraphShardManager& graph,
-                                                              const Variable& x, const Variable&) {
+                    const auto network = [layer = conv.get()](const Graph& graph, const Variable& x,
+                                                              const Variable&) {
                       return (*layer)(graph, (*layer)(graph, x));
                     };
                     Predictor predict(*conv, network, {.in_feats = scene_width, .out_feats = scene_width},
@@ -751,19 +750,19 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
 void add_typed_model_file(std::vector<Call>& calls, const Communicator& comm, const std::string& directory) {
   const std::string path = directory + "/typed_model.safetensors";
   Generator gen(0);
-  const HeteroModel model(typed_network(), comm, gen);
+  const GraphModel model(typed_network(), comm, gen);
   save_model(comm, path, model);
-  using Made = std::unique_ptr<HeteroModel>;
+  using Made = std::unique_ptr<GraphModel>;
   add_maker<Made>(
-      calls, "nn/models/hetero_model.hpp load_hetero_model", false,
-      [=](bool) { return [=] { return load_hetero_model(comm, path); }; },
+      calls, "nn/models/graph_model.hpp load_model", false,
+      [=](bool) { return [=] { return load_model(comm, path); }; },
       [](const Made& made) { return numbers(made->parameters().front().value()); });
   add_maker<Made>(
-      calls, "nn/models/hetero_model.hpp save_model", false,
+      calls, "nn/models/graph_model.hpp save_model", false,
       [=](bool) {
         Generator draws(0);
         return
-            [=, made = std::make_shared<Made>(std::make_unique<HeteroModel>(typed_network(), comm, draws))] {
+            [=, made = std::make_shared<Made>(std::make_unique<GraphModel>(typed_network(), comm, draws))] {
               save_model(comm, path, **made);
               return std::move(*made);
             };
@@ -882,9 +881,9 @@ void add_embedding(std::vector<Call>& calls, const Communicator& comm, const std
   add("nn/modules/distributed_embedding.hpp DistributedEmbedding::gradient", false, add_id,
       [](Embedded& e) { return e.embedding.gradient().rows; });
   const auto users = [=] {
-    return std::make_shared<HeteroGraph>(
-        comm, std::vector<HeteroGraph::NodeTypeSpec>{{.name = "user", .book = book}},
-        std::vector<HeteroGraph::EdgeTypeSpec>{{.type = {"user", "knows", "user"}, .edges = {}}});
+    return std::make_shared<Graph>(
+        comm, std::vector<NodeTypeSpec>{{.name = "user", .book = book}},
+        std::vector<EdgeTypeSpec>{{.type = {"user", "knows", "user"}, .edges = {}}});
   };
   add_maker<double>(
       calls, "nn/train/hetero_embedding.hpp HeteroEmbedding", true,

@@ -224,7 +224,7 @@ TEST_CASE("operations over edges compare the scopes of their ranks") {
   for (const ArgumentCall& each : argument_calls(comm, directory.path())) {
     const bool is_operation = each.name.starts_with("graph/message/") ||
                               each.name.find("::multi_update_all") != std::string::npos ||
-                              each.name.find("HeteroGraph::call") != std::string::npos;
+                              each.name.find("Graph::call") != std::string::npos;
     if (!is_operation || !seen.insert(each.name).second) continue;
     CAPTURE(each.name);
     const TimeLimit limit;

@@ -56,7 +56,7 @@ struct Scene {
   Communicator comm;
   bool wrong;
   PartitionBook book;
-  GraphShardManager graph;
+  Graph graph;
   Variable x;  ///< [nodes, 3]; a row too many where the call is wrong
   Variable e;  ///< [edges, 1], positive
   Generator gen{0};

@@ -6,7 +6,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/random/random.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <set>
 #include <string>
@@ -97,8 +97,8 @@ inline EdgeList edges_of_rank(const Communicator& comm, const WholeGraph& g, con
   return edges;
 }
 
-inline GraphShardManager shard(const Communicator& comm, const WholeGraph& g, const Books& books,
-                               const GraphOptions& options) {
+inline Graph shard(const Communicator& comm, const WholeGraph& g, const Books& books,
+                   const GraphOptions& options) {
   return {comm, books.src, books.dst, edges_of_rank(comm, g, books.dst), g.square, options};
 }
 
@@ -112,9 +112,8 @@ inline real weight_of(Index edge) {
 }
 
 /// A square graph whose nodes have these original ids and, if wanted, whose edges these weights.
-inline GraphShardManager renamed_shard(const Communicator& comm, const WholeGraph& g,
-                                       const PartitionBook& book, const GraphOptions& options = {},
-                                       bool weighted = false) {
+inline Graph renamed_shard(const Communicator& comm, const WholeGraph& g, const PartitionBook& book,
+                           const GraphOptions& options = {}, bool weighted = false) {
   EdgeList edges = edges_of_rank(comm, g, book);
   if (weighted)
     for (const Index k : edges.id) edges.weight.push_back(weight_of(k));
@@ -149,13 +148,13 @@ inline Tensor local_rows(const std::vector<double>& whole, const PartitionBook& 
 }
 
 /// Values per global edge in the order of this rank's edges.
-inline std::vector<double> edge_values(const std::vector<double>& whole, const GraphShardManager& graph) {
+inline std::vector<double> edge_values(const std::vector<double>& whole, const Graph& graph) {
   std::vector<double> values;
   for (const Index id : graph.edge_ids()) values.push_back(whole[static_cast<std::size_t>(id)]);
   return values;
 }
 
-inline Tensor edge_rows(const std::vector<double>& whole, const GraphShardManager& graph) {
+inline Tensor edge_rows(const std::vector<double>& whole, const Graph& graph) {
   return to_tensor(edge_values(whole, graph), Shape{graph.num_edges()});
 }
 
@@ -182,7 +181,7 @@ inline HaloTraffic halo_traffic(const WholeGraph& g, const Books& books, const C
   return traffic;
 }
 
-inline std::uint64_t comm_bytes(const GraphShardManager& graph) {
+inline std::uint64_t comm_bytes(const Graph& graph) {
   return graph.comm().stats().bytes_sent;
 }
 

@@ -33,7 +33,7 @@ Tensor tensor_of(const std::vector<double>& values, Shape shape) {
   return result;
 }
 
-HostHeteroGraph make_graph(const Communicator& comm, bool has_weights) {
+HostGraph make_graph(const Communicator& comm, bool has_weights) {
   std::vector<std::int64_t> fluid, src, dst, from, to;
   const std::vector<std::int64_t> solid = own_nodes(comm, num_solid);
   std::vector<double> weight;
@@ -64,9 +64,9 @@ void train(const Communicator& comm, const std::string& type, const std::string&
   }
   for (const std::int64_t i : own_nodes(comm, num_solid))
     for (int f = 0; f < 3; ++f) of_solid.push_back(static_cast<double>((3 * i + f) % 7) / 7);
-  const HostHeteroGraph graph = make_graph(comm, type != "hgt");
-  const Index n = graph.num_local_nodes("fluid"), m = graph.num_local_nodes("solid");
-  const HeteroGraph::Rows rows{{"fluid", tensor_of(x, {n, 2})}, {"solid", tensor_of(of_solid, {m, 3})}};
+  const HostGraph graph = make_graph(comm, type != "hgt");
+  const Index n = graph.num_nodes("fluid"), m = graph.num_nodes("solid");
+  const Graph::Rows rows{{"fluid", tensor_of(x, {n, 2})}, {"solid", tensor_of(of_solid, {m, 3})}};
   const ModelDescription description{
       .type = type,
       .in_feats = 2,
@@ -77,8 +77,8 @@ void train(const Communicator& comm, const std::string& type, const std::string&
       .edge_types = {{"fluid", "flows", "fluid"}, {"solid", "heats", "fluid"}, {"fluid", "cools", "solid"}},
       .inputs = {{"solid", 3}}};
   Generator gen(5);
-  save_model(comm, path, HeteroModel(description, comm, gen));
-  const std::unique_ptr<HeteroModel> model = load_hetero_model(comm, path);
+  save_model(comm, path, GraphModel(description, comm, gen));
+  const std::unique_ptr<GraphModel> model = load_model(comm, path);
   model->train();
   Adam optimizer(model->named_parameters(), {.lr = 0.01});
   const Tensor wanted = tensor_of(target, {n, 1});

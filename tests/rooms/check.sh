@@ -38,8 +38,8 @@ sar      | comm/files          | not autograd                                   
 sar      | graph/shard         | not autograd  not comm                                 | graph/shard/graph_shard.hpp
 sar      | graph/kernels       | not comm                                               | graph/kernels/linear.hpp
 sar      | graph/topology      | not autograd                                           | graph/topology/graph_topology.hpp
-sar      | graph/message       |                                                        | graph/message/graph_shard_manager.hpp
-sar      | graph/hetero        |                                                        | graph/hetero/hetero_graph.hpp
+sar      | graph/message       |                                                        | graph/message/graph.hpp
+sar      | graph/hetero        |                                                        | graph/hetero/homogeneous_form.hpp
 sar      | graph/construct     |                                                        | graph/construct/host_graph.hpp
 sar      | graph/pairs         |                                                        | graph/pairs/node_pairs.hpp
 sar      | graph/sampling      |                                                        | graph/sampling/neighbor_sampler.hpp

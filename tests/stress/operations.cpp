@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "graph/message_formula.hpp"
 #include "stress/step.hpp"
 
 #include <sar/autograd/ops.hpp>
@@ -45,20 +46,8 @@ struct BuiltIn {
 
   [[nodiscard]] Number at(const Edge& e, Index j) const {
     const Index h = j / dim, d = j % dim;
-    switch (op) {
-      case Message::Op::copy:
-        return lhs.at(e, h, d);
-      case Message::Op::add:
-        return lhs.at(e, h, d) + rhs.at(e, h, d);
-      case Message::Op::sub:
-        return lhs.at(e, h, d) - rhs.at(e, h, d);
-      case Message::Op::mul:
-        return lhs.at(e, h, d) * rhs.at(e, h, d);
-      case Message::Op::div:
-        return lhs.at(e, h, d) / rhs.at(e, h, d);
-      case Message::Op::dot:
-        break;
-    }
+    if (op == Message::Op::copy) return lhs.at(e, h, d);
+    if (op != Message::Op::dot) return message_element(op, lhs.at(e, h, d), rhs.at(e, h, d));
     return sum(lhs.dim, [&](Index k) { return lhs.at(e, h, k) * rhs.at(e, h, k); });
   }
 };
@@ -66,7 +55,8 @@ struct BuiltIn {
 BuiltIn draw_built_in(Step& s) {
   using Op = Message::Op;
   BuiltIn m{};
-  m.op = s.draw.one_of({Op::copy, Op::add, Op::sub, Op::mul, Op::div, Op::dot});
+  m.op =
+      message_op_names[static_cast<std::size_t>(s.draw.integer(0, std::ssize(message_op_names) - 1))].value;
   const Index heads = s.draw.integer(1, 3), dim = s.draw.integer(1, 4);
   const MessageTarget left = m.op == Op::copy
                                  ? s.draw.one_of({MessageTarget::u, MessageTarget::e})

@@ -115,9 +115,9 @@ void Problem::draw_relation() {
   }
   says << "relation " << src_kind << "->" << dst_kind << " with " << limit << " edges; ";
   const auto ids = [](const NodeKind& kind) { return Array<Index>(kind.mine.begin(), kind.mine.end()); };
-  relations.push_back({src_kind, dst_kind, std::move(g),
-                       GraphShardManager(comm_, from.book, to.book, std::move(mine), src_kind == dst_kind, {},
-                                         ids(from), ids(to))});
+  relations.push_back(
+      {src_kind, dst_kind, std::move(g),
+       Graph(comm_, from.book, to.book, std::move(mine), src_kind == dst_kind, {}, ids(from), ids(to))});
 }
 
 Matrix Problem::random_matrix(Index rows, Index cols, double low, double high) {

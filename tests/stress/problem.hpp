@@ -9,7 +9,7 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
 #include <sar/core/random/random.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/module.hpp>
 
 #include <cstdint>
@@ -64,7 +64,7 @@ struct NodeKind {
 struct Relation {
   std::size_t src_kind, dst_kind;
   DenseGraph dense;
-  GraphShardManager graph;
+  Graph graph;
 };
 
 class Problem {

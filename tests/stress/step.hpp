@@ -16,7 +16,7 @@ namespace sar::test {
 struct Step {
   Problem& problem;
   const Relation& relation;
-  const GraphShardManager& graph;               ///< the relation's, or a message flow graph
+  const Graph& graph;                           ///< the relation's, or a message flow graph
   const DenseGraph& dense;                      ///< the same
   std::shared_ptr<const MessageFlowGraph> mfg;  ///< null: the whole graph
   Both src, dst;  ///< rows at both ends; one kind: ours are the first ones of src

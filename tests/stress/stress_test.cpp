@@ -90,7 +90,7 @@ void take_step(Problem& problem, std::vector<Both>& rows) {
   const Relation& relation = problem.relations[static_cast<std::size_t>(
       draw.integer(0, static_cast<Index>(problem.relations.size()) - 1))];
   const NodeKind& kind = problem.kinds[relation.dst_kind];
-  GraphShardManager graph = relation.graph;
+  Graph graph = relation.graph;
   const GraphOptions options{
       .mode = draw.one_of({HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}),
       .pipeline_depth = static_cast<int>(draw.integer(1, 3)),
@@ -116,8 +116,7 @@ void take_step(Problem& problem, std::vector<Both>& rows) {
     dst.ours = slice_rows(src.ours, 0, mfg->num_dst_nodes());
     problem.says << "on an MFG; ";
   }
-  const auto on =
-      mfg ? std::shared_ptr<const GraphShardManager>(mfg) : std::make_shared<GraphShardManager>(graph);
+  const auto on = mfg ? std::shared_ptr<const Graph>(mfg) : std::make_shared<Graph>(graph);
   problem.keep(on);
   Step step{problem, relation, *on, dense, mfg, src, dst};
   Both y = draw.chance(0.5) ? apply_operation(step) : apply_layer(step);

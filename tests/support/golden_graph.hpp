@@ -11,7 +11,7 @@
 #include "support/rows.hpp"
 
 #include <sar/graph/construct/message_flow_graph.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -23,7 +23,7 @@ namespace sar::test {
 struct GoldenGraph {
   std::vector<Index> my_src;  ///< this rank's sources as the case numbers them, in local order
   std::vector<Index> my_dst;
-  GraphShardManager graph;
+  Graph graph;
 
   /// The rows of a whole tensor that belong to these nodes or edges.
   static Tensor rows(const Tensor& whole, std::span<const Index> ids) {
@@ -71,7 +71,7 @@ inline GoldenGraph golden_graph(const Communicator& comm, const std::vector<Inde
   for (Index v = dst_book.begin(comm.rank()); v < dst_book.end(comm.rank()); ++v) my_dst.push_back(v);
   return {{old_src.begin() + src_book.begin(comm.rank()), old_src.begin() + src_book.end(comm.rank())},
           std::move(my_dst),
-          GraphShardManager(comm, src_book, dst_book, std::move(edges), !bipartite, options)};
+          Graph(comm, src_book, dst_book, std::move(edges), !bipartite, options)};
 }
 
 inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, const GraphOptions& options) {

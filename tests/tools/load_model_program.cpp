@@ -27,7 +27,7 @@ struct Found {
 
 Found result_of(const Communicator& comm, const std::string& model_file) {
   NodeData data = make_sbm(comm, {.nodes = 40, .classes = 4, .features = 5});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
   const std::unique_ptr<GraphModel> model = load_model(comm, model_file);
   return {model->description().to_json(), (*model)(graph, data.features).value(), graph.dst_ids()};
 }
@@ -37,16 +37,16 @@ Found result_of(const Communicator& comm, const std::string& model_file, const s
                 const std::string& category) {
   GraphData data = load_graph(comm, dataset);
   take_edge_weights(data);
-  const HeteroGraph graph = construct_hetero_graph(comm, data);
-  const std::unique_ptr<HeteroModel> model = load_hetero_model(comm, model_file);
-  HeteroModel::Rows x;
+  const Graph graph = construct_hetero_graph(comm, data);
+  const std::unique_ptr<GraphModel> model = load_model(comm, model_file);
+  GraphModel::Rows x;
   for (const std::string& type : graph.node_types()) {
     if (graph.ndata(type).contains("features")) {
       x[type] = graph.ndata(type).at("features");
       continue;
     }
     const NpyFile file(model_file + ".rows." + type + ".npy");
-    Tensor rows({graph.num_local_nodes(type), file.row_size()});
+    Tensor rows({graph.num_nodes(type), file.row_size()});
     file.read_rows(graph.node_ids(type), rows.values());
     x[type] = rows;
   }

@@ -40,8 +40,8 @@ cp typed.safetensors kept.safetensors && for rows in typed.safetensors.rows.*; d
 "${run[@]}" "$programs/train" --dataset words --category paper --layers 2 --hidden 8 --epochs 0 --model hetero-gat --heads 4 --pre-linear --init-weights kept.safetensors \
   --predict again >out 2>err || fail "saved weights are not read"
 cmp -s predicted/labels.npy again/labels.npy || fail "saved weights give other labels"
-expect 1 "kept.safetensors: is a network of type hetero-gat, which reads relations, expected load_hetero_model" "$program" kept.safetensors predicted/logits.npy
-expect 1 "model.safetensors: is a network of type gatv2, which reads no relations, expected load_model" "$program" model.safetensors predicted/logits.npy words paper
+expect 1 "a network of type hetero-gat, which reads relations, on one matrix, expected rows of each node type" "$program" kept.safetensors predicted/logits.npy
+expect 1 "a network of type gatv2 on rows of node types, expected one matrix, because it reads no relations" "$program" model.safetensors predicted/logits.npy words paper
 
 # The names of another program, with the description in the metadata, and beside it.
 check --model gcn --layers 2 --hidden 6 --epochs 0 --init-weights "$data/peer/gcn_pyg.safetensors"

@@ -22,12 +22,12 @@ using namespace sar::test;
 namespace {
 
 /// The sum of the norms of each node's in-edges.
-std::vector<double> sums_of_norms(const GraphShardManager& graph) {
+std::vector<double> sums_of_norms(const Graph& graph) {
   const Variable sums = graph.update_all(fn::copy_e(Variable(relation_norm(graph))), fn::sum);
   return {sums.value().values().begin(), sums.value().values().end()};
 }
 
-void check_averages(const GraphShardManager& graph) {
+void check_averages(const Graph& graph) {
   const std::vector<double> sums = sums_of_norms(graph);
   REQUIRE(std::ssize(sums) == graph.num_dst_nodes());
   for (Index v = 0; v < graph.num_dst_nodes(); ++v)
@@ -42,7 +42,7 @@ TEST_CASE("norms of the in-edges of each type add up to 1") {
   for (const WholeGraph& whole : square_graphs())
     for (const Books& books : test_books(whole, comm.size())) {
       CAPTURE(whole.name);
-      const GraphShardManager graph = shard(comm, whole, books, {});
+      const Graph graph = shard(comm, whole, books, {});
       std::vector<Index> types;
       for (const Index id : graph.edge_ids()) types.push_back(id * id % num_types);
       const Variable norm(relation_norm(graph, types));
@@ -65,7 +65,7 @@ TEST_CASE("norms of a node's in-edges add up to 1, in the whole graph and in sam
   for (const WholeGraph& whole : square_graphs())
     for (const Books& books : test_books(whole, comm.size())) {
       CAPTURE(whole.name);
-      const GraphShardManager graph = shard(comm, whole, books, {});
+      const Graph graph = shard(comm, whole, books, {});
       check_averages(graph);
       std::vector<Index> seeds(static_cast<std::size_t>(books.src.num_nodes(comm.rank())));
       std::iota(seeds.begin(), seeds.end(), books.src.begin(comm.rank()));

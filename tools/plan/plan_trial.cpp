@@ -58,7 +58,7 @@ class Trial {
                             .classes = widths.classes,
                             .features = widths.stored > 0 ? 1 : widths.features});
     if (widths.stored > 0) make_features_sparse(data_, widths.features, widths.stored);
-    graph_ = std::make_unique<GraphShardManager>(construct_full_graph(comm, data_, o.graph_options));
+    graph_ = std::make_unique<Graph>(construct_full_graph(comm, data_, o.graph_options));
     if (o.model.attention_dropout == 0) graph_->drop_edge_ids();
     Generator gen(o.seed);
     input_.emplace(comm, o_, data_, Variable());
@@ -132,7 +132,7 @@ class Trial {
   Widths widths_;
   double live_before_;
   NodeData data_;
-  std::unique_ptr<GraphShardManager> graph_;
+  std::unique_ptr<Graph> graph_;
   std::vector<GraphRelations> relations_;
   std::optional<NodeInput> input_;
   std::unique_ptr<NodeSteps> steps_;

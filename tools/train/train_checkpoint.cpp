@@ -106,7 +106,7 @@ void add_labels(RowHash& hash, const TaskEdges& edges, double split) {
   }
 }
 
-void add_edges(RowHash& hash, const GraphShardManager& graph, std::span<const Index> ids) {
+void add_edges(RowHash& hash, const Graph& graph, std::span<const Index> ids) {
   const Array<Index>&in = graph.in_degrees(), &out = graph.out_degrees();
   for (Index i = 0; i < std::ssize(ids); ++i) {
     hash << static_cast<double>(ids[static_cast<std::size_t>(i)]) << static_cast<double>(in[i])
@@ -169,7 +169,7 @@ void read_options(const ModelDescription& m, PotentialOptions& o) {
 /// results depend on, except the seed and the type of the optimizer, which every checkpoint has, and the
 /// learning rate, which may change; the network; hashes of the data.
 std::map<std::string, std::string> describe(const TrainOptions& options, const TrainingGraph& loaded) {
-  const GraphShardManager& graph = loaded.graph;
+  const Graph& graph = loaded.graph;
   TrainOptions o = options;
   o.num_ranks = graph.comm().size();
   if (loaded.potential) read_options(loaded.model, o.task.potential);

@@ -90,7 +90,7 @@ Variable EdgeModel::operator()(const Variable& src, const Variable& dst, Array<I
   return (*relations_)(src, dst, std::move(types));
 }
 
-EdgeSteps::EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
+EdgeSteps::EdgeSteps(const Graph& graph, const NodeData& data, NodeInput& input,
                      std::span<const GraphRelations> relations, const TrainOptions& o,
                      const ModelDescription& network, bool cached, const EdgeTask& task, Generator& gen)
     : Steps(graph, data, input, relations, o),

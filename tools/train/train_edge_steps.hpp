@@ -39,7 +39,7 @@ class EdgeModel : public Module {
 class EdgeSteps : public Steps {
  public:
   /// Collective. `task` must outlive this.
-  EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
+  EdgeSteps(const Graph& graph, const NodeData& data, NodeInput& input,
             std::span<const GraphRelations> relations, const TrainOptions& o, const ModelDescription& network,
             bool cached, const EdgeTask& task, Generator& gen);
 

@@ -29,14 +29,14 @@ void choose_gcn_norm(const Communicator& comm, TrainOptions& o) {
                                         : gcn_norm_of_checkpoint(comm, checkpoint);
 }
 
-void keep_gcn_norm(const GraphShardManager& graph, const ModelDescription& model, bool of_one) {
+void keep_gcn_norm(const Graph& graph, const ModelDescription& model, bool of_one) {
   if (model.type != "gcn" || (!graph.edge_weight().defined() && !of_one)) return;
   const GraphConvNorm norm = graph_conv_norm(model.gcn_norm);
   if (norm == GraphConvNorm::weights) (void)kept_edge_weight_norm(graph, EdgeNorm::both);
   if (norm == GraphConvNorm::in_weights) (void)kept_edge_weight_norm(graph, EdgeNorm::in_weights);
 }
 
-std::vector<std::string> graph_notes(const GraphShardManager& graph, const WeightFile& weights,
+std::vector<std::string> graph_notes(const Graph& graph, const WeightFile& weights,
                                      const ModelDescription& given, const ModelDescription& chosen) {
   std::vector<std::string> notes;
   const bool is_weighted = graph.edge_weight().defined();

@@ -24,7 +24,7 @@ namespace {
 /// difference of the classes of the two ends, modulo num_rels; for the others, and for all edges if
 /// `labels` [local nodes, 1] is undefined, it is random. Types depend on labels and edge ids only, so they
 /// are the same for every number of ranks.
-GraphRelations make_relations(const GraphShardManager& graph, Index num_rels, const Tensor& labels) {
+GraphRelations make_relations(const Graph& graph, Index num_rels, const Tensor& labels) {
   const NoTape data_only;
   GraphRelations relations;
   relations.norm = weighted_norm(relation_norm(graph), graph);
@@ -80,8 +80,10 @@ void add_labels(const NodeData& category, Index first, Index rows, NodeData& dat
 }
 
 /// "3 node types (author: 60, paper: 80), 2 edge types (author:writes:paper: 500, ...)"
-std::string describe_types(const HeteroGraph& graph) {
-  const auto nodes = [&](const std::string& type) { return concat(type, ": ", graph.num_nodes(type)); };
+std::string describe_types(const Graph& graph) {
+  const auto nodes = [&](const std::string& type) {
+    return concat(type, ": ", graph.num_global_nodes(type));
+  };
   const auto edges = [&](const EdgeType& type) {
     return concat(type.canonical_name(), ": ", graph[type].num_global_edges());
   };
@@ -90,7 +92,7 @@ std::string describe_types(const HeteroGraph& graph) {
 }
 
 /// `predicted`: the node types whose rows the task reads.
-void require_relations(const std::string& name, const HeteroGraph& graph, const TrainOptions& o,
+void require_relations(const std::string& name, const Graph& graph, const TrainOptions& o,
                        const std::vector<std::string>& predicted) {
   if (!model_type(o.model.type).by_relation) return;
   for (const std::string& node_type : predicted) {
@@ -117,7 +119,7 @@ void prepare_weights(const TrainOptions& o, GraphData& graph) {
 }
 
 /// Refuses weights that nothing reads, on a graph with one type of edges. Local.
-void require_weights_read(const TrainOptions& o, const std::string& name, const GraphShardManager& graph) {
+void require_weights_read(const TrainOptions& o, const std::string& name, const Graph& graph) {
   const std::string layers = layers_without_weights(o.model);
   require<InputError>(layers.empty() || o.sample.by_weight || !graph.edge_weight().defined(), name,
                       ": the edges have weights, which --model ", o.model.type, " (", layers,
@@ -145,8 +147,8 @@ GraphData load_all_types(const Communicator& comm, const TrainOptions& o) {
 }
 
 /// Generates edge types for a model with relations; for built-in graphs they depend on the labels.
-std::vector<GraphRelations> generate_relations(const GraphShardManager& graph, const NodeData& data,
-                                          const TrainOptions& o) {
+std::vector<GraphRelations> generate_relations(const Graph& graph, const NodeData& data,
+                                               const TrainOptions& o) {
   if (!model_type(o.model.type).has_relations) return {};
   Tensor labels;
   if (o.dataset.empty()) {
@@ -203,7 +205,7 @@ TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Hear
     features = bfloat16_features(comm, data.input(), data.name);
     data.features = {};
   }
-  GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
+  Graph graph = construct_full_graph(comm, data, o.graph_options);
   comm.agree([&] { require_weights_read(o, data.name, graph); });
   std::vector<GraphRelations> relations = generate_relations(graph, data, o);
   const std::array<Index, 3> unlabelled =
@@ -275,7 +277,7 @@ TrainingGraph load_typed_graph(const Communicator& comm, TrainOptions& o) {
   for (EdgeTypeData& edges : loaded.edge_types) edges.data.clear();
   comm.agree(
       [&] { require<InputError>(!loaded.edge_types.empty(), loaded.name, ": there are no edge types"); });
-  const HeteroGraph graph = construct_hetero_graph(comm, loaded, o.graph_options);
+  const Graph graph = construct_hetero_graph(comm, loaded, o.graph_options);
   const HomogeneousForm& form = graph.to_homogeneous();
   std::vector<std::string> read_types{o.category};
   if (!o.relation.empty()) {
@@ -339,8 +341,8 @@ TrainingGraph load_training_graph(const Communicator& comm, TrainOptions& o, Hea
 
 TrainingGraph train_on_samples(const Communicator& comm, const TrainOptions& o, NodeData data,
                                SampleTask samples) {
-  GraphShardManager graph(comm, data.book, data.book, EdgeList{}, /*is_block=*/true, o.graph_options,
-                          data.original_ids, data.original_ids);
+  Graph graph(comm, data.book, data.book, EdgeList{}, /*is_block=*/true, o.graph_options, data.original_ids,
+              data.original_ids);
   TrainingGraph loaded{.data = std::move(data),
                        .edges = {},
                        .graph = std::move(graph),

@@ -62,7 +62,7 @@ struct TrainingGraph {
   /// Typed graph: of the homogeneous form, with labels of the category only. Graph samples: a row each.
   NodeData data;
   EdgeTask edges;
-  GraphShardManager graph;
+  Graph graph;
   std::vector<GraphRelations> relations;  ///< one element, or none if the model has no relations
   std::vector<NodeTypeInput> types_of_input;    ///< of a typed graph; otherwise the input is data.features or
   Variable features = {};                       ///< these, with --bfloat16-features

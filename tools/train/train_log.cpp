@@ -161,7 +161,7 @@ Log::Log(const Communicator& comm, const TrainOptions& o, int epoch, bool resume
 
 void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::string& model) {
   const NodeData& data = loaded.data;
-  const GraphShardManager& graph = loaded.graph;
+  const Graph& graph = loaded.graph;
   const auto most_nodes = comm_.all_reduce(graph.num_nodes(), ReduceOp::max);
   const auto most_edges = comm_.all_reduce(graph.num_edges(), ReduceOp::max);
   const std::string sparse = describe_sparse(comm_, *loaded.input);

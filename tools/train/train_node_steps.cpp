@@ -8,7 +8,7 @@
 
 namespace sar::tools {
 
-NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
+NodeSteps::NodeSteps(const Graph& graph, const NodeData& data, NodeInput& input,
                      std::span<const GraphRelations> relations, const TrainOptions& o,
                      const ModelDescription& model, bool cached, Generator& gen,
                      std::span<const std::int32_t> clusters)
@@ -159,7 +159,7 @@ Variable NodeSteps::loss_of(const Variable& scores, std::span<const std::int64_t
 
 Variable NodeSteps::loss() {
   if (cluster_loader_ || saint_loader_) {
-    const GraphShardManager& nodes = part_->data.blocks.front();
+    const Graph& nodes = part_->data.blocks.front();
     RowWeights weights;
     if (part_->loss_weights) weights = part_->loss_weights->values();
     return loss_of(model_(nodes, input_of(part_->data), part_->data.relations), part_->labels, part_->targets,

@@ -19,7 +19,7 @@ namespace sar::tools {
 class NodeSteps : public Steps {
  public:
   /// Collective. `clusters`: of each node of this rank, for --clusters.
-  NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
+  NodeSteps(const Graph& graph, const NodeData& data, NodeInput& input,
             std::span<const GraphRelations> relations, const TrainOptions& o, const ModelDescription& model,
             bool cached, Generator& gen, std::span<const std::int32_t> clusters = {});
 

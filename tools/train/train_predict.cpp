@@ -73,8 +73,8 @@ Tensor positive_labels(const Tensor& logits) {
 
 }  // namespace
 
-void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
-                        const NodeData& data, std::span<const PredictedNodes> types) {
+void predict_embeddings(const TrainOptions& o, const Tensor& h, const Graph& graph, const NodeData& data,
+                        std::span<const PredictedNodes> types) {
   for (const PredictedNodes& nodes : types)
     write_predictions(graph.comm(),
                       o.predict + "/embeddings." + escaped(nodes.type) + ending(nodes.ids_are_original),
@@ -145,9 +145,9 @@ void predict_graphs(const Communicator& comm, const TrainOptions& o, const Tenso
     write_split(comm, o.predict + "/split" + ending(data.ids_are_original), data, data.original_ids);
 }
 
-void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& model,
-                   const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-                   std::span<const GraphRelations> relations, std::span<const PredictedNodes> types) {
+void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& model, const Graph& graph,
+                   const NodeData& data, NodeInput& input, std::span<const GraphRelations> relations,
+                   std::span<const PredictedNodes> types) {
   if (o.predict.empty()) return;
   const bool was_training = model.is_training();
   model.eval();

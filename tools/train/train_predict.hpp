@@ -40,14 +40,14 @@ void write_predictions(const Communicator& comm, const std::string& path, const 
 /// ids, row v belongs to node v of the partition, and the files are named logits.partition_order.npy and so
 /// on. With `types`, logits and labels are for the category, row = id within the type, and
 /// embeddings.<type>.npy has the nodes of each type.
-void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& model,
-                   const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-                   std::span<const GraphRelations> relations, std::span<const PredictedNodes> types = {});
+void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& model, const Graph& graph,
+                   const NodeData& data, NodeInput& input, std::span<const GraphRelations> relations,
+                   std::span<const PredictedNodes> types = {});
 
 /// Collective. Writes h [local nodes, width] as embeddings.npy [nodes, width], or with `types` as
 /// embeddings.<type>.npy of each, with rows as above.
-void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
-                        const NodeData& data, std::span<const PredictedNodes> types = {});
+void predict_embeddings(const TrainOptions& o, const Tensor& h, const Graph& graph, const NodeData& data,
+                        std::span<const PredictedNodes> types = {});
 
 /// Collective. Writes logits.npy and labels.npy, or values.npy, and a split that was drawn, as predict_nodes,
 /// with a row for each graph. `scores` [graphs of this rank, classes or T].

@@ -33,7 +33,7 @@ std::vector<std::vector<Index>> fan_outs_of_types(const SampleOptions& s,
 
 }  // namespace
 
-NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const GraphRelations> relations,
+NeighborSampler make_sampler(const Graph& graph, std::span<const GraphRelations> relations,
                              std::span<const EdgeType> edge_types, const TrainOptions& o,
                              std::uint64_t seed) {
   const SampleOptions& s = o.sample;

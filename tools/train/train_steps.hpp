@@ -33,7 +33,7 @@ struct BlockData {
 
 /// Collective. Makes the sampler of --sample. For a typed graph, `relations` has the types of its edges,
 /// named `edge_types`. Throws InputError for fan-outs of an unknown type.
-NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const GraphRelations> relations,
+NeighborSampler make_sampler(const Graph& graph, std::span<const GraphRelations> relations,
                              std::span<const EdgeType> edge_types, const TrainOptions& o, std::uint64_t seed);
 
 /// Collective. Throws InputError if the seeds (named in the message, such as "training nodes") make no
@@ -85,8 +85,8 @@ class Steps : NonCopyable {
 
  protected:
   /// `input` must outlive this, too.
-  Steps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
-        std::span<const GraphRelations> relations, const TrainOptions& o)
+  Steps(const Graph& graph, const NodeData& data, NodeInput& input, std::span<const GraphRelations> relations,
+        const TrainOptions& o)
       : graph_(graph), comm_(graph.comm()), data_(data), input_(input), relations_(relations), o_(o) {}
 
   [[nodiscard]] virtual Index num_batches() const = 0;  ///< 0: one step on the whole graph
@@ -108,7 +108,7 @@ class Steps : NonCopyable {
   /// Collective. Returns the scores of predicted labels of nodes or graphs, a row for each of this rank.
   [[nodiscard]] std::vector<Scores> scores_of_labels(const Tensor& predicted) const;
 
-  const GraphShardManager& graph_;
+  const Graph& graph_;
   const Communicator& comm_;
   const NodeData& data_;
   NodeInput& input_;

@@ -6,7 +6,7 @@
     y = graph.update_all(fn.u_mul_e(h, w), fn.mean)                   # tensors
 """
 
-from ._sar import InputError, Tensor
+from ._sar import InputError, Tensor, message_ops, reductions
 
 
 class Message:
@@ -59,8 +59,9 @@ def _binary(op, lhs, rhs):
 
 
 copy_u, copy_e = _copy("u"), _copy("e")
-for _op in ("add", "sub", "mul", "div", "dot"):
+for _op in message_ops[1:]:
     for _lhs in "uve":
         for _rhs in "uve".replace(_lhs, ""):
             globals()[f"{_lhs}_{_op}_{_rhs}"] = _binary(_op, _lhs, _rhs)
-sum, mean, max, min = (Reduction(_name) for _name in ("sum", "mean", "max", "min"))
+for _name in reductions:
+    globals()[_name] = Reduction(_name)

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 
 from . import _sar, fn
-from ._sar import Communicator, HostHeteroGraph, InputError, ShapeError
+from ._sar import Communicator, HostGraph, InputError, ShapeError
 from .graph import _check_ends, _check_equal, _floats, _integers
 
 
@@ -33,7 +33,7 @@ def _checked(edges, num_nodes):
     return ends, counts
 
 
-class HeteroGraph(HostHeteroGraph):
+class HeteroGraph(HostGraph):
     """Collective. dgl.heterograph: {(source type, relation, destination type): (sources, destinations)}.
 
     num_nodes: the number of nodes of each type, of a whole graph that every rank gives; by default one more than the

@@ -37,7 +37,7 @@ void Surrogate::set_mesh(const HostGraph& graph, const Tensor& positions) {
   const NoTape no_tape;
   graph_ = graph;
   edges_ = relative_positions(graph, positions).value();
-  const auto forward = [this](const GraphShardManager& on, const Variable& x, const Variable& edges) {
+  const auto forward = [this](const Graph& on, const Variable& x, const Variable& edges) {
     return network_(on, x, edges);
   };
   predictor_.emplace(network_, forward,

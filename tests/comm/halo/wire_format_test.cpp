@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "support/random_tensor.hpp"
+
 #include <doctest/doctest.h>
 
 #include <sar/comm/halo/halo_format.hpp>
@@ -16,6 +18,7 @@
 #include <vector>
 
 using namespace sar;
+using namespace sar::test;
 
 namespace {
 
@@ -159,6 +162,31 @@ TEST_CASE("bfloat16: rows are packed from inside of rows, and added in full prec
   CHECK(some.tensor.row(3)[1] == 20);
   format.combine(some.tensor, some.rows, 1, 5, packed.data(), ReduceOp::min);
   CHECK(some.tensor.row(3)[1] == 10);
+}
+
+TEST_CASE("each format sends the bytes and keeps the error that it states") {
+  const Index width = 33, rows = 70;
+  for (const HaloFormatTraits& traits : halo_format_traits) {
+    if (!traits.in_double && sizeof(real) == sizeof(double)) continue;
+    CAPTURE(traits.name);
+    const WireFormatPtr format = make_wire_format(traits.value, width, draws(0));
+    const Index packed_bytes = format->bytes(rows * width);
+    CHECK(packed_bytes == rows * wire_bytes(traits.value, width));
+    const Tensor sent = random_tensor({rows, width}, 5);
+    Tensor arrived(sent.shape());
+    Array<std::byte> packed(packed_bytes);
+    format->pack(sent.data(), 0, sent.size(), packed.data());
+    format->unpack(packed.data(), sent.size(), arrived.data());
+    double worst = 0;
+    for (Index i = 0; i < rows; ++i) {
+      const auto largest = std::abs(*std::max_element(
+          sent.row(i), sent.row(i) + width, [](real a, real b) { return std::abs(a) < std::abs(b); }));
+      for (Index j = 0; j < width; ++j)
+        worst = std::max(worst, static_cast<double>(std::abs(arrived.row(i)[j] - sent.row(i)[j]) / largest));
+    }
+    CHECK(worst <= 1.001 * traits.max_error);
+    CHECK((worst > 0) == (traits.max_error > 0));
+  }
 }
 
 TEST_CASE("int8: a byte a number, an error below the scale of the row") {

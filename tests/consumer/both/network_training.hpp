@@ -51,7 +51,7 @@ class NetworkTraining : public Training {
  private:
   sar::Communicator comm_;
   sar::NodeData data_;
-  sar::GraphShardManager graph_;
+  sar::Graph graph_;
   sar::Generator generator_;
   Model model_;
   sar::Adam optimizer_;

@@ -50,7 +50,7 @@ std::vector<WholeGraph> bipartite_graphs() {
 }
 
 /// All nodes in one set, the destinations after the sources, on this rank alone.
-GraphShardManager one_set(const WholeGraph& g) {
+Graph one_set(const WholeGraph& g) {
   WholeGraph all{g.name, g.num_src + g.num_dst, g.num_src + g.num_dst, true, g.src, g.dst};
   for (Index& v : all.dst) v += g.num_src;
   return whole_graph(all);
@@ -98,7 +98,7 @@ TEST_CASE("SAGE on two sets of nodes is SAGE on one set that has both") {
     const Tensor x = random_values(Shape{g.num_src + g.num_dst, 5}, 1);
     Generator gen(3);
     SAGEConv sage(5, 4, gen);
-    const GraphShardManager all = one_set(g);
+    const Graph all = one_set(g);
     const Pass expected =
         run(all.comm(), sage, {x}, g.num_src, [&](const auto& in) { return sage(all, in[0]); });
     const auto destinations = [&](const Tensor& rows) { return rows.slice_rows(g.num_src, rows.num_rows()); };
@@ -136,12 +136,12 @@ TEST_CASE("GAT with edge data there and back is that of one rank, in global and 
     Generator gen(3);
     GATConv gat(InFeatures(5, 3), 4, 2, gen);
     // operations take w in edge order, edge k of the host is row k of `w`
-    const auto layer = [&](const GraphShardManager& graph) {
+    const auto layer = [&](const Graph& graph) {
       return [&](const auto& in) {
         return gat(graph, std::pair(in[0], in[1]), reshape(in[2], {graph.num_edges()}));
       };
     };
-    const auto by_id = [&](const GraphShardManager& graph, const Tensor& rows) {
+    const auto by_id = [&](const Graph& graph, const Tensor& rows) {
       Tensor result(rows.shape());
       for (Index e = 0; e < rows.num_rows(); ++e)
         std::copy_n(rows.row(e), rows.row_size(), result.row(graph.edge_ids()[static_cast<std::size_t>(e)]));
@@ -151,8 +151,7 @@ TEST_CASE("GAT with edge data there and back is that of one rank, in global and 
     list.src.assign(g.src.begin(), g.src.end());
     list.dst.assign(g.dst.begin(), g.dst.end());
     for (Index e = 0; e < edges; ++e) list.id.push_back(e);
-    const GraphShardManager whole(alone, PartitionBook({0, g.num_src}), PartitionBook({0, g.num_dst}), list,
-                                  false);
+    const Graph whole(alone, PartitionBook({0, g.num_src}), PartitionBook({0, g.num_dst}), list, false);
     const Pass expected = run(alone, gat, {x, y, whole.local_edge_rows(w)}, 0, layer(whole));
     const Tensor expected_grad_w = by_id(whole, expected.grads[2]);
 

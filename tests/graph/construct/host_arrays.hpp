@@ -106,7 +106,7 @@ inline LocalArrays local_arrays(const HostArrays& host) {
 }
 
 /// The same graph on this rank alone, nodes and edges as in the whole graph.
-inline GraphShardManager whole_graph(const WholeGraph& g, const GraphOptions& options = {}) {
+inline Graph whole_graph(const WholeGraph& g, const GraphOptions& options = {}) {
   NodeData data;
   data.book = PartitionBook({0, g.num_src});
   for (Index v = 0; v < g.num_src; ++v) data.original_ids.push_back(host_id(v));

@@ -31,7 +31,7 @@ struct Pass {
   Tensor y, grad_x, grad_w;
 };
 
-Pass run(const GraphShardManager& graph, const Tensor& x_rows, const Tensor& w_rows) {
+Pass run(const Graph& graph, const Tensor& x_rows, const Tensor& w_rows) {
   const Variable x(x_rows, true), w(w_rows, true);
   Tape tape;
   const Variable y = graph.update_all(fn::u_mul_e(dropout(x, 0.3, {.seed = 4}, graph.src_ids()), w), fn::sum);
@@ -51,7 +51,7 @@ TEST_CASE("the graph of a host's arrays computes what the whole graph does") {
   for (const WholeGraph& g : square_graphs()) {
     const Tensor x = random_values(Shape{g.num_src, 5}, 1);
     const Tensor w = random_values(Shape{static_cast<Index>(g.src.size()), 1}, 2);
-    const GraphShardManager whole = whole_graph(g);
+    const Graph whole = whole_graph(g);
     const Pass expected = run(whole, x, whole.local_edge_rows(w));
     Tensor expected_grad_w(w.shape());
     for (Index e = 0; e < w.num_rows(); ++e)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// HostHeteroGraph: two meshes and their coupling, given by any rank in global ids or local numberings.
+/// HostGraph: two meshes and their coupling, given by any rank in global ids or local numberings.
 #include "graph/hetero/typed_test_graph.hpp"
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
 
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/construct/host_hetero_graph.hpp>
+#include <sar/graph/construct/host_graph.hpp>
 
 #include <doctest/doctest.h>
 
@@ -67,8 +67,8 @@ GlobalArrays arrays(const Communicator& comm, const Meshes& meshes, const Partit
   return mine;
 }
 
-HostHeteroGraph graph_of(const Communicator& comm, const GlobalArrays& a, bool reverse,
-                         const GraphOptions& options = {}) {
+HostGraph graph_of(const Communicator& comm, const GlobalArrays& a, bool reverse,
+                   const GraphOptions& options = {}) {
   return {comm,
           {{"fluid", a.fluid}, {"solid", a.solid}},
           {{flows, {.src = a.flows.src, .dst = a.flows.dst}, reverse},
@@ -99,7 +99,7 @@ std::map<std::int64_t, double> sums(const WholeGraph& whole, std::int64_t (*src_
   return result;
 }
 
-void check_sums(const HeteroGraph& graph, const EdgeType& type, std::map<std::int64_t, double> want) {
+void check_sums(const Graph& graph, const EdgeType& type, std::map<std::int64_t, double> want) {
   CAPTURE(type.relation);
   const Variable x(column(graph.node_ids(type.source)));
   const Tensor y = graph[type].update_all(fn::copy_u(x), fn::sum).value();
@@ -118,9 +118,9 @@ TEST_CASE("meshes and their coupling are a graph of the host's ids, whoever give
     for (const PartitionBook& solid : row_splits(meshes.num_solid, comm.size()))
       for (const bool reverse : {false, true}) {
         const GlobalArrays mine = arrays(comm, meshes, fluid, solid);
-        const HostHeteroGraph graph = graph_of(comm, mine, reverse);
+        const HostGraph graph = graph_of(comm, mine, reverse);
         CHECK(std::equal(mine.fluid.begin(), mine.fluid.end(), graph.node_ids("fluid").begin()));
-        CHECK(graph.num_nodes("solid") == meshes.num_solid);
+        CHECK(graph.num_global_nodes("solid") == meshes.num_solid);
         CHECK(graph[flows].num_global_edges() == (reverse ? 2 : 1) * std::ssize(meshes.flows.src));
         check_sums(graph, flows, sums(meshes.flows, fluid_id, fluid_id, reverse));
         check_sums(graph, pushes, sums(meshes.pushes, fluid_id, solid_id, false));
@@ -133,7 +133,7 @@ TEST_CASE("rows of edges go to the graph's order and back") {
   const Meshes meshes;
   const GlobalArrays mine =
       arrays(comm, meshes, PartitionBook::even(30, comm.size()), PartitionBook::even(11, comm.size()));
-  const HostHeteroGraph graph = graph_of(comm, mine, true);
+  const HostGraph graph = graph_of(comm, mine, true);
   const auto ends = [](const GlobalArrays::Edges& edges) {
     Tensor rows({std::ssize(edges.src), 2});
     for (Index k = 0; k < rows.num_rows(); ++k) {
@@ -170,7 +170,7 @@ TEST_CASE("local numberings give the graph of global ids") {
   const PartitionBook fluid = PartitionBook::even(30, comm.size()),
                       solid = PartitionBook::even(11, comm.size());
   const GlobalArrays mine = arrays(comm, meshes, fluid, solid);
-  const HostHeteroGraph want = graph_of(comm, mine, true);
+  const HostGraph want = graph_of(comm, mine, true);
   std::vector<std::int64_t> fluid_ids = mine.fluid, solid_ids = mine.solid;
   const auto local = [](std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& ends) {
     std::vector<std::int32_t> numbers;
@@ -184,12 +184,12 @@ TEST_CASE("local numberings give the graph of global ids") {
   const auto flows_src = local(fluid_ids, mine.flows.src), flows_dst = local(fluid_ids, mine.flows.dst);
   const auto pushes_src = local(fluid_ids, mine.pushes.src), pushes_dst = local(solid_ids, mine.pushes.dst);
   const auto bends_src = local(solid_ids, mine.bends.src), bends_dst = local(fluid_ids, mine.bends.dst);
-  const HostHeteroGraph found(comm,
-                              {{"fluid", {.num_owned = std::ssize(mine.fluid), .global_ids = fluid_ids}},
-                               {"solid", {.num_owned = std::ssize(mine.solid), .global_ids = solid_ids}}},
-                              std::vector<LocalEdgeType>{{flows, {.src = flows_src, .dst = flows_dst}, true},
-                                                         {pushes, {.src = pushes_src, .dst = pushes_dst}},
-                                                         {bends, {.src = bends_src, .dst = bends_dst}}});
+  const HostGraph found(comm,
+                        {{"fluid", {.num_owned = std::ssize(mine.fluid), .global_ids = fluid_ids}},
+                         {"solid", {.num_owned = std::ssize(mine.solid), .global_ids = solid_ids}}},
+                        std::vector<LocalEdgeType>{{flows, {.src = flows_src, .dst = flows_dst}, true},
+                                                   {pushes, {.src = pushes_src, .dst = pushes_dst}},
+                                                   {bends, {.src = bends_src, .dst = bends_dst}}});
   for (const EdgeType& type : {flows, pushes, bends}) {
     CHECK(found[type].edge_ids() == want[type].edge_ids());
     CHECK(found[type].in_degrees() == want[type].in_degrees());
@@ -218,7 +218,7 @@ TEST_CASE("what a host gives wrong is refused on all ranks, with the type") {
   CHECK(refused(wrong).find("node 900") != std::string::npos);
   const auto make = [&](const std::vector<GlobalEdgeType>& edges) {
     return thrown_by_all<InputError>(comm, [&] {
-      (void)HostHeteroGraph(comm, {{"fluid", right.fluid}, {"solid", right.solid}}, edges);
+      (void)HostGraph(comm, {{"fluid", right.fluid}, {"solid", right.solid}}, edges);
     });
   };
   CHECK(make({{{"fluid", "pushes", "sold"}, {}}}) ==
@@ -226,8 +226,7 @@ TEST_CASE("what a host gives wrong is refused on all ranks, with the type") {
   CHECK(make({{pushes, {}, true}}) ==
         "edge type 'fluid:pushes:solid': add_reverse_edges is set, expected one type of sources and "
         "destinations");
-  CHECK(make({{pushes, {}}, {pushes, {}}}) ==
-        "HeteroGraph: the edge type 'fluid:pushes:solid' is given twice");
+  CHECK(make({{pushes, {}}, {pushes, {}}}) == "Graph: the edge type 'fluid:pushes:solid' is given twice");
   CHECK(refused(right) == "nothing");
 }
 
@@ -235,9 +234,9 @@ TEST_CASE("a type may have no nodes") {
   const Communicator comm = Communicator::world();
   const GlobalArrays mine =
       arrays(comm, {}, PartitionBook::even(30, comm.size()), PartitionBook::even(11, comm.size()));
-  const HostHeteroGraph graph(
+  const HostGraph graph(
       comm, {{"fluid", mine.fluid}, {"solid", {}}},
       std::vector<GlobalEdgeType>{{flows, {.src = mine.flows.src, .dst = mine.flows.dst}}, {bends, {}}});
-  CHECK(graph.num_nodes("solid") == 0);
-  CHECK(graph[bends].num_dst_nodes() == graph.num_local_nodes("fluid"));
+  CHECK(graph.num_global_nodes("solid") == 0);
+  CHECK(graph[bends].num_dst_nodes() == graph.num_nodes("fluid"));
 }

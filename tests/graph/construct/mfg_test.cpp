@@ -119,7 +119,7 @@ TEST_CASE("nodes, edges, ids and degrees of message flow graphs are what a searc
         const bool weighted = choice != 1 && !whole.src.empty();
         const GraphOptions options{
             .mode = modes[choice % 3], .pipeline_depth = 2, .max_halo_bytes = 64, .edge_chunk = 5};
-        const GraphShardManager graph = renamed_shard(comm, whole, book, options, weighted);
+        const Graph graph = renamed_shard(comm, whole, book, options, weighted);
         const Lists seeds = choose_seeds(book, choice);
         const std::vector<MessageFlowGraph> mfgs = construct_mfgs(graph, seeds[me], 3);
         REQUIRE(mfgs.size() == 3);
@@ -229,9 +229,9 @@ Tensor grad_or_zeros(const Variable& x) {
 
 /// The network on the whole graph, or on message flow graphs when there are any; the loss is a weighted sum
 /// over the seeds.
-Outcome run(const GraphShardManager& graph, const std::vector<MessageFlowGraph>& mfgs,
-            const Array<Index>& rows, Kind kind, int layers, double dropout, bool weighted,
-            const Tensor& features, const Tensor& seed_gradient) {
+Outcome run(const Graph& graph, const std::vector<MessageFlowGraph>& mfgs, const Array<Index>& rows,
+            Kind kind, int layers, double dropout, bool weighted, const Tensor& features,
+            const Tensor& seed_gradient) {
   Net net(kind, layers, features.row_size(), dropout);
   const Variable x(features.clone(), true);
   Variable w;
@@ -286,7 +286,7 @@ TEST_CASE("a network gives the seeds the same values and everything the same gra
           CAPTURE(static_cast<int>(mode));
           CAPTURE(k);
           CAPTURE(turn);
-          const GraphShardManager graph = renamed_shard(comm, whole, books.src, options, /*weighted=*/true);
+          const Graph graph = renamed_shard(comm, whole, books.src, options, /*weighted=*/true);
           const Lists seeds = choose_seeds(books.src, choice);
           const auto& mine = seeds[static_cast<std::size_t>(p)];
           const auto mfgs = construct_mfgs(graph, mine, layers);
@@ -310,7 +310,7 @@ TEST_CASE("a one-shot block of a message flow graph gives the same sums") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   const PartitionBook book = PartitionBook::even(60, comm.size());
-  const GraphShardManager graph = renamed_shard(comm, whole, book, {}, /*weighted=*/true);
+  const Graph graph = renamed_shard(comm, whole, book, {}, /*weighted=*/true);
   const Lists seeds = choose_seeds(book, 1);
   const auto mfgs = construct_mfgs(graph, seeds[static_cast<std::size_t>(comm.rank())], 1);
   const Tensor x = local_rows(random_values(60 * 3, 1), book, comm.rank(), 3);
@@ -318,7 +318,7 @@ TEST_CASE("a one-shot block of a message flow graph gives the same sums") {
   const Tensor want = gather_rows(all, mfgs[0].dst_rows()).value();
   const Variable rows = gather_rows(x, mfgs[0].src_rows());
   CHECK(error_over_ranks(comm, mfgs[0].update_all(fn::copy_u(rows), fn::mean).value(), want) < tolerance());
-  const GraphShardManager block = mfgs[0].get_full_partition_graph();
+  const Graph block = mfgs[0].get_full_partition_graph();
   CHECK(error_over_ranks(comm, block.update_all(fn::copy_u(rows), fn::mean).value(), want) < tolerance());
 }
 
@@ -329,7 +329,7 @@ TEST_CASE("features that are gathered when they are read give the same bits on b
     for (const Books& books : test_books(whole, comm.size()))
       for (const bool in_double : {false, true}) {
         CAPTURE(whole.name);
-        const GraphShardManager graph = renamed_shard(comm, whole, books.src, {.reproducible = in_double});
+        const Graph graph = renamed_shard(comm, whole, books.src, {.reproducible = in_double});
         const Lists seeds = choose_seeds(books.src, 1);
         const auto mfgs = construct_mfgs(graph, seeds[static_cast<std::size_t>(comm.rank())], 1);
         const MessageFlowGraph& block = mfgs.front();
@@ -374,7 +374,7 @@ TEST_CASE("features that are gathered when they are read give the same bits on b
 namespace {
 
 /// dropout(tanh([h_u, h_v] W^T) e), reduced: by names, as a layer of DGL's would.
-Variable frame_layer(const GraphShardManager& graph, const Variable& h, const Variable& e, const Variable& w,
+Variable frame_layer(const Graph& graph, const Variable& h, const Variable& e, const Variable& w,
                      fn::ReduceFunction reduce) {
   const auto scope = graph.local_scope();
   graph.srcdata()["h"] = h;
@@ -405,7 +405,7 @@ TEST_CASE("messages of the caller's own and frames on message flow graphs") {
           CAPTURE(turn);
           const GraphOptions options{
               .mode = mode, .max_halo_bytes = turn % 2 == 0 ? 0 : Index{20}, .edge_chunk = 7};
-          const GraphShardManager graph = renamed_shard(comm, whole, books.src, options, /*weighted=*/true);
+          const Graph graph = renamed_shard(comm, whole, books.src, options, /*weighted=*/true);
           const Lists seeds = choose_seeds(books.src, turn++ % num_choices);
           const auto mfgs = construct_mfgs(graph, seeds[static_cast<std::size_t>(p)], 2);
           const MessageFlowGraph& last = mfgs.back();
@@ -459,7 +459,7 @@ TEST_CASE("messages of the caller's own and frames on message flow graphs") {
 TEST_CASE("the graphs of a network's layers") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(20, comm.size());
-  const GraphShardManager graph(comm, book, book, {}, true);
+  const Graph graph(comm, book, book, {}, true);
   const LayerGraphs same = graph;
   CHECK(&same[0] == &graph);
   CHECK(&same[5] == &graph);
@@ -472,10 +472,10 @@ TEST_CASE("the graphs of a network's layers") {
 TEST_CASE("in-degrees of sources") {
   const Communicator comm = Communicator::world();
   const WholeGraph square = random_graph("random", 60, 60, 400, 1);
-  const GraphShardManager graph = shard(comm, square, test_books(square, comm.size()).front(), {});
+  const Graph graph = shard(comm, square, test_books(square, comm.size()).front(), {});
   CHECK(plain(graph.shards()->degrees.in_of_sources().get()) == plain(graph.in_degrees()));
   const WholeGraph two = random_graph("bipartite", 50, 23, 150, 3, false);
-  const GraphShardManager bipartite = shard(comm, two, test_books(two, comm.size()).front(), {});
+  const Graph bipartite = shard(comm, two, test_books(two, comm.size()).front(), {});
   CHECK_THROWS_AS((void)bipartite.shards()->degrees.in_of_sources(), InputError);
 }
 
@@ -484,9 +484,9 @@ TEST_CASE("wrong seeds are the same error on all ranks, and the graph goes on wo
   const int last = comm.size() - 1;
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   const PartitionBook book = PartitionBook::even(60, comm.size());
-  const GraphShardManager graph = renamed_shard(comm, whole, book, {}, /*weighted=*/true);
+  const Graph graph = renamed_shard(comm, whole, book, {}, /*weighted=*/true);
   const Index own = book.begin(comm.rank());
-  const auto message = [&](const GraphShardManager& g, std::vector<Index> seeds, int layers) {
+  const auto message = [&](const Graph& g, std::vector<Index> seeds, int layers) {
     const std::string text =
         thrown_by_all<InputError>(comm, [&] { static_cast<void>(construct_mfgs(g, seeds, layers)); });
     const auto mfgs = construct_mfgs(graph, {}, 1);  // usable
@@ -516,7 +516,7 @@ TEST_CASE("wrong seeds are the same error on all ranks, and the graph goes on wo
               std::to_string(last));
 
   const WholeGraph two = random_graph("bipartite", 50, 23, 150, 3, false);
-  const GraphShardManager bipartite = shard(comm, two, test_books(two, comm.size()).front(), {});
+  const Graph bipartite = shard(comm, two, test_books(two, comm.size()).front(), {});
   const std::string wrong_kind =
       "message flow graphs are made from a graph of one node type, not from a bipartite graph or a block";
   CHECK(message(bipartite, {}, 1) == wrong_kind);

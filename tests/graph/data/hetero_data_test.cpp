@@ -281,13 +281,13 @@ TEST_CASE("a graph of all types has the data of nodes and edges") {
   TypedSource source(comm, papers_and_authors());
   GraphData data = load_graph(source, {.partition = PartitionMethod::random});
   const GraphData before = data;
-  const HeteroGraph graph = construct_hetero_graph(comm, data);
+  const Graph graph = construct_hetero_graph(comm, data);
   CHECK(graph.node_types() == std::vector<std::string>{"paper", "author", "field", "venue"});
-  CHECK(graph.num_nodes("author") == 30);
-  CHECK(graph.num_nodes("venue") == 0);
-  CHECK(comm.all_reduce(graph.num_local_nodes("paper")) == 40);
+  CHECK(graph.num_global_nodes("author") == 30);
+  CHECK(graph.num_global_nodes("venue") == 0);
+  CHECK(comm.all_reduce(graph.num_nodes("paper")) == 40);
   const auto& features = graph.ndata("author")["features"];
-  CHECK(features.value().num_rows() == graph.num_local_nodes("author"));
+  CHECK(features.value().num_rows() == graph.num_nodes("author"));
   const auto& weights = graph.edata("writes")["weight"];
   const Array<Index>& ids = graph["writes"].edge_ids();
   const DataArray column = edge_type_of(before, "writes").data.at("weight");

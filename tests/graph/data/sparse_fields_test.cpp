@@ -117,7 +117,7 @@ TEST_CASE("sparse features go through GraphData, and into graphs of several type
   CHECK(graph.node_types[0].sparse.at("features").num_stored() > 0);
   CHECK(gather_graph(files.comm, to_node_data(files.comm, graph, {.sparse_features = SparseFeatures::yes})) ==
         expected);
-  const HeteroGraph typed = construct_hetero_graph(files.comm, graph);
+  const Graph typed = construct_hetero_graph(files.comm, graph);
   CHECK(sparse_matrix(typed.ndata(default_node_type).at("features")) != nullptr);
   const NodeData again =
       to_node_data(files.comm, to_graph_data(load(files, files.data(), SparseFeatures::yes)),

@@ -19,7 +19,7 @@ void check_case(const Communicator& comm, const Case& golden, CrossReduce op, co
   const TypedGraph typed = golden_typed_graph(golden);
   const int rank = comm.rank();
   for (const auto& books : typed_books(typed, comm.size())) {
-    const HeteroGraph graph = shard(comm, typed, books, options);
+    const Graph graph = shard(comm, typed, books, options);
     std::map<std::string, Variable> x, w;
     for (const auto& [type, size] : typed.nodes) {
       x[type] = Variable(rank_rows(golden.tensor("in." + type), books.at(type), rank), true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// HeteroGraph: types, relations with a halo in common, frames, the homogeneous form, wrong input.
+/// Graph: types, relations with a halo in common, frames, the homogeneous form, wrong input.
 #include "graph/hetero/typed_test_graph.hpp"
 #include "support/reference.hpp"
 #include "support/thrown.hpp"
@@ -40,18 +40,18 @@ TEST_CASE("types are found by name, and sizes are those of the rank and of the g
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
   for (const auto& books : typed_books(typed, comm.size())) {
-    const HeteroGraph graph = shard(comm, typed, books);
+    const Graph graph = shard(comm, typed, books);
     CHECK(graph.node_types() == std::vector<std::string>{"paper", "author", "field"});
     CHECK(graph.edge_types().size() == 6);
     for (const auto& [type, size] : typed.nodes) {
-      CHECK(graph.num_nodes(type) == size);
-      CHECK(graph.num_local_nodes(type) == books.at(type).num_nodes(comm.rank()));
+      CHECK(graph.num_global_nodes(type) == size);
+      CHECK(graph.num_nodes(type) == books.at(type).num_nodes(comm.rank()));
       CHECK(graph.book(type) == books.at(type));
-      CHECK(std::ssize(graph.node_ids(type)) == graph.num_local_nodes(type));
+      CHECK(std::ssize(graph.node_ids(type)) == graph.num_nodes(type));
     }
     for (const auto& [type, whole] : typed.relations) {
       CHECK(graph[type].num_global_edges() == std::ssize(whole.src));
-      CHECK(graph[type].num_dst_nodes() == graph.num_local_nodes(type.destination));
+      CHECK(graph[type].num_dst_nodes() == graph.num_nodes(type.destination));
       CHECK(graph[type.relation].shards() == graph[type].shards());
       CHECK(graph[type.canonical_name()].shards() == graph[type].shards());
       CHECK(&graph[type].srcdata() == &graph.ndata(type.source));
@@ -68,17 +68,17 @@ TEST_CASE("relations with the same sources share a halo, and give what they give
   for (const auto& books : typed_books(typed, comm.size())) {
     for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
       const GraphOptions options{.mode = mode, .max_halo_bytes = mode == HaloMode::sequential ? 100 : 0};
-      const HeteroGraph graph = shard(comm, typed, books, options);
+      const Graph graph = shard(comm, typed, books, options);
       CHECK(graph["cites"].topology().shared_rounds == graph["about"].topology().shared_rounds);
       for (const auto& [type, whole] : typed.relations) {
         CAPTURE(type.relation);
         const Books ends{books.at(type.source), books.at(type.destination)};
-        const GraphShardManager alone = shard(comm, whole, ends, options);
+        const Graph alone = shard(comm, whole, ends, options);
         const auto u = random_values(whole.num_src * 5, 1), g = random_values(whole.num_dst * 5, 2);
         const auto e = random_values(std::ssize(whole.src), 3);
         for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max, Reduce::min}) {
           std::vector<Tensor> results;
-          for (const GraphShardManager& each : {alone, graph[type]}) {
+          for (const Graph& each : {alone, graph[type]}) {
             const Variable x(local_rows(u, ends.src, comm.rank(), 5), true);
             const Variable w(edge_rows(e, each), true);
             Tape tape;
@@ -100,7 +100,7 @@ TEST_CASE("the homogeneous form has the nodes and edges of all types") {
   const TypedGraph typed = typed_graph();
   const WholeGraph whole = homogeneous(typed);
   for (const auto& books : typed_books(typed, comm.size())) {
-    const HeteroGraph graph = shard(comm, typed, books);
+    const Graph graph = shard(comm, typed, books);
     const HomogeneousForm& form = graph.to_homogeneous();
     CHECK(&form == &graph.to_homogeneous());
     CHECK(form.graph.num_global_nodes() == whole.num_src);
@@ -144,7 +144,7 @@ TEST_CASE("the homogeneous form has the nodes and edges of all types") {
     const Variable sum = form.graph.update_all(fn::copy_u(all), fn::sum);
     CHECK(relative_error(sum.value(), want) < tolerance());
     const Variable papers = form.rows_of(sum, "paper");
-    CHECK(papers.num_rows() == graph.num_local_nodes("paper"));
+    CHECK(papers.num_rows() == graph.num_nodes("paper"));
     tape.backward(papers, Tensor::full(papers.shape(), 1));
     CHECK(rows.at("author").grad().defined());
   }
@@ -154,10 +154,10 @@ TEST_CASE("one type is the homogeneous graph, bit for bit") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(whole, comm.size())) {
-    const GraphShardManager plain = shard(comm, whole, books, {});
-    const HeteroGraph typed(comm, {{.name = "v", .book = books.src}},
-                            {{.type = {"v", "e", "v"}, .edges = edges_of_rank(comm, whole, books.dst)}});
-    for (const GraphShardManager& graph : {typed["e"], typed.to_homogeneous().graph}) {
+    const Graph plain = shard(comm, whole, books, {});
+    const Graph typed(comm, {{.name = "v", .book = books.src}},
+                      {{.type = {"v", "e", "v"}, .edges = edges_of_rank(comm, whole, books.dst)}});
+    for (const Graph& graph : {typed["e"], typed.to_homogeneous().graph}) {
       CHECK(graph.edge_ids() == plain.edge_ids());
       CHECK(graph.src_ids() == plain.src_ids());
       CHECK(graph.in_degrees() == plain.in_degrees());
@@ -178,9 +178,8 @@ TEST_CASE("ids within a type may be any numbers") {
     edges.dst.push_back(v);
     edges.id.push_back(500 + v);
   }
-  const HeteroGraph graph(
-      comm, {{.name = "a", .book = book, .ids = ids}, {.name = "b", .book = book}},
-      {{.type = {"a", "r", "a"}, .edges = edges}, {.type = {"a", "s", "b"}, .edges = edges}});
+  const Graph graph(comm, {{.name = "a", .book = book, .ids = ids}, {.name = "b", .book = book}},
+                    {{.type = {"a", "r", "a"}, .edges = edges}, {.type = {"a", "s", "b"}, .edges = edges}});
   CHECK(graph.node_ids("a") == ids);
   const HomogeneousForm& form = graph.to_homogeneous();
   CHECK(form.first_edge_id == std::vector<Index>{0, 506, 1012});
@@ -195,25 +194,24 @@ TEST_CASE("ids within a type may be any numbers") {
 TEST_CASE("wrong types and wrong edges are refused on all ranks") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(4, comm.size());
-  const auto make = [&](std::vector<HeteroGraph::NodeTypeSpec> nodes,
-                        std::vector<HeteroGraph::EdgeTypeSpec> edges) {
-    return thrown_by_all<InputError>(comm, [&] { HeteroGraph(comm, nodes, edges); });
+  const auto make = [&](std::vector<NodeTypeSpec> nodes, std::vector<EdgeTypeSpec> edges) {
+    return thrown_by_all<InputError>(comm, [&] { Graph(comm, nodes, edges); });
   };
-  const HeteroGraph::NodeTypeSpec a{.name = "a", .book = book}, b{.name = "b", .book = book};
-  CHECK(make({}, {}) == "HeteroGraph: there are no node types");
-  CHECK(make({a, a}, {}) == "HeteroGraph: the node type 'a' is given twice");
-  CHECK(make({{.name = "", .book = book}}, {}) == "HeteroGraph: a node type has no name");
+  const NodeTypeSpec a{.name = "a", .book = book}, b{.name = "b", .book = book};
+  CHECK(make({}, {}) == "Graph: there are no node types");
+  CHECK(make({a, a}, {}) == "Graph: the node type 'a' is given twice");
+  CHECK(make({{.name = "", .book = book}}, {}) == "Graph: a node type has no name");
   CHECK(make({{.name = "a", .book = PartitionBook::even(4, comm.size() + 1)}}, {})
-            .starts_with("HeteroGraph: the book of the node type 'a' has "));
+            .starts_with("Graph: the book of the node type 'a' has "));
   CHECK(make({{.name = "a", .book = PartitionBook::even(4 * comm.size(), comm.size()), .ids = {1}}}, {})
             .ends_with(" gives 1 original ids for 4 nodes of type 'a'"));
   CHECK(make({a, b}, {{.type = {"a", "r", "c"}, .edges = {}}}) ==
-        "HeteroGraph: the edge type 'a:r:c' has the end 'c', which is no node type; the node types are 'a', "
+        "Graph: the edge type 'a:r:c' has the end 'c', which is no node type; the node types are 'a', "
         "'b'");
   CHECK(make({a, b}, {{.type = {"a", "", "b"}, .edges = {}}}) ==
-        "HeteroGraph: the relation of the edge type from 'a' to 'b' has no name");
+        "Graph: the relation of the edge type from 'a' to 'b' has no name");
   CHECK(make({a, b}, {{.type = {"a", "r", "b"}, .edges = {}}, {.type = {"a", "r", "b"}, .edges = {}}}) ==
-        "HeteroGraph: the edge type 'a:r:b' is given twice");
+        "Graph: the edge type 'a:r:b' is given twice");
   EdgeList no_source, no_destination;
   if (comm.rank() == comm.size() - 1) {
     no_source = {.src = {4}, .dst = {3}, .id = {9}, .weight = {}};
@@ -230,10 +228,10 @@ TEST_CASE("wrong types and wrong edges are refused on all ranks") {
     CHECK(make({{.name = comm.rank() == 0 ? "a" : "b", .book = book}}, {})
               .find("different list of node types") != std::string::npos);
 
-  const HeteroGraph graph(comm, {a, b},
-                          {{.type = {"a", "r", "b"}, .edges = {}},
-                           {.type = {"b", "r", "a"}, .edges = {}},
-                           {.type = {"b", "s", "a"}, .edges = {}}});
+  const Graph graph(comm, {a, b},
+                    {{.type = {"a", "r", "b"}, .edges = {}},
+                     {.type = {"b", "r", "a"}, .edges = {}},
+                     {.type = {"b", "s", "a"}, .edges = {}}});
   CHECK(thrown<InputError>([&] { (void)graph["t"]; }) ==
         "there is no edge type 't'; the edge types are 'a:r:b', 'b:r:a', 'b:s:a'");
   CHECK(thrown<InputError>([&] { (void)graph["r"]; }) ==
@@ -251,13 +249,13 @@ TEST_CASE("wrong types and wrong edges are refused on all ranks") {
 TEST_CASE("a type may have no nodes at all") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(4, comm.size()), none = PartitionBook::even(0, comm.size());
-  const HeteroGraph graph(comm, {{.name = "a", .book = book}, {.name = "b", .book = none}},
-                          {{.type = {"a", "r", "b"}, .edges = {}}, {.type = {"b", "s", "a"}, .edges = {}}});
-  const Variable x(Tensor::full({graph.num_local_nodes("a"), 2}, 1), true);
+  const Graph graph(comm, {{.name = "a", .book = book}, {.name = "b", .book = none}},
+                    {{.type = {"a", "r", "b"}, .edges = {}}, {.type = {"b", "s", "a"}, .edges = {}}});
+  const Variable x(Tensor::full({graph.num_nodes("a"), 2}, 1), true);
   Tape tape;
   const Variable y = graph["r"].update_all(fn::copy_u(x), fn::sum);
   CHECK(y.num_rows() == 0);
   const Variable z = graph["s"].update_all(fn::copy_u(y), fn::sum);
-  CHECK(z.num_rows() == graph.num_local_nodes("a"));
+  CHECK(z.num_rows() == graph.num_nodes("a"));
   CHECK(graph.to_homogeneous().graph.num_global_nodes() == 4);
 }

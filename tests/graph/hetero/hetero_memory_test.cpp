@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-/// What a HeteroGraph takes does not depend on the number of its relations, beside their edges.
+/// What a Graph takes does not depend on the number of its relations, beside their edges.
 #include "support/effort.hpp"
 
 #include <doctest/doctest.h>
 
 #include <sar/autograd/tape.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/topology/make_topology.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
@@ -21,9 +23,9 @@ using namespace sar;
 namespace {
 
 /// `edges` random edges between `nodes` nodes, dealt out to the relations in turn.
-HeteroGraph random_relations(const Communicator& comm, Index nodes, Index edges, int relations) {
+Graph random_relations(const Communicator& comm, Index nodes, Index edges, int relations) {
   const PartitionBook book = PartitionBook::even(nodes, comm.size());
-  std::vector<HeteroGraph::EdgeTypeSpec> specs;
+  std::vector<EdgeTypeSpec> specs;
   for (int r = 0; r < relations; ++r)
     specs.push_back({.type = {"v", "r" + std::to_string(r), "v"}, .edges = {}});
   std::mt19937_64 random(1);
@@ -42,10 +44,10 @@ HeteroGraph random_relations(const Communicator& comm, Index nodes, Index edges,
 /// What the graph keeps after a forward and a backward pass of means over all relations.
 std::size_t bytes_of_graph(const Communicator& comm, Index nodes, Index edges, int relations) {
   const std::size_t before = live_bytes();
-  const HeteroGraph graph = random_relations(comm, nodes, edges, relations);
+  const Graph graph = random_relations(comm, nodes, edges, relations);
   {
-    const Variable x(Tensor::full({graph.num_local_nodes("v"), 2}, 1), true);
-    std::map<EdgeType, HeteroGraph::MessageReduce> messages;
+    const Variable x(Tensor::full({graph.num_nodes("v"), 2}, 1), true);
+    std::map<EdgeType, Graph::MessageReduce> messages;
     for (const EdgeType& type : graph.edge_types()) messages.insert({type, {fn::copy_u(x), Reduce::mean}});
     Tape tape;
     const Variable y = graph.multi_update_all(messages, CrossReduce::sum).at("v");

@@ -37,7 +37,7 @@ struct Operands {
   std::map<EdgeType, Variable> z;     ///< rows of a relation's own for its sources
 };
 
-Operands operands(const TypedGraph& typed, const Books_of_types& books, const HeteroGraph& graph) {
+Operands operands(const TypedGraph& typed, const Books_of_types& books, const Graph& graph) {
   Operands o;
   const int rank = graph.comm().rank();
   std::uint64_t stream = 10;
@@ -53,7 +53,7 @@ Operands operands(const TypedGraph& typed, const Books_of_types& books, const He
 }
 
 /// Papers are read by three relations as one variable, and by none as another.
-std::map<EdgeType, HeteroGraph::MessageReduce> messages(const Operands& o) {
+std::map<EdgeType, Graph::MessageReduce> messages(const Operands& o) {
   const EdgeType writes{"author", "writes", "paper"}, cites{"paper", "cites", "paper"};
   const EdgeType written_by{"paper", "written_by", "author"}, about{"paper", "about", "field"};
   const EdgeType of{"field", "of", "paper"}, knows{"author", "knows", "author"};
@@ -71,8 +71,7 @@ Tensor mine(const Tensor& whole, const PartitionBook& book, int rank) {
 }
 
 /// The sum of the results, each weighted by its value of `weights`, backward.
-void run_backward(Tape& tape, const HeteroGraph::Rows& results,
-                  const std::map<std::string, Tensor>& weights) {
+void run_backward(Tape& tape, const Graph::Rows& results, const std::map<std::string, Tensor>& weights) {
   Variable total;
   for (const auto& [type, y] : results) {
     const Variable part = sum(y * Variable(weights.at(type)));
@@ -86,11 +85,10 @@ struct Outcome {
   std::map<EdgeType, Tensor> grad_w, grad_z;
 };
 
-Outcome outcome(const TypedGraph& typed, const Books_of_types& books, const HeteroGraph& graph,
-                CrossReduce op) {
+Outcome outcome(const TypedGraph& typed, const Books_of_types& books, const Graph& graph, CrossReduce op) {
   const Operands o = operands(typed, books, graph);
   Tape tape;
-  const HeteroGraph::Rows results = graph.multi_update_all(messages(o), op);
+  const Graph::Rows results = graph.multi_update_all(messages(o), op);
   std::map<std::string, Tensor> weights;
   Outcome found;
   for (const auto& [type, y] : results) {
@@ -121,7 +119,7 @@ double error_of(const Tensor& found, const Tensor& want) {
 TEST_CASE("results and gradients are those of one process, in every mode and for every partition") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
-  const HeteroGraph alone = shard(Communicator::self(), typed, whole_books(typed));
+  const Graph alone = shard(Communicator::self(), typed, whole_books(typed));
   for (const CrossReduce op : all_reducers) {
     const Outcome want = outcome(typed, whole_books(typed), alone, op);
     for (const auto& books : typed_books(typed, comm.size())) {
@@ -130,7 +128,7 @@ TEST_CASE("results and gradients are those of one process, in every mode and for
           CAPTURE(static_cast<int>(op));
           CAPTURE(static_cast<int>(mode));
           CAPTURE(bytes);
-          const HeteroGraph graph = shard(comm, typed, books, {.mode = mode, .max_halo_bytes = bytes});
+          const Graph graph = shard(comm, typed, books, {.mode = mode, .max_halo_bytes = bytes});
           const Outcome found = outcome(typed, books, graph, op);
           for (const auto& [type, size] : typed.nodes) {
             CAPTURE(type);
@@ -158,11 +156,11 @@ TEST_CASE("results and gradients are those of one process, in every mode and for
 
 TEST_CASE("results on one process are those of the definition") {
   const TypedGraph typed = typed_graph();
-  const HeteroGraph graph = shard(Communicator::self(), typed, whole_books(typed));
+  const Graph graph = shard(Communicator::self(), typed, whole_books(typed));
   const Operands o = operands(typed, whole_books(typed), graph);
   const auto work = messages(o);
   for (const CrossReduce op : all_reducers) {
-    const HeteroGraph::Rows found = graph.multi_update_all(work, op);
+    const Graph::Rows found = graph.multi_update_all(work, op);
     for (const auto& [type, size] : typed.nodes) {
       std::vector<Tensor> parts;  // in the order of the graph's edge types
       for (const EdgeType& edge : graph.edge_types())
@@ -214,7 +212,7 @@ TEST_CASE("gradients agree with finite differences") {
   const TypedGraph typed = typed_graph();
   const auto books = typed_books(typed, comm.size()).back();
   for (const CrossReduce op : {CrossReduce::sum, CrossReduce::mean, CrossReduce::stack}) {
-    const HeteroGraph graph = shard(comm, typed, books);
+    const Graph graph = shard(comm, typed, books);
     const Operands o = operands(typed, books, graph);
     const auto f = [&](const std::vector<Variable>& in) {
       Operands moved = o;
@@ -256,20 +254,20 @@ TEST_CASE("rows that several relations read travel once, and their gradients onc
       for (const bool reads_values : {false, true}) {
         CAPTURE(static_cast<int>(mode));
         CAPTURE(reads_values);
-        const HeteroGraph graph = shard(comm, typed, books, {.mode = mode});
-        const Variable x(Tensor::full({graph.num_local_nodes("paper"), width}, 1), true);
-        std::map<EdgeType, HeteroGraph::MessageReduce> work;
+        const Graph graph = shard(comm, typed, books, {.mode = mode});
+        const Variable x(Tensor::full({graph.num_nodes("paper"), width}, 1), true);
+        std::map<EdgeType, Graph::MessageReduce> work;
         for (const EdgeType& type : graph.edge_types()) {
           if (type.source != "paper") continue;
           const Variable w(Tensor::full({graph[type].num_edges(), 1}, 1), true);
-          work.emplace(type, HeteroGraph::MessageReduce{reads_values ? fn::u_mul_e(x, w) : fn::copy_u(x),
-                                                        Reduce::sum});
+          work.emplace(type,
+                       Graph::MessageReduce{reads_values ? fn::u_mul_e(x, w) : fn::copy_u(x), Reduce::sum});
         }
         const auto sent = [&] { return comm.all_reduce(static_cast<std::int64_t>(comm.stats().bytes_sent)); };
         (void)graph.multi_update_all(work, CrossReduce::sum);  // makes what the graph keeps
         Tape tape;
         const auto start = sent(), idle = sent() - start, before = sent();
-        const HeteroGraph::Rows y = graph.multi_update_all(work, CrossReduce::sum);
+        const Graph::Rows y = graph.multi_update_all(work, CrossReduce::sum);
         const auto forward = sent() - before - idle;
         Variable total;
         for (const auto& [type, rows] : y) total = total.defined() ? total + sum(rows) : sum(rows);
@@ -290,7 +288,7 @@ TEST_CASE("fields of the frames are reduced to a field of the destinations") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
   const auto books = typed_books(typed, comm.size()).front();
-  const HeteroGraph graph = shard(comm, typed, books);
+  const Graph graph = shard(comm, typed, books);
   const Operands o = operands(typed, books, graph);
   for (const auto& [type, x] : o.x) graph.ndata(type)["h"] = x;
   const EdgeType writes{"author", "writes", "paper"}, cites{"paper", "cites", "paper"};
@@ -307,7 +305,7 @@ TEST_CASE("fields of the frames are reduced to a field of the destinations") {
           .value();
   CHECK(relative_error(graph.ndata("paper").at("y").value(), want) == 0);
   CHECK_FALSE(graph.ndata("author").contains("y"));
-  const auto refused = [&](const std::map<EdgeType, HeteroGraph::NamedMessageReduce>& work) {
+  const auto refused = [&](const std::map<EdgeType, Graph::NamedMessageReduce>& work) {
     return thrown_by_all<InputError>(comm, [&] { graph.multi_update_all(work, CrossReduce::sum); });
   };
   CHECK(refused({{writes, {fn::copy_u("h", "m"), fn::sum("m", "y")}},
@@ -325,9 +323,9 @@ TEST_CASE("wrong operands are refused on all ranks, and the graph works afterwar
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
   const auto books = typed_books(typed, comm.size()).front();
-  const HeteroGraph graph = shard(comm, typed, books);
+  const Graph graph = shard(comm, typed, books);
   const bool bad = comm.rank() == comm.size() - 1;
-  const Index papers = graph.num_local_nodes("paper");
+  const Index papers = graph.num_nodes("paper");
   const EdgeType cites{"paper", "cites", "paper"}, about{"paper", "about", "field"};
   const EdgeType written_by{"paper", "written_by", "author"}, writes{"author", "writes", "paper"};
   const auto refused = [&](const Variable& x, const Variable& a) {
@@ -338,7 +336,7 @@ TEST_CASE("wrong operands are refused on all ranks, and the graph works afterwar
                                    CrossReduce::max);
     });
   };
-  const Variable x(Tensor::full({papers, 2}, 1)), a(Tensor::full({graph.num_local_nodes("author"), 2}, 1));
+  const Variable x(Tensor::full({papers, 2}, 1)), a(Tensor::full({graph.num_nodes("author"), 2}, 1));
   CHECK(refused(Tensor(Shape{papers + (bad ? 1 : 0), 2}), a).find("source rows of shape [") == 0);
   CHECK(refused(bad ? Variable() : x, a) ==
         "multi_update_all: an operand of the message of 'paper:cites:paper' is undefined");
@@ -355,16 +353,16 @@ TEST_CASE("memory of the backward pass does not grow with the number of relation
   const PartitionBook book = PartitionBook::even(nodes, comm.size());
   std::vector<std::size_t> peaks;
   for (const int relations : {2, 6}) {
-    std::vector<HeteroGraph::EdgeTypeSpec> types;
+    std::vector<EdgeTypeSpec> types;
     for (int r = 0; r < relations; ++r)
       types.push_back({.type = {"v", "r" + std::to_string(r), "v"},
                        .edges = edges_of_rank(comm, random_graph("r", nodes, nodes, 8000, 20 + r), book)});
-    const HeteroGraph graph(comm, {{.name = "v", .book = book}}, std::move(types));
-    const Variable x(Tensor::full({graph.num_local_nodes("v"), wide}, 1), true);
+    const Graph graph(comm, {{.name = "v", .book = book}}, std::move(types));
+    const Variable x(Tensor::full({graph.num_nodes("v"), wide}, 1), true);
     const auto run = [&] {
-      std::map<EdgeType, HeteroGraph::MessageReduce> work;
+      std::map<EdgeType, Graph::MessageReduce> work;
       for (const EdgeType& type : graph.edge_types())
-        work.emplace(type, HeteroGraph::MessageReduce{fn::copy_u(x), Reduce::sum});
+        work.emplace(type, Graph::MessageReduce{fn::copy_u(x), Reduce::sum});
       Tape tape;
       const Variable y = graph.multi_update_all(work, CrossReduce::sum).at("v");
       tape.backward(y, Tensor::full(y.shape(), 1));

@@ -6,7 +6,9 @@
 
 #include "graph/test_graphs.hpp"
 
-#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <map>
 #include <string>
@@ -60,12 +62,11 @@ inline std::vector<std::map<std::string, PartitionBook>> typed_books(const Typed
   return books;
 }
 
-inline HeteroGraph shard(const Communicator& comm, const TypedGraph& typed,
-                         const std::map<std::string, PartitionBook>& books,
-                         const GraphOptions& options = {}) {
-  std::vector<HeteroGraph::NodeTypeSpec> nodes;
+inline Graph shard(const Communicator& comm, const TypedGraph& typed,
+                   const std::map<std::string, PartitionBook>& books, const GraphOptions& options = {}) {
+  std::vector<NodeTypeSpec> nodes;
   for (const auto& [type, size] : typed.nodes) nodes.push_back({.name = type, .book = books.at(type)});
-  std::vector<HeteroGraph::EdgeTypeSpec> edges;
+  std::vector<EdgeTypeSpec> edges;
   for (const auto& [type, graph] : typed.relations)
     edges.push_back({.type = type, .edges = edges_of_rank(comm, graph, books.at(type.destination))});
   return {comm, std::move(nodes), std::move(edges), options};

@@ -3,7 +3,7 @@
 /// The options with which every kind of attention is tried.
 #pragma once
 
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <vector>
 

@@ -61,8 +61,7 @@ struct Operands {
   Variable x, value, attn, dst, scale;
   AttentionOptions options;
 
-  Operands(const AttentionProblem& p, const GraphShardManager& graph, const Books& books,
-           bool wanted = true) {
+  Operands(const AttentionProblem& p, const Graph& graph, const Books& books, bool wanted = true) {
     const int rank = graph.comm().rank();
     const auto rows = [&](const std::vector<double>& whole, const PartitionBook& book, Index dim) {
       return Variable(local_rows(whole, book, rank, p.heads * dim)
@@ -80,7 +79,7 @@ struct Operands {
     if (!p.weight.empty()) options.edge_weight = Variable(edge_rows(p.weight, graph), wanted);
   }
 
-  [[nodiscard]] Variable attend(const AttentionProblem& p, const GraphShardManager& graph) const {
+  [[nodiscard]] Variable attend(const AttentionProblem& p, const Graph& graph) const {
     const auto slope = static_cast<real>(p.slope);
     switch (p.kind) {
       case Score::gat:
@@ -118,7 +117,7 @@ void check_case(const Communicator& comm, const WholeGraph& whole, const Books& 
   AttentionProblem p = problem_of(whole, ask);
   p.run();
   const int rank = comm.rank();
-  const GraphShardManager graph = shard(comm, whole, books, options);
+  const Graph graph = shard(comm, whole, books, options);
   const Operands mine(p, graph, books);
   Tape tape;
   const Variable out = mine.attend(p, graph);
@@ -201,7 +200,7 @@ TEST_CASE("scores of either sign and of ten thousand") {
   p.slope = 0.25;
   p.run();
   for (const GraphOptions& options : all_options()) {
-    const GraphShardManager graph = shard(comm, whole, books, options);
+    const Graph graph = shard(comm, whole, books, options);
     const Operands mine(p, graph, books);
     Tape tape;
     const Variable out = mine.attend(p, graph);
@@ -217,7 +216,7 @@ TEST_CASE("gradients are difference quotients, dropout drawn again") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("quotients", 30, 30, 150, 12);
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = 100});
+  const Graph graph = shard(comm, whole, books, {.max_halo_bytes = 100});
   for (const Score kind : scores) {
     CAPTURE(static_cast<int>(kind));
     const Ask ask{.kind = kind,
@@ -251,7 +250,7 @@ TEST_CASE("results have the same bits with one thread and with several, and in e
       std::vector<std::vector<real>> results;
       for (const int threads : {1, 2, 4, 2}) {
         const ThreadLimit limit(threads);
-        const GraphShardManager graph = shard(comm, whole, books, {.mode = mode, .max_halo_bytes = 20000});
+        const Graph graph = shard(comm, whole, books, {.mode = mode, .max_halo_bytes = 20000});
         const Operands mine(p, graph, books);
         Tape tape;
         const Variable out = mine.attend(p, graph);
@@ -276,12 +275,12 @@ TEST_CASE("only source rows travel, and only as often as they must") {
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
     for (const Score kind : scores) {
       const Ask ask{.kind = kind, .heads = kind == Score::cosine ? 1 : 2, .dim = 4};
-      const auto sent_by = [](const GraphShardManager& graph, auto&& action) {
+      const auto sent_by = [](const Graph& graph, auto&& action) {
         const std::uint64_t before = comm_bytes(graph);
         action();
         return comm_bytes(graph) - before;
       };
-      const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+      const Graph graph = shard(comm, whole, books, {.mode = mode});
       const AttentionProblem p = problem_of(whole, ask);
       const Operands mine(p, graph, books);
       const std::uint64_t row = static_cast<std::uint64_t>(ask.heads * ask.dim) * sizeof(real);
@@ -304,7 +303,7 @@ TEST_CASE("memory does not grow with the number of edges" * doctest::skip(saniti
       const Index nodes = std::max<Index>(4000, Index{2000} * comm.size());
       const WholeGraph whole = random_graph("memory", nodes, nodes, nodes * degree, 5);
       const Books books = test_books(whole, comm.size()).front();
-      const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = 1 << 18});
+      const Graph graph = shard(comm, whole, books, {.max_halo_bytes = 1 << 18});
       const AttentionProblem p =
           problem_of(whole, {.kind = kind, .heads = kind == Score::cosine ? 1 : 4, .dim = 32});
       const Operands mine(p, graph, books);
@@ -331,7 +330,7 @@ TEST_CASE("the result gives its memory back before the gradient of the sources t
   const Index nodes = 4000;
   const WholeGraph whole = random_graph("memory", nodes, nodes, nodes * 14, 5);
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   for (const Score kind : scores) {
     const AttentionProblem p =
         problem_of(whole, {.kind = kind, .heads = kind == Score::cosine ? 1 : 4, .dim = 32});
@@ -356,7 +355,7 @@ TEST_CASE("without a tape nothing is kept, and constants get no gradient") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {.mode = HaloMode::sequential});
+  const Graph graph = shard(comm, whole, books, {.mode = HaloMode::sequential});
   for (const Score kind : scores) {
     const AttentionProblem p = problem_of(whole, {.kind = kind, .dim = 4});
     const Operands mine(p, graph, books);
@@ -393,7 +392,7 @@ TEST_CASE("wrong operands of one rank are the same error on all, and the graph w
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const bool bad = comm.rank() == comm.size() - 1;
   const Index n = graph.num_src_nodes();
   const auto text_of = [&](const auto& call) {

@@ -68,7 +68,7 @@ TEST_CASE("a softmax over one in-edge has no gradient") {
   const WholeGraph whole = regular_graph(1);
   for (const Books& books : test_books(whole, comm.size()))
     for (const GraphOptions& options : all_options()) {
-      const GraphShardManager graph = shard(comm, whole, books, options);
+      const Graph graph = shard(comm, whole, books, options);
       const Operands in(comm, books.src);
       const Variable bias(random_tensor({heads * dim}, 6), true);
       const auto check = [&](const Variable& y, std::initializer_list<Variable> zero) {
@@ -114,7 +114,7 @@ TEST_CASE("a destination term that the softmax cancels has no gradient") {
   const WholeGraph whole = regular_graph(4);
   for (const Books& books : test_books(whole, comm.size()))
     for (const GraphOptions& options : all_options()) {
-      const GraphShardManager graph = shard(comm, whole, books, options);
+      const Graph graph = shard(comm, whole, books, options);
       const Operands in(comm, books.src);
       // heads whose scores are all positive, all negative, and of both signs
       Tensor terms({graph.num_dst_nodes(), heads});

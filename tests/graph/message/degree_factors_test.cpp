@@ -74,7 +74,7 @@ Result expected(const WholeGraph& g, const Choice& c) {
 
 void check_case(const Communicator& comm, const WholeGraph& g, const Books& books,
                 const GraphOptions& options, const Choice& c) {
-  const GraphShardManager graph = shard(comm, g, books, options);
+  const Graph graph = shard(comm, g, books, options);
   const Result want = expected(g, c);
   const int p = comm.rank();
   for (int call = 0; call < 2; ++call) {  // the first fetches factors
@@ -132,7 +132,7 @@ TEST_CASE("finite differences of sums with factors of degrees") {
   const WholeGraph g = random_graph("random", 24, 24, 100, 5);
   const SumFactors both{.src = DegreeFactor::inverse_root, .dst = DegreeFactor::inverse_root};
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {});
+    const Graph graph = shard(comm, g, books, {});
     const Variable x(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
     GradcheckOptions options;
     options.directions = 3;
@@ -148,7 +148,7 @@ TEST_CASE("factors of the sources travel once, those of the destinations never")
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 60, 60, 400, 1);
   const Books books = test_books(g, comm.size()).front();
-  const GraphShardManager graph = shard(comm, g, books, {});
+  const Graph graph = shard(comm, g, books, {});
   const Tensor x = my_rows(whole_tensor({g.num_src, width}, 1), books.src, comm.rank());
   const auto bytes = [&](const SumFactors& factors) {
     const std::uint64_t before = comm_bytes(graph);
@@ -167,7 +167,7 @@ TEST_CASE("sums with factors of degrees: operands that do not fit are the same e
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("bipartite", 20, 11, 60, 3, false);
   const Books books = test_books(g, comm.size()).front();
-  const GraphShardManager graph = shard(comm, g, books, {});
+  const Graph graph = shard(comm, g, books, {});
   const bool here = comm.rank() == comm.size() - 1;
   const Tensor x = Tensor::full({graph.num_src_nodes(), 2}, 1);
   const Tensor wrong = Tensor::full({graph.num_src_nodes() + (here ? 1 : 0), 2}, 1);

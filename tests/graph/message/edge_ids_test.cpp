@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// GraphShardManager::drop_edge_ids(): what a graph without the ids of its edges does, and what it refuses.
+/// Graph::drop_edge_ids(): what a graph without the ids of its edges does, and what it refuses.
 #include "graph/test_graphs.hpp"
 #include "support/thrown.hpp"
 
@@ -40,7 +40,7 @@ std::vector<real> numbers(const Tensor& x) {
 }
 
 /// Results and gradients of everything that needs no ids.
-std::vector<std::vector<real>> run(const GraphShardManager& graph, const Inputs& in) {
+std::vector<std::vector<real>> run(const Graph& graph, const Inputs& in) {
   std::vector<std::vector<real>> results;
   const auto add = [&](const std::function<Variable()>& operation) {
     Tape tape;
@@ -70,8 +70,8 @@ TEST_CASE("without the ids of the edges a graph takes 8 bytes less an edge and c
   for (const WholeGraph& whole : test_graphs()) {
     for (const Books& books : test_books(whole, comm.size())) {
       CAPTURE(whole.name);
-      GraphShardManager graph = shard(comm, whole, books, {});
-      const GraphShardManager other = graph.get_full_partition_graph();
+      Graph graph = shard(comm, whole, books, {});
+      const Graph other = graph.get_full_partition_graph();
       const Inputs in(whole, books, comm.rank());
       const auto before = run(graph, in), before_other = run(other, in);
       const std::uint64_t bytes = graph.index_bytes(), live = live_bytes();
@@ -95,7 +95,7 @@ TEST_CASE("what needs the ids of the edges says so on all ranks, and the graph g
   const int last = comm.size() - 1;
   const Inputs in(whole, books, comm.rank());
   for (const bool on_all : {true, false}) {  // or on the last rank only
-    GraphShardManager graph = shard(comm, whole, books, {});
+    Graph graph = shard(comm, whole, books, {});
     const auto expected = run(graph, in);
     if (on_all || comm.rank() == last) graph.drop_edge_ids();
     const auto message = [&](const std::function<void()>& operation) {
@@ -127,7 +127,7 @@ TEST_CASE("message flow graphs of a graph without the ids of its edges have none
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   const Books books = test_books(whole, comm.size()).front();
-  GraphShardManager graph = shard(comm, whole, books, {});
+  Graph graph = shard(comm, whole, books, {});
   const std::vector<Index> seeds{books.dst.begin(comm.rank())};
   const auto sums = [&] {
     const MessageFlowGraph block = construct_mfgs(graph, seeds, 1).front();

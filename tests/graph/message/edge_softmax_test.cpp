@@ -43,7 +43,7 @@ Expected by_definition(const WholeGraph& g, NormBy by, const std::vector<double>
   return r;
 }
 
-Tensor edge_part(const std::vector<double>& whole, const GraphShardManager& graph, Index width) {
+Tensor edge_part(const std::vector<double>& whole, const Graph& graph, Index width) {
   return graph.local_edge_rows(to_tensor(whole, Shape{static_cast<Index>(whole.size()) / width, width}));
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("edge_softmax agrees with the definition on any partition, however lar
           CAPTURE(whole.name);
           CAPTURE(static_cast<int>(by));
           CAPTURE(scale);
-          const GraphShardManager graph = shard(comm, whole, books, {});
+          const Graph graph = shard(comm, whole, books, {});
           auto x = random_values(static_cast<Index>(whole.src.size()) * width, 1);
           for (double& value : x) value = static_cast<real>(value * scale);
           const auto g = random_values(static_cast<Index>(x.size()), 2);
@@ -112,7 +112,7 @@ TEST_CASE("by destination nothing travels; by source, halo rows to their owners 
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("bytes", 200, 200, 3000, 5);
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const Index width = 4;
   const auto [sends, reads] = halo_traffic(whole, books, comm);
   const std::uint64_t row = width * sizeof(real);
@@ -139,7 +139,7 @@ TEST_CASE("by destination nothing travels; by source, halo rows to their owners 
 TEST_CASE("edge rows missing on one rank are the same error on all") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("shapes", 50, 50, 100, 5);
-  const GraphShardManager graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
+  const Graph graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
   const bool bad = comm.rank() == comm.size() - 1;
   for (const NormBy by : norms) {
     CHECK_THROWS_AS((void)edge_softmax(graph, Tensor(Shape{graph.num_edges() + (bad ? 1 : 0), 2}), by),

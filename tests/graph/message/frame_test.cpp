@@ -34,7 +34,7 @@ struct PortedSage : Module {
     register_module("fc_self", fc_self);
   }
 
-  Variable operator()(const GraphShardManager& graph, const Variable& feat) {
+  Variable operator()(const Graph& graph, const Variable& feat) {
     const auto scope = graph.local_scope();              // with graph.local_scope():
     const Variable feat_src = feat;                      //   feat_src = feat_dst = feat
     const Variable feat_dst =                            //   if graph.is_block:
@@ -55,9 +55,9 @@ TEST_CASE("one node type has one frame, two types have two; copies share them") 
   const Communicator comm = Communicator::world();
   for (const WholeGraph& g : test_graphs()) {
     const Books books = test_books(g, comm.size()).front();
-    const GraphShardManager graph = shard(comm, g, books, {});
-    const GraphShardManager copy = graph;
-    const GraphShardManager block = graph.get_full_partition_graph();
+    const Graph graph = shard(comm, g, books, {});
+    const Graph copy = graph;
+    const Graph block = graph.get_full_partition_graph();
     graph.srcdata()["h"] = Tensor::full({graph.num_src_nodes()}, 1);
     graph.edata()["w"] = Tensor::full({graph.num_edges()}, 1);
     CHECK(copy.srcdata().contains("h"));
@@ -85,8 +85,8 @@ TEST_CASE("one node type has one frame, two types have two; copies share them") 
 TEST_CASE("a local scope undoes changes of all frames") {
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("bipartite", 50, 23, 150, 3, false);
-  const GraphShardManager graph = shard(comm, g, test_books(g, comm.size()).front(), {});
-  const GraphShardManager copy = graph;
+  const Graph graph = shard(comm, g, test_books(g, comm.size()).front(), {});
+  const Graph copy = graph;
   const Variable before = Tensor::full({graph.num_src_nodes()}, 1);
   Frame& src = graph.srcdata();
   src["kept"] = before;
@@ -121,7 +121,7 @@ TEST_CASE("messages on frames are those on variables") {
   const Communicator comm = Communicator::world();
   for (const WholeGraph& g : test_graphs()) {
     for (const Books& books : test_books(g, comm.size())) {
-      const GraphShardManager graph = shard(comm, g, books, {});
+      const Graph graph = shard(comm, g, books, {});
       const Variable u = rows_of(comm, books.src, 3, 1), v = rows_of(comm, books.dst, 3, 2);
       const Variable e(random_values(Shape{graph.num_edges(), 1}, 3), true);
       graph.srcdata()["u"] = u;
@@ -157,7 +157,7 @@ TEST_CASE("the way back reads the fields as they were") {
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 60, 60, 400, 1);
   const Books books = test_books(g, comm.size()).back();
-  const GraphShardManager graph = shard(comm, g, books, {});
+  const Graph graph = shard(comm, g, books, {});
   const Variable h = rows_of(comm, books.src, 3, 1), same = Variable(h.value(), true);
   Tape tape;
   Variable out;
@@ -181,7 +181,7 @@ TEST_CASE("fields that do not exist and names that do not match are told on all 
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 60, 60, 400, 1);
   const Books books = test_books(g, comm.size()).front();
-  const GraphShardManager graph = shard(comm, g, books, {});
+  const Graph graph = shard(comm, g, books, {});
   graph.ndata()["h"] = rows_of(comm, books.src, 3, 1);
   graph.ndata()["x"] = rows_of(comm, books.src, 3, 1);
   CHECK(thrown_by_all<InputError>(comm, [&] { graph.update_all(fn::copy_u("g", "m"), fn::sum("m", "y")); }) ==
@@ -213,7 +213,7 @@ TEST_CASE("a layer of DGL's, ported line by line") {
   for (const WholeGraph& g : test_graphs()) {
     if (!g.square) continue;
     for (const Books& books : test_books(g, comm.size())) {
-      const GraphShardManager graph = shard(comm, g, books, {});
+      const Graph graph = shard(comm, g, books, {});
       Generator gen(3);
       SAGEConv conv(6, 4, gen);
       PortedSage ported(6, 4, gen);

@@ -13,7 +13,7 @@ using namespace sar::test;
 TEST_CASE("every way to build a plan has each edge from another rank in one stage, which pushes divide") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("plan", 90, 90, 700, 3);
-  const GraphShardManager manager = shard(comm, whole, test_books(whole, comm.size()).front(), {});
+  const Graph manager = shard(comm, whole, test_books(whole, comm.size()).front(), {});
   const GraphTopology& graph = manager.topology();
   const Shape rows{1, 4};
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot})
@@ -45,7 +45,7 @@ TEST_CASE("every way to build a plan has each edge from another rank in one stag
 TEST_CASE("gradients alone may be in flight as a stage of a fetch each way, beside a fetch half of one") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("plan", 90, 90, 700, 3);
-  const GraphShardManager manager = shard(comm, whole, test_books(whole, comm.size()).front(), {});
+  const Graph manager = shard(comm, whole, test_books(whole, comm.size()).front(), {});
   const auto in_flight = [&](Index max_halo_bytes, int pipeline_depth, bool fetch) {
     const GraphOptions options{.pipeline_depth = pipeline_depth, .max_halo_bytes = max_halo_bytes};
     const GraphPlan plan(manager.topology(), options, {}, Shape{1, 4}, {.fetch = fetch, .push = true});

@@ -20,7 +20,7 @@ TEST_CASE("sizes, degrees and edge order of a sharded graph are those of the who
   for (const WholeGraph& whole : test_graphs()) {
     for (const Books& books : test_books(whole, comm.size())) {
       CAPTURE(whole.name);
-      const GraphShardManager graph = shard(comm, whole, books, {});
+      const Graph graph = shard(comm, whole, books, {});
       const int p = comm.rank();
       CHECK(graph.num_src_nodes() == books.src.num_nodes(p));
       CHECK(graph.num_dst_nodes() == books.dst.num_nodes(p));
@@ -60,7 +60,7 @@ TEST_CASE("a bad edge on one rank is the same error on all") {
       edges.id = {7};
     }
     try {
-      const GraphShardManager graph(comm, book, book, std::move(edges), true);
+      const Graph graph(comm, book, book, std::move(edges), true);
     } catch (const InputError& error) {
       return std::string(error.what());
     }
@@ -73,8 +73,8 @@ TEST_CASE("a bad edge on one rank is the same error on all") {
   CHECK(message_of(0, 39) == "no error");
 
   const PartitionBook wrong = PartitionBook::even(40, comm.size() + 1);
-  CHECK_THROWS_AS(GraphShardManager(comm, wrong, wrong, EdgeList(), true), InputError);
-  GraphShardManager graph(comm, book, book, EdgeList(), true);
+  CHECK_THROWS_AS(Graph(comm, wrong, wrong, EdgeList(), true), InputError);
+  Graph graph(comm, book, book, EdgeList(), true);
   CHECK_THROWS_AS(graph.set_options({.pipeline_depth = 0}), InputError);
   CHECK_THROWS_AS(graph.set_options({.max_halo_bytes = -1}), InputError);
   CHECK(graph.get_full_partition_graph().options().mode == HaloMode::one_shot);
@@ -87,15 +87,15 @@ TEST_CASE("edge weights are those of all ranks or of none") {
   const bool last = comm.rank() == comm.size() - 1;
   EdgeList edges;  // of the last rank only
   if (last) edges.src = {0}, edges.dst = {own}, edges.id = {0}, edges.weight = {2};
-  const GraphShardManager graph(comm, book, book, std::move(edges), true);
+  const Graph graph(comm, book, book, std::move(edges), true);
   REQUIRE(graph.edge_weight().defined());
   CHECK(graph.edge_weight().num_rows() == (last ? 1 : 0));
-  CHECK_FALSE(GraphShardManager(comm, book, book, {}, true).edge_weight().defined());
+  CHECK_FALSE(Graph(comm, book, book, {}, true).edge_weight().defined());
   if (comm.size() == 1) return;
   EdgeList forgotten;
   forgotten.src = {0}, forgotten.dst = {own}, forgotten.id = {comm.rank()};
   if (last) forgotten.weight = {2};
-  CHECK_THROWS_AS(GraphShardManager(comm, book, book, std::move(forgotten), true), InputError);
+  CHECK_THROWS_AS(Graph(comm, book, book, std::move(forgotten), true), InputError);
 }
 
 TEST_CASE("a partition book finds owners across empty parts") {
@@ -115,7 +115,7 @@ TEST_CASE("index_bytes is what a graph adds to the account, also after its trans
   const Books books = test_books(whole, comm.size()).front();
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
     const std::uint64_t before = live_bytes();
-    const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+    const Graph graph = shard(comm, whole, books, {.mode = mode});
     const std::uint64_t made = graph.index_bytes();
     CHECK(live_bytes() - before == made);
     {

@@ -30,13 +30,17 @@ namespace {
 constexpr bool has_int8 = sizeof(real) == sizeof(float);
 
 std::vector<HaloFormat> rounding_formats() {
-  if (has_int8) return {HaloFormat::bf16, HaloFormat::int8};
-  return {HaloFormat::bf16};
+  std::vector<HaloFormat> formats;
+  for (const HaloFormatTraits& traits : halo_format_traits)
+    if (traits.max_error > 0 && (traits.in_double || sizeof(real) == sizeof(float)))
+      formats.push_back(traits.value);
+  CHECK(formats.size() >= 1);
+  return formats;
 }
 
 /// Largest error of a rounded number, relative to the largest number of its row.
 double error_bound(HaloFormat format) {
-  return format == HaloFormat::bf16 ? 0x1p-8 : 1.001 / 127;
+  return 1.001 * traits_of(format).max_error;
 }
 
 double largest(const std::vector<double>& whole, Index row, Index width) {
@@ -47,7 +51,7 @@ double largest(const std::vector<double>& whole, Index row, Index width) {
 }
 
 /// The source row of every in-edge as its reader sees it.
-Tensor source_rows(const GraphShardManager& graph, const Tensor& u) {
+Tensor source_rows(const Graph& graph, const Tensor& u) {
   return graph.apply_edges(fn::copy_u(Variable(u))).value();
 }
 
@@ -56,7 +60,7 @@ struct Results {
   Tensor out, grad_u, grad_e;
 };
 
-Results weighted_sum(const GraphShardManager& graph, const Tensor& u, const Tensor& e, const Tensor& grad) {
+Results weighted_sum(const Graph& graph, const Tensor& u, const Tensor& e, const Tensor& grad) {
   const HaloStep step(11, 3);
   const Variable sources(u, true), edges(e, true);
   Tape tape;
@@ -70,7 +74,7 @@ Results weighted_sum(const GraphShardManager& graph, const Tensor& u, const Tens
 TEST_CASE("formats that do not go with other options are refused") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
-  GraphShardManager graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
+  Graph graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
   const auto refusal = [&](const GraphOptions& options) {
     return thrown_by_all<InputError>(comm, [&] { graph.set_options(options); });
   };
@@ -86,7 +90,7 @@ TEST_CASE("ranks with different formats are told so") {
   const Communicator comm = Communicator::world();
   if (comm.size() == 1) return;
   const WholeGraph whole = test_graphs().front();
-  GraphShardManager graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
+  Graph graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
   if (comm.rank() == 1) graph.set_options({.halo_format = HaloFormat::bf16});
   const Variable u(Tensor::zeros(Shape{graph.num_nodes(), 2}));
   const auto call = [&] { (void)graph.update_all(fn::copy_u(u), Reduce::sum); };
@@ -111,16 +115,16 @@ TEST_CASE("every reader has the same rounded row, on any number of ranks; rows o
         return HaloDraws::of_next_operation({.halo_format = format});
       };
       const HaloDraws draws = first_draws();
-      const auto int8 =
-          make_int8_format(width, {.key = Random(draws.rows).key(), .owned_ids = {ids.data(), ids.size()}});
-      const WireFormat& wire = format == HaloFormat::bf16 ? *bfloat16_format() : *int8;
+      const WireFormatPtr made = make_wire_format(
+          format, width, {.key = Random(draws.rows).key(), .owned_ids = {ids.data(), ids.size()}});
+      const WireFormat& wire = *made;
       Array<std::byte> packed(wire.bytes(all.size()));
       wire.pack(all, rows, 0, all.size(), packed.data());
       Tensor rounded(all.shape());
       wire.unpack(packed.data(), all.size(), rounded.data());
       for (const Books& books : test_books(whole, comm.size())) {
         CAPTURE(whole.name);
-        const GraphShardManager graph = renamed_shard(comm, whole, books.src, {.halo_format = format});
+        const Graph graph = renamed_shard(comm, whole, books.src, {.halo_format = format});
         const HaloStep step(11, 3);
         const Tensor seen = source_rows(graph, local_rows(u, books.src, comm.rank(), width));
         Tensor expected(seen.shape());
@@ -143,7 +147,7 @@ TEST_CASE("sums and gradients deviate by what rounding may change, in all modes 
     for (const Books& books : test_books(whole, comm.size())) {
       const int p = comm.rank();
       const auto run = [&](const GraphOptions& options) {
-        const GraphShardManager graph = shard(comm, whole, books, options);
+        const Graph graph = shard(comm, whole, books, options);
         return weighted_sum(graph, local_rows(u, books.src, p, width), edge_rows(e, graph),
                             local_rows(g, books.dst, p, width));
       };
@@ -189,7 +193,7 @@ TEST_CASE("bytes are counted as they travel") {
   const Books books = test_books(whole, comm.size()).front();
   const HaloTraffic traffic = halo_traffic(whole, books, comm);
   const auto bytes = [&](HaloFormat format) {
-    GraphShardManager graph = shard(comm, whole, books, {.halo_format = format});
+    Graph graph = shard(comm, whole, books, {.halo_format = format});
     const Variable u(Tensor::zeros(Shape{graph.num_nodes(), width}), true);
     const std::uint64_t before = comm_bytes(graph);
     Tape tape;
@@ -211,7 +215,7 @@ TEST_CASE("what is not finite is not hidden") {
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).front();
   for (const HaloFormat format : rounding_formats()) {
-    const GraphShardManager graph = shard(comm, whole, books, {.halo_format = format});
+    const Graph graph = shard(comm, whole, books, {.halo_format = format});
     for (const real bad : {std::numeric_limits<real>::quiet_NaN(), std::numeric_limits<real>::infinity()}) {
       Tensor u = Tensor::full(Shape{graph.num_nodes(), width}, 1);
       if (books.src.owner(1) == comm.rank()) u.row(1 - books.src.begin(comm.rank()))[2] = bad;
@@ -229,13 +233,13 @@ TEST_CASE("edge_softmax and what is computed once travel exactly") {
   const Books books = test_books(whole, comm.size()).front();
   const int p = comm.rank();
   const auto softmax = [&](HaloFormat format) {
-    const GraphShardManager graph = shard(comm, whole, books, {.halo_format = format});
+    const Graph graph = shard(comm, whole, books, {.halo_format = format});
     return edge_softmax(graph, edge_rows(random_values(static_cast<Index>(whole.src.size()), 2), graph),
                         NormBy::src)
         .value();
   };
   const auto cached = [&](HaloFormat format) {
-    const GraphShardManager graph = shard(comm, whole, books, {.halo_format = format});
+    const Graph graph = shard(comm, whole, books, {.halo_format = format});
     Generator gen(0);
     SAGEConv conv(3, 4, gen, {.cached = true});
     return conv(graph, local_rows(random_values(whole.num_src * 3, 1), books.src, p, 3)).value();

@@ -2,6 +2,7 @@
 
 /// Built-in messages of every kind, update_all and apply_edges: golden vectors, and a loop over the edges of
 /// the whole graph.
+#include "graph/message_formula.hpp"
 #include "graph/test_graphs.hpp"
 #include "support/golden_graph.hpp"
 #include "support/reference.hpp"
@@ -49,15 +50,15 @@ void check_golden(const Communicator& comm, const std::string& name, const Graph
   CAPTURE(static_cast<int>(options.mode));
   CAPTURE(options.max_halo_bytes);
   const Case golden(name);
-  static const std::map<std::string, Op> ops = {
-      {"copy_lhs", Op::copy}, {"copy_rhs", Op::copy}, {"copy_u", Op::copy}, {"copy_e", Op::copy},
-      {"copy", Op::copy},     {"add", Op::add},       {"sub", Op::sub},     {"mul", Op::mul},
-      {"div", Op::div},       {"dot", Op::dot}};
   const std::string word = golden.arg("message");
   const bool copies = word.starts_with("copy");
   const MessageTarget lhs = target_of(copies ? word.substr(5) : word.substr(0, 1));
   const MessageTarget rhs = copies ? lhs : target_of(word.substr(word.size() - 1));
-  const Op op = copies ? Op::copy : ops.at(word.substr(2, 3));
+  const std::string op_name = copies ? "copy" : word.substr(2, 3);
+  const auto* const row =
+      std::ranges::find_if(message_op_names, [&](const auto& known) { return op_name == known.name; });
+  REQUIRE(row != std::end(message_op_names));
+  const Op op = row->value;
 
   const GoldenGraph g = golden_graph(comm, golden, options);
   const auto rows_of = [&](MessageTarget t, const Tensor& whole) {
@@ -125,7 +126,7 @@ struct Sample {
 
 const std::vector<Sample>& samples() {
   using enum MessageTarget;
-  static const std::vector<Sample> all = {
+  static std::vector<Sample> all = {
       {"u_mul_e sum, heads", Op::mul, u, e, {3, 4}, {3, 1}, Reduce::sum, {3, 4}},
       {"e_mul_u mean, one number", Op::mul, e, u, {}, {5}, Reduce::mean, {5}},
       {"e_mul_u mean, wider e", Op::mul, e, u, {2, 3}, {1}, Reduce::mean, {2, 3}},
@@ -149,6 +150,16 @@ const std::vector<Sample>& samples() {
       {"v_mul_e edges", Op::mul, v, e, {2, 1}, {4}, std::nullopt, {2, 4}},
       {"e_div_u edges", Op::div, e, u, {3}, {2, 3}, std::nullopt, {2, 3}},
   };
+  static const bool with_each_operation = [] {  // those above vary shapes, these go through the operations
+    for (const auto& op : message_op_names)
+      for (const std::optional<Reduce> reduce : {std::optional(Reduce::sum), std::optional<Reduce>()}) {
+        if (op.value == Op::copy) continue;
+        all.push_back({op.name, op.value, u, v, {2, 3}, {2, 3}, reduce, {2, op.value == Op::dot ? 1 : 3}});
+        all.push_back({op.name, op.value, e, u, {2, 3}, {2, 3}, reduce, {2, op.value == Op::dot ? 1 : 3}});
+      }
+    return true;
+  }();
+  CHECK(with_each_operation);
   return all;
 }
 
@@ -214,11 +225,7 @@ Values by_definition(const WholeGraph& g, const Sample& s) {
     std::vector<double> m(static_cast<std::size_t>(width), 0);
     for_elements(k, [&](Index j, std::size_t p, std::size_t q) {
       const double y = x.a[p], z = x.b[q];
-      m[static_cast<std::size_t>(j)] += s.op == Op::add    ? y + z
-                                        : s.op == Op::sub  ? y - z
-                                        : s.op == Op::div  ? y / z
-                                        : s.op == Op::copy ? y
-                                                           : y * z;
+      m[static_cast<std::size_t>(j)] += message_element(s.op, y, z);
     });
     for (Index j = 0; j < width; ++j) {
       const Index row = s.reduce ? g.dst[k] : static_cast<Index>(k);
@@ -239,10 +246,8 @@ Values by_definition(const WholeGraph& g, const Sample& s) {
       const double grad =
           s.reduce == Reduce::mean ? x.g[from] / degree[static_cast<std::size_t>(g.dst[k])] : x.g[from];
       const double y = x.a[p], z = x.b[q];
-      const bool product = s.op == Op::mul || s.op == Op::dot;
-      x.grad_a[p] += grad * (product ? z : s.op == Op::div ? 1 / z : 1);
-      if (s.op != Op::copy)
-        x.grad_b[q] += grad * (product ? y : s.op == Op::div ? -y / (z * z) : s.op == Op::sub ? -1 : 1);
+      x.grad_a[p] += grad * derivative_a(s.op, y, z);
+      if (s.op != Op::copy) x.grad_b[q] += grad * derivative_b(s.op, y, z);
     });
   }
   return x;
@@ -250,7 +255,7 @@ Values by_definition(const WholeGraph& g, const Sample& s) {
 
 /// This rank's part of whole values.
 std::vector<double> part(const std::vector<double>& whole, MessageTarget t, Index width, const Books& books,
-                         const GraphShardManager& graph) {
+                         const Graph& graph) {
   if (t != MessageTarget::e)
     return slice(whole, t == MessageTarget::u ? books.src : books.dst, graph.comm().rank(), width);
   std::vector<double> mine;
@@ -274,8 +279,7 @@ double error_of(const Tensor& mine, const std::vector<double>& expected, const s
 
 enum class Wants { both, lhs, rhs };
 
-void check_sample(const Sample& s, const Values& want, const Books& books, const GraphShardManager& graph,
-                  Wants wants) {
+void check_sample(const Sample& s, const Values& want, const Books& books, const Graph& graph, Wants wants) {
   CAPTURE(s.name);
   CAPTURE(static_cast<int>(graph.options().mode));
   CAPTURE(graph.options().max_halo_bytes);
@@ -340,7 +344,7 @@ TEST_CASE("messages agree with the definition for every mode, cut and partition"
                      Wants::both);
         for (const HaloMode mode : modes) {
           check_sample(sample, want, books, shard(comm, whole, books, {.mode = mode}), Wants::both);
-          const GraphShardManager cut =
+          const Graph cut =
               shard(comm, whole, books, {.mode = mode, .pipeline_depth = 3, .max_halo_bytes = 1});
           check_sample(sample, want, books, cut, Wants::both);
           check_sample(sample, want, books, cut, Wants::lhs);
@@ -355,7 +359,7 @@ TEST_CASE("one variable may be both ends") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const Variable h(to_tensor(part(operand_values(whole.num_src * 3, 1), MessageTarget::u, 3, books, graph),
                              Shape{graph.num_nodes(), 3}),
                    true);
@@ -378,7 +382,7 @@ TEST_CASE("results have the same bits with one thread and with several") {
     std::vector<std::vector<real>> results;
     for (const int threads : {1, 2, 4}) {
       const ThreadLimit limit(threads);
-      const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = 10000});
+      const Graph graph = shard(comm, whole, books, {.max_halo_bytes = 10000});
       const auto rows = [&](Index n, std::uint64_t stream) {
         return Variable(
             to_tensor(part(random_values(n * 24, stream),
@@ -409,7 +413,7 @@ TEST_CASE("communication of every kind of message is what its gradients need") {
   const auto [sends, reads] = halo_traffic(whole, books, comm);
   const std::uint64_t row = width * sizeof(real);
   for (const HaloMode mode : modes) {
-    const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+    const Graph graph = shard(comm, whole, books, {.mode = mode});
     const auto operand = [&](Index rows, bool wanted) {
       return Variable(Tensor::full(Shape{rows, width}, 1), wanted);
     };
@@ -458,7 +462,7 @@ TEST_CASE("wrong operands of one rank are the same error on all, and the graph w
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("shapes", 50, 50, 100, 5);
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const bool bad = comm.rank() == comm.size() - 1;
   const Index n = graph.num_nodes(), m = graph.num_edges();
   const auto ones = [](const Shape& shape) { return Variable(Tensor::full(shape, 1)); };
@@ -517,7 +521,7 @@ TEST_CASE("edge data given by edge id lands in edge order") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).back();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const auto count = static_cast<Index>(whole.src.size());
   const auto values = random_values(count * 2, 1);
   const Tensor mine = graph.local_edge_rows(to_tensor(values, Shape{count, 2}));

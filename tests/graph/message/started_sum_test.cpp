@@ -39,7 +39,7 @@ Tensor values(Index rows, Index columns, int seed) {
 
 /// What a sum reads, on this rank.
 struct Operands {
-  GraphShardManager graph;
+  Graph graph;
   Variable x, weight, base;
   Variable matrices;
   EdgeTypes types;

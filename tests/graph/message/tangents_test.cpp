@@ -6,32 +6,33 @@
 #include "support/rows.hpp"
 
 #include <sar/autograd/dual.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/autograd/ops.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <functional>
+#include <utility>
 #include <vector>
 
 using namespace sar;
 using namespace sar::test;
 
 TEST_CASE("tangents of built-in messages are derivatives of their sums, means and rows of edges") {
-  using Run = std::function<Variable(const GraphShardManager&, const Message&)>;
-  struct Kind {
-    const char* name;
-    std::function<Message(const Variable& u, const Variable& v, const Variable& e)> message;
-  };
-  const Kind kinds[] = {
-      {"copy_u", [](const auto& u, const auto&, const auto&) { return fn::copy_u(u); }},
-      {"copy_e", [](const auto&, const auto&, const auto& e) { return fn::copy_e(e); }},
-      {"u_add_v", [](const auto& u, const auto& v, const auto&) { return fn::u_add_v(u, v); }},
-      {"e_sub_v", [](const auto&, const auto& v, const auto& e) { return fn::e_sub_v(e, v); }},
-      {"u_mul_e", [](const auto& u, const auto&, const auto& e) { return fn::u_mul_e(u, e); }},
-      {"u_div_v", [](const auto& u, const auto& v, const auto&) { return fn::u_div_v(u, v); }},
-      {"v_div_e", [](const auto&, const auto& v, const auto& e) { return fn::v_div_e(v, e); }},
-      {"u_dot_v", [](const auto& u, const auto& v, const auto&) { return fn::u_dot_v(u, v); }},
+  using Run = std::function<Variable(const Graph&, const Message&)>;
+  std::vector<Message> kinds{fn::copy_u(Variable()), fn::copy_e(Variable())};
+  for (const auto& op : message_op_names)
+    for (const auto& [lhs, rhs] :
+         {std::pair(MessageTarget::u, MessageTarget::v), std::pair(MessageTarget::v, MessageTarget::e),
+          std::pair(MessageTarget::e, MessageTarget::u)})
+      if (op.value != MessageOp::copy)
+        kinds.push_back({.op = op.value, .lhs = lhs, .rhs = rhs, .u = {}, .v = {}, .e = {}});
+  const auto with_operands = [](Message message, const std::vector<Variable>& x) {
+    if (message.reads(MessageTarget::u)) message.u = x[0];
+    if (message.reads(MessageTarget::v)) message.v = x[1];
+    if (message.reads(MessageTarget::e)) message.e = x[2];
+    return message;
   };
   const Run runs[] = {
       [](const auto& graph, const Message& m) { return graph.update_all(m, Reduce::sum); },
@@ -42,7 +43,7 @@ TEST_CASE("tangents of built-in messages are derivatives of their sums, means an
   const Communicator comm = Communicator::world();
   for (const WholeGraph& whole : square_graphs()) {
     const Books books = test_books(whole, comm.size()).back();
-    const GraphShardManager graph = shard(comm, whole, books, {});
+    const Graph graph = shard(comm, whole, books, {});
     const auto nodes = [&](std::uint64_t stream, double low) {
       return my_rows(random_tensor({whole.num_src, 3}, stream, low, 2), books.src, comm.rank());
     };
@@ -50,19 +51,20 @@ TEST_CASE("tangents of built-in messages are derivatives of their sums, means an
     const std::vector<Tensor> at = {nodes(1, 1), nodes(2, 1), random_tensor({graph.num_edges(), 3}, 3, 1, 2)};
     const std::vector<Tensor> along = {nodes(4, -2), nodes(5, -2),
                                        random_tensor({graph.num_edges(), 3}, 6, -2, 2)};
-    for (const Kind& kind : kinds)
+    for (const Message& kind : kinds)
       for (const Run& run : runs) {
         CAPTURE(whole.name);
-        CAPTURE(kind.name);
+        CAPTURE(to_string(kind.lhs));
+        CAPTURE(to_string(kind.op));
         const auto moved = [&](double by) {
           std::vector<Variable> x;
           for (std::size_t k = 0; k < 3; ++k)
             x.push_back(Variable(at[k]) + Variable(along[k]) * static_cast<real>(by));
-          return run(graph, kind.message(x[0], x[1], x[2])).value();
+          return run(graph, with_operands(kind, x)).value();
         };
         std::vector<Variable> x;
         for (std::size_t k = 0; k < 3; ++k) x.push_back(make_dual(Variable(at[k]), Variable(along[k])));
-        const Variable y = run(graph, kind.message(x[0], x[1], x[2]));
+        const Variable y = run(graph, with_operands(kind, x));
         REQUIRE(y.is_dual());
         const Tensor value = moved(0), above = moved(step), below = moved(-step);
         const Tensor tangent = y.tangent().value();

@@ -86,7 +86,7 @@ struct Operands {
   Tensor upstream;
   EdgeTypes types;
 
-  Operands(const Problem& p, const GraphShardManager& graph, const Books& books) {
+  Operands(const Problem& p, const Graph& graph, const Books& books) {
     const int rank = graph.comm().rank();
     const bool wanted = p.query.requires_grad();
     key_value = Variable(my_rows(p.key_value.value(), books.src, rank), wanted);
@@ -98,7 +98,7 @@ struct Operands {
     for (const Index id : graph.edge_ids()) mine.push_back(p.types[id]);
     types = std::move(mine);
   }
-  [[nodiscard]] Variable attend(const GraphShardManager& graph) const {
+  [[nodiscard]] Variable attend(const Graph& graph) const {
     return typed_attention(graph, key_value, query, att, msg, types);
   }
 };
@@ -128,7 +128,7 @@ void check_case(const Communicator& comm, const WholeGraph& whole, const Books& 
   for (const GraphOptions& options : all) {
     CAPTURE(static_cast<int>(options.mode));
     CAPTURE(options.max_halo_bytes);
-    const GraphShardManager graph = shard(comm, whole, books, options);
+    const Graph graph = shard(comm, whole, books, options);
     const Operands mine(p, graph, books);
     Tape tape;
     const Variable out = mine.attend(graph);
@@ -193,7 +193,7 @@ TEST_CASE("gradients are difference quotients") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("quotients", 30, 30, 150, 12);
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = 100});
+  const Graph graph = shard(comm, whole, books, {.max_halo_bytes = 100});
   Problem p{whole, 2, 3, 3};
   p.make();
   const Operands mine(p, graph, books);
@@ -214,7 +214,7 @@ TEST_CASE("results have the same bits with one thread and with several, and in e
   std::vector<std::vector<real>> results;
   for (const int threads : {1, 2, 4, 2}) {
     const ThreadLimit limit(threads);
-    const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = 20000});
+    const Graph graph = shard(comm, whole, books, {.max_halo_bytes = 20000});
     const Operands mine(p, graph, books);
     Tape tape;
     const Variable out = mine.attend(graph);
@@ -236,7 +236,7 @@ TEST_CASE("rows that are rounded on the wire: near the exact result, with the sa
   p.run();
   std::vector<Tensor> gradients;
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential}) {
-    const GraphShardManager graph =
+    const Graph graph =
         shard(comm, whole, books, {.mode = mode, .max_halo_bytes = 300, .halo_format = HaloFormat::bf16});
     const Operands mine(p, graph, books);
     Tape tape;
@@ -259,7 +259,7 @@ TEST_CASE("rows travel once for all types, and only as often as they must") {
   Problem p{whole, 2, 4, 6};
   p.make();
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
-    const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+    const Graph graph = shard(comm, whole, books, {.mode = mode});
     const Operands mine(p, graph, books);
     const std::uint64_t row = 2 * 2 * 4 * sizeof(real);
     Tape tape;
@@ -280,7 +280,7 @@ TEST_CASE("memory grows neither with the edges nor with the types, beside their 
   const auto peak_of = [&](Index degree, Index num_types) {
     const WholeGraph whole = random_graph("memory", nodes, nodes, nodes * degree, 5);
     const Books books = test_books(whole, comm.size()).front();
-    const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = 1 << 18});
+    const Graph graph = shard(comm, whole, books, {.max_halo_bytes = 1 << 18});
     Problem p{whole, 8, 8, num_types};
     p.make();
     const Operands mine(p, graph, books);
@@ -310,7 +310,7 @@ TEST_CASE(
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {.mode = HaloMode::sequential});
+  const Graph graph = shard(comm, whole, books, {.mode = HaloMode::sequential});
   Problem p{whole, 2, 4, 3};
   p.make();
   {
@@ -339,7 +339,7 @@ TEST_CASE("wrong operands of one rank are the same error on all, and the graph w
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const bool bad = comm.rank() == comm.size() - 1;
   Problem p{whole, 2, 3, 4};
   p.make();
@@ -376,8 +376,8 @@ struct TypedGat {
   Variable x, attn, score_dst, score_type;
   EdgeTypes types;
 
-  TypedGat(const WholeGraph& whole, const GraphShardManager& graph, const Books& books, Index heads,
-           Index dim, Index num_types) {
+  TypedGat(const WholeGraph& whole, const Graph& graph, const Books& books, Index heads, Index dim,
+           Index num_types) {
     const int rank = graph.comm().rank();
     x = Variable(my_rows(random_tensor({whole.num_src, heads, dim}, 1), books.src, rank), true);
     attn = Variable(random_tensor({1, heads, dim}, 2), true);
@@ -387,7 +387,7 @@ struct TypedGat {
     for (const Index id : graph.edge_ids()) mine.push_back(id * id % std::max<Index>(num_types - 1, 1));
     types = std::move(mine);
   }
-  [[nodiscard]] Variable attend(const GraphShardManager& graph, const AttentionOptions& options = {}) const {
+  [[nodiscard]] Variable attend(const Graph& graph, const AttentionOptions& options = {}) const {
     return typed_gat_attention(graph, x, attn, score_dst, score_type, types, real(0.2), options);
   }
 };
@@ -398,7 +398,7 @@ TEST_CASE("GAT with a term for each type: difference quotients, and no term as w
   const Communicator comm = Communicator::world();
   for (const WholeGraph& whole : test_graphs())
     for (const Books& books : test_books(whole, comm.size())) {
-      const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = 100});
+      const Graph graph = shard(comm, whole, books, {.max_halo_bytes = 100});
       const TypedGat mine(whole, graph, books, 2, 3, 4);
       AttentionOptions options{.dropout = 0.4, .dropout_key = {.seed = 3, .stream = 8, .step = 2}};
       CHECK_NOTHROW(gradcheck([&](const std::vector<Variable>&) { return mine.attend(graph, options); },
@@ -422,7 +422,7 @@ TEST_CASE("GAT with a term for each type: the same bits with one thread and with
   std::vector<std::vector<real>> results;
   for (const int threads : {1, 4, 2}) {
     const ThreadLimit limit(threads);
-    const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = 20000});
+    const Graph graph = shard(comm, whole, books, {.max_halo_bytes = 20000});
     const TypedGat mine(whole, graph, books, 4, 8, 5);
     Tape tape;
     const Variable out = mine.attend(graph);

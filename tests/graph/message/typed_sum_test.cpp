@@ -79,7 +79,7 @@ Results by_definition(const Problem& p) {
 
 /// A rank's part of a problem.
 struct Part {
-  GraphShardManager graph;
+  Graph graph;
   EdgeTypes types;
   Variable x, w, c;
   Tensor upstream;

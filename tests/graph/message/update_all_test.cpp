@@ -74,7 +74,7 @@ Expected expected(const WholeGraph& g, Index width, Reduce reduce, const std::ve
 
 void check_case(const Communicator& comm, const WholeGraph& whole, const Books& books,
                 const GraphOptions& options, Index width, Reduce reduce, bool weighted, bool with_base) {
-  const GraphShardManager graph = shard(comm, whole, books, options);
+  const Graph graph = shard(comm, whole, books, options);
   const auto u = random_values(whole.num_src * width, 1);
   const auto e = weighted ? random_values(static_cast<Index>(whole.src.size()), 2)
                           : std::vector<double>(whole.src.size(), 1);
@@ -143,7 +143,7 @@ TEST_CASE("what is computed of the same sources while rows travel is differentia
           for (const bool added : {true, false}) {  // by update_all, or by the caller
             CAPTURE(whole.name);
             CAPTURE(static_cast<int>(mode));
-            const GraphShardManager graph =
+            const Graph graph =
                 shard(comm, whole, books, {.mode = mode, .max_halo_bytes = 100, .reproducible = in_double});
             Expected want = expected(whole, width, reduce, u, e, g);
             for (std::size_t i = 0; i < u.size(); ++i) want.out[i] += 3 * u[i], want.grad_u[i] += 3 * g[i];
@@ -188,7 +188,7 @@ TEST_CASE("the smallest edge id takes the gradient of equal messages and of NaN,
           for (const bool copies : {true, false}) {
             CAPTURE(copies);
             CAPTURE(double{special});
-            const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = max_halo_bytes});
+            const Graph graph = shard(comm, whole, books, {.max_halo_bytes = max_halo_bytes});
             const Variable u_local(local_rows(u, books.src, comm.rank(), width), true);
             const Variable ones(Tensor::full({graph.num_edges()}, 1));
             Tape tape;
@@ -226,7 +226,7 @@ TEST_CASE("sums in double precision are rounded once, on any number of ranks") {
         auto e = numbers(edges, 3);
         for (double& x : e) x = x > 0 ? 2 : -1;
         const Expected want = expected(whole, width, Reduce::sum, u, e, g);
-        const GraphShardManager graph = shard(comm, whole, books, options);
+        const Graph graph = shard(comm, whole, books, options);
         const Variable u_local(local_rows(u, books.src, p, width), true);
         const Variable e_local(edge_rows(e, graph), true);
         const Variable base(local_rows(g, books.dst, p, width), true);
@@ -289,7 +289,7 @@ TEST_CASE("a gradient that is wanted by several uses is the sum of all") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const auto u = random_values(whole.num_src * 4, 1);
   const auto g = random_values(whole.num_dst * 4, 2);
   const Variable u_local(local_rows(u, books.src, comm.rank(), 4), true);
@@ -313,7 +313,7 @@ TEST_CASE("results have the same bits with one thread and with several, and in e
     std::vector<std::vector<real>> results;
     for (const int threads : {1, 2, 4, 2}) {
       const ThreadLimit limit(threads);
-      const GraphShardManager graph = shard(comm, whole, books, {.mode = mode, .max_halo_bytes = 10000});
+      const Graph graph = shard(comm, whole, books, {.mode = mode, .max_halo_bytes = 10000});
       const Variable u_local(local_rows(u, books.src, comm.rank(), 32), true);
       const Variable e_local(edge_rows(e, graph), true);
       Tape tape;
@@ -334,7 +334,7 @@ TEST_CASE("communication is what sequential aggregation needs and no more") {
   const Books books = test_books(whole, comm.size()).front();
   const Index width = 8;
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
-    const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+    const Graph graph = shard(comm, whole, books, {.mode = mode});
     const auto [sends, reads] = halo_traffic(whole, books, comm);
     const std::uint64_t row = width * sizeof(real);
     const auto sent_by = [&](auto&& action) {
@@ -372,7 +372,7 @@ TEST_CASE("a stage's rows are gone after the pass, and a base is added to in pla
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("memory", 400, 400, 6000, 5);
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const Index width = 64;
   const Variable u(local_rows(random_values(whole.num_src * width, 1), books.src, comm.rank(), width), true);
   Variable base(Tensor::full(Shape{graph.num_dst_nodes(), width}, 1));
@@ -389,7 +389,7 @@ TEST_CASE("a pass holds no more buffers than the law allows") {
   const Books books = test_books(whole, comm.size()).front();
   const Index width = 1024;
   for (const GraphOptions& options : {GraphOptions{}, GraphOptions{.max_halo_bytes = 1 << 20}}) {
-    const GraphShardManager graph = shard(comm, whole, books, options);
+    const Graph graph = shard(comm, whole, books, options);
     const Variable u(Tensor::full(Shape{graph.num_src_nodes(), width}, 1), true);
     const Tensor gradient = Tensor::full(Shape{graph.num_dst_nodes(), width}, 1);
     {
@@ -433,7 +433,7 @@ TEST_CASE("wrong operands of one rank are the same error on all, and the graph w
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("shapes", 50, 50, 100, 5);
   const Books books = test_books(whole, comm.size()).front();
-  GraphShardManager graph = shard(comm, whole, books, {});
+  Graph graph = shard(comm, whole, books, {});
   const bool bad = comm.rank() == comm.size() - 1;
   const Index n = graph.num_src_nodes();
   const Variable good(Tensor::full(Shape{n, 2}, 1));
@@ -469,7 +469,7 @@ TEST_CASE("rows may have several dimensions, or none") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const auto u = random_values(whole.num_src * 6, 1);
   const Tensor flat =
       graph.update_all(fn::copy_u(local_rows(u, books.src, comm.rank(), 6)), fn::mean).value();

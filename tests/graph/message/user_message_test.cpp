@@ -41,7 +41,7 @@ Tensor whole_tensor(const Shape& shape, std::uint64_t stream) {
 }
 
 /// The rows of this rank's edges.
-Tensor my_edge_rows(const Tensor& whole, const GraphShardManager& graph) {
+Tensor my_edge_rows(const Tensor& whole, const Graph& graph) {
   return gather_rows(Variable(whole), graph.edge_ids()).value();
 }
 
@@ -72,7 +72,7 @@ Operands whole_operands(const WholeGraph& g) {
 }
 
 /// Those of this rank.
-Operands my_operands(const WholeGraph& g, const Books& books, const GraphShardManager& graph) {
+Operands my_operands(const WholeGraph& g, const Books& books, const Graph& graph) {
   const Operands all = whole_operands(g);
   const auto mine = [&](const Variable& x, const PartitionBook& book) {
     return Variable(my_rows(x.value(), book, graph.comm().rank()), true);
@@ -138,7 +138,7 @@ Result expected(const WholeGraph& g, std::optional<Reduce> reduce, const Tensor&
 
 void check_case(const Communicator& comm, const WholeGraph& g, const Books& books,
                 const GraphOptions& options, std::optional<Reduce> reduce) {
-  const GraphShardManager graph = shard(comm, g, books, options);
+  const Graph graph = shard(comm, g, books, options);
   const Tensor grad_out = whole_tensor({reduce ? g.num_dst : static_cast<Index>(g.src.size()), 3, 2}, 8);
   const Result want = expected(g, reduce, grad_out);
 
@@ -179,7 +179,7 @@ bool contains(const std::string& text, const std::string& part) {
 std::vector<Tensor> reproducible_case(const Communicator& comm, const WholeGraph& g, const Books& books,
                                       GraphOptions options, std::optional<Reduce> reduce) {
   options.reproducible = true;
-  const GraphShardManager graph = shard(comm, g, books, options);
+  const Graph graph = shard(comm, g, books, options);
   const Operands o = my_operands(g, books, graph);
   const Variable table(whole_tensor({4, 6}, 8), true), divisor(whole_tensor({3, 2}, 9), true);
   const ReproducibleScope scope(comm);
@@ -237,7 +237,7 @@ TEST_CASE("returning edges.src(h) is copy_u") {
   for (const WholeGraph& g : test_graphs()) {
     const Books books = test_books(g, comm.size()).back();
     for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max, Reduce::min}) {
-      const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 300, .edge_chunk = 5});
+      const Graph graph = shard(comm, g, books, {.max_halo_bytes = 300, .edge_chunk = 5});
       const Tensor h = my_rows(whole_tensor({g.num_src, 6}, 1), books.src, comm.rank());
       const Tensor grad = my_rows(whole_tensor({g.num_dst, 6}, 2), books.dst, comm.rank());
       const Variable one(h, true), two(h, true);
@@ -265,7 +265,7 @@ TEST_CASE("the smallest edge id takes the gradient of equal messages and of NaN,
       for (real& x : messages.values())
         if (x != 0) x *= special;
       for (const Books& books : test_books(g, comm.size())) {
-        const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 8, .edge_chunk = 3});
+        const Graph graph = shard(comm, g, books, {.max_halo_bytes = 8, .edge_chunk = 3});
         const Variable e(my_edge_rows(messages, graph), true);
         const Variable h(Tensor::zeros({graph.num_src_nodes(), 1}));
         Tape tape;
@@ -290,7 +290,7 @@ TEST_CASE("a message that is not a number reaches the largest and the smallest, 
   for (std::size_t k = 0; k < g.src.size(); ++k)
     if (g.src[k] == bad) reached[static_cast<std::size_t>(g.dst[k])] = true;
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 300, .edge_chunk = 5});
+    const Graph graph = shard(comm, g, books, {.max_halo_bytes = 300, .edge_chunk = 5});
     const Variable h = my_rows(whole, books.src, comm.rank());
     for (const Reduce reduce : {Reduce::max, Reduce::min})
       for (const Tensor& y :
@@ -311,8 +311,7 @@ TEST_CASE("captured parameters receive gradients without being declared") {
   for (const Books& books : test_books(g, comm.size())) {
     for (const HaloMode mode : all_modes) {
       // The only wish for a gradient is that of the parameter: the sources are constants.
-      const GraphShardManager graph =
-          shard(comm, g, books, {.mode = mode, .max_halo_bytes = 40, .edge_chunk = 7});
+      const Graph graph = shard(comm, g, books, {.mode = mode, .max_halo_bytes = 40, .edge_chunk = 7});
       const Tensor h = my_rows(whole_tensor({g.num_src, 4}, 1), books.src, comm.rank());
       const auto layer = [&](const std::vector<Variable>& in) {
         return graph.update_all(
@@ -343,7 +342,7 @@ TEST_CASE("finite differences of messages on edges alone and on nothing but para
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("bipartite", 20, 11, 60, 3, false);
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {.edge_chunk = 7});
+    const Graph graph = shard(comm, g, books, {.edge_chunk = 7});
     GradcheckOptions options;
     options.directions = 3;
     options.sum_over_ranks = [&](double x) { return comm.all_reduce(x); };
@@ -375,7 +374,7 @@ TEST_CASE("in a ReproducibleScope, parameters of messages on another graph get t
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 24, 24, 100, 5);
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {.edge_chunk = 7});
+    const Graph graph = shard(comm, g, books, {.edge_chunk = 7});
     const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
     const auto gradient = [&](bool reproducible) {
       const ReproducibleScope scope(comm, reproducible);
@@ -422,7 +421,7 @@ TEST_CASE("on a reproducible graph, a function that computes with captured varia
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 24, 24, 100, 5);
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {.edge_chunk = 7, .reproducible = true});
+    const Graph graph = shard(comm, g, books, {.edge_chunk = 7, .reproducible = true});
     const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
     const Variable w(whole_tensor({3, 2}, 2), true);
     const MessageFunction function = [=](const EdgeBatch& edges) { return linear(edges.src(h), exp(w)); };
@@ -445,7 +444,7 @@ TEST_CASE("a variable that is source, destination and captured at once collects 
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 24, 24, 100, 5);
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 16, .edge_chunk = 7});
+    const Graph graph = shard(comm, g, books, {.max_halo_bytes = 16, .edge_chunk = 7});
     const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
     const auto layer = [&](const std::vector<Variable>& in) {
       return graph.update_all(
@@ -466,8 +465,7 @@ TEST_CASE("messages, built-in and of the caller's own, of features of width 0") 
   for (const WholeGraph& g : test_graphs()) {
     for (const Books& books : test_books(g, comm.size())) {
       for (const HaloMode mode : all_modes) {
-        const GraphShardManager graph =
-            shard(comm, g, books, {.mode = mode, .max_halo_bytes = 1, .edge_chunk = 7});
+        const Graph graph = shard(comm, g, books, {.mode = mode, .max_halo_bytes = 1, .edge_chunk = 7});
         const Variable h(Tensor::zeros({graph.num_src_nodes(), 0}), true);
         const Variable v(Tensor::zeros({graph.num_dst_nodes(), 0}), true);
         const Variable e(Tensor::full({graph.num_edges(), 1}, 1), true);
@@ -500,7 +498,7 @@ TEST_CASE("what is captured goes back on ranks without edges, too") {
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 24, 24, 100, 5);
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {});
+    const Graph graph = shard(comm, g, books, {});
     const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
     const auto layer = [&](const std::vector<Variable>& in) {
       const Variable y = graph.update_all(fn::copy_u(in[0]), Reduce::mean);  // its way back is collective
@@ -523,7 +521,7 @@ TEST_CASE("constants without rows are told apart on ranks that own no sources") 
       scatter_add_rows(gather_rows(Variable(a), g.src) - gather_rows(Variable(b), g.src), g.dst, g.num_dst)
           .value();
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {});
+    const Graph graph = shard(comm, g, books, {});
     const auto mine = [&](const Tensor& whole) {
       return Variable(graph.num_src_nodes() > 0 ? my_rows(whole, books.src, comm.rank())
                                                 : Tensor::borrow(static_cast<real*>(nullptr), Shape{0, 2}));
@@ -547,7 +545,7 @@ TEST_CASE("dropout keyed by the ids of the edges is the same on any number of ra
   const Variable want = scatter_add_rows(dropout(gather_rows(whole, g.src), 0.5, key, ids), g.dst, g.num_dst);
   outer.backward(want, grad.clone());
   for (const Books& books : test_books(g, comm.size())) {
-    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 100, .edge_chunk = 7});
+    const Graph graph = shard(comm, g, books, {.max_halo_bytes = 100, .edge_chunk = 7});
     const Variable h(my_rows(whole.value(), books.src, comm.rank()), true);
     Tape tape;
     const Variable out = graph.update_all(
@@ -571,8 +569,7 @@ TEST_CASE("the same bits for every number of threads, and where one thread calls
       std::vector<Tensor> results;
       for (const int threads : {1, 2, 4, -4}) {
         const ThreadLimit limit(std::abs(threads));
-        const GraphShardManager graph =
-            shard(comm, g, books, {.edge_chunk = 1000, .serial_messages = threads < 0});
+        const Graph graph = shard(comm, g, books, {.edge_chunk = 1000, .serial_messages = threads < 0});
         const Variable h(rows, true), w(weight, true);
         Tape tape;
         const Variable out = graph.update_all(
@@ -596,7 +593,7 @@ TEST_CASE("gradients on several threads, with many blocks that share a row") {
   for (const Books& books : test_books(g, comm.size())) {
     for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max})
       check_case(comm, g, books, {.max_halo_bytes = 60, .edge_chunk = 4}, reduce);
-    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 60, .edge_chunk = 4});
+    const Graph graph = shard(comm, g, books, {.max_halo_bytes = 60, .edge_chunk = 4});
     const Variable h(my_rows(whole_tensor({g.num_src, 3}, 1), books.src, comm.rank()), true);
     const Variable w(whole_tensor({4, 3}, 2), true), b(whole_tensor({4}, 3), true);
     GradcheckOptions options;
@@ -625,7 +622,7 @@ TEST_CASE("of what several blocks throw at once, all ranks throw that of the fir
     std::vector<std::string> texts;
     for (const int threads : {1, 2, 4}) {
       const ThreadLimit limit(threads);
-      const GraphShardManager graph = shard(comm, g, books, {.edge_chunk = 2});
+      const Graph graph = shard(comm, g, books, {.edge_chunk = 2});
       const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
       bool fails = !backward;
       texts.push_back(thrown_by_all<InputError>(comm, [&] {
@@ -652,7 +649,7 @@ TEST_CASE("with serial_messages a function may change what it captures") {
   const ThreadLimit limit(4);
   const WholeGraph g = random_graph("large", 500, 500, 6000, 5);
   const Books books = test_books(g, comm.size()).front();
-  const GraphShardManager graph = shard(comm, g, books, {.edge_chunk = 50, .serial_messages = true});
+  const Graph graph = shard(comm, g, books, {.edge_chunk = 50, .serial_messages = true});
   const Variable h(my_rows(whole_tensor({g.num_src, 4}, 1), books.src, comm.rank()), true);
   Index edges_seen = 0;  // forward and backward
   Tape tape;
@@ -674,8 +671,7 @@ TEST_CASE("memory does not depend on the number of edges") {
     const Books books = test_books(g, comm.size()).front();
     for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
       if (mode == HaloMode::one_shot && comm.size() > 1) continue;  // holds all halo rows
-      const GraphShardManager graph =
-          shard(comm, g, books, {.mode = mode, .max_halo_bytes = 8000, .edge_chunk = 16});
+      const Graph graph = shard(comm, g, books, {.mode = mode, .max_halo_bytes = 8000, .edge_chunk = 16});
       const Variable h(my_rows(whole_tensor({g.num_src, 16}, 1), books.src, comm.rank()), true);
       Variable w(whole_tensor({16, 32}, 2), true);
       for (int repetition = 0; repetition < 2; ++repetition) {  // the first makes the transposes
@@ -707,7 +703,7 @@ TEST_CASE("rows travel once forward, gradients once back, rows again where they 
     for (int owner = 0; owner < comm.size(); ++owner)
       if (reader != owner) rows += sources_read(g, books, reader, owner);
   for (const HaloMode mode : all_modes) {
-    const GraphShardManager graph = shard(comm, g, books, {.mode = mode});
+    const Graph graph = shard(comm, g, books, {.mode = mode});
     // {forward, backward} bytes of all ranks; agreements do not depend on the width
     const auto volume = [&](Index width, bool wants_gradient, bool reads_sources) {
       const Variable h(Tensor::full({graph.num_src_nodes(), width}, 1), wants_gradient);
@@ -747,7 +743,7 @@ TEST_CASE("what a function does wrong on one rank is told on all, and the graph 
     ways.back().reproducible = true;
     for (const GraphOptions& options : ways) {
       CAPTURE(options.reproducible);
-      const GraphShardManager graph = shard(comm, g, books, options);
+      const Graph graph = shard(comm, g, books, options);
       std::optional<ReproducibleScope> scope;
       if (options.reproducible) scope.emplace(comm);
       const bool here = comm.rank() == comm.size() - 1;  // owns edges in all partitions

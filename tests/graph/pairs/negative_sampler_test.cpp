@@ -65,7 +65,7 @@ struct Setting {
   PartitionBook book;
   EdgeList edges;
   std::shared_ptr<const EdgeSet> set;
-  GraphShardManager graph;
+  Graph graph;
 
   Setting(Index nodes, Index step, const PartitionBook& nodes_of)
       : numbering{nodes, step},
@@ -124,7 +124,7 @@ TEST_CASE("original ids may be any: their order counts") {
     const Setting s(n, 5, book);
     Array<Index> ids = s.numbering.originals(book, world.rank());
     for (Index& id : ids) id = id * id * 1000000007 + 90;
-    const GraphShardManager sparse(world, book, book, s.edges, true, {}, ids, ids);
+    const Graph sparse(world, book, book, s.edges, true, {}, ids, ids);
     const NodePairList want = NegativeSampler(s.graph, {.k = 3}).global_uniform(s.edges.id, 2);
     const NodePairList got = NegativeSampler(sparse, {.k = 3}).global_uniform(s.edges.id, 2);
     CHECK(got.src == want.src);
@@ -378,7 +378,7 @@ TEST_CASE("between two sets of nodes") {
   const Communicator world = Communicator::world();
   const PartitionBook users = PartitionBook::even(3, world.size()),
                       items = PartitionBook::even(40, world.size());
-  const GraphShardManager graph(world, users, items, {}, false);
+  const Graph graph(world, users, items, {}, false);
   const NegativeSampler sampler(graph, {.k = 60, .exclude_self_loops = true});
   const std::vector<Index> id{world.rank()};
   const NodePairList pairs = sampler.global_uniform(id, 0);
@@ -434,7 +434,7 @@ TEST_CASE("negatives: what is wrong on one rank is an error on all") {
   CHECK_THROWS_AS(EdgeSet(world, s.book, full), InputError);
   const auto with_ids = [&](Index all_nodes) {
     const Array<Index> ids(static_cast<std::size_t>(s.book.num_nodes(world.rank())), all_nodes);
-    const GraphShardManager other(world, s.book, s.book, {}, true, {}, ids, ids);
+    const Graph other(world, s.book, s.book, {}, true, {}, ids, ids);
     return text([&] { const NegativeSampler negatives(other); });
   };
   CHECK(with_ids(7) ==

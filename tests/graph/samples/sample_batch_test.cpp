@@ -260,8 +260,7 @@ TEST_CASE("spread batch: the results of a SampleBatch, on ranks with even number
       const SpreadBatch batch(world, samples);
       const SampleBatch whole(world, samples);
       CHECK(batch.num_global_graphs() == whole.num_global_graphs());
-      const auto sums = [](const GraphShardManager& graph, const SampleFields& nodes,
-                           const SampleFields& edges) {
+      const auto sums = [](const Graph& graph, const SampleFields& nodes, const SampleFields& edges) {
         return graph.update_all(fn::u_mul_e(nodes.tensors.at("x"), edges.tensors.at("w")), fn::sum).value();
       };
       const Tensor expected = sums(whole.graph(), samples.nodes, samples.edges);

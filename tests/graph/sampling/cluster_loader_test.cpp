@@ -28,14 +28,14 @@ std::int32_t cluster_of(Index original) {
   return cluster == 4 ? 5 : cluster;
 }
 
-Array<std::int32_t> clusters_of(const GraphShardManager& graph) {
+Array<std::int32_t> clusters_of(const Graph& graph) {
   Array<std::int32_t> clusters;
   for (const Index id : graph.dst_ids()) clusters.push_back(cluster_of(id));
   return clusters;
 }
 
 /// Original ids of the nodes of a batch, of all ranks, sorted.
-std::vector<Index> nodes_of(const Communicator& comm, const GraphShardManager& batch) {
+std::vector<Index> nodes_of(const Communicator& comm, const Graph& batch) {
   std::vector<Index> ids =
       comm.all_gather(std::span<const Index>(batch.dst_ids().data(), batch.dst_ids().size()));
   std::sort(ids.begin(), ids.end());
@@ -52,8 +52,8 @@ TEST_CASE(
     for (const Books& books : test_books(whole, comm.size())) {
       CAPTURE(whole.name);
       const PartitionBook one = PartitionBook::even(whole.num_src, 1);
-      const GraphShardManager graph = renamed_shard(comm, whole, books.src, {}, true);
-      const GraphShardManager alone = renamed_shard(ranks.self, whole, one, {}, true);
+      const Graph graph = renamed_shard(comm, whole, books.src, {}, true);
+      const Graph alone = renamed_shard(ranks.self, whole, one, {}, true);
       const ClusterLoaderOptions options{.clusters_per_batch = 2, .seed = 4};
       ClusterLoader loader(graph, clusters_of(graph), options);
       ClusterLoader want(alone, clusters_of(alone), options);
@@ -65,7 +65,7 @@ TEST_CASE(
       while (const auto batch = loader.next()) {
         const auto expected = want.next();
         REQUIRE(expected);
-        const GraphShardManager &got = batch->graph, &wanted = expected->graph;
+        const Graph &got = batch->graph, &wanted = expected->graph;
         CHECK(batch->number == expected->number);
         const std::vector<Index> nodes = nodes_of(comm, got);
         CHECK(nodes == nodes_of(ranks.self, wanted));
@@ -105,11 +105,11 @@ TEST_CASE("a layer on a batch of clusters computes what it computes on that grap
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(whole, comm.size()))
     for (const GraphConvNorm norm : {GraphConvNorm::both, GraphConvNorm::weights}) {
-      const GraphShardManager graph = renamed_shard(comm, whole, books.src, {}, true);
+      const Graph graph = renamed_shard(comm, whole, books.src, {}, true);
       ClusterLoader loader(graph, clusters_of(graph), {.clusters_per_batch = 3, .shuffle = false});
       loader.start_epoch(1);
       const auto batch = loader.next();
-      const GraphShardManager& got = batch->graph;
+      const Graph& got = batch->graph;
       EdgeList edges;
       for (std::size_t k = 0; k < whole.src.size(); ++k)
         if (cluster_of(original_id(whole.src[k])) < 3 && cluster_of(original_id(whole.dst[k])) < 3) {
@@ -119,11 +119,11 @@ TEST_CASE("a layer on a batch of clusters computes what it computes on that grap
           edges.weight.push_back(weight_of(static_cast<Index>(k)));
         }
       const PartitionBook one = PartitionBook::even(60, 1);
-      const GraphShardManager alone(ranks.self, one, one, std::move(edges), true);
+      const Graph alone(ranks.self, one, one, std::move(edges), true);
       Generator gen(3), same(3);
       GraphConv layer(4, 3, gen, {.norm = norm}), reference(4, 3, same, {.norm = norm});
       const std::vector<double> x = random_values(60 * 4, 8);
-      const auto rows_of = [&](const GraphShardManager& of) {
+      const auto rows_of = [&](const Graph& of) {
         Tensor rows({of.num_dst_nodes(), 4});
         for (Index i = 0; i < of.num_dst_nodes(); ++i)
           for (Index j = 0; j < 4; ++j)
@@ -147,7 +147,7 @@ TEST_CASE("epochs have other batches, unless clusters follow their numbers; a re
   const Ranks ranks;
   const Communicator& comm = ranks.world;
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
-  const GraphShardManager graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
+  const Graph graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
   const auto batches = [&](bool shuffle, std::uint64_t epoch, Index first = 0) {
     ClusterLoader loader(graph, clusters_of(graph), {.clusters_per_batch = 1, .shuffle = shuffle, .seed = 2});
     std::vector<std::vector<Index>> nodes;
@@ -169,7 +169,7 @@ TEST_CASE("epochs have other batches, unless clusters follow their numbers; a re
 TEST_CASE("wrong clusters are one sentence on all ranks") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
-  const GraphShardManager graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
+  const Graph graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
   const auto has = [](const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;
   };

@@ -69,9 +69,9 @@ TEST_CASE("every seed is in one batch of an epoch, in the same one for every num
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   const Communicator self = Communicator::self();
   const PartitionBook one = PartitionBook::even(60, 1);
-  const GraphShardManager alone = renamed_shard(self, whole, one);
+  const Graph alone = renamed_shard(self, whole, one);
   for (const Books& books : test_books(whole, comm.size())) {
-    const GraphShardManager graph = renamed_shard(comm, whole, books.src);
+    const Graph graph = renamed_shard(comm, whole, books.src);
     for (const bool shuffle : {true, false})
       for (const bool drop_last : {true, false}) {
         const DataLoaderOptions options{
@@ -112,7 +112,7 @@ TEST_CASE("batches of a size per rank") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(whole, comm.size())) {
-    const GraphShardManager graph = renamed_shard(comm, whole, books.src);
+    const Graph graph = renamed_shard(comm, whole, books.src);
     const std::vector<Index> seeds = seeds_of(books.src, comm.rank());
     const auto mine = static_cast<Index>(seeds.size());
     DataLoader loader(NeighborSampler(graph, {2}), seeds, {.batch_size = 4, .per_rank = true});
@@ -135,7 +135,7 @@ TEST_CASE("no seeds at all, batches larger than the seeds, and bad input") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   const PartitionBook book = PartitionBook::even(60, comm.size());
-  const GraphShardManager graph = renamed_shard(comm, whole, book);
+  const Graph graph = renamed_shard(comm, whole, book);
   const NeighborSampler sampler(graph, {2});
   DataLoader none(sampler, {}, {});
   CHECK(none.num_batches() == 0);
@@ -200,7 +200,7 @@ Array<std::int64_t> labels_of(std::span<const Index> nodes) {
 /// The losses of all steps of three epochs.
 std::vector<double> curve(const Communicator& comm, const WholeGraph& whole, const PartitionBook& book,
                           std::vector<Index> fan_outs) {
-  const GraphShardManager graph = renamed_shard(comm, whole, book);
+  const Graph graph = renamed_shard(comm, whole, book);
   const Tensor features = local_rows(random_values(whole.num_src * 5, 1), book, comm.rank(), 5);
   Net net(comm, 0.4);
   Adam adam(net.named_parameters(), {.lr = 0.05});
@@ -245,7 +245,7 @@ TEST_CASE("with all in-edges, loss and gradients are those of the whole graph fo
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(whole, comm.size())) {
-    const GraphShardManager graph = renamed_shard(comm, whole, books.src);
+    const Graph graph = renamed_shard(comm, whole, books.src);
     const Tensor features = local_rows(random_values(whole.num_src * 5, 1), books.src, comm.rank(), 5);
     DataLoader loader(NeighborSampler(graph, {-1, -1}), seeds_of(books.src, comm.rank()), {.batch_size = 11});
     loader.start_epoch(4);

@@ -22,7 +22,7 @@ struct Ranks {
 };
 
 /// A star: `leaves` nodes with an edge to node 0, on this rank alone.
-inline GraphShardManager star(const Communicator& self, Index leaves) {
+inline Graph star(const Communicator& self, Index leaves) {
   EdgeList edges;
   for (Index u = 1; u <= leaves; ++u) {
     edges.src.push_back(u);

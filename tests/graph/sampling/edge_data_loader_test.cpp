@@ -169,7 +169,7 @@ TEST_CASE("edges of the batch, and their reverses, pass no messages") {
 TEST_CASE("no edges at all, and bad input") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole{"no edges", 12, 12, true, {}, {}};
-  const GraphShardManager graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
+  const Graph graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
   const NeighborSampler sampler(graph, {2});
   EdgeDataLoader none(sampler, {}, {.exclude = ExcludeEdges::reverse, .negatives = Negatives::global});
   CHECK(none.num_batches() == 0);

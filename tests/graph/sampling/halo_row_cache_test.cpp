@@ -37,7 +37,7 @@ namespace {
 
 constexpr Index width = 6;
 
-Tensor rows_of(const GraphShardManager& graph) {
+Tensor rows_of(const Graph& graph) {
   Tensor x({graph.num_nodes(), width});
   for (Index i = 0; i < x.size(); ++i)
     x.data()[i] = static_cast<real>((graph.dst_ids()[i / width] * 7 + 11 * (i % width)) % 17 - 8) / 8;
@@ -54,7 +54,7 @@ struct Run {
 /// A layer with initial parameters and draws that are the same in each run.
 struct Net {
   std::shared_ptr<Module> module;
-  std::function<Variable(const GraphShardManager&, const Variable&)> layer;
+  std::function<Variable(const Graph&, const Variable&)> layer;
 };
 
 Net make_net(int kind) {
@@ -75,7 +75,7 @@ Net make_net(int kind) {
   return {conv, [=](const auto& g, const Variable& x) { return (*conv)(g, x); }};
 }
 
-Run run(const GraphShardManager& graph, const PartitionBook& book, int kind, std::optional<Index> max_bytes) {
+Run run(const Graph& graph, const PartitionBook& book, int kind, std::optional<Index> max_bytes) {
   const Net made = make_net(kind);
   const Communicator& comm = graph.comm();
   const Tensor x = rows_of(graph);
@@ -133,7 +133,7 @@ TEST_CASE("the size of the cache changes no bit, and little against layers that 
   for (const WholeGraph& whole : graphs)
     for (const Books& books : test_books(whole, comm.size())) {
       CAPTURE(whole.name);
-      const GraphShardManager graph = renamed_shard(comm, whole, books.src, {}, true);
+      const Graph graph = renamed_shard(comm, whole, books.src, {}, true);
       for (int kind = 0; kind < 4; ++kind) {
         CAPTURE(kind);
         const Run none = run(graph, books.src, kind, 0);
@@ -165,7 +165,7 @@ TEST_CASE("the hottest rows are kept, in no more memory than is allowed") {
   if (comm.size() < 2) return;
   const WholeGraph whole = random_graph("random", 600, 600, 6000, 1);
   const PartitionBook book = PartitionBook::even(600, comm.size());
-  const GraphShardManager graph = renamed_shard(comm, whole, book);
+  const Graph graph = renamed_shard(comm, whole, book);
   const Tensor x = Tensor::full({graph.num_nodes(), 256}, 1);
   const auto row_bytes = static_cast<Index>(256 * sizeof(real));
   const NeighborSampler sampler(graph, {4}, {.seed = 1});
@@ -206,7 +206,7 @@ TEST_CASE("the hottest rows are kept, in no more memory than is allowed") {
 TEST_CASE("wrong rows and sizes are one sentence on all ranks") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
-  const GraphShardManager graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
+  const Graph graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
   const Tensor x = rows_of(graph);
   const auto has = [](const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;

@@ -28,7 +28,7 @@ NeighborSamplerOptions labor(std::uint64_t seed, bool redraw = false) {
 }
 
 /// `hubs` nodes with in-edges from each of the same `leaves` nodes; several edges from leaf 0 if wanted.
-GraphShardManager hubs(const Communicator& self, Index count, Index leaves, Index copies_of_first = 1) {
+Graph hubs(const Communicator& self, Index count, Index leaves, Index copies_of_first = 1) {
   EdgeList edges;
   for (Index hub = 0; hub < count; ++hub)
     for (Index leaf = 0; leaf < leaves; ++leaf)
@@ -84,7 +84,7 @@ TEST_CASE("the mean over the edges that LABOR keeps is unbiased, also with paral
     for (const Index fan_out : {Index{1}, Index{3}}) {
       CAPTURE(copies);
       CAPTURE(fan_out);
-      const GraphShardManager graph = hubs(ranks.self, 1, 9, copies);
+      const Graph graph = hubs(ranks.self, 1, 9, copies);
       const NeighborSampler sampler(graph, {fan_out}, labor(5));
       const auto value = [](Index leaf) { return leaf == 0 ? 10.0 : static_cast<double>(leaf); };
       double want = 10.0 * static_cast<double>(copies - 1);
@@ -109,7 +109,7 @@ TEST_CASE("the mean over the edges that LABOR keeps is unbiased, also with paral
 TEST_CASE("with LABOR, nodes of the same degree keep the same sources, so that a layer reads fewer rows") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
-  const GraphShardManager graph = hubs(ranks.self, 20, 100);
+  const Graph graph = hubs(ranks.self, 20, 100);
   std::vector<Index> seeds(20);
   std::iota(seeds.begin(), seeds.end(), Index{0});
   const auto shared = NeighborSampler(graph, {10}, labor(2)).sample_blocks(seeds, 1);
@@ -128,8 +128,8 @@ TEST_CASE("LABOR draws the same blocks on every number of ranks and threads") {
       CAPTURE(whole.name);
       const std::vector<Index> fan_outs{2, -1, 3};
       const PartitionBook one = PartitionBook::even(whole.num_src, 1);
-      const GraphShardManager alone = renamed_shard(self, whole, one);
-      const GraphShardManager graph = renamed_shard(comm, whole, books.src);
+      const Graph alone = renamed_shard(self, whole, one);
+      const Graph graph = renamed_shard(comm, whole, books.src);
       const auto want = NeighborSampler(alone, fan_outs, labor(3)).sample_blocks(seeds_of(one, 0), 4);
       const NeighborSampler sampler(graph, fan_outs, labor(3));
       for (const int threads : {1, 2}) {
@@ -152,7 +152,7 @@ TEST_CASE("LABOR draws the same blocks on every number of ranks and threads") {
 TEST_CASE("LABOR leaves out excluded edges, and has fan-outs of types") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
-  const GraphShardManager graph = star(ranks.self, 8);
+  const Graph graph = star(ranks.self, 8);
   const Index excluded[] = {2, 5};
   const std::vector<double> seen = draws(NeighborSampler(graph, {2}, labor(9)), 8, 4000, excluded);
   CHECK(seen[2] + seen[5] == 0);
@@ -172,7 +172,7 @@ TEST_CASE("LABOR leaves out excluded edges, and has fan-outs of types") {
 TEST_CASE("a node has the same neighbors in all batches of an epoch, or draws anew in each") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
-  const GraphShardManager graph = star(ranks.self, 1000);
+  const Graph graph = star(ranks.self, 1000);
   const Index seeds[] = {0};
   for (const NeighborMethod method : {NeighborMethod::uniform, NeighborMethod::labor}) {
     const auto edges = [&](bool redraw, std::uint64_t epoch, Index batch) {
@@ -199,7 +199,7 @@ TEST_CASE("a node has the same neighbors in all batches of an epoch, or draws an
 TEST_CASE("what LABOR does not do is one sentence on all ranks") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
-  const GraphShardManager graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
+  const Graph graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
   const auto text = [&](const NeighborSamplerOptions& options) {
     return thrown_by_all<InputError>(comm, [&] { NeighborSampler(graph, {5}, options); });
   };

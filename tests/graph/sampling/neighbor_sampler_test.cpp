@@ -24,7 +24,7 @@ using namespace sar::test::sampling;
 
 namespace {
 
-Tensor probabilities(const GraphShardManager& graph) {
+Tensor probabilities(const Graph& graph) {
   Tensor prob({graph.num_edges()});
   for (Index e = 0; e < graph.num_edges(); ++e)
     prob.data()[e] = static_cast<real>((graph.edge_ids()[e] * 7) % 5);
@@ -33,14 +33,14 @@ Tensor probabilities(const GraphShardManager& graph) {
 
 constexpr Index num_types = 3;
 
-EdgeTypes types_by_id(const GraphShardManager& graph) {
+EdgeTypes types_by_id(const Graph& graph) {
   Array<std::uint16_t> types;
   for (const Index id : graph.edge_ids()) types.push_back(static_cast<std::uint16_t>(id % num_types));
   return EdgeTypes(std::move(types));
 }
 
 /// In-edges of each type at each destination: number_of[destination][type].
-std::vector<std::array<Index, num_types>> count_types(const GraphShardManager& graph) {
+std::vector<std::array<Index, num_types>> count_types(const Graph& graph) {
   std::vector<std::array<Index, num_types>> number_of(static_cast<std::size_t>(graph.num_dst_nodes()));
   for (const GraphShard* shard : {&graph.topology().local, &graph.topology().remote})
     for (Index i = 0; i < shard->num_rows(); ++i)
@@ -56,7 +56,7 @@ TEST_CASE("neighbors drawn without replacement are uniform") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
   {  // every set of 3 of 6 leaves alike
-    const GraphShardManager graph = star(ranks.self, 6);
+    const Graph graph = star(ranks.self, 6);
     const NeighborSampler sampler(graph, {3}, {.seed = 4});
     std::vector<double> seen(64, 0);
     const Index seeds[] = {0};
@@ -79,7 +79,7 @@ TEST_CASE("neighbors drawn without replacement are uniform") {
   }
   {  // every tenth of the in-edges of a hub of 10^6 alike, by the search and by marks
     const Index leaves = 1000000;
-    const GraphShardManager graph = star(ranks.self, leaves);
+    const Graph graph = star(ranks.self, leaves);
     for (const Index fan_out : {Index{50}, Index{2000}}) {
       const NeighborSampler sampler(graph, {fan_out}, {.seed = 5});
       std::vector<double> tenths(10, 0);
@@ -102,7 +102,7 @@ TEST_CASE("neighbors drawn without replacement are uniform") {
 TEST_CASE("neighbors drawn with replacement are independent and uniform") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
-  const GraphShardManager graph = star(ranks.self, 10);
+  const Graph graph = star(ranks.self, 10);
   const std::vector<double> seen =
       draws(NeighborSampler(graph, {20}, {.replace = true, .seed = 6}), 10, 1000);
   CHECK(std::accumulate(seen.begin(), seen.end(), 0.0) == 20000);
@@ -113,7 +113,7 @@ TEST_CASE("weighted draws follow the probabilities") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
   const Index leaves = 8;
-  const GraphShardManager graph = star(ranks.self, leaves);
+  const Graph graph = star(ranks.self, leaves);
   Tensor prob({leaves});
   double sum = 0;
   for (Index e = 0; e < leaves; ++e) sum += prob.data()[e] = static_cast<real>(e);  // edge 0 never
@@ -150,7 +150,7 @@ TEST_CASE("weighted draws follow the probabilities") {
 TEST_CASE("edges keep their probabilities where others are excluded") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
-  const GraphShardManager graph = star(ranks.self, 8);
+  const Graph graph = star(ranks.self, 8);
   Tensor prob({8});
   for (Index e = 0; e < 8; ++e) prob.data()[e] = static_cast<real>(e);
   const Index excluded[] = {2, 5}, kept[] = {1, 3, 4, 6, 7};  // edge rows are edge ids here
@@ -178,9 +178,9 @@ TEST_CASE("the same blocks on every number of ranks and threads, with at most fa
         CAPTURE(choice);
         const bool weighted = choice >= 2 && whole.src.size() > 2, replace = choice % 2 == 1;
         const std::vector<Index> fan_outs{2, -1, 3};
-        const GraphShardManager alone = renamed_shard(self, whole, PartitionBook::even(whole.num_src, 1));
-        const GraphShardManager graph = renamed_shard(comm, whole, books.src);
-        const auto sampler_on = [&](const GraphShardManager& g) {
+        const Graph alone = renamed_shard(self, whole, PartitionBook::even(whole.num_src, 1));
+        const Graph graph = renamed_shard(comm, whole, books.src);
+        const auto sampler_on = [&](const Graph& g) {
           return NeighborSampler(
               g, fan_outs, {.replace = replace, .prob = weighted ? probabilities(g) : Tensor(), .seed = 3});
         };
@@ -214,7 +214,7 @@ TEST_CASE("all in-edges are those of construct_mfgs") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(whole, comm.size())) {
-    const GraphShardManager graph = renamed_shard(comm, whole, books.src);
+    const Graph graph = renamed_shard(comm, whole, books.src);
     const std::vector<Index> seeds = seeds_of(books.src, comm.rank());
     const auto want = construct_mfgs(graph, seeds, 2);
     const auto got = NeighborSampler(graph, {-1, -1}).sample_blocks(seeds);
@@ -228,7 +228,7 @@ TEST_CASE("all in-edges are those of construct_mfgs") {
 TEST_CASE("other epochs, seeds and layers draw other neighbors") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
-  const GraphShardManager graph = star(ranks.self, 1000);
+  const Graph graph = star(ranks.self, 1000);
   const Index seeds[] = {0};
   const auto edges = [&](std::uint64_t seed, std::uint64_t epoch, std::size_t layer = 0) {
     const auto blocks = NeighborSampler(graph, {20, 20}, {.seed = seed}).sample_blocks(seeds, epoch);
@@ -245,7 +245,7 @@ TEST_CASE("excluded edges are in no layer") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(whole, comm.size())) {
-    const GraphShardManager graph = renamed_shard(comm, whole, books.src);
+    const Graph graph = renamed_shard(comm, whole, books.src);
     const std::vector<Index> seeds = seeds_of(books.src, comm.rank());
     std::vector<Index> excluded;
     for (Index e = 0; e < graph.num_edges(); ++e)
@@ -271,7 +271,7 @@ TEST_CASE("excluded edges are in no layer") {
 TEST_CASE("each type of edge has its fan-out, and its draws are uniform") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
-  const GraphShardManager graph = star(ranks.self, 30);
+  const Graph graph = star(ranks.self, 30);
   const double epochs = 4000;
   for (const bool replace : {false, true}) {
     const NeighborSampler sampler(graph, {{2, 0, 4}}, types_by_id(graph), {.replace = replace, .seed = 10});
@@ -299,7 +299,7 @@ TEST_CASE("fan-outs of types give the same blocks on every number of ranks and t
         CAPTURE(whole.name);
         CAPTURE(choice);
         const bool weighted = choice >= 2 && whole.src.size() > 2, replace = choice % 2 == 1;
-        const auto sample = [&](const GraphShardManager& g, const PartitionBook& book, int rank) {
+        const auto sample = [&](const Graph& g, const PartitionBook& book, int rank) {
           std::vector<Index> excluded;
           for (Index e = 0; e < g.num_edges(); ++e)
             if (g.edge_ids()[e] % 11 == 5) excluded.push_back(e);
@@ -310,7 +310,7 @@ TEST_CASE("fan-outs of types give the same blocks on every number of ranks and t
         };
         const PartitionBook one = PartitionBook::even(whole.num_src, 1);
         const auto want = sample(renamed_shard(self, whole, one), one, 0);
-        const GraphShardManager graph = renamed_shard(comm, whole, books.src);
+        const Graph graph = renamed_shard(comm, whole, books.src);
         const auto all = count_types(graph);
         for (const int threads : {1, 2}) {
           const ThreadLimit limit(threads);
@@ -336,7 +336,7 @@ TEST_CASE("all edges of one type are drawn as without types") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(whole, comm.size())) {
-    const GraphShardManager graph = renamed_shard(comm, whole, books.src);
+    const Graph graph = renamed_shard(comm, whole, books.src);
     const std::vector<Index> seeds = seeds_of(books.src, comm.rank());
     const EdgeTypes one(Array<std::uint16_t>(static_cast<std::size_t>(graph.num_edges()), 0));
     const auto want = NeighborSampler(graph, {2, 3}, {.seed = 2}).sample_blocks(seeds, 7);
@@ -351,7 +351,7 @@ TEST_CASE("all edges of one type are drawn as without types") {
 TEST_CASE("wrong fan-outs of types are one sentence on all ranks") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
-  const GraphShardManager graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
+  const Graph graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
   const EdgeTypes types = types_by_id(graph);
   const auto text = [&](const std::vector<std::vector<Index>>& fan_outs) {
     return thrown_by_all<InputError>(comm, [&] { NeighborSampler(graph, fan_outs, types); });
@@ -374,7 +374,7 @@ TEST_CASE("wrong fan-outs of types are one sentence on all ranks") {
 TEST_CASE("bad input is one sentence on all ranks") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
-  const GraphShardManager graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
+  const Graph graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
   const auto text = [&](std::vector<Index> fan_outs, const NeighborSamplerOptions& options = {}) {
     return thrown_by_all<InputError>(comm, [&] { NeighborSampler(graph, std::move(fan_outs), options); });
   };

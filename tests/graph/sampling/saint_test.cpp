@@ -55,7 +55,7 @@ const std::vector<std::array<Index, 2>> small_edges = {{0, 1}, {1, 0}, {1, 2}, {
                                                        {0, 3}, {4, 0}, {0, 4}, {5, 0}, {0, 5}, {5, 6}, {6, 7},
                                                        {7, 8}, {8, 6}, {6, 6}, {1, 4}, {1, 4}, {7, 0}};
 
-GraphShardManager small_graph(const Communicator& comm) {
+Graph small_graph(const Communicator& comm) {
   const PartitionBook book = PartitionBook::even(10, comm.size());
   EdgeList edges;
   for (std::size_t e = 0; e < small_edges.size(); ++e)
@@ -92,8 +92,8 @@ TEST_CASE("subgraphs, edge weights and loss weights are the same on every number
           CAPTURE(whole.name);
           CAPTURE(static_cast<int>(method));
           const PartitionBook one = PartitionBook::even(whole.num_src, 1);
-          const GraphShardManager graph = renamed_shard(comm, whole, books.src, {}, true);
-          const GraphShardManager alone = renamed_shard(ranks.self, whole, one, {}, true);
+          const Graph graph = renamed_shard(comm, whole, books.src, {}, true);
+          const Graph alone = renamed_shard(ranks.self, whole, one, {}, true);
           SaintOptions options = small(method);
           options.scale_messages = scaled;
           SaintLoader loader(graph, options), want(alone, options);
@@ -145,7 +145,7 @@ TEST_CASE("nodes are drawn with the probabilities of the paper") {
   const Ranks ranks;
   if (ranks.world.rank() > 0) return;
   const Communicator& comm = ranks.self;
-  const GraphShardManager graph = small_graph(comm);
+  const Graph graph = small_graph(comm);
   const int batches = 4000;
   std::map<Index, double> in, out;
   for (const auto& [u, v] : small_edges) {
@@ -201,7 +201,7 @@ TEST_CASE("nodes are drawn with the probabilities of the paper") {
 TEST_CASE("sums over the subgraphs that were counted are those of the whole graph") {
   const Ranks ranks;
   const Communicator& comm = ranks.world;
-  const GraphShardManager graph = small_graph(comm);
+  const Graph graph = small_graph(comm);
   Tensor x({graph.num_nodes(), 1});
   for (Index v = 0; v < graph.num_nodes(); ++v) x.data()[v] = static_cast<real>(1 + graph.dst_ids()[v] % 4);
   const Tensor whole = graph.update_all(fn::copy_u(Variable(x)), fn::mean).value();
@@ -240,7 +240,7 @@ TEST_CASE("layers on new subgraphs are those of the whole graph in the mean") {
   if (ranks.world.rank() > 0) return;
   const Communicator& comm = ranks.self;
   const WholeGraph whole = random_graph("random", 30, 30, 150, 1);
-  const GraphShardManager graph = renamed_shard(comm, whole, PartitionBook::even(30, comm.size()), {}, true);
+  const Graph graph = renamed_shard(comm, whole, PartitionBook::even(30, comm.size()), {}, true);
   (void)kept_edge_weight_norm(graph, EdgeNorm::both);
   Tensor x({graph.num_nodes(), 2});
   for (Index i = 0; i < x.size(); ++i)
@@ -248,7 +248,7 @@ TEST_CASE("layers on new subgraphs are those of the whole graph in the mean") {
   const int batches = 1500;
   for (const SaintMethod method : methods) {
     Generator gen(3);
-    std::vector<std::function<Variable(const GraphShardManager&, const Variable&)>> layers;
+    std::vector<std::function<Variable(const Graph&, const Variable&)>> layers;
     const GraphConv gcn(2, 1, gen, {.norm = GraphConvNorm::both}),
         weights(2, 1, gen, {.norm = GraphConvNorm::weights});
     SAGEConv mean(2, 1, gen), with_self(2, 1, gen, {.aggregator = SAGEAggregator::gcn});
@@ -297,7 +297,7 @@ TEST_CASE("layers on new subgraphs are those of the whole graph in the mean") {
 TEST_CASE("coefficients are those of PyG for the same subgraphs") {
   const Ranks ranks;
   const Communicator& comm = ranks.world;
-  const GraphShardManager graph = small_graph(comm);
+  const Graph graph = small_graph(comm);
   for (const std::string name : {"edge", "walk"}) {
     CAPTURE(name);
     SaintOptions options{.method = name == "edge" ? SaintMethod::edge : SaintMethod::walk,
@@ -336,7 +336,7 @@ TEST_CASE(
   const Ranks ranks;
   const Communicator& comm = ranks.world;
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
-  const GraphShardManager graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
+  const Graph graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
   CHECK(SaintLoader(graph, {.draws = 25}).num_batches() == 3);
   CHECK(SaintLoader(graph, {.method = SaintMethod::edge, .draws = 25}).num_batches() == 2);
   CHECK(SaintLoader(graph, {.method = SaintMethod::walk, .draws = 5, .walk_length = 3}).num_batches() == 3);
@@ -360,7 +360,7 @@ TEST_CASE(
 TEST_CASE("wrong options are one sentence on all ranks") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
-  const GraphShardManager graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
+  const Graph graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
   const auto message = [&](const SaintOptions& options) {
     return thrown_by_all<InputError>(comm, [&] { SaintLoader(graph, options); });
   };
@@ -374,7 +374,7 @@ TEST_CASE("wrong options are one sentence on all ranks") {
   if (comm.size() > 1) CHECK(has(message({.draws = 5 + comm.rank()}), "different draws on different ranks"));
   SaintLoader loader(graph, {.draws = 20});
   CHECK(has(thrown_by_all<InputError>(comm, [&] { loader.start_epoch(1, 7); }), "there is no batch 7"));
-  GraphShardManager without_ids = graph;
+  Graph without_ids = graph;
   without_ids.drop_edge_ids();
   CHECK(has(thrown_by_all<InputError>(
                 comm, [&] { SaintLoader(without_ids, {.method = SaintMethod::walk, .draws = 2}); }),

@@ -64,7 +64,7 @@ struct CrystalPart {
   const Crystal& crystal;
   PartitionBook book;
   int rank;
-  GraphShardManager graph;
+  Graph graph;
   std::vector<Index> species;
   Tensor shifts;
 

@@ -105,7 +105,7 @@ std::vector<Edge> loop_over_images(const Crystal& crystal) {
 }
 
 /// The edges of all ranks, sorted.
-std::vector<Edge> edges_of(const GraphShardManager& graph, const Tensor& vectors) {
+std::vector<Edge> edges_of(const Graph& graph, const Tensor& vectors) {
   Tensor column({graph.num_nodes(), 1});
   for (Index i = 0; i < column.size(); ++i) column.data()[i] = static_cast<real>(graph.src_ids()[i]);
   const Variable ids(column);

@@ -156,7 +156,7 @@ struct Molecule {
 
 /// What a rank has of a molecule.
 struct Part {
-  GraphShardManager graph;
+  Graph graph;
   PartitionBook book;
   int rank;
   std::vector<Index> species;
@@ -256,7 +256,7 @@ TEST_CASE("PaiNNConv: by the formula, in all modes, with self loops and far edge
         for (const GraphOptions& options : graph_ways()) {
           CAPTURE(whole.name);
           CAPTURE(with_vectors);
-          const GraphShardManager graph = shard(world, whole, books, options);
+          const Graph graph = shard(world, whole, books, options);
           const auto mine = [&](const Tensor& rows) { return my_rows(rows, books.src, world.rank()); };
           const PaiNNRows found = conv(
               graph, {.scalars = mine(s), .vectors = with_vectors ? Variable(mine(v)) : Variable()}, mine(x));
@@ -273,7 +273,7 @@ TEST_CASE("PaiNNConv: gradients of operands, positions and parameters against di
   const WholeGraph whole = random_graph("random", 12, 12, 40, 1);
   const auto check = [&](const Communicator& comm, const Books& books, const GradcheckOptions& options,
                          const GraphOptions& graph_options) {
-    const GraphShardManager graph = shard(comm, whole, books, graph_options);
+    const Graph graph = shard(comm, whole, books, graph_options);
     Generator gen(1);
     PaiNNConv conv(2, {.cutoff = cutoff, .num_basis = 3}, gen);
     const auto variable = [&](const Shape& shape, std::uint64_t key) {

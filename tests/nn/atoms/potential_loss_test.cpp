@@ -124,7 +124,7 @@ TEST_CASE("potential loss: gradients against differences of the loss, on ranks w
     for (const GraphOptions& options : ways_of_case(number++)) {
       CAPTURE(static_cast<int>(options.mode));
       PaiNN model = make_potential();
-      const GraphShardManager graph = shard(world, atoms.graph, books, options);
+      const Graph graph = shard(world, atoms.graph, books, options);
       const int rank = world.rank();
       const LabelledAtoms labelled{.species = part_of(atoms.species, books.src, rank),
                                    .positions = my_rows(atoms.x, books.src, rank),
@@ -151,7 +151,7 @@ TEST_CASE("potential loss: labels that are NaN take no part, on any rank") {
   const Tensor all_forces = random_values({12, 3}, 8), all_stresses = random_values({2, 3, 3}, 9);
   for (const Books& books : test_books(atoms.graph, world.size())) {
     PaiNN model = make_potential();
-    const GraphShardManager graph = shard(world, atoms.graph, books, {});
+    const Graph graph = shard(world, atoms.graph, books, {});
     const int rank = world.rank();
     LabelledAtoms labelled{.species = part_of(atoms.species, books.src, rank),
                            .positions = my_rows(atoms.x, books.src, rank),
@@ -216,7 +216,7 @@ TEST_CASE("slope loss: derivatives of MeshGraphNet and of built-in messages") {
   std::size_t number = 0;
   for (const Books& books : test_books(whole, world.size()))
     for (const GraphOptions& options : ways_of_case(number++)) {
-      const GraphShardManager graph = shard(world, whole, books, options);
+      const Graph graph = shard(world, whole, books, options);
       Generator gen(2);
       MeshGraphNetOptions net_options;
       net_options.node_feats = 3;
@@ -264,7 +264,7 @@ TEST_CASE("slope loss: a refused operation and wrong labels leave everything as 
   const Communicator world = Communicator::world();
   const Atoms atoms;
   const Books books = test_books(atoms.graph, world.size()).back();
-  const GraphShardManager graph = shard(world, atoms.graph, books, {});
+  const Graph graph = shard(world, atoms.graph, books, {});
   const Tensor x = my_rows(atoms.x, books.src, world.rank());
   const auto loss = [&](const Variable& y, const std::vector<Variable>& slopes) {
     return mean(y * y, world) + mean(slopes[0] * slopes[0], world);

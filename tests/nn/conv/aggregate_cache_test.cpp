@@ -32,7 +32,7 @@ namespace {
 
 constexpr Index in = 5;
 
-using Layer = std::function<Variable(const GraphShardManager&, const Variable& x, const Variable& weight)>;
+using Layer = std::function<Variable(const Graph&, const Variable& x, const Variable& weight)>;
 
 /// A layer twice, with the same weights: without and with `cached`.
 struct Pair {
@@ -48,7 +48,7 @@ Pair make_pair(const std::string& name, const Make& make) {
     Generator gen(3);
     const std::shared_ptr<Conv> conv = make(gen, cached);
     pair.module[cached] = conv;
-    pair.call[cached] = [conv](const GraphShardManager& graph, const Variable& x, const Variable& weight) {
+    pair.call[cached] = [conv](const Graph& graph, const Variable& x, const Variable& weight) {
       return (*conv)(graph, x, weight);
     };
   }
@@ -89,7 +89,7 @@ struct Scene {
   const Communicator world = Communicator::world();
   WholeGraph whole;
   Books books;
-  GraphShardManager graph;
+  Graph graph;
 
   explicit Scene(const WholeGraph& g, const Books& of, const GraphOptions& options = {})
       : whole(g), books(of), graph(shard(world, g, of, options)) {}
@@ -208,7 +208,7 @@ TEST_CASE("cached layers: other options of the handle drop the aggregate") {
   const Tensor x = scene.features(1);
   for (const Pair& pair : pairs(4)) {
     CAPTURE(pair.name);
-    GraphShardManager graph = scene.graph;
+    Graph graph = scene.graph;
     const auto value = [&](const GraphOptions& options) {
       graph.set_options(options);
       return pair.call[1](graph, x, {}).value().clone();

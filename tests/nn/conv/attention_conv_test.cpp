@@ -50,7 +50,7 @@ TEST_CASE("GATConv: golden vectors") {
         GATConv conv(
             widths(run), run.count("out_feats"), run.count("num_heads"), gen,
             {.negative_slope = slope(run), .residual = run.flag("residual"), .bias = run.flag("bias")});
-        run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+        run.check(conv, [&](const Graph& graph, Inputs& in) {
           in.edge_outputs["attention"] = conv.attention(graph, features(run, in), in["edge_weight"]).value();
           return conv(graph, features(run, in), in["edge_weight"]);
         });
@@ -67,7 +67,7 @@ TEST_CASE("GATv2Conv: golden vectors") {
                                  .residual = run.flag("residual"),
                                  .bias = run.flag("bias"),
                                  .share_weights = run.flag("share_weights")});
-                 run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+                 run.check(conv, [&](const Graph& graph, Inputs& in) {
                    in.edge_outputs["attention"] = conv.attention(graph, features(run, in)).value();
                    return conv(graph, features(run, in));
                  });
@@ -78,7 +78,7 @@ TEST_CASE("DotGatConv: golden vectors") {
   for_each_run({"DotGatConv__plain", "DotGatConv__bipartite"}, [](const Run& run) {
     Generator gen(1);
     DotGatConv conv(widths(run), run.count("out_feats"), run.count("num_heads"), gen);
-    run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+    run.check(conv, [&](const Graph& graph, Inputs& in) {
       in.edge_outputs["attention"] = conv.attention(graph, features(run, in)).value();
       return conv(graph, features(run, in));
     });
@@ -90,8 +90,7 @@ TEST_CASE("AGNNConv: golden vectors") {
     AGNNConv conv(static_cast<real>(run.golden.number("init_beta")), run.flag("learn_beta"));
     REQUIRE(conv.named_parameters().size() + conv.named_buffers().size() == 1);
     CHECK(conv.named_parameters().empty() == !run.flag("learn_beta"));
-    run.check(conv,
-              [&](const GraphShardManager& graph, Inputs& in) { return conv(graph, features(run, in)); });
+    run.check(conv, [&](const Graph& graph, Inputs& in) { return conv(graph, features(run, in)); });
   });
 }
 
@@ -104,7 +103,7 @@ TEST_CASE("EdgeGATConv: golden vectors") {
         EdgeGATConv conv(
             widths(run), run.count("edge_feats"), run.count("out_feats"), run.count("num_heads"), gen,
             {.negative_slope = slope(run), .residual = run.flag("residual"), .bias = run.flag("bias")});
-        run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+        run.check(conv, [&](const Graph& graph, Inputs& in) {
           in.edge_outputs["attention"] = conv.attention(graph, features(run, in), in["efeat"]).value();
           return conv(graph, features(run, in), in["efeat"]);
         });
@@ -122,7 +121,7 @@ TEST_CASE("attention with data of edges reads their ids only where it drops coef
       edges.dst.push_back(v);
       edges.id.push_back(3 * v + std::ssize(edges.id) % 3);
     }
-  GraphShardManager graph(comm, book, book, std::move(edges), true);
+  Graph graph(comm, book, book, std::move(edges), true);
   graph.drop_edge_ids();
   const Variable x(Tensor::full({graph.num_src_nodes(), 4}, real(0.5)));
   const Variable e(Tensor::full({graph.num_edges(), 2}, real(0.25)));
@@ -257,7 +256,7 @@ TEST_CASE("TransformerConv: golden vectors of PyG") {
                                        .edge_dim = run.count("edge_dim"),
                                        .bias = run.flag("bias"),
                                        .root_weight = run.flag("root_weight")});
-                 run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+                 run.check(conv, [&](const Graph& graph, Inputs& in) {
                    return conv(graph, in["feat"], in["efeat"]);
                  });
                });
@@ -311,7 +310,7 @@ TEST_CASE("TransformerConv: the formula, and finite differences") {
           CAPTURE(c.options.edge_dim);
           CAPTURE(c.options.beta);
           CAPTURE(c.options.concat);
-          const GraphShardManager graph = shard(world, g, books, ways[way]);
+          const Graph graph = shard(world, g, books, ways[way]);
           Tensor edge_rows({graph.num_edges(), edge_width});
           for (Index i = 0; i < graph.num_edges(); ++i)
             for (Index j = 0; j < edge_width; ++j)
@@ -420,8 +419,8 @@ TEST_CASE("attention layers refuse what does not fit, on all ranks") {
   const Communicator world = Communicator::world();
   Generator gen(1);
   const GoldenGraph part = golden_graph(world, Case("conv/GATConv__plain"), {});
-  const GraphShardManager& graph = part.graph;
-  const GraphShardManager bipartite = golden_graph(world, Case("conv/GATConv__bipartite"), {}).graph;
+  const Graph& graph = part.graph;
+  const Graph bipartite = golden_graph(world, Case("conv/GATConv__bipartite"), {}).graph;
   const auto zeros = [](Index rows, Index width) { return Variable(Tensor::zeros({rows, width})); };
   GATConv gat(6, 4, 3, gen), pair({6, 5}, 4, 3, gen);
   GATv2Conv gatv2(6, 4, 3, gen);

@@ -35,9 +35,9 @@ struct Problem {
   const Case& golden;
   const PartitionBook& book;
   std::vector<Index> src = golden.indices("src"), dst = golden.indices("dst");
-  GraphShardManager graph = make_graph();
+  Graph graph = make_graph();
 
-  [[nodiscard]] GraphShardManager make_graph() const {
+  [[nodiscard]] Graph make_graph() const {
     EdgeList edges;
     for (Index k = 0; k < std::ssize(src); ++k) {
       if (book.owner(dst[k]) != comm.rank()) continue;

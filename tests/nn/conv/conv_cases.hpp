@@ -6,7 +6,7 @@
 ///     for_each_run({"GINConv__sum_linear", ...}, [](const Run& run) {
 ///       Generator gen(1);
 ///       SomeConv conv(run.width("in.feat"), run.width("out"), gen);
-///       run.check(conv, [&](const GraphShardManager& graph, Inputs& in) { return conv(graph, in["feat"]);
+///       run.check(conv, [&](const Graph& graph, Inputs& in) { return conv(graph, in["feat"]);
 ///       });
 ///     });
 #pragma once
@@ -90,7 +90,7 @@ struct Run {
   [[nodiscard]] Index count(const std::string& key) const { return static_cast<Index>(golden.number(key)); }
 
   /// Runs `layer` on the inputs of the case and compares everything that the case holds.
-  void check(Module& module, const std::function<Variable(const GraphShardManager&, Inputs&)>& layer) const {
+  void check(Module& module, const std::function<Variable(const Graph&, Inputs&)>& layer) const {
     const GoldenGraph whole = golden_graph(world, golden, options);
     std::map<std::string, Variable> inputs;
     for (const std::string& name : golden.arrays("in.")) {
@@ -163,9 +163,8 @@ struct Run {
     CHECK(error_of_part(mine, part_of(part, kind, whole), whole) < tolerance());
   }
   /// Forward and backward on a part of the case; false when there is nothing to differentiate.
-  [[nodiscard]] bool check_pass(
-      const GoldenGraph& part, Inputs in,
-      const std::function<Variable(const GraphShardManager&, Inputs&)>& layer) const {
+  [[nodiscard]] bool check_pass(const GoldenGraph& part, Inputs in,
+                                const std::function<Variable(const Graph&, Inputs&)>& layer) const {
     if (golden.has("etype")) {
       const std::vector<Index> etype = golden.indices("etype");
       for (const Index id : part.graph.edge_ids()) in.etype.push_back(etype[static_cast<std::size_t>(id)]);

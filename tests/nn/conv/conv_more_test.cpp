@@ -33,7 +33,7 @@ namespace {
 
 /// The features as a layer takes them: one variable for both ends, or a pair.
 template <class Conv, class... Args>
-Variable call(Conv& conv, const Run& run, const GraphShardManager& graph, Inputs& in, const Args&... args) {
+Variable call(Conv& conv, const Run& run, const Graph& graph, Inputs& in, const Args&... args) {
   return run.bipartite() ? conv(graph, std::pair(in["feat_src"], in["feat_dst"]), args...)
                          : conv(graph, in["feat"], args...);
 }
@@ -46,7 +46,7 @@ TEST_CASE("SAGEConv pool: golden vectors") {
     const std::pair widths = run.bipartite() ? std::pair(run.width("in.feat_src"), run.width("in.feat_dst"))
                                              : std::pair(run.width("in.feat"), run.width("in.feat"));
     SAGEConv conv(widths, run.width("out"), gen, {.aggregator = SAGEAggregator::pool});
-    run.check(conv, [&](const GraphShardManager& graph, Inputs& in) { return call(conv, run, graph, in); });
+    run.check(conv, [&](const Graph& graph, Inputs& in) { return call(conv, run, graph, in); });
   });
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("SAGEConv lstm: golden vectors") {
   for_each_run({"SAGEConv__lstm"}, [](const Run& run) {
     Generator gen(1);
     SAGEConv conv(run.width("in.feat"), run.width("out"), gen, {.aggregator = SAGEAggregator::lstm});
-    run.check(conv, [&](const GraphShardManager& graph, Inputs& in) { return conv(graph, in["feat"]); });
+    run.check(conv, [&](const Graph& graph, Inputs& in) { return conv(graph, in["feat"]); });
   });
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("SAGEConv lstm: empty ranks, nodes without in-edges, parallel edges; e
     for (const Books& books : test_books(whole, world.size())) {
       CAPTURE(whole.name);
       const auto run = [&](const Communicator& comm, const Books& own) {
-        const GraphShardManager graph = shard(comm, whole, own, {});
+        const Graph graph = shard(comm, whole, own, {});
         const int rank = comm.rank();
         Generator gen(2);
         SAGEConv conv(std::pair<Index, Index>(3, 2), 4, gen, {.aggregator = SAGEAggregator::lstm});
@@ -99,7 +99,7 @@ TEST_CASE("edge_weight_norm: sums to one, by the formula, with gradients") {
       for (const EdgeNorm norm : {EdgeNorm::right, EdgeNorm::both, EdgeNorm::in_weights}) {
         if (norm == EdgeNorm::in_weights && !whole.square) continue;
         CAPTURE(whole.name);
-        const GraphShardManager graph = shard(world, whole, books, {});
+        const Graph graph = shard(world, whole, books, {});
         std::vector<double> w = random_values(static_cast<Index>(whole.src.size()), std::uint64_t{3});
         std::vector<double> out(static_cast<std::size_t>(whole.num_src)),
             in(static_cast<std::size_t>(whole.num_dst));
@@ -150,7 +150,7 @@ TEST_CASE("GINConv: golden vectors") {
                                                               : Reduce::max,
                              .init_eps = run.golden.number("eps"),
                              .learn_eps = run.flag("learn_eps")});
-        run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+        run.check(conv, [&](const Graph& graph, Inputs& in) {
           return call(conv, run, graph, in, in["edge_weight"]);
         });
       });
@@ -160,7 +160,7 @@ TEST_CASE("EdgeConv: golden vectors") {
   for_each_run({"EdgeConv__plain", "EdgeConv__bipartite"}, [](const Run& run) {
     Generator gen(1);
     EdgeConv conv(run.width(run.bipartite() ? "in.feat_src" : "in.feat"), run.width("out"), gen);
-    run.check(conv, [&](const GraphShardManager& graph, Inputs& in) { return call(conv, run, graph, in); });
+    run.check(conv, [&](const Graph& graph, Inputs& in) { return call(conv, run, graph, in); });
   });
 }
 
@@ -182,7 +182,7 @@ TEST_CASE("GINEConv: by the formula, with a given and a learnable eps") {
           for (Index j = 0; j < width; ++j)
             want.row(whole.dst[static_cast<std::size_t>(k)])[j] +=
                 std::max(real{0}, x.row(whole.src[static_cast<std::size_t>(k)])[j] + e.row(k)[j]);
-        const GraphShardManager graph = shard(world, whole, books, {});
+        const Graph graph = shard(world, whole, books, {});
         const Variable src(my_rows(x, books.src, world.rank()), true);
         const Variable dst = whole.square ? src : Variable(my_rows(own, books.dst, world.rank()), true);
         Tensor of_edges({graph.num_edges(), width});
@@ -200,9 +200,8 @@ TEST_CASE("APPNPConv: golden vectors") {
   for_each_run({"APPNPConv__plain", "APPNPConv__edge_weight"}, [](const Run& run) {
     Generator gen(1);
     APPNPConv conv(static_cast<int>(run.count("k")), run.golden.number("alpha"), gen);
-    run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
-      return conv(graph, in["feat"], in["edge_weight"]);
-    });
+    run.check(conv,
+              [&](const Graph& graph, Inputs& in) { return conv(graph, in["feat"], in["edge_weight"]); });
   });
 }
 
@@ -211,9 +210,8 @@ TEST_CASE("TAGConv: golden vectors") {
     Generator gen(1);
     TAGConv conv(run.width("in.feat"), run.width("out"), gen,
                  {.k = static_cast<int>(run.count("k")), .bias = run.flag("bias")});
-    run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
-      return conv(graph, in["feat"], in["edge_weight"]);
-    });
+    run.check(conv,
+              [&](const Graph& graph, Inputs& in) { return conv(graph, in["feat"], in["edge_weight"]); });
   });
 }
 
@@ -222,9 +220,8 @@ TEST_CASE("SGConv: golden vectors") {
     Generator gen(1);
     SGConv conv(run.width("in.feat"), run.width("out"), gen,
                 {.k = static_cast<int>(run.count("k")), .bias = run.flag("bias")});
-    run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
-      return conv(graph, in["feat"], in["edge_weight"]);
-    });
+    run.check(conv,
+              [&](const Graph& graph, Inputs& in) { return conv(graph, in["feat"], in["edge_weight"]); });
   });
 }
 

@@ -25,7 +25,7 @@ TEST_CASE("SAGEConv: golden vectors in the three modes") {
                       {.aggregator = run.golden.arg("aggregator_type") == "gcn" ? SAGEAggregator::gcn
                                                                                 : SAGEAggregator::mean,
                        .bias = run.flag("bias")});
-        run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+        run.check(conv, [&](const Graph& graph, Inputs& in) {
           return run.bipartite() ? conv(graph, {in["feat_src"], in["feat_dst"]}, in["edge_weight"])
                                  : conv(graph, in["feat"], in["edge_weight"]);
         });
@@ -47,7 +47,7 @@ TEST_CASE("GraphConv: golden vectors in the three modes") {
                                                            : GraphConvNorm::both,
                                  .weight = run.flag("weight"),
                                  .bias = run.flag("bias")});
-                 run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+                 run.check(conv, [&](const Graph& graph, Inputs& in) {
                    return conv(graph, in[run.bipartite() ? "feat_src" : "feat"], in["edge_weight"]);
                  });
                });

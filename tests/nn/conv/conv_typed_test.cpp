@@ -70,7 +70,7 @@ TEST_CASE("RelGraphConv: golden vectors") {
                                     .bias = run.flag("bias"),
                                     .self_loop = run.flag("self_loop"),
                                     .layer_norm = run.flag("layer_norm")});
-                 run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+                 run.check(conv, [&](const Graph& graph, Inputs& in) {
                    return conv(graph, in["feat"], in.etype, in["norm"]);
                  });
                });
@@ -172,7 +172,7 @@ TEST_CASE("RelGraphConv: sums by basis, where there are many types, are those of
   const WholeGraph whole = random_graph("random", 30, 30, 700, 5);
   constexpr Index in = 3, out = 70, bases = 2, relations = 940;  // more matrices than sums
   for (const GraphOptions& options : graph_ways()) {
-    const GraphShardManager graph = shard(world, whole, test_books(whole, world.size()).front(), options);
+    const Graph graph = shard(world, whole, test_books(whole, world.size()).front(), options);
     std::vector<Index> types;
     for (const Index id : graph.edge_ids()) types.push_back(id * 7 % relations);
     const Tensor norm = graph.local_edge_rows(random_values(Shape{std::ssize(whole.src), 1}));
@@ -231,7 +231,7 @@ TEST_CASE("RelGraphConv on the homogeneous form is a GraphConv for each relation
   constexpr Index in = 5, out = 3;
   const Tensor weights = random_values({std::ssize(typed.relations), in, out}, 20);
   for (const auto& books : typed_books(typed, world.size())) {
-    const HeteroGraph graph = shard(world, typed, books);
+    const Graph graph = shard(world, typed, books);
     const auto rows_of = [&](const std::string& type, Index width, std::uint64_t stream) {
       return my_rows(random_values(Shape{typed.size(type), width}, stream), books.at(type), world.rank());
     };
@@ -332,7 +332,7 @@ TEST_CASE("NNConv: golden vectors") {
                                                       : Reduce::max,
                      .residual = run.flag("residual"),
                      .bias = run.flag("bias")});
-        run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+        run.check(conv, [&](const Graph& graph, Inputs& in) {
           return run.bipartite() ? conv(graph, std::pair(in["feat_src"], in["feat_dst"]), in["efeat"])
                                  : conv(graph, in["feat"], in["efeat"]);
         });
@@ -344,9 +344,7 @@ TEST_CASE("CFConv: golden vectors") {
     Generator gen(1);
     CFConv conv(run.width("in.feat"), run.width("in.efeat"), run.count("hidden_feats"), run.width("out"),
                 gen);
-    run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
-      return conv(graph, in["feat"], in["efeat"]);
-    });
+    run.check(conv, [&](const Graph& graph, Inputs& in) { return conv(graph, in["feat"], in["efeat"]); });
   });
 }
 

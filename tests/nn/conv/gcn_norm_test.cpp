@@ -21,7 +21,7 @@ using namespace sar::test;
 
 namespace {
 
-GraphShardManager weighted_graph(const Communicator& comm, const WholeGraph& whole, const Books& books) {
+Graph weighted_graph(const Communicator& comm, const WholeGraph& whole, const Books& books) {
   return renamed_shard(comm, whole, books.dst, {}, /*weighted=*/true);
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("GraphConv on edge weights: golden vectors of PyG's GCNConv and DGL's 
                  const bool is_pyg = run.golden.arg("norm") == "in_weights";
                  GraphConv conv(run.count("in_feats"), run.count("out_feats"), gen,
                                 {.norm = is_pyg ? GraphConvNorm::in_weights : GraphConvNorm::weights});
-                 run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+                 run.check(conv, [&](const Graph& graph, Inputs& in) {
                    return conv(graph, in["feat"], in["edge_weight"]);
                  });
                });
@@ -55,7 +55,7 @@ TEST_CASE("GraphConv keeps the normalized weights of the graph, and message flow
     for (const Books& books : test_books(whole, world.size()))
       for (const GraphConvNorm norm : {GraphConvNorm::weights, GraphConvNorm::in_weights}) {
         CAPTURE(whole.name);
-        const GraphShardManager graph = weighted_graph(world, whole, books);
+        const Graph graph = weighted_graph(world, whole, books);
         GraphConv conv = layer_with(norm);
         const Tensor x = my_rows(random_values(Shape{whole.num_src, 3}, 1), books.src, world.rank());
         const Tensor own = graph.edge_weight();
@@ -81,7 +81,7 @@ TEST_CASE("GraphConv in_weights without weights: degrees of in-edges at both end
   for (const WholeGraph& whole : square_graphs())
     for (const Books& books : test_books(whole, world.size())) {
       CAPTURE(whole.name);
-      const GraphShardManager graph = shard(world, whole, books, {});
+      const Graph graph = shard(world, whole, books, {});
       GraphConv conv = layer_with(GraphConvNorm::in_weights);
       const Tensor x = my_rows(random_values(Shape{whole.num_src, 3}, 1), books.src, world.rank());
       const Tensor ones = Tensor::full({graph.num_edges()}, 1);
@@ -95,7 +95,7 @@ TEST_CASE("weights that cannot be normalized are the same error on all ranks") {
   const Communicator world = Communicator::world();
   const WholeGraph whole{"pair", 6, 6, true, {0, 1, 2}, {1, 0, 5}};
   const Books books = test_books(whole, world.size()).front();
-  const GraphShardManager graph = weighted_graph(world, whole, books);
+  const Graph graph = weighted_graph(world, whole, books);
   GraphConv conv = layer_with(GraphConvNorm::in_weights);
   const Tensor x = Tensor::full({graph.num_nodes(), 3}, 1);
   Tensor negative = Tensor::full({graph.num_edges()}, 1);
@@ -115,7 +115,7 @@ TEST_CASE("weights that cannot be normalized are the same error on all ranks") {
         }).starts_with("edge weights of a message flow graph are normalized in the whole graph, expected "));
   const WholeGraph two{"two types", 4, 3, false, {0, 3}, {1, 2}};
   const Books of_two = test_books(two, world.size()).front();
-  const GraphShardManager bipartite = shard(world, two, of_two, {});
+  const Graph bipartite = shard(world, two, of_two, {});
   CHECK(thrown_by_all<InputError>(world, [&] {
           (void)edge_weight_norm(bipartite, Tensor::full({bipartite.num_edges()}, 1), EdgeNorm::in_weights);
         }).find("expected a graph whose sources and destinations are the same nodes") != std::string::npos);

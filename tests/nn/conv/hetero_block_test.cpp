@@ -34,13 +34,13 @@ using namespace sar::test;
 
 namespace {
 
-using Rows = HeteroGraph::Rows;
+using Rows = Graph::Rows;
 constexpr Index width = 6;
 
 /// Heads side by side, as rows of the other layers.
 struct FlatGAT : GATConv {
   using GATConv::GATConv;
-  Variable operator()(const GraphShardManager& graph, const std::pair<Variable, Variable>& feat) {
+  Variable operator()(const Graph& graph, const std::pair<Variable, Variable>& feat) {
     const Variable y = GATConv::operator()(graph, feat);
     return reshape(y, {y.num_rows(), y.shape().row_size()});
   }
@@ -68,12 +68,12 @@ struct Net : Module {
 };
 
 /// Rows of each type with numbers of their nodes.
-Rows inputs(const TypedGraph& typed, const HeteroGraph& graph) {
+Rows inputs(const TypedGraph& typed, const Graph& graph) {
   Rows x;
   std::uint64_t seed = 1;
   for (const auto& [type, size] : typed.nodes) {
     const std::vector<double> all = random_values(size * width, seed++);
-    Tensor rows({graph.num_local_nodes(type), width});
+    Tensor rows({graph.num_nodes(type), width});
     for (Index i = 0; i < rows.num_rows(); ++i)
       for (Index j = 0; j < width; ++j)
         rows.row(i)[j] =
@@ -112,7 +112,7 @@ void take_rows(const Communicator& comm, const Tensor& y, const std::vector<Inde
 }
 
 /// A step on the seeds. `blocks`: none is a step on the whole graph.
-Outcome step(const TypedGraph& typed, const HeteroGraph& graph, const std::vector<MessageFlowGraph>& blocks) {
+Outcome step(const TypedGraph& typed, const Graph& graph, const std::vector<MessageFlowGraph>& blocks) {
   const HomogeneousForm& form = graph.to_homogeneous();
   const Communicator& comm = graph.comm();
   const std::vector<Index> seeds = seeds_of(form);
@@ -203,7 +203,7 @@ TEST_CASE("layers of relations give on message flow graphs what they give on the
   const TypedGraph typed = typed_graph();
   for (const auto& books : typed_books(typed, comm.size()))
     for (const GraphOptions& options : ways) {
-      const HeteroGraph graph = shard(comm, typed, books, options);
+      const Graph graph = shard(comm, typed, books, options);
       const HomogeneousForm& form = graph.to_homogeneous();
       check_same(step(typed, graph, construct_mfgs(form.graph, seeds_of(form), 2)), step(typed, graph, {}));
     }
@@ -213,7 +213,7 @@ TEST_CASE("layers of relations give the same on samples for every number of rank
   const Communicator comm = Communicator::world(), self = Communicator::self();
   const TypedGraph typed = typed_graph();
   const std::vector<std::vector<Index>> fan_outs{{2, 1, 3, 2, 1, 1}, {1, 2, -1, 1, 1, 2}};
-  const auto sample = [&](const HeteroGraph& graph) {
+  const auto sample = [&](const Graph& graph) {
     const HomogeneousForm& form = graph.to_homogeneous();
     const NeighborSampler sampler(form.graph, fan_outs, form.etypes, {.seed = 8});
     return step(typed, graph, sampler.sample_blocks(seeds_of(form), 3));
@@ -228,7 +228,7 @@ TEST_CASE("a block has the edges, ids and degrees of its relations, and halos in
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
   for (const auto& books : typed_books(typed, comm.size())) {
-    const HeteroGraph graph = shard(comm, typed, books);
+    const Graph graph = shard(comm, typed, books);
     const HomogeneousForm& form = graph.to_homogeneous();
     const NeighborSampler sampler(form.graph, {{2, 1, 3, 2, 1, 1}}, form.etypes, {.seed = 8});
     const MessageFlowGraph mfg = sampler.sample_blocks(seeds_of(form)).front();
@@ -239,14 +239,14 @@ TEST_CASE("a block has the edges, ids and degrees of its relations, and halos in
     Index sources = 0, destinations = 0, edges = 0;
     for (const std::string& type : graph.node_types()) {
       CAPTURE(type);
-      sources += block.num_local_nodes(type);
-      destinations += block.num_local_destinations(type);
+      sources += block.num_nodes(type);
+      destinations += block.num_dst_nodes(type);
       const auto first =
           static_cast<std::size_t>(std::ranges::find(graph.node_types(), type) - graph.node_types().begin());
       const Array<Index>& places = block.sources(type);
-      REQUIRE(std::ssize(places) == block.num_local_nodes(type));
+      REQUIRE(std::ssize(places) == block.num_nodes(type));
       for (Index i = 0; i < std::ssize(places); ++i) {
-        CHECK((places[i] < mfg.num_dst_nodes()) == (i < block.num_local_destinations(type)));
+        CHECK((places[i] < mfg.num_dst_nodes()) == (i < block.num_dst_nodes(type)));
         const Index row = mfg.src_rows()[places[i]] - form.first_row[first];
         CHECK(graph.node_ids(type)[row] == block.node_ids(type)[i]);
       }
@@ -255,7 +255,7 @@ TEST_CASE("a block has the edges, ids and degrees of its relations, and halos in
     CHECK(destinations == mfg.num_dst_nodes());
     for (const auto& [type, whole] : typed.relations) {
       CAPTURE(type.relation);
-      const GraphShardManager& relation = block[type];
+      const Graph& relation = block[type];
       edges += relation.num_edges();
       CHECK(relation.num_global_edges() == comm.all_reduce(relation.num_edges()));
       CHECK(relation.is_block() == (type.source == type.destination));
@@ -282,7 +282,7 @@ TEST_CASE("multi_update_all on the frames of a block") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
   for (const auto& books : typed_books(typed, comm.size())) {
-    const HeteroGraph graph = shard(comm, typed, books);
+    const Graph graph = shard(comm, typed, books);
     const HomogeneousForm& form = graph.to_homogeneous();
     const MessageFlowGraph mfg = construct_mfgs(form.graph, seeds_of(form), 1).front();
     const HeteroBlock block(graph, mfg);
@@ -292,15 +292,15 @@ TEST_CASE("multi_update_all on the frames of a block") {
       graph.ndata(type)["x"] = x.at(type);
       block.srcdata(type)["x"] = of_block.at(type);
     }
-    for (const HeteroGraph* each : {&graph, static_cast<const HeteroGraph*>(&block)}) {
-      std::map<EdgeType, HeteroGraph::NamedMessageReduce> messages;
+    for (const Graph* each : {&graph, static_cast<const Graph*>(&block)}) {
+      std::map<EdgeType, Graph::NamedMessageReduce> messages;
       for (const EdgeType& type : graph.edge_types())
-        messages.emplace(type, HeteroGraph::NamedMessageReduce{fn::copy_u("x", "m"), fn::mean("m", "y")});
+        messages.emplace(type, Graph::NamedMessageReduce{fn::copy_u("x", "m"), fn::mean("m", "y")});
       each->multi_update_all(messages, CrossReduce::max);
     }
     for (const std::string& type : graph.node_types()) {
       const Tensor want = graph.ndata(type)["y"].value(), got = block.dstdata(type)["y"].value();
-      REQUIRE(got.num_rows() == block.num_local_destinations(type));
+      REQUIRE(got.num_rows() == block.num_dst_nodes(type));
       const auto t =
           static_cast<std::size_t>(std::ranges::find(graph.node_types(), type) - graph.node_types().begin());
       for (Index i = 0; i < got.num_rows(); ++i) {
@@ -315,7 +315,7 @@ TEST_CASE("multi_update_all on the frames of a block") {
 TEST_CASE("wrong use of blocks is one sentence on all ranks") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
-  const HeteroGraph graph = shard(comm, typed, typed_books(typed, comm.size()).front());
+  const Graph graph = shard(comm, typed, typed_books(typed, comm.size()).front());
   const HomogeneousForm& form = graph.to_homogeneous();
   const MessageFlowGraph mfg = construct_mfgs(form.graph, seeds_of(form), 1).front();
   const HeteroBlock block(graph, mfg);

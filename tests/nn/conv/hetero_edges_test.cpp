@@ -46,20 +46,20 @@ Variable flat(const Variable& y) {
 /// Heads side by side, as rows of the other layers.
 struct FlatGAT : GATConv {
   using GATConv::GATConv;
-  Variable operator()(const GraphShardManager& graph, const Pair& feat, const Variable& weight = {}) {
+  Variable operator()(const Graph& graph, const Pair& feat, const Variable& weight = {}) {
     return flat(GATConv::operator()(graph, feat, weight));
   }
 };
 struct FlatEdgeGAT : EdgeGATConv {
   using EdgeGATConv::EdgeGATConv;
-  Variable operator()(const GraphShardManager& graph, const Pair& feat, const Variable& edges) {
+  Variable operator()(const Graph& graph, const Pair& feat, const Variable& edges) {
     return flat(EdgeGATConv::operator()(graph, feat, edges));
   }
 };
 
 /// A layer for each relation, and the same layers by themselves.
 struct Net {
-  using Layer = std::function<Variable(const GraphShardManager&, const Pair&, const Variable& edges)>;
+  using Layer = std::function<Variable(const Graph&, const Pair&, const Variable& edges)>;
   HeteroGraphConv conv{RelationAggregate::sum};
   std::map<std::string, Layer> layers;
   std::map<std::string, Index> edge_widths{
@@ -99,7 +99,7 @@ struct Problem {
   Rows x;
   EdgeArguments edges;
 
-  Problem(const HeteroGraph& graph, const Net& net) {
+  Problem(const Graph& graph, const Net& net) {
     int salt = 0;
     for (const std::string& type : graph.node_types())
       x[type] = rows_of_ids(graph.node_ids(type), width, ++salt);
@@ -138,7 +138,7 @@ TEST_CASE("HeteroGraphConv gives each layer the weights or features of its edges
     for (const GraphOptions& options : ways()) {
       CAPTURE(static_cast<int>(options.mode));
       CAPTURE(options.max_halo_bytes);
-      const HeteroGraph graph = shard(comm, typed, books, options);
+      const Graph graph = shard(comm, typed, books, options);
       Net net;
       Problem found(graph, net), want(graph, net);
       Tape tape;
@@ -165,7 +165,7 @@ TEST_CASE("HeteroGraphConv gives each layer the weights or features of its edges
 TEST_CASE("gradients of weights and features of edges are finite differences") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
-  const HeteroGraph graph = shard(comm, typed, typed_books(typed, comm.size()).front());
+  const Graph graph = shard(comm, typed, typed_books(typed, comm.size()).front());
   Net net;
   const Problem problem(graph, net);
   std::vector<Variable> inputs;
@@ -183,7 +183,7 @@ TEST_CASE("on blocks, HeteroBlock::edge_rows are the rows of the edges") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
   for (const auto& books : typed_books(typed, comm.size())) {
-    const HeteroGraph graph = shard(comm, typed, books);
+    const Graph graph = shard(comm, typed, books);
     const HomogeneousForm& form = graph.to_homogeneous();
     const Index first = form.graph.topology().dst_book.begin(comm.rank());
     std::vector<Index> rows, seeds;
@@ -229,7 +229,7 @@ TEST_CASE("on blocks, HeteroBlock::edge_rows are the rows of the edges") {
 TEST_CASE("weights and features that a layer does not read, or that are missing, are refused on all ranks") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
-  const HeteroGraph graph = shard(comm, typed, typed_books(typed, comm.size()).front());
+  const Graph graph = shard(comm, typed, typed_books(typed, comm.size()).front());
   Net net;
   const Problem problem(graph, net);
   const bool bad = comm.rank() == comm.size() - 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// HeteroGraphConv on a HeteroGraph: golden vectors, one process, one relation, what travels, wrong input.
+/// HeteroGraphConv on a Graph: golden vectors, one process, one relation, what travels, wrong input.
 #include "graph/hetero/golden_typed_graph.hpp"
 #include "support/random_tensor.hpp"
 #include "support/thrown.hpp"
@@ -39,7 +39,7 @@ using Books_of_types = std::map<std::string, PartitionBook>;
 /// Heads side by side, as rows of the other layers.
 struct FlatGAT : GATConv {
   using GATConv::GATConv;
-  Variable operator()(const GraphShardManager& graph, const std::pair<Variable, Variable>& feat) {
+  Variable operator()(const Graph& graph, const std::pair<Variable, Variable>& feat) {
     const Variable y = GATConv::operator()(graph, feat);
     return reshape(y, {y.num_rows(), y.shape().row_size()});
   }
@@ -96,7 +96,7 @@ void check_case(const Communicator& comm, const Case& golden, RelationAggregate 
     for (const NamedParameter& named : conv.named_parameters())
       conv.set_parameter(named.name, golden.tensor("param." + named.name));
 
-    const HeteroGraph graph = shard(comm, typed, books, options);
+    const Graph graph = shard(comm, typed, books, options);
     Rows x;
     for (const auto& [type, size] : typed.nodes)
       x[type] = Variable(rank_rows(golden.tensor("in." + type), books.at(type), comm.rank()), true);
@@ -149,7 +149,7 @@ struct Outcome {
 Outcome train(const Communicator& comm, const TypedGraph& typed, const Books_of_types& books,
               const GraphOptions& options) {
   constexpr Index width = 6;
-  const HeteroGraph graph = shard(comm, typed, books, options);
+  const Graph graph = shard(comm, typed, books, options);
   Net net(comm, width);
   Rows x;
   std::uint64_t stream = 1;
@@ -180,7 +180,7 @@ Books_of_types whole_books(const TypedGraph& typed) {
 
 }  // namespace
 
-TEST_CASE("HeteroGraphConv on a HeteroGraph: golden vectors") {
+TEST_CASE("HeteroGraphConv on a Graph: golden vectors") {
   const Communicator comm = Communicator::world();
   for (const auto& [name, aggregate] : aggregates)
     for (const GraphOptions& options : ways()) {
@@ -219,7 +219,7 @@ TEST_CASE("gradients agree with finite differences") {
   const TypedGraph typed = typed_graph();
   const auto books = typed_books(typed, comm.size()).back();
   for (const RelationAggregate aggregate : {RelationAggregate::mean, RelationAggregate::stack}) {
-    const HeteroGraph graph = shard(comm, typed, books);
+    const Graph graph = shard(comm, typed, books);
     Generator gen(2);
     HeteroGraphConv conv(aggregate);
     for (const EdgeType& type : graph.edge_types())
@@ -245,10 +245,9 @@ TEST_CASE("one node type and one relation are the layer alone, bit for bit") {
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(whole, comm.size()))
     for (const GraphOptions& options : ways()) {
-      const GraphShardManager plain = shard(comm, whole, books, options);
-      const HeteroGraph typed(comm, {{.name = "v", .book = books.src}},
-                              {{.type = {"v", "e", "v"}, .edges = edges_of_rank(comm, whole, books.dst)}},
-                              options);
+      const Graph plain = shard(comm, whole, books, options);
+      const Graph typed(comm, {{.name = "v", .book = books.src}},
+                        {{.type = {"v", "e", "v"}, .edges = edges_of_rank(comm, whole, books.dst)}}, options);
       Generator gen(1);
       HeteroGraphConv conv;
       const GraphConv& layer = conv.emplace_back<GraphConv>({"v", "e", "v"}, 7, 4, gen);
@@ -268,11 +267,11 @@ TEST_CASE("one node type and one relation are the layer alone, bit for bit") {
     }
 }
 
-TEST_CASE("layers of several hops, cached layers and graphs by name give what layers on HeteroGraph give") {
+TEST_CASE("layers of several hops, cached layers and graphs by name give what layers on Graph give") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
   const auto books = typed_books(typed, comm.size()).front();
-  const HeteroGraph graph = shard(comm, typed, books);
+  const Graph graph = shard(comm, typed, books);
   Generator gen(3);
   HeteroGraphConv conv(RelationAggregate::max);
   conv.emplace_back<TAGConv>({"author", "knows", "author"}, 4, 3, gen);
@@ -300,7 +299,7 @@ TEST_CASE("rows travel once for all relations that read them") {
   const TypedGraph typed = typed_graph();
   const auto books = typed_books(typed, comm.size()).front();
   std::int64_t papers = 0;
-  const HeteroGraph graph = shard(comm, typed, books, {.mode = HaloMode::sequential});
+  const Graph graph = shard(comm, typed, books, {.mode = HaloMode::sequential});
   for (const HaloRound& round : graph["cites"].topology().rounds()) papers += round.recv_rows;
   papers = comm.all_reduce(papers);
   Generator gen(3);
@@ -309,13 +308,13 @@ TEST_CASE("rows travel once for all relations that read them") {
     const EdgeType& type = graph.edge_types()[find_edge_type(graph.edge_types(), relation)];
     conv.emplace_back<SAGEConv>({type.source, relation, type.destination}, std::pair(4, 4), 4, gen);
   }
-  std::vector<HeteroGraph::EdgeTypeSpec> edges;
+  std::vector<EdgeTypeSpec> edges;
   for (const auto& [type, whole] : typed.relations)
     if (type.source == "paper")
       edges.push_back({.type = type, .edges = edges_of_rank(comm, whole, books.at(type.destination))});
-  std::vector<HeteroGraph::NodeTypeSpec> nodes;
+  std::vector<NodeTypeSpec> nodes;
   for (const auto& [type, size] : typed.nodes) nodes.push_back({.name = type, .book = books.at(type)});
-  const HeteroGraph from_papers(comm, nodes, edges, {.mode = HaloMode::sequential});
+  const Graph from_papers(comm, nodes, edges, {.mode = HaloMode::sequential});
   Rows x;
   for (const std::string& type : graph.node_types())
     x[type] = Variable(rank_rows(random_tensor({typed.size(type), 4}, 5), books.at(type), comm.rank()), true);
@@ -360,7 +359,7 @@ TEST_CASE("in mode rematerialize, memory does not grow with the number of relati
   const PartitionBook book = PartitionBook::even(nodes, comm.size());
   const WholeGraph whole = random_graph("random", nodes, nodes, 9000, 1);  // the same for all: so is the halo
   const auto peak = [&](int relations, HaloMode mode) {
-    std::vector<HeteroGraph::EdgeTypeSpec> edges;
+    std::vector<EdgeTypeSpec> edges;
     Generator gen(1);
     HeteroGraphConv conv;
     for (int r = 0; r < relations; ++r) {
@@ -368,7 +367,7 @@ TEST_CASE("in mode rematerialize, memory does not grow with the number of relati
       edges.push_back({.type = {"v", name, "v"}, .edges = edges_of_rank(comm, whole, book)});
       conv.emplace_back<FlatGAT>({"v", name, "v"}, std::pair(width, width), width / 2, 2, gen);
     }
-    const HeteroGraph graph(comm, {{.name = "v", .book = book}}, std::move(edges), {.mode = mode});
+    const Graph graph(comm, {{.name = "v", .book = book}}, std::move(edges), {.mode = mode});
     const Variable x(rank_rows(random_tensor({nodes, width}, 2), book, comm.rank()), true);
     std::size_t before = 0;
     for (int step = 0; step < 2; ++step) {  // the first one makes what graph and parameters keep
@@ -387,12 +386,12 @@ TEST_CASE("in mode rematerialize, memory does not grow with the number of relati
 TEST_CASE("wrong types, missing rows and missing layers are refused on all ranks") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(8, comm.size());
-  const HeteroGraph graph(comm, {{.name = "a", .book = book}, {.name = "b", .book = book}},
-                          {{.type = {"a", "r", "b"}, .edges = {}}, {.type = {"b", "s", "b"}, .edges = {}}});
+  const Graph graph(comm, {{.name = "a", .book = book}, {.name = "b", .book = book}},
+                    {{.type = {"a", "r", "b"}, .edges = {}}, {.type = {"b", "s", "b"}, .edges = {}}});
   Generator gen(1);
   HeteroGraphConv conv;
   conv.emplace_back<GraphConv>({"a", "r", "b"}, 2, 3, gen);
-  const Index n = graph.num_local_nodes("a");
+  const Index n = graph.num_nodes("a");
   const Variable rows(Tensor::full({n, 2}, 1));
   const bool bad = comm.rank() == comm.size() - 1;
   const auto refused = [&](const Rows& feats) {

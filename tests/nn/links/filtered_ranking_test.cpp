@@ -114,7 +114,7 @@ void check_ranks(const RelationPredictor& predictor, bool typed, bool filtered) 
     for (const PartitionBook& of_edges :
          some_of(row_splits(std::ssize(ranked.edges), world.size()), number++ + (typed ? 1 : 0))) {
       const RelationEdges mine = ranked.part(of_edges, rank);
-      const GraphShardManager graph(world, nodes, nodes, {}, true);
+      const Graph graph(world, nodes, nodes, {}, true);
       const KnownEdges known(graph, filtered ? mine : RelationEdges());
       const FilteredRanks found =
           filtered_ranks(predictor, graph, my_rows(ranked.h, nodes, rank), mine, known,
@@ -156,15 +156,15 @@ TEST_CASE("metrics of ranks by hand") {
 TEST_CASE("the rows of a relation's ends are those of its node types") {
   const Communicator world = Communicator::world();
   const TypedGraph typed = typed_graph();
-  const HeteroGraph graph = shard(world, typed, typed_books(typed, world.size()).front());
+  const Graph graph = shard(world, typed, typed_books(typed, world.size()).front());
   const std::vector<RelationRows> rows = relation_rows(graph.to_homogeneous());
   REQUIRE(rows.size() == graph.edge_types().size());
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const EdgeType& type = graph.edge_types()[r];
-    CHECK(rows[r].src_end - rows[r].src_begin == graph.num_local_nodes(type.source));
-    CHECK(rows[r].dst_end - rows[r].dst_begin == graph.num_local_nodes(type.destination));
+    CHECK(rows[r].src_end - rows[r].src_begin == graph.num_nodes(type.source));
+    CHECK(rows[r].dst_end - rows[r].dst_begin == graph.num_nodes(type.destination));
   }
-  const Index papers = graph.num_local_nodes("paper");  // the first type
+  const Index papers = graph.num_nodes("paper");  // the first type
   CHECK(rows[0].dst_begin == 0);
   CHECK(rows[0].src_begin == papers);
 }
@@ -176,7 +176,7 @@ TEST_CASE("filtered ranks say what is wrong, on all ranks") {
   const DistMultPredictor predictor(2, 3, gen);
   const PartitionBook book = PartitionBook::even(8, world.size());
   const Index mine = book.num_nodes(world.rank());
-  const GraphShardManager graph(world, book, book, {}, true);
+  const Graph graph(world, book, book, {}, true);
   const KnownEdges none(graph, {});
   const auto ranks = [&](const Tensor& h, const RelationEdges& edges) {
     (void)filtered_ranks(predictor, graph, h, edges, none);

@@ -24,8 +24,8 @@ constexpr Index items = 60, groups = 12;
 
 /// Items on a ring: `next` is one step, `skip` is next after next, and each item is in a group of neighbors.
 /// Global id g of an item is the original id (step g + 1) % items.
-HeteroGraph ring(const Communicator& comm, Index step, const PartitionBook& of_items,
-                 const PartitionBook& of_groups) {
+Graph ring(const Communicator& comm, Index step, const PartitionBook& of_items,
+           const PartitionBook& of_groups) {
   Array<Index> ids;
   std::vector<Index> global(items);
   for (Index g = 0; g < items; ++g) {
@@ -54,12 +54,12 @@ HeteroGraph ring(const Communicator& comm, Index step, const PartitionBook& of_i
 
 /// Every fifth edge of `skip` is for the test: what it says follows from two edges of `next`.
 struct KnowledgeGraph {
-  HeteroGraph graph;
+  Graph graph;
   const HomogeneousForm& form = graph.to_homogeneous();
   RelationEdges all = relation_edges(form), train, test;
   Array<Index> train_ids;
 
-  explicit KnowledgeGraph(HeteroGraph whole) : graph(std::move(whole)) {
+  explicit KnowledgeGraph(Graph whole) : graph(std::move(whole)) {
     for (Index e = 0; e < all.size(); ++e) {
       const Index id = form.graph.edge_ids()[e];
       const bool held_out = all.rels[e] == 1 && (id - form.first_edge_id[1]) % 5 == 0;
@@ -80,7 +80,7 @@ struct Curve {
 /// Scores of embeddings alone; each edge against k others of the right types.
 Curve train(const KnowledgeGraph& kg, RelationPredictor& predictor, Generator& gen, int epochs) {
   const Communicator& comm = kg.graph.comm();
-  const GraphShardManager& graph = kg.form.graph;
+  const Graph& graph = kg.form.graph;
   HeteroEmbedding embedding(kg.graph, kg.graph.node_types(), predictor.width(), gen);
   SparseAdam sparse(embedding.refs(), {.lr = 0.05});
   Adam optimizer(predictor.named_parameters(), {.lr = 0.05});
@@ -130,7 +130,7 @@ Curve train(const KnowledgeGraph& kg, RelationPredictor& predictor, Generator& g
 template <class Predictor, class... Options>
 void check_training(double least_mrr, int epochs, const Options&... options) {
   const Communicator world = Communicator::world(), self = Communicator::self();
-  const auto run = [&](HeteroGraph graph) {
+  const auto run = [&](Graph graph) {
     Generator gen(1);
     Predictor predictor(3, 16, gen, options...);
     return train(KnowledgeGraph(std::move(graph)), predictor, gen, epochs);

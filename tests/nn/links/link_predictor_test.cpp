@@ -53,8 +53,7 @@ struct Problem {
 };
 
 using PairScore = std::function<Variable(const Variable&, const Variable&, std::vector<Index> rels)>;
-using GraphScore =
-    std::function<Variable(const GraphShardManager&, const Variable&, std::vector<Index> rels)>;
+using GraphScore = std::function<Variable(const Graph&, const Variable&, std::vector<Index> rels)>;
 
 /// Scores and gradients of pairs anywhere, and of the edges of a graph, are those of the case.
 void check_case(const std::string& name, Module& module, const PairScore& score_pairs,

@@ -24,7 +24,7 @@ struct Encoder : Module {
     register_module("out", out);
     register_module("dropout", dropout);
   }
-  Variable operator()(const GraphShardManager& graph, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& x) {
     return out(graph, dropout(relu(hidden(graph, x)), graph.src_ids()));
   }
 };
@@ -35,7 +35,7 @@ struct Task {
   NodeData data;
   std::shared_ptr<const EdgeSet> edges;
   EdgeSplit split;
-  GraphShardManager graph;
+  Graph graph;
   NegativeSampler negatives, evaluation;
 
   Task(const Communicator& on, NodeData whole, std::uint64_t seed)
@@ -47,7 +47,7 @@ struct Task {
         negatives(graph, {.seed = seed, .exclude_self_loops = true}),
         evaluation(graph, {.seed = seed + 100, .exclude_self_loops = true, .exclude_edges = edges}) {}
 
-  GraphShardManager training_graph() {
+  Graph training_graph() {
     data.edges = split.train;
     return construct_full_graph(comm, data);
   }

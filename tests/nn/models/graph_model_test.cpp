@@ -100,7 +100,7 @@ std::vector<ModelDescription> descriptions() {
 
 /// Rows of nodes and what the network shall say for them, on a part of a graph.
 struct Problem {
-  GraphShardManager graph, without_weights;
+  Graph graph, without_weights;
   Tensor x, target, edges;
 
   Problem(const Communicator& comm, const PartitionBook& book)
@@ -114,11 +114,11 @@ struct Problem {
         edges.row(e)[j] = static_cast<real>(0.1) * static_cast<real>((graph.edge_ids()[e] + 3 * j) % 7);
   }
   /// With weights, unless the network reads none.
-  [[nodiscard]] const GraphShardManager& graph_of(const GraphModel& model) const {
+  [[nodiscard]] const Graph& graph_of(const GraphModel& model) const {
     return layers_without_weights(model.description()).empty() ? graph : without_weights;
   }
   [[nodiscard]] Variable result(GraphModel& model) const {
-    const GraphShardManager& its = graph_of(model);
+    const Graph& its = graph_of(model);
     return model.description().edge_feats > 0 ? model(its, x, edges) : model(its, x);
   }
 

@@ -12,7 +12,7 @@
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/models/hetero_model.hpp>
+#include <sar/nn/models/graph_model.hpp>
 
 #include <doctest/doctest.h>
 
@@ -27,7 +27,7 @@ using namespace sar::test;
 
 namespace {
 
-using Rows = HeteroModel::Rows;
+using Rows = GraphModel::Rows;
 
 ModelDescription description_of(const std::string& type) {
   ModelDescription d{.type = type, .in_feats = 4, .hidden = 6, .out_feats = 3, .layers = 2};
@@ -53,17 +53,17 @@ Rows inputs(const TypedGraph& typed, const std::map<std::string, PartitionBook>&
 
 }  // namespace
 
-TEST_CASE("a HeteroModel is the same on any number of ranks, and its gradients are finite differences") {
+TEST_CASE("a GraphModel is the same on any number of ranks, and its gradients are finite differences") {
   const Communicator comm = Communicator::world(), self = Communicator::self();
   const TypedGraph typed = typed_graph();
   for (const std::string& type : ModelDescription::typed_types()) {
     CAPTURE(type);
     Generator gen(1);
-    HeteroModel model(description_of(type), comm, gen);
+    GraphModel model(description_of(type), comm, gen);
     const auto whole = typed_books(typed, 1).front();
     const Rows want = model(shard(self, typed, whole), inputs(typed, whole, 0));
     for (const auto& books : typed_books(typed, comm.size())) {
-      const HeteroGraph graph = shard(comm, typed, books);
+      const Graph graph = shard(comm, typed, books);
       const Rows x = inputs(typed, books, comm.rank());
       const Rows y = model(graph, x);
       for (const auto& [name, size] : typed.nodes)
@@ -86,7 +86,7 @@ TEST_CASE("rgcn is the weighted mean of each relation") {
   d.layers = 1;
   d.inputs.clear();
   Generator gen(3);
-  HeteroModel model(d, comm, gen);
+  GraphModel model(d, comm, gen);
   const auto weight_of_edge = [](Index id) { return 0.25 * static_cast<double>(1 + id % 7); };
   std::map<std::string, Tensor> parameters;
   for (const NamedParameter& each : model.named_parameters()) parameters[each.name] = each.parameter.value();
@@ -120,15 +120,15 @@ TEST_CASE("rgcn is the weighted mean of each relation") {
     }
   }
   for (const auto& books : typed_books(typed, comm.size())) {
-    std::vector<HeteroGraph::NodeTypeSpec> nodes;
+    std::vector<NodeTypeSpec> nodes;
     for (const auto& [type, size] : typed.nodes) nodes.push_back({.name = type, .book = books.at(type)});
-    std::vector<HeteroGraph::EdgeTypeSpec> relations;
+    std::vector<EdgeTypeSpec> relations;
     for (const auto& [type, whole] : typed.relations) {
       relations.push_back({.type = type, .edges = edges_of_rank(comm, whole, books.at(type.destination))});
       EdgeList& edges = relations.back().edges;
       for (const Index id : edges.id) edges.weight.push_back(static_cast<real>(weight_of_edge(id)));
     }
-    const HeteroGraph graph(comm, nodes, relations);
+    const Graph graph(comm, nodes, relations);
     Rows mine;
     for (const auto& [type, rows] : x) mine[type] = rank_rows(rows, books.at(type), comm.rank());
     const Rows y = model(graph, mine);
@@ -154,11 +154,11 @@ TEST_CASE("the description of a network with types is written and read") {
   }
 }
 
-TEST_CASE("save_model and load_hetero_model keep a network and its results") {
+TEST_CASE("save_model and load_model keep a network and its results") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
   const auto books = typed_books(typed, comm.size()).front();
-  const HeteroGraph graph = shard(comm, typed, books);
+  const Graph graph = shard(comm, typed, books);
   const Rows x = inputs(typed, books, comm.rank());
   const TemporaryDirectory directory(comm);
   const std::string path = directory.path() + "/model.safetensors";
@@ -167,10 +167,10 @@ TEST_CASE("save_model and load_hetero_model keep a network and its results") {
     Generator gen(5);
     ModelDescription d = description_of(type);
     d.dropout = 0.5;  // a loaded network predicts
-    HeteroModel model(d, comm, gen);
+    GraphModel model(d, comm, gen);
     model.eval();
     save_model(comm, path, model);
-    const auto loaded = load_hetero_model(comm, path);
+    const auto loaded = load_model(comm, path);
     CHECK(loaded->description().to_json() == model.description().to_json());
     const Rows y = (*loaded)(graph, x);
     for (const auto& [name, rows] : model(graph, x)) {
@@ -200,13 +200,15 @@ TEST_CASE("descriptions and graphs that do not fit are refused") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
   const auto books = typed_books(typed, comm.size()).front();
-  const HeteroGraph graph = shard(comm, typed, books);
+  const Graph graph = shard(comm, typed, books);
   Generator gen(1);
-  CHECK(thrown<InputError>([&] {
-          (void)HeteroModel({.in_feats = 2, .out_feats = 2}, comm, gen);
-        }).starts_with("a HeteroModel of type sage, which reads no relations, expected rgcn"));
+  GraphModel untyped({.in_feats = 2, .out_feats = 2}, comm, gen);
+  CHECK(thrown<InputError>([&] { (void)untyped(graph, inputs(typed, books, comm.rank())); }) ==
+        "a network of type sage on rows of node types, expected one matrix, because it reads no relations");
   ModelDescription d = description_of("rgcn");
-  HeteroModel model(d, comm, gen);
+  GraphModel model(d, comm, gen);
+  CHECK(thrown<InputError>([&] { (void)model(graph, Variable(Tensor::zeros({3, 2}))); }) ==
+        "a network of type rgcn, which reads relations, on one matrix, expected rows of each node type");
   const bool bad = comm.rank() == comm.size() - 1;
   Rows x = inputs(typed, books, comm.rank());
   if (bad) x.erase("author");
@@ -222,27 +224,27 @@ TEST_CASE("descriptions and graphs that do not fit are refused") {
   if (bad) x["venue"] = x.at("paper");
   CHECK(thrown_by_all<InputError>(comm, [&] { (void)model(graph, x); }).find("venue") != std::string::npos);
   // edge weights, which HGTConv does not read
-  std::vector<HeteroGraph::NodeTypeSpec> nodes;
+  std::vector<NodeTypeSpec> nodes;
   for (const auto& [type, size] : typed.nodes) nodes.push_back({.name = type, .book = books.at(type)});
-  std::vector<HeteroGraph::EdgeTypeSpec> relations;
+  std::vector<EdgeTypeSpec> relations;
   for (const auto& [type, whole] : typed.relations)
     relations.push_back({.type = type, .edges = edges_of_rank(comm, whole, books.at(type.destination))});
   relations[0].edges.weight.assign(relations[0].edges.id.size(), real(0.5));
-  const HeteroGraph weighted(comm, nodes, relations);
-  HeteroModel hgt(description_of("hgt"), comm, gen);
+  const Graph weighted(comm, nodes, relations);
+  GraphModel hgt(description_of("hgt"), comm, gen);
   x = inputs(typed, books, comm.rank());
   CHECK(thrown_by_all<InputError>(comm, [&] { (void)hgt(weighted, x); }) ==
         "a network of type hgt on a graph with edge weights, which HGTConv does not read, expected a graph "
         "without weights, or a network of type rgcn, hetero-sage or hetero-gat");
   CHECK_NOTHROW((void)model(weighted, x));
   std::swap(d.node_types[0], d.node_types[1]);
-  HeteroModel other(d, comm, gen);
+  GraphModel other(d, comm, gen);
   CHECK(thrown_by_all<InputError>(comm, [&] { (void)other(graph, inputs(typed, books, comm.rank())); })
             .starts_with("a network of type rgcn on a graph of the node types paper, author, field, expected "
                          "author, paper, field"));
   d = description_of("rgcn");
   std::swap(d.edge_types[0], d.edge_types[1]);
-  HeteroModel reordered(d, comm, gen);
+  GraphModel reordered(d, comm, gen);
   CHECK(thrown_by_all<InputError>(comm, [&] {
           (void)reordered(graph, inputs(typed, books, comm.rank()));
         }).starts_with("a network of type rgcn on a graph of the edge types "));

@@ -32,7 +32,7 @@ struct Part {
   const Communicator& world;
   const Case& golden;
   PartitionBook book;
-  GraphShardManager graph;
+  Graph graph;
 
   [[nodiscard]] Index count(const std::string& key) const { return static_cast<Index>(golden.number(key)); }
   [[nodiscard]] Tensor nodes(const std::string& array) const {

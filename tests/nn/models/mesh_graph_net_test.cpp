@@ -130,7 +130,7 @@ void shake(Module& module) {
 }
 
 /// The rows of all edges by id, those of this rank's in the graph's order.
-Tensor my_edge_rows(const Tensor& whole, const GraphShardManager& graph) {
+Tensor my_edge_rows(const Tensor& whole, const Graph& graph) {
   Tensor mine({graph.num_edges(), whole.row_size()});
   for (Index e = 0; e < graph.num_edges(); ++e)
     std::copy_n(whole.row(graph.edge_ids()[e]), whole.row_size(), mine.row(e));
@@ -189,7 +189,7 @@ TEST_CASE("MeshGraphNetBlock: by the formula, in all modes") {
     for (const Books& books : test_books(whole, world.size()))
       for (const GraphOptions& options : ways_of_case(number++)) {
         CAPTURE(whole.name);
-        const GraphShardManager graph = shard(world, whole, books, options);
+        const Graph graph = shard(world, whole, books, options);
         Generator gen(1);
         MeshGraphNetBlock block(4, gen);
         shake(block);
@@ -211,7 +211,7 @@ TEST_CASE("MeshGraphNet: by the formula; gradients are those of one rank") {
   const MeshGraphNetOptions net_options = small_options(true);
   const auto run = [&](const Communicator& comm, const WholeGraph& whole, const Books& books,
                        const GraphOptions& options) {
-    const GraphShardManager graph = shard(comm, whole, books, options);
+    const Graph graph = shard(comm, whole, books, options);
     Generator gen(1);
     MeshGraphNet net(net_options, gen);
     shake(net);
@@ -256,7 +256,7 @@ TEST_CASE("MeshGraphNet and relative_positions: gradients against differences") 
        {random_graph("random", 20, 20, 70, 1), random_graph("sparse", 12, 12, 9, 2)})
     for (const Books& books : test_books(whole, world.size())) {
       CAPTURE(whole.name);
-      const GraphShardManager graph = shard(world, whole, books, {});
+      const Graph graph = shard(world, whole, books, {});
       Generator gen(1);
       MeshGraphNetOptions net_options = small_options(false);
       net_options.edge_feats = 4;
@@ -280,7 +280,7 @@ TEST_CASE("relative_positions: differences and lengths, of length 0 without NaN"
   for (const WholeGraph& whole : test_graphs())
     for (const Books& books : test_books(whole, world.size())) {
       CAPTURE(whole.name);
-      const GraphShardManager graph = shard(world, whole, books, {});
+      const Graph graph = shard(world, whole, books, {});
       const Tensor x = random_values({whole.num_src, 2}, 1);
       const Tensor y = whole.square ? x : random_values({whole.num_dst, 2}, 2);
       Tensor expected({static_cast<Index>(whole.src.size()), 3});
@@ -308,7 +308,7 @@ TEST_CASE("relative_positions with shifts: the nearest images in a periodic box,
   for (const WholeGraph& whole : test_graphs())
     for (const Books& books : test_books(whole, world.size())) {
       CAPTURE(whole.name);
-      const GraphShardManager graph = shard(world, whole, books, {});
+      const Graph graph = shard(world, whole, books, {});
       const Tensor x = random_values({whole.num_src, 2}, 1);  // many sides apart
       const Tensor y = whole.square ? x : random_values({whole.num_dst, 2}, 2);
       Tensor expected({static_cast<Index>(whole.src.size()), 3});
@@ -353,7 +353,7 @@ TEST_CASE("MeshGraphNet with normalize: statistics of all ranks, a loss that fal
   MeshGraphNetOptions net_options = small_options(true);
   net_options.normalize = true;
   for (const Books& books : test_books(whole, world.size())) {
-    const GraphShardManager graph = shard(world, whole, books, {});
+    const Graph graph = shard(world, whole, books, {});
     Generator gen(1);
     MeshGraphNet net(net_options, world, gen);
     Whole data(whole);
@@ -398,7 +398,7 @@ TEST_CASE("MeshGraphNet with normalize: statistics of all ranks, a loss that fal
 TEST_CASE("MeshGraphNet: names of parameters and buffers, errors") {
   const Communicator world = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
-  const GraphShardManager graph = shard(world, whole, test_books(whole, world.size())[0], {});
+  const Graph graph = shard(world, whole, test_books(whole, world.size())[0], {});
   Generator gen(1);
   MeshGraphNetOptions options = small_options(true);
   options.normalize = true;
@@ -442,7 +442,7 @@ TEST_CASE("MeshGraphNet: names of parameters and buffers, errors") {
         }).starts_with("MeshGraphNetBlock, rows of edges have shape ["));
   CHECK_THROWS_AS((void)net.normalized_target(Tensor::zeros({n, 3})), ShapeError);
   const WholeGraph pair = random_graph("bipartite", 50, 23, 150, 3, false);
-  const GraphShardManager two = shard(world, pair, test_books(pair, world.size())[0], {});
+  const Graph two = shard(world, pair, test_books(pair, world.size())[0], {});
   CHECK_THROWS_AS((void)block(two, {.nodes = Tensor::zeros({two.num_src_nodes(), 4}),
                                     .edges = Tensor::zeros({two.num_edges(), 4})}),
                   ShapeError);

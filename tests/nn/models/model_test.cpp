@@ -37,8 +37,7 @@ struct Sage : Module {
     }
   }
 
-  Variable operator()(const GraphShardManager& graph, Variable h,
-                      std::vector<Tensor>* conv_outputs = nullptr) {
+  Variable operator()(const Graph& graph, Variable h, std::vector<Tensor>* conv_outputs = nullptr) {
     for (std::size_t l = 0; l < convs.size(); ++l) {
       h = convs[l](graph, h);
       if (conv_outputs != nullptr) conv_outputs->push_back(h.value().clone());

@@ -67,7 +67,7 @@ WeightNames names_of(const std::string& name, const ModelDescription& d) {
 class Network {
  public:
   Network(const Communicator& comm, const std::string& name, const Case& golden, const std::string& path,
-          const GraphShardManager& graph, const PartitionBook& book)
+          const Graph& graph, const PartitionBook& book)
       : comm_(comm),
         golden_(golden),
         graph_(graph),
@@ -166,7 +166,7 @@ class Network {
 
   const Communicator& comm_;
   const Case& golden_;
-  const GraphShardManager& graph_;
+  const Graph& graph_;
   const PartitionBook& book_;
   Generator gen_{1};
   GraphModel model_;
@@ -190,7 +190,7 @@ TEST_CASE("networks of PyG with residual connections, norms, jumping knowledge a
     const WholeGraph whole{name, nodes, nodes, true, golden.indices("src"), golden.indices("dst")};
     for (const Books& books : some_of(test_books(whole, comm.size()), number++)) {
       CAPTURE(books.src.num_nodes(0));
-      const GraphShardManager graph = shard(comm, whole, books, {});
+      const Graph graph = shard(comm, whole, books, {});
       Network network(comm, name, golden, path, graph, books.src);
       network.check_saved(scratch);
       network.check_training(scratch);

@@ -177,7 +177,7 @@ TEST_CASE("correct and smooth: golden vectors") {
 TEST_CASE("precompute: what is wrong on one rank is an error on all") {
   Problem p("labels", {}, nodes);
   const Communicator& world = p.world;
-  const GraphShardManager& graph = p.whole.graph;
+  const Graph& graph = p.whole.graph;
   const bool last = world.rank() == world.size() - 1;
   const auto text = [&](const std::function<void()>& action) {
     return thrown_by_all<InputError>(world, action);
@@ -196,7 +196,7 @@ TEST_CASE("precompute: what is wrong on one rank is an error on all") {
   CHECK_THROWS_AS((void)sign_features(graph, last ? Tensor::zeros({graph.num_nodes() + 1, 3}) : x, 0),
                   ShapeError);
   const PartitionBook book = PartitionBook::even(4, world.size());
-  const GraphShardManager bipartite(world, book, PartitionBook::even(5, world.size()), {}, false);
+  const Graph bipartite(world, book, PartitionBook::even(5, world.size()), {}, false);
   const Tensor of_sources = Tensor::zeros({bipartite.num_src_nodes(), 3});
   const std::vector<std::int64_t> unknown(static_cast<std::size_t>(bipartite.num_nodes()), -1);
   const std::vector<std::uint8_t> no_mask(unknown.size(), 0);

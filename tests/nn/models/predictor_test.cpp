@@ -26,7 +26,7 @@ std::size_t allocations = 0;
 
 constexpr Index num_nodes = 60, in_feats = 5, out_feats = 3, edge_feats = 2;
 
-GraphShardManager graph_of(const Communicator& comm, const PartitionBook& book, bool weighted = true) {
+Graph graph_of(const Communicator& comm, const PartitionBook& book, bool weighted = true) {
   return renamed_shard(comm, random_graph("random", num_nodes, num_nodes, 400, 1), book, {}, weighted);
 }
 
@@ -68,7 +68,7 @@ ModelDescription description_of(const std::string& type, const std::string& norm
 }
 
 /// The forward pass in evaluation mode without a tape, as a tensor of its own.
-Tensor forward(GraphModel& model, const GraphShardManager& graph, const Tensor& x, const Tensor& edges = {}) {
+Tensor forward(GraphModel& model, const Graph& graph, const Tensor& x, const Tensor& edges = {}) {
   const NoTape no_tape;
   const bool training = model.is_training();
   model.eval();
@@ -99,7 +99,7 @@ struct TwoLayers : Module {
     register_module("second", second);
   }
   template <class F>
-  Variable operator()(const GraphShardManager& graph, const Variable& x, const F& before_layer) {
+  Variable operator()(const Graph& graph, const Variable& x, const F& before_layer) {
     before_layer(0);
     const Variable h = first(graph, x);
     before_layer(1);
@@ -135,7 +135,7 @@ TEST_CASE("a prediction has the bits of the forward pass, in memory of the calle
     for (const std::string& type : ModelDescription::types()) {
       for (const std::string norm : {"none", "batch", "layer"}) {
         const ModelDescription description = description_of(type, norm);
-        const GraphShardManager graph = graph_of(comm, book, layers_without_weights(description).empty());
+        const Graph graph = graph_of(comm, book, layers_without_weights(description).empty());
         const bool reads_edges = description.edge_feats > 0;
         const Tensor edges =
             reads_edges ? Tensor::full({graph.num_edges(), edge_feats}, real{0.5}) : Tensor();
@@ -162,7 +162,7 @@ TEST_CASE("a prediction has the bits of the forward pass, in memory of the calle
 TEST_CASE("a result may be written over x") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
-  const GraphShardManager graph = graph_of(comm, book);
+  const Graph graph = graph_of(comm, book);
   GraphModel model = model_of(comm, {.in_feats = in_feats, .hidden = in_feats, .out_feats = in_feats});
   Predictor predict(model, graph);
   for (int call = 0; call < 3; ++call) {
@@ -182,7 +182,7 @@ TEST_CASE("from its second call on a prediction allocates nothing, for every typ
   for (const std::string& type : ModelDescription::types()) {
     for (const std::string norm : {"none", "batch", "layer"}) {
       const ModelDescription description = description_of(type, norm);
-      const GraphShardManager graph = graph_of(comm, book, layers_without_weights(description).empty());
+      const Graph graph = graph_of(comm, book, layers_without_weights(description).empty());
       CAPTURE(type);
       CAPTURE(norm);
       const Tensor edges =
@@ -216,7 +216,7 @@ TEST_CASE("on several ranks, a later call synchronizes at its first exchange of 
     for (const int layers : {1, 2, 5}) {
       ModelDescription description = description_of(type);
       description.layers = layers;
-      const GraphShardManager graph = graph_of(comm, book, layers_without_weights(description).empty());
+      const Graph graph = graph_of(comm, book, layers_without_weights(description).empty());
       const Tensor edges =
           description.edge_feats > 0 ? Tensor::full({graph.num_edges(), edge_feats}, real{0.5}) : Tensor();
       GraphModel model = model_of(comm, description);
@@ -238,14 +238,12 @@ TEST_CASE("where the ranks do something else together, each exchange of rows syn
   const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
   const Tensor x = rows_of(comm, book, 1);
   Tensor out({book.num_nodes(comm.rank()), out_feats});
-  const auto check = [&](const GraphShardManager& graph, int synchronizations, auto&& together) {
+  const auto check = [&](const Graph& graph, int synchronizations, auto&& together) {
     Generator gen(3);
     TwoLayers network(gen);
     Predictor predict(
         network,
-        [&](const GraphShardManager& on, const Variable& rows, const Variable&) {
-          return network(on, rows, together);
-        },
+        [&](const Graph& on, const Variable& rows, const Variable&) { return network(on, rows, together); },
         {.in_feats = in_feats, .out_feats = out_feats}, graph);
     predict(x, {}, out);
     const Tensor expected = out.clone();
@@ -256,7 +254,7 @@ TEST_CASE("where the ranks do something else together, each exchange of rows syn
       if (graph.options().halo_format == HaloFormat::exact) CHECK(same_bits(out, expected));
     }
   };
-  const GraphShardManager graph = graph_of(comm, book);
+  const Graph graph = graph_of(comm, book);
   check(graph, 4, [&](int layer) {  // at both exchanges, the all_reduce and the end
     if (layer == 1) (void)comm.all_reduce(1.0);
   });
@@ -265,8 +263,8 @@ TEST_CASE("where the ranks do something else together, each exchange of rows syn
     if (layer == 1) other.agree([] {});
   });
   if (sizeof(real) == sizeof(double)) return;  // which does not travel as int8
-  const GraphShardManager rounded = renamed_shard(comm, random_graph("random", num_nodes, num_nodes, 400, 1),
-                                                  book, {.halo_format = HaloFormat::int8}, true);
+  const Graph rounded = renamed_shard(comm, random_graph("random", num_nodes, num_nodes, 400, 1), book,
+                                      {.halo_format = HaloFormat::int8}, true);
   check(rounded, 2, [](int) {});  // nothing else: at the first exchange and at the end
 }
 
@@ -281,11 +279,11 @@ TEST_CASE("a network that makes other calls than before predicts, too") {
   const auto without_last_rank = [&](std::uint64_t seed) {
     return renamed_shard(comm, graph_without_last_rank(book, seed), book, {}, true);
   };
-  const GraphShardManager other = without_last_rank(2);
-  for (const GraphShardManager& graph : {graph_of(comm, book), without_last_rank(1)}) {
+  const Graph other = without_last_rank(2);
+  for (const Graph& graph : {graph_of(comm, book), without_last_rank(1)}) {
     Tensor out({graph.num_nodes(), out_feats});
     int kind = 0;
-    const auto network = [&](const GraphShardManager& on, const Variable& rows, const Variable&) {
+    const auto network = [&](const Graph& on, const Variable& rows, const Variable&) {
       if (kind == 4) (void)comm.all_reduce(1.0);
       Variable h = first(on, rows);
       if (kind == 1) h = middle(on, h);                         // one exchange more
@@ -313,7 +311,7 @@ TEST_CASE("a network that makes other calls than before predicts, too") {
 TEST_CASE("a rank that fails before a prediction, in agree(), is noticed") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
-  const GraphShardManager graph = graph_of(comm, book);
+  const Graph graph = graph_of(comm, book);
   GraphModel model = model_of(comm, description_of("sage"));
   Predictor predict(model, graph);
   const Tensor x = rows_of(comm, book, 1);
@@ -339,7 +337,7 @@ TEST_CASE("a rank that fails before a prediction, in agree(), is noticed") {
 TEST_CASE("a prediction in the network of another one") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
-  const GraphShardManager graph = graph_of(comm, book);
+  const Graph graph = graph_of(comm, book);
   GraphModel model = model_of(comm, description_of("sage"));
   Predictor inner(model, graph);
   Generator gen(3);
@@ -349,7 +347,7 @@ TEST_CASE("a prediction in the network of another one") {
   bool fails = false;
   Predictor outer(
       network,
-      [&](const GraphShardManager& on, const Variable& rows, const Variable&) {
+      [&](const Graph& on, const Variable& rows, const Variable&) {
         return network(on, rows, [&](int layer) {
           require<InputError>(layer != 1 || !fails, "no weather today");
           if (layer == 1) inner(x, {}, between);
@@ -372,7 +370,7 @@ TEST_CASE("a prediction in the network of another one") {
 TEST_CASE("wrong arguments throw the same on all ranks, and the predictor goes on") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
-  const GraphShardManager graph = graph_of(comm, book);
+  const Graph graph = graph_of(comm, book);
   GraphModel model = model_of(comm, description_of("sage"));
   Predictor predict(model, graph);
   const Tensor x = rows_of(comm, book, 1);
@@ -401,7 +399,7 @@ TEST_CASE("wrong arguments throw the same on all ranks, and the predictor goes o
   CHECK(
       contains(thrown<InputError>([&] { Predictor(model, nullptr, {.in_feats = 1, .out_feats = 1}, graph); }),
                "empty function"));
-  const auto any = [&](const GraphShardManager&, const Variable& rows, const Variable&) { return rows; };
+  const auto any = [&](const Graph&, const Variable& rows, const Variable&) { return rows; };
   CHECK(contains(thrown<InputError>([&] { Predictor(model, any, {.in_feats = 1}, graph); }),
                  "widths 1, 0 and 0"));
   Predictor other(model, any, {.in_feats = in_feats, .out_feats = out_feats}, graph);
@@ -420,13 +418,13 @@ TEST_CASE("what a network throws on one rank, at any time, is thrown on all rank
     cases.push_back({path_graph(), book});
   }
   for (const auto& [whole, book] : cases) {
-    const GraphShardManager graph = renamed_shard(comm, whole, book, {}, true);
+    const Graph graph = renamed_shard(comm, whole, book, {}, true);
     Generator gen(3);
     TwoLayers network(gen);
     int fails_before = -1, fails_on = -1;
     Predictor predict(
         network,
-        [&](const GraphShardManager& on, const Variable& x, const Variable&) {
+        [&](const Graph& on, const Variable& x, const Variable&) {
           return network(on, x, [&](int layer) {
             if (layer == fails_before && comm.rank() == fails_on) throw InputError("no weather today");
           });

@@ -6,7 +6,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/started_sum.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/modules/module.hpp>
@@ -58,6 +58,6 @@ static_assert(!std::is_copy_constructible_v<StartedSum> && !std::is_default_cons
 
 // A variable is not made of a number by accident, and a graph not of a communicator.
 static_assert(std::is_constructible_v<Variable, Tensor> && !std::is_convertible_v<real, Variable>);
-static_assert(!std::is_convertible_v<Communicator, GraphShardManager>);
+static_assert(!std::is_convertible_v<Communicator, Graph>);
 
 }  // namespace

@@ -34,7 +34,7 @@ namespace {
 constexpr Index nodes = 23, width = 5;
 
 /// A graph without edges on the nodes of a book: readouts read none.
-GraphShardManager graph_of(const Communicator& comm, const PartitionBook& book) {
+Graph graph_of(const Communicator& comm, const PartitionBook& book) {
   return {comm, book, book, EdgeList{}, true};
 }
 
@@ -44,7 +44,7 @@ struct Result {
   std::vector<Tensor> parameters;
 };
 
-using Objective = std::function<Variable(const GraphShardManager&, const Variable& rows)>;
+using Objective = std::function<Variable(const Graph&, const Variable& rows)>;
 
 /// The loss on this rank's rows; gradients of the parameters over all ranks.
 Result run(const Communicator& comm, const PartitionBook& book, const Tensor& whole, Module& module,
@@ -80,7 +80,7 @@ void check_on_any_ranks(Module& module, const Objective& objective,
       CHECK(error_of_part(found.parameters[k], expected.parameters[k], largest) < tolerance());
   }
   // what one rank computes is right
-  const GraphShardManager graph = graph_of(self, PartitionBook::even(nodes, 1));
+  const Graph graph = graph_of(self, PartitionBook::even(nodes, 1));
   CHECK_NOTHROW(gradcheck([&](const auto& in) { return objective(graph, in[0]); }, {Variable(whole, true)}));
 }
 
@@ -104,9 +104,8 @@ TEST_CASE("sums, means and dot products over all ranks are parts of a loss") {
   Generator gen(0);
   Head head(gen);
   const auto on_rows = [&](const std::function<Variable(const Variable&, const Communicator&)>& loss) {
-    check_on_any_ranks(head, [&](const GraphShardManager& graph, const Variable& x) {
-      return loss(tanh(head.out(x)), graph.comm());
-    });
+    check_on_any_ranks(
+        head, [&](const Graph& graph, const Variable& x) { return loss(tanh(head.out(x)), graph.comm()); });
   };
   on_rows([](const Variable& y, const Communicator& comm) { return sum(y, comm); });
   on_rows([](const Variable& y, const Communicator& comm) { return mean(y, comm); });
@@ -152,7 +151,7 @@ TEST_CASE("all_reduce adds values up, and the shares of their gradients") {
   Generator gen(0);
   Head head(gen);
   // back to the nodes, and through parameters that all ranks have
-  check_on_any_ranks(head, [&](const GraphShardManager& graph, const Variable& x) {
+  check_on_any_ranks(head, [&](const Graph& graph, const Variable& x) {
     const Communicator& comm = graph.comm();
     const Variable whole = all_reduce(sum(x * x, ReduceDim::rows), comm);
     const Variable y = x * tanh(whole);
@@ -189,29 +188,24 @@ TEST_CASE(
 TEST_CASE("readouts of the whole graph, through a network to a loss") {
   Generator gen(0);
   Head head(gen);
-  const auto loss_of = [&](const GraphShardManager& graph, const Variable& whole) {
+  const auto loss_of = [&](const Graph& graph, const Variable& whole) {
     CHECK(whole.shape() == Shape{1, width});
     return mse(head.out(tanh(whole)), Tensor::full({1, 2}, 1), graph.comm());
   };
-  check_on_any_ranks(head, [&](const GraphShardManager& graph, const Variable& x) {
-    return loss_of(graph, SumPooling()(graph, x));
-  });
-  check_on_any_ranks(head, [&](const GraphShardManager& graph, const Variable& x) {
-    return loss_of(graph, AvgPooling()(graph, x));
-  });
+  check_on_any_ranks(
+      head, [&](const Graph& graph, const Variable& x) { return loss_of(graph, SumPooling()(graph, x)); });
+  check_on_any_ranks(
+      head, [&](const Graph& graph, const Variable& x) { return loss_of(graph, AvgPooling()(graph, x)); });
   Tensor apart({nodes, width});  // no two rows of a column are within a step of each other
   for (Index i = 0; i < apart.size(); ++i)
     apart.data()[i] = static_cast<real>((i / width * 7 + i % width * 3) % nodes) / 10 - 1;
   check_on_any_ranks(
-      head,
-      [&](const GraphShardManager& graph, const Variable& x) {
-        return loss_of(graph, MaxPooling()(graph, x));
-      },
+      head, [&](const Graph& graph, const Variable& x) { return loss_of(graph, MaxPooling()(graph, x)); },
       apart);
-  check_on_any_ranks(head, [&](const GraphShardManager& graph, const Variable& x) {
+  check_on_any_ranks(head, [&](const Graph& graph, const Variable& x) {
     return loss_of(graph, GlobalAttentionPooling(borrowed(head.gate))(graph, x));
   });
-  check_on_any_ranks(head, [&](const GraphShardManager& graph, const Variable& x) {
+  check_on_any_ranks(head, [&](const Graph& graph, const Variable& x) {
     const GlobalAttentionPooling pooling(borrowed(head.gate), borrowed(head.feat));
     return mse(pooling(graph, x * 3), Tensor::full({1, 3}, 1), graph.comm());
   });
@@ -224,7 +218,7 @@ TEST_CASE("readouts against their formulas; names of parameters; large gates") {
   const GlobalAttentionPooling pooling(gate, feat);
   CHECK(pooling.named_parameters().front().name == "gate_nn.weight");
   CHECK(pooling.named_parameters().back().name == "feat_nn.bias");
-  const GraphShardManager graph = graph_of(self, PartitionBook::even(nodes, 1));
+  const Graph graph = graph_of(self, PartitionBook::even(nodes, 1));
   const Tensor x = random_values({nodes, width}, 3);
   const Tensor scores = (*gate)(x).value(), rows = (*feat)(x).value();
   double total = 0;
@@ -256,7 +250,7 @@ TEST_CASE("readouts against their formulas; names of parameters; large gates") {
 TEST_CASE("what is wrong on one rank is an error on all") {
   const Communicator world = Communicator::world();
   const bool last = world.rank() == world.size() - 1;
-  const GraphShardManager graph = graph_of(world, PartitionBook::even(nodes, world.size()));
+  const Graph graph = graph_of(world, PartitionBook::even(nodes, world.size()));
   const Tensor x = Tensor::zeros({graph.num_nodes() + (last ? 1 : 0), 2});
   CHECK_THROWS_AS((void)SumPooling()(graph, x), ShapeError);
   CHECK_THROWS_AS((void)AvgPooling()(graph, x), ShapeError);

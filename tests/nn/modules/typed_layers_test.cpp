@@ -124,14 +124,14 @@ TEST_CASE("HeteroLinear: golden vectors") {
 namespace {
 
 /// `nodes` of two types, those of rank 1 none, with original ids that do not follow the order of the rows.
-HeteroGraph users_and_items(const Communicator& comm, Index users, Index items) {
+Graph users_and_items(const Communicator& comm, Index users, Index items) {
   const auto type = [&](const std::string& name, Index n) {
     std::vector<Index> offsets{0};
     for (int p = 0; p < comm.size(); ++p)
       offsets.push_back(p == 1 ? offsets.back() : n * (p + 1) / comm.size());
     offsets.back() = n;
     const PartitionBook book(offsets);
-    HeteroGraph::NodeTypeSpec spec{name, book, {}};
+    NodeTypeSpec spec{name, book, {}};
     for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v) spec.ids.push_back(n - 1 - v);
     return spec;
   };
@@ -143,13 +143,13 @@ HeteroGraph users_and_items(const Communicator& comm, Index users, Index items) 
 TEST_CASE("HeteroEmbedding: golden vectors, as rows by id and as all rows of a rank") {
   const Communicator world = Communicator::world();
   const Case golden("typed/HeteroEmbedding__rows");
-  const HeteroGraph graph = users_and_items(world, 9, 4);
+  const Graph graph = users_and_items(world, 9, 4);
   Generator gen(1);
   HeteroEmbedding embedding(graph, {"user", "item"}, 3, gen);
   const auto check_gradient = [&](const std::string& type) {
     const Tensor whole = golden.tensor("grad_param.embeds." + type + ".weight");
     const SparseRows found = embedding[type].gradient();
-    Tensor mine = Tensor::zeros({graph.num_local_nodes(type), 3});
+    Tensor mine = Tensor::zeros({graph.num_nodes(type), 3});
     for (Index i = 0; i < std::ssize(found.ids); ++i)
       std::copy_n(found.rows.row(i), 3, mine.row(found.ids[i] - graph.book(type).begin(world.rank())));
     CHECK(error_of_part(mine, GoldenGraph::rows(whole, graph.node_ids(type)), whole) < tolerance());
@@ -167,7 +167,7 @@ TEST_CASE("HeteroEmbedding: golden vectors, as rows by id and as all rows of a r
   for (const std::string type : {"user", "item"}) {
     if (world.rank() == 0)
       for (const Index id : golden.indices("ids." + type))
-        ids[type].push_back(graph.num_nodes(type) - 1 - id);
+        ids[type].push_back(graph.num_global_nodes(type) - 1 - id);
     spans[type] = ids[type];
   }
   {
@@ -197,7 +197,7 @@ TEST_CASE("HeteroEmbedding: golden vectors, as rows by id and as all rows of a r
 TEST_CASE("HeteroEmbedding: the same rows for every number of ranks, and a step of them") {
   const Communicator world = Communicator::world();
   const auto after_step = [](const Communicator& comm) {
-    const HeteroGraph graph = users_and_items(comm, 23, 5);
+    const Graph graph = users_and_items(comm, 23, 5);
     Generator gen(7);
     HeteroEmbedding embedding(graph, {"item", "user"}, 4, gen, 0.5);
     SparseAdam adam(embedding.refs(), {.lr = 0.1});
@@ -218,7 +218,7 @@ TEST_CASE("HeteroEmbedding: the same rows for every number of ranks, and a step 
 
 TEST_CASE("HeteroEmbedding: errors") {
   const Communicator world = Communicator::world();
-  const HeteroGraph graph = users_and_items(world, 9, 4);
+  const Graph graph = users_and_items(world, 9, 4);
   Generator gen(1);
   CHECK(thrown_by_all<InputError>(world, [&] { HeteroEmbedding(graph, {"tag"}, 3, gen); }).find("tag") !=
         std::string::npos);
@@ -240,7 +240,7 @@ TEST_CASE("HGTConv: golden vectors") {
         HGTConv conv(run.width("in.feat"), run.count("head_size"), run.count("num_heads"),
                      run.count("num_ntypes"), run.count("num_etypes"), gen,
                      {.dropout = 0, .use_norm = run.flag("use_norm")});
-        run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+        run.check(conv, [&](const Graph& graph, Inputs& in) {
           return conv(graph, in["feat"], in.ntype, in.etype);
         });
       });
@@ -255,8 +255,7 @@ struct Net : Module {
     convs.emplace_back(6, 4, 2, ntypes, etypes, gen, HGTConvOptions{.dropout = 0});
     convs.emplace_back(8, 3, 2, ntypes, etypes, gen, HGTConvOptions{.dropout = 0, .use_norm = true});
   }
-  Variable operator()(const GraphShardManager& graph, const Variable& x, const RowIds& ntypes,
-                      const EdgeTypes& etypes) {
+  Variable operator()(const Graph& graph, const Variable& x, const RowIds& ntypes, const EdgeTypes& etypes) {
     return convs[1](graph, relu(convs[0](graph, x, ntypes, etypes)), ntypes, etypes);
   }
 };
@@ -359,8 +358,7 @@ TEST_CASE("SimpleHGNConv: golden vectors") {
     SimpleHGNConv conv(run.width("in.feat"), run.count("edge_size"), run.count("head_size"),
                        run.count("num_heads"), run.count("num_etypes"), gen,
                        {.residual = run.flag("residual")});
-    run.check(conv,
-              [&](const GraphShardManager& graph, Inputs& in) { return conv(graph, in["feat"], in.etype); });
+    run.check(conv, [&](const Graph& graph, Inputs& in) { return conv(graph, in["feat"], in.etype); });
   });
 }
 

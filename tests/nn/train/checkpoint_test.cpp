@@ -31,7 +31,7 @@ using Make = std::function<std::unique_ptr<Optimizer>(const Module&)>;
 struct Training {
   Communicator comm;
   NodeData data;
-  GraphShardManager graph;
+  Graph graph;
   Net net;
   std::unique_ptr<Optimizer> optimizer;
 

@@ -29,7 +29,7 @@ struct Gat : Module {
     layers.emplace_back(Index{64}, data.num_classes, Index{1}, gen,
                         GATConvOptions{.feat_drop = 0.6, .attn_drop = 0.6});
   }
-  Variable operator()(const GraphShardManager& graph, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& x) {
     const Index nodes = x.num_rows();
     const Variable h = reshape(layers[0](graph, x), {nodes, 64});
     return reshape(layers[1](graph, h), {nodes, layers[1].out_feats()});
@@ -38,8 +38,8 @@ struct Gat : Module {
 
 /// Early stopping as the paper's authors do it: training ends when neither validation loss nor accuracy has
 /// reached its best for 100 epochs; the model that counts is the last one at which both had.
-double test_accuracy(const GraphShardManager& graph, const NodeData& data, const Communicator& comm,
-                     std::uint64_t seed, int max_epochs) {
+double test_accuracy(const Graph& graph, const NodeData& data, const Communicator& comm, std::uint64_t seed,
+                     int max_epochs) {
   Generator gen(seed);
   Gat net(data, gen);
   Adam adam(net.named_parameters(), {.lr = 0.005, .weight_decay = 5e-4});
@@ -77,7 +77,7 @@ TEST_CASE("GAT reaches the accuracy of its paper on Cora") {
   }
   const Communicator comm = Communicator::world();
   NodeData data = load_dataset(comm, cora, {.add_self_loops = true, .normalize_features = true});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
   // Five seeds on one rank; two on several, where it takes longer, unless SAR_GAT_SEEDS says how many. The
   // mean of two wanders by 0.005.
   const char* wanted = std::getenv("SAR_GAT_SEEDS");

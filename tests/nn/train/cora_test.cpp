@@ -31,7 +31,7 @@ struct GCN : Module {
     layers.emplace_back(data.features.row_size(), 16, gen);
     layers.emplace_back(16, data.num_classes, gen);
   }
-  Variable operator()(const GraphShardManager& graph, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& x) {
     const Variable h = relu(layers[0](graph, drop_features(x, graph.src_ids())));
     return layers[1](graph, drop_hidden(h, graph.src_ids()));
   }
@@ -50,7 +50,7 @@ TEST_CASE("GCN reaches the accuracy of its paper on Cora") {
   if (!have_cora()) return;
   const Communicator comm = Communicator::world();
   NodeData data = load_dataset(comm, cora, {.add_self_loops = true, .normalize_features = true});
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
   double sum = 0;
   for (const std::uint64_t seed : {0, 1, 2, 3, 4}) {
     Generator gen(seed);

@@ -31,7 +31,7 @@ struct Net : Module {
       dropouts.emplace_back(dropout, gen);
     }
   }
-  Variable operator()(const GraphShardManager& graph, Variable h) {
+  Variable operator()(const Graph& graph, Variable h) {
     for (std::size_t i = 0; i + 1 < convs.size(); ++i)
       h = batch_norm_relu_dropout(convs[i](graph, h), bns[i], dropouts[i], graph.dst_ids());
     return convs.back()(graph, h);
@@ -40,7 +40,7 @@ struct Net : Module {
 
 /// One training step; the loss before it.
 template <class Model>
-double step(Model& model, Optimizer& optimizer, const GraphShardManager& graph, const NodeData& data,
+double step(Model& model, Optimizer& optimizer, const Graph& graph, const NodeData& data,
             const Communicator& comm) {
   Tape tape;
   const Variable loss = cross_entropy(model(graph, data.features), data.labels, data.train_mask, comm);
@@ -53,7 +53,7 @@ double step(Model& model, Optimizer& optimizer, const GraphShardManager& graph, 
 
 inline std::vector<double> curve(const Communicator& comm, NodeData data, const GraphOptions& options,
                                  int epochs) {
-  const GraphShardManager graph = construct_full_graph(comm, data, options);
+  const Graph graph = construct_full_graph(comm, data, options);
   Net net({data.features.row_size(), 32, 32, data.num_classes}, 0.5, comm, 3);
   Adam adam(net.named_parameters(), {.lr = 0.01, .weight_decay = 5e-4});
   std::vector<double> losses;

@@ -51,7 +51,7 @@ struct HeteroNet : Module {
     second.emplace_back<SAGEConv>({"paper", "cites", "paper"}, 8, classes, gen);
   }
   Variable operator()(const HeteroGraphConv::Graphs& graphs, const HeteroGraphConv::Rows& x) {
-    const GraphShardManager& cites = graphs.at("cites");
+    const Graph& cites = graphs.at("cites");
     HeteroGraphConv::Rows h = first(graphs, x);
     Variable papers = drop(relu(h.at("paper")), cites.dst_ids());
     papers = papers + cites.update_all(fn::u_mul_e(papers, cites.edata().at("year") * real{0.001}), fn::mean);
@@ -61,7 +61,7 @@ struct HeteroNet : Module {
 };
 
 std::vector<double> hetero_curve(const Communicator& comm, GraphData graph) {
-  const HeteroGraph typed = construct_hetero_graph(comm, graph);
+  const Graph typed = construct_hetero_graph(comm, graph);
   HeteroGraphConv::Graphs graphs;
   for (const EdgeType& type : typed.edge_types()) graphs.emplace(type.relation, typed[type]);
   const NodeTypeData& papers = graph.node_type("paper");

@@ -151,7 +151,7 @@ TEST_CASE("sums over neighbors of rows in bfloat16 are those of the widened rows
   for (const WholeGraph& whole : square_graphs())
     for (const Books& books : test_books(whole, comm.size()))
       for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
-        const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+        const Graph graph = shard(comm, whole, books, {.mode = mode});
         const Tensor all = rounded_tensor({whole.num_src, 19}, 1),
                      all_base = rounded_tensor({whole.num_src, 19}, 2);
         const Tensor x = my_rows(all, books.src, comm.rank()),
@@ -189,7 +189,7 @@ TEST_CASE("layers that sum over neighbors agree with full precision within their
   const Communicator comm = Communicator::world();
   for (const WholeGraph& whole : square_graphs()) {
     const Books books = test_books(whole, comm.size()).back();
-    const GraphShardManager graph = shard(comm, whole, books, {});
+    const Graph graph = shard(comm, whole, books, {});
     const auto mine = [&](Index width, std::uint64_t stream) {
       return my_rows(rounded_tensor({whole.num_src, width}, stream), books.src, comm.rank());
     };
@@ -261,9 +261,7 @@ TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precisio
   struct Kind {
     const char* name;
     bool dst_rows;  ///< dst has rows, not scores
-    std::function<Variable(const GraphShardManager&, const Variable& x, const Variable& a,
-                           const Variable& dst)>
-        attend;
+    std::function<Variable(const Graph&, const Variable& x, const Variable& a, const Variable& dst)> attend;
   };
   const Kind kinds[] = {
       {"GAT", false,
@@ -293,7 +291,7 @@ TEST_CASE("attention in bfloat16: coefficients of rounded rows, in full precisio
         CAPTURE(whole.name);
         CAPTURE(kind.name);
         const Books books = test_books(whole, comm.size()).back();
-        const GraphShardManager graph = shard(comm, whole, books, {});
+        const Graph graph = shard(comm, whole, books, {});
         const auto mine = [&](Index width, std::uint64_t stream) {
           return my_rows(rounded_tensor({whole.num_src, width}, stream), books.src, comm.rank());
         };
@@ -348,8 +346,7 @@ TEST_CASE("kernels of reals: the same sums of widened rows, rounded once; gradie
     bool weight_of_edges;
     int roundings;  ///< of a term of a result, and of one of the gradient of w
     /// With `all`, a sum of all terms from which a result may be chosen.
-    std::function<Variable(const GraphShardManager&, const Variable& x, const Variable& w, const EdgeTypes&,
-                           bool all)>
+    std::function<Variable(const Graph&, const Variable& x, const Variable& w, const EdgeTypes&, bool all)>
         run;
   };
   const Kind kinds[] = {
@@ -418,7 +415,7 @@ TEST_CASE("kernels of reals: the same sums of widened rows, rounded once; gradie
         CAPTURE(whole.name);
         CAPTURE(kind.name);
         const Books books = test_books(whole, comm.size()).back();
-        const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+        const Graph graph = shard(comm, whole, books, {.mode = mode});
         const Tensor rows = my_rows(rounded_tensor({whole.num_src, kind.width}, 1), books.src, comm.rank());
         const Shape w_shape = kind.weight_of_edges ? Shape{graph.num_edges(), kind.weight[0]} : kind.weight;
         std::vector<Index> types(static_cast<std::size_t>(graph.num_edges()));
@@ -470,7 +467,7 @@ TEST_CASE("extrema of rows in bfloat16 are those of the widened rows, with the g
           CAPTURE(whole.name);
           CAPTURE(stored);
           const Books books = test_books(whole, comm.size()).back();
-          const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+          const Graph graph = shard(comm, whole, books, {.mode = mode});
           Tensor all = few({whole.num_src, 37}, 1);
           for (const Index row : {1, 3})
             if (row < whole.num_src) all.row(row)[2] = std::numeric_limits<real>::quiet_NaN();
@@ -499,7 +496,7 @@ TEST_CASE("ranks in different precisions, or with source rows of different types
   if (comm.size() == 1) return;
   const WholeGraph whole = square_graphs().front();
   const Books books = test_books(whole, comm.size()).back();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const Tensor rows = my_rows(rounded_tensor({whole.num_src, 4}, 1), books.src, comm.rank());
   const std::function<Variable(const Variable&)> calls[] = {
       [&](const Variable& x) { return graph.update_all(fn::copy_u(x), Reduce::max); },
@@ -521,7 +518,7 @@ TEST_CASE("reproducible sums read source rows in bfloat16 widened") {
   for (const WholeGraph& whole : square_graphs()) {
     CAPTURE(whole.name);
     const Books books = test_books(whole, comm.size()).back();
-    const GraphShardManager graph = shard(comm, whole, books, {.reproducible = true});
+    const Graph graph = shard(comm, whole, books, {.reproducible = true});
     const TypedRows rows(my_rows(random_tensor({whole.num_src, 6}, 1), books.src, comm.rank()),
                          NumberType::bfloat16);
     const auto sum_of = [&](const Variable& x) {
@@ -536,7 +533,7 @@ TEST_CASE("typed attention in bfloat16: the same coefficients, of products with 
   for (const WholeGraph& whole : square_graphs()) {
     CAPTURE(whole.name);
     const Books books = test_books(whole, comm.size()).back();
-    const GraphShardManager graph = shard(comm, whole, books, {});
+    const Graph graph = shard(comm, whole, books, {});
     const auto mine = [&](Index width, std::uint64_t stream) {
       return my_rows(rounded_tensor({whole.num_src, width}, stream), books.src, comm.rank());
     };
@@ -669,7 +666,7 @@ TEST_CASE("sums of several stages are added to a base in full precision, which h
   constexpr Index nodes = 600, width = 64;
   const WholeGraph whole = random_graph("random", nodes, nodes, 3 * nodes, 3);
   const Books books = test_books(whole, comm.size()).back();
-  const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = 1 << 12});
+  const Graph graph = shard(comm, whole, books, {.max_halo_bytes = 1 << 12});
   const TypedRows x(my_rows(random_tensor({nodes, width}, 2), books.src, comm.rank()), NumberType::bfloat16);
   const Tensor weight = random_tensor({width, width}, 3), bias = random_tensor({width}, 4);
   const MixedPrecisionScope mixed;
@@ -696,7 +693,7 @@ TEST_CASE("projections of attention are not in memory between the forward and th
   constexpr Index nodes = 6000, heads = 4, dim = 16;
   const WholeGraph whole = random_graph("random", nodes, nodes, 5 * nodes, 3);
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const MixedPrecisionScope mixed;
   Generator gen(1);
   GATConv gat({heads * dim}, dim, heads, gen);
@@ -726,7 +723,7 @@ TEST_CASE("layers of attention whose projections are computed again have the sam
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 300, 300, 2000, 3);
   const Books books = test_books(whole, comm.size()).back();
-  const GraphShardManager graph = shard(comm, whole, books, {});
+  const Graph graph = shard(comm, whole, books, {});
   const MixedPrecisionScope mixed;
   Generator gen(1);
   GATConv conv({12}, 8, 3, gen);
@@ -791,7 +788,7 @@ TEST_CASE("rows of a table in bfloat16 are gathered where they are read") {
   WholeGraph ring{"ring", 7, 7, true, {}, {}};
   for (Index v = 0; v < 7; ++v) ring.src.push_back((v + 3) % 7), ring.dst.push_back(v);
   const Books books{PartitionBook::even(7, 1), PartitionBook::even(7, 1)};
-  const GraphShardManager graph = shard(self, ring, books, {});
+  const Graph graph = shard(self, ring, books, {});
   const Variable gathered = deferred_gather_rows(table, ids);
   const Tensor sums = graph.update_all(fn::copy_u(gathered), Reduce::sum).value();
   CHECK_FALSE(gathered.deferred()->computed().defined());
@@ -909,7 +906,7 @@ TEST_CASE("a training in mixed precision: any number of ranks and threads, less 
   const auto peak = [&](bool is_mixed) {
     const MixedPrecisionScope scope(is_mixed);
     NodeData data = make_sbm(comm, {.nodes = 3000, .degree = 4, .classes = 4, .features = 8});
-    const GraphShardManager graph = construct_full_graph(comm, data, {});
+    const Graph graph = construct_full_graph(comm, data, {});
     Net net({8, 128, 128, 4}, 0.5, comm, 3);
     Adam adam(net.named_parameters(), {.lr = 0.01});
     for (int epoch = 0; epoch < 2; ++epoch) {
@@ -926,7 +923,7 @@ TEST_CASE("a training in mixed precision: any number of ranks and threads, less 
 TEST_CASE("MeshGraphNet in mixed precision: any number of threads, rows of edges in half the memory") {
   const Communicator comm = Communicator::world();
   NodeData data = make_sbm(comm, {.nodes = 3000, .degree = 4, .classes = 4, .features = 8});
-  const GraphShardManager graph = construct_full_graph(comm, data, {.edge_chunk = 256});
+  const Graph graph = construct_full_graph(comm, data, {.edge_chunk = 256});
   Tensor of_edges({graph.num_edges(), 3});
   for (Index i = 0; i < of_edges.size(); ++i) of_edges.data()[i] = std::sin(static_cast<real>(i));
   struct Outcome {

@@ -5,7 +5,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/graph/data/sources/load_dataset.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
@@ -38,7 +38,7 @@ struct Sage : Module {
     convs.emplace_back(hidden, classes, gen);
     bns.emplace_back(hidden, comm);
   }
-  Variable operator()(const GraphShardManager& graph, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& x) {
     return convs[1](graph, relu(bns[0](convs[0](graph, x))));
   }
 };
@@ -51,7 +51,7 @@ struct Gcn : Module {
     layers.emplace_back(in_feats, hidden, gen);
     layers.emplace_back(hidden, classes, gen);
   }
-  Variable operator()(const GraphShardManager& graph, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& x) {
     return layers[1](graph, relu(layers[0](graph, x)));
   }
 };
@@ -65,7 +65,7 @@ struct Gat : Module {
     layers.emplace_back(in_feats, hidden, Index{8}, gen);
     layers.emplace_back(8 * hidden, classes, Index{1}, gen);
   }
-  Variable operator()(const GraphShardManager& graph, const Variable& x) {
+  Variable operator()(const Graph& graph, const Variable& x) {
     const auto joined = [&](GATConv& layer, const Variable& rows) {
       return reshape(layer(graph, rows), {rows.num_rows(), layer.num_heads() * layer.out_feats()});
     };
@@ -82,7 +82,7 @@ void check_training(const std::string& name, HaloMode mode, PartitionMethod part
   const bool self_loops = golden.number("self_loops_added") == 1;
   NodeData data = load_dataset(
       world, cora, {.add_self_loops = self_loops, .normalize_features = true, .partition = partition});
-  const GraphShardManager graph = construct_full_graph(world, data, {.mode = mode});
+  const Graph graph = construct_full_graph(world, data, {.mode = mode});
   REQUIRE(graph.num_global_edges() == static_cast<Index>(golden.number("num_edges")));
 
   Generator gen(0);

@@ -62,7 +62,7 @@ const Settings gat{{.type = "gat",
 
 class Training {
  public:
-  Training(const Communicator& comm, const GraphShardManager& graph, const Settings& settings)
+  Training(const Communicator& comm, const Graph& graph, const Settings& settings)
       : comm_(comm),
         settings_(settings),
         graph_(graph),
@@ -102,7 +102,7 @@ class Training {
  private:
   Communicator comm_;
   Settings settings_;
-  GraphShardManager graph_;
+  Graph graph_;
   Generator gen_;
   GraphModel net_;
   Adam adam_;
@@ -111,7 +111,7 @@ class Training {
   std::vector<double> losses_;
 };
 
-GraphShardManager make_graph(const Communicator& comm) {
+Graph make_graph(const Communicator& comm) {
   const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
   return {comm, book, book, edges_of(book, comm.rank()), true};
 }
@@ -127,7 +127,7 @@ std::vector<double> alone(const Communicator& comm, const Settings& settings) {
 TEST_CASE("two models that train in turn have the bits that each has alone") {
   const Communicator comm = Communicator::world();
   const std::vector<double> sage_alone = alone(comm, sage), gat_alone = alone(comm, gat);
-  const GraphShardManager graph = make_graph(comm);  // one for both
+  const Graph graph = make_graph(comm);  // one for both
   {
     Training a(comm, graph, sage), b(comm, graph, gat);
     for (int i = 0; i < steps; ++i) a.step(), b.step();
@@ -157,7 +157,7 @@ TEST_CASE("formats, precisions and steps are not without effect") {
 
 TEST_CASE("biases in front of a batch norm get no gradient") {
   const Communicator comm = Communicator::world();
-  const GraphShardManager graph = make_graph(comm);
+  const Graph graph = make_graph(comm);
   Generator gen(3);
   GraphModel net(sage.network, comm, gen);
   const Variable x(Tensor::full({graph.num_nodes(), in_feats}, 1));

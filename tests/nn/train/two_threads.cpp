@@ -126,7 +126,7 @@ class Work {
 
   Communicator comm_;
   PartitionBook book_;
-  GraphShardManager graph_;
+  Graph graph_;
   Generator gen_;
   GraphModel net_;
   Sampled sampled_;

@@ -261,7 +261,7 @@ TEST_CASE("from an OGB folder to a training") {
   CHECK(data.num_edges == 2 * edges);
   CHECK(data.num_classes == 4);
   require_training_labels(comm, data);
-  const GraphShardManager graph = construct_full_graph(comm, data);
+  const Graph graph = construct_full_graph(comm, data);
   Generator gen(0);
   SAGEConv conv(data.features.row_size(), data.num_classes, gen);
   Adam optimizer(conv.named_parameters(), {.lr = 0.01});

@@ -10,7 +10,7 @@
 #include <sar/graph/data/draw_split.hpp>
 #include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/data/sources/load_dataset.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/partition/partition_method.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 #include <sar/graph/sampling/saint_loader.hpp>

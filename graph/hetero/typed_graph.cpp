@@ -9,14 +9,16 @@
 // any list: O(E log E). The type of an edge is found again by its id, O(log types).
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
-#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/hetero/naming.hpp>
 #include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/graph.hpp>
 #include <sar/graph/topology/make_topology.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -24,20 +26,16 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-using NodeTypeSpec = HeteroGraph::NodeTypeSpec;
-using EdgeTypeSpec = HeteroGraph::EdgeTypeSpec;
-
 void check_node_types(const Communicator& comm, const std::vector<NodeTypeSpec>& nodes) {
-  require<InputError>(!nodes.empty(), "HeteroGraph: there are no node types");
+  require<InputError>(!nodes.empty(), "Graph: there are no node types");
   for (const NodeTypeSpec& type : nodes) {
-    require<InputError>(!type.name.empty(), "HeteroGraph: a node type has no name");
+    require<InputError>(!type.name.empty(), "Graph: a node type has no name");
     require<InputError>(std::ranges::count(nodes, type.name, &NodeTypeSpec::name) == 1,
-                        "HeteroGraph: the node type '", type.name, "' is given twice");
-    require<InputError>(type.book.num_parts() == comm.size(), "HeteroGraph: the book of the node type '",
-                        type.name, "' has ", type.book.num_parts(), " parts, there are ", comm.size(),
-                        " ranks");
+                        "Graph: the node type '", type.name, "' is given twice");
+    require<InputError>(type.book.num_parts() == comm.size(), "Graph: the book of the node type '", type.name,
+                        "' has ", type.book.num_parts(), " parts, there are ", comm.size(), " ranks");
     const Index mine = type.book.num_nodes(comm.rank());
-    require<InputError>(type.ids.empty() || std::ssize(type.ids) == mine, "HeteroGraph: rank ", comm.rank(),
+    require<InputError>(type.ids.empty() || std::ssize(type.ids) == mine, "Graph: rank ", comm.rank(),
                         " gives ", type.ids.size(), " original ids for ", mine, " nodes of type '", type.name,
                         "'");
   }
@@ -48,15 +46,15 @@ void check_edge_types(const std::vector<NodeTypeSpec>& nodes, const std::vector<
   for (const NodeTypeSpec& type : nodes) names.push_back(type.name);
   for (std::size_t k = 0; k < edges.size(); ++k) {
     const EdgeType& type = edges[k].type;
-    require<InputError>(!type.relation.empty(), "HeteroGraph: the relation of the edge type from '",
-                        type.source, "' to '", type.destination, "' has no name");
+    require<InputError>(!type.relation.empty(), "Graph: the relation of the edge type from '", type.source,
+                        "' to '", type.destination, "' has no name");
     for (const std::string& end : {type.source, type.destination})
       if (std::find(names.begin(), names.end(), end) == names.end())
-        throw InputError(concat("HeteroGraph: the edge type '", type.canonical_name(), "' has the end '", end,
+        throw InputError(concat("Graph: the edge type '", type.canonical_name(), "' has the end '", end,
                                 "', which is no node type; the node types are ", quoted_list(names)));
     for (std::size_t other = 0; other < k; ++other)  // canonical names can clash if names contain colons
       require<InputError>(edges[other].type.canonical_name() != type.canonical_name(),
-                          "HeteroGraph: the edge type '", type.canonical_name(), "' is given twice");
+                          "Graph: the edge type '", type.canonical_name(), "' is given twice");
   }
 }
 
@@ -78,7 +76,7 @@ CollectiveCall construction(const std::vector<NodeTypeSpec>& nodes, const std::v
   std::string node_names, edge_names;
   for (const NodeTypeSpec& type : nodes) node_names += type.name + " ";
   for (const EdgeTypeSpec& type : edges) edge_names += type.type.canonical_name() + " ";
-  return CollectiveCall("HeteroGraph")
+  return CollectiveCall("Graph")
       .equal(options)
       .equal("number of node types", nodes.size())
       .equal("number of edge types", edges.size())
@@ -88,7 +86,7 @@ CollectiveCall construction(const std::vector<NodeTypeSpec>& nodes, const std::v
 
 }  // namespace
 
-struct HeteroGraph::State {
+struct GraphTypes {
   struct NodeType {
     PartitionBook book, dst_book;  ///< the same, except in a block
     SharedIds ids;
@@ -102,12 +100,12 @@ struct HeteroGraph::State {
   std::vector<std::string> node_names;
   std::vector<NodeType> nodes;
   std::vector<EdgeType> edge_types;
-  std::vector<GraphShardManager> relations;
+  std::vector<Graph> relations;
   std::vector<Index> most_halo_rows;  ///< of each relation, maximum over the ranks
-  std::vector<std::optional<GraphShardManager>> holding_halo;
+  std::vector<std::optional<Graph>> holding_halo;
   std::optional<HomogeneousForm> form;
 
-  State(const Communicator& communicator, const GraphOptions& graph_options)
+  GraphTypes(const Communicator& communicator, const GraphOptions& graph_options)
       : comm(communicator), options(graph_options) {}
 
   [[nodiscard]] const NodeType& node_type(const std::string& name) const {
@@ -120,11 +118,13 @@ struct HeteroGraph::State {
   void take_relations(std::vector<EdgeType> types,
                       const std::vector<std::shared_ptr<const ShardedGraph>>& shards);
   [[nodiscard]] Frames frames_of(const EdgeType& type) const {
-    return {node_type(type.source).src_frame, node_type(type.destination).dst_frame};
+    return {node_type(type.source).src_frame, node_type(type.destination).dst_frame, type};
   }
+  /// Local. The types of a relation by itself; `relations` stays empty, because its handle refers to these.
+  static std::shared_ptr<GraphTypes> of_relation(const GraphTopology& topology, const Frames& frames);
 };
 
-void HeteroGraph::State::take_nodes(std::vector<NodeTypeSpec> specs) {
+void GraphTypes::take_nodes(std::vector<NodeTypeSpec> specs) {
   for (NodeTypeSpec& spec : specs) {
     if (spec.ids.empty()) {
       spec.ids.resize(static_cast<std::size_t>(spec.book.num_nodes(comm.rank())));
@@ -140,7 +140,7 @@ void HeteroGraph::State::take_nodes(std::vector<NodeTypeSpec> specs) {
   }
 }
 
-std::vector<std::shared_ptr<const ShardedGraph>> HeteroGraph::State::make_shards(
+std::vector<std::shared_ptr<const ShardedGraph>> GraphTypes::make_shards(
     std::vector<EdgeTypeSpec> specs) const {
   std::vector<std::shared_ptr<const ShardedGraph>> shards(specs.size());
   for (std::size_t t = 0; t < nodes.size(); ++t) {
@@ -166,137 +166,199 @@ std::vector<std::shared_ptr<const ShardedGraph>> HeteroGraph::State::make_shards
   return shards;
 }
 
-HeteroGraph::HeteroGraph(const Communicator& comm, std::vector<NodeTypeSpec> nodes,
-                         std::vector<EdgeTypeSpec> edges, const GraphOptions& options) {
-  state_ = collective(
-      comm,
-      [&] {
-        check_node_types(comm, nodes);
-        check_edge_types(nodes, edges);
-        check_sources(nodes, edges);
-        return construction(nodes, edges, options);
-      },
-      [&] {
-        const TraceScope scope("construct typed graph", TraceKind::compute);
-        auto state = std::make_shared<State>(comm, options);
-        state->take_nodes(std::move(nodes));
-        std::vector<EdgeType> types;
-        for (const EdgeTypeSpec& spec : edges) types.push_back(spec.type);
-        const auto shards = state->make_shards(std::move(edges));
-        state->take_relations(std::move(types), shards);
-        return state;
-      });
+Graph::Graph(const Communicator& comm, std::vector<NodeTypeSpec> nodes, std::vector<EdgeTypeSpec> edges,
+             const GraphOptions& options)
+    : Graph(collective(
+          comm,
+          [&] {
+            check_node_types(comm, nodes);
+            check_edge_types(nodes, edges);
+            check_sources(nodes, edges);
+            return construction(nodes, edges, options);
+          },
+          [&] {
+            const TraceScope scope("construct typed graph", TraceKind::compute);
+            auto made = std::make_shared<GraphTypes>(comm, options);
+            made->take_nodes(std::move(nodes));
+            std::vector<EdgeType> types;
+            for (const EdgeTypeSpec& spec : edges) types.push_back(spec.type);
+            const auto shards = made->make_shards(std::move(edges));
+            made->take_relations(std::move(types), shards);
+            return made;
+          })) {}
+
+Graph::Graph(std::shared_ptr<GraphTypes> types) : options_(types->options), types_(std::move(types)) {
+  if (types_->relations.size() != 1) return;
+  relation_ = types_->relations.front().relation_;
+  frames_ = types_->relations.front().frames_;
 }
 
-HeteroGraph::HeteroGraph(const Communicator& comm, std::vector<BlockNodes> nodes,
-                         std::vector<EdgeType> edge_types,
-                         const std::vector<std::shared_ptr<const ShardedGraph>>& relations,
-                         const GraphOptions& options)
-    : state_(comm.agree([&] {
-        auto state = std::make_shared<State>(comm, options);
-        state->is_block = true;
+Graph::Graph(const Communicator& comm, std::vector<BlockNodes> nodes, std::vector<EdgeType> edge_types,
+             const std::vector<std::shared_ptr<const ShardedGraph>>& relations, const GraphOptions& options)
+    : Graph(comm.agree([&] {
+        auto made = std::make_shared<GraphTypes>(comm, options);
+        made->is_block = true;
         for (BlockNodes& type : nodes) {
-          state->nodes.push_back({.book = std::move(type.src_book),
-                                  .dst_book = std::move(type.dst_book),
-                                  .ids = std::move(type.ids),
-                                  .src_frame = std::make_shared<Frame>("srcdata of '" + type.name + "'"),
-                                  .dst_frame = std::make_shared<Frame>("dstdata of '" + type.name + "'")});
-          state->node_names.push_back(std::move(type.name));
+          made->nodes.push_back({.book = std::move(type.src_book),
+                                 .dst_book = std::move(type.dst_book),
+                                 .ids = std::move(type.ids),
+                                 .src_frame = std::make_shared<Frame>("srcdata of '" + type.name + "'"),
+                                 .dst_frame = std::make_shared<Frame>("dstdata of '" + type.name + "'")});
+          made->node_names.push_back(std::move(type.name));
         }
-        state->take_relations(std::move(edge_types), relations);
-        return state;
+        made->take_relations(std::move(edge_types), relations);
+        return made;
       })) {}
 
-void HeteroGraph::State::take_relations(std::vector<EdgeType> types,
-                                        const std::vector<std::shared_ptr<const ShardedGraph>>& shards) {
+std::shared_ptr<GraphTypes> GraphTypes::of_relation(const GraphTopology& topology, const Frames& frames) {
+  auto made = std::make_shared<GraphTypes>(topology.comm, GraphOptions());
+  const bool one_type = topology.is_block;
+  made->is_block = one_type && !topology.is_homogeneous();
+  EdgeType type = frames.type;
+  if (!one_type && type == EdgeType{"_N", "_E", "_N"}) type = {"_U", "_E", "_V"};
+  made->node_names.push_back(type.source);
+  made->nodes.push_back({.book = topology.src_book,
+                         .dst_book = one_type ? topology.dst_book : topology.src_book,
+                         .ids = topology.shared_src_ids,
+                         .src_frame = frames.src,
+                         .dst_frame = one_type ? frames.dst : frames.src});
+  if (!one_type) {
+    made->node_names.push_back(type.destination);
+    made->nodes.push_back({.book = topology.dst_book,
+                           .dst_book = topology.dst_book,
+                           .ids = topology.shared_dst_ids,
+                           .src_frame = frames.dst,
+                           .dst_frame = frames.dst});
+  }
+  made->edge_types.push_back(std::move(type));
+  return made;
+}
+
+GraphTypes& Graph::types() const {
+  if (types_ != nullptr) return *types_;
+  static std::mutex mutex;  // several threads may ask for the types of the same graph
+  const std::scoped_lock lock(mutex);
+  std::shared_ptr<GraphTypes>& known = frames_->types;
+  if (known == nullptr) known = GraphTypes::of_relation(topology(), *frames_);
+  return *known;
+}
+
+void GraphTypes::take_relations(std::vector<EdgeType> types,
+                                const std::vector<std::shared_ptr<const ShardedGraph>>& shards) {
   edge_types = std::move(types);
   for (std::size_t k = 0; k < shards.size(); ++k) {
-    relations.push_back(GraphShardManager(shards[k], options, frames_of(edge_types[k])));
+    relations.push_back(Graph(shards[k], options, frames_of(edge_types[k])));
     most_halo_rows.push_back(shards[k]->topology->remote.num_src_rows);
   }
   if (!shards.empty()) comm.all_reduce(std::span<Index>(most_halo_rows), ReduceOp::max);
   holding_halo.resize(shards.size());
 }
 
-const Communicator& HeteroGraph::comm() const noexcept {
-  return state_->comm;
+const Communicator& Graph::comm() const noexcept {
+  return relation_ != nullptr ? relation_->topology->comm : types_->comm;
 }
-const GraphOptions& HeteroGraph::options() const noexcept {
-  return state_->options;
+bool Graph::is_block() const {
+  return relation_ != nullptr ? topology().is_block : types_->is_block;
 }
-bool HeteroGraph::is_block() const noexcept {
-  return state_->is_block;
+const std::vector<std::string>& Graph::node_types() const {
+  return types().node_names;
 }
-const std::vector<std::string>& HeteroGraph::node_types() const noexcept {
-  return state_->node_names;
-}
-const std::vector<EdgeType>& HeteroGraph::edge_types() const noexcept {
-  return state_->edge_types;
+const std::vector<EdgeType>& Graph::edge_types() const {
+  return types().edge_types;
 }
 
-const GraphShardManager& HeteroGraph::operator[](const EdgeType& type) const {
-  const std::vector<EdgeType>& types = edge_types();
-  const auto found = std::find(types.begin(), types.end(), type);
-  return state_->relations[found != types.end() ? static_cast<std::size_t>(found - types.begin())
-                                                : find_edge_type(types, type.canonical_name())];
+Graph Graph::operator[](const EdgeType& type) const {
+  return (*this)[type.canonical_name()];
 }
-const GraphShardManager& HeteroGraph::operator[](const std::string& type) const {
-  return state_->relations[find_edge_type(edge_types(), type)];
+Graph Graph::operator[](const std::string& type) const {
+  const std::size_t k = find_edge_type(edge_types(), type);
+  if (types().relations.empty()) return *this;
+  Graph relation = types().relations[k];
+  relation.options_ = options_;
+  return relation;
 }
 
-bool HeteroGraph::fetches_together(const Variable& x, std::span<const RelationCall> calls) const {
+bool Graph::fetches_together(const Variable& x, std::span<const RelationCall> calls) const {
   if (comm().size() == 1 || calls.size() == 1 || options().reproducible) return false;
   const auto relation = find_edge_type(edge_types(), calls.front().type.canonical_name());
   const Index bytes =
-      state_->most_halo_rows[relation] * x.shape().row_size() * static_cast<Index>(sizeof(real));
+      types().most_halo_rows[relation] * x.shape().row_size() * static_cast<Index>(sizeof(real));
   return options().max_halo_bytes == 0 || bytes <= options().max_halo_bytes;
 }
 
-const GraphShardManager& HeteroGraph::holding_halo(const EdgeType& type) const {
+Graph Graph::holding_halo(const EdgeType& type) const {
   const std::size_t k = find_edge_type(edge_types(), type.canonical_name());
-  std::optional<GraphShardManager>& held = state_->holding_halo[k];
+  std::optional<Graph>& held = types().holding_halo[k];
   if (!held) {
-    SharedIds& kept_ids = state_->nodes[find_node_type(node_types(), type.source)].ids_with_halo;
+    SharedIds& kept_ids = types().nodes[find_node_type(node_types(), type.source)].ids_with_halo;
     SharedIds ids = kept_ids;
     held = comm().agree([&] {
-      const GraphShardManager& relation = state_->relations[k];
+      const Graph& relation = types().relations[k];
       if (ids == nullptr)
         ids = std::make_shared<const Array<Index>>(relation.topology().with_halo(relation.src_ids()));
       Frames frames(std::make_shared<Frame>("rows of '" + type.source + "' with their halo"),
-                    state_->frames_of(type).dst);
+                    relation.frames_->dst, type);
       frames.edge = relation.frames_->edge;
-      return GraphShardManager(ShardedGraph::holding_halo(relation.shards(), ids), options(),
-                               std::move(frames));
+      return Graph(ShardedGraph::holding_halo(relation.shards(), ids), options(), std::move(frames));
     });
     kept_ids = std::move(ids);  // all ranks cache both, or none does
   }
-  return *held;
+  Graph graph = *held;
+  graph.options_ = options_;
+  return graph;
 }
 
-const PartitionBook& HeteroGraph::book(const std::string& type) const {
-  return state_->node_type(type).book;
+const PartitionBook& Graph::book(const std::string& type) const {
+  return types().node_type(type).book;
 }
-Index HeteroGraph::num_nodes(const std::string& type) const {
-  return book(type).num_nodes();
-}
-Index HeteroGraph::num_local_nodes(const std::string& type) const {
+Index Graph::num_nodes(const std::string& type) const {
   return book(type).num_nodes(comm().rank());
 }
-Index HeteroGraph::num_local_destinations(const std::string& type) const {
-  return state_->node_type(type).dst_book.num_nodes(comm().rank());
+Index Graph::num_dst_nodes(const std::string& type) const {
+  return types().node_type(type).dst_book.num_nodes(comm().rank());
 }
-const Array<Index>& HeteroGraph::node_ids(const std::string& type) const {
-  return *state_->node_type(type).ids;
+Index Graph::num_global_nodes(const std::string& type) const {
+  return book(type).num_nodes();
 }
-Frame& HeteroGraph::ndata(const std::string& type) const {
-  require<InputError>(!is_block(), "a block has no ndata of '", type, "', only srcdata and dstdata");
+
+namespace {
+/// The sum of count(name of a type).
+template <class Types, class Count>
+Index of_all(const Types& types, const Count& count) {
+  Index sum = 0;
+  for (const auto& type : types) sum += count(type);
+  return sum;
+}
+}  // namespace
+
+Index Graph::num_nodes() const {
+  if (relation_ != nullptr && types_ == nullptr) return num_src_nodes();
+  return of_all(node_types(), [&](const std::string& type) { return num_nodes(type); });
+}
+Index Graph::num_global_nodes() const {
+  if (relation_ != nullptr && types_ == nullptr) return num_global_src_nodes();
+  return of_all(node_types(), [&](const std::string& type) { return num_global_nodes(type); });
+}
+Index Graph::num_edges() const {
+  if (relation_ != nullptr) return topology().num_edges();
+  return of_all(types_->relations, [&](const Graph& relation) { return relation.num_edges(); });
+}
+Index Graph::num_global_edges() const {
+  if (relation_ != nullptr) return topology().num_global_edges;
+  return of_all(types_->relations, [&](const Graph& relation) { return relation.num_global_edges(); });
+}
+const Array<Index>& Graph::node_ids(const std::string& type) const {
+  return *types().node_type(type).ids;
+}
+Frame& Graph::ndata(const std::string& type) const {
+  require<InputError>(!types().is_block, "a block has no ndata of '", type, "', only srcdata and dstdata");
   return srcdata(type);
 }
-Frame& HeteroGraph::srcdata(const std::string& type) const {
-  return *state_->node_type(type).src_frame;
+Frame& Graph::srcdata(const std::string& type) const {
+  return *types().node_type(type).src_frame;
 }
-Frame& HeteroGraph::dstdata(const std::string& type) const {
-  return *state_->node_type(type).dst_frame;
+Frame& Graph::dstdata(const std::string& type) const {
+  return *types().node_type(type).dst_frame;
 }
 
 namespace {
@@ -340,17 +402,18 @@ void add_edges(const GraphTopology& relation, const Array<Index>& src, Index fir
 /// Builds the homogeneous form of a heterogeneous graph.
 class HomogeneousMaker {
  public:
-  HomogeneousMaker(const HeteroGraph& graph) : graph_(graph), comm_(graph.comm()) {}
+  HomogeneousMaker(const Graph& graph) : graph_(graph), comm_(graph.comm()) {}
 
-  /// Collective.
-  HomogeneousForm make() {
+  /// Collective. `same`: the graph itself if it has one type, whose edges are not copied.
+  HomogeneousForm make(const std::optional<Graph>& same) {
     const auto& types = graph_.edge_types();
     require<InputError>(types.size() <= std::numeric_limits<std::uint16_t>::max(), "a graph of ",
                         types.size(), " edge types has no homogeneous form, at most 65535 are possible");
     make_books();
     const std::vector<Index> first_edge_id = begin_of_edge_ids();
-    EdgeList list = edges(first_edge_id);
-    GraphShardManager homogeneous(comm_, book_, book_, std::move(list), true, graph_.options(), ids_, ids_);
+    Graph homogeneous = same ? *same
+                             : Graph(comm_, book_, book_, edges(first_edge_id), /*is_block=*/true,
+                                     graph_.options(), ids_, ids_);
     Array<std::uint16_t> etypes(static_cast<std::size_t>(homogeneous.num_edges()));
     const Array<Index>& ids = homogeneous.edge_ids();
     for (std::size_t e = 0; e < etypes.size(); ++e)
@@ -363,8 +426,8 @@ class HomogeneousMaker {
                          .etypes = EdgeTypes(std::move(etypes)),
                          .first_edge_id = first_edge_id};
     for (const EdgeType& type : types) {
-      form.relations.push_back(graph_[type]);
-      form.edges_by_id.push_back(edges_in_order_of_ids(graph_[type]));
+      form.relations.push_back(graph_[type].shards());
+      form.edges_by_id.push_back(edges_in_order_of_ids(form.relations.back()));
     }
     return form;
   }
@@ -373,13 +436,12 @@ class HomogeneousMaker {
   /// Computes the owners of the nodes and the original ids of this rank's nodes. Collective.
   void make_books() {
     const auto& types = graph_.node_types();
-    first_row_ =
-        offsets_of_sizes(types, [&](const std::string& type) { return graph_.num_local_nodes(type); });
+    first_row_ = offsets_of_sizes(types, [&](const std::string& type) { return graph_.num_nodes(type); });
     book_ = gather_book(comm_, first_row_.back());
     std::vector<Index> sizes;
     std::vector<const Array<Index>*> ids;
     for (const std::string& type : types) {
-      sizes.push_back(graph_.num_nodes(type));
+      sizes.push_back(graph_.num_global_nodes(type));
       ids.push_back(&graph_.node_ids(type));
     }
     const std::vector<Index> begin = begin_of_ids(comm_, sizes, ids);
@@ -427,7 +489,7 @@ class HomogeneousMaker {
     return list;
   }
 
-  const HeteroGraph& graph_;
+  const Graph& graph_;
   const Communicator& comm_;
   PartitionBook book_;
   Array<Index> ids_;
@@ -436,11 +498,17 @@ class HomogeneousMaker {
 
 }  // namespace
 
-const HomogeneousForm& HeteroGraph::to_homogeneous() const {
+const HomogeneousForm& Graph::to_homogeneous() const {
+  GraphTypes& its = types();
   require<InputError>(
-      !is_block(), "a block has no homogeneous form, expected the graph that its message flow graph is of");
-  if (!state_->form) state_->form = comm().agree([&] { return HomogeneousMaker(*this).make(); });
-  return *state_->form;
+      !its.is_block, "a block has no homogeneous form, expected the graph that its message flow graph is of");
+  if (!its.form)
+    its.form = comm().agree([&] {
+      std::optional<Graph> same;
+      if (its.nodes.size() == 1 && its.edge_types.size() == 1) same = Graph(shards(), options());
+      return HomogeneousMaker(*this).make(same);
+    });
+  return *its.form;
 }
 
 }}  // namespace sar

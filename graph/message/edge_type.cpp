@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/graph/hetero/edge_type.hpp>
+#include <sar/graph/message/edge_type.hpp>
 
 #include <algorithm>
 #include <vector>
