@@ -177,28 +177,32 @@ void add_help_options(CLI::App& app) {
                        "shows the version, the precision and the MPI library");
 }
 
-void add_edge_options(CLI::App& app, DatasetOptions& o) {
-  app.add_flag("--add-reverse-edges", o.add_reverse_edges, "first: adds the reverse of every edge");
+std::vector<CLI::Option*> add_edge_options(CLI::App& app, DatasetOptions& o) {
+  CLI::Option* reverse =
+      app.add_flag("--add-reverse-edges", o.add_reverse_edges, "first: adds the reverse of every edge");
   const auto word = std::make_shared<std::string>();
-  app.add_flag(self_loops_option, *word,
-               "second: adds an edge from every node to itself; remaining: if it has none")
-      ->option_text("[remaining]")
-      ->check([](const std::string& value) {  // "true": the option by itself
-        const bool is_known = value == "true" || value == "all" || value == "remaining";
-        return is_known ? std::string() : "'" + value + "', expected all or remaining";
-      })
-      ->each([&o, word](const std::string& value) {
-        o.add_self_loops = true;
-        o.remaining_self_loops = value == "remaining";
-      });
-  app.add_flag("--drop-duplicates", o.drop_duplicates,
-               "third: keeps one of several edges with the same ends");
+  CLI::Option* loops =
+      app.add_flag(self_loops_option, *word,
+                   "second: adds an edge from every node to itself; remaining: if it has none")
+          ->option_text("[remaining]")
+          ->check([](const std::string& value) {  // "true": the option by itself
+            const bool is_known = value == "true" || value == "all" || value == "remaining";
+            return is_known ? std::string() : "'" + value + "', expected all or remaining";
+          })
+          ->each([&o, word](const std::string& value) {
+            o.add_self_loops = true;
+            o.remaining_self_loops = value == "remaining";
+          });
+  return {reverse, loops,
+          app.add_flag("--drop-duplicates", o.drop_duplicates,
+                       "third: keeps one of several edges with the same ends")};
 }
 
-void add_sparse_features_option(CLI::App& app, SparseFeatures& sparse) {
-  add_choice(app, "--sparse-features", sparse,
-             {{"auto", SparseFeatures::automatic}, {"yes", SparseFeatures::yes}, {"no", SparseFeatures::no}},
-             "keeps only values that are not 0; auto: if they are few");
+CLI::Option* add_sparse_features_option(CLI::App& app, SparseFeatures& sparse) {
+  return add_choice(
+      app, "--sparse-features", sparse,
+      {{"auto", SparseFeatures::automatic}, {"yes", SparseFeatures::yes}, {"no", SparseFeatures::no}},
+      "keeps only values that are not 0; auto: if they are few");
 }
 
 std::vector<std::string> joined_words(int argc, const char* const* argv) {
@@ -247,13 +251,13 @@ const Choices<PartitionMethod>& partition_methods() {
   return methods;
 }
 
-void add_sbm_options(CLI::App& app, SbmOptions& sbm, const std::string& prefix) {
-  add_number(app, "--nodes", sbm.nodes, prefix + "number of nodes", 1);
-  add_number(app, "--degree", sbm.degree, prefix + "average in-degree", 1e-6, 1e9);
-  add_number(app, "--classes", sbm.classes, prefix + "number of classes", 1);
-  add_number(app, "--features", sbm.features, prefix + "width of the features", 1);
-  add_number(app, "--homophily", sbm.homophily, prefix + "share of edges inside a class", 0, 1);
-  add_number(app, "--train-share", sbm.train_share, prefix + "share of training nodes", 0, 1);
+std::vector<CLI::Option*> add_sbm_options(CLI::App& app, SbmOptions& sbm, const std::string& prefix) {
+  return {add_number(app, "--nodes", sbm.nodes, prefix + "number of nodes", 1),
+          add_number(app, "--degree", sbm.degree, prefix + "average in-degree", 1e-6, 1e9),
+          add_number(app, "--classes", sbm.classes, prefix + "number of classes", 1),
+          add_number(app, "--features", sbm.features, prefix + "width of the features", 1),
+          add_number(app, "--homophily", sbm.homophily, prefix + "share of edges inside a class", 0, 1),
+          add_number(app, "--train-share", sbm.train_share, prefix + "share of training nodes", 0, 1)};
 }
 
 std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptions& o) {
@@ -324,17 +328,17 @@ CLI::Option* add_path(CLI::App& app, const std::string& option, std::string& pat
   return app.add_option(option, path, help)->check(CLI::Validator(check, ""))->option_text(form);
 }
 
-void add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help) {
-  add_number(app, "--seed", seed, help);
+CLI::Option* add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help) {
+  return add_number(app, "--seed", seed, help);
 }
 
 CLI::Option* add_layers_option(CLI::App& app, Index& layers) {
   return add_number(app, "--layers", layers, "number of layers", 1, ModelDescription::max_layers);
 }
 
-void add_threads_option(CLI::App& app, int& threads) {
-  add_number(app, "--threads", threads, "threads per rank; 0: all processors that the ranks are bound to", 0,
-             1024);
+CLI::Option* add_threads_option(CLI::App& app, int& threads) {
+  return add_number(app, "--threads", threads,
+                    "threads per rank; 0: all processors that the ranks are bound to", 0, 1024);
 }
 
 }  // namespace sar::tools

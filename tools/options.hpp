@@ -46,6 +46,14 @@ using Choices = std::vector<std::pair<std::string, T>>;
 /// Returns names as the choices of an option.
 Choices<std::string> named(const std::vector<std::string>& names);
 
+/// Returns the name of a value, empty if it has none.
+template <class T>
+std::string name_in(const Choices<T>& choices, const T& value) {
+  for (const auto& [name, choice] : choices)
+    if (choice == value) return name;
+  return "";
+}
+
 /// Whether a word of the command line is the name of a choice. Names may be written with `-` for `_`, and the
 /// other way round: one-shot, one_shot.
 bool is_name(const std::string& given, const std::string& name);
@@ -54,11 +62,7 @@ bool is_name(const std::string& given, const std::string& name);
 template <class T>
 CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, const Choices<T>& choices,
                         const std::string& help) {
-  std::string initial, names;
-  for (const auto& [name, choice] : choices) {
-    if (choice == value) initial = name;
-    names += (names.empty() ? "" : ", ") + name;
-  }
+  const std::string names = joined(choices, &std::pair<std::string, T>::first);
   const auto read = [&value, option, choices, names](const std::string& given) {
     for (const auto& [name, choice] : choices)
       if (is_name(given, name)) {
@@ -69,7 +73,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, cons
   };
   return app.add_option_function<std::string>(option, read, help + ": " + names)
       ->type_name("NAME")
-      ->default_str(initial);
+      ->default_str(name_in(choices, value));
 }
 
 /// Adds an option that takes pairs such as NAME=VALUE; `form` is shown in the help text.
@@ -121,18 +125,19 @@ CLI::Option* add_path(CLI::App& app, const std::string& option, std::string& pat
 /// All methods of partitioning.
 const Choices<PartitionMethod>& partition_methods();
 
-/// Adds the sizes of a generated graph; `prefix` goes before each help text.
-void add_sbm_options(CLI::App& app, SbmOptions& sbm, const std::string& prefix = "");
+/// Adds the sizes of a generated graph, and returns these options; `prefix` goes before each help text.
+std::vector<CLI::Option*> add_sbm_options(CLI::App& app, SbmOptions& sbm, const std::string& prefix = "");
 
 /// Returns the words of a command line in which an optional value is joined to its option:
 /// --add-self-loops=remaining. CLI11 would take any word behind the option for its value.
 std::vector<std::string> joined_words(int argc, const char* const* argv);
 
-/// Adds the changes of the edges while a graph is read.
-void add_edge_options(CLI::App& app, DatasetOptions& o);
+/// Adds the changes of the edges while a graph is read: --add-reverse-edges, --add-self-loops,
+/// --drop-duplicates. Returns these options.
+std::vector<CLI::Option*> add_edge_options(CLI::App& app, DatasetOptions& o);
 
 /// Adds --sparse-features.
-void add_sparse_features_option(CLI::App& app, SparseFeatures& sparse);
+CLI::Option* add_sparse_features_option(CLI::App& app, SparseFeatures& sparse);
 
 /// Adds the options that describe what a graph file does not say itself, and returns them.
 std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptions& o);
@@ -142,12 +147,12 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
 Index split_number(const std::string& path, const formats::SourceOptions& o);
 
 /// Adds --seed.
-void add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help);
+CLI::Option* add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help);
 
 /// Adds --layers.
 CLI::Option* add_layers_option(CLI::App& app, Index& layers);
 
 /// Adds --threads.
-void add_threads_option(CLI::App& app, int& threads);
+CLI::Option* add_threads_option(CLI::App& app, int& threads);
 
 }  // namespace sar::tools

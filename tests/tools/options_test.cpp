@@ -4,6 +4,7 @@
 #include "tools/partition/partition_options.hpp"
 #include "tools/plan/plan_options.hpp"
 #include "tools/train/options/add_options.hpp"
+#include "tools/train/options/option_table.hpp"
 
 #include <doctest/doctest.h>
 
@@ -46,6 +47,48 @@ TEST_CASE("every option is in --help-all, the most used ones are in --help") {
   check_help<tools::PlanOptions>("plan");
   check_help<tools::PartitionOptions>("partition");
   check_help<tools::GenerateOptions>("generate");
+}
+
+TEST_CASE("a checkpoint of train records the options that the training reads") {
+  tools::TrainOptions o;
+  CLI::App app;
+  const tools::OptionTable table(app, o);
+  for (const tools::TaskType task : tools::all_tasks) {
+    o.task.type = task;
+    CAPTURE(tools::name_of(task));
+    const auto record = table.record();
+    CHECK(record.at("--task").starts_with(tools::name_of(task)));
+    CHECK(record.at("--norm") == "none");
+    CHECK(record.at("--mfg") == "0");
+    CHECK(record.at("--sample") == "none");
+    CHECK(!record.contains("--seed"));
+  }
+  o.schedule.type = tools::ScheduleType::step;
+  CHECK(table.record().at("--schedule") == "step --step-size 30 --lr-factor 0.1");
+  o.schedule.type = tools::ScheduleType::cosine;
+  o.schedule.warm_up = 5;
+  CHECK(table.record().at("--schedule") == "cosine --epochs 100 --min-lr 0 --warm-up 5");
+  o.task.type = tools::TaskType::graph;
+  o.model.readout = "sum";
+  o.sample.drop_last = o.data.add_self_loops = true;
+  CHECK(table.record().at("--readout") ==
+        "sum --head-layers 1 --batch-size 1024 --drop-last --add-self-loops");
+}
+
+TEST_CASE("rows of the table say why a training does not read an option") {
+  tools::TrainOptions o;
+  CLI::App app;
+  const tools::OptionTable table(app, o);
+  using tools::TaskType;
+  const auto why = [&](const char* option, TaskType task) { return table.at(option).why_unread(task); };
+  CHECK(why("--epochs", TaskType::potential).empty());
+  CHECK(why("--dropout", TaskType::potential) == "cannot be combined with --task potential");
+  CHECK(why("--partition", TaskType::graph) == "cannot be combined with --task graph");
+  CHECK(why("--negatives", TaskType::node) == "needs --task link");
+  CHECK(why("--split-edges", TaskType::node) == "needs --task link or edge");
+  CHECK(why("--patience", TaskType::node) == "needs --schedule plateau");
+  CHECK(why("--heads", TaskType::node).starts_with("needs --model gat"));
+  CHECK_THROWS_AS(static_cast<void>(table.at("--none")), Error);
 }
 
 TEST_CASE("the name of a choice may have hyphens for underscores, and underscores for hyphens") {

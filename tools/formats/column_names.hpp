@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Local. The names that people give the columns of a table of edges.
+/// Local. The roles of the columns of tables of edges and of nodes, and the names that people give them.
 #pragma once
 
 #include <sar/config.hpp>
@@ -18,8 +18,10 @@ enum class ColumnRole : char {
   ignored,
   source,
   target,
+  key,  ///< of nodes
   weight,
   features,
+  one_hot,
   split,
   labels,
   type,
@@ -27,7 +29,6 @@ enum class ColumnRole : char {
   val_mask,
   test_mask
 };
-inline constexpr std::size_t num_column_roles = 11;
 
 /// Whether two names are equal but for capitals, underscores, blanks and other signs.
 bool same_name(std::string_view a, std::string_view b);

@@ -5,6 +5,7 @@
 
 #include <sar/core/error.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <optional>
@@ -77,9 +78,39 @@ TextCounts parse_table(std::string_view text, const TableFormat& format, std::ve
   return {lines.count(), rows};
 }
 
-template TextCounts parse_table<std::int64_t>(std::string_view, const TableFormat&,
-                                              std::vector<std::int64_t>&);
-template TextCounts parse_table<float>(std::string_view, const TableFormat&, std::vector<float>&);
-template TextCounts parse_table<double>(std::string_view, const TableFormat&, std::vector<double>&);
+template <class T>
+Index read_table(const Communicator& comm, const std::string& path, const TableFormat& format,
+                 Index block_bytes, FunctionRef<void(std::vector<T>& values, const BlockPlace& at)> take) {
+  std::vector<T> values;
+  const auto require_rows = [&](bool condition, const char* at_least, Index rows) {
+    require<InputError>(condition || format.rows < 0, path, ": there are ", at_least, rows,
+                        format.wrong_rows);
+  };
+  const TextCounts counts = read_lines(
+      comm, path, {}, block_bytes, [&](std::string_view text) { return parse_table(text, format, values); },
+      [&](const BlockPlace& at) {
+        require_rows(at.rows_so_far <= format.rows, "at least ", at.rows_so_far);
+        take(values, at);
+      });
+  require_rows(counts.rows == format.rows, "", counts.rows);
+  return counts.rows;
+}
+
+Index count_columns(const Communicator& comm, const std::string& path) {
+  Index columns = 0;
+  comm.agree([&] {
+    if (comm.rank() == 0) columns = count_columns(read_beginning(path, Index{1} << 22));
+  });
+  return std::max<Index>(1, comm.all_reduce(columns));
+}
+
+#define SAR_TABLE_OF(T)                                                                            \
+  template TextCounts parse_table<T>(std::string_view, const TableFormat&, std::vector<T>&);       \
+  template Index read_table<T>(const Communicator&, const std::string&, const TableFormat&, Index, \
+                               FunctionRef<void(std::vector<T>&, const BlockPlace&)>)
+SAR_TABLE_OF(std::int64_t);
+SAR_TABLE_OF(float);
+SAR_TABLE_OF(double);
+#undef SAR_TABLE_OF
 
 }  // namespace sar::formats

@@ -10,8 +10,6 @@
 #include <sar/graph/data/row_chunks.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
@@ -25,10 +23,8 @@ using FieldNames = std::map<std::string, std::string>;
 
 /// The shortest text that is exact in the type of the file.
 std::string text_of(double value, NpyType type) {
-  if (!is_floating_point(type) || type == NpyType::float64) return exact_text(value);
-  std::array<char, 32> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value)).ptr;
-  return {text.data(), end};
+  const bool is_exact = !is_floating_point(type) || type == NpyType::float64;
+  return is_exact ? exact_text(value) : exact_text(static_cast<float>(value));
 }
 
 /// The elements of a field, of all ranks.
@@ -73,8 +69,8 @@ struct ValueCounts {
 
 /// Calls take(values of the row, row) for this rank's even share of the rows. `read(rows)` is collective.
 template <class Read, class Take>
-void for_each_row(const Communicator& comm, const DataField& field, Index num_rows, const Read& read,
-                  const Take& take) {
+void for_each_field_row(const Communicator& comm, const DataField& field, Index num_rows, const Read& read,
+                        const Take& take) {
   std::vector<double> values;
   for_each_chunk(comm, field, num_rows, [&](const Array<Index>& rows, Index first) {
     const DataArray array = read(rows);
@@ -93,8 +89,8 @@ template <class Read>
 std::string describe_values(const Communicator& comm, const std::string& of, const DataField& field,
                             Index num_rows, const Read& read) {
   ValueCounts counts;
-  for_each_row(comm, field, num_rows, read,
-               [&](std::span<const double> row, Index number) { counts.add_row(row, number); });
+  for_each_field_row(comm, field, num_rows, read,
+                     [&](std::span<const double> row, Index number) { counts.add_row(row, number); });
   counts.add_ranks(comm);
   return concat(of, ": ", field.name,
                 field.row_shape.empty() ? "" : concat(" ", shape_to_string(field.row_shape)), ": ",
@@ -146,16 +142,16 @@ class NodeFields {
     ValueCounts counts;
     Index without = 0;
     const Index begin = nodes_.book.begin(comm.rank());
-    for_each_row(comm, *labels_, nodes_.num_nodes(), read(*labels_),
-                 [&](std::span<const double> row, Index number) {
-                   unlabelled_.resize(static_cast<std::size_t>(number - begin) + 1);
-                   const bool is_unlabelled = std::isnan(row[0]) || row[0] == -1;
-                   unlabelled_.back() = is_unlabelled ? 1 : 0;
-                   if (is_unlabelled)
-                     ++without;
-                   else
-                     counts.add(row[0]);
-                 });
+    for_each_field_row(comm, *labels_, nodes_.num_nodes(), read(*labels_),
+                       [&](std::span<const double> row, Index number) {
+                         unlabelled_.resize(static_cast<std::size_t>(number - begin) + 1);
+                         const bool is_unlabelled = std::isnan(row[0]) || row[0] == -1;
+                         unlabelled_.back() = is_unlabelled ? 1 : 0;
+                         if (is_unlabelled)
+                           ++without;
+                         else
+                           counts.add(row[0]);
+                       });
     counts.add_ranks(comm);
     lines.push_back(concat(of_, ": ", labels_->name, ": ", counts.describe(labels_->type), ", ",
                            comm.all_reduce(without, ReduceOp::sum), " nodes without a label"));
@@ -165,12 +161,12 @@ class NodeFields {
     const Communicator& comm = source_.comm();
     Index set = 0, without_label = 0;
     const Index begin = nodes_.book.begin(comm.rank());
-    for_each_row(comm, field, nodes_.num_nodes(), read(field),
-                 [&](std::span<const double> row, Index number) {
-                   if (row[0] == 0) return;
-                   ++set;
-                   if (!unlabelled_.empty()) without_label += unlabelled_[number - begin];
-                 });
+    for_each_field_row(comm, field, nodes_.num_nodes(), read(field),
+                       [&](std::span<const double> row, Index number) {
+                         if (row[0] == 0) return;
+                         ++set;
+                         if (!unlabelled_.empty()) without_label += unlabelled_[number - begin];
+                       });
     set = comm.all_reduce(set, ReduceOp::sum);
     without_label = comm.all_reduce(without_label, ReduceOp::sum);
     return concat(of_, ": ", field.name, ": ", set, " nodes",

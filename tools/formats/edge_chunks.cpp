@@ -18,6 +18,12 @@ void EdgeChunks::add(Index first_id, std::span<const Index> src, std::span<const
   chunk.data.assign(data.begin(), data.end());
 }
 
+void EdgeChunks::for_each_round(const Communicator& comm, FunctionRef<void(EdgeChunk& chunk)> take) {
+  const auto rounds = comm.all_reduce(std::ssize(chunks_), ReduceOp::max);
+  EdgeChunk none;
+  for (Index r = 0; r < rounds; ++r) take(r < std::ssize(chunks_) ? chunks_[r] : none);
+}
+
 EdgeList EdgeChunks::take_edges() {
   std::size_t count = 0;
   for (const EdgeChunk& chunk : chunks_) count += chunk.src.size();
@@ -50,14 +56,11 @@ DataArray EdgeChunks::take_data(const Communicator& comm, const PartitionBook& s
     if (width > 1) row_shape.push_back(width);
     mine = DataArray(NpyType::float64, row_shape, slices.num_nodes(comm.rank()));
   });
-  const auto rounds = comm.all_reduce(static_cast<Index>(chunks_.size()), ReduceOp::max);
-  EdgeChunk none;
-  for (Index r = 0; r < rounds; ++r) {
-    EdgeChunk& chunk = r < static_cast<Index>(chunks_.size()) ? chunks_[r] : none;
+  for_each_round(comm, [&](EdgeChunk& chunk) {
     send_rows(comm, slices, chunk.first_id, std::as_bytes(std::span<const double>(chunk.data)),
               width * static_cast<Index>(sizeof(double)), mine.bytes.data());
     chunk.data = {};
-  }
+  });
   return mine;
 }
 

@@ -7,12 +7,26 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/files/data_array.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/node_data.hpp>
 
 #include <span>
 #include <vector>
 
 namespace sar::formats {
+
+/// Edges of a block of a file, with integers for nodes.
+struct IntegerEdges {
+  std::vector<Index> src;
+  std::vector<Index> dst;
+  std::vector<double> data;  ///< as many numbers for each edge
+
+  void clear() {
+    src.clear();
+    dst.clear();
+    data.clear();
+  }
+};
 
 /// Consecutive edges of a file.
 struct EdgeChunk {
@@ -27,7 +41,10 @@ class EdgeChunks {
  public:
   void add(Index first_id, std::span<const Index> src, std::span<const Index> dst,
            std::span<const double> data = {});
+  void add(Index first_id, const IntegerEdges& edges) { add(first_id, edges.src, edges.dst, edges.data); }
   [[nodiscard]] std::vector<EdgeChunk>& chunks() noexcept { return chunks_; }
+  /// Collective. Calls take(chunk) for each chunk of this rank, and for empty ones: as often on every rank.
+  void for_each_round(const Communicator& comm, FunctionRef<void(EdgeChunk& chunk)> take);
   /// Local. Makes one list and frees the chunks meanwhile.
   [[nodiscard]] EdgeList take_edges();
   /// Collective. The `width` numbers of each edge; each rank gets those of its slice of the edges. The

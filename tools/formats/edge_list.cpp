@@ -1,17 +1,312 @@
 // SPDX-License-Identifier: MIT
 #include "edge_list.hpp"
 
+#include "first_lines.hpp"
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
 
 namespace sar::formats {
+namespace {
+
+using Line = FirstLines::Line;
+using Row = std::vector<std::string_view>;
+
+constexpr const char* header_cure = ", expected --header yes or --header no";
+
+bool has_digit(std::string_view text) {
+  return text.find_first_of("0123456789") != text.npos;
+}
+
+/// Decides whether the first line is a header.
+class HeaderGuess {
+ public:
+  HeaderGuess(const std::vector<Line>& lines, char separator) : line_(lines.front()) {
+    for (const Line& line : lines) {
+      Row& row = rows_.emplace_back();
+      for (const std::string_view field : fields_of(line.text, separator)) row.push_back(unquoted(field));
+    }
+    first_ = rows_.front();
+    rows_.erase(rows_.begin());
+  }
+
+  /// Throws LineError if it could be a header or an edge.
+  [[nodiscard]] bool is_header() const {
+    if (header_names(first_) == HeaderNames::certain) return true;
+    if (rows_.empty() || first_.empty()) return false;
+    if (first_[0].empty() && numbers_below(0)) return true;  // the row numbers of pandas have no name
+    const bool has_numbers = (is_number(0) && numbers_below(0)) || (is_number(1) && numbers_below(1));
+    for (std::size_t c = 0; c < first_.size(); ++c) {
+      const bool is_text = !first_[c].empty() && !is_number(c);
+      const bool is_other = is_text && (c < 2 || !to_part(first_[c])) && (numbers_below(c) || parts_below(c));
+      if (is_other && has_numbers) cannot_tell();
+      if (is_other || (first_[c].empty() && !has_any_number() && numbers_below(c))) return true;
+    }
+    if (has_numbers || nodes_recur()) return false;
+    if (header_names(first_) == HeaderNames::possible || only_first_lacks_digits()) cannot_tell();
+    return false;
+  }
+
+  /// Whether a word of the first line is in one of the others; without others, true.
+  [[nodiscard]] bool nodes_recur() const {
+    return rows_.empty() || std::ranges::any_of(first_, [&](std::string_view word) {
+             return !word.empty() && !to_number(word) && std::ranges::any_of(rows_, [&](const Row& row) {
+               return std::ranges::find(row, word) != row.end();
+             });
+           });
+  }
+
+  [[nodiscard]] std::string line() const { return in_quotes(line_.text); }
+
+ private:
+  [[noreturn]] void cannot_tell() const {
+    throw LineError(line_.number, concat("cannot tell whether ", in_quotes(line_.text),
+                                         " is a header or an edge", header_cure));
+  }
+  [[nodiscard]] bool is_number(std::size_t c) const { return c < first_.size() && to_number(first_[c]); }
+  [[nodiscard]] bool has_any_number() const {
+    return std::ranges::any_of(first_, [](std::string_view field) { return to_number(field).has_value(); });
+  }
+  /// Whether the other lines have numbers in a column, or nothing behind the nodes.
+  [[nodiscard]] bool numbers_below(std::size_t c) const {
+    return below(c, [](std::string_view field) { return to_number(field).has_value(); });
+  }
+  [[nodiscard]] bool parts_below(std::size_t c) const {
+    return c >= 2 && below(c, [](std::string_view field) { return to_part(field).has_value(); });
+  }
+  template <class Is>
+  [[nodiscard]] bool below(std::size_t c, const Is& is) const {
+    bool any = false;
+    for (const Row& row : rows_) {
+      if (c >= row.size()) return false;
+      if (c >= 2 && row[c].empty()) continue;
+      if (!is(row[c])) return false;
+      any = true;
+    }
+    return any;
+  }
+  /// "customer,product" above "c1,p7"
+  [[nodiscard]] bool only_first_lacks_digits() const {
+    return first_.size() >= 2 && !has_digit(first_[0]) && !has_digit(first_[1]) &&
+           std::ranges::all_of(rows_, [](const Row& row) {
+             return row.size() >= 2 && has_digit(row[0]) && has_digit(row[1]);
+           });
+  }
+
+  Line line_;
+  Row first_;
+  std::vector<Row> rows_;  // the others
+};
+
+/// The words of a comment: "# FromNodeId\tToNodeId".
+Row words_of(std::string_view comment, char separator) {
+  const std::string_view text = trimmed(comment.substr(comment.find_first_not_of(" \t#%")));
+  Row words = fields_of(text, separator);
+  return words.size() > 1 ? words : fields_of(text, blanks);
+}
+
+/// The names that comments give the columns: KONECT's first line, or a comment just before the first line.
+Row names_in_comments(const FirstLines& first, char separator, std::size_t num_columns, bool typed,
+                      std::vector<std::string>& warnings) {
+  if (first.comments_before_data == 0) return {};
+  const auto words = [&](const Line& line) {
+    return line.text.find_first_not_of(" \t#%") == line.text.npos ? Row{} : words_of(line.text, separator);
+  };
+  const Row konect = words(first.comments.front());
+  const bool is_konect = first.comments.front().text.starts_with("%") && konect.size() >= 2 &&
+                         (konect[0] == "sym" || konect[0] == "asym" || konect[0] == "bip");
+  if (is_konect) {
+    if (konect[0] == "bip" && !typed)
+      throw LineError(
+          first.comments.front().number,
+          concat(in_quotes(first.comments.front().text),
+                 " says that sources and destinations are counted apart, expected two types: --edges "
+                 "user:rates:item=FILE"));
+    if (konect[0] == "sym")
+      warnings.emplace_back(
+          "the file says that edges have no direction (sym); --add-reverse-edges adds the other one");
+    constexpr std::array<std::string_view, 4> names{"source", "target", "weight", "timestamp"};
+    if (num_columns <= names.size())
+      return {names.begin(), names.begin() + static_cast<std::ptrdiff_t>(num_columns)};
+  }
+  const Row last = words(first.comments[static_cast<std::size_t>(first.comments_before_data) - 1]);
+  return last.size() == num_columns && header_names(last) == HeaderNames::certain ? last : Row{};
+}
+
+/// Removes dictionaries from the ends of lines; false if not all lines have one.
+bool cut_dictionaries(std::vector<Line>& lines) {
+  const auto begin_of = [](const Line& line) { return line.text.find('{'); };
+  if (!std::ranges::all_of(lines, [&](const Line& line) {
+        return begin_of(line) != line.text.npos && trimmed(line.text).ends_with('}');
+      }))
+    return false;
+  for (Line& line : lines) {
+    line.text = trimmed(line.text.substr(0, begin_of(line)));
+    if (line.text.ends_with(',') || line.text.ends_with(';')) line.text.remove_suffix(1);
+  }
+  return true;
+}
+
+/// Numbers with blanks between them are no node.
+void require_single_nodes(const std::vector<Line>& lines, const EdgeListFormat& format) {
+  if (format.separator == blanks) return;
+  for (const Line& line : lines) {
+    const Row row = fields_of(line.text, format.separator);
+    for (std::size_t c = 0; c < std::min(row.size(), format.columns.size()); ++c) {
+      const ColumnRole role = format.columns[c].role;
+      if (role != ColumnRole::source && role != ColumnRole::target) continue;
+      const Row words = fields_of(unquoted(row[c]), blanks);
+      if (words.size() > 1 &&
+          std::ranges::all_of(words, [](std::string_view word) { return to_number(word).has_value(); }))
+        throw LineError(line.number, concat("a node is ", in_quotes(row[c]), " in ", in_quotes(line.text),
+                                            ", expected --separator"));
+    }
+  }
+}
+
+/// "->" between two nodes, or the comma of "0,<tab>1", is no node and no part of one.
+void require_words(const std::vector<Line>& lines, const EdgeListFormat& format) {
+  const auto is_sign = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x80 && std::isalnum(byte) == 0;
+  };
+  for (std::size_t c = 0; c < format.columns.size(); ++c) {
+    const ColumnRole role = format.columns[c].role;
+    if (role != ColumnRole::source && role != ColumnRole::target) continue;
+    const bool has_signs = std::ranges::all_of(lines, [&](const Line& line) {
+      const Row row = fields_of(line.text, format.separator);
+      if (c >= row.size() || row[c].empty()) return false;
+      const bool is_cut = row[c].back() == ',' || row[c].back() == ';';
+      return is_cut || std::ranges::all_of(row[c], is_sign);
+    });
+    if (has_signs)
+      throw LineError(lines.front().number,
+                      concat("column ", c + 1, " of ", in_quotes(lines.front().text),
+                             " is no node, expected --separator or --columns source=1,target=2"));
+  }
+}
+
+/// Where the first column counts the lines it may be no node.
+bool counts_lines(const std::vector<Row>& rows) {
+  if (rows.size() < 3 || rows.front().size() < 3) return false;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (std::size_t c = 0; c < 3; ++c)
+      if (!to_integer(unquoted(rows[r][c]))) return false;
+    const auto number = *to_integer(unquoted(rows[r][0]));
+    const auto first = *to_integer(unquoted(rows[0][0]));
+    if ((first != 0 && first != 1) || number != first + static_cast<Index>(r)) return false;
+  }
+  return true;
+}
+
+/// The rows that have as many fields as the first; an empty one behind them does not count.
+std::vector<Row> equal_rows(const std::vector<Line>& lines, char separator) {
+  std::vector<Row> rows;
+  for (const Line& line : lines) {
+    Row row = fields_of(line.text, separator);
+    if (!rows.empty() && row.size() == rows.front().size() + 1 && row.back().empty()) row.pop_back();
+    if (rows.empty() || row.size() == rows.front().size()) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+/// Adds warnings of what may be meant in another way.
+void warn(const TableSample& sample, const SourceOptions& options, const HeaderGuess& guess,
+          EdgeListFormat& format) {
+  const Row& row = sample.rows.front();
+  Index source = -1, target = -1;
+  for (Index c = 0; c < std::ssize(format.columns); ++c) {
+    const EdgeColumn& column = format.columns[c];
+    if (column.role == ColumnRole::source) source = c;
+    if (column.role == ColumnRole::target) target = c;
+    if (same_name(column.name, "type") && std::ranges::all_of(sample.rows, [&](const Row& fields) {
+          return same_name(unquoted(fields[c]), "undirected");
+        }))
+      format.warnings.push_back("column '" + column.name +
+                                "' says Undirected; --add-reverse-edges adds the other direction");
+  }
+  const bool is_names = !to_number(unquoted(row[source])) && !to_number(unquoted(row[target]));
+  const std::string &from = format.columns[source].name, &to = format.columns[target].name;
+  if (!is_names && options.relations.empty() && name_two_kinds(from, to))
+    format.warnings.push_back(concat("the ids of '", from, "' and '", to,
+                                     "' are taken for the same nodes; if they are counted apart, --edges ",
+                                     from, ":to:", to, "=FILE"));
+  if (sample.has_header || options.header) return;
+  if (is_names && !guess.nodes_recur())
+    format.warnings.push_back(
+        concat("the first line, ", guess.line(), ", is read as an edge; if it is a header, --header yes"));
+  if (options.columns.empty() && !options.ignore_data && counts_lines(sample.rows))
+    format.warnings.emplace_back(
+        "column 1 counts the lines; if it is no node but a row number, --columns source=2,target=3");
+}
+
+}  // namespace
+
+Index EdgeListFormat::num_data() const noexcept {
+  return std::ranges::count_if(columns, [](const EdgeColumn& column) { return !column.field.empty(); });
+}
+
+std::string EdgeListFormat::describe() const {
+  if (columns.empty()) return "no edges";
+  return concat(formats::describe(columns), "; separator: ", name_of_separator(separator),
+                "; header: ", header_line < 0 ? "none" : concat("line ", header_line + 1));
+}
+
+EdgeListFormat guess_edge_list_format(std::string_view text, const SourceOptions& options) {
+  EdgeListFormat format;
+  const FirstLines first = first_lines(text);
+  std::vector<Line> lines = first.lines;
+  if (lines.empty()) return format;
+  const bool has_weights = std::ranges::any_of(
+      lines, [](const Line& line) { return weight_in_dictionary(line.text).has_value(); });
+  format.has_dictionaries = cut_dictionaries(lines);
+  format.begin = first.begin(false);
+  format.separator = options.separator ? *options.separator
+                     : first.separator ? *first.separator
+                                       : guess_separator(lines);
+  const HeaderGuess guess(lines, format.separator);
+  const bool has_header = options.header ? *options.header : !format.has_dictionaries && guess.is_header();
+  TableSample sample;
+  if (has_header) {
+    format.header_line = lines.front().number;
+    format.begin = first.begin(true);
+    sample.header = fields_of(lines.front().text, format.separator);
+    lines.erase(lines.begin());
+  }
+  if (lines.empty()) return format;
+  sample.rows = equal_rows(lines, format.separator);
+  if (!has_header && !options.header) {
+    sample.header = names_in_comments(first, format.separator, sample.rows.front().size(),
+                                      !options.relations.empty(), format.warnings);
+    if (!sample.header.empty())
+      format.header_line = first.comments[static_cast<std::size_t>(first.comments_before_data) - 1].number;
+  }
+  while (sample.header.size() > sample.rows.front().size() && sample.header.back().empty())
+    sample.header.pop_back();
+  sample.has_header = !sample.header.empty();
+  try {
+    format.columns = column_roles(sample, options);
+  } catch (const LineError&) {
+    throw;
+  } catch (const InputError& error) {
+    throw LineError(format.header_line >= 0 ? format.header_line : lines.front().number, error.what());
+  }
+  if (format.has_dictionaries && has_weights && !options.ignore_data)
+    format.columns.push_back({"", ColumnRole::weight, "weight", "in dictionaries"});
+  require_single_nodes(lines, format);
+  if (!options.separator && options.columns.empty()) require_words(lines, format);
+  warn(sample, options, guess, format);
+  return format;
+}
+
 namespace {
 
 /// The fields of one line and how to read them.
@@ -83,11 +378,8 @@ TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, st
   for (const EdgeColumn& column : format.columns) columns.push_back({column.role, !column.field.empty()});
   const bool reads_dictionary = format.has_dictionaries && columns.size() > 2 && columns.back().is_data;
   if (reads_dictionary) columns.pop_back();
-  Lines lines(text);
-  Index rows = 0;
-  while (lines.next()) {
-    if (is_comment(lines.line())) continue;
-    const EdgeLine line{lines.line(), lines.number()};
+  return for_each_row(text, [&](std::string_view whole, Index number) {
+    const EdgeLine line{whole, number};
     Fields cut(line.text, format.separator);
     std::string_view source, target;
     for (const Column& column : columns) {
@@ -104,9 +396,7 @@ TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, st
       wrong_number_of_fields(line, format);
     if (cut.has_open_quote()) throw LineError(line.number, open_quote);
     take(line, source, target);
-    ++rows;
-  }
-  return {lines.count(), rows};
+  });
 }
 
 /// A node whose text is not of digits alone.
@@ -127,11 +417,6 @@ Index whole_node(std::string_view field, const EdgeLine& line) {
 
 }  // namespace
 
-void IntegerEdges::clear() {
-  src.clear();
-  dst.clear();
-  data.clear();
-}
 void KeyedEdges::clear() {
   ends.clear();
   data.clear();

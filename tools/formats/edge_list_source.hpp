@@ -3,7 +3,6 @@
 /// Edge lists as sources of graphs.
 #pragma once
 
-#include "edge_list_file.hpp"
 #include "file_source.hpp"
 #include "node_keys.hpp"
 #include "source_options.hpp"

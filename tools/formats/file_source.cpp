@@ -2,7 +2,7 @@
 #include "file_source.hpp"
 
 #include "edge_counts.hpp"
-#include "node_lists.hpp"
+#include "field_data.hpp"
 
 #include <sar/core/error.hpp>
 

@@ -6,7 +6,6 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
-#include <cctype>
 
 namespace sar::formats {
 namespace {
@@ -16,12 +15,6 @@ constexpr std::size_t most_lines = 50;
 std::string_view trimmed_end(std::string_view line) {
   return line.substr(0, line.ends_with('\r') ? line.size() - 1 : line.size());
 }
-bool same_letters(std::string_view text, std::string_view lower) {
-  return std::ranges::equal(text, lower, [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == static_cast<unsigned char>(b);
-  });
-}
-
 /// Whether a field in quotes does not end, whatever the separator.
 bool has_open_quote(std::string_view line) {
   return std::ranges::any_of(std::string_view(",;\t"), [&](char separator) {
@@ -57,7 +50,7 @@ FirstLines first_lines(std::string_view text) {
   FirstLines first;
   Lines lines(text);
   if (const std::string_view line = text.substr(0, text.find('\n'));
-      same_letters(line.substr(0, 4), "sep=") && trimmed_end(line).size() == 5 && lines.next()) {
+      lower_case(line.substr(0, 4)) == "sep=" && trimmed_end(line).size() == 5 && lines.next()) {
     first.separator = line[4];
     first.behind_separator = {static_cast<Index>(text.size() - lines.rest().size()), 1};
   }

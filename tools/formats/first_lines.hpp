@@ -40,6 +40,14 @@ char separator_of(const FirstLines& first);
 /// goes on in the next line.
 std::string read_first_lines(const Communicator& comm, const std::string& path, const std::string& expected);
 
+/// Collective. Returns guess(text) of read_first_lines, where a LineError gets the file.
+template <class Guess>
+auto guess_from_first_lines(const Communicator& comm, const std::string& path, const std::string& expected,
+                            const Guess& guess) {
+  const std::string text = read_first_lines(comm, path, expected);
+  return comm.agree([&] { return with_line_of(path, [&] { return guess(std::string_view(text)); }); });
+}
+
 /// The fields of a line, with their quotes.
 std::vector<std::string_view> fields_of(std::string_view line, char separator);
 

@@ -8,7 +8,6 @@
 #include "line_blocks.hpp"
 
 #include "formats/packed/parquet_table.hpp"
-#include "text.hpp"
 
 #include <sar/core/error.hpp>
 

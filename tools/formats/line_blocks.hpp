@@ -4,6 +4,7 @@
 #pragma once
 
 #include "formats/packed/text_file.hpp"
+#include "text.hpp"
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/threads/parallel.hpp>
@@ -18,11 +19,6 @@ namespace sar::formats {
 struct TextPosition {
   Index byte = 0;  ///< of the text, unpacked
   Index line = 0;  ///< lines in front of it
-};
-
-struct TextCounts {
-  Index lines = 0;
-  Index rows = 0;  ///< what a parser makes of lines: one of each data line, say
 };
 
 /// Where the lines of a block stand in the whole text.

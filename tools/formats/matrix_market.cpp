@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "matrix_market.hpp"
 
+#include "field_data.hpp"
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
+#include <span>
 #include <string>
 
 namespace sar::formats {
@@ -17,8 +18,7 @@ namespace {
 using Symmetry = MatrixMarketHeader::Symmetry;
 
 void parse_banner(const Lines& lines, MatrixMarketHeader& header) {
-  std::string line;
-  for (const char c : lines.line()) line += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string line = lower_case(lines.line());
   std::array<std::string, 5> words;
   Fields fields(line, blanks);
   for (std::string& word : words)
@@ -69,6 +69,18 @@ double parse_value(Fields& fields, const Lines& lines) {
   return *value;
 }
 
+MatrixMarketHeader read_header(const std::string& path) {
+  constexpr Index most = Index{1} << 26;
+  for (Index bytes = Index{1} << 16;; bytes *= 4) {
+    const std::string text = read_beginning(path, bytes);
+    const auto header = with_line_of(
+        path, [&] { return parse_matrix_market_header(text, static_cast<Index>(text.size()) < bytes); });
+    if (header) return *header;
+    require<InputError>(bytes < most, path, ": the first ", bytes,
+                        " bytes are comments, expected the sizes of a matrix");
+  }
+}
+
 }  // namespace
 
 std::optional<MatrixMarketHeader> parse_matrix_market_header(std::string_view beginning, bool whole) {
@@ -89,14 +101,12 @@ std::optional<MatrixMarketHeader> parse_matrix_market_header(std::string_view be
 }
 
 TextCounts parse_matrix_entries(std::string_view text, const MatrixMarketHeader& header, MatrixEdges& edges) {
-  edges.src.clear();
-  edges.dst.clear();
-  edges.weight.clear();
+  edges.clear();
   Lines lines(text);
   const auto add = [&](Index row, Index column, double value) {
     edges.src.push_back(row);
     edges.dst.push_back(column);
-    if (header.has_values) edges.weight.push_back(value);
+    if (header.has_values) edges.data.push_back(value);
   };
   while (lines.next()) {
     if (is_comment(lines.line())) continue;
@@ -117,6 +127,44 @@ TextCounts parse_matrix_entries(std::string_view text, const MatrixMarketHeader&
     ++edges.entries;
   }
   return {lines.count(), static_cast<Index>(edges.src.size())};
+}
+
+MatrixMarketSource::MatrixMarketSource(const Communicator& comm_of_source, const std::string& path,
+                                       const SourceOptions& options)
+    : FileSource(comm_of_source, "Matrix Market file", path) {
+  MatrixMarketHeader header;
+  comm().agree([&] {
+    if (comm().rank() == 0) header = read_header(path_);
+  });
+  comm().broadcast(std::span<MatrixMarketHeader>(&header, 1), 0);
+  MatrixEdges edges;
+  const auto require_entries = [&](bool condition, Index found, const char* at_least) {
+    require<InputError>(condition, path_, ": there are ", at_least, found, " entries, expected ",
+                        header.entries, " by the line of sizes");
+  };
+  add_nodes(default_node_type, header.size);
+  add_edges();
+  types_.edge_types[0].num_edges =
+      read_lines(
+          comm(), path_, header.begin, options.block_bytes,
+          [&](std::string_view text) { return parse_matrix_entries(text, header, edges); },
+          [&](const BlockPlace& at) {
+            const Index found = comm().all_reduce(edges.entries);
+            require_entries(found <= header.entries, found, "at least ");
+            comm().agree([&] { chunks_[0].add(at.first_row, edges); });
+          })
+          .rows;
+  const Index entries = comm().all_reduce(edges.entries);
+  comm().agree([&] {
+    require_entries(entries == header.entries, entries, "");
+    require_plausible_size(path_);
+    for (const auto& [field, file] : lists_last(options.node_data)) add_node_file(0, field, file);
+  });
+  if (header.has_values) {
+    const PartitionBook slices = slices_of(num_edges());
+    edges_[0].add("weight", slices, chunks_[0].take_data(comm(), slices, 1), path_);
+  }
+  list_fields();
 }
 
 }  // namespace sar::formats

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// Local. Matrix Market files, which are sparse matrices as text: from bytes to edges.
+/// Matrix Market files, which are sparse matrices as text, as sources of graphs.
 #pragma once
 
+#include "edge_chunks.hpp"
+#include "file_source.hpp"
 #include "line_blocks.hpp"
-
-#include <sar/config.hpp>
+#include "source_options.hpp"
 
 #include <optional>
+#include <string>
 #include <string_view>
-#include <vector>
 
 namespace sar::formats {
 
@@ -24,21 +25,27 @@ struct MatrixMarketHeader {
   TextPosition begin;  ///< of the entries
 };
 
-/// Reads the format from the first lines of a text; `whole` says that there are no others. Returns nothing
-/// when the sizes are not among them. Throws LineError.
+/// Local. Reads the format from the first lines of a text; `whole` says that there are no others. Returns
+/// nothing when the sizes are not among them. Throws LineError.
 std::optional<MatrixMarketHeader> parse_matrix_market_header(std::string_view beginning, bool whole);
 
 /// Entry (i, j) is the edge i -> j; in a symmetric or skew-symmetric matrix the edge j -> i follows it at
 /// once.
-struct MatrixEdges {
-  std::vector<Index> src;
-  std::vector<Index> dst;
-  std::vector<double> weight;  ///< empty without values
-  Index entries = 0;           ///< of all blocks so far
+struct MatrixEdges : IntegerEdges {
+  Index entries = 0;  ///< of all blocks so far
 };
 
-/// Parses whole lines and replaces the contents of `edges` by their edges. Returns the numbers of lines and
-/// edges (TextCounts::rows). Throws LineError.
+/// Local. Parses whole lines and replaces the contents of `edges` by their edges. Returns the numbers of
+/// lines and edges (TextCounts::rows). Throws LineError.
 TextCounts parse_matrix_entries(std::string_view text, const MatrixMarketHeader& header, MatrixEdges& edges);
+
+/// A square sparse matrix: node i is row i and column i (from 0), entry (i, j) the edge i -> j, its value
+/// edge data "weight", float64. Edges are numbered in the order of the file; of an entry of a symmetric or
+/// skew-symmetric matrix off the diagonal, the edge j -> i comes next.
+class MatrixMarketSource : public FileSource {
+ public:
+  /// Reads everything. Collective; throws InputError, the same on every rank.
+  MatrixMarketSource(const Communicator& comm, const std::string& path, const SourceOptions& options);
+};
 
 }  // namespace sar::formats

@@ -7,9 +7,10 @@
 #include "formats/packed/parquet_table.hpp"
 #include "formats/packed/zip_file.hpp"
 #include "formats/samples/read_samples.hpp"
-#include "formats/tables/node_tables.hpp"
-#include "matrix_market_source.hpp"
+#include "formats/tables/node_table.hpp"
+#include "matrix_market.hpp"
 #include "other_formats.hpp"
+#include "text.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
@@ -17,7 +18,6 @@
 #include <sar/graph/data/sources/dgl_partition_json.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
@@ -48,9 +48,7 @@ bool is_directory(const std::string& path) {
 /// By its name, or by the banner "%%MatrixMarket", in capitals or not.
 bool is_matrix_market(const std::string& path) {
   if (path.ends_with(".mtx") || path.ends_with(".mtx.gz")) return true;
-  std::string banner = read_beginning(path, 14);
-  for (char& c : banner) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return banner == "%%matrixmarket";
+  return lower_case(read_beginning(path, 14)) == "%%matrixmarket";
 }
 
 bool is_zip(const std::string& path) {

@@ -8,18 +8,14 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <initializer_list>
 #include <string>
 
 namespace sar::formats {
 namespace {
 
-std::string lower_case(std::string_view text) {
-  std::string lower;
-  for (const char c : text.substr(0, 100))
-    lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
+std::string lower_beginning(std::string_view text) {
+  return lower_case(text.substr(0, 100));
 }
 
 std::size_t count_words(std::string_view line) {
@@ -40,12 +36,12 @@ bool is_lgl(const std::string& path, const FirstLines& first) {
 
 /// A name of the format; empty: an edge list.
 std::string format_of(const std::string& path, std::string_view text, const FirstLines& first) {
-  const std::string begin = lower_case(trimmed(text.substr(text.find_first_not_of(" \t\r\n"))));
+  const std::string begin = lower_beginning(trimmed(text.substr(text.find_first_not_of(" \t\r\n"))));
   if (begin.starts_with('{') || begin.starts_with('['))
     return "JSON (it begins with '" + begin.substr(0, 1) + "')";
   if (begin.starts_with('<')) return "XML (it begins with '<'), as GraphML and GEXF are";
   if (is_lgl(path, first)) return "LGL (comments that name nodes stand between the lines)";
-  const std::string line = lower_case(first.lines.empty() ? "" : trimmed(first.lines.front().text));
+  const std::string line = lower_beginning(first.lines.empty() ? "" : trimmed(first.lines.front().text));
   const auto starts = [&](std::string_view with) { return line.starts_with(with); };
   if (starts("*vertices") || starts("*network") || starts("*arcs") || starts("*edges")) return "Pajek's";
   if (starts("digraph") || starts("strict ") || (starts("graph") && line.ends_with('{'))) return "DOT";

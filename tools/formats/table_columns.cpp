@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "table_columns.hpp"
 
-#include "formats/column_names.hpp"
-#include "formats/first_lines.hpp"
+#include "column_names.hpp"
+#include "first_lines.hpp"
 #include "formats/packed/parquet_table.hpp"
-#include "formats/text.hpp"
+#include "line_blocks.hpp"
+#include "text.hpp"
 
 #include <sar/core/error.hpp>
 
@@ -13,25 +14,26 @@
 #include <limits>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace sar::formats {
 namespace {
 
 struct RoleOfTable {
   const char* name;
-  TableRole role;
+  ColumnRole role;
   std::vector<const char*> usual;  ///< names of columns that have it where the user names none
 };
 const std::vector<RoleOfTable>& table_roles() {
   static const std::vector<RoleOfTable> roles{
-      {"key", TableRole::key, {}},
-      {"labels", TableRole::labels, {"label", "labels", "class", "target", "y"}},
-      {"features", TableRole::features, {}},
-      {"one-hot", TableRole::one_hot, {}},
-      {"train_mask", TableRole::train_mask, {"train_mask"}},
-      {"val_mask", TableRole::val_mask, {"val_mask", "valid_mask"}},
-      {"test_mask", TableRole::test_mask, {"test_mask"}},
-      {"split", TableRole::split, {"split"}}};
+      {"key", ColumnRole::key, {}},
+      {"labels", ColumnRole::labels, {"label", "labels", "class", "target", "y"}},
+      {"features", ColumnRole::features, {}},
+      {"one-hot", ColumnRole::one_hot, {}},
+      {"train_mask", ColumnRole::train_mask, {"train_mask"}},
+      {"val_mask", ColumnRole::val_mask, {"val_mask", "valid_mask"}},
+      {"test_mask", ColumnRole::test_mask, {"test_mask"}},
+      {"split", ColumnRole::split, {"split"}}};
   return roles;
 }
 
@@ -55,8 +57,8 @@ std::vector<std::size_t> find_table_columns(const std::vector<TableColumn>& colu
   return {static_cast<std::size_t>(*number - 1)};
 }
 
-void set_role(TableColumn& column, TableRole role, Index line) {
-  if (column.role != TableRole::ignored && column.role != role)
+void set_role(TableColumn& column, ColumnRole role, Index line) {
+  if (column.role != ColumnRole::ignored && column.role != role)
     throw LineError(line, concat("the column ", formats::in_quotes(column.name),
                                  " has two roles in --node-columns, expected one"));
   column.role = role;
@@ -77,7 +79,7 @@ void set_usual_roles(const SourceOptions& options, Index line, std::vector<Table
     if (options.node_columns.contains(name)) continue;
     std::vector<TableColumn*> found;
     for (TableColumn& column : columns)
-      if (column.role == TableRole::ignored &&
+      if (column.role == ColumnRole::ignored &&
           std::ranges::any_of(usual, [&](const char* known) { return same_name(column.name, known); }))
         found.push_back(&column);
     if (found.size() > 1)
@@ -92,7 +94,7 @@ void set_other_roles(const SourceOptions& options, std::vector<TableColumn>& col
     const auto [begin, end] = options.node_columns.equal_range(name);
     if (std::none_of(begin, end, [](const auto& given) { return given.second == "*"; })) continue;
     for (TableColumn& column : columns)
-      if (column.role == TableRole::ignored) column.role = role;
+      if (column.role == ColumnRole::ignored) column.role = role;
   }
 }
 
@@ -100,12 +102,12 @@ void set_other_roles(const SourceOptions& options, std::vector<TableColumn>& col
 void set_usual_key(Index line, std::vector<TableColumn>& columns) {
   std::vector<TableColumn*> found;
   for (TableColumn& column : columns)
-    if (column.role == TableRole::ignored && is_key_name(column.name)) found.push_back(&column);
+    if (column.role == ColumnRole::ignored && is_key_name(column.name)) found.push_back(&column);
   if (found.size() != 1)
     throw LineError(line,
                     concat("the columns are ", list_of_names(columns), ", which does not say the one that ",
                            "has the nodes, expected --node-columns key=COLUMN"));
-  found[0]->role = TableRole::key;
+  found[0]->role = ColumnRole::key;
 }
 
 [[noreturn]] void refuse_field(const TableColumn& column, std::string_view field, Index line,
@@ -145,7 +147,7 @@ void find_lists(std::span<const FirstLines::Line> rows, char separator, std::vec
   const auto fields = fields_of(rows.front().text, separator);
   for (std::size_t c = 0; c < std::min(columns.size(), fields.size()); ++c) {
     const std::string_view field = unquoted(fields[c]);
-    if (columns[c].role != TableRole::features || number_or_flag(field)) continue;
+    if (columns[c].role != ColumnRole::features || number_or_flag(field)) continue;
     Index count = 0;
     bool are_numbers = true;
     for_each_in_list(field, [&](std::string_view number) {
@@ -194,7 +196,7 @@ Index NodeTableFormat::width() const noexcept {
 
 std::string NodeTableFormat::describe() const {
   std::string text;
-  const auto add = [&](const char* name, TableRole role) {
+  const auto add = [&](const char* name, ColumnRole role) {
     std::string list;
     for (const TableColumn& column : columns) {
       if (column.role != role) continue;
@@ -211,7 +213,7 @@ std::string NodeTableFormat::describe() const {
     if (!list.empty()) text += concat(text.empty() ? "" : "; ", name, ":", list);
   };
   for (const auto& [name, role, usual] : table_roles()) add(name, role);
-  add("ignored", TableRole::ignored);
+  add("ignored", ColumnRole::ignored);
   return text;
 }
 
@@ -242,18 +244,18 @@ NodeTableFormat table_format(std::string_view text, const SourceOptions& options
   if (!options.node_columns.contains("key")) set_usual_key(header.number, format.columns);
   set_usual_roles(options, header.number, format.columns);
   set_other_roles(options, format.columns);
-  if (std::ranges::count(format.columns, TableRole::key, &TableColumn::role) != 1 ||
-      std::ranges::count(format.columns, TableRole::labels, &TableColumn::role) > 1)
+  if (std::ranges::count(format.columns, ColumnRole::key, &TableColumn::role) != 1 ||
+      std::ranges::count(format.columns, ColumnRole::labels, &TableColumn::role) > 1)
     throw LineError(header.number, "several columns are the key or the labels, expected one of each");
   for (TableColumn& column : format.columns)
-    if (column.role == TableRole::labels) column.missing = options.missing_label;
+    if (column.role == ColumnRole::labels) column.missing = options.missing_label;
   if (const std::size_t row = is_header ? 1 : 0; row < first.lines.size())
     find_lists(std::span(first.lines).subspan(row), format.separator, format.columns);
   return format;
 }
 
 std::size_t NodeTableFormat::key() const {
-  return static_cast<std::size_t>(std::ranges::find(columns, TableRole::key, &TableColumn::role) -
+  return static_cast<std::size_t>(std::ranges::find(columns, ColumnRole::key, &TableColumn::role) -
                                   columns.begin());
 }
 
@@ -277,24 +279,28 @@ void append_numbers(const TableColumn& column, std::string_view text, Index line
                     std::vector<double>& numbers) {
   const std::string_view field = unquoted(text);
   switch (column.role) {
-    case TableRole::ignored:
-    case TableRole::key:
+    case ColumnRole::ignored:
+    case ColumnRole::key:
+    case ColumnRole::source:
+    case ColumnRole::target:
+    case ColumnRole::weight:
+    case ColumnRole::type:
       return;
-    case TableRole::labels:
+    case ColumnRole::labels:
       return numbers.push_back(label_of(column, field, line));
-    case TableRole::one_hot: {
+    case ColumnRole::one_hot: {
       const std::size_t begin = numbers.size();
       numbers.resize(begin + column.categories.size(), 0);
       const auto found = std::ranges::lower_bound(column.categories, field);
       if (!is_missing_field(field)) numbers[begin + (found - column.categories.begin())] = 1;
       return;
     }
-    case TableRole::split: {
+    case ColumnRole::split: {
       const auto part = is_missing_field(field) ? std::numeric_limits<double>::quiet_NaN() : to_part(field);
       if (!part) refuse_field(column, field, line, "train, val or test");
       return numbers.push_back(*part);
     }
-    case TableRole::features: {
+    case ColumnRole::features: {
       if (column.list_length > 0) return append_list(column, field, line, numbers);
       const auto value = number_or_flag(field);
       if (!value || !is_finite_real(*value))
@@ -305,15 +311,77 @@ void append_numbers(const TableColumn& column, std::string_view text, Index line
                                   column.name, " takes names"));
       return numbers.push_back(*value);
     }
-    case TableRole::train_mask:
-    case TableRole::val_mask:
-    case TableRole::test_mask: {
+    case ColumnRole::train_mask:
+    case ColumnRole::val_mask:
+    case ColumnRole::test_mask: {
       const auto value = number_or_flag(field);
       if (!value || (*value != 0 && *value != 1))
         refuse_field(column, field, line, "0 or 1, or true or false");
       return numbers.push_back(*value);
     }
   }
+}
+
+namespace {
+
+struct KeyFormat {
+  bool is_table = false;  ///< else a line is an id
+  char separator = blanks;
+  Index column = 0;
+  TextPosition begin;
+};
+
+/// Of a table, the first column that is called as a key.
+KeyFormat guess_key_format(const std::string& path, std::string_view text, const SourceOptions& options) {
+  if (path == options.node_table) {
+    const NodeTableFormat table = table_format(text, options);
+    return {true, table.separator, static_cast<Index>(table.key()), table.begin};
+  }
+  KeyFormat format;
+  const FirstLines first = first_lines(text);
+  if (first.lines.empty()) return format;
+  format.separator = separator_of(first);
+  format.begin = first.begin(false);
+  for (const char* end : {".csv", ".tsv", ".csv.gz", ".tsv.gz"})
+    format.is_table = format.is_table || path.ends_with(end);
+  if (is_parquet(path)) format = {true, ',', 0, first.begin(true)};
+  const auto fields = fields_of(first.lines.front().text, format.separator);
+  for (std::size_t c = 0; c < fields.size(); ++c)
+    if (is_key_name(unquoted(fields[c])))
+      return {true, format.separator, static_cast<Index>(c), first.begin(true)};
+  return format;
+}
+
+/// The id of a line; empty: there is none.
+std::string_view id_of(std::string_view line, const KeyFormat& format) {
+  if (!format.is_table) return unquoted(trimmed(line));
+  Fields fields(line, format.separator);
+  for (Index column = 0; fields.next(); ++column)
+    if (column == format.column) return unquoted(fields.field());
+  return {};
+}
+
+}  // namespace
+
+Index read_node_keys(const Communicator& comm, const std::string& path, const SourceOptions& options,
+                     FunctionRef<void(std::span<const std::string_view> ids, Index first)> take) {
+  const KeyFormat format =
+      guess_from_first_lines(comm, path, "a text with the id of a node in each line",
+                             [&](std::string_view text) { return guess_key_format(path, text, options); });
+  std::vector<std::string_view> ids;
+  const auto parse = [&](std::string_view text) {
+    ids.clear();
+    return for_each_row(text, [&](std::string_view line, Index number) {
+      const std::string_view id = id_of(line, format);
+      if (id.empty())
+        throw LineError(number, concat("there is no id in column ", format.column + 1, " of ",
+                                       in_quotes(line), ", expected one"));
+      ids.push_back(id);
+    });
+  };
+  return read_lines(comm, path, format.begin, options.block_bytes, parse,
+                    [&](const BlockPlace& at) { take(ids, at.first_row); })
+      .rows;
 }
 
 }  // namespace sar::formats

@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: MIT
 
-/// Local. What the columns of a table of nodes mean, and how a field becomes a number.
+/// What the columns of a table of nodes mean, and how a field becomes a number; files of the ids of nodes.
 #pragma once
 
-#include "formats/line_blocks.hpp"
-#include "formats/source_options.hpp"
+#include "column_names.hpp"
+#include "line_blocks.hpp"
+#include "source_options.hpp"
 
+#include <sar/comm/communicator.hpp>
+#include <sar/core/threads/parallel.hpp>
+
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sar::formats {
 
-enum class TableRole : char {
-  ignored,
-  key,
-  labels,
-  features,
-  one_hot,
-  train_mask,
-  val_mask,
-  test_mask,
-  split
-};
-
 struct TableColumn {
   std::string name;
-  TableRole role = TableRole::ignored;
+  ColumnRole role = ColumnRole::ignored;
   /// The values of one-hot columns, and of labels that are names: category i is the number i. Sorted.
   std::vector<std::string> categories = {};
   Index list_length = 0;     ///< features: a field is a list of so many numbers; 0: it is one number
@@ -34,9 +27,9 @@ struct TableColumn {
 
   /// How many numbers a field becomes.
   [[nodiscard]] Index width() const noexcept {
-    if (role == TableRole::ignored || role == TableRole::key) return 0;
+    if (role == ColumnRole::ignored || role == ColumnRole::key) return 0;
     if (list_length > 0) return list_length;
-    return role == TableRole::one_hot ? static_cast<Index>(categories.size()) : 1;
+    return role == ColumnRole::one_hot ? static_cast<Index>(categories.size()) : 1;
   }
 };
 
@@ -71,5 +64,13 @@ void append_numbers(const TableColumn& column, std::string_view field, Index lin
 
 /// A number, or true and false as 1 and 0; nothing: it is another word.
 std::optional<double> number_or_flag(std::string_view field) noexcept;
+
+/// Reads a text with an id a line, or a table: its header calls a column id, node, key, name or x_id, or it
+/// is a .csv or .tsv file without a header and has the ids in the first column. Row i, which is neither a
+/// comment nor empty, has the id of node i. `take` gets the ids of consecutive rows of this rank and the
+/// number of the first; every rank calls it the same number of times. Returns the number of rows. Collective;
+/// throws InputError, the same on every rank.
+Index read_node_keys(const Communicator& comm, const std::string& path, const SourceOptions& options,
+                     FunctionRef<void(std::span<const std::string_view> ids, Index first)> take);
 
 }  // namespace sar::formats

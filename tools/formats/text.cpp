@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <system_error>
@@ -20,6 +21,13 @@ std::optional<T> whole_number(std::string_view field) noexcept {
   return value;
 }
 
+template <class T>
+std::string text_of_number(T number) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  return {digits.data(), end};
+}
+
 }  // namespace
 
 std::string in_quotes(std::string_view text) {
@@ -33,10 +41,17 @@ std::string in_quotes(std::string_view text) {
   return shown + (text.size() > shown_bytes ? "...'" : "'");
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower;
+  for (const char c : text) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
 std::string exact_text(double number) {
-  std::array<char, 32> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  return {digits.data(), end};
+  return text_of_number(number);
+}
+std::string exact_text(float number) {
+  return text_of_number(number);
 }
 
 bool Lines::next() noexcept {

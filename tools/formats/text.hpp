@@ -26,6 +26,16 @@ class LineError : public InputError {
   Index line_;
 };
 
+/// Calls read(), and throws InputError with file and line in place of a LineError.
+template <class Read>
+auto with_line_of(const std::string& path, const Read& read) {
+  try {
+    return read();
+  } catch (const LineError& error) {
+    throw InputError(concat(path, ": line ", error.line() + 1, ": ", error.what()));
+  }
+}
+
 /// A field that is not an integer where one was tried: the text may still be right, read in another way.
 class NotAnInteger : public LineError {
  public:
@@ -35,8 +45,12 @@ class NotAnInteger : public LineError {
 /// A text in quotes, without its end when it is long.
 std::string in_quotes(std::string_view text);
 
+/// A text in lower case.
+std::string lower_case(std::string_view text);
+
 /// The shortest text of a number that is exact: "1217567877", "0.1".
 std::string exact_text(double number);
+std::string exact_text(float number);
 
 /// The lines of a text without their ends ("\n" or "\r\n"); the last one may have none.
 class Lines {
@@ -80,6 +94,24 @@ inline bool is_comment(std::string_view line) noexcept {
   for (const char c : line)
     if (c != ' ' && c != '\t') return c == '#' || c == '%';
   return true;
+}
+
+struct TextCounts {
+  Index lines = 0;
+  Index rows = 0;  ///< what a parser makes of lines: one of each data line, say
+};
+
+/// Calls take(line, number) for each line with data: neither empty nor a comment. These are the rows.
+template <class Take>
+TextCounts for_each_row(std::string_view text, const Take& take) {
+  Lines lines(text);
+  Index rows = 0;
+  while (lines.next()) {
+    if (is_comment(lines.line())) continue;
+    take(lines.line(), lines.number());
+    ++rows;
+  }
+  return {lines.count(), rows};
 }
 
 /// The fields of a line, without blanks around them, with their quotes. A field in quotes may have

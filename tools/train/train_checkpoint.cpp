@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "train_checkpoint.hpp"
 
-#include "options/saint_options.hpp"
+#include "options/option_table.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/safetensors.hpp>
@@ -21,79 +21,6 @@
 
 namespace sar::tools {
 namespace {
-
-/// Returns the settings of the learning rate schedule that its type uses.
-std::string describe(const ScheduleOptions& s, int epochs) {
-  const std::string after = s.warm_up > 0 ? concat(" --warm-up ", s.warm_up) : "";
-  switch (s.type) {
-    case ScheduleType::step:
-      return concat("step --step-size ", s.step_size, " --lr-factor ", s.factor, after);
-    case ScheduleType::cosine:
-      return concat("cosine --epochs ", epochs, " --min-lr ", s.min_lr, after);
-    case ScheduleType::plateau:
-      return concat("plateau --patience ", s.patience, " --lr-factor ", s.factor, " --min-lr ", s.min_lr);
-    case ScheduleType::none:
-      break;
-  }
-  return "none" + after;
-}
-
-std::string describe(const std::map<std::string, std::string>& pairs) {
-  std::string text;
-  for (const auto& [name, field] : pairs) text += concat(text.empty() ? "" : " ", name, '=', field);
-  return text.empty() ? "none" : text;
-}
-
-std::string describe(const std::optional<DrawSplitOptions>& split) {
-  if (!split) return "none";
-  return concat(split->train.text(), ',', split->valid.text(), ',', split->test.text(), " --split-seed ",
-                split->seed);
-}
-
-/// Returns the settings of sampling. With --batch-per-rank, batches also depend on the ranks and the
-/// partition.
-std::string describe(const SampleOptions& s, int ranks, const std::string& partition) {
-  if (s.fan_outs.empty()) return "none";
-  std::string text;
-  for (const Index fan_out : s.fan_outs) text += concat(text.empty() ? "" : ",", fan_out);
-  for (const auto& [name, list] : s.relation_lists) text += concat(" --sample-relation ", name, '=', list);
-  return concat(
-      text, " --batch-size ", s.batch_size,
-      s.batch_per_rank ? concat(" --batch-per-rank on ", ranks, " ranks, partition ", partition) : "",
-      s.drop_last ? " --drop-last" : "", s.replace ? " --sample-replace" : "",
-      s.by_weight ? " --sample-by-weight" : "", s.method == NeighborMethod::labor ? " --sampler labor" : "",
-      s.redraw ? " --sample-redraw" : "");
-}
-
-std::string describe_clusters(const SampleOptions& s) {
-  if (s.clusters == 0) return "none";
-  const std::string clusters = s.clusters == SampleOptions::parts
-                                   ? std::string("parts")
-                                   : concat(s.clusters, " --cluster-method ", to_string(s.cluster_method));
-  return concat(clusters, " --clusters-per-batch ", s.clusters_per_batch);
-}
-
-std::string describe_saint(const SampleOptions& s) {
-  if (!s.saint) return "none";
-  std::string text =
-      concat(name_of(*s.saint), " --batch-size ", s.batch_size, " --saint-batches ", s.saint_batches);
-  if (*s.saint == SaintMethod::walk) text += concat(" --walk-length ", s.walk_length);
-  if (*s.saint != SaintMethod::node) text += concat(" --saint-coverage ", s.saint_coverage);
-  return text;
-}
-
-/// Returns the settings of --task graph and potential that the results depend on.
-std::string describe_graphs(const TrainOptions& o, int ranks) {
-  if (!has_samples(o.task.type)) return "none";
-  return concat(o.task.type == TaskType::graph
-                    ? concat(o.model.readout, " --head-layers ", o.model.head_layers, " ")
-                    : std::string(),
-                "--batch-size ", o.sample.batch_size,
-                o.sample.batch_per_rank ? concat(" --batch-per-rank on ", ranks, " ranks") : "",
-                o.sample.drop_last ? " --drop-last" : "", o.edge_features ? " --edge-features" : "",
-                o.data.add_reverse_edges ? " --add-reverse-edges" : "",
-                o.data.add_self_loops ? " --add-self-loops" : "");
-}
 
 /// The end of names of hashes, which only a training compares.
 constexpr std::string_view hash_of = " whose hash is";
@@ -216,76 +143,41 @@ std::map<std::string, std::string> hashes_of(const TrainingGraph& loaded, const 
           {concat("labels and a split", hash_of), labels.text(comm)}};
 }
 
-/// Returns what the network of --task potential is, which --init-weights may say in place of the options.
+/// Returns what --init-weights or the data say of the network of --task potential.
 std::map<std::string, std::string> describe_potential(const ModelDescription& m) {
   const auto in_five_digits = [](double x) {  // either precision reads checkpoints of both
     std::array<char, 24> text{};
     std::snprintf(text.data(), text.size(), "%.5g", x);
     return std::string(text.data());
   };
-  return {{"--cutoff", concat(m.cutoff)},
-          {"--num-basis", concat(m.num_basis)},
-          {"--radial-basis", m.radial_basis},
-          {"--cutoff-function", m.cutoff_function},
-          {"--zbl-inner", concat(m.zbl_inner)},
-          {"--zbl-outer", concat(m.zbl_outer)},
-          {"a potential with the species", joined(m.species)},
+  return {{"a potential with the species", joined(m.species)},
           {"a potential with energy shifts", joined(m.energy_shifts, in_five_digits)},
           {"a potential with energy scales", joined(m.energy_scales, in_five_digits)}};
 }
 
-/// Collective. Returns what the training is: all options that the results depend on, except the seed and the
-/// type of the optimizer, which every checkpoint has, and the learning rate, which may change; the network;
-/// hashes of the data.
-std::map<std::string, std::string> describe(const TrainOptions& o, const TrainingGraph& loaded) {
-  const ModelDescription& m = o.model;
+/// Sets the options of the network of --task potential, which --init-weights may say in their place.
+void read_options(const ModelDescription& m, PotentialOptions& o) {
+  o.cutoff = m.cutoff;
+  o.num_basis = m.num_basis;
+  o.radial_basis = m.radial_basis;
+  o.cutoff_function = m.cutoff_function;
+  o.zbl_inner = m.zbl_inner;
+  o.zbl_outer = m.zbl_outer;
+}
+
+/// Collective. Returns what the training is: the options that the table records, which are all that the
+/// results depend on, except the seed and the type of the optimizer, which every checkpoint has, and the
+/// learning rate, which may change; the network; hashes of the data.
+std::map<std::string, std::string> describe(const TrainOptions& options, const TrainingGraph& loaded) {
   const Graph& graph = loaded.graph;
-  std::map<std::string, std::string> run = hashes_of(loaded, o);
+  TrainOptions o = options;
+  o.num_ranks = graph.comm().size();
+  if (loaded.potential) read_options(loaded.model, o.task.potential);
+  CLI::App app;
+  std::map<std::string, std::string> run = OptionTable(app, o).record();
+  run.merge(hashes_of(loaded, o));
   if (loaded.potential) run.merge(describe_potential(loaded.model));
   run.merge(std::map<std::string, std::string>{
-      {"--task", describe(o.task)},
-      {"--model", m.type},
-      {"--category", o.category},
-      {"--relation", o.relation},
-      {"--reverse-relation", joined(o.reverse_relations)},
-      {"--embedding", concat(o.embedding)},
-      {"--layers", concat(m.layers)},
-      {"--hidden", concat(m.hidden)},
-      {"--heads", m.heads_of_layers.empty() ? concat(m.heads) : joined(m.heads_of_layers)},
-      {"--out-heads", concat(m.out_heads)},
-      {"--residual", m.residual.empty() ? "none" : m.residual},
-      {"--jk", m.jk.empty() ? "none" : m.jk},
-      {"--readout", describe_graphs(o, graph.comm().size())},
-      {"--pre-linear", concat(m.pre_linear)},
-      {"--dropout", concat(m.dropout)},
-      {"--input-dropout", m.input_dropout ? concat(*m.input_dropout) : std::string("as by default")},
-      {"--activation", m.activation == default_activation(m) ? "as by default" : m.activation},
-      {"--attn-dropout", concat(m.attention_dropout)},
-      {"--keep", o.keep == KeptWeights::best ? "best" : "last"},
-      {"--gcn-norm", m.gcn_norm.empty() ? ModelDescription::gcn_norms()[0] : m.gcn_norm},
-      {"--num-rels", concat(m.num_rels)},
-      {"--num-bases", concat(m.num_bases)},
-      {"--norm", m.norm.empty() ? "none" : m.norm},
-      {"--mfg", concat(o.mfg)},
-      {"--sample", describe(o.sample, graph.comm().size(),
-                            o.found.is_partitioned() ? "given" : to_string(o.data.partition))},
-      {"--clusters", describe_clusters(o.sample)},
-      {"--sampler", describe_saint(o.sample)},
-      {"--matmul-precision", to_string(o.matmul_precision)},
-      {"--precision", o.mixed_precision ? "mixed" : "full"},
-      {"--bfloat16-features", concat(o.bfloat16_features)},
-      {"--reproducible", concat(o.graph_options.reproducible)},
-      {"--halo-format", to_string(o.graph_options.halo_format)},
-      {"--schedule", describe(o.schedule, o.epochs)},
-      {"--clip-norm", concat(o.clip_norm)},
-      {"--ema", concat(o.ema)},
-      {"--momentum", concat(o.momentum)},
-      {"--weight-decay", concat(o.weight_decay)},
-      {"--edge-means", o.edge_means.empty() ? "none" : o.edge_means},
-      {"--fields", describe(o.data.fields)},
-      {"--split", concat(o.run.split, o.source.split)},
-      {"--split-nodes", describe(o.draw_split)},
-      {"--normalize-features", concat(o.data.normalize_features)},
       {"edge weights that are", graph.edge_weight().defined() ? "read" : "not read"},
       {"a number of outputs of", concat(loaded.data.num_outputs())},
       {"a number of nodes of", concat(graph.num_global_nodes())},

@@ -139,7 +139,7 @@ void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData
     std::cout << ". Expected " << expected << std::endl;
   };
   if (!data.ids_are_original)
-    warn("nodes", o.task.type == TaskType::node ? "logits" : "embeddings",
+    warn("nodes", has_pairs(o.task.type) ? "embeddings" : "logits",
          "orig_node_ids.npy beside the JSON (what partition_graph returns with return_mapping=True), "
          "orig_nids.dgl in each part, or the node data orig_id");
   if (!data.edge_data.ids_are_original && o.task.type == TaskType::edge)
@@ -222,7 +222,7 @@ void prepare_split(const Communicator& comm, const TrainOptions& o, NodeData& da
 NodeData load_data(const Communicator& comm, TrainOptions& o) {
   NodeData data = load(comm, o);
   warn_of_ids(comm, o, data);
-  if (o.task.type != TaskType::node) return data;
+  if (has_pairs(o.task.type)) return data;
   prepare_split(comm, o, data);
   set_outputs(comm, o, data);
   return data;

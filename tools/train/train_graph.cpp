@@ -163,10 +163,10 @@ std::vector<GraphRelations> generate_relations(const Graph& graph, const NodeDat
 EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData& data) {
   const TaskType task = o.task.type;
   EdgeTask edges;
-  if (task != TaskType::node) edges = make_edge_task(comm, o, data);
+  if (has_pairs(task)) edges = make_edge_task(comm, o, data);
   if (task == TaskType::edge && !o.predict.empty()) require_edge_ids(comm, data, edges.all.edges.id);
   require_memory_of_model(comm, o, o.model, data, o.embedding > 0 ? o.embedding : data.num_features(),
-                          task == TaskType::node ? data.num_outputs() : edges.num_classes, edges.num_types);
+                          has_pairs(task) ? edges.num_classes : data.num_outputs(), edges.num_types);
   require_memory_of_pairs(comm, o, edges);
   return edges;
 }
@@ -209,9 +209,9 @@ TrainingGraph load_untyped_graph(const Communicator& comm, TrainOptions& o, Hear
   comm.agree([&] { require_weights_read(o, data.name, graph); });
   std::vector<GraphRelations> relations = generate_relations(graph, data, o);
   const std::array<Index, 3> unlabelled =
-      o.task.type == TaskType::node
-          ? warn_of_unlabelled(comm, data)
-          : std::array{edges.train.unlabelled, edges.valid.unlabelled, edges.test.unlabelled};
+      has_pairs(o.task.type)
+          ? std::array{edges.train.unlabelled, edges.valid.unlabelled, edges.test.unlabelled}
+          : warn_of_unlabelled(comm, data);
   TrainingGraph loaded{.data = std::move(data),
                        .edges = std::move(edges),
                        .graph = std::move(graph),

@@ -177,7 +177,7 @@ void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::s
       "%s precision, products %s, halo format %s, %s partition, at most %lld nodes and %lld edges a rank\n",
       printable(data.name).c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
       graph.edge_weight().defined() ? " with weights" : "", integer(loaded.input->width()), sparse.c_str(),
-      o.task.type == TaskType::node ? describe_labels(data, o.task).c_str() : "", comm_.size(), num_threads(),
+      has_pairs(o.task.type) ? "" : describe_labels(data, o.task).c_str(), comm_.size(), num_threads(),
       to_string(instruction_set()), o.mixed_precision ? "mixed" : "full",
       to_string(o.mixed_precision ? MatmulPrecision::medium : o.matmul_precision),
       to_string(o.graph_options.halo_format),

@@ -23,14 +23,14 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
   for (Index i = 0; i < m.layers; ++i) {
     const auto in = static_cast<double>(i == 0 ? in_feats : m.hidden);
     const auto out =
-        static_cast<double>(i + 1 == m.layers && o.task.type == TaskType::node ? num_classes : m.hidden);
+        static_cast<double>(i + 1 == m.layers && !has_pairs(o.task.type) ? num_classes : m.hidden);
     numbers += copies * in * out * static_cast<double>(matrices);
     if (keeps_rows)
       rows += nodes * out;
     else if (has_all_rows)
       rows = std::max(rows, nodes * out);
   }
-  if (o.task.type != TaskType::node)
+  if (has_pairs(o.task.type))
     numbers +=
         copies * static_cast<double>(m.hidden + num_classes + num_types) * static_cast<double>(m.hidden);
   std::string what = concat("the model of --layers ", m.layers, ", --hidden ", m.hidden);

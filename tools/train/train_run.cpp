@@ -59,7 +59,7 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
   if (g.potential) return std::make_unique<PotentialSteps>(g, o);
   if (g.samples) return std::make_unique<SampleSteps>(g, o);
   keep_gcn_norm(g.graph, g.model, o.sample.saint.has_value());
-  if (o.task.type != TaskType::node) {
+  if (has_pairs(o.task.type)) {
     auto steps = std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached,
                                              g.edges, g.gen);
     steps->predict_types(g.node_types);

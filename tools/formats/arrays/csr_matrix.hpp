@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 /// Sparse matrices in compressed rows, as SciPy and published datasets have them: `indptr`, `indices`,
-/// `data`.
+/// `data`; also as data of nodes or edges, whose rows are asked for as dense ones.
 #pragma once
 
+#include "formats/field_data.hpp"
 #include "formats/packed/npz.hpp"
 
 #include <sar/comm/communicator.hpp>
@@ -39,6 +40,10 @@ struct CsrMatrix {
   [[nodiscard]] bool is_all_ones(const Communicator& comm) const;
 };
 
+/// Local. The integers of a list that begins with element `first` of an array. Throws InputError, beginning
+/// with `place`, for other numbers.
+Array<Index> to_indices(const DataArray& list, const std::string& place, Index first);
+
 /// The two numbers of the array `shape`. Collective; throws InputError, the same on every rank.
 std::array<Index, 2> read_shape(const Communicator& comm, const NpzFile& archive, const NpzMember& member);
 
@@ -47,5 +52,17 @@ std::array<Index, 2> read_shape(const Communicator& comm, const NpzFile& archive
 /// every rank, for arrays that do not fit together.
 CsrMatrix read_csr(const Communicator& comm, const NpzFile& archive, const CsrArrays& arrays,
                    bool by_column = false);
+
+/// The rows of a matrix; each rank keeps its slice. Entries of the same row and column are added, as by
+/// SciPy.
+class SparseFieldData : public FieldData {
+ public:
+  explicit SparseFieldData(CsrMatrix matrix) : matrix_(std::move(matrix)) {}
+  /// Sends the entries of these rows, not the zeros between them. Needs memory for the dense rows.
+  [[nodiscard]] DataArray read(const Communicator& comm, std::span<const Index> rows) const override;
+
+ private:
+  CsrMatrix matrix_;
+};
 
 }  // namespace sar::formats

@@ -5,7 +5,7 @@
 
 #include "npz_arrays.hpp"
 
-#include "formats/packed/npz_rows.hpp"
+#include "formats/packed/npz.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/graph/data/sources/dataset_source.hpp>
@@ -167,13 +167,11 @@ void add_array_field(const Communicator& comm, FieldTable& to, const std::string
   require<InputError>(!header.shape.empty() && header.shape[0] == rows, place, ": shape is ",
                       shape_to_string(header.shape), ", expected ", rows, " rows, one for each ", of);
   require<InputError>(!to.data.contains(field), place, ": data ", field, " are there twice, expected once");
-  DataField known{field, header.type, {header.shape.begin() + 1, header.shape.end()}};
-  if (array.stored()) {
-    to.add(std::move(known), std::make_unique<NpyFieldData>(std::move(array.stored())), place);
-    return;
-  }
+  if (array.stored())
+    return to.add({field, header.type, {header.shape.begin() + 1, header.shape.end()}},
+                  std::make_unique<NpyFieldData>(std::move(array.stored())), place);
   const PartitionBook slices = PartitionBook::even(rows, comm.size());
-  to.add(std::move(known), std::make_unique<SlicedFieldData>(slices, array.read_rows(slices)), place);
+  to.add(field, slices, array.read_rows(slices), place);
 }
 
 }  // namespace sar::formats

@@ -5,10 +5,10 @@
 
 #include "npz_source.hpp"
 
-#include "sparse_field.hpp"
+#include "csr_matrix.hpp"
 
-#include "formats/node_lists.hpp"
-#include "formats/packed/npz_rows.hpp"
+#include "formats/field_data.hpp"
+#include "formats/packed/npz.hpp"
 
 #include <sar/core/error.hpp>
 
@@ -137,8 +137,7 @@ void NpzSource::read_adjacency(const NpzFile& archive, const CsrArrays& arrays, 
 /// The values of a matrix of edges, unless all are 1.
 void NpzSource::add_weight(const CsrMatrix& matrix, const std::string& place) {
   if (matrix.is_all_ones(comm())) return;
-  edges_[0].add({"weight", matrix.values.type, {}},
-                std::make_unique<SlicedFieldData>(matrix.entries, matrix.values), place);
+  edges_[0].add("weight", matrix.entries, matrix.values, place);
   notes_.front() += ", which has the weights";
 }
 
@@ -185,16 +184,8 @@ void NpzSource::read_pairs(const NpzFile& archive) {
   add_weight(matrix, archive.place_of(*lists[2]));
   comm().agree([&] {
     const Index first = matrix.entries.begin(comm().rank());
-    std::array<Array<Index>, 2> ends;
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      const DataArray& column = columns[i];
-      ends[i].resize(static_cast<std::size_t>(column.num_rows));
-      const Index held = convert_elements(column.type, column.bytes.data(), column.num_rows, ends[i].data());
-      if (held < column.num_rows)
-        throw_not_held<Index>(archive.place_of(*lists[i]), concat("element ", first + held), column.type,
-                              column.row(held));
-    }
-    chunks_[0].add(first, ends[0], ends[1]);
+    chunks_[0].add(first, to_indices(columns[0], archive.place_of(*lists[0]), first),
+                   to_indices(columns[1], archive.place_of(*lists[1]), first));
   });
 }
 

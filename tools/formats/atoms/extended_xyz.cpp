@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "extended_xyz.hpp"
 
-#include "atom_labels.hpp"
 #include "comment_keys.hpp"
 #include "formats/packed/text_file.hpp"
 #include "formats/text.hpp"

@@ -31,6 +31,12 @@ std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::
   return items;
 }
 
+std::string csv_file(const std::string& path) {
+  for (const char* end : {".csv.gz", ".csv"})
+    if (is_there_or_packed(path + end)) return path + end;
+  return "";
+}
+
 std::string without_extension(const std::string& path) {
   std::string name = fs::path(path).filename().string();
   for (const char* extension : {".gz", ".csv"})
@@ -56,14 +62,12 @@ std::string find_split(const Communicator& comm, const std::string& directory, c
 }
 
 std::string OgbText::find_file(const std::string& name, bool required) const {
-  const std::string path = folder_ + "/" + name + ".csv";
-  const auto found = shared_list(comm_, [&] {
-    for (const std::string& candidate : {path + ".gz", path})
-      if (is_there_or_packed(candidate)) return std::vector<std::string>{candidate};
-    require<InputError>(!required, path, ".gz: there is no such file, expected an OGB folder");
-    return std::vector<std::string>();
-  });
-  return found.empty() ? "" : found[0];
+  return shared_list(comm_, [&] {
+    const std::string path = folder_ + "/" + name, file = csv_file(path);
+    require<InputError>(!required || !file.empty(), path,
+                        ".csv.gz: there is no such file, expected an OGB folder");
+    return std::vector<std::string>{file};
+  })[0];
 }
 
 std::vector<std::string> OgbText::other_files(const std::string& beginning) const {
@@ -91,61 +95,51 @@ std::vector<std::string> OgbText::read_text(const std::string& path) const {
 
 Index OgbText::read_count(const std::string& name) const {
   const std::string path = find_file(name, true);
-  std::vector<std::int64_t> values;
+  const TableFormat format{
+      .smallest = 0,
+      .largest = Index{1} << 62,
+      .rows = 1,
+      .wrong_rows = " graphs, expected one (a dataset of node properties), or --task graph"};
   Index mine = -1;
-  const auto require_one = [&](bool condition, Index graphs, const char* at_least) {
-    require<InputError>(condition, path, ": there are ", at_least, graphs,
-                        " graphs, expected one (a dataset of node properties), or --task graph");
-  };
-  const TextCounts counts = read_lines(
-      comm_, path, {}, block_bytes_,
-      [&](std::string_view text) {
-        const TableFormat format{.smallest = 0, .largest = Index{1} << 62};
-        const TextCounts found = parse_table(text, format, values);
-        if (!values.empty()) mine = values[0];
-        return found;
-      },
-      [&](const BlockPlace& at) { require_one(at.rows_so_far <= 1, at.rows_so_far, "at least "); });
-  require_one(counts.rows == 1, counts.rows, "");
+  read_table<std::int64_t>(comm_, path, format, block_bytes_, [&](auto& values, const BlockPlace&) {
+    if (!values.empty()) mine = values[0];
+  });
   return comm_.all_reduce(mine, ReduceOp::max);
 }
 
 void OgbText::read_edges(const std::string& path, Index num_edges, Index num_sources, Index num_destinations,
                          EdgeChunks& chunks) const {
-  std::vector<std::int64_t> values;
-  const TableFormat format{
-      .columns = 2, .smallest = 0, .largest = std::max(num_sources, num_destinations) - 1};
-  const auto require_edges = [&](bool condition, Index edges, const char* at_least) {
-    require<InputError>(condition, path, ": there are ", at_least, edges, " edges, expected ", num_edges,
-                        " by num-edge-list.csv.gz");
-  };
-  const TextCounts counts = read_lines(
-      comm_, path, {}, block_bytes_, [&](std::string_view text) { return parse_table(text, format, values); },
-      [&](const BlockPlace& at) {
-        require_edges(at.rows_so_far <= num_edges, at.rows_so_far, "at least ");
-        comm_.agree([&] {
-          std::vector<Index> src, dst;
-          for (std::size_t i = 0; i < values.size(); i += 2) {
-            require<InputError>(values[i] < num_sources && values[i + 1] < num_destinations, path, ": edge ",
-                                at.first_row + static_cast<Index>(i / 2), " is (", values[i], ", ",
-                                values[i + 1], "), expected nodes below ", num_sources, " and ",
-                                num_destinations);
-            src.push_back(values[i]);
-            dst.push_back(values[i + 1]);
-          }
-          chunks.add(at.first_row, src, dst);
-        });
-      });
-  require_edges(counts.rows == num_edges, counts.rows, "");
+  const TableFormat format{.columns = 2,
+                           .smallest = 0,
+                           .largest = std::max(num_sources, num_destinations) - 1,
+                           .rows = num_edges,
+                           .wrong_rows = concat(" edges, expected ", num_edges, " by num-edge-list.csv.gz")};
+  read_table<std::int64_t>(comm_, path, format, block_bytes_, [&](auto& values, const BlockPlace& at) {
+    comm_.agree([&] {
+      std::vector<Index> src, dst;
+      for (std::size_t i = 0; i < values.size(); i += 2) {
+        require<InputError>(values[i] < num_sources && values[i + 1] < num_destinations, path, ": edge ",
+                            at.first_row + static_cast<Index>(i / 2), " is (", values[i], ", ", values[i + 1],
+                            "), expected nodes below ", num_sources, " and ", num_destinations);
+        src.push_back(values[i]);
+        dst.push_back(values[i + 1]);
+      }
+      chunks.add(at.first_row, src, dst);
+    });
+  });
 }
 
 /// A table with one row for each node or edge, as slices.
 template <class T>
-DataArray OgbText::read_table(const std::string& path, Index columns, bool may_miss,
-                              const PartitionBook& slices, const char* of) const {
-  const TableFormat format{.columns = columns, .may_miss = may_miss};
+DataArray OgbText::read_slices(const std::string& path, Index columns, bool may_miss,
+                               const PartitionBook& slices, const char* of) const {
   DataArray mine;
   const Index expected = slices.num_nodes();
+  const TableFormat format{
+      .columns = columns,
+      .may_miss = may_miss,
+      .rows = expected,
+      .wrong_rows = concat(" lines of numbers, expected ", expected, ", one for each ", of)};
   comm_.agree([&] {
     require<InputError>(expected <= TextFile(path).max_text_bytes(), path, ": the file is too small for ",
                         expected, " lines, expected one for each ", of);
@@ -156,78 +150,54 @@ DataArray OgbText::read_table(const std::string& path, Index columns, bool may_m
                                                        : NpyType::float64;
     mine = DataArray(type, row_shape, slices.num_nodes(comm_.rank()));
   });
-  std::vector<T> values;
-  const auto row_bytes = columns * static_cast<Index>(sizeof(T));
-  const auto require_rows = [&](bool condition, Index rows, const char* at_least) {
-    require<InputError>(condition, path, ": there are ", at_least, rows, " lines of numbers, expected ",
-                        expected, ", one for each ", of);
-  };
-  const TextCounts counts = read_lines(
-      comm_, path, {}, block_bytes_, [&](std::string_view text) { return parse_table(text, format, values); },
-      [&](const BlockPlace& at) {
-        require_rows(at.rows_so_far <= expected, at.rows_so_far, "at least ");
-        send_rows(comm_, slices, at.first_row, std::as_bytes(std::span<const T>(values)), row_bytes,
-                  mine.bytes.data());
-      });
-  require_rows(counts.rows == expected, counts.rows, "");
+  read_table<T>(comm_, path, format, block_bytes_, [&](std::vector<T>& values, const BlockPlace& at) {
+    send_rows(comm_, slices, at.first_row, std::as_bytes(std::span<const T>(values)),
+              columns * static_cast<Index>(sizeof(T)), mine.bytes.data());
+  });
   return mine;
 }
 
 void OgbText::read_field(FieldTable& to, const std::string& field, const std::string& path,
                          const PartitionBook& slices, TableNumbers numbers, const char* of) const {
-  Index columns = 0;
-  comm_.agree([&] {
-    if (comm_.rank() == 0) columns = count_columns(read_beginning(path, Index{1} << 22));
-  });
-  columns = std::max<Index>(1, comm_.all_reduce(columns));
+  const Index columns = count_columns(comm_, path);
   const bool may_miss = numbers == TableNumbers::labels;
   DataArray mine;
   if (numbers == TableNumbers::features) {
-    mine = read_table<real>(path, columns, may_miss, slices, of);
+    mine = read_slices<real>(path, columns, may_miss, slices, of);
   } else {
     try {
-      mine = read_table<std::int64_t>(path, columns, may_miss, slices, of);
+      mine = read_slices<std::int64_t>(path, columns, may_miss, slices, of);
     } catch (const NotAnInteger&) {  // on all ranks
-      mine = read_table<double>(path, columns, may_miss, slices, of);
+      mine = read_slices<double>(path, columns, may_miss, slices, of);
     }
   }
-  DataField known{field, mine.type, mine.row_shape};
-  to.add(std::move(known), std::make_unique<SlicedFieldData>(slices, std::move(mine)), path);
+  to.add(field, slices, std::move(mine), path);
 }
 
 void OgbText::read_masks(FieldTable& to, const PartitionBook& slices) const {
   for (const auto& [file, mask] :
        {std::pair{"train", "train_mask"}, {"valid", "val_mask"}, {"test", "test_mask"}}) {
-    const std::string path = concat(folder_, "/", file, ".csv");
-    const auto found = shared_list(comm_, [&] {
-      require<InputError>(
-          is_there_or_packed(path + ".gz") || is_there_or_packed(path), path,
-          ".gz: there is no such file, expected the numbers of nodes, or lists of pairs (train.npz)");
-      return std::vector<std::string>{is_there_or_packed(path + ".gz") ? path + ".gz" : path};
-    });
+    const std::string path = find_file(file, false);
+    require<InputError>(
+        !path.empty(), folder_, "/", file,
+        ".csv.gz: there is no such file, expected the numbers of nodes, or lists of pairs (train.npz)");
     DataArray mine;
     comm_.agree([&] {
       mine = DataArray(NpyType::boolean, {}, slices.num_nodes(comm_.rank()));
       std::fill(mine.bytes.begin(), mine.bytes.end(), std::byte{0});
     });
-    std::vector<std::int64_t> nodes;
     const TableFormat format{.smallest = 0, .largest = slices.num_nodes() - 1};
-    read_lines(
-        comm_, found[0], {}, block_bytes_,
-        [&](std::string_view text) { return parse_table(text, format, nodes); },
-        [&](const BlockPlace& at) {
-          require<InputError>(at.rows_so_far <= slices.num_nodes(), found[0], ": there are at least ",
-                              at.rows_so_far, " nodes, expected each of the ", slices.num_nodes(),
-                              " once at most");
-          std::sort(nodes.begin(), nodes.end());
-          std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
-          for (const Index node : nodes) ++counts[slices.owner(node)];
-          const Index begin = slices.begin(comm_.rank());
-          for (const Index node : comm_.all_to_all_v(std::span<const Index>(nodes), counts).values)
-            mine.bytes[node - begin] = std::byte{1};
-        });
-    to.add({mask, NpyType::boolean, {}}, std::make_unique<SlicedFieldData>(slices, std::move(mine)),
-           found[0]);
+    read_table<std::int64_t>(comm_, path, format, block_bytes_, [&](auto& nodes, const BlockPlace& at) {
+      require<InputError>(at.rows_so_far <= slices.num_nodes(), path, ": there are at least ", at.rows_so_far,
+                          " nodes, expected each of the ", slices.num_nodes(), " once at most");
+      std::ranges::sort(nodes);
+      std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
+      for (const Index node : nodes) ++counts[slices.owner(node)];
+      const Index begin = slices.begin(comm_.rank());
+      for (const Index node : comm_.all_to_all_v(std::span<const Index>(nodes), counts).values)
+        mine.bytes[node - begin] = std::byte{1};
+    });
+    to.add(mask, slices, std::move(mine), path);
   }
 }
 

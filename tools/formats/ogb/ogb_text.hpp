@@ -19,6 +19,9 @@ namespace sar::formats {
 /// Collective. A list of rank 0 on all ranks.
 std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find);
 
+/// Local. The file path.csv.gz or path.csv, also in an archive; empty: there is none.
+std::string csv_file(const std::string& path);
+
 /// edge-feat.csv.gz and edge_reltype.csv.gz -> edge-feat, edge_reltype
 std::string without_extension(const std::string& path);
 
@@ -59,8 +62,8 @@ class OgbText {
 
  private:
   template <class T>
-  DataArray read_table(const std::string& path, Index columns, bool may_miss, const PartitionBook& slices,
-                       const char* of) const;
+  DataArray read_slices(const std::string& path, Index columns, bool may_miss, const PartitionBook& slices,
+                        const char* of) const;
 
   Communicator comm_;
   std::string folder_;

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 
 /// OGB's folders of graphs with several types.
+#include "formats/first_lines.hpp"
 #include "formats/packed/zip_file.hpp"
-#include "formats/text.hpp"
 #include "ogb_source.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 namespace sar::formats {
@@ -19,24 +17,15 @@ namespace {
 /// The fields between the commas of a line.
 std::vector<std::string> fields_of_line(std::string_view line) {
   std::vector<std::string> fields;
-  while (true) {
-    const std::size_t comma = line.find(',');
-    std::string_view field = trimmed(line.substr(0, comma));
-    if (field.size() >= 2 && field.front() == '"' && field.back() == '"')
-      field = field.substr(1, field.size() - 2);
-    fields.emplace_back(field);
-    if (comma == std::string_view::npos) return fields;
-    line.remove_prefix(comma + 1);
-  }
+  for (const std::string_view field : fields_of(line, ',')) fields.emplace_back(unquoted(field));
+  return fields;
 }
 
 Index to_count(const std::string& text, const std::string& place) {
-  Index count = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  require<InputError>(
-      error == std::errc() && end == text.data() + text.size() && count >= 0 && count < Index{1} << 60, place,
-      " is '", text.substr(0, 40), "', expected a whole number from 0 on");
-  return count;
+  const auto count = to_integer(text);
+  require<InputError>(count && *count >= 0 && *count < Index{1} << 60, place, " is '", text.substr(0, 40),
+                      "', expected a whole number from 0 on");
+  return *count;
 }
 
 /// A table of two lines, names and what they have.
@@ -62,10 +51,9 @@ std::vector<std::pair<std::string, std::string>> named_values(const OgbText& tex
 }  // namespace
 
 bool is_ogb_hetero(const std::string& path) {
-  for (const char* part : {"/raw/triplet-type-list.csv.gz", "/raw/triplet-type-list.csv", "/raw/relations",
-                           "/raw/num-node-dict.csv.gz", "/raw/num-node-dict.csv", "/raw/edge_index_dict.npz"})
+  for (const char* part : {"/raw/relations", "/raw/edge_index_dict.npz"})
     if (is_there_or_packed(path + part)) return true;
-  return false;
+  return !csv_file(path + "/raw/triplet-type-list").empty() || !csv_file(path + "/raw/num-node-dict").empty();
 }
 
 void OgbSource::read_types(const std::string& scheme) {

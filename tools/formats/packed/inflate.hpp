@@ -1,15 +1,43 @@
 // SPDX-License-Identifier: MIT
 
-/// Unpacks what zlib has packed. Everything here is local and throws InputError.
+/// Bytes that are read from front to back, from a file or as they are unpacked by zlib. Everything here is
+/// local and throws InputError.
 #pragma once
 
-#include "byte_source.hpp"
+#include <sar/config.hpp>
+#include <sar/core/files/file.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace sar::formats {
+
+/// All functions are local and throw InputError.
+class ByteSource : NonCopyable {
+ public:
+  virtual ~ByteSource() = default;
+  /// Reads up to `bytes` more bytes; fewer only at the end.
+  virtual Index read(char* out, Index bytes) = 0;
+};
+
+/// A section of a file, which outlives it.
+class FileBytes final : public ByteSource {
+ public:
+  FileBytes(const InputFile& file, Index begin, Index bytes)
+      : file_(file), next_(begin), end_(begin + bytes) {}
+  Index read(char* out, Index bytes) override {
+    const Index count = std::min(bytes, end_ - next_);
+    file_.read(next_, out, count);
+    next_ += count;
+    return count;
+  }
+
+ private:
+  const InputFile& file_;
+  Index next_, end_;
+};
 
 /// No file that zlib has packed grows by more than this when it is unpacked.
 inline constexpr Index max_inflation = 1032;

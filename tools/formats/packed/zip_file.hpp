@@ -5,7 +5,7 @@
 /// Room tools/formats/packed: Packed files: gzip, zip archives and the files in them, NumPy's archives.
 #pragma once
 
-#include "byte_source.hpp"
+#include "inflate.hpp"
 
 #include <sar/core/files/file.hpp>
 

@@ -47,18 +47,12 @@ Index number_in(std::string_view field, Index line) {
 /// Reads text. Collective.
 PairRows read_text_pairs(const Communicator& comm, const std::string& path, const PairFile& file) {
   const Index columns = file.columns;
-  const std::string beginning = read_first_lines(comm, path, "a text with a pair of nodes in each line");
-  char separator = blanks;
-  TextPosition begin;
-  comm.agree([&] {
-    try {
-      const FirstLines first = first_lines(beginning);
-      separator = separator_of(first);
-      begin = first.begin(false);
-    } catch (const LineError& error) {
-      throw InputError(concat(path, ": line ", error.line() + 1, ": ", error.what()));
-    }
-  });
+  const auto [separator_found, begin] = guess_from_first_lines(
+      comm, path, "a text with a pair of nodes in each line", [](std::string_view text) {
+        const FirstLines first = first_lines(text);
+        return std::pair(separator_of(first), first.begin(false));
+      });
+  const char separator = separator_found;
   const auto names = file.names.empty() ? nullptr : read_names(comm, file.names, file.block_bytes);
   PairRows read;
   std::vector<Index> numbers;
@@ -66,25 +60,19 @@ PairRows read_text_pairs(const Communicator& comm, const std::string& path, cons
   const auto parse = [&](std::string_view text) {
     numbers.clear();
     words.clear();
-    Lines lines(text);
-    Index rows = 0;
-    while (lines.next()) {
-      if (is_comment(lines.line())) continue;
-      Fields fields(lines.line(), separator);
+    return for_each_row(text, [&](std::string_view line, Index number) {
+      Fields fields(line, separator);
       Index column = 0;
       for (; fields.next(); ++column) {
         if (column < 2 && names != nullptr)
           words.push_back(unquoted(fields.field()));
         else
-          numbers.push_back(number_in(fields.field(), lines.number()));
+          numbers.push_back(number_in(fields.field(), number));
       }
       if (column != columns)
-        throw LineError(lines.number(),
-                        concat("there are ", column, " fields, expected ", columns,
-                               columns == 2 ? ": two nodes" : ": two nodes and an edge type"));
-      ++rows;
-    }
-    return TextCounts{lines.count(), rows};
+        throw LineError(number, concat("there are ", column, " fields, expected ", columns,
+                                       columns == 2 ? ": two nodes" : ": two nodes and an edge type"));
+    });
   };
   read_lines(comm, path, begin, file.block_bytes, parse, [&](const BlockPlace& place) {
     const Index first = place.first_row;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "ogb_samples.hpp"
+#include "sample_tables.hpp"
 
 #include "formats/csv_table.hpp"
-#include "sample_tables.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/graph/data/graph_source.hpp>
@@ -19,37 +18,27 @@ ReadEdges read_edges(const Communicator& comm, const std::string& path, Index bl
   std::vector<Index> edge_begin{0};
   for (const Index edges : edges_of_graphs) edge_begin.push_back(edge_begin.back() + edges);
   const Index num_edges = edge_begin.back();
-  const TableFormat format{.columns = 2, .smallest = 0};
-  std::vector<std::int64_t> values;
+  const TableFormat format{
+      .columns = 2,
+      .smallest = 0,
+      .rows = num_edges,
+      .wrong_rows = concat(" edges, expected ", num_edges, ", the sum of num-edge-list.csv.gz")};
   ReadEdges read;
-  const auto require_edges = [&](bool condition, Index edges, const char* at_least) {
-    require<InputError>(condition, path, ": there are ", at_least, edges, " edges, expected ", num_edges,
-                        ", the sum of num-edge-list.csv.gz");
-  };
-  const TextCounts counts = read_lines(
-      comm, path, {}, block_bytes, [&](std::string_view text) { return parse_table(text, format, values); },
-      [&](const BlockPlace& at) {
-        const Index first = at.first_row, edges = at.rows_so_far;
-        require_edges(edges <= num_edges, edges, "at least ");
-        comm.agree([&] {
-          const Index here = std::ssize(values) / 2;
-          Index graph = std::ranges::upper_bound(edge_begin, first) - edge_begin.begin() - 1;
-          for (Index i = 0; i < here; ++i) {
-            while (edge_begin[graph + 1] <= first + i) ++graph;
-            const Index src = values[2 * i], dst = values[2 * i + 1];
-            const Index nodes = sizes.node_begin[graph + 1] - sizes.node_begin[graph];
-            require<InputError>(src < nodes && dst < nodes, path, ": line ", first + i + 1, ": edge (", src,
-                                ", ", dst, ") is of graph ", graph, ", expected ends below ", nodes,
-                                ", its number of nodes");
-            read.row.push_back(first + i);
-            read.graph.push_back(graph);
-            read.src.push_back(static_cast<local_index>(src));
-            read.dst.push_back(static_cast<local_index>(dst));
-          }
-          values.clear();
-        });
-      });
-  require_edges(counts.rows == num_edges, counts.rows, "");
+  read_table<std::int64_t>(comm, path, format, block_bytes, [&](auto& values, const BlockPlace& at) {
+    comm.agree([&] {
+      Index row = at.first_row;
+      Index graph = std::ranges::upper_bound(edge_begin, row) - edge_begin.begin() - 1;
+      for (std::size_t i = 0; i < values.size(); i += 2, ++row) {
+        while (edge_begin[graph + 1] <= row) ++graph;
+        const Index src = values[i], dst = values[i + 1];
+        const Index nodes = sizes.node_begin[graph + 1] - sizes.node_begin[graph];
+        require<InputError>(src < nodes && dst < nodes, path, ": line ", row + 1, ": edge (", src, ", ", dst,
+                            ") is of graph ", graph, ", expected ends below ", nodes,
+                            ", its number of nodes");
+        read.add(row, graph, src, dst);
+      }
+    });
+  });
   return read;
 }
 
@@ -77,16 +66,16 @@ SampleDataset read_ogb_samples(const Communicator& comm, const std::string& fold
     data.samples = make_samples(comm, sizes, edges, edge_rows);
   }
   const Array<Index> graphs = rows_of_rank(comm, sizes.graphs), nodes = rows_of_rank(comm, sizes.nodes);
-  if (const std::string path = raw.find_file("node-feat", false); !path.empty()) {
-    const DataArray rows = read_rows_of(comm, raw, path, sizes.nodes, nodes, TableNumbers::labels, "node");
-    comm.agree([&] { add_field(data.samples.nodes, "features", rows, nodes, path); });
-  }
-  if (const std::string path = raw.find_file("edge-feat", false); !path.empty()) {
-    const Index num_edges = std::accumulate(edges_of.begin(), edges_of.end(), Index{0});
-    const DataArray rows = read_rows_of(comm, raw, path, PartitionBook::even(num_edges, comm.size()),
-                                        edge_rows, TableNumbers::labels, "edge");
-    comm.agree([&] { add_field(data.samples.edges, "features", rows, edge_rows, path); });
-  }
+  const auto add_features = [&](SampleFields& to, const char* of, const PartitionBook& book,
+                                const Array<Index>& numbers) {
+    const std::string path = raw.find_file(concat(of, "-feat"), false);
+    if (path.empty()) return;
+    const DataArray rows = read_rows_of(comm, raw, path, book, numbers, TableNumbers::labels, of);
+    comm.agree([&] { add_field(to, "features", rows, numbers, path); });
+  };
+  const Index num_edges = std::accumulate(edges_of.begin(), edges_of.end(), Index{0});
+  add_features(data.samples.nodes, "node", sizes.nodes, nodes);
+  add_features(data.samples.edges, "edge", PartitionBook::even(num_edges, comm.size()), edge_rows);
   data.label_file = raw.find_file("graph-label", true);
   data.labels = read_rows_of(comm, raw, data.label_file, sizes.graphs, graphs, TableNumbers::labels, "graph");
   if (const std::string split = find_split(comm, folder + "/split", options.split); !split.empty()) {

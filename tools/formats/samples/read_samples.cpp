@@ -4,8 +4,7 @@
 #include "formats/ogb/ogb_text.hpp"
 #include "formats/packed/text_file.hpp"
 #include "formats/packed/zip_file.hpp"
-#include "ogb_samples.hpp"
-#include "tu_samples.hpp"
+#include "sample_tables.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/graph/data/graph_source.hpp>
@@ -58,11 +57,6 @@ std::optional<TuFiles> find_tu(const std::string& path) {
   return std::nullopt;
 }
 
-bool has_ogb_files(const std::string& folder) {
-  return is_there_or_packed(folder + "/raw/num-node-list.csv.gz") ||
-         is_there_or_packed(folder + "/raw/num-node-list.csv");
-}
-
 }  // namespace
 
 bool is_tu_dataset(const std::string& path) {
@@ -79,7 +73,7 @@ SampleDataset read_samples(const Communicator& comm, const std::string& path, co
     require<InputError>(is_there_or_packed(path), path, ": there is no such file or directory");
     if (const auto tu = find_tu(path)) return {"tu", tu->folder, tu->name};
     for (const std::string& folder : folders_in(path))
-      if (has_ogb_files(folder)) return {"ogb", folder};
+      if (!csv_file(folder + "/raw/num-node-list").empty()) return {"ogb", folder};
     throw InputError(concat(path,
                             ": there is no dataset of graph samples, expected a folder or zip archive "
                             "with NAME_A.txt and NAME_graph_indicator.txt (TU), or with "

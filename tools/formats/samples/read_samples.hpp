@@ -6,7 +6,7 @@
 #pragma once
 
 #include "formats/source_options.hpp"
-#include "sample_dataset.hpp"
+#include "sample_tables.hpp"
 
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/data/dataset_options.hpp>

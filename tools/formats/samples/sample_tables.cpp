@@ -104,20 +104,17 @@ GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes, co
 std::vector<Index> read_list(const Communicator& comm, const std::string& path, Index block_bytes,
                              Index smallest) {
   const TableFormat format{.smallest = smallest, .largest = Index{1} << 40};
-  std::vector<std::int64_t> values;
   std::vector<Index> firsts, counts, mine;
-  const TextCounts total = read_lines(
-      comm, path, {}, block_bytes, [&](std::string_view text) { return parse_table(text, format, values); },
-      [&](const BlockPlace& at) {
+  const Index rows =
+      read_table<std::int64_t>(comm, path, format, block_bytes, [&](auto& values, const BlockPlace& at) {
         firsts.push_back(at.first_row);
         counts.push_back(std::ssize(values));
         mine.insert(mine.end(), values.begin(), values.end());
-        values.clear();
       });
   const std::vector<Index> all = comm.all_gather(std::span<const Index>(mine));
   const std::vector<Index> all_firsts = comm.all_gather(std::span<const Index>(firsts));
   const std::vector<Index> all_counts = comm.all_gather(std::span<const Index>(counts));
-  std::vector<Index> list(static_cast<std::size_t>(total.rows));
+  std::vector<Index> list(static_cast<std::size_t>(rows));
   auto from = all.begin();
   for (std::size_t i = 0; i < all_firsts.size(); ++i) {
     std::copy(from, from + all_counts[i], list.begin() + all_firsts[i]);

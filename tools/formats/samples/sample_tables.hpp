@@ -5,12 +5,15 @@
 #pragma once
 
 #include "formats/ogb/ogb_text.hpp"
+#include "formats/source_options.hpp"
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/files/data_array.hpp>
+#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/samples/graph_samples.hpp>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -38,6 +41,13 @@ struct ReadEdges {
   std::vector<Index> row;             ///< in the file
   std::vector<Index> graph;           ///< of the dataset
   std::vector<local_index> src, dst;  ///< counted from 0 in the graph
+
+  void add(Index row_of_edge, Index graph_of_edge, Index from, Index to) {
+    row.push_back(row_of_edge);
+    graph.push_back(graph_of_edge);
+    src.push_back(static_cast<local_index>(from));
+    dst.push_back(static_cast<local_index>(to));
+  }
 };
 
 /// Returns this rank's graphs, without fields, with the edges that all ranks have read, in the order of the
@@ -62,5 +72,29 @@ Array<Index> rows_of_rank(const Communicator& comm, const PartitionBook& book);
 /// an integer below 0.
 void add_field(SampleFields& to, const std::string& name, const DataArray& rows, const Array<Index>& numbers,
                const std::string& path);
+
+/// What a rank has of a dataset: the graphs book.begin(rank) .. book.end(rank). The fields "features" of
+/// samples.nodes and samples.edges are a tensor, integers, or both; without any, the nodes have a tensor of
+/// ones. Edges are sorted.
+struct SampleDataset {
+  std::string name;
+  std::string format;              ///< "TU folder", "OGB folder"
+  std::vector<std::string> notes;  ///< what was understood of the files; a line each
+  PartitionBook book;
+  GraphSamples samples;
+  DataArray labels;        ///< of this rank's graphs
+  std::string label_file;  ///< for messages
+  bool has_split = false;
+  std::array<DataArray, 3> masks;  ///< of training, validation and test, if there is a split
+};
+
+/// Collective. Reads a dataset; `folder` has raw/ and perhaps split/. Throws InputError as read_samples.
+SampleDataset read_ogb_samples(const Communicator& comm, const std::string& folder,
+                               const SourceOptions& options);
+
+/// Collective. Reads a dataset; `folder` has NAME_A.txt and the other files. Throws InputError as
+/// read_samples.
+SampleDataset read_tu_samples(const Communicator& comm, const std::string& folder, const std::string& name,
+                              const SourceOptions& options, LabelType labels);
 
 }  // namespace sar::formats

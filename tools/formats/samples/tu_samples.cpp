@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "tu_samples.hpp"
+#include "sample_tables.hpp"
 
 #include "formats/csv_table.hpp"
 #include "formats/packed/zip_file.hpp"
 #include "formats/text.hpp"
-#include "sample_tables.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/graph/samples/sample_edges.hpp>
@@ -80,7 +79,6 @@ Index TuFolder::count_lines(const std::string& path) const {
 std::vector<Index> TuFolder::nodes_of_graphs(const std::string& path, const std::string& label_file,
                                              Index graphs) const {
   const TableFormat format{.smallest = 1, .largest = std::numeric_limits<local_index>::max()};
-  std::vector<std::int64_t> values;
   std::vector<Index> counts(static_cast<std::size_t>(graphs), 0);
   std::vector<std::array<Index, 3>> blocks;  // first line, first and last graph
   const auto require_next = [&](Index line, Index before, Index graph) {
@@ -89,19 +87,15 @@ std::vector<Index> TuFolder::nodes_of_graphs(const std::string& path, const std:
     require<InputError>(graph <= graphs, path, ": line ", line + 1, ": the node is of graph ", graph,
                         ", expected at most ", graphs, ", the number of lines of ", label_file);
   };
-  read_lines(
-      comm_, path, {}, block_, [&](std::string_view text) { return parse_table(text, format, values); },
-      [&](const BlockPlace& at) {
-        const Index first = at.first_row;
-        comm_.agree([&] {
-          if (values.empty()) return;
-          for (std::size_t i = 0; i < values.size(); ++i)
-            require_next(first + static_cast<Index>(i), values[i == 0 ? 0 : i - 1], values[i]);
-          blocks.push_back({first, values.front(), values.back()});
-          for (const std::int64_t graph : values) ++counts[static_cast<std::size_t>(graph) - 1];
-          values.clear();
-        });
-      });
+  read_table<std::int64_t>(comm_, path, format, block_, [&](auto& values, const BlockPlace& at) {
+    comm_.agree([&] {
+      if (values.empty()) return;
+      for (std::size_t i = 0; i < values.size(); ++i)
+        require_next(at.first_row + static_cast<Index>(i), values[i == 0 ? 0 : i - 1], values[i]);
+      blocks.push_back({at.first_row, values.front(), values.back()});
+      for (const std::int64_t graph : values) ++counts[static_cast<std::size_t>(graph) - 1];
+    });
+  });
   std::vector<std::array<Index, 3>> all = comm_.all_gather(std::span<const std::array<Index, 3>>(blocks));
   std::ranges::sort(all);
   for (std::size_t i = 1; i < all.size(); ++i) require_next(all[i][0], all[i - 1][2], all[i][1]);
@@ -112,29 +106,20 @@ std::vector<Index> TuFolder::nodes_of_graphs(const std::string& path, const std:
 /// The edges; their ends are numbers of nodes from 1 on.
 ReadEdges TuFolder::edges(const std::string& path, const SampleSizes& sizes, Index& num_edges) const {
   const TableFormat format{.columns = 2, .smallest = 1, .largest = sizes.nodes.num_nodes()};
-  std::vector<std::int64_t> values;
   ReadEdges read;
-  const TextCounts counts = read_lines(
-      comm_, path, {}, block_, [&](std::string_view text) { return parse_table(text, format, values); },
-      [&](const BlockPlace& at) {
-        const Index first = at.first_row;
-        comm_.agree([&] {
-          for (Index i = 0; i < std::ssize(values) / 2; ++i) {
-            const Index src = values[2 * i] - 1, dst = values[2 * i + 1] - 1;
-            const Index graph = sizes.graph_of(src), begin = sizes.node_begin[graph];
-            require<InputError>(begin <= dst && dst < sizes.node_begin[graph + 1], path, ": line ",
-                                first + i + 1, ": the edge joins node ", src + 1, " of graph ", graph + 1,
-                                " and node ", dst + 1, " of graph ", sizes.graph_of(dst) + 1,
-                                ", expected two nodes of one graph");
-            read.row.push_back(first + i);
-            read.graph.push_back(graph);
-            read.src.push_back(static_cast<local_index>(src - begin));
-            read.dst.push_back(static_cast<local_index>(dst - begin));
-          }
-          values.clear();
-        });
-      });
-  num_edges = counts.rows;
+  num_edges = read_table<std::int64_t>(comm_, path, format, block_, [&](auto& values, const BlockPlace& at) {
+    comm_.agree([&] {
+      Index row = at.first_row;
+      for (std::size_t i = 0; i < values.size(); i += 2, ++row) {
+        const Index src = values[i] - 1, dst = values[i + 1] - 1;
+        const Index graph = sizes.graph_of(src), begin = sizes.node_begin[graph];
+        require<InputError>(begin <= dst && dst < sizes.node_begin[graph + 1], path, ": line ", row + 1,
+                            ": the edge joins node ", src + 1, " of graph ", graph + 1, " and node ", dst + 1,
+                            " of graph ", sizes.graph_of(dst) + 1, ", expected two nodes of one graph");
+        read.add(row, graph, src - begin, dst - begin);
+      }
+    });
+  });
   return read;
 }
 

@@ -3,9 +3,9 @@
 // Rank 0 parses the text into one list of numbers, sorts the rows by nodes, and sends each rank its slice: 8
 // bytes a number on rank 0, 16 on the others' share.
 
-#include "json_features.hpp"
+#include "node_table.hpp"
 
-#include "formats/arrays/sparse_field.hpp"
+#include "formats/arrays/csr_matrix.hpp"
 #include "formats/packed/text_file.hpp"
 #include "formats/text.hpp"
 #include "node_join.hpp"

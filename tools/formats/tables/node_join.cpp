@@ -26,10 +26,13 @@ struct SentRow {
 };
 
 /// Throws the message of the rank with the least position, if any rank has one. Collective.
-void throw_first(const Communicator& comm, Index position, const std::string& message) {
+template <class Message>
+void throw_first(const Communicator& comm, Index position, const Message& message) {
   const std::vector<Index> positions = comm.all_gather(position);
   const auto first = std::ranges::min_element(positions);
-  if (*first != none) throw InputError(comm.broadcast(message, static_cast<int>(first - positions.begin())));
+  if (*first == none) return;
+  const auto rank = static_cast<int>(first - positions.begin());
+  throw InputError(comm.broadcast(comm.rank() == rank ? message() : std::string(), rank));
 }
 
 std::string line_text(Index line) {
@@ -63,15 +66,13 @@ std::string NodeJoin::name_of(Index node) const {
 void NodeJoin::add(std::span<const std::string_view> keys, std::span<const Index> lines) {
   const std::vector<Index> numbers = numbers_of(keys);
   const auto bad = static_cast<std::size_t>(std::ranges::find(numbers, -1) - numbers.begin());
-  const bool is_bad = bad < numbers.size();
-  const Index line = is_bad && !lines.empty() ? lines[bad] : 0;
-  throw_first(source_.comm(),
-              !is_bad         ? none
-              : lines.empty() ? static_cast<Index>(bad)
-                              : line,
-              !is_bad ? ""
-                      : concat(place_, ": ", line_text(line), "the key ", formats::in_quotes(keys[bad]),
-                               " is no node of ", source_.path(), ", expected the name of one"));
+  const bool has_line = bad < numbers.size() && !lines.empty();
+  const Index line = has_line ? lines[bad] : 0;
+  const Index position = has_line ? line : static_cast<Index>(bad);
+  throw_first(source_.comm(), bad < numbers.size() ? position : none, [&] {
+    return concat(place_, ": ", line_text(line), "the key ", formats::in_quotes(keys[bad]), " is no node of ",
+                  source_.path(), ", expected the name of one");
+  });
   nodes_.insert(nodes_.end(), numbers.begin(), numbers.end());
   if (lines.empty())
     lines_.resize(nodes_.size(), 0);
@@ -91,13 +92,12 @@ void NodeJoin::finish() {
     position = place;
     first = static_cast<Index>(i);
   }
-  throw_first(comm, position,
-              first == none
-                  ? ""
-                  : concat(place_, ": ", line_text(lines_[first]), "the key '",
-                           nodes_[first] + source_.node_names().first_id, "' is no node of ", source_.path(),
-                           ", which has ", source_.num_nodes(), " nodes, and there are ", rows,
-                           " rows, expected keys of ", num_nodes, " nodes without a gap"));
+  throw_first(comm, position, [&] {
+    return concat(place_, ": ", line_text(lines_[first]), "the key '",
+                  nodes_[first] + source_.node_names().first_id, "' is no node of ", source_.path(),
+                  ", which has ", source_.num_nodes(), " nodes, and there are ", rows,
+                  " rows, expected keys of ", num_nodes, " nodes without a gap");
+  });
   slices_ = PartitionBook::even(num_nodes, comm.size());
   require_one_row_each();
 }

@@ -6,8 +6,8 @@
 #include "node_table.hpp"
 
 #include "formats/first_lines.hpp"
-#include "formats/key_table.hpp"
 #include "formats/line_blocks.hpp"
+#include "formats/node_keys.hpp"
 #include "formats/table_columns.hpp"
 #include "formats/text.hpp"
 #include "node_join.hpp"
@@ -30,22 +30,17 @@ constexpr std::size_t most_labels = 65536, most_categories = 4096;
 /// Calls take(fields, line) for each line of data of a block. Local; throws LineError.
 template <class Take>
 TextCounts for_each_row_of(std::string_view text, const NodeTableFormat& format, const Take& take) {
-  Lines lines(text);
-  Index rows = 0;
-  while (lines.next()) {
-    if (is_comment(lines.line())) continue;
-    std::vector<std::string_view> fields;
-    Fields cut(lines.line(), format.separator);
+  std::vector<std::string_view> fields;
+  return for_each_row(text, [&](std::string_view line, Index number) {
+    fields.clear();
+    Fields cut(line, format.separator);
     while (cut.next()) fields.push_back(cut.field());
-    if (cut.has_open_quote()) throw LineError(lines.number(), open_quote);
+    if (cut.has_open_quote()) throw LineError(number, open_quote);
     if (fields.size() != format.columns.size())
-      throw LineError(lines.number(),
-                      concat("there are ", fields.size(), " fields in ", formats::in_quotes(lines.line()),
-                             ", expected ", format.columns.size(), " as in the header"));
-    take(fields, lines.number());
-    ++rows;
-  }
-  return {lines.count(), rows};
+      throw LineError(number, concat("there are ", fields.size(), " fields in ", formats::in_quotes(line),
+                                     ", expected ", format.columns.size(), " as in the header"));
+    take(fields, number);
+  });
 }
 
 /// The values of a column, as far as they are names.
@@ -72,7 +67,7 @@ struct ColumnValues {
 void find_categories(const Communicator& comm, const SourceOptions& options, NodeTableFormat& format) {
   std::map<std::size_t, ColumnValues> values;
   for (std::size_t c = 0; c < format.columns.size(); ++c)
-    if (format.columns[c].role == TableRole::labels || format.columns[c].role == TableRole::one_hot)
+    if (format.columns[c].role == ColumnRole::labels || format.columns[c].role == ColumnRole::one_hot)
       values[c];
   if (values.empty()) return;
   const auto parse = [&](std::string_view text) {
@@ -84,7 +79,7 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Nod
   for (auto& [c, of_column] : values) {
     of_column.add_ranks(comm);
     TableColumn& column = format.columns[c];
-    const bool is_label = column.role == TableRole::labels;
+    const bool is_label = column.role == ColumnRole::labels;
     if (is_label && of_column.are_numbers) continue;
     const auto with_commas = std::ranges::find_if(of_column.words, has_number_commas);
     if (is_label && with_commas != of_column.words.end() &&
@@ -134,47 +129,31 @@ DataArray read_rows_of(const FileSource& source, const SourceOptions& options, c
   return join.to_slices(rows);
 }
 
-/// Columns of the rows as a field, converted by `to`.
-template <class Convert>
-void add_table_field(NodeTable& table, const std::string& name, const DataArray& rows,
-                     const PartitionBook& slices, const std::vector<Index>& slots, bool is_list,
-                     const std::string& place, const Convert& convert) {
-  DataField field{name, NpyType::float64, {}};
-  if (is_list) field.row_shape.push_back(std::ssize(slots));
-  DataArray data(field.type, field.row_shape, rows.num_rows);
-  constexpr Index bytes = sizeof(double);
-  for (Index row = 0; row < rows.num_rows; ++row)
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      double value = 0;
-      std::memcpy(&value, rows.row(row) + slots[i] * bytes, sizeof value);
-      value = convert(value);
-      std::memcpy(data.row(row) + static_cast<Index>(i) * bytes, &value, sizeof value);
-    }
-  table.fields.add(std::move(field), std::make_unique<SlicedFieldData>(slices, std::move(data)), place);
-}
-
 void add_table_fields(const NodeTableFormat& format, const DataArray& rows, const PartitionBook& slices,
                       const std::string& place, NodeTable& table) {
-  std::map<TableRole, std::vector<Index>> slots;
+  std::map<ColumnRole, std::vector<Index>> slots;
   Index slot = 0;
   for (const TableColumn& column : format.columns)
     for (Index i = 0; i < column.width(); ++i)
-      slots[column.role == TableRole::one_hot ? TableRole::features : column.role].push_back(slot++);
-  const auto as_it_is = [](double value) { return value; };
-  if (slots.contains(TableRole::features))
-    add_table_field(table, "features", rows, slices, slots[TableRole::features], true, place, as_it_is);
-  for (const auto& [role, name] : {std::pair{TableRole::labels, "labels"},
-                                   {TableRole::train_mask, "train_mask"},
-                                   {TableRole::val_mask, "val_mask"},
-                                   {TableRole::test_mask, "test_mask"}})
-    if (slots.contains(role)) add_table_field(table, name, rows, slices, slots[role], false, place, as_it_is);
-  if (!slots.contains(TableRole::split)) return;
+      slots[column.role == ColumnRole::one_hot ? ColumnRole::features : column.role].push_back(slot++);
+  const auto add = [&](const std::string& name, DataArray data) {
+    table.fields.add(name, slices, std::move(data), place);
+  };
+  if (slots.contains(ColumnRole::features))
+    add("features", take_columns(rows, slots[ColumnRole::features], true));
+  for (const auto& [role, name] : {std::pair{ColumnRole::labels, "labels"},
+                                   {ColumnRole::train_mask, "train_mask"},
+                                   {ColumnRole::val_mask, "val_mask"},
+                                   {ColumnRole::test_mask, "test_mask"}})
+    if (slots.contains(role)) add(name, take_columns(rows, slots[role], false));
+  if (!slots.contains(ColumnRole::split)) return;
   double part = 0;
   for (const char* mask : {"train_mask", "val_mask", "test_mask"}) {
     require<InputError>(!table.fields.data.contains(mask), place,
                         ": there are a column of the split and one of ", mask, ", expected one of them");
-    add_table_field(table, mask, rows, slices, slots[TableRole::split], false, place,
-                    [&](double value) { return value == part ? 1.0 : 0.0; });
+    DataArray data = take_columns(rows, slots[ColumnRole::split], false);
+    for (double& value : doubles_in(data)) value = value == part ? 1 : 0;
+    add(mask, std::move(data));
     ++part;
   }
 }
@@ -184,21 +163,23 @@ void add_table_fields(const NodeTableFormat& format, const DataArray& rows, cons
 NodeTable read_node_table(const FileSource& source, const SourceOptions& options) {
   const Communicator& comm = source.comm();
   const std::string& path = options.node_table;
-  const std::string beginning = read_first_lines(comm, path, "a table with a header and a row for each node");
-  NodeTableFormat format;
-  comm.agree([&] {
-    try {
-      format = table_format(beginning, options);
-    } catch (const LineError& error) {
-      throw InputError(concat(path, ": line ", error.line() + 1, ": ", error.what()));
-    }
-  });
+  NodeTableFormat format =
+      guess_from_first_lines(comm, path, "a table with a header and a row for each node",
+                             [&](std::string_view text) { return table_format(text, options); });
   find_categories(comm, options, format);
   NodeJoin join(source, path);
   const DataArray rows = read_rows_of(source, options, format, join);
   NodeTable table{.num_nodes = join.slices().num_nodes(), .note = concat(path, ": ", format.describe())};
   comm.agree([&] { add_table_fields(format, rows, join.slices(), path, table); });
   return table;
+}
+
+void add_node_tables(FileSource& source, const SourceOptions& options) {
+  const auto add = [&](NodeTable table) {
+    source.add_node_fields(table.num_nodes, std::move(table.fields), table.note);
+  };
+  if (!options.node_table.empty()) add(read_node_table(source, options));
+  if (!options.node_features.empty()) add(read_json_features(source, options));
 }
 
 }  // namespace sar::formats

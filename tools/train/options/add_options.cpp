@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "add_options.hpp"
 
-#include "batch_options.hpp"
 #include "check_options.hpp"
-#include "data_options.hpp"
-#include "model_options.hpp"
-#include "options.hpp"
-#include "output_options.hpp"
-#include "saint_options.hpp"
-#include "training_options.hpp"
-#include "unread_options.hpp"
-
-#include <CLI/CLI.hpp>
+#include "option_table.hpp"
 
 #include <iterator>
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace sar::tools {
@@ -33,48 +26,37 @@ void read_what_the_task_needs(TrainOptions& o) {
   if (has_labelled_rows(o.task.type)) o.data.label_type = label_type(o.task.label_loss);
 }
 
+/// Sets what follows from --sampler.
+void set_sampler(SampleOptions& o) {
+  o.method = o.sampler == Sampler::labor ? NeighborMethod::labor : NeighborMethod::uniform;
+  if (o.sampler == Sampler::saint_node) o.saint = SaintMethod::node;
+  if (o.sampler == Sampler::saint_edge) o.saint = SaintMethod::edge;
+  if (o.sampler == Sampler::saint_walk) o.saint = SaintMethod::walk;
+}
+
 }  // namespace
 
 void add_options(CLI::App& app, TrainOptions& o) {
-  const std::vector<CLI::Option*> source = add_data_options(app, o);
-  add_model_options(app, o);
-  add_training_options(app, o);
-  add_sample_options(app, o);
-  begin_group(app, "Links");
-  add_link_options(app, o.task);
-  add_potential_options(app, o.task.potential);
-  add_parallel_options(app, o);
-  add_output_options(app, o);
-  set_common_options(
-      app, {"--dataset", "--split",     "--split-nodes", "--category",     "--model",   "--layers",
-            "--hidden",  "--task",      "--epochs",      "--lr",           "--sample",  "--max-halo-bytes",
-            "--threads", "--partition", "--log",         "--save-weights", "--predict", "--checkpoint",
-            "--resume",  "--metric",    "--runs"});
-  app.callback([&o, &app, source] {
+  const auto table = std::make_shared<const OptionTable>(app, o);
+  std::vector<std::string> common;
+  for (const OptionRow& row : table->rows())
+    if (row.is_common()) common.push_back(row.name());
+  set_common_options(app, common);
+  app.callback([&o, &app, table] {
     set_sampler(o.sample);
-    refuse_unread(app, o);
+    table->refuse_unread();
     for (const auto& [name, list] : o.sample.relation_lists)
       o.sample.of_relations[name] = read_fan_outs("--sample-relation", list);
     if (app.count("--layers") == 0 && !o.sample.fan_outs.empty())
       o.model.layers = std::ssize(o.sample.fan_outs);
-    if (o.task.type == TaskType::graph) {
-      if (app.count("--batch-size") == 0) o.sample.batch_size = 32;
-      if (o.model.readout == "none") o.model.readout = "sum";
-      if (o.model.jk == "none") o.model.jk = "last";
-    }
-    if (o.task.type == TaskType::potential) {
-      if (app.count("--batch-size") == 0) o.sample.batch_size = 4;
-      if (app.count("--hidden") == 0) o.model.hidden = 64;
-      if (app.count("--layers") == 0) o.model.layers = 3;
-      if (app.count("--lr") == 0) o.lr = 5e-3;
-      if (app.count("--clip-norm") == 0) o.clip_norm = 10;
-    }
+    table->set_defaults();
+    if (o.task.type == TaskType::graph && o.model.jk == "none") o.model.jk = "last";
     if (o.model.activation.empty()) o.model.activation = default_activation(o.model);
     o.found = find_dataset(o.dataset);
     o.source.fields = o.data.fields;
     o.data.split = split_number(o.dataset, o.source);
     read_what_the_task_needs(o);
-    check_options(app, o, source);
+    check_options(app, o, *table);
     o.sbm.seed = o.seed;
     o.data.partition_seed = o.seed;
     o.run.split = o.data.split;

@@ -2,7 +2,7 @@
 
 /// All options of `train`.
 ///
-/// Room tools/train/options: The options of `train`: one source for each group of them, and their checks.
+/// Room tools/train/options: The options of `train`: a table with a row for each, and their checks.
 #pragma once
 
 #include "train_options.hpp"

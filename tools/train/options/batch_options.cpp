@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "batch_options.hpp"
 
-#include "option_lists.hpp"
-#include "options.hpp"
-#include "saint_options.hpp"
-
-#include <CLI/CLI.hpp>
+// The rows of the group Sampling: mini-batches.
+#include "option_table.hpp"
 
 #include <limits>
 #include <string>
@@ -13,75 +9,134 @@
 namespace sar::tools {
 namespace {
 
-void add_cluster_options(CLI::App& app, SampleOptions& o) {
-  const auto read = [&o](const std::string& text) {
+/// With --batch-per-rank, batches also depend on the number of ranks and on the partition.
+std::string describe_batch_per_rank(const TrainOptions& o) {
+  if (!o.sample.batch_per_rank) return "0";
+  const std::string partition = o.found.is_partitioned() ? "given" : to_string(o.data.partition);
+  return concat("on ", o.num_ranks, " ranks", has_samples(o.task.type) ? "" : ", partition " + partition);
+}
+
+std::string describe_relation_lists(const SampleOptions& s) {
+  std::string text;
+  for (const auto& [name, list] : s.relation_lists)
+    text += concat(text.empty() ? "" : " --sample-relation ", name, '=', list);
+  return text;
+}
+
+std::string describe_sample(const OptionTable& t, const SampleOptions& s) {
+  if (s.fan_outs.empty()) return "none";
+  return list_text(s.fan_outs) +
+         t.words({"--sample-relation", "--batch-size", "--batch-per-rank", "--drop-last", "--sample-replace",
+                  "--sample-by-weight"}) +
+         (s.method == NeighborMethod::labor ? " --sampler labor" : "") + t.words({"--sample-redraw"});
+}
+
+void add_saint_options(OptionTable& t, SampleOptions& s) {
+  t.choice("--sampler", s.sampler,
+           {{"neighbor", Sampler::neighbor},
+            {"labor", Sampler::labor},
+            {"saint-node", Sampler::saint_node},
+            {"saint-edge", Sampler::saint_edge},
+            {"saint-walk", Sampler::saint_walk}},
+           "how batches are drawn")
+      .recorded([&t, &s] {
+        return !s.saint
+                   ? "none"
+                   : name_of(*s.saint) +
+                         t.words({"--batch-size", "--saint-batches", "--walk-length", "--saint-coverage"});
+      });
+  t.number("--walk-length", s.walk_length, "saint-walk: steps of each walk", 1)
+      .read_with("--sampler saint-walk", [&s] { return s.saint == SaintMethod::walk; });
+  t.number("--saint-batches", s.saint_batches,
+           "saint: subgraphs of an epoch; 0: as many as draw as many nodes as there are")
+      .read_with("--sampler saint-node, saint-edge or saint-walk", [&s] { return s.saint.has_value(); });
+  t.number("--saint-coverage", s.saint_coverage,
+           "saint-edge, saint-walk: draws of each node from which the coefficients are counted", 1)
+      .read_with("--sampler saint-edge or saint-walk",
+                 [&s] { return s.saint && s.saint != SaintMethod::node; });
+}
+
+void add_cluster_options(OptionTable& t, SampleOptions& s) {
+  const auto read = [&s](const std::string& text) {
     const auto number = to_number<Index>(text);
     if (text != "parts" && (!number || *number < 1 || *number > std::numeric_limits<int>::max()))
       throw CLI::ValidationError("--clusters",
                                  "'" + text + "', expected the number of clusters, from 1 on, or parts");
-    o.clusters = number.value_or(SampleOptions::parts);
+    s.clusters = number.value_or(SampleOptions::parts);
   };
-  auto* clusters =
-      app.add_option_function<std::string>(
-             "--clusters", read, "mini-batches of clusters: as many, or the parts of the partition directory")
-          ->option_text("N|parts");
-  add_number(app, "--clusters-per-batch", o.clusters_per_batch, "clusters of a batch", 1)->needs(clusters);
-  add_choice(app, "--cluster-method", o.cluster_method,
-             {{"auto", PartitionMethod::automatic},
-              {"metis", PartitionMethod::metis},
-              {"ldg", PartitionMethod::ldg},
-              {"random", PartitionMethod::random},
-              {"contiguous", PartitionMethod::contiguous}},
-             "how clusters are made")
-      ->needs(clusters);
+  t.parsed("--clusters", read, "N|parts",
+           "mini-batches of clusters: as many, or the parts of the partition directory")
+      .for_tasks({TaskType::node})
+      .excludes({"--sample", "--mfg"})
+      .recorded([&t, &s] {
+        if (s.clusters == 0) return std::string("none");
+        return (s.clusters == SampleOptions::parts ? "parts" : concat(s.clusters)) +
+               t.words({"--cluster-method", "--clusters-per-batch"});
+      });
+  t.number("--clusters-per-batch", s.clusters_per_batch, "clusters of a batch", 1).needs("--clusters");
+  t.choice("--cluster-method", s.cluster_method,
+           {{"auto", PartitionMethod::automatic},
+            {"metis", PartitionMethod::metis},
+            {"ldg", PartitionMethod::ldg},
+            {"random", PartitionMethod::random},
+            {"contiguous", PartitionMethod::contiguous}},
+           "how clusters are made")
+      .needs("--clusters")
+      .read_with("a number of --clusters", [&s] { return s.clusters > 0; });
 }
 
 }  // namespace
 
 std::vector<Index> read_fan_outs(const std::string& option, const std::string& text) {
-  return read_list(option, text, -1, "a fan-out for each layer, such as 15,10,5; -1 is all in-edges");
+  return read_numbers<Index>(
+      option, text, [](Index fan_out) { return fan_out >= -1; },
+      "a fan-out for each layer, such as 15,10,5; -1 is all in-edges");
 }
 
-void add_sample_options(CLI::App& app, TrainOptions& options) {
-  begin_group(app, "Sampling");
-  SampleOptions& o = options.sample;
-  const auto read = [&o](const std::string& text) { o.fan_outs = read_fan_outs("--sample", text); };
-  auto* sample =
-      app.add_option_function<std::string>(
-             "--sample", read, "mini-batches: in-edges per node in each layer, as 15,10,5; -1: all")
-          ->option_text("LIST");
-  add_number(app, "--batch-size", o.batch_size,
-             "training nodes, edges or graphs (32) of a batch, of all ranks together", 1);
-  app.add_flag("--batch-per-rank", o.batch_per_rank, "--batch-size counts those of each rank");
-  app.add_flag("--drop-last", o.drop_last, "skips the last batch of an epoch if it is not full");
-  add_pairs(app, "--sample-relation", o.relation_lists, "TYPE=LIST",
-            "--sample for some edge types: author:writes:paper=5,5")
-      ->needs(sample);
-  app.add_flag("--sample-replace", o.replace, "draws in-edges with replacement")->needs(sample);
-  app.add_flag("--sample-by-weight", o.by_weight, "draws in-edges in proportion to their weights")
-      ->needs(sample);
-  add_saint_options(app, o);
-  app.add_flag("--sample-redraw", o.redraw, "draws a node's in-edges anew in each batch of an epoch, as DGL")
-      ->needs(sample);
-  app.add_flag("--sample-eval", o.evaluate, "also evaluates on sampled in-edges")->needs(sample);
-  app.add_flag("--mfg", options.mfg,
-               "full batch: only what the training rows depend on; with batch norm another training")
-      ->excludes(sample);
-  add_cluster_options(app, o);
-  app.get_option("--clusters")->excludes(sample)->excludes("--mfg");
-}
-
-void check_clusters(const TrainOptions& o) {
-  const SampleOptions& s = o.sample;
-  const bool labor = s.method == NeighborMethod::labor;
-  if (labor && s.replace)
-    throw CLI::ValidationError("--sampler: labor cannot be combined with --sample-replace");
-  if (labor && s.by_weight)
-    throw CLI::ValidationError("--sampler: labor cannot be combined with --sample-by-weight");
-  if (s.clusters != 0 && !o.category.empty())
-    throw CLI::ValidationError("--clusters: cannot be combined with --category");
-  if (s.clusters == SampleOptions::parts && o.found.kind != DatasetKind::partition_directory)
-    throw CLI::ValidationError("--clusters: parts needs a --dataset that is a partition directory");
+void add_sample_options(OptionTable& t, TrainOptions& o) {
+  SampleOptions& s = o.sample;
+  const auto draws_or_samples = [&o] { return !o.sample.fan_outs.empty() || has_samples(o.task.type); };
+  t.group("Sampling", network_tasks);
+  t.parsed(
+       "--sample", [&s](const std::string& text) { s.fan_outs = read_fan_outs("--sample", text); }, "LIST",
+       "mini-batches: in-edges per node in each layer, as 15,10,5; -1: all")
+      .for_tasks(one_graph_tasks)
+      .common()
+      .recorded([&t, &s] { return describe_sample(t, s); });
+  t.number("--batch-size", s.batch_size,
+           "training nodes, edges or graphs (32) of a batch, of all ranks together", 1)
+      .default_for(TaskType::graph, [&s] { s.batch_size = 32; })
+      .default_for(TaskType::potential, [&s] { s.batch_size = 4; })
+      .for_tasks(all_tasks)
+      .read_with("--sample, --sampler saint-node, saint-edge or saint-walk, or --task graph or potential",
+                 [draws_or_samples, &s] { return draws_or_samples() || s.saint; });
+  t.flag("--batch-per-rank", s.batch_per_rank, "--batch-size counts those of each rank")
+      .for_tasks(all_tasks)
+      .read_with("--sample or --task graph or potential", draws_or_samples)
+      .as_text([&o] { return describe_batch_per_rank(o); });
+  t.flag("--drop-last", s.drop_last, "skips the last batch of an epoch if it is not full")
+      .for_tasks(all_tasks)
+      .read_with("--sample or --task graph or potential", draws_or_samples);
+  t.pairs("--sample-relation", s.relation_lists, "TYPE=LIST",
+          "--sample for some edge types: author:writes:paper=5,5")
+      .needs("--sample")
+      .read_with("--category or --relation", [&o] { return o.is_typed(); })
+      .as_text([&s] { return describe_relation_lists(s); });
+  t.flag("--sample-replace", s.replace, "draws in-edges with replacement").needs("--sample");
+  t.flag("--sample-by-weight", s.by_weight, "draws in-edges in proportion to their weights")
+      .needs("--sample");
+  add_saint_options(t, s);
+  t.flag("--sample-redraw", s.redraw, "draws a node's in-edges anew in each batch of an epoch, as DGL")
+      .needs("--sample");
+  t.flag("--sample-eval", s.evaluate, "also evaluates on sampled in-edges")
+      .for_tasks({TaskType::node})
+      .needs("--sample");
+  t.flag("--mfg", o.mfg,
+         "full batch: only what the training rows depend on; with batch norm another training")
+      .for_tasks(one_graph_tasks)
+      .excludes({"--sample"})
+      .recorded();
+  add_cluster_options(t, s);
 }
 
 }  // namespace sar::tools

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "check_options.hpp"
 
-#include "batch_options.hpp"
-#include "model_options.hpp"
-#include "saint_options.hpp"
-
 #include <sar/core/error.hpp>
 
 #include <CLI/CLI.hpp>
@@ -19,14 +15,13 @@
 namespace sar::tools {
 namespace {
 
+void refuse(bool wrong, const std::string& what) {
+  if (wrong) throw CLI::ValidationError(what);
+}
+
 /// Refuses what graph samples do not go with. Throws CLI::ValidationError.
-void check_samples(const CLI::App& app, const TrainOptions& o) {
+void check_samples(const TrainOptions& o) {
   if (o.task.type != TaskType::graph) return;
-  for (const char* option : {"--category", "--sample", "--mfg", "--embedding", "--describe", "--fields",
-                             "--normalize-features", "--sparse-features", "--drop-duplicates", "--graph",
-                             "--partition", "--mode", "--max-halo-bytes", "--halo-format", "--predict-layer"})
-    if (app.get_option(option)->count() > 0)
-      throw CLI::ValidationError(std::string(option) + ": cannot be combined with --task graph");
   if (o.dataset.empty())
     throw CLI::ValidationError("--task: graph needs a --dataset, a TU or OGB folder of many graphs");
   if (o.data.remaining_self_loops)
@@ -129,6 +124,59 @@ void check_fan_outs(const TrainOptions& o) {
                                         name, ", expected one for each of --layers ", o.model.layers));
 }
 
+/// Checks the draws of mini-batches. Throws CLI::ValidationError.
+void check_clusters(const TrainOptions& o) {
+  const SampleOptions& s = o.sample;
+  const bool labor = s.method == NeighborMethod::labor;
+  if (labor && s.replace)
+    throw CLI::ValidationError("--sampler: labor cannot be combined with --sample-replace");
+  if (labor && s.by_weight)
+    throw CLI::ValidationError("--sampler: labor cannot be combined with --sample-by-weight");
+  if (s.clusters != 0 && !o.category.empty())
+    throw CLI::ValidationError("--clusters: cannot be combined with --category");
+  if (s.clusters == SampleOptions::parts && o.found.kind != DatasetKind::partition_directory)
+    throw CLI::ValidationError("--clusters: parts needs a --dataset that is a partition directory");
+}
+
+/// Checks --sampler. Throws CLI::ValidationError.
+void check_saint(const CLI::App& app, const TrainOptions& o) {
+  const SampleOptions& s = o.sample;
+  refuse(app.count("--sampler") > 0 && !s.saint && s.fan_outs.empty(),
+         concat("--sampler: ", s.method == NeighborMethod::labor ? "labor" : "neighbor", " needs --sample"));
+  if (!s.saint) return;
+  const std::string sampler = concat("--sampler: ", name_of(*s.saint));
+  refuse(o.task.type != TaskType::node, sampler + " needs --task node");
+  for (const char* option : {"--sample", "--clusters", "--mfg", "--category"})
+    refuse(app.count(option) > 0, sampler + " cannot be combined with " + option);
+  refuse(model_type(o.model.type).has_relations,
+         concat(sampler, " cannot be combined with --model ", o.model.type));
+}
+
+/// Checks the options of the layers. Throws CLI::ValidationError.
+void check_network(const CLI::App& app, const ModelDescription& m) {
+  const bool is_number = m.first_residual() > 0, has_jk = m.jk != "none";
+  refuse(m.residual != "none" && m.residual != "identity" && m.residual != "linear" && m.residual != "0" &&
+             !(is_number && m.first_residual() <= m.layers),
+         concat("--residual: '", m.residual,
+                "', expected none, identity, linear or the first layer with a "
+                "residual connection, 1 to --layers ",
+                m.layers));
+  if (!model_type(m.type).attends()) return;
+  const auto& list = m.heads_of_layers;
+  refuse(
+      !list.empty() && std::ssize(list) != m.layers,
+      concat("--heads: there are ", list.size(), " numbers, expected one for each of --layers ", m.layers));
+  refuse(app.count("--out-heads") > 0 && !list.empty(),
+         "--out-heads: cannot be combined with a list of --heads, whose last number says it");
+  refuse(app.count("--out-heads") > 0 && has_jk, concat("--out-heads: cannot be combined with --jk ", m.jk,
+                                                        ", with which the last layer has --heads"));
+  std::vector<Index> side_by_side = list.empty() ? std::vector<Index>{m.heads} : list;
+  if (!list.empty() && !has_jk) side_by_side.pop_back();
+  for (const Index heads : side_by_side)
+    refuse(m.hidden % heads != 0,
+           concat("--hidden: is ", m.hidden, ", expected a multiple of --heads ", heads));
+}
+
 /// Checks what the nodes have as features. Throws CLI::ValidationError.
 void check_features(const CLI::App& app, const TrainOptions& o) {
   if (o.embedding > 0 && o.data.sparse_features == SparseFeatures::yes)
@@ -164,17 +212,16 @@ void check_schedule(const TrainOptions& o) {
 }
 
 /// Checks what is said of the dataset. Throws CLI::ValidationError.
-void check_dataset(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source) {
+void check_dataset(const CLI::App& app, const TrainOptions& o, const OptionTable& table) {
   if (!o.data.edge_weights && o.data.fields.contains("weight"))
     throw CLI::ValidationError("--fields: weight cannot be combined with --ignore-edge-weights");
   if (app.count("--fields") > 0 && o.dataset.empty())
     throw CLI::ValidationError("--fields: needs a --dataset, not a generated graph");
-  for (const CLI::Option* option : source)
-    if (option->count() > 0 &&
-        (o.dataset.empty() || (o.found.kind != DatasetKind::unknown && option->get_name() != "--split")))
+  for (const OptionRow& row : table.rows())
+    if (row.is_for_graph_files() && row.is_given() &&
+        (o.dataset.empty() || (o.found.kind != DatasetKind::unknown && row.name() != "--split")))
       throw CLI::ValidationError(
-          option->get_name() +
-          ": needs a --dataset that is an edge list, another graph file or an OGB folder, not " +
+          row.name() + ": needs a --dataset that is an edge list, another graph file or an OGB folder, not " +
           (o.dataset.empty() ? "a generated graph" : o.dataset));
   if (o.found.is_partitioned() && app.count("--partition") > 0)
     throw CLI::ValidationError("--partition: " + o.dataset + " is already partitioned");
@@ -214,8 +261,8 @@ void check_halo_format(const GraphOptions& o) {
 
 }  // namespace
 
-void check_options(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source) {
-  check_samples(app, o);
+void check_options(const CLI::App& app, const TrainOptions& o, const OptionTable& table) {
+  check_samples(o);
   check_potential(app, o);
   check_reproducible(o);
   check_metrics(o.task);
@@ -224,7 +271,6 @@ void check_options(const CLI::App& app, const TrainOptions& o, const std::vector
   check_fan_outs(o);
   check_clusters(o);
   check_saint(app, o);
-  check_halo_cache(app, o);
   check_network(app, o.model);
   if (o.predict_layer > o.model.layers)
     throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
@@ -233,5 +279,6 @@ void check_options(const CLI::App& app, const TrainOptions& o, const std::vector
   check_precision(o);
   check_halo_format(o.graph_options);
   check_schedule(o);
-  check_dataset(app, o, source);
-}}  // namespace sar::tools
+  check_dataset(app, o, table);
+}
+}  // namespace sar::tools

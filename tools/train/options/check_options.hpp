@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// Which options of `train` can be combined.
+/// Which values of several options of `train` can be combined.
 #pragma once
 
-#include "train_options.hpp"
-
-#include <vector>
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "option_table.hpp"
 
 namespace sar::tools {
 
-/// Checks which options can be combined; `source` are those that only files in formats of others need. Throws
-/// CLI::ValidationError.
-void check_options(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source);
+/// Checks what a row of the table does not say. Throws CLI::ValidationError.
+void check_options(const CLI::App& app, const TrainOptions& o, const OptionTable& table);
 
 }  // namespace sar::tools

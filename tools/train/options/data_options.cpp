@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "data_options.hpp"
 
-#include "options.hpp"
+// The rows of the group Data: which graph is read, and how.
+#include "option_table.hpp"
 
 #include <sar/core/error.hpp>
 
-#include <CLI/CLI.hpp>
-
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace sar::tools {
 namespace {
@@ -40,56 +40,93 @@ DrawSplitOptions read_split(const std::string& option, const std::string& text) 
   }
 }
 
-void add_split_options(CLI::App& app, TrainOptions& o) {
-  for (const auto& [name, help] :
-       {std::pair<std::string, const char*>{
-            "--split-nodes", "draws the split, in shares or numbers: 0.6,0.2,0.2 or 20/class,500,rest"},
-        {"--split-graphs",
-         "--task graph, potential: draws the split of the graphs or structures, as --split-nodes"}})
-    app.add_option_function<std::string>(
-           name, [&o, name](const std::string& text) { o.draw_split = read_split(name, text); }, help)
-        ->option_text("T,V,T");
-  app.add_option_function<std::uint64_t>(
-         "--split-seed", [&o](std::uint64_t seed) { o.split_seed = seed; },
-         "--split-nodes, --split-graphs: seed of all runs; without it, the seed of each run")
-      ->option_text("N");
+std::string describe(const std::map<std::string, std::string>& pairs) {
+  std::string text;
+  for (const auto& [name, field] : pairs) text += concat(text.empty() ? "" : " ", name, '=', field);
+  return text.empty() ? "none" : text;
+}
+
+std::string describe(const std::optional<DrawSplitOptions>& split) {
+  if (!split) return "none";
+  return concat(split->train.text(), ',', split->valid.text(), ',', split->test.text(), " --split-seed ",
+                split->seed);
+}
+
+void add_split_options(OptionTable& t, TrainOptions& o) {
+  const auto add = [&](const std::string& name, const char* help) -> OptionRow& {
+    return t.parsed(
+        name, [&o, name](const std::string& text) { o.draw_split = read_split(name, text); }, "T,V,T", help);
+  };
+  add("--split-nodes", "draws the split, in shares or numbers: 0.6,0.2,0.2 or 20/class,500,rest")
+      .for_tasks({TaskType::node})
+      .common()
+      .recorded([&o] { return describe(o.draw_split); });
+  add("--split-graphs",
+      "--task graph, potential: draws the split of the graphs or structures, as --split-nodes")
+      .for_tasks(sample_tasks);
+  t.row(t.app().add_option_function<std::uint64_t>(
+            "--split-seed", [&o](std::uint64_t seed) { o.split_seed = seed; },
+            "--split-nodes, --split-graphs: seed of all runs; without it, the seed of each run"))
+      .form("N")
+      .for_tasks(all_tasks)
+      .read_with("--split-nodes or --split-graphs", [&o] { return o.draw_split.has_value(); });
 }
 
 }  // namespace
 
-std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
-  begin_group(app, "Data");
-  auto* dataset = add_path(app, "--dataset", o.dataset, "PATH",
-                           "dataset or partition directory, DGL partition, OGB folder or graph file");
-  add_path(app, "--category", o.category, "TYPE", "typed graph: node type that has the labels and masks");
-  auto* relation = add_path(app, "--relation", o.relation, "TYPE",
-                            "typed graph, link: edge type that is predicted, author:writes:paper");
-  app.add_option("--reverse-relation", o.reverse_relations,
-                 "--relation: edge types with its reverse edges; found where they are copies")
-      ->option_text("TYPE ...")
-      ->needs(relation);
-  app.add_flag("--describe", o.describe,
-               "prints what was read: nodes, edges, ranges of their data; no training");
-  add_pairs(app, "--fields", o.data.fields, "NAME=FIELD",
-            "other names of features, labels, masks, weights: features=x labels=y");
-  add_number(app, "--num-classes", o.num_classes, "number of classes; 0: largest label + 1");
-  add_edge_options(app, o.data);
-  app.add_flag_callback(
+void add_data_options(OptionTable& t, TrainOptions& o) {
+  t.group("Data", network_tasks);
+  t.path("--dataset", o.dataset, "PATH",
+         "dataset or partition directory, DGL partition, OGB folder or graph file")
+      .for_tasks(all_tasks)
+      .common();
+  t.path("--category", o.category, "TYPE", "typed graph: node type that has the labels and masks")
+      .for_tasks(one_graph_tasks)
+      .read_with("--task node; --task link has --relation", [&o] { return has_labelled_rows(o.task.type); })
+      .common()
+      .recorded();
+  t.path("--relation", o.relation, "TYPE",
+         "typed graph, link: edge type that is predicted, author:writes:paper")
+      .for_tasks({TaskType::link})
+      .recorded();
+  t.texts("--reverse-relation", o.reverse_relations, "TYPE ...",
+          "--relation: edge types with its reverse edges; found where they are copies")
+      .needs("--relation")
+      .recorded();
+  t.flag("--describe", o.describe, "prints what was read: nodes, edges, ranges of their data; no training")
+      .for_tasks(one_graph_tasks);
+  t.pairs("--fields", o.data.fields, "NAME=FIELD",
+          "other names of features, labels, masks, weights: features=x labels=y")
+      .for_tasks(one_graph_tasks)
+      .recorded([&o] { return describe(o.data.fields); });
+  t.number("--num-classes", o.num_classes, "number of classes; 0: largest label + 1")
+      .read_with("--task node or graph, or edge with classes", [&o] {
+        return has_labelled_rows(o.task.type) ||
+               (o.task.type == TaskType::edge && o.task.labels != LabelType::values);
+      });
+  for (CLI::Option* option : add_edge_options(t.app(), o.data)) t.row(option);
+  t.at("--add-reverse-edges").as_text([&o] { return concat(o.data.add_reverse_edges); });
+  t.at("--add-self-loops").as_text([&o] { return concat(o.data.add_self_loops); });
+  t.at("--drop-duplicates").for_tasks(one_graph_tasks);
+  t.flag(
       "--ignore-edge-weights", [&o] { o.data.edge_weights = false; }, "edges have no weights");
-  app.add_flag("--normalize-features", o.data.normalize_features,
-               "divides each feature row by the sum of its absolute values");
-  app.add_option("--edge-means", o.edge_means,
-                 "node features: means of this field over the in-edges of each node")
-      ->option_text("FIELD");
-  o.data.sparse_features = SparseFeatures::automatic;
-  add_sparse_features_option(app, o.data.sparse_features);
-  const std::vector<CLI::Option*> source = add_source_options(app, o.source);
-  add_split_options(app, o);
-  add_choice(app, "--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
-             "generated graph, instead of --dataset")
-      ->excludes(dataset);
-  add_sbm_options(app, o.sbm, "sbm: ");
-  return source;
+  t.flag("--normalize-features", o.data.normalize_features,
+         "divides each feature row by the sum of its absolute values")
+      .for_tasks(one_graph_tasks)
+      .recorded();
+  t.text("--edge-means", o.edge_means, "FIELD",
+         "node features: means of this field over the in-edges of each node")
+      .for_tasks({TaskType::node})
+      .recorded([&o] { return o.edge_means.empty() ? "none" : o.edge_means; });
+  t.row(add_sparse_features_option(t.app(), o.data.sparse_features)).for_tasks(one_graph_tasks);
+  for (CLI::Option* option : add_source_options(t.app(), o.source)) t.row(option).for_graph_files();
+  t.at("--split").common().recorded([&o] { return concat(o.run.split, o.source.split); });
+  add_split_options(t, o);
+  t.choice("--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
+           "generated graph, instead of --dataset")
+      .for_tasks(one_graph_tasks)
+      .excludes({"--dataset"});
+  for (CLI::Option* option : add_sbm_options(t.app(), o.sbm, "sbm: ")) t.row(option);
 }
 
 }  // namespace sar::tools

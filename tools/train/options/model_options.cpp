@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "model_options.hpp"
 
-#include "option_lists.hpp"
-#include "options.hpp"
+// The rows of the group Model: the network and its initial weights.
+#include "option_table.hpp"
 
 #include <sar/core/error.hpp>
 
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
-#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -22,122 +17,135 @@ constexpr double most_dropout = 0.999;
 
 /// Sets the heads from "8", or from "8,8,1".
 void set_heads(ModelDescription& m, const std::string& text) {
-  std::vector<Index> heads =
-      read_list("--heads", text, 1, "a whole number from 1 on, or one for each layer, such as 8,8,1");
+  std::vector<Index> heads = read_numbers<Index>(
+      "--heads", text, [](Index number) { return number >= 1; },
+      "a whole number from 1 on, or one for each layer, such as 8,8,1");
   if (heads.size() == 1)
     m.heads = heads[0];
   else
     m.heads_of_layers = std::move(heads);
 }
 
+/// Returns what the results of --task graph and potential depend on besides the network.
+std::string describe_samples(const OptionTable& t, const TrainOptions& o) {
+  if (!has_samples(o.task.type)) return "none";
+  const std::string words = t.words({"--head-layers", "--batch-size", "--batch-per-rank", "--drop-last",
+                                     "--edge-features", "--add-reverse-edges", "--add-self-loops"});
+  return o.task.type == TaskType::graph ? o.model.readout + words : words.substr(1);
+}
+
 /// Options of what is between, before and after the convolutions, and of attention.
-void add_layer_options(CLI::App& app, ModelDescription& m) {
-  add_number(app, "--dropout", m.dropout, "dropout probability between layers", 0, most_dropout);
-  app.add_option_function<std::string>(
-         "--input-dropout", [&m](const std::string& text) { m.input_dropout = to_number<double>(text); },
-         "dropout of the input; default: --dropout for gcn, gat, gatv2 without linear layers")
-      ->transform(number_from<double>(0, most_dropout))
-      ->type_name("X");
-  m.norm = m.jk = m.residual = "none";
-  add_choice(app, "--norm", m.norm, named(ModelDescription::norms()), "normalization between layers");
-  app.add_flag_callback(
-         "--batch-norm", [&m] { m.norm = "batch"; }, "--norm batch, over the nodes of all ranks")
-      ->excludes("--norm");
-  add_choice(app, "--activation", m.activation, named(ModelDescription::activations()), "activation");
-  const auto read_heads = [&m](const std::string& text) { set_heads(m, text); };
-  app.add_option_function<std::string>("--heads", read_heads,
-                                       "attention: heads of all layers but the last, or a list: 8,8,1")
-      ->option_text("LIST")
-      ->default_str(concat(m.heads));
-  add_number(app, "--out-heads", m.out_heads, "attention: heads of the last layer, which are averaged", 1);
-  add_number(app, "--attn-dropout", m.attention_dropout, "attention: dropout probability of the coefficients",
-             0, most_dropout);
-  app.add_option("--residual", m.residual,
-                 "residual connection: none, identity, linear, or the first layer with one")
-      ->option_text("NAME")
-      ->default_str("none");
-  add_choice(app, "--jk", m.jk, named(ModelDescription::jks()),
-             "final linear layer, of the outputs of layers");
-  m.readout = "none";
+void add_layer_options(OptionTable& t, TrainOptions& o) {
+  ModelDescription& m = o.model;
+  t.number("--dropout", m.dropout, "dropout probability between layers", 0, most_dropout).recorded();
+  t.row(t.app()
+            .add_option_function<std::string>(
+                "--input-dropout",
+                [&m](const std::string& text) { m.input_dropout = to_number<double>(text); },
+                "dropout of the input; default: --dropout for gcn, gat, gatv2 without linear layers")
+            ->transform(number_from<double>(0, most_dropout))
+            ->type_name("X"))
+      .recorded([&m] { return m.input_dropout ? concat(*m.input_dropout) : std::string("as by default"); });
+  t.choice("--norm", m.norm, named(ModelDescription::norms()), "normalization between layers").recorded();
+  t.flag(
+       "--batch-norm", [&m] { m.norm = "batch"; }, "--norm batch, over the nodes of all ranks")
+      .excludes({"--norm"});
+  t.choice("--activation", m.activation, named(ModelDescription::activations()), "activation").recorded([&m] {
+    return m.activation == default_activation(m) ? "as by default" : m.activation;
+  });
+  t.parsed(
+       "--heads", [&m](const std::string& text) { set_heads(m, text); }, "LIST",
+       "attention: heads of all layers but the last, or a list: 8,8,1")
+      .default_text(concat(m.heads))
+      .for_models_with("heads", m)
+      .recorded([&m] { return m.heads_of_layers.empty() ? concat(m.heads) : joined(m.heads_of_layers); });
+  t.number("--out-heads", m.out_heads, "attention: heads of the last layer, which are averaged", 1)
+      .for_models_with("out_heads", m)
+      .recorded();
+  t.number("--attn-dropout", m.attention_dropout, "attention: dropout probability of the coefficients", 0,
+           most_dropout)
+      .for_models_with("attention_dropout", m)
+      .recorded();
+  t.text("--residual", m.residual, "NAME",
+         "residual connection: none, identity, linear, or the first layer with one")
+      .default_text("none")
+      .recorded();
+  t.choice("--jk", m.jk, named(ModelDescription::jks()), "final linear layer, of the outputs of layers")
+      .recorded();
   std::vector<std::string> readouts = ModelDescription::readouts();
   std::erase(readouts, "none");
-  add_choice(app, "--readout", m.readout, named(readouts),
-             "--task graph: reduction over the nodes of a graph")
-      ->default_str("sum");
-  add_number(app, "--head-layers", m.head_layers, "--task graph: linear layers behind the readout", 1,
-             ModelDescription::max_layers);
-  app.add_flag_callback(
-         "--post-linear", [&m] { m.jk = "last"; }, "a linear layer after the convolutions: --jk last")
-      ->excludes("--jk");
-  app.add_flag("--pre-linear", m.pre_linear, "a linear layer before the first convolution");
+  t.choice("--readout", m.readout, named(readouts), "--task graph: reduction over the nodes of a graph")
+      .default_text("sum")
+      .for_tasks({TaskType::graph})
+      .default_for(TaskType::graph, [&m] { m.readout = "sum"; })
+      .recorded([&t, &o] { return describe_samples(t, o); });
+  t.number("--head-layers", m.head_layers, "--task graph: linear layers behind the readout", 1,
+           ModelDescription::max_layers)
+      .for_tasks({TaskType::graph});
+  t.flag(
+       "--post-linear", [&m] { m.jk = "last"; }, "a linear layer after the convolutions: --jk last")
+      .excludes({"--jk"});
+  t.flag("--pre-linear", m.pre_linear, "a linear layer before the first convolution").recorded();
+}
+
+void add_weight_options(OptionTable& t, TrainOptions& o) {
+  t.path("--init-weights", o.init_weights, "FILE",
+         "initial weights (.safetensors; names of DGL or PyG, too), or checkpoints")
+      .for_tasks(all_tasks);
+  t.pairs("--rename", o.weight_names.rename, "FROM=TO",
+          "--init-weights: replaces a name or its beginning up to a dot")
+      .needs("--init-weights");
+  t.text("--strip-prefix", o.weight_names.strip_prefix, "TEXT",
+         "--init-weights: removes the prefix from names, before --rename")
+      .needs("--init-weights");
+  t.texts("--drop-weights", o.weight_names.drop, "GLOB ...",
+          "--init-weights: names in the file to ignore, as 'lin.*'; before --strip-prefix")
+      .needs("--init-weights");
+  t.texts("--missing-weights", o.weight_names.missing, "GLOB ...",
+          "--init-weights: names of the model that keep their initial values")
+      .needs("--init-weights");
 }
 
 }  // namespace
 
-void add_model_options(CLI::App& app, TrainOptions& o) {
-  begin_group(app, "Model");
+void add_model_options(OptionTable& t, TrainOptions& o) {
+  t.group("Model", network_tasks);
   constexpr Index most = std::numeric_limits<int>::max();  // of factors of a width
   ModelDescription& m = o.model;
   Choices<std::string> types;
   for (const ModelType& type : model_types())
     if (type.is_stack()) types.emplace_back(type.name, type.name);
-  add_choice(app, "--model", m.type, types, "layers");
-  add_layers_option(app, m.layers);
-  add_number(app, "--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1);
-  add_layer_options(app, m);
-  app.add_flag("--edge-features", o.edge_features, "--task graph, gin: messages have features of the edges");
-  add_choice(app, "--gcn-norm", m.gcn_norm, named(ModelDescription::gcn_norms()),
-             "gcn: normalization; default: as --init-weights, or degrees");
-  add_number(app, "--num-bases", m.num_bases,
-             "rgcn: matrices that the edge types share; 0: one for each type");
-  add_number(app, "--num-rels", m.num_rels, "rgcn without --category: number of generated edge types", 1,
-             1 << 16);
-  add_number(app, "--embedding", o.embedding,
-             "width of learnable rows that replace the features; 0: features", 0, most);
-  auto* init = add_path(app, "--init-weights", o.init_weights, "FILE",
-                        "initial weights (.safetensors; names of DGL or PyG, too), or checkpoints");
-  add_pairs(app, "--rename", o.weight_names.rename, "FROM=TO",
-            "--init-weights: replaces a name or its beginning up to a dot")
-      ->needs(init);
-  app.add_option("--strip-prefix", o.weight_names.strip_prefix,
-                 "--init-weights: removes the prefix from names, before --rename")
-      ->option_text("TEXT")
-      ->needs(init);
-  app.add_option("--drop-weights", o.weight_names.drop,
-                 "--init-weights: names in the file to ignore, as 'lin.*'; before --strip-prefix")
-      ->option_text("GLOB ...")
-      ->needs(init);
-  app.add_option("--missing-weights", o.weight_names.missing,
-                 "--init-weights: names of the model that keep their initial values")
-      ->option_text("GLOB ...")
-      ->needs(init);
-}
-
-void check_network(const CLI::App& app, const ModelDescription& m) {
-  const auto refuse = [](bool wrong, const std::string& what) {
-    if (wrong) throw CLI::ValidationError(what);
-  };
-  const bool is_number = m.first_residual() > 0, has_jk = m.jk != "none";
-  refuse(m.residual != "none" && m.residual != "identity" && m.residual != "linear" && m.residual != "0" &&
-             !(is_number && m.first_residual() <= m.layers),
-         concat("--residual: '", m.residual,
-                "', expected none, identity, linear or the first layer with a "
-                "residual connection, 1 to --layers ",
-                m.layers));
-  if (!model_type(m.type).attends()) return;
-  const auto& list = m.heads_of_layers;
-  refuse(
-      !list.empty() && std::ssize(list) != m.layers,
-      concat("--heads: there are ", list.size(), " numbers, expected one for each of --layers ", m.layers));
-  refuse(app.count("--out-heads") > 0 && !list.empty(),
-         "--out-heads: cannot be combined with a list of --heads, whose last number says it");
-  refuse(app.count("--out-heads") > 0 && has_jk, concat("--out-heads: cannot be combined with --jk ", m.jk,
-                                                        ", with which the last layer has --heads"));
-  std::vector<Index> side_by_side = list.empty() ? std::vector<Index>{m.heads} : list;
-  if (!list.empty() && !has_jk) side_by_side.pop_back();
-  for (const Index heads : side_by_side)
-    refuse(m.hidden % heads != 0,
-           concat("--hidden: is ", m.hidden, ", expected a multiple of --heads ", heads));
+  t.choice("--model", m.type, types, "layers").common().recorded();
+  t.row(add_layers_option(t.app(), m.layers))
+      .for_tasks(all_tasks)
+      .common()
+      .default_for(TaskType::potential, [&m] { m.layers = 3; })
+      .recorded([&m] { return concat(m.layers); });
+  t.number("--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1)
+      .for_tasks(all_tasks)
+      .common()
+      .default_for(TaskType::potential, [&m] { m.hidden = 64; })
+      .recorded();
+  add_layer_options(t, o);
+  t.flag("--edge-features", o.edge_features, "--task graph, gin: messages have features of the edges")
+      .read_with("--task graph and --model gin",
+                 [&o] { return o.task.type == TaskType::graph && o.model.type == "gin"; });
+  t.choice("--gcn-norm", m.gcn_norm, named(ModelDescription::gcn_norms()),
+           "gcn: normalization; default: as --init-weights, or degrees")
+      .for_models_with("gcn_norm", m)
+      .recorded([&m] { return m.gcn_norm.empty() ? ModelDescription::gcn_norms()[0] : m.gcn_norm; });
+  t.number("--num-bases", m.num_bases, "rgcn: matrices that the edge types share; 0: one for each type")
+      .for_models_with("num_bases", m)
+      .recorded();
+  t.number("--num-rels", m.num_rels, "rgcn without --category: number of generated edge types", 1, 1 << 16)
+      .read_with("--model rgcn, without --category",
+                 [&o] { return model_type(o.model.type).has_relations && !o.is_typed(); })
+      .recorded();
+  t.number("--embedding", o.embedding, "width of learnable rows that replace the features; 0: features", 0,
+           most)
+      .for_tasks(one_graph_tasks)
+      .recorded();
+  add_weight_options(t, o);
 }
 
 }  // namespace sar::tools

@@ -80,7 +80,7 @@ struct TrainOptions {
   Index num_classes = 0;          ///< 0: from the labels
   BuiltInGraph graph = BuiltInGraph::sbm;
   SbmOptions sbm;
-  DatasetOptions data;
+  DatasetOptions data{.sparse_features = SparseFeatures::automatic};
   std::string edge_means;  ///< field of the edges whose means are the features; empty: none
   std::optional<std::uint64_t> split_seed;
   std::optional<DrawSplitOptions> draw_split;  ///< in place of the dataset's masks
@@ -95,7 +95,13 @@ struct TrainOptions {
   std::string category;                        ///< typed graph, task node: node type with the labels
   std::string relation;                        ///< typed graph, task link: edge type that is predicted
   std::vector<std::string> reverse_relations;  ///< edge types with the reverse edges of `relation`
-  ModelDescription model{.hidden = 256, .dropout = 0.5, .num_rels = 4};  ///< without the widths of the data
+  ModelDescription model{.hidden = 256,
+                         .norm = "none",
+                         .dropout = 0.5,
+                         .residual = "none",
+                         .jk = "none",
+                         .readout = "none",
+                         .num_rels = 4};  ///< without the widths of the data
   Index embedding = 0;  ///< width of learnable rows that replace the features; 0: none
   bool mfg = false;
   bool edge_features = false;  ///< --task graph: messages have features of the edges
@@ -113,6 +119,7 @@ struct TrainOptions {
   bool all_splits = false;    ///< runs on each split of the dataset
   std::vector<Index> splits;  ///< on these; empty, unless all: on one
   RunNumber run;              ///< the one that these are the options of
+  int num_ranks = 1;          ///< of the program; known when a run begins
 
   // files and directories; empty: none
   std::string log_file;
@@ -140,6 +147,8 @@ struct TrainOptions {
 
 /// Returns what tells a run from the others, in names of files: "seed-3", "seed-3-split-1".
 std::string name_of_run(const TrainOptions& o);
+/// "saint-node", "saint-edge", "saint-walk"
+std::string name_of(SaintMethod method);
 /// Returns the activation of a network without --activation: ELU after attention without a norm, else ReLU.
 std::string default_activation(const ModelDescription& model);
 

@@ -4,7 +4,8 @@
 /// atoms.
 #pragma once
 
-#include "potential_options.hpp"
+#include "formats/atoms/atom_dataset.hpp"
+#include "options.hpp"
 #include "train_metrics.hpp"
 
 #include <sar/graph/data/dataset_options.hpp>
@@ -15,16 +16,34 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace sar::tools {
 
 enum class TaskType { node, link, edge, graph, potential };
+/// All tasks; all that train networks of layers, which have many options in common; those with one graph;
+/// with a batch of graphs; with a label of each node or graph; with pairs of nodes.
+inline const std::vector<TaskType> all_tasks{TaskType::node, TaskType::link, TaskType::edge, TaskType::graph,
+                                             TaskType::potential},
+    network_tasks{TaskType::node, TaskType::link, TaskType::edge, TaskType::graph},
+    one_graph_tasks{TaskType::node, TaskType::link, TaskType::edge},
+    sample_tasks{TaskType::graph, TaskType::potential}, labelled_tasks{TaskType::node, TaskType::graph},
+    pair_tasks{TaskType::link, TaskType::edge};
+
 enum class PredictorType { dot, mlp, distmult, complex, transe, rotate };
 enum class LinkLoss { bce, margin, infonce };
 enum class LabelLoss { automatic, cross_entropy, bce, mse, mae };
+
+/// --task potential
+struct PotentialOptions {
+  std::string valid_file, test_file;  ///< empty: none
+  formats::AtomLabelKeys keys;
+  double cutoff = 5;
+  Index num_basis = 20;
+  std::string radial_basis = "sinc", cutoff_function = "cosine";
+  double zbl_inner = 0, zbl_outer = 0;                                ///< 0: no ZBL
+  double energy_weight = 10, forces_weight = 10, stress_weight = 10;  ///< of the terms of the loss
+  // known when the files have been read
+  bool has_forces = false, has_stresses = false;
+};
 
 struct TaskOptions {
   TaskType type = TaskType::node;
@@ -51,20 +70,27 @@ struct TaskOptions {
   PotentialOptions potential;
 };
 
-/// Adds --task, and what is trained and measured: losses and metrics.
-void add_task_options(CLI::App& app, TaskOptions& o);
-/// Adds the options of the tasks link and edge.
-void add_link_options(CLI::App& app, TaskOptions& o);
-
+/// The values of --task, --predictor, --link-loss and --loss.
+const Choices<TaskType>& task_types();
+const Choices<PredictorType>& predictor_types();
+const Choices<LinkLoss>& link_losses();
+const Choices<LabelLoss>& label_losses();
 /// Names on the command line: "link", "mlp", ...
 std::string name_of(TaskType type);
 std::string name_of(PredictorType type);
 std::string name_of(LinkLoss loss);
 std::string name_of(LabelLoss loss);
+/// Returns "link or edge".
+std::string names_of(const std::vector<TaskType>& types);
 
 /// Returns whether each node or each graph has a label that is predicted.
 [[nodiscard]] constexpr bool has_labelled_rows(TaskType type) noexcept {
   return type == TaskType::node || type == TaskType::graph;
+}
+
+/// Returns whether pairs of nodes are scored: links, or edges, which have labels.
+[[nodiscard]] constexpr bool has_pairs(TaskType type) noexcept {
+  return type == TaskType::link || type == TaskType::edge;
 }
 
 /// Returns whether the dataset has many graphs, of which a batch has some.
@@ -74,9 +100,6 @@ std::string name_of(LabelLoss loss);
 
 /// Returns whether the score of a pair depends on its relation.
 bool has_relations(PredictorType type);
-
-/// Returns the settings that results depend on, as options: "link --predictor dot ...".
-std::string describe(const TaskOptions& o);
 
 /// Returns the type of labels that a loss is for; `automatic`: what the data say.
 LabelType label_type(LabelLoss loss);

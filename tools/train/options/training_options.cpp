@@ -1,84 +1,153 @@
 // SPDX-License-Identifier: MIT
-#include "training_options.hpp"
 
-#include "options.hpp"
-
-#include <CLI/CLI.hpp>
+// The rows of the group Training: task, losses, optimizer, schedule and runs.
+#include "option_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace sar::tools {
 namespace {
 
 constexpr double most_rate = 1e6, most_norm = 1e30;
 
-void add_schedule_options(CLI::App& app, ScheduleOptions& o) {
-  add_choice(app, "--schedule", o.type,
-             {{"none", ScheduleType::none},
-              {"step", ScheduleType::step},
-              {"cosine", ScheduleType::cosine},
-              {"plateau", ScheduleType::plateau}},
-             "schedule of the learning rate");
-  add_number(app, "--warm-up", o.warm_up, "epochs until the full learning rate, from a tenth of it; 0: none");
-  add_number(app, "--step-size", o.step_size, "step: epochs between reductions", 1);
-  add_number(app, "--patience", o.patience, "plateau: epochs without progress before a reduction");
-  add_number(app, "--lr-factor", o.factor, "step, plateau: factor of a reduction", 0, 1);
-  add_number(app, "--min-lr", o.min_lr, "cosine, plateau: smallest learning rate", 0, most_norm);
+/// "balanced", or a weight for each class: "1,2.5,0.5".
+void read_class_weights(const std::string& text, TaskOptions& o) {
+  o.balanced_classes = text == "balanced";
+  o.class_weights.clear();
+  if (!o.balanced_classes)
+    o.class_weights = read_numbers<double>(
+        "--class-weights", text, [](double weight) { return weight >= 0 && std::isfinite(weight); },
+        "balanced, or a number of 0 or more for each class, such as 1,2.5,0.5");
 }
 
 /// "all", or "0,3,4".
 void read_splits(const std::string& text, TrainOptions& o) {
+  const char* expected = "all, or different numbers from 0 on, such as 0,3,4";
   o.all_splits = text == "all";
   o.splits.clear();
   if (o.all_splits) return;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const auto split = to_number<Index>(std::string_view(text).substr(begin, end - begin));
-    if (!split || *split < 0 || std::ranges::count(o.splits, *split) > 0)
-      throw CLI::ValidationError(
-          "--splits", "'" + text + "', expected all, or different numbers from 0 on, such as 0,3,4");
-    o.splits.push_back(*split);
-    begin = end + 1;
-  }
+  o.splits = read_numbers<Index>(
+      "--splits", text, [](Index split) { return split >= 0; }, expected);
+  for (const Index split : o.splits)
+    if (std::ranges::count(o.splits, split) > 1)
+      throw CLI::ValidationError("--splits", "'" + text + "', expected " + expected);
+}
+
+std::string describe_class_weights(const TaskOptions& o) {
+  return o.balanced_classes ? "balanced" : list_text(o.class_weights);
+}
+
+/// The metrics that were named, where they differ from the default.
+std::string describe_metrics(const TaskOptions& o) {
+  if (o.type == TaskType::link) return metric_names(o)[0];
+  const std::vector<Metric> metrics = metrics_of(o);
+  if (metrics == std::vector<Metric>{default_metric(o.labels)} || o.metrics.empty()) return "";
+  return joined(metrics, [](Metric metric) { return name_of(metric); });
+}
+
+void add_task_options(OptionTable& t, TaskOptions& o) {
+  t.choice("--task", o.type, task_types(), "what is predicted").common().recorded([&t, &o] {
+    return describe_task(t, o.type);
+  });
+  t.choice("--loss", o.label_loss, label_losses(), "node, graph: loss; auto: by the labels")
+      .for_tasks(labelled_tasks)
+      .as_text([&o] { return o.labels == LabelType::classes ? "" : name_of(o.label_loss); });
+  t.parsed(
+       "--class-weights", [&o](const std::string& text) { read_class_weights(text, o); }, "balanced|LIST",
+       "node, graph: weights of the classes in the loss; balanced: all classes count the same")
+      .for_tasks(labelled_tasks)
+      .as_text([&o] { return describe_class_weights(o); });
+  t.number("--label-smoothing", o.label_smoothing, "node, graph: share of the loss that all classes get", 0,
+           1)
+      .for_tasks(labelled_tasks)
+      .as_text([&o] { return o.label_smoothing > 0 ? concat(o.label_smoothing) : ""; });
+  t.parsed(
+       "--metric", [&o](const std::string& text) { o.metrics = read_metrics(text); }, "NAME,...",
+       "metrics; the first selects the best epoch: accuracy, roc-auc, f1-macro, rmse, r2, ...")
+      .common()
+      .as_text([&o] { return describe_metrics(o); });
+}
+
+void add_schedule_options(OptionTable& t, TrainOptions& o) {
+  ScheduleOptions& s = o.schedule;
+  const auto is_one_of = [&s](std::vector<ScheduleType> types) {
+    return [&s, types] { return std::ranges::count(types, s.type) > 0; };
+  };
+  using enum ScheduleType;
+  const Choices<ScheduleType> schedules{
+      {"none", none}, {"step", step}, {"cosine", cosine}, {"plateau", plateau}};
+  t.choice("--schedule", s.type, schedules, "schedule of the learning rate").recorded([&t, &s, schedules] {
+    return name_in(schedules, s.type) + (s.type == cosine ? t.words({"--epochs"}) : "") +
+           t.words({"--step-size", "--patience", "--lr-factor", "--min-lr", "--warm-up"});
+  });
+  t.number("--warm-up", s.warm_up, "epochs until the full learning rate, from a tenth of it; 0: none")
+      .as_text([&s] { return s.warm_up > 0 ? concat(s.warm_up) : ""; });
+  t.number("--step-size", s.step_size, "step: epochs between reductions", 1)
+      .read_with("--schedule step", is_one_of({step}));
+  t.number("--patience", s.patience, "plateau: epochs without progress before a reduction")
+      .read_with("--schedule plateau", is_one_of({plateau}));
+  t.number("--lr-factor", s.factor, "step, plateau: factor of a reduction", 0, 1)
+      .read_with("--schedule step or plateau", is_one_of({step, plateau}));
+  t.number("--min-lr", s.min_lr, "cosine, plateau: smallest learning rate", 0, most_norm)
+      .read_with("--schedule cosine or plateau", is_one_of({cosine, plateau}));
+}
+
+void add_run_options(OptionTable& t, TrainOptions& o) {
+  t.number("--eval-every", o.eval_every, "epochs between evaluations; 0: no evaluation");
+  t.number("--stop-after", o.stop_after,
+           "ends a run after this many epochs without a better validation value; 0: never");
+  t.number("--runs", o.runs, "runs with the seeds --seed, --seed + 1, ...; mean and standard deviation", 1,
+           1 << 20)
+      .excludes({"--describe"})
+      .common();
+  t.parsed(
+       "--splits", [&o](const std::string& text) { read_splits(text, o); }, "all|LIST",
+       "runs on several splits of the dataset: all, or their numbers")
+      .for_tasks(network_tasks)
+      .excludes({"--split", "--split-nodes", "--split-graphs", "--describe"});
+  t.row(add_seed_option(t.app(), o.seed,
+                        "seed of parameters, dropout, samples, generated graph and partition"));
 }
 
 }  // namespace
 
-void add_training_options(CLI::App& app, TrainOptions& o) {
-  begin_group(app, "Training");
-  add_task_options(app, o.task);
-  add_number(app, "--epochs", o.epochs, "passes over the training nodes or edges; 0: --predict only");
-  add_number(app, "--lr", o.lr, "learning rate", 0, most_rate);
-  add_choice(app, "--optimizer", o.optimizer,
-             {{"adam", OptimizerType::adam}, {"adamw", OptimizerType::adamw}, {"sgd", OptimizerType::sgd}},
-             "optimizer");
-  add_number(app, "--momentum", o.momentum, "sgd: momentum", 0, 1);
-  add_number(app, "--weight-decay", o.weight_decay, "weight decay of all parameters", 0, most_rate);
-  add_number(app, "--clip-norm", o.clip_norm, "largest norm of all gradients together; 0: any", 0, most_norm);
-  add_number(app, "--ema", o.ema,
-             "decay of moving averages of the weights, which are evaluated and saved; 0: none", 0, 1);
-  add_schedule_options(app, o.schedule);
-  add_number(app, "--eval-every", o.eval_every, "epochs between evaluations; 0: no evaluation");
-  add_number(app, "--stop-after", o.stop_after,
-             "ends a run after this many epochs without a better validation value; 0: never");
-  add_number(app, "--runs", o.runs,
-             "runs with the seeds --seed, --seed + 1, ...; mean and standard deviation", 1, 1 << 20);
-  app.add_option_function<std::string>(
-         "--splits", [&o](const std::string& text) { read_splits(text, o); },
-         "runs on several splits of the dataset: all, or their numbers")
-      ->option_text("all|LIST")
-      ->excludes("--split", "--split-nodes", "--split-graphs");
-  add_seed_option(app, o.seed, "seed of parameters, dropout, samples, generated graph and partition");
-  add_choice(app, "--matmul-precision", o.matmul_precision,
-             {{"highest", MatmulPrecision::highest},
-              {"high", MatmulPrecision::high},
-              {"medium", MatmulPrecision::medium}},
-             "precision of matrix products");
-  add_choice(app, "--precision", o.mixed_precision, {{"full", false}, {"mixed", true}},
-             "mixed: activations and their gradients in bfloat16");
-  app.add_flag("--bfloat16-features", o.bfloat16_features, "stores dense node features in bfloat16");
+void add_training_options(OptionTable& t, TrainOptions& o) {
+  t.group("Training", all_tasks);
+  add_task_options(t, o.task);
+  t.number("--epochs", o.epochs, "passes over the training nodes or edges; 0: --predict only").common();
+  t.number("--lr", o.lr, "learning rate", 0, most_rate).common().default_for(TaskType::potential, [&o] {
+    o.lr = 5e-3;
+  });
+  using enum OptimizerType;
+  t.choice("--optimizer", o.optimizer, {{"adam", adam}, {"adamw", adamw}, {"sgd", sgd}}, "optimizer");
+  t.number("--momentum", o.momentum, "sgd: momentum", 0, 1)
+      .read_with("--optimizer sgd", [&o] { return o.optimizer == sgd; })
+      .recorded();
+  t.number("--weight-decay", o.weight_decay, "weight decay of all parameters", 0, most_rate).recorded();
+  t.number("--clip-norm", o.clip_norm, "largest norm of all gradients together; 0: any", 0, most_norm)
+      .default_for(TaskType::potential, [&o] { o.clip_norm = 10; })
+      .recorded();
+  t.number("--ema", o.ema, "decay of moving averages of the weights, which are evaluated and saved; 0: none",
+           0, 1)
+      .recorded();
+  add_schedule_options(t, o);
+  add_run_options(t, o);
+  t.choice("--matmul-precision", o.matmul_precision,
+           {{"highest", MatmulPrecision::highest},
+            {"high", MatmulPrecision::high},
+            {"medium", MatmulPrecision::medium}},
+           "precision of matrix products")
+      .recorded();
+  t.choice("--precision", o.mixed_precision, {{"full", false}, {"mixed", true}},
+           "mixed: activations and their gradients in bfloat16")
+      .for_tasks(network_tasks)
+      .recorded();
+  t.flag("--bfloat16-features", o.bfloat16_features, "stores dense node features in bfloat16")
+      .for_tasks(network_tasks)
+      .recorded();
 }
 
 }  // namespace sar::tools

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "option_table.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace sar::tools {
+
+OptionRow& OptionRow::common() {
+  is_common_ = true;
+  return *this;
+}
+
+OptionRow& OptionRow::form(const std::string& text) {
+  option_->option_text(text);
+  return *this;
+}
+
+OptionRow& OptionRow::default_text(const std::string& text) {
+  option_->default_str(text);
+  return *this;
+}
+
+OptionRow& OptionRow::needs(const std::string& other) {
+  option_->needs(other);
+  return *this;
+}
+
+OptionRow& OptionRow::excludes(const std::vector<std::string>& others) {
+  for (const std::string& other : others) option_->excludes(other);
+  return *this;
+}
+
+OptionRow& OptionRow::default_for(TaskType task, const std::function<void()>& set) {
+  defaults_.emplace_back(task, set);
+  return *this;
+}
+
+OptionRow& OptionRow::for_tasks(const std::vector<TaskType>& tasks) {
+  tasks_ = tasks;
+  return *this;
+}
+
+OptionRow& OptionRow::read_with(const std::string& what, const Condition& holds) {
+  rules_.push_back({[holds] { return !holds(); }, "needs " + what});
+  return *this;
+}
+
+OptionRow& OptionRow::not_with(const std::string& what, const Condition& holds) {
+  rules_.push_back({holds, "cannot be combined with " + what});
+  return *this;
+}
+
+OptionRow& OptionRow::for_models_with(const std::string& key, const ModelDescription& model) {
+  return read_with("--model " + model_types_where([&](const ModelType& type) { return type.reads(key); }),
+                   [key, &model] { return model_type(model.type).reads(key); });
+}
+
+OptionRow& OptionRow::for_graph_files() {
+  is_for_graph_files_ = true;
+  return *this;
+}
+
+OptionRow& OptionRow::as_text(Text text) {
+  text_ = std::move(text);
+  return *this;
+}
+
+OptionRow& OptionRow::recorded() {
+  is_recorded_ = true;
+  return *this;
+}
+
+void OptionRow::set_default(TaskType task) const {
+  if (is_given()) return;
+  for (const auto& [of_task, set] : defaults_)
+    if (of_task == task) set();
+}
+
+std::string OptionRow::why_unread(TaskType task) const {
+  if (std::ranges::count(tasks_, task) == 0) {
+    const bool is_for_most = tasks_.size() > 2 || task == TaskType::potential;
+    return is_for_most ? "cannot be combined with --task " + name_of(task)
+                       : "needs --task " + names_of(tasks_);
+  }
+  const auto broken = std::ranges::find_if(rules_, [](const Rule& rule) { return rule.is_broken(); });
+  return broken == rules_.end() ? "" : broken->text;
+}
+
+OptionTable::OptionTable(CLI::App& app, TrainOptions& o) : app_(app), o_(o) {
+  add_data_options(*this, o);
+  add_model_options(*this, o);
+  add_training_options(*this, o);
+  add_sample_options(*this, o);
+  add_link_options(*this, o);
+  add_potential_options(*this, o);
+  add_output_options(*this, o);
+}
+
+const OptionRow& OptionTable::at(const std::string& name) const {
+  const auto found = std::ranges::find(rows_, name, &OptionRow::name);
+  require(found != rows_.end(), "there is no option ", name);
+  return *found;
+}
+
+OptionRow& OptionTable::at(const std::string& name) {
+  return const_cast<OptionRow&>(std::as_const(*this).at(name));
+}
+
+std::string OptionTable::words(const std::vector<std::string>& names) const {
+  std::string words;
+  for (const std::string& name : names) {
+    const OptionRow& row = at(name);
+    const std::string text = row.text();
+    if (text.empty() || (row.is_flag() && text == "0") || !row.why_unread(o_.task.type).empty()) continue;
+    words += " " + name + (row.is_flag() && text == "1" ? "" : " " + text);
+  }
+  return words;
+}
+
+void OptionTable::set_defaults() const {
+  for (const OptionRow& row : rows_) row.set_default(o_.task.type);
+}
+
+void OptionTable::refuse_unread() const {
+  for (const OptionRow& row : rows_)
+    if (const std::string why = row.why_unread(o_.task.type); row.is_given() && !why.empty())
+      throw CLI::ValidationError(concat(row.name(), ": ", why));
+}
+
+std::map<std::string, std::string> OptionTable::record() const {
+  std::map<std::string, std::string> record;
+  for (const OptionRow& row : rows_)
+    if (row.is_recorded()) record[row.name()] = row.text();
+  return record;
+}
+
+}  // namespace sar::tools

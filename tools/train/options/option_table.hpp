@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+
+/// The table of the options of `train`: a row has all that the program knows of an option. Loops over the
+/// rows add the options to the command line, refuse those that the training does not read, and make the
+/// record of a checkpoint, which --resume compares.
+#pragma once
+
+#include "options.hpp"
+#include "train_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sar::tools {
+
+/// A row: an option, where it is read, and what a checkpoint records. Its functions return the row.
+class OptionRow {
+ public:
+  using Text = std::function<std::string()>;
+  using Condition = std::function<bool()>;
+
+  /// `text` returns the value of the option, as in records.
+  OptionRow(CLI::Option* option, std::vector<TaskType> tasks, Text text)
+      : option_(option), tasks_(std::move(tasks)), text_(std::move(text)) {}
+
+  // On the command line:
+
+  /// --help shows the option, not only --help-all.
+  OptionRow& common();
+  /// "LIST": stands for the value in the help text.
+  OptionRow& form(const std::string& text);
+  /// The default value that the help text shows.
+  OptionRow& default_text(const std::string& text);
+  /// The option is refused without `other`, which has a row above.
+  OptionRow& needs(const std::string& other);
+  /// The option is refused beside each of the others, which have rows above.
+  OptionRow& excludes(const std::vector<std::string>& others);
+  /// Calls `set` if the option is not given and this is the task.
+  OptionRow& default_for(TaskType task, const std::function<void()>& set);
+
+  // Where it is read:
+
+  /// Only these tasks read the option. Without it, the tasks of the row's group do.
+  OptionRow& for_tasks(const std::vector<TaskType>& tasks);
+  /// Refuses the option unless the condition holds: "--patience: needs --schedule plateau".
+  OptionRow& read_with(const std::string& what, const Condition& holds);
+  /// Refuses the option if the condition holds: "--halo-cache-bytes: cannot be combined with --pre-linear".
+  OptionRow& not_with(const std::string& what, const Condition& holds);
+  /// Refuses the option unless the model reads this key of a ModelDescription.
+  OptionRow& for_models_with(const std::string& key, const ModelDescription& model);
+  /// The option describes files in formats of other libraries.
+  OptionRow& for_graph_files();
+
+  // What a checkpoint records:
+
+  /// Sets how the value is written; empty: words() leave the option out. A flag is 0, 1, or 1 with a text.
+  OptionRow& as_text(Text text);
+  /// Results depend on the option: a checkpoint records it under its name. An option that is recorded under
+  /// the name of another is a word of the text of that row: OptionTable::words().
+  OptionRow& recorded();
+  OptionRow& recorded(Text text) { return as_text(std::move(text)).recorded(); }
+
+  // For the loops:
+
+  [[nodiscard]] std::string name() const { return option_->get_name(); }
+  [[nodiscard]] bool is_given() const { return option_->count() > 0; }
+  [[nodiscard]] bool is_flag() const { return option_->get_expected_max() == 0; }
+  [[nodiscard]] bool is_common() const { return is_common_; }
+  [[nodiscard]] bool is_recorded() const { return is_recorded_; }
+  [[nodiscard]] bool is_for_graph_files() const { return is_for_graph_files_; }
+  [[nodiscard]] std::string text() const { return text_(); }
+  void set_default(TaskType task) const;
+  /// Returns why a training does not read the option, "needs --task link"; empty: it does.
+  [[nodiscard]] std::string why_unread(TaskType task) const;
+
+ private:
+  /// What is wrong if the condition holds.
+  struct Rule {
+    Condition is_broken;
+    std::string text;
+  };
+
+  CLI::Option* option_;
+  std::vector<TaskType> tasks_;
+  Text text_;
+  std::vector<Rule> rules_;
+  std::vector<std::pair<TaskType, std::function<void()>>> defaults_;
+  bool is_common_ = false, is_recorded_ = false, is_for_graph_files_ = false;
+};
+
+/// All rows, of the options of one TrainOptions.
+class OptionTable {
+ public:
+  /// Adds all options to the command line. `app` and `o` must outlive this.
+  OptionTable(CLI::App& app, TrainOptions& o);
+  OptionTable(const OptionTable&) = delete;
+  OptionTable& operator=(const OptionTable&) = delete;
+
+  // To write rows:
+
+  [[nodiscard]] CLI::App& app() { return app_; }
+  /// Puts the rows below into this group of the help text. These tasks read them.
+  void group(const std::string& name, const std::vector<TaskType>& tasks) {
+    begin_group(app_, name);
+    tasks_ = tasks;
+  }
+  /// Adds a row of an option that has been added to the command line.
+  OptionRow& row(CLI::Option* option, OptionRow::Text text = {}) {
+    return rows_.emplace_back(option, tasks_, std::move(text));
+  }
+  template <class T>
+  OptionRow& number(const std::string& name, T& value, const std::string& help,
+                    std::type_identity_t<T> least = 0,
+                    std::type_identity_t<T> most = std::numeric_limits<T>::max()) {
+    return row(add_number(app_, name, value, help, least, most), [&value] { return concat(value); });
+  }
+  template <class T>
+  OptionRow& choice(const std::string& name, T& value, const Choices<T>& choices, const std::string& help) {
+    return row(add_choice(app_, name, value, choices, help),
+               [&value, choices] { return name_in(choices, value); });
+  }
+  OptionRow& flag(const std::string& name, bool& value, const std::string& help) {
+    return row(app_.add_flag(name, value, help), [&value] { return concat(value); });
+  }
+  OptionRow& flag(const std::string& name, const std::function<void()>& set, const std::string& help) {
+    return row(app_.add_flag_callback(name, set, help));
+  }
+  OptionRow& path(const std::string& name, std::string& value, const std::string& form,
+                  const std::string& help) {
+    return row(add_path(app_, name, value, form, help), [&value] { return value; });
+  }
+  OptionRow& text(const std::string& name, std::string& value, const std::string& form,
+                  const std::string& help) {
+    return row(app_.add_option(name, value, help)->option_text(form), [&value] { return value; });
+  }
+  OptionRow& texts(const std::string& name, std::vector<std::string>& values, const std::string& form,
+                   const std::string& help) {
+    return row(app_.add_option(name, values, help)->option_text(form), [&values] { return joined(values); });
+  }
+  OptionRow& pairs(const std::string& name, std::map<std::string, std::string>& values,
+                   const std::string& form, const std::string& help) {
+    return row(add_pairs(app_, name, values, form, help));
+  }
+  /// Adds an option whose value `read` parses.
+  OptionRow& parsed(const std::string& name, const std::function<void(const std::string&)>& read,
+                    const std::string& form, const std::string& help) {
+    return row(app_.add_option_function<std::string>(name, read, help)->option_text(form));
+  }
+
+  // To read them:
+
+  [[nodiscard]] const std::deque<OptionRow>& rows() const { return rows_; }
+  [[nodiscard]] OptionRow& at(const std::string& name);
+  [[nodiscard]] const OptionRow& at(const std::string& name) const;
+  /// Returns the options that the training reads with their values, " --negatives 1 --filtered-ranks",
+  /// without flags that are off and values that are empty.
+  [[nodiscard]] std::string words(const std::vector<std::string>& names) const;
+  /// Sets the options that are not given and that have another default with this task.
+  void set_defaults() const;
+  /// Throws CLI::ValidationError for an option that is given and that the training does not read.
+  void refuse_unread() const;
+  /// Returns the names and values of the options that a checkpoint records.
+  [[nodiscard]] std::map<std::string, std::string> record() const;
+
+ private:
+  CLI::App& app_;
+  TrainOptions& o_;
+  std::vector<TaskType> tasks_;
+  std::deque<OptionRow> rows_;  // rows keep their addresses
+};
+
+/// Returns the numbers of a list such as 8,8,1. Throws CLI::ValidationError, which names the option and what
+/// was `expected`, for other words and for a number that is not `valid`.
+template <class T>
+std::vector<T> read_numbers(const std::string& option, const std::string& text,
+                            const std::function<bool(T)>& valid, const std::string& expected) {
+  std::vector<T> numbers;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::optional<T> number = to_number<T>(std::string_view(text).substr(begin, end - begin));
+    if (!number || !valid(*number))
+      throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+    numbers.push_back(*number);
+    begin = end + 1;
+  }
+  return numbers;
+}
+/// Returns the list that read_numbers() reads.
+template <class T>
+std::string list_text(const std::vector<T>& numbers) {
+  std::string text;
+  for (const T& number : numbers) text += concat(text.empty() ? "" : ",", number);
+  return text;
+}
+/// Returns the fan-outs "15,10,5". Throws CLI::ValidationError, which names the option.
+std::vector<Index> read_fan_outs(const std::string& option, const std::string& text);
+
+// The rows, group by group: Data; Model; Training; Sampling; Links; Potentials of atoms; Parallel and Output.
+// A row is below the rows that it names.
+void add_data_options(OptionTable& t, TrainOptions& o);
+void add_model_options(OptionTable& t, TrainOptions& o);
+void add_training_options(OptionTable& t, TrainOptions& o);
+void add_sample_options(OptionTable& t, TrainOptions& o);
+void add_link_options(OptionTable& t, TrainOptions& options);
+void add_potential_options(OptionTable& t, TrainOptions& options);
+void add_output_options(OptionTable& t, TrainOptions& o);
+
+/// Returns the options of a task that its results depend on: "link --predictor dot ...".
+std::string describe_task(const OptionTable& t, TaskType task);
+
+}  // namespace sar::tools
