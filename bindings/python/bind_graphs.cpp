@@ -298,7 +298,7 @@ void bind_graphs(nb::module_& module) {
             compute([&] { new (self) HostGraph(comm, node_types, edge_types); });
           },
           "comm"_a, "nodes"_a, "edges"_a)
-      .def("num_given_edges", &HostGraph::num_given_edges)
+      .def("num_given_edges", [](const HostGraph& self) { return self.num_given_edges(); })
       .def(
           "_to_graph_order",
           [](const HostGraph& self, nb::handle rows) {
