@@ -19,21 +19,21 @@ const HostGraph& GraphObject::built() const {
 
 std::string GraphObject::node_type(const char* type) const {
   const std::vector<std::string>& types = built().node_types();
-  require<InputError>(type != nullptr || types.size() == 1,
-                      "the argument 'type' is null for a graph of the node types ", joined(types),
-                      ", expected one of them");
-  if (type == nullptr) return types.front();
-  require<InputError>(std::ranges::count(types, type) == 1, "there is no node type '", type, "', expected ",
-                      joined(types));
+  if (type == nullptr && types.size() == 1) return types.front();
+  if (type == nullptr)
+    throw InputError(concat("the argument 'type' is null for a graph of the node types ", joined(types),
+                            ", expected one of them"));
+  if (std::ranges::count(types, type) != 1)
+    throw InputError(concat("there is no node type '", type, "', expected ", joined(types)));
   return type;
 }
 
 EdgeType GraphObject::edge_type(const char* type) const {
   const std::vector<EdgeType>& types = built().edge_types();
-  require<InputError>(type != nullptr || types.size() == 1,
-                      "the argument 'edge_type' is null for a graph of the edge types ",
-                      joined(types, &EdgeType::canonical_name), ", expected one of them");
-  return type == nullptr ? types.front() : types[find_edge_type(types, type)];
+  if (type != nullptr) return types[find_edge_type(types, type)];
+  if (types.size() == 1) return types.front();
+  throw InputError(concat("the argument 'edge_type' is null for a graph of the edge types ",
+                          joined(types, &EdgeType::canonical_name), ", expected one of them"));
 }
 
 void GraphObject::take(HostGraph made) noexcept {
@@ -58,9 +58,9 @@ void require_types(const ModelObject& model, const GraphObject& object) {
   const HostGraph& graph = object.built();
   const ModelType& type = model_type(model.plan.type);
   require_types(model.plan, graph);
-  require<InputError>(type.has_relations || graph.node_types().size() == 1, "a network of type ", type.name,
-                      ", which reads no relations, on a graph of the node types ", joined(graph.node_types()),
-                      ", expected one node type");
+  if (!type.has_relations && graph.node_types().size() != 1)
+    throw InputError(concat("a network of type ", type.name, ", which reads no relations, on a graph of the ",
+                            "node types ", joined(graph.node_types()), ", expected one node type"));
 }
 
 }  // namespace c_interface

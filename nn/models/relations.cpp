@@ -16,19 +16,20 @@ void require_types(const ModelDescription& description, const Graph& graph) {
   const auto names = [](const std::vector<EdgeType>& types) {
     return joined(types, &EdgeType::canonical_name);
   };
+  const std::vector<std::string>& nodes = graph.node_types();
+  const std::vector<EdgeType>& edges = graph.edge_types();
   if (!model_type(description.type).has_relations) {
-    require<InputError>(graph.edge_types().size() == 1, "a network of type ", description.type,
-                        ", which reads no relations, on a graph of the edge types ",
-                        names(graph.edge_types()), ", expected one edge type, or a network of type ",
-                        model_types_where([](const ModelType& type) { return type.has_relations; }));
-    return;
+    if (edges.size() == 1) return;
+    throw InputError(concat("a network of type ", description.type, ", which reads no relations, on a graph of ",
+                            "the edge types ", names(edges), ", expected one edge type, or a network of type ",
+                            model_types_where([](const ModelType& type) { return type.has_relations; })));
   }
-  require<InputError>(graph.node_types() == description.node_types, "a network of type ", description.type,
-                      " on a graph of the node types ", joined(graph.node_types()), ", expected ",
-                      joined(description.node_types));
-  require<InputError>(graph.edge_types() == description.edge_types, "a network of type ", description.type,
-                      " on a graph of the edge types ", names(graph.edge_types()), ", expected ",
-                      names(description.edge_types));
+  if (nodes != description.node_types)
+    throw InputError(concat("a network of type ", description.type, " on a graph of the node types ",
+                            joined(nodes), ", expected ", joined(description.node_types)));
+  if (edges != description.edge_types)
+    throw InputError(concat("a network of type ", description.type, " on a graph of the edge types ",
+                            names(edges), ", expected ", names(description.edge_types)));
 }
 
 GraphRelations relations_of(const Graph& graph, const ModelType& type) {

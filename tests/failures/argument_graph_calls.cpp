@@ -164,11 +164,11 @@ void add_relations(ArgumentCalls& calls, const Communicator& comm) {
                  {{.type = type, .edges = edges}, {.type = second, .edges = edges}}, options);
   };
   add(
-      calls, comm, "graph/hetero/hetero_graph.hpp Graph",
+      calls, comm, "graph/message/graph.hpp Graph",
       [=](Scene& s, auto... options) { (void)make(s, options_of(options...)); }, mode, depth, in_double,
       bytes, block, format);
   add(
-      calls, comm, "graph/hetero/hetero_graph.hpp Graph::multi_update_all",
+      calls, comm, "graph/message/graph.hpp Graph::multi_update_all",
       [=](Scene& s, CrossReduce reduce) {
         const std::map<EdgeType, Graph::MessageReduce> messages{{type, {fn::copy_u(s.x), Reduce::sum}},
                                                                 {second, {fn::copy_u(s.x), Reduce::sum}}};
@@ -176,7 +176,7 @@ void add_relations(ArgumentCalls& calls, const Communicator& comm) {
       },
       Values<CrossReduce>{"cross reduction", CrossReduce::sum, CrossReduce::max});
   add(
-      calls, comm, "graph/hetero/hetero_graph.hpp Graph::call of relations",
+      calls, comm, "graph/message/graph.hpp Graph::call of relations",
       [=](Scene& s, std::size_t relations) {
         const auto sum = [](const Graph& graph, const Variable& x) {
           return graph.update_all(fn::copy_u(x), fn::sum);

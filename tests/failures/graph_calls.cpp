@@ -220,7 +220,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
     return arrays;
   };
   add_maker<Graph>(
-      calls, "graph/hetero/hetero_graph.hpp Graph", true,
+      calls, "graph/message/graph.hpp Graph", true,
       [=](bool wrong) {
         return [=, arrays = typed(wrong)] {
           return Graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
@@ -228,7 +228,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       [=](const Graph& graph) { return degrees(graph["knows"]); });
   add_maker<Graph>(
-      calls, "graph/hetero/hetero_graph.hpp Graph::to_homogeneous", false,
+      calls, "graph/message/graph.hpp Graph::to_homogeneous", false,
       [=](bool) {
         const auto arrays = typed(false);
         const Graph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));

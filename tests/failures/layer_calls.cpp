@@ -185,7 +185,7 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
   });
   add_operation(calls, comm,
                 "nn/conv/hetero_graph_conv.hpp HeteroGraphConv on a Graph, "
-                "graph/hetero/hetero_graph.hpp Graph::call",
+                "graph/message/graph.hpp Graph::call",
                 [=](Scene& s) {
                   auto conv = std::make_shared<HeteroGraphConv>(RelationAggregate::max);
                   conv->emplace_back<SAGEConv>({"user", "follows", "user"}, in, out, s.gen);
@@ -193,7 +193,7 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
                   const HeteroGraphConv::Rows feats{{"user", s.x}};
                   return [conv, feats, graph = two_relations(s)] { return (*conv)(graph, feats).at("user"); };
                 });
-  add_operation(calls, comm, "graph/hetero/hetero_graph.hpp Graph::multi_update_all", [=](Scene& s) {
+  add_operation(calls, comm, "graph/message/graph.hpp Graph::multi_update_all", [=](Scene& s) {
     const std::map<EdgeType, Graph::MessageReduce> messages{
         {{"user", "follows", "user"}, {fn::u_mul_v(s.x, s.x), Reduce::sum}},
         {{"user", "knows", "user"}, {fn::copy_u(s.x), Reduce::mean}}};

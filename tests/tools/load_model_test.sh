@@ -41,6 +41,7 @@ cp typed.safetensors kept.safetensors && for rows in typed.safetensors.rows.*; d
   --predict again >out 2>err || fail "saved weights are not read"
 cmp -s predicted/labels.npy again/labels.npy || fail "saved weights give other labels"
 expect 1 "a network of type hetero-gat, which reads relations, on one matrix, expected rows of each node type" "$program" kept.safetensors predicted/logits.npy
+for rows in kept.safetensors.rows.*; do cp "$rows" "model${rows#kept}"; done
 expect 1 "a network of type gatv2 on rows of node types, expected one matrix, because it reads no relations" "$program" model.safetensors predicted/logits.npy words paper
 
 # The names of another program, with the description in the metadata, and beside it.
