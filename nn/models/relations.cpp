@@ -20,8 +20,9 @@ void require_types(const ModelDescription& description, const Graph& graph) {
   const std::vector<EdgeType>& edges = graph.edge_types();
   if (!model_type(description.type).has_relations) {
     if (edges.size() == 1) return;
-    throw InputError(concat("a network of type ", description.type, ", which reads no relations, on a graph of ",
-                            "the edge types ", names(edges), ", expected one edge type, or a network of type ",
+    throw InputError(concat("a network of type ", description.type, ", which reads no relations, on a ",
+                            "graph of the edge types ", names(edges),
+                            ", expected one edge type, or a network of type ",
                             model_types_where([](const ModelType& type) { return type.has_relations; })));
   }
   if (nodes != description.node_types)
