@@ -7,6 +7,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/hetero_block.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>

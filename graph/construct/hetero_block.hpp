@@ -6,8 +6,6 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
-#include <sar/graph/hetero/cross_reduce.hpp>
-#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/graph.hpp>
 
 #include <memory>

@@ -9,8 +9,6 @@
 #include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/node_data.hpp>
-#include <sar/graph/hetero/cross_reduce.hpp>
-#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 

@@ -5,7 +5,6 @@
 // ranks. Groups come in the order of their first relation.
 #include <sar/core/error.hpp>
 #include <sar/graph/hetero/cross_reduce.hpp>
-#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/held_rows.hpp>

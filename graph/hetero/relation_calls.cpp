@@ -11,8 +11,6 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
-#include <sar/graph/hetero/cross_reduce.hpp>
-#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/graph_plan.hpp>
 #include <sar/graph/message/held_rows.hpp>

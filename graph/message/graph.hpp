@@ -285,7 +285,7 @@ class Graph {
   void call(const Variable& x, std::span<const RelationCall> calls,
             FunctionRef<void(std::size_t call, Variable result)> take) const;
 
-  /// Returns the homogeneous form of the graph, with the options that the graph was made with. It is made at
+  /// Returns the homogeneous form of the graph, with the options of the handle that asks first. It is made at
   /// the first call, which is collective, and cached; call it on all ranks. Throws InputError for more than
   /// 65535 edge types, if edge ids were dropped, and for a block.
   [[nodiscard]] const HomogeneousForm& to_homogeneous() const;
@@ -316,6 +316,7 @@ class Graph {
 
   [[nodiscard]] Frames& frames() const { return *relation().frames_; }
   [[nodiscard]] GraphTypes& types() const;
+  [[nodiscard]] Graph relation_number(std::size_t k) const;
   [[nodiscard]] bool fetches_together(const Variable& x, std::span<const RelationCall> calls) const;
   /// Returns the relation with the halo rows among its source rows. It is made at the first call, which is
   /// collective, and cached.

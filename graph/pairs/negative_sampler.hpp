@@ -8,8 +8,6 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/random/random.hpp>
 #include <sar/core/threads/parallel.hpp>
-#include <sar/graph/hetero/cross_reduce.hpp>
-#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/pairs/edge_set.hpp>
 #include <sar/graph/pairs/node_pairs.hpp>

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <sar/graph/hetero/cross_reduce.hpp>
-#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/module.hpp>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/nn/models/gcn_norm.hpp>
 #include <sar/nn/models/graph_model.hpp>
 #include <sar/nn/models/model_file.hpp>

@@ -4,6 +4,7 @@
 // function that makes it and a row of model_types().
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
 #include <sar/nn/conv/hetero_graph_conv.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/nn/conv/edge_weight_norm.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/model_type.hpp>

@@ -7,8 +7,6 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/construct/hetero_block.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
-#include <sar/graph/hetero/cross_reduce.hpp>
-#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph.hpp>
 

@@ -13,8 +13,6 @@
 ///     sparse.zero_grad();
 #pragma once
 
-#include <sar/graph/hetero/cross_reduce.hpp>
-#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/distributed_embedding.hpp>
 #include <sar/nn/train/sparse_optimizer.hpp>

@@ -7,6 +7,7 @@
 
 #include <sar/core/files/file.hpp>
 #include <sar/data.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/models.hpp>
 
 #include <algorithm>

@@ -259,3 +259,68 @@ TEST_CASE("a type may have no nodes at all") {
   CHECK(z.num_rows() == graph.num_nodes("a"));
   CHECK(graph.to_homogeneous().graph.num_global_nodes() == 4);
 }
+
+TEST_CASE("a graph without types has one node type and one edge type, which are the graph itself") {
+  const Communicator comm = Communicator::world();
+  for (const WholeGraph& whole : square_graphs()) {
+    CAPTURE(whole.name);
+    const Books books = test_books(whole, comm.size()).back();
+    const Graph graph = test::shard(comm, whole, books, {});
+    CHECK(graph.node_types() == std::vector<std::string>{"_N"});
+    CHECK(graph.edge_types() == std::vector<EdgeType>{{"_N", "_E", "_N"}});
+    CHECK(graph["_E"].shards() == graph.shards());
+    CHECK(graph.relation().shards() == graph.shards());
+    CHECK(graph.num_nodes("_N") == graph.num_nodes());
+    CHECK(graph.num_global_nodes("_N") == whole.num_src);
+    CHECK(&graph.ndata("_N") == &graph.ndata());
+    // several calls of the only relation fetch for themselves
+    const Variable x(Tensor::full({graph.num_nodes(), 2}, 1), true);
+    const Graph::RelationCall call{
+        {"_N", "_E", "_N"},
+        [](const Graph& g, const Variable& rows) { return g.update_all(fn::copy_u(rows), fn::sum); }};
+    const Tensor want = graph.update_all(fn::copy_u(x), fn::sum).value();
+    std::size_t taken = 0;
+    graph.call(x, std::vector<Graph::RelationCall>{call, call}, [&](std::size_t, Variable y) {
+      CHECK(std::ranges::equal(y.value().values(), want.values()));
+      ++taken;
+    });
+    CHECK(taken == 2);
+    // the homogeneous form is the same graph: its edges are not copied
+    const HomogeneousForm& form = graph.to_homogeneous();
+    CHECK(form.graph.shards() == graph.shards());
+    CHECK(form.first_row == std::vector<Index>{0, graph.num_nodes()});
+    CHECK(form.etypes.size() == graph.num_edges());
+    CHECK(&form == &graph.to_homogeneous());
+  }
+  const WholeGraph bipartite = random_graph("bipartite", 12, 5, 30, 3, false);
+  const Graph graph = test::shard(comm, bipartite, test_books(bipartite, comm.size()).back(), {});
+  CHECK(graph.node_types() == std::vector<std::string>{"_U", "_V"});
+  CHECK(graph.edge_types() == std::vector<EdgeType>{{"_U", "_E", "_V"}});
+  CHECK(graph.num_global_nodes("_V") == 5);
+  CHECK(graph.num_nodes("_V") == graph.num_dst_nodes());
+}
+
+TEST_CASE("what needs one relation refuses a graph with several; relations have the options of the handle") {
+  const Communicator comm = Communicator::world();
+  const TypedGraph typed = typed_graph();
+  Graph graph = shard(comm, typed, typed_books(typed, comm.size()).front());
+  const Variable x(Tensor::full({graph.num_nodes("paper"), 2}, 1));
+  CHECK(thrown_by_all<InputError>(comm, [&] { (void)graph.update_all(fn::copy_u(x), fn::sum); }) ==
+        "a graph of 6 edge types (author:writes:paper, paper:cites:paper, paper:written_by:author, "
+        "paper:about:field, field:of:paper, author:knows:author) where one is needed, expected "
+        "graph[type]");
+  CHECK(thrown<InputError>([&] { (void)graph.in_degrees(); }).starts_with("a graph of 6 edge types"));
+  CHECK(thrown<InputError>([&] { (void)graph.edata(); }).starts_with("a graph of 6 edge types"));
+  Index nodes = 0, edges = 0;
+  for (const auto& [type, size] : typed.nodes) nodes += size;
+  for (const auto& [type, whole] : typed.relations) edges += std::ssize(whole.src);
+  CHECK(graph.num_global_nodes() == nodes);
+  CHECK(graph.num_global_edges() == edges);
+  CHECK(comm.all_reduce(graph.num_nodes()) == nodes);
+  CHECK(comm.all_reduce(graph.num_edges()) == edges);
+  graph.set_options({.mode = HaloMode::one_shot});
+  CHECK(graph["cites"].options().mode == HaloMode::one_shot);
+  CHECK(graph["cites"].node_types() == std::vector<std::string>{"paper"});
+  CHECK(graph["writes"].node_types() == std::vector<std::string>{"author", "paper"});
+  CHECK(graph["writes"].edge_types() == std::vector<EdgeType>{{"author", "writes", "paper"}});
+}

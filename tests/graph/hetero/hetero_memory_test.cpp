@@ -8,7 +8,6 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/hetero/cross_reduce.hpp>
-#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/topology/make_topology.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>

@@ -6,7 +6,6 @@
 
 #include "graph/test_graphs.hpp"
 
-#include <sar/graph/hetero/cross_reduce.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/graph.hpp>
 

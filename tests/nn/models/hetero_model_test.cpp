@@ -205,6 +205,8 @@ TEST_CASE("descriptions and graphs that do not fit are refused") {
   GraphModel untyped({.in_feats = 2, .out_feats = 2}, comm, gen);
   CHECK(thrown<InputError>([&] { (void)untyped(graph, inputs(typed, books, comm.rank())); }) ==
         "a network of type sage on rows of node types, expected one matrix, because it reads no relations");
+  CHECK(thrown_by_all<InputError>(comm, [&] { (void)untyped(graph, Variable(Tensor::zeros({3, 2}))); })
+            .starts_with("a network of type sage, which reads no relations, on a graph of the edge types "));
   ModelDescription d = description_of("rgcn");
   GraphModel model(d, comm, gen);
   CHECK(thrown<InputError>([&] { (void)model(graph, Variable(Tensor::zeros({3, 2}))); }) ==
