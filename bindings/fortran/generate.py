@@ -33,7 +33,7 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 C_ONLY = {"sar_array_float", "sar_array_double"}  # Fortran knows the shapes of its arrays
 NUMBERS = {"int32_t": "integer(c_int32_t)", "int64_t": "integer(c_int64_t)", "uint64_t": "integer(c_int64_t)", "double": "real(c_double)"}
-HEAD = ["! SPDX-License-Identifier: MIT", "! bindings/fortran/generate.py writes this file from bindings/c/sar.h. Do not edit it."]
+HEAD = ["! SPDX-License-" + "Identifier: MIT", "! bindings/fortran/generate.py writes this file from bindings/c/sar.h. Do not edit it."]
 
 
 class Refused(Exception):

@@ -169,7 +169,8 @@ class Graph {
   /// edge_chunk >= 1, and for a halo_format that does not go with the precision or with the other options.
   void set_options(const GraphOptions& options);
 
-  // Sizes on this rank; num_nodes() and num_edges() are of all types together.
+  // Sizes on this rank. Of a graph that was made with types, num_nodes() and num_edges() count all types
+  // together; of one that was made without, num_nodes() counts the sources.
   [[nodiscard]] Index num_src_nodes() const;
   [[nodiscard]] Index num_dst_nodes() const;
   [[nodiscard]] Index num_nodes() const;

@@ -98,6 +98,8 @@ std::map<std::string, std::string> internal_names() {
                            "comm/rows/partition_book.hpp gather_book",
                            "graph/construct/edge_exchange.hpp exchange_edges",
                            "comm/exact_sums.hpp exact_sum_over_ranks",
+                           "graph/hetero/graph_types.hpp GraphTypes::make_shards",
+                           "graph/hetero/graph_types.hpp GraphTypes::take_relations",
                            "graph/message/held_rows.hpp HeldRows::fetch",
                            "graph/message/held_rows.hpp HeldRows::push",
                            "graph/construct/host_edge_order.hpp HostEdgeOrder::to_graph_order",

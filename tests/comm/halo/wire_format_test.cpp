@@ -14,6 +14,7 @@
 #include <memory>
 #include <numeric>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -168,7 +169,7 @@ TEST_CASE("each format sends the bytes and keeps the error that it states") {
   const Index width = 33, rows = 70;
   for (const HaloFormatTraits& traits : halo_format_traits) {
     if (!traits.in_double && sizeof(real) == sizeof(double)) continue;
-    CAPTURE(traits.name);
+    CAPTURE(std::string(traits.name));
     const WireFormatPtr format = make_wire_format(traits.value, width, draws(0));
     const Index packed_bytes = format->bytes(rows * width);
     CHECK(packed_bytes == rows * wire_bytes(traits.value, width));

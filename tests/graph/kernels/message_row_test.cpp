@@ -7,6 +7,7 @@
 #include <sar/graph/kernels/message_row.hpp>
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 using namespace sar;
@@ -54,7 +55,7 @@ TEST_CASE("gradients are those of the formula, and do not depend on operands tha
     return to;
   };
   for (const auto& op : message_op_names) {
-    CAPTURE(op.name);
+    CAPTURE(std::string(op.name));
     const MessageRow row(op.value, {9, 2}, {9, 2});
     Row by_formula[2];
     for (std::size_t i = 0; i < 2; ++i) {

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <functional>
 #include <utility>
+#include <string>
 #include <vector>
 
 using namespace sar;
@@ -54,8 +55,8 @@ TEST_CASE("tangents of built-in messages are derivatives of their sums, means an
     for (const Message& kind : kinds)
       for (const Run& run : runs) {
         CAPTURE(whole.name);
-        CAPTURE(to_string(kind.lhs));
-        CAPTURE(to_string(kind.op));
+        CAPTURE(std::string(to_string(kind.lhs)));
+        CAPTURE(std::string(to_string(kind.op)));
         const auto moved = [&](double by) {
           std::vector<Variable> x;
           for (std::size_t k = 0; k < 3; ++k)
