@@ -29,7 +29,6 @@
 #include <sar/core/threads/mixed_precision.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
-#include <sar/graph/construct/hetero_block.hpp>
 #include <sar/graph/construct/host_graph.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/graph/hetero/cross_reduce.hpp>

@@ -117,6 +117,19 @@ EdgeType edge_type_of(nb::handle given) {
   return {names[0], names[1], names[2]};
 }
 
+bool has_types(const Graph& graph) {
+  return graph.node_types().size() > 1 || graph.edge_types().size() > 1;
+}
+
+/// rows(type) of each node type, or of the only one.
+template <class RowsOf>
+nb::object by_type(const Graph& graph, const RowsOf& rows) {
+  if (!has_types(graph)) return rows(graph.node_types().front());
+  nb::dict all;
+  for (const std::string& type : graph.node_types()) all[type.c_str()] = rows(type);
+  return all;
+}
+
 }  // namespace
 
 void bind_graphs(nb::module_& module) {
@@ -146,7 +159,11 @@ void bind_graphs(nb::module_& module) {
           "ntype"_a = nb::none(), "Local. Of this rank; by default of all types.")
       .def("num_src_nodes", &Graph::num_src_nodes, "Local. Of this rank.")
       .def(
-          "num_dst_nodes", [](const Graph& self) { return self.num_dst_nodes(); }, "Local. Of this rank.")
+          "num_dst_nodes",
+          [](const Graph& self, const std::optional<std::string>& type) {
+            return type ? self.num_dst_nodes(*type) : self.num_dst_nodes();
+          },
+          "ntype"_a = nb::none(), "Local. Of this rank.")
       .def("num_edges", &Graph::num_edges, "Local. In-edges of this rank's nodes.")
       .def(
           "num_global_nodes",
@@ -203,7 +220,12 @@ void bind_graphs(nb::module_& module) {
                      if (!self.edge_weight().defined()) return std::nullopt;
                      return PyTensor{Variable(self.edge_weight())};
                    })
-      .def("_first_id", [](const Graph& self) { return self.topology().src_book.begin(self.comm().rank()); })
+      .def(
+          "_first_id",
+          [](const Graph& self, const std::optional<std::string>& type) {
+            return (type ? self.book(*type) : self.topology().src_book).begin(self.comm().rank());
+          },
+          "ntype"_a = nb::none())
       .def("drop_edge_ids", &Graph::drop_edge_ids,
            "Local, on all ranks. Frees the ids of edges, which max, min and samplers need.")
       .def(
@@ -301,29 +323,52 @@ void bind_graphs(nb::module_& module) {
       .def("num_given_edges", [](const HostGraph& self) { return self.num_given_edges(); })
       .def(
           "_to_graph_order",
-          [](const HostGraph& self, nb::handle rows) {
+          [](const HostGraph& self, nb::handle type, nb::handle rows) {
             const Tensor given = tensor_of(rows);
-            return compute([&] { return self.to_graph_order(given); });
+            const EdgeType of = edge_type_of(type);
+            return compute([&] { return self.to_graph_order(of, given); });
           },
-          "rows"_a);
+          "etype"_a, "rows"_a);
 
   nb::class_<MessageFlowGraph, Graph>(module, "Block",
                                       "The graph of a layer of a mini-batch. The destinations are its first "
                                       "sources.")
       .def_prop_ro(
-          "src_rows", [](const MessageFlowGraph& self) { return numpy_of(self.src_rows()); },
-          "Rows of the whole graph's node tensors that the layer reads.")
-      .def_prop_ro("dst_rows", [](const MessageFlowGraph& self) { return numpy_of(self.dst_rows()); })
-      .def_prop_ro("edge_rows", [](const MessageFlowGraph& self) { return numpy_of(self.edge_rows()); });
+          "src_rows",
+          [](const MessageFlowGraph& self) {
+            return by_type(self, [&](const std::string& type) { return numpy_of(self.src_rows(type)); });
+          },
+          "Rows of the whole graph's node tensors that the layer reads; with types a dict of them.")
+      .def_prop_ro(
+          "dst_rows",
+          [](const MessageFlowGraph& self) {
+            return by_type(self, [&](const std::string& type) { return numpy_of(self.dst_rows(type)); });
+          },
+          "Those that it computes.")
+      .def_prop_ro(
+          "edge_rows",
+          [](const MessageFlowGraph& self) -> nb::object {
+            if (!has_types(self)) return numpy_of(self.edge_rows());
+            nb::dict all;
+            for (const EdgeType& type : self.edge_types())
+              all[nb::make_tuple(type.source, type.relation, type.destination)] =
+                  numpy_of(self.edge_rows(type));
+            return all;
+          },
+          "Rows of the whole graph's edge tensors; with types a dict of them by canonical edge type.");
   module.def(
       "construct_mfgs",
       [](const Graph& graph, nb::handle seeds, int num_layers) {
+        if (nb::isinstance<nb::dict>(seeds)) {
+          const NodesByType nodes = nodes_by_type(seeds);
+          return compute([&] { return construct_mfgs(graph, nodes, num_layers); });
+        }
         const Ids nodes(seeds, "seeds");
         return compute([&] { return construct_mfgs(graph, nodes.span(), num_layers); });
       },
       "graph"_a, "seeds"_a, "num_layers"_a,
-      "Collective. The blocks of all layers that compute the seeds, global ids of this rank, from all their "
-      "in-edges.");
+      "Collective. The blocks of all layers that compute the seeds, global ids of this rank or a dict of "
+      "them by node type, from all their in-edges.");
 }
 
 }}}  // namespace sar

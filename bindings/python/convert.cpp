@@ -134,6 +134,17 @@ nb::object numpy_of(const Tensor& tensor) {
   return nb::cast(nb::ndarray<nb::numpy, real>(kept->data(), dims, extents.data(), owner));
 }
 
+std::map<std::string, std::vector<Index>> nodes_by_type(nb::handle given) {
+  std::map<std::string, std::vector<Index>> nodes;
+  for (const auto& [type, ids] : nb::cast<nb::dict>(given)) {
+    if (!nb::isinstance<nb::str>(type))
+      throw InputError(concat("a node type is given as ", class_name(type), ", expected its name"));
+    const Ids of_type(ids, "nodes");
+    nodes[nb::cast<std::string>(type)].assign(of_type.span().begin(), of_type.span().end());
+  }
+  return nodes;
+}
+
 Ids::Ids(nb::handle given, const char* what) {
   nb::object array = nb::borrow(given);
   if (!nb::try_cast(array, array_, false)) {

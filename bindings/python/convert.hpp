@@ -20,8 +20,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <variant>
+#include <vector>
 
 /// A sar.Tensor where the library takes a Variable.
 template <>
@@ -93,6 +96,9 @@ class Ids {
  private:
   nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> array_;
 };
+
+/// Returns a dict of ids by node type. Throws InputError for keys that are no names.
+std::map<std::string, std::vector<Index>> nodes_by_type(nb::handle given);
 
 /// Floating-point numbers of 64 bits. It keeps an array of them that is C-ordered, and converts others.
 class Doubles {

@@ -6,6 +6,7 @@
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
@@ -15,13 +16,9 @@ namespace sar { inline namespace SAR_PRECISION {
 
 MessageFlowGraph::MessageFlowGraph(LayerGraph layer, Array<Index> dst_rows, const GraphOptions& options)
     : Graph(std::move(layer.graph), options),
-      src_rows_(std::move(layer.src_rows)),
-      dst_rows_(std::move(dst_rows)),
-      edge_rows_(std::move(layer.edge_rows)) {}
-
-Index MessageFlowGraph::num_halo_rows() const noexcept {
-  return topology().remote.num_src_rows;
-}
+      rows_(std::make_shared<const LayerRows>(
+          LayerRows{std::move(layer.src_rows), std::move(dst_rows), std::move(layer.edge_rows)})),
+      num_halo_rows_(topology().remote.num_src_rows) {}
 
 std::vector<MessageFlowGraph> construct_mfgs(const Graph& graph, std::span<const Index> seeds,
                                              int num_layers) {
@@ -33,6 +30,20 @@ std::vector<MessageFlowGraph> construct_mfgs(const Graph& graph, std::span<const
     return make_layers(graph, seeds, num_layers, [&](Index, const Array<Index>& dst_rows) {
       return all_in_edges(*graph.shards(), dst_rows);
     });
+  });
+}
+
+std::vector<MessageFlowGraph> construct_mfgs(const Graph& graph, const NodesByType& seeds, int num_layers) {
+  const HomogeneousForm& form = graph.to_homogeneous();
+  const auto nodes = graph.comm().agree([&] { return form.nodes_of(seeds); });
+  return with_types(graph, construct_mfgs(form.graph, nodes, num_layers));
+}
+
+std::vector<MessageFlowGraph> with_types(const Graph& graph, const std::vector<MessageFlowGraph>& blocks) {
+  return graph.comm().agree([&] {
+    std::vector<MessageFlowGraph> typed;
+    for (const MessageFlowGraph& block : blocks) typed.emplace_back(graph, block);
+    return typed;
   });
 }
 

@@ -41,6 +41,25 @@ Variable HomogeneousForm::rows_of(const Variable& rows, const std::string& node_
   return node_types.size() == 1 ? rows : slice_rows(rows, first_row[t], first_row[t + 1]);
 }
 
+std::vector<Index> HomogeneousForm::nodes_of(const std::map<std::string, std::vector<Index>>& nodes) const {
+  const int rank = graph.comm().rank();
+  const Index first = graph.topology().dst_book.begin(rank);
+  std::vector<Index> ids;
+  for (const auto& of_type : nodes) (void)find_node_type(node_types, of_type.first);
+  for (std::size_t t = 0; t < node_types.size(); ++t) {
+    const auto found = nodes.find(node_types[t]);
+    if (found == nodes.end()) continue;
+    for (const Index node : found->second) {
+      require<InputError>(0 <= node && node < books[t].num_nodes(), "there is no node ", node,
+                          " of the type '", node_types[t], "', expected ", index_range(books[t].num_nodes()));
+      require<InputError>(books[t].owner(node) == rank, "node ", node, " of the type '", node_types[t],
+                          "' belongs to rank ", books[t].owner(node), ", it was given on rank ", rank);
+      ids.push_back(first + first_row[t] + node - books[t].begin(rank));
+    }
+  }
+  return ids;
+}
+
 Array<Index> HomogeneousForm::edge_rows(std::size_t edge_type, std::span<const Index> ids) const {
   const Array<Index>& known = relations[edge_type]->topology->edge_ids();
   const Array<Index>& order = edges_by_id[edge_type]->get();
@@ -137,6 +156,7 @@ class HomogeneousMaker {
                          .first_row = std::move(first_row_),
                          .etypes = EdgeTypes(std::move(etypes)),
                          .first_edge_id = first_edge_id};
+    for (const std::string& type : form.node_types) form.books.push_back(graph_.book(type));
     for (const EdgeType& type : types) {
       form.relations.push_back(graph_[type].shards());
       form.edges_by_id.push_back(edges_in_order_of_ids(form.relations.back()));

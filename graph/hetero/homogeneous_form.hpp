@@ -39,6 +39,8 @@ struct HomogeneousForm {
   EdgeTypes etypes;
   /// [edge types + 1]: the id of an edge of type t is first_edge_id[t] plus its id within the type.
   std::vector<Index> first_edge_id;
+  /// The owners of the nodes of each type.
+  std::vector<PartitionBook> books = {};
   /// For edge_rows(): the graphs of the edge types, and their edges on this rank in the order of their ids.
   std::vector<std::shared_ptr<const ShardedGraph>> relations = {};
   std::vector<std::shared_ptr<const LazyArray>> edges_by_id = {};
@@ -54,6 +56,10 @@ struct HomogeneousForm {
   /// these ids within the type. Keeps 8 bytes for each edge of the relation. Throws InputError for an id that
   /// is none of them, and if the ids of the relation's edges were dropped.
   [[nodiscard]] Array<Index> edge_rows(std::size_t edge_type, std::span<const Index> ids) const;
+  /// Local. Returns the global ids in `graph` of nodes of this rank that are given by type, type after type
+  /// and in their order. Throws InputError for an unknown type, and for a node that does not exist or belongs
+  /// to another rank.
+  [[nodiscard]] std::vector<Index> nodes_of(const std::map<std::string, std::vector<Index>>& nodes) const;
   /// Returns the node type of each local row, as an index.
   [[nodiscard]] Array<Index> ntypes() const;
 };

@@ -186,7 +186,7 @@ class Graph {
   [[nodiscard]] std::size_t index_bytes() const;
 
   /// Returns whether the destinations of each rank are the first of its sources, or for a graph with types
-  /// whether it is a HeteroBlock (graph/construct/hetero_block.hpp).
+  /// whether it is a block with types (graph/construct/message_flow_graph.hpp).
   [[nodiscard]] bool is_block() const;
   // Degrees are counted at the first request and kept; several threads may ask.
   /// Number of in-edges of each local destination, from nodes of all ranks.

@@ -87,6 +87,10 @@ DataLoader::DataLoader(NeighborSampler sampler, std::span<const Index> seeds,
       seeds_(sampler_.graph().comm().agree([&] { return Array<Index>(seeds.begin(), seeds.end()); })),
       batches_(sampler_.graph().comm(), original_ids(sampler_.graph(), seeds), options) {}
 
+DataLoader::DataLoader(const NeighborSampler& sampler, const NodesByType& seeds,
+                       const DataLoaderOptions& options)
+    : DataLoader(sampler, sampler.nodes_of(seeds), options) {}
+
 std::optional<MiniBatch> DataLoader::next() {
   const Communicator& comm = sampler_.graph().comm();
   return comm.agree([&]() -> std::optional<MiniBatch> {

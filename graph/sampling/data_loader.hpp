@@ -71,7 +71,9 @@ class SeedBatches {
 /// The input of a training step.
 struct MiniBatch {
   Index number = 0;                      ///< index in its epoch, from 0
-  Array<Index> seeds;                    ///< this rank's seeds (global ids); destinations of the last block
+  /// This rank's seeds, global ids in NeighborSampler::graph(); destinations of the last block. With types,
+  /// its dst_rows(type) are the seeds of a type.
+  Array<Index> seeds;
   std::vector<MessageFlowGraph> blocks;  ///< one per layer, the first layer first
 };
 
@@ -95,6 +97,8 @@ class DataLoader {
   /// Collective. `seeds`: distinct global ids of nodes of this rank, in any order; a rank may give none.
   /// Throws InputError on every rank as NeighborSampler::sample_blocks and SeedBatches do.
   DataLoader(NeighborSampler sampler, std::span<const Index> seeds, const DataLoaderOptions& options = {});
+  /// Collective. The same with seeds by type, which are drawn together: a batch has seeds of several types.
+  DataLoader(const NeighborSampler& sampler, const NodesByType& seeds, const DataLoaderOptions& options = {});
 
   [[nodiscard]] Index num_batches() const noexcept { return batches_.num_batches(); }  ///< per epoch
   [[nodiscard]] Index num_seeds() const noexcept { return batches_.num_seeds(); }      ///< of all ranks

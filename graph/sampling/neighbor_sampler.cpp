@@ -5,6 +5,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/random/random.hpp>
 #include <sar/core/trace/trace.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/sampling/neighbor_draws.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
@@ -39,26 +40,58 @@ CollectiveCall check(const Graph& graph, const std::vector<Index>& fan_outs,
 
 }  // namespace
 
-NeighborSampler::NeighborSampler(const Graph& graph, std::vector<Index> fan_outs,
-                                 const NeighborSamplerOptions& options)
-    : graph_(graph),
-      fan_outs_(std::move(fan_outs)),
-      num_layers_(fan_outs_.size()),
+NeighborSampler::Sampled NeighborSampler::sampled(const Graph& graph) {
+  return graph.comm().agree([&]() -> Sampled {
+    if (graph.node_types().size() == 1 && graph.edge_types().size() == 1) return {graph, std::nullopt};
+    return {graph.to_homogeneous().graph, graph};
+  });
+}
+
+NeighborSampler::NeighborSampler(Sampled of, std::size_t num_layers, const NeighborSamplerOptions& options)
+    : graph_(std::move(of.graph)),
+      typed_(std::move(of.typed)),
+      num_layers_(num_layers),
       method_(options.method),
       replace_(options.replace),
       redraw_(options.redraw),
-      seed_(options.seed) {
-  graph_.comm().agree([&] { prepare(nullptr, options); });
+      seed_(options.seed) {}
+
+NeighborSampler::NeighborSampler(const Graph& graph, std::vector<Index> fan_outs,
+                                 const NeighborSamplerOptions& options)
+    : NeighborSampler(sampled(graph), fan_outs.size(), options) {
+  graph_.comm().agree([&] {
+    const std::size_t types = typed_ ? typed_->edge_types().size() : 1;
+    for (const Index fan_out : fan_outs) fan_outs_.insert(fan_outs_.end(), types, fan_out);
+    prepare(typed_ ? &typed_->to_homogeneous().etypes : nullptr, options);
+  });
+}
+
+NeighborSampler::NeighborSampler(const Graph& graph, std::span<const std::map<std::string, Index>> fan_outs,
+                                 const NeighborSamplerOptions& options)
+    : NeighborSampler(sampled(graph), fan_outs.size(), options) {
+  graph_.comm().agree([&] {
+    const std::vector<EdgeType>& types = graph.edge_types();
+    for (const auto& of_layer : fan_outs) {
+      std::vector<std::optional<Index>> of_types(types.size());
+      for (const auto& [name, fan_out] : of_layer) {
+        std::optional<Index>& of_type = of_types[find_edge_type(types, name)];
+        require<InputError>(!of_type, "a layer has two fan-outs for the edge type '", name, "'");
+        of_type = fan_out;
+      }
+      for (std::size_t k = 0; k < types.size(); ++k) {
+        require<InputError>(of_types[k].has_value(), "a layer has no fan-out for the edge type '",
+                            types[k].canonical_name(), "', expected one for each of ",
+                            joined(types, &EdgeType::canonical_name));
+        fan_outs_.push_back(*of_types[k]);
+      }
+    }
+    prepare(typed_ ? &typed_->to_homogeneous().etypes : nullptr, options);
+  });
 }
 
 NeighborSampler::NeighborSampler(const Graph& graph, std::vector<std::vector<Index>> fan_outs,
                                  const EdgeTypes& etypes, const NeighborSamplerOptions& options)
-    : graph_(graph),
-      num_layers_(fan_outs.size()),
-      method_(options.method),
-      replace_(options.replace),
-      redraw_(options.redraw),
-      seed_(options.seed) {
+    : NeighborSampler(Sampled{graph, std::nullopt}, fan_outs.size(), options) {
   graph_.comm().agree([&] {
     for (const std::vector<Index>& of_layer : fan_outs) {
       const std::size_t types = fan_outs.front().size();
@@ -104,7 +137,7 @@ std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(std::span<const Ind
     const bool labor = method_ == NeighborMethod::labor;
     const RandomStream streams = labor ? RandomStream::layer_neighbors : RandomStream::neighbors;
     const std::uint64_t step = epoch + (redraw_ ? static_cast<std::uint64_t>(batch) << 32 : 0);
-    return make_layers(
+    std::vector<MessageFlowGraph> blocks = make_layers(
         graph_, seeds, static_cast<Index>(num_layers_), [&](Index layer, const Array<Index>& dst_rows) {
           const auto l = static_cast<std::size_t>(layer);
           const std::size_t types = fan_outs_.size() / num_layers_;
@@ -114,7 +147,18 @@ std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(std::span<const Ind
           return labor ? draw_layer_neighbors(*candidates_, whole, draws, excluded_edges, dst_rows)
                        : draw_neighbors(*candidates_, whole.dst_ids(), draws, excluded_edges, dst_rows);
         });
+    if (typed_) return with_types(*typed_, blocks);
+    return blocks;
   });
 }
 
+std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(const NodesByType& seeds, std::uint64_t epoch,
+                                                             std::span<const Index> excluded,
+                                                             Index batch) const {
+  return sample_blocks(nodes_of(seeds), epoch, excluded, batch);
+}
+
+std::vector<Index> NeighborSampler::nodes_of(const NodesByType& nodes) const {
+  return graph_.comm().agree([&] { return (typed_ ? *typed_ : graph_).to_homogeneous().nodes_of(nodes); });
+}
 }}  // namespace sar

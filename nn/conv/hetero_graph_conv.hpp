@@ -64,8 +64,8 @@ class HeteroGraphConv : public Module {
                                                             ///< allowed
   using Rows = std::map<std::string, Variable>;             ///< keyed by node type
   /// Weights or features of the edges, [local edges of the relation, ...] in its edge order; keyed by
-  /// relation, or by canonical name. HeteroBlock::edge_rows() tells which rows of the graph's edges those of
-  /// a block are.
+  /// relation, or by canonical name. MessageFlowGraph::edge_rows() tells which rows of the graph's edges
+  /// those of a block are.
   using EdgeArguments = std::map<std::string, Variable>;
 
   explicit HeteroGraphConv(RelationAggregate aggregate = RelationAggregate::sum);

@@ -5,7 +5,6 @@
 
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/construct/hetero_block.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph.hpp>
@@ -24,7 +23,7 @@ struct GraphRelations {
   Variable edge_feats = {};     ///< [local edges, D], of layers that read features of the edges
   // Relation by relation, for the models that go so:
   std::optional<Graph> graph = {};
-  std::optional<HeteroBlock> block = {};  ///< set for a message flow graph
+  std::optional<MessageFlowGraph> block = {};  ///< set for a message flow graph
 };
 
 struct ModelDescription;

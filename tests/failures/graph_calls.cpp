@@ -244,16 +244,29 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
         return [graph] { return relation_edges(graph.to_homogeneous()); };
       },
       [](const RelationEdges& of) { return std::vector<double>(of.src.begin(), of.src.end()); });
-  add_maker<HeteroBlock>(
-      calls, "graph/construct/hetero_block.hpp HeteroBlock", false,
+  add_maker<std::vector<MessageFlowGraph>>(
+      calls, "graph/construct/message_flow_graph.hpp construct_mfgs", true,
+      [=](bool wrong) {
+        const auto arrays = typed(false);
+        const Graph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
+        const NodesByType seeds{{"v", {wrong ? scene_nodes : book.begin(comm.rank())}}};
+        (void)graph.to_homogeneous();
+        return [=] { return construct_mfgs(graph, seeds, 1); };
+      },
+      [=](const std::vector<MessageFlowGraph>& mfgs) { return degrees(mfgs.front()["knows"]); });
+  add_maker<MessageFlowGraph>(
+      calls,
+      "graph/construct/message_flow_graph.hpp MessageFlowGraph, graph/construct/message_flow_graph.hpp "
+      "with_types",
+      false,
       [=](bool) {
         const auto arrays = typed(false);
         const Graph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
         const std::vector<Index> seeds{2 * book.begin(comm.rank())};
         const auto mfgs = construct_mfgs(graph.to_homogeneous().graph, seeds, 1);
-        return [=] { return HeteroBlock(graph, mfgs.front()); };
+        return [=] { return with_types(graph, mfgs).front(); };
       },
-      [=](const HeteroBlock& block) { return degrees(block["knows"]); });
+      [=](const MessageFlowGraph& block) { return degrees(block["knows"]); });
 
   const auto host_nodes = [=] {
     std::vector<std::int64_t> ids;
@@ -601,6 +614,16 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
       [](const NeighborSampler& sampler) {
         return std::vector<double>(sampler.fan_outs().begin(), sampler.fan_outs().end());
       });
+  add_maker<std::vector<Index>>(
+      calls, "graph/sampling/neighbor_sampler.hpp NeighborSampler::nodes_of", true,
+      [=](bool wrong) {
+        auto s = scene();
+        const NeighborSampler sampler(s->graph, {1, 2});
+        const NodesByType nodes{{"_N", seeds_of(*s, wrong)}};
+        (void)s->graph.to_homogeneous();
+        return [=] { return sampler.nodes_of(nodes); };
+      },
+      [](const std::vector<Index>& nodes) { return std::vector<double>(nodes.begin(), nodes.end()); });
   add_maker<std::vector<MessageFlowGraph>>(
       calls, "graph/sampling/neighbor_sampler.hpp NeighborSampler::sample_blocks", true,
       [=](bool wrong) {

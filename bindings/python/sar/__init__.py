@@ -70,7 +70,6 @@ from ._sar import (
 from .autograd import enable_grad, mixed_precision, no_grad, reproducible
 from . import fn
 from .graph import Graph
-from .hetero import HeteroGraph
 from . import nn, optim, plot
 from .dataloading import DataLoader, NeighborSampler
 from .datasets import Dataset, load_dataset

@@ -10,7 +10,8 @@ from .graph import _integers
 
 
 class NeighborSampler:
-    """Local. Draws at most fanouts[i] in-edges of each node for layer i, the first layer first; -1: all in-edges.
+    """Local. Draws at most fanouts[i] in-edges of each node for layer i, the first layer first; -1: all in-edges. Of a
+    graph with types, at most so many of each edge type; a dict has a number for each relation.
 
     replace, prob [edges], redraw (new draws in each batch), seed and method ("uniform", "labor") as in
     sar::NeighborSampler. Draws do not depend on the number of ranks.
@@ -47,14 +48,19 @@ class DataLoader:
             y = net(blocks, x[input_nodes])
             loss = cross_entropy(y, labels[output_nodes])
 
-    indices: rows of this rank's nodes, or a mask of them. batch_size counts seeds of all ranks, per_rank those of
+    indices: rows of this rank's nodes, or a mask of them. Of a graph with types, a dict of them by node type;
+    input_nodes and output_nodes are dicts then, and the blocks have the types. batch_size counts seeds of all ranks, per_rank those of
     each. input_nodes and output_nodes are rows of this rank. Every rank has the same number of batches, some of them
     perhaps without its nodes. Iterators have positions of their own. `epoch` is the number of the last epoch that
     was begun; set it to go on after a training that was saved.
     """
 
     def __init__(self, graph, indices, sampler, batch_size=1024, shuffle=True, drop_last=False, per_rank=False, seed=0):
-        seeds = graph.comm.agree(lambda: _rows(indices, graph.num_nodes())) + graph._first_id()
+        if isinstance(indices, dict):
+            rows = graph.comm.agree(lambda: {ntype: _rows(each, graph.num_nodes(ntype)) for ntype, each in indices.items()})
+            seeds = {ntype: each + graph._first_id(ntype) for ntype, each in rows.items()}
+        else:
+            seeds = graph.comm.agree(lambda: _rows(indices, graph.num_nodes())) + graph._first_id()
         self._loader = _sar.BatchLoader(sampler.of(graph), seeds, batch_size, per_rank, shuffle, drop_last, seed)
         self.epoch = 0
 

@@ -105,11 +105,41 @@ def _check_ends(ids, num_nodes, what):
         raise InputError(f"{what} {ids.min() if ids.min() < 0 else ids.max()}, expected nodes 0 to {num_nodes - 1}")
 
 
+def _checked_types(edges, num_nodes, nodes):
+    """Ends and weights of the edges of each type as arrays, and the number of nodes of each type, or the ids of `nodes`."""
+    if nodes is not None and num_nodes is not None:
+        raise InputError("num_nodes beside `nodes`, which say how many nodes there are: expected one of them")
+    own = None if nodes is None else {ntype: _integers(ids, f"nodes '{ntype}'") for ntype, ids in nodes.items()}
+    known = own if own is not None else None if num_nodes is None else {ntype: operator.index(count) for ntype, count in num_nodes.items()}
+    counts, ends = dict(known or {}), {}
+    for etype, given in edges.items():
+        if not isinstance(etype, tuple) or len(etype) != 3:
+            raise InputError(f"an edge type is {etype!r}, expected (source type, relation, destination type)")
+        src, dst, *weight = given
+        relation = etype[1]
+        if len(weight) > 1:
+            raise InputError(f"{relation} has {2 + len(weight)} arrays, expected (sources, destinations) or (sources, destinations, weights)")
+        src, dst = _integers(src, f"sources of {relation}"), _integers(dst, f"destinations of {relation}")
+        if src.shape != dst.shape:
+            raise ShapeError(f"{relation} has {len(src)} sources of edges and {len(dst)} destinations, expected equal numbers")
+        ends[etype] = src, dst, _floats(weight[0] if weight else None, len(src), f"weights of {relation}")
+        for ntype, ids in ((etype[0], src), (etype[2], dst)):
+            if known is None:
+                counts[ntype] = max(counts.get(ntype, 0), int(ids.max()) + 1 if len(ids) else 0)
+            elif ntype not in known:
+                raise InputError(f"{'num_nodes' if nodes is None else '`nodes`'} has no '{ntype}', which {relation} joins")
+            if nodes is None:
+                _check_ends(ids, counts[ntype], f"an edge of {relation} has the {ntype}")
+    return ends, counts
+
+
 class Graph(HostGraph):
     """Collective. A graph whose nodes are distributed over the ranks.
 
     edges: (sources, destinations), an array [2, edges], a sparse matrix of SciPy (an edge from row to column for
     each stored value), or a graph of NetworkX, DGL or PyG. Integers are used without a copy where they are 64-bit.
+    With node and edge types, {(source type, relation, destination type): (sources, destinations)}, as
+    dgl.heterograph; a third array has weights. num_nodes and nodes are dicts by node type then.
 
     edge_weight: a number for each edge, a constant, which layers and graph.edge_weight read. By default the values of a
     sparse matrix or the attribute "weight" of NetworkX, unless all are 1, and the edge_weight of PyG, or its
@@ -123,14 +153,26 @@ class Graph(HostGraph):
 
     add_reverse_edges adds (v, u) for each edge (u, v), with its weight; then add_self_loops adds (v, v) for each
     node, with weight 1, or with "remaining" for each node that has none on any rank. Edge ids count the edges in this
-    order. Options are those of set_options(). Raises InputError or ShapeError on all ranks for edges between other
-    nodes, arrays of different lengths and ranks with different whole graphs.
+    order. These, edge_weight and edge_ids are for a graph without types. Options are those of set_options(). Raises
+    InputError or ShapeError on all ranks for edges between other nodes, arrays of different lengths and ranks with
+    different whole graphs.
+
+    graph[relation] is the graph of an edge type; fields are graph.nodes[type].data and graph[relation].edata.
     """
 
     def __init__(self, edges, num_nodes=None, *, nodes=None, edge_weight=None, edge_ids=None, add_reverse_edges=False,
                  add_self_loops=False, comm=None, **options):
         comm = _sar.get_communicator() if comm is None else comm
         comm = comm if isinstance(comm, Communicator) else Communicator(comm)
+        self._relations = {}
+        if isinstance(edges, dict):
+            for name, value in (("edge_weight", edge_weight), ("edge_ids", edge_ids), ("add_reverse_edges", add_reverse_edges),
+                                ("add_self_loops", add_self_loops)):
+                if value is not None and value is not False:
+                    raise InputError(f"{name} of a graph with types; weights are the third array of an edge type")
+            self._init_types(comm, edges, num_nodes, nodes)
+            self.set_options(**options)
+            return
         given = _edges_of(edges)
         src, dst, weight, num_nodes = comm.agree(lambda: _checked(given, num_nodes, nodes, edge_weight))
         if edge_weight is None and given[3] and comm.all_reduce(float(np.any(weight != 1)), "max") == 0:
@@ -141,13 +183,14 @@ class Graph(HostGraph):
             raise InputError(f"add_self_loops is {add_self_loops!r}, expected True, False or 'remaining'")
         if add_self_loops and isinstance(nodes, tuple):
             raise InputError("add_self_loops of a bipartite graph")
-        self._given, self._reversed = len(src), bool(add_reverse_edges)
+        self._reversed = bool(add_reverse_edges)
+        num_given = len(src)
         if add_reverse_edges:
             src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
             weight = None if weight is None else np.concatenate([weight, weight])
         whole = nodes is None
         if whole:
-            begin, end = (num_nodes * r // comm.size for r in (comm.rank, comm.rank + 1))
+            begin, end = _range(comm, num_nodes)
             mine = np.arange(begin, end)
         else:
             mine = nodes
@@ -166,38 +209,132 @@ class Graph(HostGraph):
         if whole:
             _check_equal(comm, "a graph", {"num_nodes": num_nodes, "numbers of edges": len(src), "sources of edges": src,
                                            "destinations of edges": dst, **({} if weight is None else {"edge weights": weight})})
-        self._chosen = None
+        chosen = None
         if whole and comm.size > 1:
-            self._chosen = np.flatnonzero((dst >= begin) & (dst < end))
-            src, dst = src[self._chosen], dst[self._chosen]
-            weight = None if weight is None else weight[self._chosen]
-            edge_ids = self._chosen
-        self._whole = num_nodes if whole else None
+            chosen = np.flatnonzero((dst >= begin) & (dst < end))
+            src, dst = src[chosen], dst[chosen]
+            weight = None if weight is None else weight[chosen]
+            edge_ids = chosen
         super().__init__(comm, mine, src, dst, edge_ids, weight, False, options)
+        self._counts = {self.ntypes[0]: num_nodes} if whole else None
+        self._given = {self.canonical_etypes[0]: (num_given, chosen)}
         rows = getattr(edges, "edge_attr", None) if hasattr(edges, "edge_index") else None
-        if rows is not None and np.asarray(rows).size != self._given:
+        if rows is not None and np.asarray(rows).size != num_given:
             self.edata["edge_attr"] = _sar.tensor(self.edge_rows(rows))
 
-    def local_rows(self, rows):
-        """Local. This rank's rows of an array with a row for each node of the whole graph; a view of it."""
-        if self._whole is None:
-            raise InputError("local_rows() of a graph that was made with `nodes`: give the rows of these nodes")
-        if len(rows) != self._whole:
-            raise ShapeError(f"an array of {len(rows)} rows for a graph of {self._whole} nodes")
-        first = self._first_id()
-        return rows[first:first + self.num_nodes()]
+    def _init_types(self, comm, edges, num_nodes, nodes):
+        ends, counts = comm.agree(lambda: _checked_types(edges, num_nodes, nodes))
+        self._counts = counts if nodes is None else None
+        self._reversed, self._loops, self._given = False, 0, {}
+        if nodes is not None:
+            self._given = {etype: (len(src), None) for etype, (src, *_) in ends.items()}
+            super().__init__(comm, counts, ends)
+            return
+        given = {f"num_nodes of '{ntype}'": count for ntype, count in counts.items()}
+        for (_, relation, _), (src, dst, weight) in ends.items():
+            given.update({f"numbers of edges of '{relation}'": len(src), f"sources of '{relation}'": src, f"destinations of '{relation}'": dst})
+            given.update({} if weight is None else {f"weights of '{relation}'": weight})
+        _check_equal(comm, "a graph", given)
+        mine = {}
+        for etype, (src, dst, weight) in ends.items():
+            begin, end = _range(comm, counts[etype[2]])
+            chosen = np.flatnonzero((dst >= begin) & (dst < end))
+            mine[etype] = src[chosen], dst[chosen], None if weight is None else weight[chosen]
+            self._given[etype] = len(src), chosen
+        super().__init__(comm, {ntype: np.arange(*_range(comm, count)) for ntype, count in counts.items()}, mine)
 
-    def edge_rows(self, rows, fill=0):
+    def num_edges(self, etype=None):
+        """Local. In-edges of this rank's nodes; by default of all types."""
+        return super().num_edges() if etype is None else self[etype].num_edges()
+
+    def local_rows(self, rows, ntype=None):
+        """Local. This rank's rows of an array with a row for each node of the whole graph; a view of it. ntype: the type
+        of these nodes, if there are several."""
+        if self._counts is None:
+            raise InputError("local_rows() of a graph that was made with `nodes`: give the rows of these nodes")
+        if ntype is None and len(self._counts) > 1:
+            raise InputError(f"local_rows() of a graph with the node types {self.ntypes}: say of which")
+        ntype = self.ntypes[0] if ntype is None else ntype
+        if ntype not in self._counts:
+            raise InputError(f"there is no node type '{ntype}', expected one of {self.ntypes}")
+        count = self._counts[ntype]
+        if len(rows) != count:
+            raise ShapeError(f"an array of {len(rows)} rows for a graph of {count} nodes{_of_type(self, ntype)}")
+        return rows[slice(*_range(self.comm, count))]
+
+    def edge_rows(self, rows, fill=0, etype=None):
         """Collective. A row for each in-edge of this rank's nodes, in the order of edge tensors, from rows for the
         edges that were given to Graph(). A reverse edge has the row of its edge, an added self loop has `fill`. The result
-        is a constant."""
+        is a constant. etype: the type of these edges, if there are several."""
+        if etype is None and len(self._given) > 1:
+            raise InputError(f"edge_rows() of a graph with the edge types {self.canonical_etypes}: say of which")
+        etype = self.canonical_etypes[0] if etype is None else self.canonical(etype)
+        if etype not in self._given:
+            raise InputError(f"there is no edge type {etype}, expected one of {self.canonical_etypes}")
+        num_given, chosen = self._given[etype]
         rows = np.asarray(rows, dtype=np.float32)
-        if len(rows) != self._given:
-            raise ShapeError(f"{len(rows)} rows for {self._given} edges that were given")
+        if len(rows) != num_given:
+            raise ShapeError(f"{len(rows)} rows for {num_given} edges that were given{_of_type(self, etype[1])}")
         parts = [rows] * (2 if self._reversed else 1)
         parts.append(np.full((self._loops, *rows.shape[1:]), fill, np.float32))
         rows = np.concatenate(parts)
-        return self._to_graph_order(rows if self._chosen is None else rows[self._chosen])
+        return self._to_graph_order(etype, rows if chosen is None else rows[chosen])
+
+    def _frame_of(self, ntype):
+        if _has_types(self):
+            return self.__dict__.setdefault("_frames", {}).setdefault(ntype, {})
+        return _srcdata(self) if ntype == self.ntypes[0] else _dstdata(self)
+
+    @property
+    def nodes(self):
+        """graph.nodes[type].data has the fields of the nodes of a type."""
+        return {ntype: _Nodes(self._frame_of(ntype)) for ntype in self.ntypes}
+
+    def __getitem__(self, etype):
+        etype = self.canonical(etype)
+        if etype not in self._relations:
+            relation = super().__getitem__(etype)
+            relation.__dict__["_srcdata"], relation.__dict__["_dstdata"] = self._frame_of(etype[0]), self._frame_of(etype[2])
+            self._relations[etype] = relation
+        return self._relations[etype]
+
+    def multi_update_all(self, messages, cross_reducer):
+        """Collective. {etype: (fn.copy_u(...), fn.sum(...))} for several edge types, and the reduction of their results
+        at each node type: sum, mean, max, min or stack. Halo rows that several read are fetched once. Returns the rows
+        of each node type that a relation reaches, or writes the fields that the reductions name."""
+        direct, out = {}, {}
+        for etype, (message, reduction) in messages.items():
+            etype = self.canonical(etype)
+            if not isinstance(message, fn.Message) or (message.op, message.lhs) != ("copy", "u"):
+                raise InputError("multi_update_all() takes fn.copy_u; compute others by graph[etype].update_all()")
+            rows = self._frame_of(etype[0])[message.left] if isinstance(message.left, str) else message.left
+            reduction = fn.Reduction(reduction) if isinstance(reduction, str) else reduction
+            direct[etype] = rows, reduction.name
+            out[etype[2]] = reduction.out
+        result = self._multi_update_all(direct, cross_reducer)
+        if not any(out.values()):
+            return result
+        for ntype, rows in result.items():
+            self._frame_of(ntype)[out[ntype]] = rows
+        return None
+
+
+class _Nodes:
+    def __init__(self, data):
+        self.data = data
+
+
+def _range(comm, count):
+    """The nodes of this rank of a whole graph."""
+    return [count * r // comm.size for r in (comm.rank, comm.rank + 1)]
+
+
+def _has_types(graph):
+    return len(graph.ntypes) > 1 or len(graph.canonical_etypes) > 1
+
+
+def _of_type(graph, name):
+    return f" of the type '{name}'" if _has_types(graph) else ""
 
 
 class _Ends:
@@ -312,6 +449,16 @@ def _apply_edges(graph, message, out=None):
     return None
 
 
+def _canonical(graph, etype):
+    """Local. (source type, relation, destination type) of a relation's name."""
+    if isinstance(etype, tuple):
+        return etype
+    found = [each for each in graph.canonical_etypes if etype in (each[1], ":".join(each))]
+    if len(found) != 1:
+        raise InputError(f"the graph has {len(found)} edge types '{etype}', expected one of {graph.canonical_etypes}")
+    return found[0]
+
+
 @contextlib.contextmanager
 def _local_scope(graph):
     """While it lasts, changes of the fields are undone at its end."""
@@ -328,6 +475,9 @@ def _local_scope(graph):
 GraphBase.update_all = _update_all
 GraphBase.apply_edges = _apply_edges
 GraphBase.local_scope = _local_scope
+GraphBase.canonical = _canonical
+GraphBase.etypes = property(lambda graph: [relation for _, relation, _ in graph.canonical_etypes],
+                            doc="The names of the relations, in the order of canonical_etypes.")
 GraphBase.ndata = property(_ndata, doc="Fields of the nodes: tensors by name.")
 GraphBase.srcdata = property(_srcdata, doc="Fields of the sources.")
 GraphBase.dstdata = property(_dstdata, doc="Fields of the destinations.")

@@ -92,23 +92,23 @@ def test_hetero_graph(comm):
     draw = np.random.default_rng(0)
     ends = {("user", "follows", "user"): (draw.integers(0, 20, 50), draw.integers(0, 20, 50)),
             ("user", "plays", "game"): (draw.integers(0, 20, 40), draw.integers(0, 10, 40))}
-    graph = sar.HeteroGraph(ends, {"user": 20, "game": 10})
+    graph = sar.Graph(ends, {"user": 20, "game": 10})
     assert graph.etypes == [relation for _, relation, _ in graph.canonical_etypes] and set(graph.etypes) == {each[1] for each in ends}
     assert all(graph.num_edges(etype) == graph[etype].num_edges() for etype in graph.etypes)
     assert graph.ntypes == ["user", "game"] and graph.canonical_etypes == list(ends)
     users, games = draw.normal(size=(20, 3)).astype(np.float32), draw.normal(size=(10, 2)).astype(np.float32)
-    h = sar.tensor(graph.local_rows("user", users), requires_grad=True)
+    h = sar.tensor(graph.local_rows(users, "user"), requires_grad=True)
     plays = graph["plays"].update_all(fn.copy_u(h), fn.sum)
     expected = np.zeros((10, 3))
     np.add.at(expected, ends["user", "plays", "game"][1], users[ends["user", "plays", "game"][0]])
-    np.testing.assert_allclose(np.asarray(plays), graph.local_rows("game", expected), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(np.asarray(plays), graph.local_rows(expected, "game"), rtol=1e-4, atol=1e-5)
     both = graph.multi_update_all({"plays": (fn.copy_u(h), "sum"), "follows": (fn.copy_u(h), "mean")}, "sum")
     np.testing.assert_allclose(np.asarray(both["game"]), np.asarray(plays), atol=1e-5)
     graph.nodes["user"].data["h"] = h
     graph.multi_update_all({"plays": (fn.copy_u("h", "m"), fn.sum("m", "y"))}, "sum")
     np.testing.assert_allclose(np.asarray(graph.nodes["game"].data["y"]), np.asarray(plays), atol=1e-5)
     conv = sar.nn.HeteroGraphConv({"plays": sar.nn.SAGEConv((3, 2), 4), "follows": sar.nn.GraphConv(3, 4)})
-    out = conv(graph, {"user": h, "game": sar.tensor(graph.local_rows("game", games))})
+    out = conv(graph, {"user": h, "game": sar.tensor(graph.local_rows(games, "game"))})
     assert sorted(out) == ["game", "user"] and out["game"].shape[1] == 4
     sar.optim.SGD(conv).zero_grad()
     (sar.sum(out["game"]) + sar.sum(out["user"])).backward()
@@ -123,4 +123,44 @@ def test_hetero_graph(comm):
         for count in ({"user": 1, "game": 2}, None):
             if count or "3, expected" not in text:
                 with pytest.raises(error, match=text):
-                    sar.HeteroGraph({("user", "plays", "game"): ends}, count)
+                    sar.Graph({("user", "plays", "game"): ends}, count)
+
+
+def test_typed_batches(comm):
+    draw = np.random.default_rng(0)
+    ends = {("user", "follows", "user"): (draw.integers(0, 30, 90), draw.integers(0, 30, 90)),
+            ("user", "plays", "game"): (draw.integers(0, 30, 60), draw.integers(0, 12, 60)),
+            ("game", "played_by", "user"): (draw.integers(0, 12, 60), draw.integers(0, 30, 60))}
+    graph = sar.Graph(ends, {"user": 30, "game": 12})
+    x = {"user": sar.tensor(graph.local_rows(draw.normal(size=(30, 3)).astype(np.float32), "user"), requires_grad=True),
+         "game": sar.tensor(graph.local_rows(draw.normal(size=(12, 3)).astype(np.float32), "game"))}
+    sar.manual_seed(1)
+    first, second = (sar.nn.HeteroGraphConv({name: sar.nn.SAGEConv((3, 3), 3) for name in graph.etypes}) for _ in range(2))
+    whole_result = {ntype: np.asarray(rows) for ntype, rows in second(graph, first(graph, x)).items()}
+    users = np.arange(graph.num_nodes("user")) % 2 == 0
+    games = np.arange(graph.num_nodes("game"))[::-1]
+    seen = {"user": [], "game": []}
+    loader = sar.DataLoader(graph, {"user": users, "game": games}, sar.NeighborSampler([-1, -1]), batch_size=8)
+    for inputs, outputs, blocks in loader:
+        assert set(inputs) == set(outputs) == {"user", "game"} and blocks[0].canonical_etypes == list(ends)
+        h = {ntype: x[ntype][rows] for ntype, rows in inputs.items()}
+        for layer, block in zip((first, second), blocks):
+            h = layer(block, h)
+        for ntype, rows in outputs.items():
+            np.testing.assert_allclose(np.asarray(h[ntype]), whole_result[ntype][rows], rtol=1e-4, atol=1e-5)
+            seen[ntype].extend(rows)
+        relation = blocks[0]["plays"]
+        np.testing.assert_array_equal(relation.edge_ids, graph["plays"].edge_ids[blocks[0].edge_rows["user", "plays", "game"]])
+    assert sorted(seen["user"]) == list(np.flatnonzero(users)) and sorted(seen["game"]) == sorted(games)
+    few = sar.NeighborSampler([{"follows": 2, "plays": 1, "played_by": 0}], seed=4).of(graph)
+    (block,) = few.sample_blocks({"user": np.arange(graph.num_nodes("user")) + graph._first_id("user")})
+    assert block["played_by"].num_edges() == block["plays"].num_edges() == 0 and block["follows"].in_degrees().max(initial=0) <= 2
+    np.testing.assert_array_equal(block.dst_rows["user"], np.arange(graph.num_nodes("user")))
+    with pytest.raises(sar.InputError, match="has no fan-out for the edge type 'game:played_by:user'"):
+        sar.NeighborSampler([{"follows": 2, "plays": 1}]).of(graph)
+    with pytest.raises(sar.InputError, match="no node type 'book'"):
+        few.sample_blocks({"book": []})
+    with pytest.raises(sar.InputError, match="there is no node 30 of the type 'user'"):
+        few.sample_blocks({"user": [30]})
+    with pytest.raises(sar.InputError, match="the row 1000"):
+        sar.DataLoader(graph, {"user": [1000]}, sar.NeighborSampler([2]))

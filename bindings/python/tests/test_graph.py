@@ -191,12 +191,12 @@ def test_whole_graphs_that_differ_between_ranks(comm):
         types = {("a", "joins", "b"): (s, d) if w is None else (s, d, w)}
         if comm.size == 1:
             sar.Graph((s, d), count, edge_weight=w)
-            sar.HeteroGraph(types, count and {"a": count, "b": count})
+            sar.Graph(types, count and {"a": count, "b": count})
             continue
         with pytest.raises(sar.InputError, match=text):
             sar.Graph((s, d), count, edge_weight=w)
         with pytest.raises(sar.InputError, match=text.replace("num_nodes", "num_nodes of 'a'").split(" of edges")[0]):
-            sar.HeteroGraph(types, count and {"a": count, "b": count})
+            sar.Graph(types, count and {"a": count, "b": count})
     if comm.size > 1:  # what is wrong on one rank only, all ranks raise
         with pytest.raises(sar.InputError, match="an edge has the source -1"):
             sar.Graph((src - own, dst), 6)

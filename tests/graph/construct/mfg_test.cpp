@@ -463,7 +463,7 @@ TEST_CASE("the graphs of a network's layers") {
   const LayerGraphs same = graph;
   CHECK(&same[0] == &graph);
   CHECK(&same[5] == &graph);
-  const std::vector<MessageFlowGraph> mfgs = construct_mfgs(graph, {}, 2);
+  const std::vector<MessageFlowGraph> mfgs = construct_mfgs(graph, std::span<const Index>(), 2);
   const LayerGraphs blocks = mfgs;
   CHECK(&blocks[1] == &mfgs[1]);
   CHECK_THROWS_AS((void)blocks[2], InputError);
@@ -489,7 +489,7 @@ TEST_CASE("wrong seeds are the same error on all ranks, and the graph goes on wo
   const auto message = [&](const Graph& g, std::vector<Index> seeds, int layers) {
     const std::string text =
         thrown_by_all<InputError>(comm, [&] { static_cast<void>(construct_mfgs(g, seeds, layers)); });
-    const auto mfgs = construct_mfgs(graph, {}, 1);  // usable
+    const auto mfgs = construct_mfgs(graph, std::span<const Index>(), 1);  // usable
     CHECK(mfgs[0].num_global_src_nodes() == 0);
     return text;
   };

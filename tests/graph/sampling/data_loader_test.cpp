@@ -137,7 +137,7 @@ TEST_CASE("no seeds at all, batches larger than the seeds, and bad input") {
   const PartitionBook book = PartitionBook::even(60, comm.size());
   const Graph graph = renamed_shard(comm, whole, book);
   const NeighborSampler sampler(graph, {2});
-  DataLoader none(sampler, {}, {});
+  DataLoader none(sampler, std::span<const Index>(), {});
   CHECK(none.num_batches() == 0);
   none.start_epoch(1);
   CHECK(!none.next().has_value());

@@ -215,6 +215,7 @@ TEST_CASE("what LABOR does not do is one sentence on all ranks") {
     CHECK(has(text({.redraw = comm.rank() == 1}), "a different redraw on different ranks"));
   }
   const NeighborSampler sampler(graph, {3});
-  CHECK(
-      has(thrown_by_all<InputError>(comm, [&] { (void)sampler.sample_blocks({}, 0, {}, -1); }), "number -1"));
+  CHECK(has(thrown_by_all<InputError>(
+                comm, [&] { (void)sampler.sample_blocks(std::span<const Index>(), 0, {}, -1); }),
+            "number -1"));
 }

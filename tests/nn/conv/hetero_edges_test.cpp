@@ -11,7 +11,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/construct/hetero_block.hpp>
+#include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 #include <sar/nn/conv/edge_gat_conv.hpp>
@@ -179,7 +179,7 @@ TEST_CASE("gradients of weights and features of edges are finite differences") {
                           {.directions = 3, .sum_over_ranks = [&](double x) { return comm.all_reduce(x); }}));
 }
 
-TEST_CASE("on blocks, HeteroBlock::edge_rows are the rows of the edges") {
+TEST_CASE("on blocks, MessageFlowGraph::edge_rows are the rows of the edges") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
   for (const auto& books : typed_books(typed, comm.size())) {
@@ -199,7 +199,7 @@ TEST_CASE("on blocks, HeteroBlock::edge_rows are the rows of the edges") {
     tape.backward(sum(y * y));
 
     const std::vector<MessageFlowGraph> blocks = construct_mfgs(form.graph, seeds, 1);
-    const HeteroBlock block(graph, blocks.front());
+    const MessageFlowGraph block(graph, blocks.front());
     Tape of_block;
     EdgeArguments edges;
     for (const auto& [relation, all] : part.edges) {
@@ -217,7 +217,7 @@ TEST_CASE("on blocks, HeteroBlock::edge_rows are the rows of the edges") {
     for (const auto& [relation, all] : part.edges) check_rows(all.grad(), whole.edges.at(relation).grad());
 
     const NeighborSampler sampler(form.graph, {2}, {.seed = 3});
-    const HeteroBlock sampled(graph, sampler.sample_blocks(seeds).front());
+    const MessageFlowGraph sampled(graph, sampler.sample_blocks(seeds).front());
     for (const EdgeType& type : graph.edge_types()) {
       const Array<Index> places = sampled.edge_rows(type);
       for (std::size_t e = 0; e < places.size(); ++e)

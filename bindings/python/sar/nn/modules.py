@@ -162,6 +162,8 @@ class HeteroGraphConv(Module):
     """Collective. dgl.nn.HeteroGraphConv: a layer for each relation, and the sum or mean of their results at each node
     type. Each relation fetches its own rows.
 
+    graph may be a block of a mini-batch: feats has rows of its sources, the result of its destinations.
+
     mods: {relation: layer}; a relation is named as in graph.canonical_etypes, or by its name if only one has it.
     """
 
@@ -181,8 +183,9 @@ class HeteroGraphConv(Module):
             relation = graph[etype]
             if isinstance(module, _ONE_END):
                 result = module(relation, feats[source])
-            else:
-                result = module(relation, (feats[source], feats[destination]))
+            else:  # the destinations of a block are its first sources
+                of_ends = feats[destination][:graph.num_dst_nodes(destination)] if isinstance(graph, _sar.Block) else feats[destination]
+                result = module(relation, (feats[source], of_ends))
             found.setdefault(destination, []).append(result)
         return {ntype: _reduced(results, self.aggregate) for ntype, results in found.items()}
 

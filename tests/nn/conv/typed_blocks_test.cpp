@@ -10,9 +10,10 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/construct/hetero_block.hpp>
-#include <sar/graph/topology/sharded_graph.hpp>
+#include <sar/graph/construct/message_flow_graph.hpp>
+#include <sar/graph/sampling/data_loader.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
@@ -25,6 +26,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -132,7 +134,7 @@ Outcome step(const TypedGraph& typed, const Graph& graph, const std::vector<Mess
       for (const std::string& type : graph.node_types()) parts[type] = form.rows_of(h, type);
       h = form.concat(net.layer(l)(graph, parts));
     } else {
-      const HeteroBlock block(graph, blocks[l]);
+      const MessageFlowGraph block(graph, blocks[l]);
       h = block.join(net.layer(l)(block, block.split(h)));
     }
     if (l == 0) h = relu(h);
@@ -232,7 +234,7 @@ TEST_CASE("a block has the edges, ids and degrees of its relations, and halos in
     const HomogeneousForm& form = graph.to_homogeneous();
     const NeighborSampler sampler(form.graph, {{2, 1, 3, 2, 1, 1}}, form.etypes, {.seed = 8});
     const MessageFlowGraph mfg = sampler.sample_blocks(seeds_of(form)).front();
-    const HeteroBlock block(graph, mfg);
+    const MessageFlowGraph block(graph, mfg);
     CHECK(block.is_block());
     CHECK_FALSE(graph.is_block());
     CHECK(block["cites"].topology().shared_rounds == block["about"].topology().shared_rounds);
@@ -243,12 +245,15 @@ TEST_CASE("a block has the edges, ids and degrees of its relations, and halos in
       destinations += block.num_dst_nodes(type);
       const auto first =
           static_cast<std::size_t>(std::ranges::find(graph.node_types(), type) - graph.node_types().begin());
-      const Array<Index>& places = block.sources(type);
-      REQUIRE(std::ssize(places) == block.num_nodes(type));
-      for (Index i = 0; i < std::ssize(places); ++i) {
-        CHECK((places[i] < mfg.num_dst_nodes()) == (i < block.num_dst_nodes(type)));
-        const Index row = mfg.src_rows()[places[i]] - form.first_row[first];
-        CHECK(graph.node_ids(type)[row] == block.node_ids(type)[i]);
+      const Array<Index>& rows = block.src_rows(type);
+      REQUIRE(std::ssize(rows) == block.num_nodes(type));
+      REQUIRE(std::ssize(block.dst_rows(type)) == block.num_dst_nodes(type));
+      for (Index i = 0; i < std::ssize(rows); ++i) {
+        CHECK(graph.node_ids(type)[rows[i]] == block.node_ids(type)[i]);
+        const auto place =
+            std::ranges::find(mfg.src_rows(), form.first_row[first] + rows[i]) - mfg.src_rows().begin();
+        REQUIRE(place < mfg.num_src_nodes());
+        CHECK((place < mfg.num_dst_nodes()) == (i < block.num_dst_nodes(type)));
       }
     }
     CHECK(sources == mfg.num_src_nodes());
@@ -278,6 +283,101 @@ TEST_CASE("a block has the edges, ids and degrees of its relations, and halos in
   }
 }
 
+TEST_CASE("seeds by type give blocks by type, those of the homogeneous form") {
+  const Communicator comm = Communicator::world();
+  const TypedGraph typed = typed_graph();
+  for (const auto& books : typed_books(typed, comm.size())) {
+    const Graph graph = shard(comm, typed, books);
+    const HomogeneousForm& form = graph.to_homogeneous();
+    NodesByType seeds;  // of no field, descending
+    std::vector<Index> nodes;
+    for (const std::string& type : graph.node_types()) {
+      if (type == "field") continue;
+      const std::size_t t = find_node_type(graph.node_types(), type);
+      const Index begin = graph.book(type).begin(comm.rank());
+      for (Index i = graph.num_nodes(type) - 1; i >= 0; i -= 2) {
+        seeds[type].push_back(begin + i);
+        nodes.push_back(form.graph.topology().dst_book.begin(comm.rank()) + form.first_row[t] + i);
+      }
+    }
+    const std::vector<std::map<std::string, Index>> fan_outs{
+        {{"knows", 2}, {"writes", 1}, {"of", 3}, {"about", 2}, {"cites", 1}, {"written_by", 1}},
+        {{"knows", 1}, {"writes", 2}, {"of", -1}, {"about", 1}, {"cites", 1}, {"written_by", 2}}};
+    std::vector<std::vector<Index>> by_number(2);
+    for (std::size_t l = 0; l < 2; ++l)
+      for (const EdgeType& type : graph.edge_types()) by_number[l].push_back(fan_outs[l].at(type.relation));
+    const NeighborSampler sampler(graph, fan_outs, {.seed = 8});
+    const NeighborSampler alike(form.graph, by_number, form.etypes, {.seed = 8});
+    const NeighborSampler all(graph, std::vector<Index>{-1, -1}, {.seed = 8});
+    const auto check_same_blocks = [&](const std::vector<MessageFlowGraph>& got,
+                                       const std::vector<MessageFlowGraph>& plain) {
+      REQUIRE(got.size() == plain.size());
+      for (std::size_t l = 0; l < got.size(); ++l) {
+        const MessageFlowGraph want(graph, plain[l]);
+        CHECK(got[l].src_rows() == plain[l].src_rows());
+        CHECK(got[l].num_halo_rows() == plain[l].num_halo_rows());
+        for (const EdgeType& type : graph.edge_types()) {
+          CAPTURE(type.canonical_name());
+          CHECK(got[l][type].edge_ids() == want[type].edge_ids());
+        }
+      }
+    };
+    check_same_blocks(sampler.sample_blocks(seeds, 3), alike.sample_blocks(nodes, 3));
+    check_same_blocks(construct_mfgs(graph, seeds, 2), construct_mfgs(form.graph, nodes, 2));
+    check_same_blocks(all.sample_blocks(seeds), construct_mfgs(form.graph, nodes, 2));
+
+    const MessageFlowGraph last = sampler.sample_blocks(seeds).back();
+    for (const std::string& type : graph.node_types()) {
+      CAPTURE(type);
+      const std::span<const Index> rows = last.dst_rows(type);
+      REQUIRE(rows.size() == seeds[type].size());
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        CHECK(rows[i] == seeds[type][i] - graph.book(type).begin(comm.rank()));
+    }
+
+    DataLoader loader(sampler, seeds, {.batch_size = 4, .shuffle = false});
+    loader.start_epoch(1);
+    std::map<std::string, std::vector<Index>> seen;
+    while (const auto batch = loader.next())
+      for (const std::string& type : graph.node_types())
+        for (const Index row : batch->blocks.back().dst_rows(type))
+          seen[type].push_back(graph.book(type).begin(comm.rank()) + row);
+    for (auto& [type, of_type] : seen) {
+      std::ranges::sort(of_type);
+      std::ranges::sort(seeds[type]);
+      CHECK(of_type == seeds[type]);
+    }
+
+    const auto refused = [&](const std::string& part, const auto& call) {
+      const std::string text = thrown_by_all<InputError>(comm, call);
+      CAPTURE(text);
+      CHECK(text.find(part) != std::string::npos);
+    };
+    refused("no node type 'book'", [&] { (void)sampler.sample_blocks(NodesByType{{"book", {}}}); });
+    refused("there is no node 1000 of the type 'paper'", [&] {
+      (void)construct_mfgs(graph, NodesByType{{"paper", {1000}}}, 1);
+    });
+    refused("has two fan-outs for the edge type 'writes'", [&] {
+      std::vector<std::map<std::string, Index>> twice = fan_outs;
+      twice.front()["author:writes:paper"] = 1;
+      (void)NeighborSampler(graph, twice);
+    });
+    refused("has no fan-out for the edge type", [&] {
+      (void)NeighborSampler(graph, std::vector<std::map<std::string, Index>>{{{"writes", 1}}});
+    });
+    refused("is given twice", [&] {
+      const Index mine = graph.num_nodes("author") > 0 ? graph.book("author").begin(comm.rank()) : -1;
+      (void)sampler.sample_blocks(mine < 0 ? NodesByType{} : NodesByType{{"author", {mine, mine}}});
+    });
+    if (comm.size() > 1)
+      refused("belongs to rank", [&] {
+        const PartitionBook& book = graph.book("paper");
+        const int other = book.owner(0) == comm.rank() ? -1 : book.owner(0);
+        (void)sampler.sample_blocks(other < 0 ? NodesByType{} : NodesByType{{"paper", {0}}});
+      });
+  }
+}
+
 TEST_CASE("multi_update_all on the frames of a block") {
   const Communicator comm = Communicator::world();
   const TypedGraph typed = typed_graph();
@@ -285,7 +385,7 @@ TEST_CASE("multi_update_all on the frames of a block") {
     const Graph graph = shard(comm, typed, books);
     const HomogeneousForm& form = graph.to_homogeneous();
     const MessageFlowGraph mfg = construct_mfgs(form.graph, seeds_of(form), 1).front();
-    const HeteroBlock block(graph, mfg);
+    const MessageFlowGraph block(graph, mfg);
     const Rows x = inputs(typed, graph);
     const Rows of_block = block.split(gather_rows(form.concat(x), mfg.src_rows()));
     for (const std::string& type : graph.node_types()) {
@@ -301,10 +401,8 @@ TEST_CASE("multi_update_all on the frames of a block") {
     for (const std::string& type : graph.node_types()) {
       const Tensor want = graph.ndata(type)["y"].value(), got = block.dstdata(type)["y"].value();
       REQUIRE(got.num_rows() == block.num_dst_nodes(type));
-      const auto t =
-          static_cast<std::size_t>(std::ranges::find(graph.node_types(), type) - graph.node_types().begin());
       for (Index i = 0; i < got.num_rows(); ++i) {
-        const Index row = mfg.src_rows()[block.sources(type)[i]] - form.first_row[t];
+        const Index row = block.dst_rows(type)[static_cast<std::size_t>(i)];
         for (Index j = 0; j < width; ++j)
           CHECK(std::abs(static_cast<double>(got.row(i)[j] - want.row(row)[j])) < tolerance());
       }
@@ -318,17 +416,17 @@ TEST_CASE("wrong use of blocks is one sentence on all ranks") {
   const Graph graph = shard(comm, typed, typed_books(typed, comm.size()).front());
   const HomogeneousForm& form = graph.to_homogeneous();
   const MessageFlowGraph mfg = construct_mfgs(form.graph, seeds_of(form), 1).front();
-  const HeteroBlock block(graph, mfg);
+  const MessageFlowGraph block(graph, mfg);
   const auto has = [](const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;
   };
-  CHECK(has(thrown_by_all<InputError>(comm, [&] { (void)HeteroBlock(block, mfg); }),
+  CHECK(has(thrown_by_all<InputError>(comm, [&] { (void)MessageFlowGraph(block, mfg); }),
             "a block has no homogeneous form"));
   CHECK(has(thrown_by_all<InputError>(comm, [&] { (void)block.ndata("paper"); }),
             "a block has no ndata of 'paper', only srcdata and dstdata"));
-  CHECK(has(thrown_by_all<InputError>(comm, [&] { (void)block.sources("book"); }), "no node type 'book'"));
+  CHECK(has(thrown_by_all<InputError>(comm, [&] { (void)block.src_rows("book"); }), "no node type 'book'"));
   const Variable x(Tensor::zeros({mfg.num_src_nodes() + 1, 2}));
-  CHECK(has(thrown<ShapeError>([&] { (void)block.split(x); }), "HeteroBlock: rows of shape"));
+  CHECK(has(thrown<ShapeError>([&] { (void)block.split(x); }), "rows of shape"));
   CHECK(has(thrown<ShapeError>([&] { (void)block.join({{"paper", x}}); }), "rows of 'paper'"));
   CHECK(has(thrown<InputError>([&] { (void)block.join({}); }), "no rows to join"));
 }

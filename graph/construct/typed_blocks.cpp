@@ -6,7 +6,7 @@
 // sizes. Relations with the same source type share rounds, ids and rows.
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/construct/hetero_block.hpp>
+#include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
@@ -17,17 +17,16 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Maps the rows of the types to rows of the message flow graph.
-struct HeteroBlock::Places {
-  std::vector<Array<Index>> sources;  ///< per type
-  std::vector<Index> num_destinations;
-  Index num_sources = 0;
-  Array<Index> destinations;  ///< for each destination of the message flow graph, its position when types are
-                              ///< concatenated
+/// Maps the rows of the types to rows of the block without types.
+struct MessageFlowGraph::Places {
+  std::vector<Array<Index>> sources;                      ///< per type
+  std::vector<std::shared_ptr<const Array<Index>>> rows;  ///< per type: the sources in the whole graph
+  std::vector<std::size_t> num_destinations;
+  Array<Index> destinations;  ///< for each destination of the block, its position when types are concatenated
   Graph whole;                ///< that the block is of
 };
 
-struct HeteroBlock::Made {
+struct MessageFlowGraph::Made {
   Communicator comm;
   GraphOptions options;
   std::vector<BlockNodes> nodes;
@@ -80,7 +79,14 @@ class BlockTypes {
   }
 
   [[nodiscard]] const std::vector<Array<Index>>& sources() const { return sources_; }
-  [[nodiscard]] const std::vector<Index>& num_destinations() const { return num_destinations_; }
+  [[nodiscard]] std::vector<std::shared_ptr<const Array<Index>>> rows() const {
+    std::vector<std::shared_ptr<const Array<Index>>> of_types;
+    for (const NodeRows& type : types_) of_types.push_back(type.rows);
+    return of_types;
+  }
+  [[nodiscard]] std::vector<std::size_t> num_destinations() const {
+    return {num_destinations_.begin(), num_destinations_.end()};
+  }
   [[nodiscard]] const PartitionBook& src_book(std::size_t type) const { return src_books_[type]; }
   [[nodiscard]] const PartitionBook& dst_book(std::size_t type) const { return dst_books_[type]; }
 
@@ -152,12 +158,12 @@ class BlockTypes {
   };
   void check() const {
     const GraphTopology& whole = form_.graph.topology();
-    require<InputError>(comm_.size() == whole.comm.size(), "HeteroBlock: the message flow graph is of ",
-                        comm_.size(), " ranks, the graph of ", whole.comm.size());
+    require<InputError>(comm_.size() == whole.comm.size(), "the block is of ", comm_.size(),
+                        " ranks, the graph of ", whole.comm.size());
     const auto check_rows = [](const Array<Index>& rows, Index size, const char* what) {
       for (const Index row : rows)
-        require<InputError>(0 <= row && row < size, "HeteroBlock: the message flow graph has ", what, " ",
-                            row, " of the rank, expected ", index_range(size),
+        require<InputError>(0 <= row && row < size, "the block has ", what, " ", row,
+                            " of the rank, expected ", index_range(size),
                             " as in the homogeneous form of the graph");
     };
     check_rows(block_.src_rows(), whole.local.num_src_rows, "node");
@@ -273,7 +279,7 @@ class BlockTypes {
 
 }  // namespace
 
-HeteroBlock::Made HeteroBlock::make(const Graph& graph, const MessageFlowGraph& block) {
+MessageFlowGraph::Made MessageFlowGraph::make(const Graph& graph, const MessageFlowGraph& block) {
   return graph.comm().agree([&] {
     const BlockTypes types(graph, block);
     Made made{block.comm(), block.options(), {}, graph.edge_types(), {}, nullptr};
@@ -286,60 +292,72 @@ HeteroBlock::Made HeteroBlock::make(const Graph& graph, const MessageFlowGraph& 
     for (std::size_t k = 0; k < made.edge_types.size(); ++k)
       made.relations.push_back(types.relation(k, rounds[types.node_type(made.edge_types[k].source)]));
     made.places = std::make_shared<Places>(Places{.sources = types.sources(),
+                                                  .rows = types.rows(),
                                                   .num_destinations = types.num_destinations(),
-                                                  .num_sources = block.num_src_nodes(),
                                                   .destinations = types.destinations_in_order(),
                                                   .whole = graph});
     return made;
   });
 }
 
-HeteroBlock::HeteroBlock(Made made)
+MessageFlowGraph::MessageFlowGraph(const MessageFlowGraph& block, Made made)
     : Graph(made.comm, std::move(made.nodes), std::move(made.edge_types), made.relations, made.options),
+      rows_(block.rows_),
+      num_halo_rows_(block.num_halo_rows_),
       places_(std::move(made.places)) {}
 
-HeteroBlock::HeteroBlock(const Graph& graph, const MessageFlowGraph& block)
-    : HeteroBlock(make(graph, block)) {}
+MessageFlowGraph::MessageFlowGraph(const Graph& graph, const MessageFlowGraph& block)
+    : MessageFlowGraph(block, make(graph, block)) {}
 
-const Array<Index>& HeteroBlock::sources(const std::string& type) const {
-  return places_->sources[find_node_type(node_types(), type)];
+const Array<Index>& MessageFlowGraph::src_rows(const std::string& type) const {
+  const std::size_t t = find_node_type(node_types(), type);
+  return places_ == nullptr ? src_rows() : *places_->rows[t];
 }
 
-Array<Index> HeteroBlock::edge_rows(const EdgeType& type) const {
+std::span<const Index> MessageFlowGraph::dst_rows(const std::string& type) const {
+  const std::size_t t = find_node_type(node_types(), type);
+  if (places_ == nullptr) return dst_rows();
+  return std::span<const Index>(*places_->rows[t]).first(places_->num_destinations[t]);
+}
+
+Array<Index> MessageFlowGraph::edge_rows(const EdgeType& type) const {
   return edge_rows(type.canonical_name());
 }
-Array<Index> HeteroBlock::edge_rows(const std::string& type) const {
+Array<Index> MessageFlowGraph::edge_rows(const std::string& type) const {
   const std::size_t k = find_edge_type(edge_types(), type);
+  if (places_ == nullptr) return edge_rows();
   return places_->whole.to_homogeneous().edge_rows(k, (*this)[edge_types()[k]].edge_ids());
 }
 
-HeteroBlock::Rows HeteroBlock::split(const Variable& sources) const {
-  require<ShapeError>(sources.defined() && sources.num_rows() == places_->num_sources,
-                      "HeteroBlock: rows of shape ", sources.shape(), ", rank ", comm().rank(), " has ",
-                      places_->num_sources, " sources in the message flow graph");
+Graph::Rows MessageFlowGraph::split(const Variable& sources) const {
+  require<ShapeError>(sources.defined() && sources.num_rows() == std::ssize(src_rows()), "rows of shape ",
+                      sources.shape(), ", rank ", comm().rank(), " has ", src_rows().size(),
+                      " sources in the block");
+  if (places_ == nullptr) return {{node_types().front(), sources}};
   Rows rows;
   for (std::size_t t = 0; t < node_types().size(); ++t)
     rows.emplace(node_types()[t], gather_rows(sources, RowIds(places_->sources[t], places_)));
   return rows;
 }
 
-Variable HeteroBlock::join(const Rows& destinations) const {
-  require<InputError>(!destinations.empty(), "HeteroBlock: there are no rows to join");
+Variable MessageFlowGraph::join(const Rows& destinations) const {
+  require<InputError>(!destinations.empty(), "there are no rows to join");
   for (const auto& of_type : destinations) (void)num_nodes(of_type.first);  // throws for an unknown type
   const Shape shape = destinations.begin()->second.shape();
   std::vector<Variable> parts;
-  for (std::size_t t = 0; t < node_types().size(); ++t) {
-    const auto found = destinations.find(node_types()[t]);
-    const Index expected = places_->num_destinations[t];
+  for (const std::string& type : node_types()) {
+    const auto found = destinations.find(type);
+    const Index expected = std::ssize(dst_rows(type));
     if (found == destinations.end()) {
       parts.emplace_back(Tensor::zeros(shape.with_rows(expected)));
       continue;
     }
-    require<ShapeError>(found->second.num_rows() == expected, "HeteroBlock: rows of '", node_types()[t],
-                        "' have shape ", found->second.shape(), ", rank ", comm().rank(), " computes ",
-                        expected, " nodes of this type");
+    require<ShapeError>(found->second.num_rows() == expected, "rows of '", type, "' have shape ",
+                        found->second.shape(), ", rank ", comm().rank(), " computes ", expected,
+                        " nodes of this type");
     parts.push_back(found->second);
   }
+  if (places_ == nullptr) return parts.front();
   return gather_rows(concat_rows(parts), RowIds(places_->destinations, places_));
 }
 
