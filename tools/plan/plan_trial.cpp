@@ -53,28 +53,33 @@ class Trial {
  public:
   Trial(const Communicator& comm, const TrainOptions& o, const Widths& widths, Index nodes, double degree)
       : o_(o), widths_(widths), live_before_(static_cast<double>(live_bytes())) {
-    data_ = make_sbm(comm, {.nodes = nodes * comm.size(),
-                            .degree = degree,
-                            .classes = widths.classes,
-                            .features = widths.stored > 0 ? 1 : widths.features});
-    if (widths.stored > 0) make_features_sparse(data_, widths.features, widths.stored);
-    graph_ = std::make_unique<Graph>(construct_full_graph(comm, data_, o.graph_options));
-    if (o.model.attention_dropout == 0) graph_->drop_edge_ids();
-    Generator gen(o.seed);
-    input_.emplace(comm, o_, data_, Variable());
-    steps_ = std::make_unique<NodeSteps>(*graph_, data_, *input_, relations_, o_, o.model,
-                                         /*cached=*/true, gen);  // as `train` does for full-batch steps
+    NodeData data = make_sbm(comm, {.nodes = nodes * comm.size(),
+                                    .degree = degree,
+                                    .classes = widths.classes,
+                                    .features = widths.stored > 0 ? 1 : widths.features});
+    if (widths.stored > 0) make_features_sparse(data, widths.features, widths.stored);
+    Graph graph = construct_full_graph(comm, data, o.graph_options);
+    if (o.model.attention_dropout == 0) graph.drop_edge_ids();
+    loaded_.emplace(TrainingGraph{.data = std::move(data),
+                                  .edges = {},
+                                  .graph = std::move(graph),
+                                  .relations = {},
+                                  .types_of_input = {},
+                                  .model = o.model,
+                                  .gen = Generator(o.seed)});
+    loaded_->input = std::make_unique<NodeInput>(comm, o_, loaded_->data, Variable());
+    steps_ = std::make_unique<NodeSteps>(*loaded_, o_);
     optimizer_ = make_optimizer(o, steps_->model());
   }
 
   void step() {
-    EpochTimer timer(graph_->comm());
+    EpochTimer timer(loaded_->graph.comm());
     Epoch epoch{.epoch = 1};
     const Seconds seconds =
         seconds_of([&] { steps_->epoch(*optimizer_, epoch, timer, {}, [](const EpochProgress&, Index) {}); });
     timer.finish(epoch);
     const double counted = seconds.counted / seconds.wall;
-    sent_bytes_ = static_cast<double>(epoch.comm_bytes) / graph_->comm().size();
+    sent_bytes_ = static_cast<double>(epoch.comm_bytes) / loaded_->graph.comm().size();
     forward_ = std::min(forward_, counted * epoch.forward_seconds);
     backward_ = std::min(backward_, counted * epoch.backward_seconds);
   }
@@ -102,9 +107,9 @@ class Trial {
     return held;
   }
 
-  [[nodiscard]] double nodes() const { return static_cast<double>(graph_->num_nodes()); }
-  [[nodiscard]] double edges() const { return static_cast<double>(graph_->num_edges()); }
-  [[nodiscard]] double index_bytes() const { return static_cast<double>(graph_->index_bytes()); }
+  [[nodiscard]] double nodes() const { return static_cast<double>(loaded_->graph.num_nodes()); }
+  [[nodiscard]] double edges() const { return static_cast<double>(loaded_->graph.num_edges()); }
+  [[nodiscard]] double index_bytes() const { return static_cast<double>(loaded_->graph.index_bytes()); }
   [[nodiscard]] double parameters() const {
     double numbers = 0;
     for (const Variable& x : steps_->model().parameters()) numbers += static_cast<double>(x.value().size());
@@ -118,23 +123,20 @@ class Trial {
   /// Returns the bytes of result rows that stages add to in a step. The parts are as random ones, because
   /// nodes of a class are spread over all parts.
   [[nodiscard]] double added_to() const {
-    const double others = graph_->comm().size() - 1, cut = edges() * others / (others + 1);
+    const double others = loaded_->graph.comm().size() - 1, cut = edges() * others / (others + 1);
     const PartShape part{.nodes = nodes(),
                          .in_edges = edges(),
                          .cut_edges = cut,
                          .halo_nodes = listed_rows(nodes() * others, cut)};
     const ModelSize model = model_size(o_, widths_);
-    return pass_of(o_, model, {part, graph_->comm().size(), nodes()}, true).added_to;
+    return pass_of(o_, model, {part, loaded_->graph.comm().size(), nodes()}, true).added_to;
   }
 
  private:
   TrainOptions o_;
   Widths widths_;
   double live_before_;
-  NodeData data_;
-  std::unique_ptr<Graph> graph_;
-  std::vector<GraphRelations> relations_;
-  std::optional<NodeInput> input_;
+  std::optional<TrainingGraph> loaded_;
   std::unique_ptr<NodeSteps> steps_;
   std::unique_ptr<Optimizer> optimizer_;
   double forward_ = std::numeric_limits<double>::infinity(), backward_ = forward_, evaluation_ = forward_;

@@ -31,9 +31,7 @@ namespace sar::tools {
 class EpochTimer {
  public:
   explicit EpochTimer(const Communicator& comm);
-  void step_begins() {
-    mark_ = elapsed();
-  }  ///< called after sampling; without sampling the step begins with the epoch
+  void step_begins() { mark_ = elapsed(); }  ///< called when the step has its batch
   void forward_done() { lap(forward_); }
   void backward_done() { lap(backward_); }
   void steps_done() { steps_ = elapsed(); }

@@ -4,14 +4,14 @@
 #pragma once
 
 #include "train_potential.hpp"
-#include "train_sample_batches.hpp"
+#include "train_steps.hpp"
 
 #include <string>
 #include <vector>
 
 namespace sar::tools {
 
-class PotentialSteps : public SampleBatchSteps {
+class PotentialSteps : public Steps {
  public:
   /// Collective. `loaded` must outlive this; its model becomes the description of the potential.
   PotentialSteps(TrainingGraph& loaded, const TrainOptions& o);
@@ -25,7 +25,7 @@ class PotentialSteps : public SampleBatchSteps {
   void predict() override;
 
  protected:
-  [[nodiscard]] double add_gradients(EpochTimer& timer) override;
+  [[nodiscard]] double add_gradients(const Batch& batch, EpochTimer& timer) override;
 
  private:
   /// Collective. The labels of the structures at these positions, which `batch` has; energies are without the
@@ -36,6 +36,7 @@ class PotentialSteps : public SampleBatchSteps {
   [[nodiscard]] std::vector<formats::AtomStructure> predicted(Which which);
 
   const PotentialTask& task_;
+  const GraphSamples& samples_;
   Potential potential_;
 };
 
