@@ -83,6 +83,11 @@ struct TrainingGraph {
   void start_run(const TrainOptions& o);
 };
 
+/// Collective. Generates edge types for a model with relations; for built-in graphs they depend on the
+/// labels.
+std::vector<GraphRelations> generate_relations(const Graph& graph, const NodeData& data,
+                                               const TrainOptions& o);
+
 /// Collective. Loads the graph of a training, a typed one in its homogeneous form, and starts the run of
 /// these options, to which it adds what the labels of the nodes are. Throws InputError as load_data or, for
 /// a typed graph, as load_graph and category_data, and if the model or the task does not support types.
