@@ -29,6 +29,30 @@ Array<Index> repeat(std::span<const Index> values, Index k) {
   return repeated;
 }
 
+Array<Index> all_of(const TaskEdges& part) {
+  Array<Index> all(static_cast<std::size_t>(part.edges.size()));
+  std::iota(all.begin(), all.end(), Index{0});
+  return all;
+}
+
+/// Of some edges: classes, or values [edges, 1].
+struct EdgeLabels {
+  Array<std::int64_t> classes;
+  Tensor values;
+};
+
+EdgeLabels labels_of(const TaskEdges& part, std::span<const Index> positions, LabelType type) {
+  EdgeLabels of;
+  if (type == LabelType::values) {
+    of.values = Tensor({std::ssize(positions), Index{1}});
+    std::ranges::transform(positions, of.values.data(),
+                           [&](Index i) { return static_cast<real>(part.labels[i]); });
+  } else {
+    for (const Index i : positions) of.classes.push_back(static_cast<std::int64_t>(part.labels[i]));
+  }
+  return of;
+}
+
 RelationEdges relation_edges_of(const TaskEdges& part) {
   RelationEdges edges;
   edges.src.assign(part.src().begin(), part.src().end());
@@ -183,11 +207,7 @@ NodePairList EdgeSteps::draw(const NegativeSampler& sampler, std::span<const Ind
 Variable EdgeSteps::loss(const Batch& batch) {
   const Variable h = apply(network(), batch);
   const TaskEdges& train = task_.train;
-  Array<Index> positions = batch.rows;
-  if (!batch.seeds) {
-    positions.resize(static_cast<std::size_t>(train.edges.size()));
-    std::iota(positions.begin(), positions.end(), Index{0});
-  }
+  const Array<Index> positions = batch.seeds ? batch.rows : all_of(train);
   Array<Index> types;
   if (!train.types.empty())
     for (const Index i : positions) types.push_back(train.types[i]);
@@ -199,15 +219,9 @@ Variable EdgeSteps::loss(const Batch& batch) {
     if (o_.task.loss == LinkLoss::infonce) return info_nce(numbers, against, comm_);
     return link_bce_with_logits(numbers, against, comm_);
   }
-  if (o_.task.labels == LabelType::values) {
-    Tensor target({std::ssize(positions), Index{1}});
-    std::ranges::transform(positions, target.data(),
-                           [&](Index i) { return static_cast<real>(train.labels[i]); });
-    return mse(numbers, target, comm_);
-  }
-  Array<std::int64_t> classes;
-  for (const Index i : positions) classes.push_back(static_cast<std::int64_t>(train.labels[i]));
-  return cross_entropy(numbers, classes, Array<std::uint8_t>(classes.size(), 1), comm_);
+  const EdgeLabels labels = labels_of(train, positions, o_.task.labels);
+  if (o_.task.labels == LabelType::values) return mse(numbers, labels.values, comm_);
+  return cross_entropy(numbers, labels.classes, Array<std::uint8_t>(labels.classes.size(), 1), comm_);
 }
 
 Tensor EdgeSteps::numbers_of(const Variable& h, std::span<const Index> src, std::span<const Index> dst,
@@ -243,9 +257,8 @@ Tensor EdgeSteps::numbers_of_drawn(const Variable& h, const TaskEdges& part, std
   return numbers;
 }
 
-std::vector<Scores> EdgeSteps::evaluate() {
-  model_.eval();
-  const Variable h = network()(graph_, input_.all(), g_.relations);
+std::vector<Scores> EdgeSteps::scores() {
+  const Variable h = apply(network(), Batch());
   std::vector<Scores> scores(metric_names(o_.task).size());
   if (is_link()) {
     evaluate_links(h, task_.valid, 0, &Scores::val, scores);
@@ -295,42 +308,29 @@ RankMetrics EdgeSteps::rank_among_all(const Variable& h, const TaskEdges& part) 
 void EdgeSteps::evaluate_labels(const Variable& h, const TaskEdges& part, double Scores::*score,
                                 std::vector<Scores>& scores) const {
   const Tensor numbers = numbers_of(h, part.src(), part.dst(), {});
-  Array<std::int64_t> classes;
-  Labels labels;
-  labels.type = o_.task.labels;
-  if (labels.type == LabelType::classes) {
-    for (const double label : part.labels) classes.push_back(static_cast<std::int64_t>(label));
-    labels.classes = classes;
-  } else {
-    labels.targets = Tensor({std::ssize(part.labels), Index{1}});
-    std::ranges::transform(part.labels, labels.targets.data(),
-                           [](double label) { return static_cast<real>(label); });
-  }
+  const EdgeLabels of_part = labels_of(part, all_of(part), o_.task.labels);
+  const Labels labels{.type = o_.task.labels, .classes = of_part.classes, .targets = of_part.values};
   const Array<std::uint8_t> mask(part.labels.size(), 1);
   const std::vector<Metric> metrics = metrics_of(o_.task);
   for (std::size_t i = 0; i < metrics.size(); ++i)
     scores[i].*score = value_of(metrics[i], numbers, labels, mask, comm_);
 }
 
-void EdgeSteps::predict() {
-  if (o_.predict.empty()) return;
-  const bool was_training = model_.is_training();
-  model_.eval();
+void EdgeSteps::write_predictions() {
   const Index layer = o_.predict_layer > 0 ? o_.predict_layer : o_.model.layers;
   if (is_link() || o_.predict_layer > 0)
     predict_embeddings(o_, network().after_layer(layer, graph_, input_.all(), g_.relations).value(), graph_,
                        data_, g_.node_types);
   if (!is_link()) {
-    const Variable h = network()(graph_, input_.all(), g_.relations);
+    const Variable h = apply(network(), Batch());
     predict_edges(comm_, o_, numbers_of(h, task_.all.src(), task_.all.dst(), {}), task_.all.edges.id,
                   task_.ids_are_original);
   }
   if (!o_.predict_pairs.empty()) {
-    const Variable h = network()(graph_, input_.all(), g_.relations);
+    const Variable h = apply(network(), Batch());
     const GivenPairs& pairs = task_.pairs;
     write_pair_scores(comm_, o_, pairs, numbers_of(h, pairs.src, pairs.dst, pairs.types));
   }
-  if (was_training) model_.train();
 }
 
 }  // namespace sar::tools

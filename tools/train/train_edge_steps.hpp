@@ -43,11 +43,11 @@ class EdgeSteps : public Steps {
 
   [[nodiscard]] Module& model() override { return model_; }
   [[nodiscard]] std::string description() const override { return description_; }
-  /// Computes representations on the whole graph.
-  [[nodiscard]] std::vector<Scores> evaluate() override;
-  void predict() override;
 
  protected:
+  /// Computes representations on the whole graph.
+  [[nodiscard]] std::vector<Scores> scores() override;
+  void write_predictions() override;
   [[nodiscard]] LayerStack& network() { return model_.network(); }
   [[nodiscard]] Variable loss(const Batch& batch) override;
 

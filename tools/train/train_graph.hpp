@@ -33,16 +33,10 @@ struct SampleTask {
 
 /// The structures of --task potential, which are the graphs of a SampleTask, too.
 struct PotentialTask {
-  /// What the network and the energy shifts learn of a structure: its labels without ZBL. The forces are the
-  /// field "forces" of the nodes, NaN where there are none.
-  struct Target {
-    Index id;
-    double energy, volume;
-    Matrix3 stress;
-  };
-
   std::vector<formats::AtomDataset> files;  ///< --dataset, --valid-file, --test-file; without a path: none
-  std::vector<Target> targets;              ///< of each structure of this rank
+  /// What the network and the energy shifts learn of each structure of this rank: its labels without ZBL. The
+  /// forces are the field "forces" of the nodes, NaN where there are none.
+  std::vector<StructureLabels> labels;
 
   /// Returns a structure of this rank.
   [[nodiscard]] const formats::AtomStructure& structure(Index structure) const {

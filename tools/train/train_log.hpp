@@ -85,7 +85,4 @@ std::string describe_best(const TrainOptions& o, const RunResult& result);
 /// it cannot be written.
 void write_last_line(const Communicator& comm, const std::string& file, const nlohmann::ordered_json& line);
 
-/// JSON has no NaN.
-nlohmann::ordered_json json_number(double x);
-
 }  // namespace sar::tools

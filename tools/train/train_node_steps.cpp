@@ -10,14 +10,16 @@ NodeSteps::NodeSteps(TrainingGraph& g, const TrainOptions& o)
   if (o.epochs > 0) train_on(make_node_batches(g, o, class_weights_));
 }
 
-std::vector<Scores> NodeSteps::evaluate() {
-  model_.eval();
+std::vector<Scores> NodeSteps::scores() {
   return values_of(o_.sample.evaluate ? scores_of_all(*make_evaluated_node_batches(g_, o_))
                                       : scores_of(Batch()).value());
 }
 
-void NodeSteps::predict() {
-  predict_nodes(comm_, o_, model_, graph_, data_, input_, g_.relations, g_.node_types);
+void NodeSteps::write_predictions() {
+  if (o_.predict_layer > 0)
+    predict_embeddings(o_, model_.after_layer(o_.predict_layer, graph_, input_.all(), g_.relations).value(),
+                       graph_, data_, g_.node_types);
+  predict_nodes(o_, scores_of(Batch()).value(), graph_, data_, g_.node_types);
 }
 
 }  // namespace sar::tools

@@ -17,11 +17,11 @@ class NodeSteps : public LabelSteps {
 
   [[nodiscard]] Module& model() override { return model_; }
   [[nodiscard]] std::string description() const override { return describe_layers(model_.description()); }
-  /// Evaluates on the whole graph, or on sampled neighbors with --sample-eval.
-  [[nodiscard]] std::vector<Scores> evaluate() override;
-  void predict() override;
 
  protected:
+  /// On the whole graph, or on sampled neighbors with --sample-eval.
+  [[nodiscard]] std::vector<Scores> scores() override;
+  void write_predictions() override;
   [[nodiscard]] Variable scores_of(const Batch& batch) override { return apply(model_, batch); }
 
  private:

@@ -44,22 +44,25 @@ LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const Spr
   const bool with_forces = p.has_forces && p.forces_weight > 0;
   const bool with_stresses = p.has_stresses && p.stress_weight > 0;
   const std::vector<double>& shifts = potential_.description().energy_shifts;
-  using Target = PotentialTask::Target;
-  std::vector<Target> mine;
+  struct Labelled {
+    Index id;
+    StructureLabels labels;
+  };
+  std::vector<Labelled> mine;
   const Array<Index>& kinds = samples_.nodes.integers.at("species").values;
   for (const Index g : positions) {
-    mine.push_back(task_.targets[static_cast<std::size_t>(g)]);
+    mine.push_back({samples_.ids[g], task_.labels[static_cast<std::size_t>(g)]});
     for (Index i = samples_.node_begin[g]; i < samples_.node_begin[g + 1]; ++i)
-      mine.back().energy -= shifts[static_cast<std::size_t>(kinds[i])];
+      mine.back().labels.energy -= shifts[static_cast<std::size_t>(kinds[i])];
   }
   // The structures of the batch are numbered in the order of their ids, on any number of ranks.
-  const std::vector<Target> all = comm_.all_gather(std::span<const Target>(mine));
+  const std::vector<Labelled> all = comm_.all_gather(std::span<const Labelled>(mine));
   std::vector<Index> order(all.size()), numbers(all.size());
   std::iota(order.begin(), order.end(), Index{0});
   std::ranges::sort(order, {}, [&](Index s) { return all[static_cast<std::size_t>(s)].id; });
   std::vector<double> energies, volumes, stresses;
   for (const Index s : order) {
-    const Target& each = all[static_cast<std::size_t>(s)];
+    const StructureLabels& each = all[static_cast<std::size_t>(s)].labels;
     numbers[static_cast<std::size_t>(s)] = std::ssize(energies);
     energies.push_back(each.energy);
     volumes.push_back(each.volume > 0 ? each.volume : 1);  // without a volume, there is no stress
@@ -122,8 +125,7 @@ std::vector<formats::AtomStructure> PotentialSteps::predicted(Which which) {
   return result;
 }
 
-std::vector<Scores> PotentialSteps::evaluate() {
-  model().eval();
+std::vector<Scores> PotentialSteps::scores() {
   const std::vector<formats::AtomStructure> found = predicted(Which::in_splits);
   std::array<std::array<std::vector<double>, 3>, 3> errors;  // of energies, forces and stresses in each part
   const std::array<const Array<std::uint8_t>*, 3> masks{&data_.train_mask, &data_.val_mask, &data_.test_mask};
@@ -152,8 +154,7 @@ std::vector<Scores> PotentialSteps::evaluate() {
   return scores;
 }
 
-void PotentialSteps::predict() {
-  if (o_.predict.empty()) return;
+void PotentialSteps::write_predictions() {
   std::vector<formats::AtomStructure> found = predicted(Which::all);
   const char* const names[] = {"predictions.xyz", "valid.xyz", "test.xyz"};
   auto next = found.begin();
@@ -166,4 +167,5 @@ void PotentialSteps::predict() {
     next = end;
     formats::write_extended_xyz(comm_, o_.predict + "/" + names[f], out);
   }
-}}  // namespace sar::tools
+}
+}  // namespace sar::tools

@@ -18,13 +18,13 @@ class PotentialSteps : public Steps {
 
   [[nodiscard]] Module& model() override { return potential_.network(); }
   [[nodiscard]] std::string description() const override;
-  /// Errors of energies in meV per atom, of forces in meV/A, of stresses in meV/A^3.
-  [[nodiscard]] std::vector<Scores> evaluate() override;
-  /// Writes the structures with predicted energies, forces and stresses to DIR/predictions.xyz, and those of
-  /// --valid-file and --test-file to DIR/valid.xyz and DIR/test.xyz.
-  void predict() override;
 
  protected:
+  /// Errors of energies in meV per atom, of forces in meV/A, of stresses in meV/A^3.
+  [[nodiscard]] std::vector<Scores> scores() override;
+  /// Writes the structures with predicted energies, forces and stresses to DIR/predictions.xyz, and those of
+  /// --valid-file and --test-file to DIR/valid.xyz and DIR/test.xyz.
+  void write_predictions() override;
   [[nodiscard]] double add_gradients(const Batch& batch, EpochTimer& timer) override;
 
  private:

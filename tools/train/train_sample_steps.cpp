@@ -33,17 +33,12 @@ bool SampleSteps::counts(const Batch& batch) const {
   return LabelSteps::counts(batch);
 }
 
-std::vector<Scores> SampleSteps::evaluate() {
-  model_.eval();
+std::vector<Scores> SampleSteps::scores() {
   return values_of(scores_of_all(*make_ordered_sample_batches(g_, o_, Which::in_splits)));
 }
 
-void SampleSteps::predict() {
-  if (o_.predict.empty()) return;
-  const bool was_training = model_.is_training();
-  model_.eval();
+void SampleSteps::write_predictions() {
   predict_graphs(comm_, o_, scores_of_all(*make_ordered_sample_batches(g_, o_, Which::all)), data_);
-  if (was_training) model_.train();
 }
 
 }  // namespace sar::tools

@@ -18,10 +18,10 @@ class SampleSteps : public LabelSteps {
 
   [[nodiscard]] Module& model() override { return model_; }
   [[nodiscard]] std::string description() const override { return describe_layers(model_.description()); }
-  [[nodiscard]] std::vector<Scores> evaluate() override;
-  void predict() override;
 
  protected:
+  [[nodiscard]] std::vector<Scores> scores() override;
+  void write_predictions() override;
   [[nodiscard]] Variable scores_of(const Batch& batch) override;
   /// A batch norm needs two nodes.
   [[nodiscard]] bool counts(const Batch& batch) const override;

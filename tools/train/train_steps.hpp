@@ -56,9 +56,16 @@ class Steps : NonCopyable {
   /// Updates these averages after each step of the optimizer. They must outlive this.
   void keep_average(WeightAverage* average) noexcept { average_ = average; }
   /// Collective. Returns the scores in the order of metric_names().
-  [[nodiscard]] virtual std::vector<Scores> evaluate() = 0;
+  [[nodiscard]] std::vector<Scores> evaluate() {
+    model().eval();
+    return scores();
+  }
   /// Collective. Writes the files of --predict.
-  virtual void predict() = 0;
+  void predict() {
+    if (o_.predict.empty()) return;
+    model().eval();
+    write_predictions();
+  }
 
  protected:
   /// `g` must outlive this.
@@ -66,6 +73,10 @@ class Steps : NonCopyable {
       : g_(g), graph_(g.graph), comm_(g.graph.comm()), data_(g.data), input_(*g.input), o_(o) {}
   /// Sets what the epochs train on.
   void train_on(std::unique_ptr<BatchSource> batches) { batches_ = std::move(batches); }
+
+  /// Collective. Both of a model that evaluates.
+  [[nodiscard]] virtual std::vector<Scores> scores() = 0;
+  virtual void write_predictions() = 0;
 
   /// Collective. Computes the loss on the batch, for add_gradients().
   [[nodiscard]] virtual Variable loss(const Batch&) { return {}; }
