@@ -19,6 +19,13 @@ void describe(TraceScope& scope, const Stage& stage) {
   scope.detail("rows ", stage.begin, " to ", stage.end);
 }
 
+/// Tells a timeline which rows a pass exchanges, on one rank, too, where it exchanges none: `plan` predicts
+/// traffic from a training on one rank.
+void tell_rows(const char* name, const Shape& rows) {
+  TraceScope scope(name, TraceKind::communication);
+  scope.detail("rows of ", rows.row_size(), " numbers");
+}
+
 /// Divides the local shard into parts that are computed between the halo stages, while rows are in flight.
 /// The division depends on sizes only, not on which messages have arrived.
 class LocalParts {
@@ -117,6 +124,7 @@ void Driver::backward(const TypedRows& src, const Shape& src_shape, ShardKernel&
 
 ForwardPass::ForwardPass(const Driver& driver, const TypedRows& src) : driver_(driver), src_(src) {
   const GraphTopology& graph = driver_.graph();
+  if (src.defined() && !driver_.graph_->holds_halo()) tell_rows("source rows", src.shape());
   if (src.defined() && driver_.rows_travel()) {
     if (driver_.kept_ != nullptr) driver_.kept_->clear();
     GraphPlan plan(graph, driver_.options_, driver_.draws_, src.shape(),
@@ -186,6 +194,11 @@ void BackwardPass::run(const Driver& driver, const TypedRows& src, const Shape& 
                        ShardKernel& kernel, TypedRows grad_src, bool accumulate, ReduceOp op) {
   const GraphTopology& graph = driver.graph();
   const bool reads_rows = kernel.needs_source_in_backward(), travels = driver.rows_travel();
+  if (!driver.graph_->holds_halo() && (reads_rows || grad_src.defined()))
+    tell_rows(!grad_src.defined() ? "source rows again"
+              : reads_rows        ? "source rows and gradients"
+                                  : "gradients of source rows",
+              src_shape);
   const bool fetches = travels && reads_rows && driver.kept_ == nullptr;
   const bool pushes = travels && grad_src.defined();
   GraphPlan plan(graph, driver.options_, driver.draws_, src_shape,

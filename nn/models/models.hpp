@@ -23,6 +23,7 @@
 #include <sar/nn/models/mesh_graph_net.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/potential.hpp>
+#include <sar/nn/models/potential_labels.hpp>
 #include <sar/nn/models/predictor.hpp>
 #include <sar/nn/models/propagation.hpp>
 #include <sar/nn/models/relations.hpp>

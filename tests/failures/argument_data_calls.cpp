@@ -176,6 +176,17 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       },
       Values<Index>{"num_species", 1, 2});
   add(
+      calls, comm, "nn/models/potential_labels.hpp fit_potential",
+      [](Scene& s, Index species) {
+        GraphSamples atoms;
+        atoms.add(s.comm.rank(), 1, {}, {});
+        atoms.nodes.integers["species"].values = {0};
+        const std::vector<StructureLabels> labels{{.energy = 1}};
+        (void)fit_potential(s.comm, atoms, labels, Tensor::full({1, 3}, 1), std::vector<std::uint8_t>{1},
+                            species);
+      },
+      Values<Index>{"num_species", 1, 2});
+  add(
       calls, comm, "graph/samples/sample_loader.hpp SampleLoader",
       [=](Scene& s, Index columns) {
         const SampleLoader made(s.comm, std::make_shared<const GraphSamples>(graphs_of(s, columns)), Ids{0});

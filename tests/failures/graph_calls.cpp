@@ -836,6 +836,20 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return [=] { return fit_energy_shifts(comm, counts, energies, 2).energies; };
       },
       [](const std::vector<double>& shifts) { return shifts; });
+  add_maker<PotentialFit>(
+      calls, "nn/models/potential_labels.hpp fit_potential", true,
+      [=](bool wrong) {
+        auto atoms = std::make_shared<GraphSamples>();
+        atoms->add(comm.rank(), 2, {}, {});
+        atoms->nodes.integers["species"].values = {0, wrong ? 3 : 1};
+        return [=, forces = Tensor::full({2, 3}, 1), labels = std::vector<StructureLabels>{{.energy = 4}},
+                trained = std::vector<std::uint8_t>{1}] {
+          return fit_potential(comm, *atoms, labels, forces, trained, 2);
+        };
+      },
+      [](const PotentialFit& fit) {
+        return std::vector<double>{fit.shifts.energies[0], fit.energy_scale};
+      });
   add_maker<SampleLoader>(
       calls, "graph/samples/sample_loader.hpp SampleLoader", true,
       [=](bool wrong) {

@@ -71,8 +71,8 @@ programs | tools               | public  mpi                                    
 programs | tools/curves        | public  not comm                                       | tools/curves/curves_svg.hpp
 programs | tools/train/options | public  mpi                                            | tools/train/options/add_options.hpp
 programs | tools/train         | public  mpi                                            | tools/train/train.cpp
-programs | tools/partition     | public  mpi                                            | tools/partition/partition.cpp
 programs | tools/plan          | public  mpi                                            | tools/plan/plan.cpp
+programs | tools/partition     | public  mpi                                            | tools/partition/partition.cpp
 programs | tools/generate      | public  mpi                                            | tools/generate/generate.cpp
 programs | examples            | public  mpi                                            | examples/gcn.cpp
 programs | examples/coupled_surrogate | public  mpi                                     | examples/coupled_surrogate/main.cpp

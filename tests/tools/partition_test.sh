@@ -22,20 +22,26 @@ for method in contiguous random; do
   done
 done
 
-# Trained from, and what was predicted: bytes sent, and memory, with dense and with sparse features.
+# Trained from, and what was predicted: bytes sent, and memory, with dense and with sparse features, of several models.
 number() { sed -n "s/.*\"$1\": *\([0-9.e+]*\).*/\1/p" "$2" | head -n 1; }
-for sparse in yes no; do
+while read -r sparse model; do
   rm -rf parts
-  "${run[@]}" "$programs/partition" data --parts "$ranks" --method random --sparse-features $sparse --out parts --report report.json --model gcn --hidden 32 >out 2>err ||
+  "${run[@]}" "$programs/partition" data --parts "$ranks" --method random --sparse-features "$sparse" --out parts --report report.json --model "$model" --hidden 32 >out 2>err ||
     fail "partition ends with $?"
-  "${run[@]}" "$programs/train" --dataset data --partition random --sparse-features $sparse --model gcn --hidden 32 --epochs 2 --eval-every 0 --log log.jsonl >out 2>err ||
+  "${run[@]}" "$programs/train" --dataset data --partition random --sparse-features "$sparse" --model "$model" --hidden 32 --epochs 2 --eval-every 0 --log log.jsonl >out 2>err ||
     fail "train ends with $?"
   for pair in predicted_peak_bytes:peak_bytes predicted_bytes_sent:comm_bytes; do
     predicted=$(number "${pair%%:*}" report.json) measured=$(number "${pair##*:}" <(sed -n 2p log.jsonl))
     awk -v p="$predicted" -v m="$measured" 'BEGIN { exit !(p <= 1.2 * m && p >= 0.8 * m) }' ||
-      fail "${pair%%:*} is $predicted, measured $measured, with --sparse-features $sparse"
+      fail "${pair%%:*} is $predicted, measured $measured, with --sparse-features $sparse --model $model"
   done
-done
+done <<'END'
+yes gcn
+no gcn
+no gin
+no gat
+no rgcn
+END
 
 # An edge list with names, and its keys.
 printf 'ann bob\nbob cid\ncid ann\ndan bob\n' >edges.txt

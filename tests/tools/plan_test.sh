@@ -14,12 +14,14 @@ here=(--threads 1 --ranks "$ranks" --link 10gbit)
 "${run[@]}" "$programs/partition" data --parts "$ranks" --method random --out parts >out 2>err || fail "partition ends with $?"
 
 # Memory and bytes, as train measures them.
-for model in "sage --batch-norm" "sage --halo-format bf16" "gat" "gat --mode sequential" "gcn --max-halo-bytes 65536" "gcn --sparse-features yes --dropout 0.5"; do
+for model in "sage --batch-norm" "sage --halo-format bf16" "gat" "gat --mode sequential" "gcn --max-halo-bytes 65536" "gcn --sparse-features yes --dropout 0.5" \
+  "gin --mode sequential" "gatv2 --heads 2" "rgcn --num-bases 2" "sage --pre-linear --post-linear --dropout 0.5"; do
   # shellcheck disable=SC2206
   options=(--dataset parts --hidden 64 --epochs 3 --eval-every 0 --model $model)
   "${run[@]}" "$programs/train" "${options[@]}" --threads 1 --log log.jsonl >out 2>err || fail "train ends with $?"
   "${run[@]}" "$programs/plan" "${options[@]}" "${here[@]}" --json plan.json >out 2>err || fail "plan ends with $?"
-  within 10 "$(number peak_bytes plan.json)" "$(number peak_bytes <(sed -n 3p log.jsonl))" "memory of $model"
+  # the remote shard of edges with types holds more than the local one, which plan measures
+  within "$(case $model in rgcn*) echo 15 ;; *) echo 10 ;; esac)" "$(number peak_bytes plan.json)" "$(number peak_bytes <(sed -n 3p log.jsonl))" "memory of $model"
   within 6 "$(number sent_bytes plan.json)" "$(number comm_bytes <(sed -n 3p log.jsonl))" "bytes of $model"
   for key in received_bytes compute_seconds wire_seconds seconds evaluation_seconds stages halo_nodes; do
     [ -n "$(number $key plan.json)" ] || fail "no $key in the plan"
@@ -77,7 +79,7 @@ refuse "--link: is missing, expected the rate of a rank's network for --ranks 2"
 refuse "--memory: '64', expected a size with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory 64
 refuse "--memory-bandwidth: '200', expected a rate with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory-bandwidth 200
 refuse "--ranks" "$programs/plan" data --link 1gbit
-refuse "--model: 'gin', expected sage, gcn or gat, whose traffic is known" "$programs/plan" data --ranks 2 --link 1gbit --model gin
+refuse "--category: a plan is for graphs without types" "$programs/plan" data --ranks 2 --link 1gbit --model rgcn --category paper
 refuse "--sample: a plan is for steps on the whole graph" "$programs/plan" data --ranks 2 --link 1gbit --layers 1 --sample 5
 refuse "--scale-to-edges: expected --scale-to-nodes, too" "$programs/plan" data --ranks 2 --link 1gbit --scale-to-edges 5
 expect 1 "there are 24000 nodes for --ranks 24001, expected at least one for each rank" "$programs/plan" data --ranks 24001 --link 1gbit
@@ -89,6 +91,8 @@ expect 1 "missing" "$programs/plan" missing "${here[@]}"
 expect 1 "rates.json: the rates are of 'sage: 24 -> 64 -> 64 -> 4, batch norm" "$programs/plan" parts "${here[@]}" --model gat --hidden 64 --rates rates.json
 echo '{"model": "x"}' >broken.json
 expect 1 "broken.json: there is no number 'threads' of 0 or more, expected a file that plan --rates has written" "$programs/plan" parts "${here[@]}" --rates broken.json
+sed 's/"edge_passes"/"passes"/' rates.json >broken.json
+expect 1 "broken.json: there is no list 'edge_passes', expected a file that plan --rates has written" "$programs/plan" parts "${model[@]/rates.json/broken.json}" "${here[@]}"
 echo '{"model": "x",' >broken.json
 expect 1 "broken.json: the file is no JSON, expected a file that plan --rates has written" "$programs/plan" parts "${here[@]}" --rates broken.json
 expect 1 "none/plan.json: cannot write" "$programs/plan" parts "${here[@]}" --json none/plan.json

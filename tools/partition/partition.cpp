@@ -23,6 +23,7 @@
 #include <iostream>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -92,17 +93,18 @@ void partition(const Communicator& comm, PartitionOptions& o) {
               << ": the split lists pairs of nodes, which a partition directory does not store; train --task "
                  "link splits its edges by --split-edges"
               << std::endl;
-  const Widths widths = complete_widths({o.model.features, o.model.classes}, *source, o.graph.data);
-  o.model.features = widths.features;
-  o.model.classes = widths.classes;
-  o.model.stored = widths.stored;
+  const Widths widths = complete_widths(o.widths, *source, o.graph.data);
   const auto begin = Clock::now();
   const PartitionReport report = partition_graph(*source, o.out, o.graph, Progress(comm, heartbeat));
   const Measured measured = tools::measured(comm, seconds_since(begin));
   comm.agree([&] {
     if (comm.rank() != 0) return;
-    print_report(report, o.model, measured);
-    if (!o.report.empty()) write_report(o.report, report, o.graph, o.model, measured);
+    std::optional<PredictedTraining> predicted;
+    if (report.node_types.size() <= 1 && report.edge_types.size() <= 1)
+      predicted = predict_training(report, o.train, widths);
+    const PredictedTraining* const of_parts = predicted ? &*predicted : nullptr;
+    print_report(report, of_parts, measured);
+    if (!o.report.empty()) write_report(o.report, report, o.graph, of_parts, measured);
   });
 }
 

@@ -5,6 +5,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace sar::tools {
 namespace {
 
@@ -39,17 +43,23 @@ void add_partition_options(CLI::App& app, PartitionOptions& o) {
   add_threads_option(app, o.threads);
 }
 
-void add_model_options(CLI::App& app, ModelSize& m) {
+void add_model_options(CLI::App& app, PartitionOptions& o) {
+  ModelDescription& m = o.train.model;
   begin_group(app, "Predicted memory and traffic");
-  add_choice(app, "--model", m.kind, {{"sage", "sage"}, {"gcn", "gcn"}, {"gat", "gat"}}, "model");
+  std::vector<std::pair<std::string, std::string>> types;
+  for (const ModelType& type : model_types())
+    if (type.is_stack() && !type.needs_types) types.emplace_back(type.name, type.name);
+  add_choice(app, "--model", m.type, types, "model");
   add_layers_option(app, m.layers);
   add_number(app, "--hidden", m.hidden, "width between layers, of all heads together", 1);
-  add_number(app, "--heads", m.heads, "gat: attention heads", 1);
-  add_number(app, "--features", m.features, "width of the features; 0: as in the graph");
-  add_number(app, "--classes", m.classes, "number of classes; 0: largest label + 1");
-  app.add_flag("--batch-norm", m.batch_norm, "batch norm between layers");
+  add_number(app, "--heads", m.heads, "attention heads", 1);
+  add_number(app, "--features", o.widths.features, "width of the features; 0: as in the graph");
+  add_number(app, "--classes", o.widths.classes, "number of classes; 0: largest label + 1");
+  app.add_flag_callback(
+      "--batch-norm", [&m] { m.norm = "batch"; }, "batch norm between layers");
   app.add_flag("--pre-linear", m.pre_linear, "a linear layer before the convolutions");
-  app.add_flag("--post-linear", m.has_head, "a linear layer after the convolutions");
+  app.add_flag_callback(
+      "--post-linear", [&m] { m.jk = "last"; }, "a linear layer after the convolutions");
 }
 
 }  // namespace
@@ -57,7 +67,7 @@ void add_model_options(CLI::App& app, ModelSize& m) {
 void add_options(CLI::App& app, PartitionOptions& o) {
   add_graph_options(app, o);
   add_partition_options(app, o);
-  add_model_options(app, o.model);
+  add_model_options(app, o);
   begin_group(app, "Output");
   add_path(app, "--out", o.out, "DIR", "partition directory to write")->required();
   add_path(app, "--report", o.report, "FILE", "the report as JSON");
@@ -70,6 +80,8 @@ void add_options(CLI::App& app, PartitionOptions& o) {
   app.callback([&o] {
     if (o.input.empty() && o.source.relations.empty()) throw CLI::RequiredError("INPUT");
     o.graph.data.split = split_number(o.input, o.source);
+    o.train.model.activation = default_activation(o.train.model);
+    o.train.threads = o.threads;
   });
 }
 

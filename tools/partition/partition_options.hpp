@@ -4,7 +4,8 @@
 #pragma once
 
 #include "formats/source_options.hpp"
-#include "model_cost.hpp"
+#include "source_widths.hpp"
+#include "train/options/train_options.hpp"
 
 #include <sar/graph/data/parts/partition_graph.hpp>
 
@@ -22,7 +23,8 @@ struct PartitionOptions {
   std::string report;  ///< file; empty: none
   formats::SourceOptions source;
   PartitionGraphOptions graph;
-  ModelSize model;  ///< whose memory and traffic are predicted
+  TrainOptions train;  ///< whose memory and traffic are predicted
+  Widths widths;       ///< of its features and outputs
   int threads = 0;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "partition_report.hpp"
 
+#include "plan/plan_prediction.hpp"
+
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 
@@ -22,30 +24,24 @@ double megabytes(double bytes) {
   return bytes / 1e6;
 }
 
-bool has_types(const PartitionReport& report) {
-  return report.node_types.size() > 1 || report.edge_types.size() > 1;
-}
-
-/// Prints a line for each part. No prediction knows the models of several types, which are printed instead.
-void print_parts(const PartitionReport& report, const ModelSize& model) {
+/// Prints a line for each part, and without a prediction, which is for one type, those of each type.
+void print_parts(const PartitionReport& report, const PredictedTraining* predicted) {
   constexpr std::size_t most_lines = 64;
   const std::size_t parts = report.parts.size();
-  const bool typed = has_types(report);
-  const Index row_bytes = halo_row_bytes(model);
   std::printf("%6s %12s %14s %12s %12s %14s", "part", "nodes", "in-edges", "cut", "training", "halo nodes");
-  if (!typed) std::printf(" %14s %12s", "halo bytes", "predicted MB");
+  if (predicted != nullptr) std::printf(" %14s %12s", "halo bytes", "predicted MB");
   std::printf("\n");
   for (std::size_t p = 0; p < std::min(parts, most_lines); ++p) {
     const PartSize& part = report.parts[p];
     std::printf("%6zu %12lld %14lld %12lld %12lld %14lld", p, integer(part.nodes), integer(part.in_edges),
                 integer(part.cut_edges), integer(part.training_nodes), integer(part.halo_nodes));
-    if (!typed)
-      std::printf(" %14lld %12.1f", integer(part.halo_nodes * row_bytes),
-                  megabytes(predicted_bytes(model, part, static_cast<int>(parts))));
+    if (predicted != nullptr)
+      std::printf(" %14lld %12.1f", integer(part.halo_nodes * predicted->halo_row_bytes),
+                  megabytes(predicted->bytes[p]));
     std::printf("\n");
   }
   if (parts > most_lines) std::printf("   ... %zu more\n", parts - most_lines);
-  if (!typed) return;
+  if (predicted != nullptr) return;
   for (const TypeReport& type : report.node_types)
     std::printf("%s: %lld nodes, largest / mean %.3f; %lld training nodes, %.3f; %lld halo nodes\n",
                 printable(type.type).c_str(), integer(type.total().nodes), type.balance(&PartSize::nodes),
@@ -86,16 +82,16 @@ nlohmann::ordered_json edge_types(const PartitionReport& report) {
   return list;
 }
 
-nlohmann::ordered_json parts(const PartitionReport& report, const ModelSize& model) {
+nlohmann::ordered_json parts(const PartitionReport& report, const PredictedTraining* predicted) {
   auto list = nlohmann::ordered_json::array();
-  for (const PartSize& part : report.parts)
-    list.push_back(
-        {{"nodes", part.nodes},
-         {"in_edges", part.in_edges},
-         {"cut_edges", part.cut_edges},
-         {"training_nodes", part.training_nodes},
-         {"halo_nodes", part.halo_nodes},
-         {"predicted_peak_bytes", predicted_bytes(model, part, static_cast<int>(report.parts.size()))}});
+  for (const PartSize& part : report.parts) {
+    list.push_back({{"nodes", part.nodes},
+                    {"in_edges", part.in_edges},
+                    {"cut_edges", part.cut_edges},
+                    {"training_nodes", part.training_nodes},
+                    {"halo_nodes", part.halo_nodes}});
+    if (predicted != nullptr) list.back()["predicted_peak_bytes"] = predicted->bytes[list.size() - 1];
+  }
   return list;
 }
 
@@ -108,21 +104,48 @@ Measured measured(const Communicator& comm, double seconds) {
           comm.all_reduce(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, ReduceOp::max)};
 }
 
-void print_report(const PartitionReport& report, const ModelSize& model, const Measured& measured) {
-  print_parts(report, model);
+PredictedTraining predict_training(const PartitionReport& report, const TrainOptions& o,
+                                   const Widths& widths) {
+  Widths trained = widths;  // what the graph does not say is as small as can be
+  trained.features = std::max<Index>(trained.features, 1);
+  trained.classes = std::max<Index>(trained.classes, 1);
+  GraphShape shape;
+  set_report(shape, report);
+  double largest = 0;
+  for (const PartShape& part : shape.parts) largest = std::max(largest, part.nodes);
+  const Rates rates = measure_memory(o, trained, largest, shape.edges / shape.nodes);
+  PredictedTraining predicted{.model = o.model.with_widths(widths.features, widths.classes),
+                              .is_sparse = widths.stored > 0};
+  for (const PartShape& part : shape.parts) {
+    const Place at{part, static_cast<int>(shape.parts.size()), largest};
+    predicted.bytes.push_back(memory_of(o, rates, at).total());
+    predicted.sent_bytes += sent_bytes_of(o, rates, at);
+  }
+  const Index numbers =
+      predicted.is_sparse ? layer_sizes(o.model.with_widths(trained.features, trained.classes)).front().out()
+                          : widths.features;
+  predicted.halo_row_bytes = numbers * static_cast<Index>(sizeof(real));
+  return predicted;
+}
+
+void print_report(const PartitionReport& report, const PredictedTraining* predicted,
+                  const Measured& measured) {
+  print_parts(report, predicted);
   std::printf("largest / mean: nodes %.3f, in-edges %.3f, training nodes %.3f, halo nodes %.3f\n",
               report.balance(&PartSize::nodes), report.balance(&PartSize::in_edges),
               report.balance(&PartSize::training_nodes), report.balance(&PartSize::halo_nodes));
   std::printf("edge cut: %lld of %lld edges, %.2f %%, by %s\n", integer(report.total().cut_edges),
               integer(report.num_edges), 100 * report.cut_share(), to_string(report.method));
-  if (!has_types(report))
+  if (predicted != nullptr) {
+    const ModelDescription& m = predicted->model;
     std::printf(
         "predicted for a %lld-layer %s of width %lld, %lld %sfeatures, %lld classes: at most %.1f MB per "
         "rank, "
         "%.1f MB sent per epoch\n",
-        integer(model.layers), model.kind.c_str(), integer(model.hidden), integer(model.features),
-        model.stored > 0 ? "sparse " : "", integer(model.classes), megabytes(predicted_bytes(model, report)),
-        megabytes(predicted_bytes_sent(model, report)));
+        integer(m.layers), m.type.c_str(), integer(m.hidden), integer(m.in_feats),
+        predicted->is_sparse ? "sparse " : "", integer(m.out_feats), megabytes(predicted->most_bytes()),
+        megabytes(predicted->sent_bytes));
+  }
   std::printf("%.1f s, %.2f million edges a second, at most %.0f MB resident per rank\n", measured.seconds,
               static_cast<double>(report.num_edges) / measured.seconds / 1e6,
               megabytes(static_cast<double>(measured.max_rss_bytes)));
@@ -130,31 +153,28 @@ void print_report(const PartitionReport& report, const ModelSize& model, const M
 }
 
 void write_report(const std::string& file, const PartitionReport& report,
-                  const PartitionGraphOptions& options, const ModelSize& model, const Measured& measured) {
-  nlohmann::ordered_json json{{"method", to_string(report.method)},
-                              {"order", to_string(options.order)},
-                              {"num_nodes", report.num_nodes},
-                              {"num_edges", report.num_edges},
-                              {"cut_edges", report.total().cut_edges},
-                              {"cut_share", report.cut_share()},
-                              {"halo_nodes", report.total().halo_nodes},
-                              {"halo_row_bytes", halo_row_bytes(model)},
-                              {"balance", balances(report)},
-                              {"model",
-                               {{"kind", model.kind},
-                                {"layers", model.layers},
-                                {"hidden", model.hidden},
-                                {"features", model.features},
-                                {"classes", model.classes}}},
-                              {"predicted_peak_bytes", predicted_bytes(model, report)},
-                              {"predicted_bytes_sent", predicted_bytes_sent(model, report)},
-                              {"seconds", measured.seconds},
-                              {"max_rss_bytes", measured.max_rss_bytes},
-                              {"parts", parts(report, model)}};
-  if (has_types(report)) {  // no prediction knows the models of these
-    for (const char* key : {"halo_row_bytes", "model", "predicted_peak_bytes", "predicted_bytes_sent"})
-      json.erase(key);
-    for (auto& part : json["parts"]) part.erase("predicted_peak_bytes");
+                  const PartitionGraphOptions& options, const PredictedTraining* predicted,
+                  const Measured& measured) {
+  nlohmann::ordered_json json{{"method", to_string(report.method)},     {"order", to_string(options.order)},
+                              {"num_nodes", report.num_nodes},          {"num_edges", report.num_edges},
+                              {"cut_edges", report.total().cut_edges},  {"cut_share", report.cut_share()},
+                              {"halo_nodes", report.total().halo_nodes}};
+  if (predicted != nullptr) json["halo_row_bytes"] = predicted->halo_row_bytes;
+  json["balance"] = balances(report);
+  if (predicted != nullptr) {
+    const ModelDescription& m = predicted->model;
+    json["model"] = {{"kind", m.type},
+                     {"layers", m.layers},
+                     {"hidden", m.hidden},
+                     {"features", m.in_feats},
+                     {"classes", m.out_feats}};
+    json["predicted_peak_bytes"] = predicted->most_bytes();
+    json["predicted_bytes_sent"] = predicted->sent_bytes;
+  }
+  json["seconds"] = measured.seconds;
+  json["max_rss_bytes"] = measured.max_rss_bytes;
+  json["parts"] = parts(report, predicted);
+  if (predicted == nullptr) {
     json["node_types"] = node_types(report);
     json["edge_types"] = edge_types(report);
   }

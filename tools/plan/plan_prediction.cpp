@@ -18,35 +18,41 @@ struct Held {
   double forward = 0, backward = 0;
 };
 
-Held held_rows(const TrainOptions& o, const Place& at, const LayerTraffic& layer) {
+/// `again`: the backward pass of this forward pass reads its rows again.
+Held held_rows(const TrainOptions& o, const Place& at, const EdgePass& pass, bool again) {
   constexpr double most_packed = 4 << 20, most_packets = 32;  // rows being sent at one time
   const double all = at.part.halo_nodes;
-  if (at.ranks == 1 || all == 0 || layer.width == 0) return {};
+  if (at.ranks == 1 || all == 0) return {};
   const bool keeps = o.graph_options.mode != HaloMode::rematerialize;
-  const bool attends = layer.fetches > 1, fetches_again = attends && !keeps;
-  const bool mixed = o.mixed_precision;
-  const double row_bytes =
-      static_cast<double>(layer.width * bytes_of(mixed ? NumberType::bfloat16 : NumberType::reals));
+  const bool exact = o.graph_options.halo_format == HaloFormat::exact;
+  const double row_bytes = static_cast<double>(
+      pass.width * bytes_of(o.mixed_precision ? NumberType::bfloat16 : NumberType::reals));
   const double depth = o.graph_options.pipeline_depth;
   const StageRows ahead = stages_of(o, at, row_bytes, false);
-  const auto wire_row = static_cast<double>(wire_bytes(o, layer.width));
+  const auto wire_row = static_cast<double>(wire_bytes(o, pass.width));
   const double packed = std::min({most_packed, most_packets * ahead.fetch * wire_row, all * wire_row});
-  const StageRows back = stages_of(o, at, row_bytes, fetches_again && layer.pushes > 0);
-  Held held{.forward = packed};
-  if (o.graph_options.mode == HaloMode::one_shot)
-    held.forward += all * row_bytes;
-  else if (!(keeps && attends))  // else they are counted in `kept`
-    held.forward += std::min(all, (depth + 1) * ahead.fetch) * row_bytes;
-  if (layer.pushes > 0) {
-    const double each_way = depth * (fetches_again ? back.fetch / 2 : back.fetch);
-    held.backward += (std::min(all, back.push) + 2 * std::min(all, each_way)) * row_bytes;
+  Held held;
+  if (!pass.is_backward) {
+    held.forward = packed;
+    if (o.graph_options.mode == HaloMode::one_shot)
+      held.forward += all * row_bytes;
+    else if (!(keeps && again))  // else they are counted in `kept`
+      held.forward += std::min(all, (depth + 1) * ahead.fetch) * row_bytes;
+    // received rows are unpacked
+    if (!exact) held.forward += std::min(all, (depth + 1) * ahead.fetch) * wire_row;
+    return held;
   }
-  if (fetches_again) held.backward += std::min(all, (depth + 1) * back.fetch) * row_bytes + packed;
-  if (o.graph_options.halo_format == HaloFormat::exact) return held;
-  // received rows are unpacked, gradients are packed
-  held.forward += std::min(all, (depth + 1) * ahead.fetch) * wire_row;
-  if (layer.pushes > 0) held.backward += packed;
-  if (fetches_again) held.backward += std::min(all, (depth + 1) * back.fetch) * wire_row;
+  const bool fetches = pass.fetches && !keeps;
+  const StageRows back = stages_of(o, at, row_bytes, fetches && pass.pushes);
+  if (pass.pushes) {
+    const double each_way = depth * (fetches ? back.fetch / 2 : back.fetch);
+    held.backward += (std::min(all, back.push) + 2 * std::min(all, each_way)) * row_bytes;
+    if (!exact) held.backward += packed;  // gradients are packed
+  }
+  if (fetches) {
+    const double in_flight = std::min(all, (depth + 1) * back.fetch);
+    held.backward += in_flight * row_bytes + packed + (exact ? 0 : in_flight * wire_row);
+  }
   return held;
 }
 
@@ -54,17 +60,22 @@ double halo_index_bytes(const PartShape& part) {
   return 8 * listed_rows(part.nodes, part.cut_edges) + 8 * part.halo_nodes;
 }
 
-Memory memory_of(const PlanOptions& o, const Rates& rates, const ModelSize& model, const Place& at) {
+}  // namespace
+
+Memory memory_of(const TrainOptions& o, const Rates& rates, const Place& at) {
   const PartShape& part = at.part;
+  const bool keeps = o.graph_options.mode != HaloMode::rematerialize;
   Held most;
-  double kept = 0;  // halo rows of attention, held until the backward pass
-  for (int i = 0; i < model.layers; ++i) {
-    const LayerTraffic layer = traffic(model, i);
-    const Held held = held_rows(o.train, at, layer);
+  double kept = 0;  // halo rows that a backward pass reads, held until then
+  for (const EdgePass& pass : rates.edges) {
+    const bool again = std::ranges::any_of(rates.edges, [&](const EdgePass& other) {
+      return other.is_backward && other.fetches && other.width == pass.width;
+    });
+    const Held held = held_rows(o, at, pass, again);
     most.forward = std::max(most.forward, held.forward);
     most.backward = std::max(most.backward, held.backward);
-    if (at.ranks > 1 && layer.fetches > 1 && o.train.graph_options.mode != HaloMode::rematerialize)
-      kept += part.halo_nodes * static_cast<double>(layer.width) * sizeof(real);
+    if (at.ranks > 1 && pass.is_backward && pass.fetches && keeps)
+      kept += part.halo_nodes * static_cast<double>(pass.width) * sizeof(real);
   }
   const double alone = rates.peak(part.nodes, part.in_edges);
   const double forward = rates.fetch(part.nodes, part.in_edges) + most.forward;
@@ -80,6 +91,12 @@ Memory memory_of(const PlanOptions& o, const Rates& rates, const ModelSize& mode
   memory.graph += at.ranks > 1 ? halo_index_bytes(part) : 0;
   return memory;
 }
+
+double sent_bytes_of(const TrainOptions& o, const Rates& rates, const Place& at) {
+  return pass_of(o, rates.edges, at, true).bytes + (at.ranks > 1 ? sizeof(real) * rates.parameters : 0);
+}
+
+namespace {
 
 /// Seconds of one rank with the planned cores and memory.
 struct Compute {
@@ -122,9 +139,9 @@ double overlapped(double compute, double wire, double stages) {
   return std::max(compute, wire) + std::min(compute, wire) / stages;
 }
 
-void require_row(const TrainOptions& o, const ModelSize& model) {
+void require_row(const TrainOptions& o, const Rates& rates) {
   Index widest = 0;
-  for (int i = 0; i < model.layers; ++i) widest = std::max(widest, traffic(model, i).width);
+  for (const EdgePass& pass : rates.edges) widest = std::max(widest, pass.width);
   const Index least = widest * static_cast<Index>(sizeof(real)), budget = o.graph_options.max_halo_bytes;
   require<InputError>(budget == 0 || budget >= least, "--max-halo-bytes: ", budget, " bytes hold no row of ",
                       widest, " numbers, expected at least ", least);
@@ -145,21 +162,23 @@ double memory_rate_of(const Machine& machine, const Rates& rates) {
 }
 
 Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& shape) {
-  const ModelSize model = model_size(o.train, shape.widths);
+  const ModelDescription model =
+      o.train.model.with_widths(shape.widths.features, shape.widths.classes).checked("the model");
   const auto ranks = static_cast<int>(shape.parts.size());
-  require_row(o.train, model);
+  require_row(o.train, rates);
   Prediction most;
   double nodes_of_largest = 0;
   for (const PartShape& part : shape.parts) nodes_of_largest = std::max(nodes_of_largest, part.nodes);
   for (const PartShape& part : shape.parts) {
     const Place at{part, ranks, nodes_of_largest};
-    const Memory memory = memory_of(o, rates, model, at);
+    const Memory memory = memory_of(o.train, rates, at);
     if (memory.total() > most.memory.total()) most.memory = memory;
-    const Pass step = pass_of(o.train, model, at, true), forward = pass_of(o.train, model, at, false);
+    const Pass step = pass_of(o.train, rates.edges, at, true);
+    const Pass forward = pass_of(o.train, rates.edges, at, false);
     const double share = step.bytes > 0 ? forward.bytes / step.bytes : 0;
     const auto compute = [&](double seconds, const Pass& pass, double share_of_step, bool with_backward) {
       return on_machine(o.machine, rates, seconds + exchange_seconds(rates, pass, ranks, share_of_step),
-                        memory_bytes(model, part, pass, with_backward));
+                        memory_bytes(model, rates.edges, part, pass, with_backward));
     };
     const double n = part.nodes, e = part.in_edges;
     const Compute of_step = compute(rates.forward(n, e) + rates.backward(n, e), step, 1, true);
@@ -172,7 +191,7 @@ Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& s
     most.messages = std::max(most.messages, step.messages);
     most.received_bytes = std::max(most.received_bytes, step.bytes);
     most.evaluation_bytes = std::max(most.evaluation_bytes, forward.bytes);
-    most.sent_bytes_all += step.bytes + (ranks > 1 ? sizeof(real) * rates.parameters : 0);
+    most.sent_bytes_all += sent_bytes_of(o.train, rates, at);
     most.evaluation =
         std::max(most.evaluation, overlapped(compute(rates.evaluation(n, e), forward, share, false).seconds(),
                                              wire_seconds(o.machine, forward), forward.stages));
@@ -209,8 +228,9 @@ std::vector<Advice> advise(const PlanOptions& o, const Rates& rates, const Graph
     other.train.graph_options.halo_format = format;
     list.push_back({tell(concat("--halo-format ", name), predict(other, rates, shape))});
   }
-  const bool attends = o.train.model.type == "gat";
-  if (attends && ranks > 1 && o.train.graph_options.mode == HaloMode::rematerialize) {
+  const bool fetches_again =
+      std::ranges::any_of(rates.edges, [](const EdgePass& pass) { return pass.is_backward && pass.fetches; });
+  if (fetches_again && ranks > 1 && o.train.graph_options.mode == HaloMode::rematerialize) {
     PlanOptions other = o;
     other.train.graph_options.mode = HaloMode::sequential;
     list.push_back({tell("--mode sequential", predict(other, rates, shape))});

@@ -5,6 +5,7 @@
 
 #include "plan_options.hpp"
 #include "plan_shape.hpp"
+#include "plan_traffic.hpp"
 #include "plan_trial.hpp"
 
 #include <string>
@@ -21,6 +22,13 @@ struct Memory {
 
   [[nodiscard]] double total() const { return rows + graph + parameters + stages; }
 };
+
+/// Returns the memory of a part, as predict() has it.
+Memory memory_of(const TrainOptions& o, const Rates& rates, const Place& at);
+
+/// Returns the bytes that the rank of a part receives in a training step, with the sums of gradients: of all
+/// parts together, what all ranks send.
+double sent_bytes_of(const TrainOptions& o, const Rates& rates, const Place& at);
 
 /// Predicted needs of a training. Each number is the maximum over the ranks, unless it says otherwise.
 struct Prediction {

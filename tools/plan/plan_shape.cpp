@@ -2,7 +2,6 @@
 #include "plan_shape.hpp"
 
 #include "formats/open_source.hpp"
-#include "model_cost.hpp"
 #include "program.hpp"
 
 #include <sar/data.hpp>
@@ -10,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -42,14 +42,6 @@ PartShape total(const std::vector<PartShape>& parts) {
     sum.halo_nodes += part.halo_nodes;
   }
   return sum;
-}
-
-void set_report(GraphShape& shape, const PartitionReport& report) {
-  shape.nodes = real_of(report.num_nodes);
-  shape.edges = real_of(report.num_edges);
-  for (const PartSize& part : report.parts)
-    shape.parts.push_back(
-        {real_of(part.nodes), real_of(part.in_edges), real_of(part.cut_edges), real_of(part.halo_nodes)});
 }
 
 /// Reads the graph, partitions it and counts. Collective.
@@ -239,6 +231,18 @@ void scale(GraphShape& shape, double nodes, double edges) {
 }
 
 }  // namespace
+
+double listed_rows(double nodes, double cut_edges) {
+  return nodes > 0 ? -nodes * std::expm1(-cut_edges / nodes) : 0;
+}
+
+void set_report(GraphShape& shape, const PartitionReport& report) {
+  shape.nodes = real_of(report.num_nodes);
+  shape.edges = real_of(report.num_edges);
+  for (const PartSize& part : report.parts)
+    shape.parts.push_back(
+        {real_of(part.nodes), real_of(part.in_edges), real_of(part.cut_edges), real_of(part.halo_nodes)});
+}
 
 GraphShape divided(const GraphShape& shape, int ranks) {
   const GraphShape random = random_parts(shape, ranks);

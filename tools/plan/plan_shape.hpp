@@ -8,6 +8,7 @@
 #include "source_widths.hpp"
 
 #include <sar/comm/communicator.hpp>
+#include <sar/graph/data/parts/partition_graph.hpp>
 
 #include <string>
 #include <vector>
@@ -21,6 +22,13 @@ struct PartShape {
   double halo_nodes = 0;  ///< distinct sources of the cut edges
 };
 
+/// Returns the expected number of distinct end nodes among `nodes` nodes when `cut_edges` edges end at random
+/// ones:
+///     nodes * (1 - exp(-cut_edges / nodes)).
+/// For the nodes of a part it is the number of rows that the remote shard lists (8 bytes each); for all other
+/// nodes it is the halo of a random partition.
+double listed_rows(double nodes, double cut_edges);
+
 struct GraphShape {
   std::string name;
   double nodes = 0, edges = 0;
@@ -33,6 +41,9 @@ struct GraphShape {
 /// the same on every rank, for more ranks than nodes, for a partition that contradicts the options, and
 /// for what open_source refuses.
 GraphShape shape_of(const Communicator& comm, const PlanOptions& o);
+
+/// Sets the sizes of the graph and of its parts.
+void set_report(GraphShape& shape, const PartitionReport& report);
 
 /// Returns the same graph in `ranks` parts of equal size, with a cut extrapolated from `shape`.
 GraphShape divided(const GraphShape& shape, int ranks);

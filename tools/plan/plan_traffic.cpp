@@ -8,19 +8,13 @@
 
 namespace sar::tools {
 
-ModelSize model_size(const TrainOptions& o, const Widths& widths) {
-  const ModelDescription m = o.model.with_widths(widths.features, widths.classes).checked("the model");
-  return {.kind = m.type,
-          .layers = m.layers,
-          .hidden = m.hidden,
-          .heads = m.heads,
-          .features = widths.features,
-          .classes = widths.classes * (m.type == "gat" && !has_head(m) ? layer_sizes(m).back().heads : 1),
-          .stored = widths.stored,
-          .batch_norm = m.norm == "batch",
-          .drops_input = *m.input_dropout > 0,
-          .pre_linear = m.pre_linear,
-          .has_head = has_head(m)};
+StageRows stage_rows(double nodes_of_largest, double halo_nodes, double row_bytes, double max_bytes,
+                     bool fetch_and_push) {
+  constexpr double least_bytes = 1 << 20;
+  double rows = nodes_of_largest / (fetch_and_push ? 8 : 4);
+  rows = std::max({rows, least_bytes / row_bytes, 1.0});
+  if (max_bytes > 0) rows = std::min(rows, std::max(max_bytes / row_bytes, 1.0));
+  return {.fetch = rows, .push = rows / 8, .number = std::max(1.0, halo_nodes / rows)};
 }
 
 StageRows stages_of(const TrainOptions& o, const Place& at, double row_bytes, bool fetch_and_push) {
@@ -28,20 +22,17 @@ StageRows stages_of(const TrainOptions& o, const Place& at, double row_bytes, bo
   return stage_rows(at.nodes_of_largest, at.part.halo_nodes, row_bytes, budget, fetch_and_push);
 }
 
-Pass pass_of(const TrainOptions& o, const ModelSize& model, const Place& at, bool with_backward) {
+Pass pass_of(const TrainOptions& o, std::span<const EdgePass> edges, const Place& at, bool with_backward) {
   const PartShape& part = at.part;
   Pass pass;
   if (at.ranks == 1) return pass;
-  const bool keeps = o.graph_options.mode != HaloMode::rematerialize;
-  for (int i = 0; i < model.layers; ++i) {
-    const LayerTraffic layer = traffic(model, i);
-    if (layer.width == 0) continue;
-    const int fetches = with_backward && !keeps ? layer.fetches : 1;
-    const int times = fetches + (with_backward ? layer.pushes : 0);
-    const double row_bytes = static_cast<double>(layer.width) * sizeof(real);
+  for (const EdgePass& each : edges) {
+    const int times = each.times(o.graph_options.mode);
+    if (times == 0 || (each.is_backward && !with_backward)) continue;
+    const double row_bytes = static_cast<double>(each.width) * sizeof(real);
     const double number =
         o.graph_options.mode == HaloMode::one_shot ? 1 : stages_of(o, at, row_bytes, false).number;
-    pass.bytes += part.halo_nodes * static_cast<double>(wire_bytes(o, layer.width)) * times;
+    pass.bytes += part.halo_nodes * static_cast<double>(wire_bytes(o, each.width)) * times;
     pass.added_to += number * listed_rows(part.nodes, part.cut_edges / number) * row_bytes * times;
     pass.unpacked += part.halo_nodes * row_bytes * times;
     pass.messages += std::max<double>(at.ranks - 1, number) * times;
@@ -50,17 +41,19 @@ Pass pass_of(const TrainOptions& o, const ModelSize& model, const Place& at, boo
   return pass;
 }
 
-double memory_bytes(const ModelSize& model, const PartShape& part, const Pass& pass, bool with_backward) {
-  double bytes = 2 * (3 * pass.unpacked + pass.added_to);
-  for (int i = 0; i < model.layers; ++i) {
-    const LayerTraffic layer = traffic(model, i);
-    const int gathers = layer.width == 0 ? 0 : with_backward ? layer.fetches + layer.pushes : 1;
-    const auto numbers = static_cast<double>(model.width(i) + 2 * layer.width + 2 * model.width(i + 1));
-    bytes +=
-        part.in_edges * gathers * (static_cast<double>(layer.width) * sizeof(real) + sizeof(std::int32_t));
-    bytes += part.nodes * (with_backward ? 3 : 1) * numbers * sizeof(real);
+double memory_bytes(const ModelDescription& model, std::span<const EdgePass> edges, const PartShape& part,
+                    const Pass& pass, bool with_backward) {
+  double bytes = 2 * (3 * pass.unpacked + pass.added_to), numbers = 0;
+  for (const EdgePass& each : edges) {
+    const auto width = static_cast<double>(each.width);
+    if (!each.is_backward) numbers += 2 * width;
+    if (!each.is_backward || with_backward)
+      bytes +=
+          part.in_edges * each.times(HaloMode::rematerialize) * (width * sizeof(real) + sizeof(std::int32_t));
   }
-  return bytes;
+  for (const LayerSize& layer : layer_sizes(model))
+    numbers += static_cast<double>(layer.in + 2 * layer.head * layer.heads);
+  return bytes + part.nodes * (with_backward ? 3 : 1) * numbers * sizeof(real);
 }
 
 }  // namespace sar::tools

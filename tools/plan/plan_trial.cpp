@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plan_trial.hpp"
 
-#include "plan_traffic.hpp"
 #include "sparse_trial.hpp"
+#include "train/train_graph.hpp"
 #include "train/train_node_steps.hpp"
 
 #include <sar/core/files/file.hpp>
@@ -15,6 +15,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <limits>
@@ -43,38 +44,53 @@ Seconds seconds_of(FunctionRef<void()> work) {
   return {wall, num_threads() == 1 ? std::min(wall, busy) : wall};
 }
 
-/// Accounted bytes of a training step: at its peak, and at the points where halo rows would be held.
-struct HeldBytes {
+/// A training step: accounted bytes at its peak and at the points where halo rows would be held, and what
+/// it exchanges.
+struct RecordedStep {
   double peak = 0, fetch = 0, push = 0, rest = 0;
+  std::vector<EdgePass> edges = {};
 };
+
+/// The names that graph/message/driver.cpp gives passes over the edges.
+constexpr std::pair<std::string_view, EdgePass> pass_names[] = {
+    {"source rows", {.fetches = true}},
+    {"source rows again", {.is_backward = true, .fetches = true}},
+    {"gradients of source rows", {.is_backward = true, .pushes = true}},
+    {"source rows and gradients", {.is_backward = true, .fetches = true, .pushes = true}}};
 
 /// A training on a generated graph with `nodes` nodes per rank. All members are collective.
 class Trial {
  public:
   Trial(const Communicator& comm, const TrainOptions& o, const Widths& widths, Index nodes, double degree)
-      : o_(o), widths_(widths), live_before_(static_cast<double>(live_bytes())) {
-    data_ = make_sbm(comm, {.nodes = nodes * comm.size(),
-                            .degree = degree,
-                            .classes = widths.classes,
-                            .features = widths.stored > 0 ? 1 : widths.features});
-    if (widths.stored > 0) make_features_sparse(data_, widths.features, widths.stored);
-    graph_ = std::make_unique<Graph>(construct_full_graph(comm, data_, o.graph_options));
-    if (o.model.attention_dropout == 0) graph_->drop_edge_ids();
-    Generator gen(o.seed);
-    input_.emplace(comm, o_, data_, Variable());
-    steps_ = std::make_unique<NodeSteps>(*graph_, data_, *input_, relations_, o_, o.model,
-                                         /*cached=*/true, gen);  // as `train` does for full-batch steps
+      : o_(o), live_before_(static_cast<double>(live_bytes())) {
+    NodeData data = make_sbm(comm, {.nodes = nodes * comm.size(),
+                                    .degree = degree,
+                                    .classes = widths.classes,
+                                    .features = widths.stored > 0 ? 1 : widths.features});
+    if (widths.stored > 0) make_features_sparse(data, widths.features, widths.stored);
+    Graph graph = construct_full_graph(comm, data, o.graph_options);
+    std::vector<GraphRelations> relations = generate_relations(graph, data, o);
+    if (o.model.attention_dropout == 0) graph.drop_edge_ids();
+    loaded_.emplace(TrainingGraph{.data = std::move(data),
+                                  .edges = {},
+                                  .graph = std::move(graph),
+                                  .relations = std::move(relations),
+                                  .types_of_input = {},
+                                  .model = o.model,
+                                  .gen = Generator(o.seed)});
+    loaded_->input = std::make_unique<NodeInput>(comm, o_, loaded_->data, Variable());
+    steps_ = std::make_unique<NodeSteps>(*loaded_, o_);
     optimizer_ = make_optimizer(o, steps_->model());
   }
 
   void step() {
-    EpochTimer timer(graph_->comm());
+    EpochTimer timer(loaded_->graph.comm());
     Epoch epoch{.epoch = 1};
     const Seconds seconds =
         seconds_of([&] { steps_->epoch(*optimizer_, epoch, timer, {}, [](const EpochProgress&, Index) {}); });
     timer.finish(epoch);
     const double counted = seconds.counted / seconds.wall;
-    sent_bytes_ = static_cast<double>(epoch.comm_bytes) / graph_->comm().size();
+    sent_bytes_ = static_cast<double>(epoch.comm_bytes) / loaded_->graph.comm().size();
     forward_ = std::min(forward_, counted * epoch.forward_seconds);
     backward_ = std::min(backward_, counted * epoch.backward_seconds);
   }
@@ -83,18 +99,23 @@ class Trial {
   }
   void forget_seconds() { forward_ = backward_ = evaluation_ = std::numeric_limits<double>::infinity(); }
 
-  /// Returns the bytes of one more step.
-  [[nodiscard]] HeldBytes held() {
+  /// Returns one more step.
+  [[nodiscard]] RecordedStep recorded_step() {
     start_trace(steady_nanoseconds());
     step();
     stop_trace();
-    HeldBytes held{.peak = static_cast<double>(peak_bytes()) - live_before_};
+    RecordedStep held{.peak = static_cast<double>(peak_bytes()) - live_before_};
     const RecordedTrace trace = recorded_trace();
     std::int64_t backward = std::numeric_limits<std::int64_t>::max();
     for (const auto& event : trace.events)
       if (event.name == std::string_view("backward")) backward = std::min(backward, event.begin);
     for (const auto& event : trace.events) {
       const std::string_view name = event.name;
+      const auto* const named = std::ranges::find(pass_names, name, [](const auto& of) { return of.first; });
+      if (named != std::end(pass_names)) {
+        held.edges.push_back(named->second);
+        std::sscanf(event.detail, "rows of %td numbers", &held.edges.back().width);
+      }
       if (name != "local shard" && name != "optimizer") continue;
       double& most = name == "optimizer" ? held.rest : event.begin < backward ? held.fetch : held.push;
       most = std::max(most, static_cast<double>(event.live) - live_before_);
@@ -102,9 +123,9 @@ class Trial {
     return held;
   }
 
-  [[nodiscard]] double nodes() const { return static_cast<double>(graph_->num_nodes()); }
-  [[nodiscard]] double edges() const { return static_cast<double>(graph_->num_edges()); }
-  [[nodiscard]] double index_bytes() const { return static_cast<double>(graph_->index_bytes()); }
+  [[nodiscard]] double nodes() const { return static_cast<double>(loaded_->graph.num_nodes()); }
+  [[nodiscard]] double edges() const { return static_cast<double>(loaded_->graph.num_edges()); }
+  [[nodiscard]] double index_bytes() const { return static_cast<double>(loaded_->graph.index_bytes()); }
   [[nodiscard]] double parameters() const {
     double numbers = 0;
     for (const Variable& x : steps_->model().parameters()) numbers += static_cast<double>(x.value().size());
@@ -117,24 +138,19 @@ class Trial {
   [[nodiscard]] double sent_bytes() const { return sent_bytes_; }
   /// Returns the bytes of result rows that stages add to in a step. The parts are as random ones, because
   /// nodes of a class are spread over all parts.
-  [[nodiscard]] double added_to() const {
-    const double others = graph_->comm().size() - 1, cut = edges() * others / (others + 1);
+  [[nodiscard]] double added_to(std::span<const EdgePass> passes) const {
+    const double others = loaded_->graph.comm().size() - 1, cut = edges() * others / (others + 1);
     const PartShape part{.nodes = nodes(),
                          .in_edges = edges(),
                          .cut_edges = cut,
                          .halo_nodes = listed_rows(nodes() * others, cut)};
-    const ModelSize model = model_size(o_, widths_);
-    return pass_of(o_, model, {part, graph_->comm().size(), nodes()}, true).added_to;
+    return pass_of(o_, passes, {part, loaded_->graph.comm().size(), nodes()}, true).added_to;
   }
 
  private:
   TrainOptions o_;
-  Widths widths_;
   double live_before_;
-  NodeData data_;
-  std::unique_ptr<Graph> graph_;
-  std::vector<GraphRelations> relations_;
-  std::optional<NodeInput> input_;
+  std::optional<TrainingGraph> loaded_;
   std::unique_ptr<NodeSteps> steps_;
   std::unique_ptr<Optimizer> optimizer_;
   double forward_ = std::numeric_limits<double>::infinity(), backward_ = forward_, evaluation_ = forward_;
@@ -199,7 +215,7 @@ void set_exchange(const Communicator& comm, Rates& rates, const Trial& tiny, con
   rates.step_seconds = beyond(comm, rates, tiny);
   const double exchange = std::max(0.0, beyond(comm, rates, shared) - rates.step_seconds);
   const double more = beyond(comm, rates, staged) - rates.step_seconds - exchange;
-  const double added = shared.added_to(), more_added = staged.added_to() - added;
+  const double added = shared.added_to(rates.edges), more_added = staged.added_to(rates.edges) - added;
   if (more_added > 0)  // at most the whole exchange
     rates.added_byte_seconds = std::min(std::max(0.0, more) / more_added, exchange / added);
   rates.byte_seconds = std::max(0.0, exchange - rates.added_byte_seconds * added) /
@@ -247,6 +263,12 @@ std::string to_text(const Rates& rates) {
     void operator()(const char* name, const Linear2& line) const { json[name] = to_json(line); }
   };
   for_each_rate(rates, Writer{json});
+  json["edge_passes"] = Json::array();
+  for (const EdgePass& pass : rates.edges)
+    json["edge_passes"].push_back({{"width", pass.width},
+                                   {"backward", pass.is_backward},
+                                   {"fetches", pass.fetches},
+                                   {"pushes", pass.pushes}});
   return json.dump(2) + "\n";
 }
 
@@ -283,6 +305,18 @@ Rates parse_rates(const std::string& text, const std::string& file) {
       value = number(json, name);
     }
   });
+  require<InputError>(json.contains("edge_passes") && json["edge_passes"].is_array(), file,
+                      ": there is no list 'edge_passes', expected ", expected);
+  const auto flag = [&](const nlohmann::json& of, const char* name) {
+    require<InputError>(of.contains(name) && of[name].is_boolean(), file, ": an edge pass does not say '",
+                        name, "', expected ", expected);
+    return of[name].get<bool>();
+  };
+  for (const auto& pass : json["edge_passes"])
+    rates.edges.push_back({.width = std::max<Index>(1, static_cast<Index>(number(pass, "width"))),
+                           .is_backward = flag(pass, "backward"),
+                           .fetches = flag(pass, "fetches"),
+                           .pushes = flag(pass, "pushes")});
   require<InputError>(rates.copied_bytes > 0, file, ": 'copied_bytes_per_second' is 0, expected more");
   return rates;
 }
@@ -299,47 +333,100 @@ std::string describe_model(const TrainOptions& o, const Widths& widths) {
                 8 * sizeof(real), " bits");
 }
 
-Rates measure_rates(const Communicator& comm, const TrainOptions& o, const Widths& widths, double nodes,
-                    double degree) {
-  constexpr double most_row_bytes = 1 << 25, most_degree = 64;  // bounds of the widest tensor
-  constexpr double least_nodes = 4096, least_degree = 8;        // of steps longer than the noise of the clock
+namespace {
+
+/// Nodes and degree of a trial: of steps longer than the noise of the clock, with tensors of bounded width.
+struct TrialSize {
+  Index fewest, nodes;
+  double degree;
+};
+
+TrialSize size_of_trial(const TrainOptions& o, const Widths& widths, double nodes, double degree) {
+  constexpr double most_row_bytes = 1 << 25, most_degree = 64;
+  constexpr double least_nodes = 4096, least_degree = 8;
   const double features = widths.stored > 0 ? 2 * widths.stored : static_cast<double>(widths.features);
   const double rows = static_cast<double>(std::max(o.model.hidden, widths.classes));
   const double width = std::max(features, rows) * sizeof(real);
   const double fewest = static_cast<double>(std::max<Index>(2 * widths.classes, 64));
   const auto n =
       static_cast<Index>(std::max(fewest, std::min(std::max(nodes, least_nodes), most_row_bytes / width)));
-  const double d = std::clamp(degree, least_degree, std::min(most_degree, static_cast<double>(n) / 2));
-  const Communicator self = Communicator::self();
-  const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(self));
+  return {static_cast<Index>(fewest), n,
+          std::clamp(degree, least_degree, std::min(most_degree, static_cast<double>(n) / 2))};
+}
+
+/// Two trials of this rank alone, after the steps that fill the caches of the graph and of the layers.
+class TrialsAlone {
+ public:
+  TrialsAlone(const TrainOptions& o, const Widths& widths, const TrialSize& size)
+      : few_(Communicator::self(), o, widths, size.nodes, size.degree / 2),
+        of_few_(warm(few_).recorded_step()),
+        many_(Communicator::self(), o, widths, size.nodes, size.degree),
+        of_many_(warm(many_).recorded_step()) {}
+
+  /// Returns two more steps and evaluations of a trial.
+  static Trial& warm(Trial& trial) {
+    for (int i = 0; i < 2; ++i) trial.step(), trial.evaluate();
+    return trial;
+  }
+
+  [[nodiscard]] Trial& few() { return few_; }
+  [[nodiscard]] Trial& many() { return many_; }
+
+  /// Returns rates without seconds.
+  [[nodiscard]] Rates rates(const TrainOptions& o, const Widths& widths) const {
+    Rates rates{.model = describe_model(o, widths), .threads = num_threads()};
+    rates.nodes = many_.nodes();
+    rates.degree = many_.edges() / many_.nodes();
+    rates.parameters = many_.parameters();
+    rates.edges = of_many_.edges;
+    const double weights = 4.0 * sizeof(real) * rates.parameters;
+    const auto bytes = [&](double RecordedStep::*what) {
+      return fit(few_, of_few_.*what - weights, many_, of_many_.*what - weights);
+    };
+    rates.peak = bytes(&RecordedStep::peak);
+    rates.fetch = bytes(&RecordedStep::fetch);
+    rates.push = bytes(&RecordedStep::push);
+    rates.rest = bytes(&RecordedStep::rest);
+    rates.index = fit(few_, few_.index_bytes(), many_, many_.index_bytes());
+    return rates;
+  }
+
+ private:
+  Trial few_;
+  RecordedStep of_few_;
+  Trial many_;
+  RecordedStep of_many_;
+};
+
+}  // namespace
+
+Rates measure_memory(const TrainOptions& o, const Widths& widths, double nodes, double degree) {
+  return TrialsAlone(o, widths, size_of_trial(o, widths, nodes, degree)).rates(o, widths);
+}
+
+Rates measure_rates(const Communicator& comm, const TrainOptions& o, const Widths& widths, double nodes,
+                    double degree) {
+  const TrialSize size = size_of_trial(o, widths, nodes, degree);
+  const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(Communicator::self()));
   const MatmulPrecisionScope precision(o.matmul_precision);
   const MixedPrecisionScope mixed(o.mixed_precision);
-  Trial few(self, o, widths, n, d / 2);
-  for (int i = 0; i < 2; ++i) few.step(), few.evaluate();  // fill the caches of the graph and of the layers
-  const HeldBytes of_few = few.held();
-  Trial many(self, o, widths, n, d);
-  for (int i = 0; i < 2; ++i) many.step(), many.evaluate();
-  const HeldBytes of_many = many.held();
+  TrialsAlone alone(o, widths, size);
+  Trial &few = alone.few(), &many = alone.many();
   std::vector<Trial*> trials{&few, &many};
   std::optional<Trial> tiny, shared, staged;  // on all ranks together
   if (comm.size() > 1) {
     TrainOptions usual = o;
     usual.graph_options.max_halo_bytes = 0;
-    tiny.emplace(comm, usual, widths, static_cast<Index>(fewest), d);
-    shared.emplace(comm, usual, widths, n, d);
-    staged.emplace(comm, with_small_stages(o, n), widths, n, d);
-    for (Trial* trial : {&*tiny, &*shared, &*staged}) {
-      for (int i = 0; i < 2; ++i) trial->step(), trial->evaluate();
-      trials.push_back(trial);
-    }
+    tiny.emplace(comm, usual, widths, size.fewest, size.degree);
+    shared.emplace(comm, usual, widths, size.nodes, size.degree);
+    staged.emplace(comm, with_small_stages(o, size.nodes), widths, size.nodes, size.degree);
+    for (Trial* trial : {&*tiny, &*shared, &*staged}) trials.push_back(&TrialsAlone::warm(*trial));
   }
   for (Trial* trial : trials) trial->forget_seconds();
   time_steps(comm, trials);
 
-  Rates rates{.model = describe_model(o, widths), .threads = num_threads(), .ranks = comm.size()};
-  rates.nodes = many.nodes();
-  rates.degree = many.edges() / many.nodes();
-  rates.parameters = many.parameters();
+  Rates rates = alone.rates(o, widths);
+  rates.ranks = comm.size();
   rates.copied_bytes = copied_bytes();
   const double least = sizeof(real) / rates.copied_bytes;  // an edge moves a number or more
   rates.forward = fit(few, few.forward(), many, many.forward(), least);
@@ -352,15 +439,6 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, const Width
   const double unpacked =
       static_cast<double>(o.model.hidden) * sizeof(real) / static_cast<double>(wire_bytes(o, o.model.hidden));
   if (comm.size() > 1) set_exchange(comm, rates, *tiny, *shared, *staged, unpacked);
-  const double weights = 4.0 * sizeof(real) * rates.parameters;
-  const auto bytes = [&](double HeldBytes::*what) {
-    return fit(few, of_few.*what - weights, many, of_many.*what - weights);
-  };
-  rates.peak = bytes(&HeldBytes::peak);
-  rates.fetch = bytes(&HeldBytes::fetch);
-  rates.push = bytes(&HeldBytes::push);
-  rates.rest = bytes(&HeldBytes::rest);
-  rates.index = fit(few, few.index_bytes(), many, many.index_bytes());
   return rates;
 }
 

@@ -4,12 +4,14 @@
 /// small generated graph of the same shape. The training runs the code of `train`.
 #pragma once
 
+#include "plan_traffic.hpp"
 #include "source_widths.hpp"
 #include "train/options/train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
 
 #include <string>
+#include <vector>
 
 namespace sar::tools {
 
@@ -41,6 +43,7 @@ struct Rates {
   Linear2 rest = {};      ///< while the gradients of parameters are added up
   Linear2 index = {};     ///< the graph's share of them
   double parameters = 0;  ///< numbers
+  std::vector<EdgePass> edges = {};  ///< passes over the edges in a training step
 
   /// Returns the bytes read or written per second: a copied byte is both (STREAM's copy).
   [[nodiscard]] double memory_rate() const { return 2 * copied_bytes; }
@@ -48,6 +51,10 @@ struct Rates {
 
 /// Returns one line with the model and everything else that the rates depend on.
 std::string describe_model(const TrainOptions& o, const Widths& widths);
+
+/// Local. Measures what is counted in bytes and numbers, by trainings of this process alone on at most
+/// `nodes` nodes of in-degree `degree`.
+Rates measure_memory(const TrainOptions& o, const Widths& widths, double nodes, double degree);
 
 /// Collective. Measures the rates by trainings on at most `nodes` nodes of in-degree `degree`, with sparse
 /// features if some are stored: each rank alone (about two seconds), then all ranks together, with the same

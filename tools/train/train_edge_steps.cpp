@@ -29,6 +29,30 @@ Array<Index> repeat(std::span<const Index> values, Index k) {
   return repeated;
 }
 
+Array<Index> all_of(const TaskEdges& part) {
+  Array<Index> all(static_cast<std::size_t>(part.edges.size()));
+  std::iota(all.begin(), all.end(), Index{0});
+  return all;
+}
+
+/// Of some edges: classes, or values [edges, 1].
+struct EdgeLabels {
+  Array<std::int64_t> classes;
+  Tensor values;
+};
+
+EdgeLabels labels_of(const TaskEdges& part, std::span<const Index> positions, LabelType type) {
+  EdgeLabels of;
+  if (type == LabelType::values) {
+    of.values = Tensor({std::ssize(positions), Index{1}});
+    std::ranges::transform(positions, of.values.data(),
+                           [&](Index i) { return static_cast<real>(part.labels[i]); });
+  } else {
+    for (const Index i : positions) of.classes.push_back(static_cast<std::int64_t>(part.labels[i]));
+  }
+  return of;
+}
+
 RelationEdges relation_edges_of(const TaskEdges& part) {
   RelationEdges edges;
   edges.src.assign(part.src().begin(), part.src().end());
@@ -90,48 +114,70 @@ Variable EdgeModel::operator()(const Variable& src, const Variable& dst, Array<I
   return (*relations_)(src, dst, std::move(types));
 }
 
-EdgeSteps::EdgeSteps(const Graph& graph, const NodeData& data, NodeInput& input,
-                     std::span<const GraphRelations> relations, const TrainOptions& o,
-                     const ModelDescription& network, bool cached, const EdgeTask& task, Generator& gen)
-    : Steps(graph, data, input, relations, o),
-      task_(task),
-      model_(o, network.with_widths(input.width(), network.hidden), cached, task.num_types, task.num_classes,
-             graph.comm(), gen) {
-  if (input.has_parameters()) model_.network().add_input(input);
+EdgeSteps::EdgeSteps(TrainingGraph& g, const TrainOptions& o)
+    : Steps(g, o),
+      task_(g.edges),
+      model_(o, g.model.with_widths(input_.width(), g.model.hidden), keeps_first_sums(), task_.num_types,
+             task_.num_classes, comm_, g.gen) {
+  if (input_.has_parameters()) model_.network().add_input(input_);
   describe_task();
   if (is_link())
-    eval_negatives_.emplace(graph, negative_options(o.task.eval_negatives, o.seed + 1, task.of_graph, task));
-  if (o.task.filtered_ranks) known_.emplace(graph, edges_of(task));
+    eval_negatives_.emplace(graph_,
+                            negative_options(o.task.eval_negatives, o.seed + 1, task_.of_graph, task_));
+  if (o.task.filtered_ranks) known_.emplace(graph_, edges_of(task_));
   if (o.epochs == 0) return;
-  if (o.mfg || !o.sample.fan_outs.empty()) {
-    make_loader();
-    return;
-  }
-  positive_.emplace(comm_, data.book, task.train.src(), task.train.dst(), graph.options());
-  if (is_link())
-    negatives_.emplace(graph, negative_options(o.task.negatives, o.seed, task.of_messages, task));
+  train_on(o.mfg || !o.sample.fan_outs.empty() ? make_batches() : make_whole_epochs());
 }
 
 /// With --mfg, an epoch is a batch of all edges, on all their in-edges.
-void EdgeSteps::make_loader() {
+std::unique_ptr<BatchSource> EdgeSteps::make_batches() const {
   const Index edges = comm_.all_reduce(task_.train.edges.size());
   const auto layers = static_cast<std::size_t>(o_.model.layers);
   const DataLoaderOptions batches{.batch_size = o_.mfg ? edges : o_.sample.batch_size,
                                   .per_rank = o_.sample.batch_per_rank,
                                   .drop_last = o_.sample.drop_last,
                                   .seed = o_.seed};
-  loader_.emplace(
+  EdgeDataLoader loader(
       o_.mfg ? NeighborSampler(graph_, std::vector<Index>(layers, -1), {.seed = o_.seed})
-             : make_sampler(graph_, relations_, model_.network().description().edge_types, o_, o_.seed),
+             : make_sampler(g_, o_, o_.seed),
       task_.train.edges,
       EdgeDataLoaderOptions{
           .batches = batches,
           .exclude = o_.mfg ? ExcludeEdges::none : o_.task.exclude,
-          .types = task_.edge_types.empty() ? EdgeTypes() : relations_.front().types,
+          .types = task_.edge_types.empty() ? EdgeTypes() : g_.relations.front().types,
           .excluded_types = task_.edge_types,
           .negatives = is_link() ? o_.task.negatives_from : Negatives::none,
           .negative = negative_options(o_.task.negatives, o_.seed, task_.of_messages, task_)});
-  require_batches(comm_, o_, loader_->num_batches(), task_.train.edges.size(), "training edges");
+  require_batches(comm_, o_, loader.num_batches(), task_.train.edges.size(), "training edges");
+  const Index seeds = loader.num_edges();
+  return loaded_batches(std::move(loader), seeds, [this](EdgeDataLoader& from) -> BatchPtr {
+    std::optional<EdgeMiniBatch> next = from.next();
+    if (!next) return nullptr;
+    Batch batch;
+    batch.set_blocks(std::move(next->blocks), g_.relations);
+    batch.rows.assign(next->positions.begin(), next->positions.end());
+    batch.positive = std::move(next->positive);
+    batch.negative = std::move(next->negative);
+    batch.seeds = std::ssize(batch.rows);
+    return std::make_shared<const Batch>(std::move(batch));
+  });
+}
+
+/// Negatives are those of the epoch.
+std::unique_ptr<BatchSource> EdgeSteps::make_whole_epochs() const {
+  Batch all;
+  all.positive.emplace(comm_, data_.book, task_.train.src(), task_.train.dst(), graph_.options());
+  std::optional<NegativeSampler> negatives;
+  if (is_link())
+    negatives.emplace(graph_, negative_options(o_.task.negatives, o_.seed, task_.of_messages, task_));
+  return std::make_unique<WholeEpochs>(
+      [this, all = std::move(all), negatives = std::move(negatives)](std::uint64_t epoch) {
+        auto batch = std::make_shared<Batch>(all);
+        if (!negatives) return batch;
+        const NodePairList drawn = draw(*negatives, task_.train.src(), task_.train.edges.id, epoch);
+        batch->negative.emplace(comm_, data_.book, drawn.src, drawn.dst, graph_.options());
+        return batch;
+      });
 }
 
 void EdgeSteps::describe_task() {
@@ -158,60 +204,24 @@ NodePairList EdgeSteps::draw(const NegativeSampler& sampler, std::span<const Ind
                                                          : sampler.global_uniform(ids, epoch);
 }
 
-void EdgeSteps::start_epoch(std::uint64_t epoch, Index first_batch) {
-  if (loader_) {
-    loader_->start_epoch(epoch, first_batch);
-  } else if (negatives_) {
-    const NodePairList drawn = draw(*negatives_, task_.train.src(), task_.train.edges.id, epoch);
-    negative_.reset();
-    negative_.emplace(comm_, data_.book, drawn.src, drawn.dst, graph_.options());
-  }
-}
-
-std::optional<Index> EdgeSteps::next_batch() {
-  blocks_.reset();
-  batch_.reset();
-  batch_ = loader_->next();
-  if (!batch_) return std::nullopt;
-  blocks_.emplace(std::move(batch_->blocks), relations_);
-  count_rows(blocks_->blocks.front());
-  return std::ssize(batch_->positions);
-}
-
-Variable EdgeSteps::loss() {
-  if (batch_) {
-    const Variable h = network()(blocks_->blocks, input_of(*blocks_), blocks_->relations);
-    return loss_of(h, *batch_->positive, batch_->negative ? &*batch_->negative : nullptr, batch_->positions);
-  }
-  std::vector<Index> all(static_cast<std::size_t>(task_.train.edges.size()));
-  std::iota(all.begin(), all.end(), Index{0});
-  return loss_of(network()(graph_, input_.all(), relations_), *positive_, negative_ ? &*negative_ : nullptr,
-                 all);
-}
-
-/// `positions`: of the positives among this rank's training edges.
-Variable EdgeSteps::loss_of(const Variable& h, const NodePairs& positive, const NodePairs* negative,
-                            std::span<const Index> positions) const {
+Variable EdgeSteps::loss(const Batch& batch) {
+  const Variable h = apply(network(), batch);
   const TaskEdges& train = task_.train;
+  const Array<Index> positions = batch.seeds ? batch.rows : all_of(train);
   Array<Index> types;
   if (!train.types.empty())
     for (const Index i : positions) types.push_back(train.types[i]);
-  const Variable numbers = model_(positive.src(h), positive.dst(h), types);
+  const Variable numbers = model_(batch.positive->src(h), batch.positive->dst(h), types);
   if (is_link()) {
-    const Variable against = model_(negative->src(h), negative->dst(h), repeat(types, o_.task.negatives));
+    const Variable against =
+        model_(batch.negative->src(h), batch.negative->dst(h), repeat(types, o_.task.negatives));
     if (o_.task.loss == LinkLoss::margin) return link_margin(numbers, against, comm_);
     if (o_.task.loss == LinkLoss::infonce) return info_nce(numbers, against, comm_);
     return link_bce_with_logits(numbers, against, comm_);
   }
-  if (o_.task.labels == LabelType::values) {
-    Tensor target({std::ssize(positions), Index{1}});
-    std::ranges::transform(positions, target.data(),
-                           [&](Index i) { return static_cast<real>(train.labels[i]); });
-    return mse(numbers, target, comm_);
-  }
-  Array<std::int64_t> classes;
-  for (const Index i : positions) classes.push_back(static_cast<std::int64_t>(train.labels[i]));
-  return cross_entropy(numbers, classes, Array<std::uint8_t>(classes.size(), 1), comm_);
+  const EdgeLabels labels = labels_of(train, positions, o_.task.labels);
+  if (o_.task.labels == LabelType::values) return mse(numbers, labels.values, comm_);
+  return cross_entropy(numbers, labels.classes, Array<std::uint8_t>(labels.classes.size(), 1), comm_);
 }
 
 Tensor EdgeSteps::numbers_of(const Variable& h, std::span<const Index> src, std::span<const Index> dst,
@@ -247,9 +257,8 @@ Tensor EdgeSteps::numbers_of_drawn(const Variable& h, const TaskEdges& part, std
   return numbers;
 }
 
-std::vector<Scores> EdgeSteps::evaluate() {
-  model_.eval();
-  const Variable h = network()(graph_, input_.all(), relations_);
+std::vector<Scores> EdgeSteps::scores() {
+  const Variable h = apply(network(), Batch());
   std::vector<Scores> scores(metric_names(o_.task).size());
   if (is_link()) {
     evaluate_links(h, task_.valid, 0, &Scores::val, scores);
@@ -299,42 +308,29 @@ RankMetrics EdgeSteps::rank_among_all(const Variable& h, const TaskEdges& part) 
 void EdgeSteps::evaluate_labels(const Variable& h, const TaskEdges& part, double Scores::*score,
                                 std::vector<Scores>& scores) const {
   const Tensor numbers = numbers_of(h, part.src(), part.dst(), {});
-  Array<std::int64_t> classes;
-  Labels labels;
-  labels.type = o_.task.labels;
-  if (labels.type == LabelType::classes) {
-    for (const double label : part.labels) classes.push_back(static_cast<std::int64_t>(label));
-    labels.classes = classes;
-  } else {
-    labels.targets = Tensor({std::ssize(part.labels), Index{1}});
-    std::ranges::transform(part.labels, labels.targets.data(),
-                           [](double label) { return static_cast<real>(label); });
-  }
+  const EdgeLabels of_part = labels_of(part, all_of(part), o_.task.labels);
+  const Labels labels{.type = o_.task.labels, .classes = of_part.classes, .targets = of_part.values};
   const Array<std::uint8_t> mask(part.labels.size(), 1);
   const std::vector<Metric> metrics = metrics_of(o_.task);
   for (std::size_t i = 0; i < metrics.size(); ++i)
     scores[i].*score = value_of(metrics[i], numbers, labels, mask, comm_);
 }
 
-void EdgeSteps::predict() {
-  if (o_.predict.empty()) return;
-  const bool was_training = model_.is_training();
-  model_.eval();
+void EdgeSteps::write_predictions() {
   const Index layer = o_.predict_layer > 0 ? o_.predict_layer : o_.model.layers;
   if (is_link() || o_.predict_layer > 0)
-    predict_embeddings(o_, network().after_layer(layer, graph_, input_.all(), relations_).value(), graph_,
-                       data_, types_);
+    predict_embeddings(o_, network().after_layer(layer, graph_, input_.all(), g_.relations).value(), graph_,
+                       data_, g_.node_types);
   if (!is_link()) {
-    const Variable h = network()(graph_, input_.all(), relations_);
+    const Variable h = apply(network(), Batch());
     predict_edges(comm_, o_, numbers_of(h, task_.all.src(), task_.all.dst(), {}), task_.all.edges.id,
                   task_.ids_are_original);
   }
   if (!o_.predict_pairs.empty()) {
-    const Variable h = network()(graph_, input_.all(), relations_);
+    const Variable h = apply(network(), Batch());
     const GivenPairs& pairs = task_.pairs;
     write_pair_scores(comm_, o_, pairs, numbers_of(h, pairs.src, pairs.dst, pairs.types));
   }
-  if (was_training) model_.train();
 }
 
 }  // namespace sar::tools

@@ -38,33 +38,24 @@ class EdgeModel : public Module {
 
 class EdgeSteps : public Steps {
  public:
-  /// Collective. `task` must outlive this.
-  EdgeSteps(const Graph& graph, const NodeData& data, NodeInput& input,
-            std::span<const GraphRelations> relations, const TrainOptions& o, const ModelDescription& network,
-            bool cached, const EdgeTask& task, Generator& gen);
+  /// Collective. `g` must outlive this.
+  EdgeSteps(TrainingGraph& g, const TrainOptions& o);
 
   [[nodiscard]] Module& model() override { return model_; }
-  /// Sets the node types whose rows predict() writes, for a typed graph.
-  void predict_types(std::span<const PredictedNodes> types) { types_ = types; }
   [[nodiscard]] std::string description() const override { return description_; }
-  /// Computes representations on the whole graph.
-  [[nodiscard]] std::vector<Scores> evaluate() override;
-  void predict() override;
 
  protected:
+  /// Computes representations on the whole graph.
+  [[nodiscard]] std::vector<Scores> scores() override;
+  void write_predictions() override;
   [[nodiscard]] LayerStack& network() { return model_.network(); }
-  [[nodiscard]] Index num_batches() const override { return loader_ ? loader_->num_batches() : 0; }
-  [[nodiscard]] Index num_seeds() const override { return loader_ ? loader_->num_edges() : 0; }
-  void start_epoch(std::uint64_t epoch, Index first_batch) override;
-  [[nodiscard]] std::optional<Index> next_batch() override;
-  [[nodiscard]] Variable loss() override;
+  [[nodiscard]] Variable loss(const Batch& batch) override;
 
  private:
   [[nodiscard]] bool is_link() const { return o_.task.type == TaskType::link; }
-  void make_loader();
+  [[nodiscard]] std::unique_ptr<BatchSource> make_batches() const;
+  [[nodiscard]] std::unique_ptr<BatchSource> make_whole_epochs() const;
   void describe_task();
-  [[nodiscard]] Variable loss_of(const Variable& h, const NodePairs& positive, const NodePairs* negative,
-                                 std::span<const Index> positions) const;
   /// Collective. Returns the scores of pairs of any nodes, computed in batches of limited size.
   [[nodiscard]] Tensor numbers_of(const Variable& h, std::span<const Index> src, std::span<const Index> dst,
                                   std::span<const Index> types) const;
@@ -82,15 +73,9 @@ class EdgeSteps : public Steps {
 
   const EdgeTask& task_;
   EdgeModel model_;
-  std::span<const PredictedNodes> types_;
   std::string description_;
-  std::optional<EdgeDataLoader> loader_;  // --sample, --mfg
-  std::optional<NegativeSampler> negatives_, eval_negatives_;
-  std::optional<KnownEdges> known_;    // --filtered-ranks
-  std::optional<NodePairs> positive_;  // on the whole graph
-  std::optional<NodePairs> negative_;  // of the epoch
-  std::optional<EdgeMiniBatch> batch_;
-  std::optional<BlockData> blocks_;  // of the batch
+  std::optional<NegativeSampler> eval_negatives_;
+  std::optional<KnownEdges> known_;  // --filtered-ranks
 };
 
 }  // namespace sar::tools

@@ -147,18 +147,6 @@ GraphData load_all_types(const Communicator& comm, const TrainOptions& o) {
   return load_partitioned(comm, o, o.data);
 }
 
-/// Generates edge types for a model with relations; for built-in graphs they depend on the labels.
-std::vector<GraphRelations> generate_relations(const Graph& graph, const NodeData& data,
-                                               const TrainOptions& o) {
-  if (!model_type(o.model.type).has_relations) return {};
-  Tensor labels;
-  if (o.dataset.empty()) {
-    labels = Tensor({graph.num_nodes(), 1});
-    std::copy(data.labels.begin(), data.labels.end(), labels.data());
-  }
-  return {make_relations(graph, o.model.num_rels, labels)};
-}
-
 /// Prepares the edges of the tasks link and edge, after a check of the memory and of the files of
 /// predictions. Collective.
 EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData& data) {
@@ -329,6 +317,17 @@ void TrainingGraph::start_run(const TrainOptions& o) {
   input.reset();
   input = types_of_input.empty() ? std::make_unique<NodeInput>(graph.comm(), o, data, features)
                                  : std::make_unique<NodeInput>(graph.comm(), o, types_of_input, gen);
+}
+
+std::vector<GraphRelations> generate_relations(const Graph& graph, const NodeData& data,
+                                               const TrainOptions& o) {
+  if (!model_type(o.model.type).has_relations) return {};
+  Tensor labels;
+  if (o.dataset.empty()) {
+    labels = Tensor({graph.num_nodes(), 1});
+    std::copy(data.labels.begin(), data.labels.end(), labels.data());
+  }
+  return {make_relations(graph, o.model.num_rels, labels)};
 }
 
 TrainingGraph load_training_graph(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat) {

@@ -33,16 +33,10 @@ struct SampleTask {
 
 /// The structures of --task potential, which are the graphs of a SampleTask, too.
 struct PotentialTask {
-  /// What the network and the energy shifts learn of a structure: its labels without ZBL. The forces are the
-  /// field "forces" of the nodes, NaN where there are none.
-  struct Target {
-    Index id;
-    double energy, volume;
-    Matrix3 stress;
-  };
-
   std::vector<formats::AtomDataset> files;  ///< --dataset, --valid-file, --test-file; without a path: none
-  std::vector<Target> targets;              ///< of each structure of this rank
+  /// What the network and the energy shifts learn of each structure of this rank: its labels without ZBL. The
+  /// forces are the field "forces" of the nodes, NaN where there are none.
+  std::vector<StructureLabels> labels;
 
   /// Returns a structure of this rank.
   [[nodiscard]] const formats::AtomStructure& structure(Index structure) const {
@@ -82,6 +76,11 @@ struct TrainingGraph {
   /// Collective. Makes the input and the generator of the run with these options.
   void start_run(const TrainOptions& o);
 };
+
+/// Collective. Generates edge types for a model with relations; for built-in graphs they depend on the
+/// labels.
+std::vector<GraphRelations> generate_relations(const Graph& graph, const NodeData& data,
+                                               const TrainOptions& o);
 
 /// Collective. Loads the graph of a training, a typed one in its homogeneous form, and starts the run of
 /// these options, to which it adds what the labels of the nodes are. Throws InputError as load_data or, for

@@ -108,10 +108,6 @@ std::string kept_lines(const std::string& file, const TrainOptions& o, int epoch
 
 }  // namespace
 
-nlohmann::ordered_json json_number(double x) {
-  return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json(nullptr);
-}
-
 EpochTimer::EpochTimer(const Communicator& comm) : comm_(comm), before_(comm.stats()) {
   reset_peak_bytes();
 }

@@ -31,9 +31,7 @@ namespace sar::tools {
 class EpochTimer {
  public:
   explicit EpochTimer(const Communicator& comm);
-  void step_begins() {
-    mark_ = elapsed();
-  }  ///< called after sampling; without sampling the step begins with the epoch
+  void step_begins() { mark_ = elapsed(); }  ///< called when the step has its batch
   void forward_done() { lap(forward_); }
   void backward_done() { lap(backward_); }
   void steps_done() { steps_ = elapsed(); }
@@ -86,8 +84,5 @@ std::string describe_best(const TrainOptions& o, const RunResult& result);
 /// Collective. Adds a line to the log of all runs, on rank 0. Throws InputError, the same on every rank, if
 /// it cannot be written.
 void write_last_line(const Communicator& comm, const std::string& file, const nlohmann::ordered_json& line);
-
-/// JSON has no NaN.
-nlohmann::ordered_json json_number(double x);
 
 }  // namespace sar::tools

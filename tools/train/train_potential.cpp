@@ -76,35 +76,17 @@ GraphSamples samples_of(const std::vector<formats::AtomDataset>& files,
   return samples;
 }
 
-/// Sets the targets of all structures, and the field "forces" of the nodes.
-void set_targets(const ModelDescription& model, GraphSamples& samples, PotentialTask& task) {
+/// Sets the labels of all structures, and the field "forces" of the nodes.
+void set_labels(const ModelDescription& model, GraphSamples& samples, PotentialTask& task) {
   Tensor forces = Tensor::full({samples.num_nodes(), 3}, std::numeric_limits<real>::quiet_NaN());
   for (Index g = 0; g < samples.num_graphs(); ++g) {
     const formats::AtomStructure& atoms = task.structure(g);
-    task.targets.push_back({samples.ids[g], atoms.energy, atoms.cell.volume(), atoms.stress});
+    task.labels.push_back({atoms.energy, atoms.cell.volume(), atoms.stress});
     std::ranges::transform(atoms.forces, forces.data() + 3 * samples.node_begin[g],
                            [](double x) { return static_cast<real>(x); });
   }
-  std::optional<Zbl> zbl;
-  if (model.zbl_outer > 0) zbl.emplace(model.species, model.zbl_inner, model.zbl_outer);
-  const Tensor& vectors = samples.edges.tensors.at("vectors");
-  for (Index g = 0; zbl && g < samples.num_graphs(); ++g) {
-    const Index begin = samples.edge_begin[g], end = samples.edge_begin[g + 1];
-    const Index* const kinds = samples.nodes.integers.at("species").row(samples.node_begin[g]);
-    std::vector<std::array<Index, 2>> of_edges;
-    for (Index k = begin; k < end; ++k) of_edges.push_back({kinds[samples.src[k]], kinds[samples.dst[k]]});
-    const Tensor rows = zbl->edge_rows(vectors.slice_rows(begin, end), of_edges);
-    PotentialTask::Target& target = task.targets[static_cast<std::size_t>(g)];
-    for (Index k = begin; k < end; ++k) {
-      const real *row = rows.row(k - begin), *d = vectors.row(k);
-      target.energy -= row[0];
-      for (std::size_t a = 0; a < 3; ++a) {
-        forces.row(samples.node_begin[g] + samples.dst[k])[a] -= row[1 + a];
-        for (std::size_t b = 0; target.volume > 0 && b < 3; ++b)
-          target.stress[a][b] -= 0.5 * d[a] * row[1 + b] / target.volume;
-      }
-    }
-  }
+  if (model.zbl_outer > 0)
+    subtract_zbl(Zbl(model.species, model.zbl_inner, model.zbl_outer), samples, task.labels, forces);
   samples.nodes.tensors["forces"] = std::move(forces);
 }
 
@@ -174,36 +156,35 @@ void tell_neighbors(const Communicator& comm, const std::string& path, double cu
   if (least < few) say("WARNING: ", path, ": the least distance of two atoms is ", least, units);
 }
 
-/// What the training structures say about energies of atoms.
-struct EnergyData {
-  std::vector<double> counts,
-      energies;                ///< atoms of each species, and the energy, of each structure with one
-  std::vector<Index> trained;  ///< training structures with a label that have the species
+/// Of each species, over all ranks.
+struct SpeciesCounts {
+  std::vector<Index> trained;              ///< training structures with a label that have the species
+  std::vector<Index> atoms_with_energies;  ///< atoms of training structures with an energy
 };
 
-EnergyData energy_data(const TrainingGraph& loaded, Index kinds) {
-  EnergyData found;
-  found.trained.assign(static_cast<std::size_t>(kinds), 0);
+/// Collective.
+SpeciesCounts count_species(const Communicator& comm, const TrainingGraph& loaded, Index kinds) {
+  SpeciesCounts counts;
+  for (std::vector<Index>* of : {&counts.trained, &counts.atoms_with_energies})
+    of->assign(static_cast<std::size_t>(kinds), 0);
   const GraphSamples& samples = *loaded.samples->samples;
   const Index* const kind = samples.nodes.integers.at("species").values.data();
   for (Index g = 0; g < samples.num_graphs(); ++g) {
     if (loaded.data.train_mask[g] == 0 || std::isnan(loaded.data.targets.data()[g])) continue;
-    std::vector<double> counts(static_cast<std::size_t>(kinds), 0);
-    for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i)
-      counts[static_cast<std::size_t>(kind[i])] += 1;
-    for (std::size_t k = 0; k < counts.size(); ++k) found.trained[k] += counts[k] > 0 ? 1 : 0;
+    const std::span<const Index> of(kind + samples.node_begin[g], kind + samples.node_begin[g + 1]);
+    for (const Index k : std::set<Index>(of.begin(), of.end())) ++counts.trained[static_cast<std::size_t>(k)];
     if (!loaded.potential->structure(g).has_energy()) continue;
-    found.energies.push_back(loaded.potential->targets[static_cast<std::size_t>(g)].energy);
-    found.counts.insert(found.counts.end(), counts.begin(), counts.end());
+    for (const Index k : of) ++counts.atoms_with_energies[static_cast<std::size_t>(k)];
   }
-  return found;
+  for (std::vector<Index>* of : {&counts.trained, &counts.atoms_with_energies})
+    comm.all_reduce(std::span<Index>(*of));
+  return counts;
 }
 
 /// Refuses a species that only structures have which nobody trains on: its atoms would have any energy. All
 /// ranks throw the same.
-void require_trained(const Communicator& comm, const TrainingGraph& loaded, const TrainOptions& o,
-                     const std::vector<std::string>& species, std::vector<Index> trained) {
-  comm.all_reduce(std::span<Index>(trained));
+void require_trained(const TrainingGraph& loaded, const TrainOptions& o,
+                     const std::vector<std::string>& species, const std::vector<Index>& trained) {
   for (std::size_t k = 0; k < species.size(); ++k) {
     if (trained[k] > 0) continue;
     const auto file = std::ranges::find_if(loaded.potential->files, [&](const formats::AtomDataset& each) {
@@ -217,17 +198,20 @@ void require_trained(const Communicator& comm, const TrainingGraph& loaded, cons
   }
 }
 
-/// Root of the mean square of the energies per atom without the energies of their atoms. Collective.
-double energy_deviation(const Communicator& comm, const EnergyData& data, const std::vector<double>& shifts) {
-  double sums[] = {0, static_cast<double>(data.energies.size())};
-  for (std::size_t s = 0; s < data.energies.size(); ++s) {
-    double atoms = 0, energy = data.energies[s];
-    for (std::size_t k = 0; k < shifts.size(); ++k) {
-      const double count = data.counts[s * shifts.size() + k];
-      atoms += count;
-      energy -= count * shifts[k];
-    }
-    sums[0] += energy / atoms * (energy / atoms);
+/// Root of the mean square of the energies per atom of the training structures without the energies of their
+/// atoms. Collective.
+double energy_deviation(const Communicator& comm, const TrainingGraph& loaded,
+                        const std::vector<double>& shifts) {
+  const GraphSamples& samples = *loaded.samples->samples;
+  const Array<Index>& kinds = samples.nodes.integers.at("species").values;
+  double sums[] = {0, 0};
+  for (Index g = 0; g < samples.num_graphs(); ++g) {
+    double energy = loaded.potential->labels[static_cast<std::size_t>(g)].energy;
+    if (loaded.data.train_mask[g] == 0 || std::isnan(energy)) continue;
+    for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i)
+      energy -= shifts[static_cast<std::size_t>(kinds[i])];
+    sums[0] += std::pow(energy / static_cast<double>(samples.num_nodes(g)), 2);
+    sums[1] += 1;
   }
   comm.all_reduce(std::span<double>(sums));
   return std::sqrt(sums[0] / sums[1]);
@@ -243,14 +227,10 @@ std::string text_of_shifts(const std::vector<std::string>& species, const std::v
 
 /// Warns of energies of atoms that the training structures do not determine.
 void warn_of_shifts(const TrainOptions& o, const ModelDescription& d, const EnergyShifts& fitted,
-                    const std::vector<double>& counts) {
+                    const std::vector<Index>& atoms) {
   std::vector<Index> missing, fixed;
-  const std::size_t kinds = d.species.size();
-  for (const Index k : fitted.undetermined) {
-    double atoms = 0;
-    for (auto i = static_cast<std::size_t>(k); i < counts.size(); i += kinds) atoms += counts[i];
-    (atoms > 0 ? fixed : missing).push_back(k);
-  }
+  for (const Index k : fitted.undetermined)
+    (atoms[static_cast<std::size_t>(k)] > 0 ? fixed : missing).push_back(k);
   const auto say = [&](const auto&... parts) {
     std::cout << printable(concat("WARNING: ", o.dataset, ": ", parts...)) << std::endl;
   };
@@ -270,12 +250,12 @@ void warn_of_shifts(const TrainOptions& o, const ModelDescription& d, const Ener
 /// Warns if the energies of the training structures are not those that the potential of --init-weights was
 /// trained on. Collective.
 void warn_of_other_energies(const Communicator& comm, const TrainOptions& o, const ModelDescription& d,
-                            const EnergyData& data, const EnergyShifts& fitted) {
+                            const TrainingGraph& loaded, const EnergyShifts& fitted) {
   constexpr double least = 1, factor = 3;  // in eV
   std::vector<double> shifts = d.energy_shifts;
   shifts.resize(d.species.size(), 0);
-  const double with_shifts = energy_deviation(comm, data, shifts);
-  const double with_own = energy_deviation(comm, data, fitted.energies);
+  const double with_shifts = energy_deviation(comm, loaded, shifts);
+  const double with_own = energy_deviation(comm, loaded, fitted.energies);
   if (with_shifts < std::max(least, factor * with_own) || comm.rank() != 0) return;
   std::vector<Index> all;
   for (Index k = 0; k < std::ssize(d.species); ++k) all.push_back(k);
@@ -327,7 +307,7 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
     for (formats::AtomDataset& each : task.files)
       std::ranges::for_each(each.structures, formats::sort_in_space);
     GraphSamples all = samples_of(task.files, o.model.species, o.model.cutoff);
-    set_targets(o.model, all, task);
+    set_labels(o.model, all, task);
     return all;
   });
   tell_neighbors(comm, o.dataset, o.model.cutoff, samples);
@@ -346,40 +326,25 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
 ModelDescription describe_potential(const Communicator& comm, const TrainingGraph& loaded,
                                     const TrainOptions& o) {
   ModelDescription d = o.model;
-  const formats::AtomDataset& file = loaded.potential->files[0];
   const bool is_given = !o.init_weights.empty();
   const auto kinds = static_cast<Index>(d.species.size());
-  EnergyData data = energy_data(loaded, kinds);
-  if (!is_given && o.epochs > 0) require_trained(comm, loaded, o, d.species, data.trained);
-  if (!file.has_energies) return d;
-  const bool has_energies = comm.all_reduce(std::ssize(data.energies)) > 0;
+  const SpeciesCounts counts = count_species(comm, loaded, kinds);
+  if (!is_given && o.epochs > 0) require_trained(loaded, o, d.species, counts.trained);
+  if (!loaded.potential->files[0].has_energies) return d;
+  const GraphSamples& samples = *loaded.samples->samples;
+  const auto [shifts, scale] =
+      fit_potential(comm, samples, loaded.potential->labels, samples.nodes.tensors.at("forces"),
+                    loaded.data.train_mask, kinds);
+  const bool has_energies = !shifts.energies.empty();
   require<InputError>(has_energies || is_given, o.dataset,
                       ": no training structure has an energy, expected one at least");
   if (!has_energies) return d;
-  // The first rank fits all structures, in the order of the file, so that the sums have the same order on any
-  // number of ranks.
-  data.counts = comm.all_gather(std::span<const double>(data.counts));
-  data.energies = comm.all_gather(std::span<const double>(data.energies));
-  if (comm.rank() != 0) data.counts = data.energies = {};
-  const EnergyShifts fitted = fit_energy_shifts(comm, data.counts, data.energies, kinds);
   if (is_given) {
-    warn_of_other_energies(comm, o, d, data, fitted);
+    warn_of_other_energies(comm, o, d, loaded, shifts);
     return d;
   }
-  if (comm.rank() == 0) warn_of_shifts(o, d, fitted, data.counts);
-  d.energy_shifts = fitted.energies;
-  const GraphSamples& samples = *loaded.samples->samples;
-  const Tensor& forces = samples.nodes.tensors.at("forces");
-  std::vector<double> components;
-  for (Index g = 0; g < samples.num_graphs(); ++g) {
-    if (loaded.data.train_mask[g] == 0 || loaded.potential->structure(g).forces.empty()) continue;
-    for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i)
-      for (Index c = 0; c < 3; ++c) components.push_back(static_cast<double>(forces.row(i)[c]));
-  }
-  const Tensor rows = Tensor::from({std::ssize(components), 1}, std::span<const double>(components));
-  const double scale =
-      std::sqrt(3.0) * root_mean_squared_error(rows, Tensor::zeros(rows.shape()),
-                                               Array<std::uint8_t>(components.size(), 1), comm);
-  d.energy_scales.assign(d.species.size(), scale > 0 ? scale : 1);  // without forces, it is NaN
+  if (comm.rank() == 0) warn_of_shifts(o, d, shifts, counts.atoms_with_energies);
+  d.energy_shifts = shifts.energies;
+  d.energy_scales.assign(d.species.size(), scale);
   return d;
 }}  // namespace sar::tools

@@ -19,10 +19,9 @@ namespace sar::tools {
 TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat);
 
 /// Collective. Returns the description of the potential of a run: that of --init-weights, or one whose energy
-/// shifts and scales are fitted to the training structures. The scale of all species is the root of the mean
-/// square of the components of the forces, or 1. Prints warnings of energies of atoms that the structures do
-/// not determine, or that are not those of --init-weights. Throws InputError for a species that only
-/// structures have which the training does not use.
+/// shifts and scales are fitted to the training structures by fit_potential(). Prints warnings of energies of
+/// atoms that the structures do not determine, or that are not those of --init-weights. Throws InputError for
+/// a species that only structures have which the training does not use.
 ModelDescription describe_potential(const Communicator& comm, const TrainingGraph& loaded,
                                     const TrainOptions& o);
 

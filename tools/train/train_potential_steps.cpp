@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -19,11 +20,12 @@ RowIds species_of(const SpreadBatch& batch) {
 }  // namespace
 
 PotentialSteps::PotentialSteps(TrainingGraph& loaded, const TrainOptions& o)
-    : SampleBatchSteps(loaded, o),
+    : Steps(loaded, o),
       task_(*loaded.potential),
+      samples_(*loaded.samples->samples),
       potential_(loaded.model = describe_potential(comm_, loaded, o), loaded.gen) {
   loaded.model = potential_.description();
-  start_batches();
+  if (o.epochs > 0) train_on(make_sample_batches(loaded, o));
 }
 
 std::string PotentialSteps::description() const {
@@ -42,22 +44,25 @@ LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const Spr
   const bool with_forces = p.has_forces && p.forces_weight > 0;
   const bool with_stresses = p.has_stresses && p.stress_weight > 0;
   const std::vector<double>& shifts = potential_.description().energy_shifts;
-  using Target = PotentialTask::Target;
-  std::vector<Target> mine;
-  const Array<Index>& kinds = samples_->nodes.integers.at("species").values;
+  struct Labelled {
+    Index id;
+    StructureLabels labels;
+  };
+  std::vector<Labelled> mine;
+  const Array<Index>& kinds = samples_.nodes.integers.at("species").values;
   for (const Index g : positions) {
-    mine.push_back(task_.targets[static_cast<std::size_t>(g)]);
-    for (Index i = samples_->node_begin[g]; i < samples_->node_begin[g + 1]; ++i)
-      mine.back().energy -= shifts[static_cast<std::size_t>(kinds[i])];
+    mine.push_back({samples_.ids[g], task_.labels[static_cast<std::size_t>(g)]});
+    for (Index i = samples_.node_begin[g]; i < samples_.node_begin[g + 1]; ++i)
+      mine.back().labels.energy -= shifts[static_cast<std::size_t>(kinds[i])];
   }
   // The structures of the batch are numbered in the order of their ids, on any number of ranks.
-  const std::vector<Target> all = comm_.all_gather(std::span<const Target>(mine));
+  const std::vector<Labelled> all = comm_.all_gather(std::span<const Labelled>(mine));
   std::vector<Index> order(all.size()), numbers(all.size());
   std::iota(order.begin(), order.end(), Index{0});
   std::ranges::sort(order, {}, [&](Index s) { return all[static_cast<std::size_t>(s)].id; });
   std::vector<double> energies, volumes, stresses;
   for (const Index s : order) {
-    const Target& each = all[static_cast<std::size_t>(s)];
+    const StructureLabels& each = all[static_cast<std::size_t>(s)].labels;
     numbers[static_cast<std::size_t>(s)] = std::ssize(energies);
     energies.push_back(each.energy);
     volumes.push_back(each.volume > 0 ? each.volume : 1);  // without a volume, there is no stress
@@ -78,22 +83,23 @@ LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const Spr
   return labels;
 }
 
-double PotentialSteps::add_gradients(EpochTimer& timer) {
+double PotentialSteps::add_gradients(const Batch& batch, EpochTimer& timer) {
   const PotentialOptions& p = o_.task.potential;
-  const SpreadBatch batch(comm_, samples_->select(positions_), o_.graph_options);
-  const LabelledAtoms labels = labels_of(positions_, batch);
+  const SpreadBatch atoms(comm_, samples_.select(batch.rows), o_.graph_options);
+  const LabelledAtoms labels = labels_of(batch.rows, atoms);
   timer.forward_done();
   return backward_potential_loss(
-             potential_.network(), batch.graph(), labels,
+             potential_.network(), atoms.graph(), labels,
              {.energy = p.energy_weight, .forces = p.forces_weight, .stress = p.stress_weight})
       .loss;
 }
 
 std::vector<formats::AtomStructure> PotentialSteps::predicted(Which which) {
   std::vector<formats::AtomStructure> result;
-  for (Index g = 0; g < samples_->num_graphs(); ++g) result.push_back(task_.structure(g));
-  for_batches(which, [&](const Array<Index>& positions) {
-    const SpreadBatch batch(comm_, samples_->select(positions), o_.graph_options);
+  for (Index g = 0; g < samples_.num_graphs(); ++g) result.push_back(task_.structure(g));
+  const std::unique_ptr<BatchSource> batches = make_ordered_sample_batches(g_, o_, which);
+  while (const BatchPtr next = batches->next()) {
+    const SpreadBatch batch(comm_, samples_.select(next->rows), o_.graph_options);
     const PotentialValues values = potential_(batch.graph(),
                                               {.species = species_of(batch),
                                                .positions = Tensor::zeros({batch.graph().num_nodes(), 3}),
@@ -102,7 +108,7 @@ std::vector<formats::AtomStructure> PotentialSteps::predicted(Which which) {
     const Array<double> energies = batch.route().back(std::span<const double>(values.energies));
     const Tensor forces = batch.to_samples(values.forces), virials = batch.to_samples(values.virials);
     Index i = 0;
-    for (const Index g : positions) {
+    for (const Index g : next->rows) {
       formats::AtomStructure& atoms = result[static_cast<std::size_t>(g)];
       atoms.energy = 0;
       atoms.forces.clear();
@@ -115,12 +121,11 @@ std::vector<formats::AtomStructure> PotentialSteps::predicted(Which which) {
           atoms.stress[c / 3][c % 3] -= static_cast<double>(virials.row(i)[c]) / volume;
       }
     }
-  });
+  }
   return result;
 }
 
-std::vector<Scores> PotentialSteps::evaluate() {
-  model().eval();
+std::vector<Scores> PotentialSteps::scores() {
   const std::vector<formats::AtomStructure> found = predicted(Which::in_splits);
   std::array<std::array<std::vector<double>, 3>, 3> errors;  // of energies, forces and stresses in each part
   const std::array<const Array<std::uint8_t>*, 3> masks{&data_.train_mask, &data_.val_mask, &data_.test_mask};
@@ -149,8 +154,7 @@ std::vector<Scores> PotentialSteps::evaluate() {
   return scores;
 }
 
-void PotentialSteps::predict() {
-  if (o_.predict.empty()) return;
+void PotentialSteps::write_predictions() {
   std::vector<formats::AtomStructure> found = predicted(Which::all);
   const char* const names[] = {"predictions.xyz", "valid.xyz", "test.xyz"};
   auto next = found.begin();
@@ -163,4 +167,5 @@ void PotentialSteps::predict() {
     next = end;
     formats::write_extended_xyz(comm_, o_.predict + "/" + names[f], out);
   }
-}}  // namespace sar::tools
+}
+}  // namespace sar::tools

@@ -145,17 +145,9 @@ void predict_graphs(const Communicator& comm, const TrainOptions& o, const Tenso
     write_split(comm, o.predict + "/split" + ending(data.ids_are_original), data, data.original_ids);
 }
 
-void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& model, const Graph& graph,
-                   const NodeData& data, NodeInput& input, std::span<const GraphRelations> relations,
+void predict_nodes(const TrainOptions& o, Tensor scores, const Graph& graph, const NodeData& data,
                    std::span<const PredictedNodes> types) {
-  if (o.predict.empty()) return;
-  const bool was_training = model.is_training();
-  model.eval();
-  if (o.predict_layer > 0) {
-    const Tensor h = model.after_layer(o.predict_layer, graph, input.all(), relations).value();
-    predict_embeddings(o, h, graph, data, types);
-  }
-  Tensor scores = model(graph, input.all(), relations).value();
+  const Communicator& comm = graph.comm();
   const auto category = std::ranges::find_if(types, &PredictedNodes::is_category);
   const bool of_type = category != types.end();
   const Array<Index>& ids = of_type ? category->ids : graph.dst_ids();
@@ -167,7 +159,6 @@ void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& 
     if (std::filesystem::exists(o.predict + name + ending(!data.ids_are_original), ignored))
       remove_other_order(comm, o, data.ids_are_original, "/features.npy",
                          {"/embeddings", "/logits", "/labels", "/values"});
-  if (was_training) model.train();
 }
 
 }  // namespace sar::tools

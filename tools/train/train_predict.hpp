@@ -40,8 +40,7 @@ void write_predictions(const Communicator& comm, const std::string& path, const 
 /// ids, row v belongs to node v of the partition, and the files are named logits.partition_order.npy and so
 /// on. With `types`, logits and labels are for the category, row = id within the type, and
 /// embeddings.<type>.npy has the nodes of each type.
-void predict_nodes(const Communicator& comm, const TrainOptions& o, LayerStack& model, const Graph& graph,
-                   const NodeData& data, NodeInput& input, std::span<const GraphRelations> relations,
+void predict_nodes(const TrainOptions& o, Tensor scores, const Graph& graph, const NodeData& data,
                    std::span<const PredictedNodes> types = {});
 
 /// Collective. Writes h [local nodes, width] as embeddings.npy [nodes, width], or with `types` as

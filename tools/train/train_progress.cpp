@@ -13,12 +13,11 @@ namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-/// JSON has no NaN.
-nlohmann::json to_json(double x) {
-  return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(nullptr);
-}
-
 }  // namespace
+
+nlohmann::ordered_json json_number(double x) {
+  return std::isfinite(x) ? nlohmann::ordered_json(x) : nlohmann::ordered_json(nullptr);
+}
 
 SplitScores evaluated_splits(const TaskOptions& o) {
   SplitScores splits{{"train", &Scores::train}, {"val", &Scores::val}, {"test", &Scores::test}};
@@ -72,8 +71,8 @@ std::map<std::string, std::string> Progress::to_checkpoint() const {
       {"epoch", result_.best_epoch}, {"seconds", result_.seconds}, {"peak_bytes", result_.peak_bytes}};
   for (std::size_t i = 0; i < metrics_.size(); ++i)
     for (const auto& [split, score] : splits_) {
-      progress[split + "_" + metrics_[i]] = to_json(result_.best[i].*score);
-      progress["last_" + split + "_" + metrics_[i]] = to_json(result_.last[i].*score);
+      progress[split + "_" + metrics_[i]] = json_number(result_.best[i].*score);
+      progress["last_" + split + "_" + metrics_[i]] = json_number(result_.last[i].*score);
     }
   return {{"best", progress.dump()}};
 }

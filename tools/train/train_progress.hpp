@@ -7,6 +7,8 @@
 
 #include <sar/nn/train/best_epoch.hpp>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -80,6 +82,9 @@ class Progress {
   BestEpoch best_;
   RunResult result_;
 };
+
+/// JSON has no NaN: null.
+nlohmann::ordered_json json_number(double x);
 
 /// Whether this epoch is evaluated: every --eval-every epochs, and the last.
 [[nodiscard]] bool is_evaluated(const TrainOptions& o, int epoch);

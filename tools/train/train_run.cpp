@@ -52,23 +52,11 @@ void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const
 
 /// Collective.
 std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
-  // otherwise the graph changes twice an epoch, or with every batch, or the features change, or they are
-  // sparse and multiplied before they are aggregated
-  const bool cached = !o.sample.has_batches() && (!o.mfg || o.eval_every == 0) &&
-                      !g.input->has_learnable_rows() && !g.input->has_parameters() && !g.input->is_sparse();
   if (g.potential) return std::make_unique<PotentialSteps>(g, o);
   if (g.samples) return std::make_unique<SampleSteps>(g, o);
   keep_gcn_norm(g.graph, g.model, o.sample.saint.has_value());
-  if (has_pairs(o.task.type)) {
-    auto steps = std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached,
-                                             g.edges, g.gen);
-    steps->predict_types(g.node_types);
-    return steps;
-  }
-  auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, cached, g.gen,
-                                           g.clusters);
-  steps->predict_types(g.node_types);
-  return steps;
+  if (has_pairs(o.task.type)) return std::make_unique<EdgeSteps>(g, o);
+  return std::make_unique<NodeSteps>(g, o);
 }
 
 /// Loads the weights that the run starts with. Collective.
@@ -113,8 +101,8 @@ Epoch train_epoch(Steps& steps, WeightAverage* average, const TrainOptions& o, i
   Epoch result{.epoch = epoch};
   result.lr = optimizer.lr();
   steps.epoch(optimizer, result, timer, from, [&](const EpochProgress& now, Index batches) {
-    heartbeat.phase(concat(name, ", batch ", now.batch, "/", batches, ", loss ",
-                           now.mean_loss(o.sample.saint.has_value())));
+    if (batches > 1)
+      heartbeat.phase(concat(name, ", batch ", now.batch, "/", batches, ", loss ", now.mean_loss()));
     if (now.batch < batches) batch_done(now);
   });
   if (average != nullptr) average->exchange();

@@ -3,44 +3,32 @@
 /// Steps of predicting labels of graphs.
 #pragma once
 
-#include "train_sample_batches.hpp"
+#include "train_label_steps.hpp"
 #include "train_samples.hpp"
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace sar::tools {
 
-class SampleSteps : public SampleBatchSteps {
+class SampleSteps : public LabelSteps {
  public:
-  /// Collective. `loaded` must outlive this.
-  SampleSteps(TrainingGraph& loaded, const TrainOptions& o);
+  /// Collective. `g` must outlive this.
+  SampleSteps(TrainingGraph& g, const TrainOptions& o);
 
   [[nodiscard]] Module& model() override { return model_; }
-  [[nodiscard]] std::string description() const override;
-  [[nodiscard]] std::vector<Scores> evaluate() override;
-  void predict() override;
+  [[nodiscard]] std::string description() const override { return describe_layers(model_.description()); }
 
  protected:
-  [[nodiscard]] std::optional<Index> next_batch() override;
-  [[nodiscard]] Variable loss() override;
+  [[nodiscard]] std::vector<Scores> scores() override;
+  void write_predictions() override;
+  [[nodiscard]] Variable scores_of(const Batch& batch) override;
+  /// A batch norm needs two nodes.
+  [[nodiscard]] bool counts(const Batch& batch) const override;
 
  private:
-  [[nodiscard]] Array<std::int64_t> labels_of_batch() const;
-  /// Collective. The scores of some graphs of this rank.
-  [[nodiscard]] Variable scores_of(const Array<Index>& positions) {
-    const SampleBatch batch(comm_, samples_->select(positions), o_.graph_options);
-    return model_(batch, encoder_(batch), encoder_.edges(batch));
-  }
-  /// Collective. The scores of graphs of this rank, [graphs, outputs]; 0 of those that are not computed.
-  [[nodiscard]] Tensor scores_of_samples(Which which);
-
-  const SampleTask& task_;
   SampleInput encoder_;
   LayerStack model_;
-  std::vector<double> class_weights_;  // empty: all 1
 };
 
 }  // namespace sar::tools

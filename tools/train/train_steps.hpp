@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/// The steps of an epoch: one step on the whole graph, or one step per mini-batch. Optimizers and schedules.
+/// The steps of an epoch, one for each batch. Optimizers and schedules.
 #pragma once
 
 #include "options/train_options.hpp"
+#include "train_batches.hpp"
+#include "train_graph.hpp"
 #include "train_input.hpp"
 #include "train_log.hpp"
 
@@ -15,45 +17,20 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sar::tools {
-
-/// Message flow graphs, and the relations of their edges.
-struct BlockData {
-  std::vector<MessageFlowGraph> blocks;
-  std::vector<GraphRelations> relations;
-
-  /// Collective. `of_graph`: relations of the whole graph.
-  BlockData(std::vector<MessageFlowGraph> graphs, std::span<const GraphRelations> of_graph);
-};
-
-/// Collective. Makes the sampler of --sample. For a typed graph, `relations` has the types of its edges,
-/// named `edge_types`. Throws InputError for fan-outs of an unknown type.
-NeighborSampler make_sampler(const Graph& graph, std::span<const GraphRelations> relations,
-                             std::span<const EdgeType> edge_types, const TrainOptions& o, std::uint64_t seed);
-
-/// Collective. Throws InputError if the seeds (named in the message, such as "training nodes") make no
-/// batch.
-void require_batches(const Communicator& comm, const TrainOptions& o, Index num_batches, Index seeds_of_rank,
-                     const char* seeds);
-
-/// Collective. Returns the loss of --loss on the rows of a mask. `labels` are classes, or `targets` in their
-/// place; `class_weights` may be empty. With `row_weights` the loss is a sum.
-Variable loss_of_labels(const Communicator& comm, const TaskOptions& o, std::span<const double> class_weights,
-                        const Variable& scores, std::span<const std::int64_t> labels, const Tensor& targets,
-                        std::span<const std::uint8_t> mask, const RowWeights& row_weights = std::nullopt);
 
 /// The position within an unfinished epoch.
 struct EpochProgress {
   Index batch = 0;      ///< steps done
   Index seeds = 0;      ///< seeds of these steps
   double loss_sum = 0;  ///< sum of the losses of these seeds, or of batches that estimate the whole loss
+  bool of_batches = false;  ///< the latter
 
-  [[nodiscard]] double mean_loss(bool of_batches) const {
+  [[nodiscard]] double mean_loss() const {
     return loss_sum / static_cast<double>(std::max<Index>(of_batches ? batch : seeds, 1));
   }
 
@@ -79,52 +56,54 @@ class Steps : NonCopyable {
   /// Updates these averages after each step of the optimizer. They must outlive this.
   void keep_average(WeightAverage* average) noexcept { average_ = average; }
   /// Collective. Returns the scores in the order of metric_names().
-  [[nodiscard]] virtual std::vector<Scores> evaluate() = 0;
+  [[nodiscard]] std::vector<Scores> evaluate() {
+    model().eval();
+    return scores();
+  }
   /// Collective. Writes the files of --predict.
-  virtual void predict() = 0;
-
- protected:
-  /// `input` must outlive this, too.
-  Steps(const Graph& graph, const NodeData& data, NodeInput& input, std::span<const GraphRelations> relations,
-        const TrainOptions& o)
-      : graph_(graph), comm_(graph.comm()), data_(data), input_(input), relations_(relations), o_(o) {}
-
-  [[nodiscard]] virtual Index num_batches() const = 0;  ///< 0: one step on the whole graph
-  [[nodiscard]] virtual Index num_seeds() const = 0;    ///< seeds of all batches
-  virtual void start_epoch(std::uint64_t epoch, Index first_batch) = 0;
-  /// Collective. Samples the next batch and sets counts_; returns the number of this rank's seeds, or
-  /// nothing after the last batch.
-  [[nodiscard]] virtual std::optional<Index> next_batch() = 0;
-  /// Collective. Computes the loss on the batch, or on the whole graph, for add_gradients().
-  [[nodiscard]] virtual Variable loss() { return {}; }
-  /// Collective. Adds the gradients of the loss to those of the parameters, on this rank. Returns the loss.
-  [[nodiscard]] virtual double add_gradients(EpochTimer& timer);
-
-  /// Collective. Returns the input rows of the sources of blocks.
-  [[nodiscard]] Variable input_of(const BlockData& part) const {
-    return input_.of(part.blocks.front().src_rows());
+  void predict() {
+    if (o_.predict.empty()) return;
+    model().eval();
+    write_predictions();
   }
 
-  /// Collective. Returns the scores of predicted labels of nodes or graphs, a row for each of this rank.
-  [[nodiscard]] std::vector<Scores> scores_of_labels(const Tensor& predicted) const;
+ protected:
+  /// `g` must outlive this.
+  Steps(TrainingGraph& g, const TrainOptions& o)
+      : g_(g), graph_(g.graph), comm_(g.graph.comm()), data_(g.data), input_(*g.input), o_(o) {}
+  /// Sets what the epochs train on.
+  void train_on(std::unique_ptr<BatchSource> batches) { batches_ = std::move(batches); }
 
+  /// Collective. Both of a model that evaluates.
+  [[nodiscard]] virtual std::vector<Scores> scores() = 0;
+  virtual void write_predictions() = 0;
+
+  /// Collective. Computes the loss on the batch, for add_gradients().
+  [[nodiscard]] virtual Variable loss(const Batch&) { return {}; }
+  /// Collective. Adds the gradients of the loss to those of the parameters, on this rank. Returns the loss.
+  [[nodiscard]] virtual double add_gradients(const Batch& batch, EpochTimer& timer);
+  /// Collective. Returns whether the batch counts: a row of the loss on this rank has a weight above 0. A
+  /// batch that counts on no rank is skipped, as one without seeds.
+  [[nodiscard]] virtual bool counts(const Batch&) const { return true; }
+
+  /// Collective. Applies a network to the batch: its message flow graphs, or the whole graph.
+  [[nodiscard]] Variable apply(LayerStack& network, const Batch& batch) const;
+  /// Returns whether the network keeps what the first layer aggregates: the graph and the features are the
+  /// same in each step, and the features are not multiplied first.
+  [[nodiscard]] bool keeps_first_sums() const;
+
+  TrainingGraph& g_;
   const Graph& graph_;
   const Communicator& comm_;
   const NodeData& data_;
   NodeInput& input_;
-  std::span<const GraphRelations> relations_;
   const TrainOptions& o_;
-  /// Sets the two numbers from the first block.
-  void count_rows(const MessageFlowGraph& block);
-  /// Whether the batch counts: a row of the loss on this rank has a weight above 0. A batch that counts on no
-  /// rank is skipped, as one without seeds.
-  bool counts_ = true;
-  Index batch_rows_ = 0;       ///< rows of the input that the batch reads, of all ranks; set by next_batch()
-  Index batch_halo_rows_ = 0;  ///< rows that this rank fetches from others for the first layer
 
  private:
-  double step(Optimizer& optimizer, EpochTimer& timer);
+  [[nodiscard]] Index count(const Batch& batch, Epoch& result) const;
+  double step(const Batch& batch, Optimizer& optimizer, EpochTimer& timer);
 
+  std::unique_ptr<BatchSource> batches_;
   WeightAverage* average_ = nullptr;
 };
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include <sar/core/error.hpp>
+#include <sar/nn/models/potential_labels.hpp>
+#include <sar/nn/train/metrics.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+void require_sizes(const GraphSamples& structures, std::size_t labels, const Tensor& forces) {
+  const Index count = structures.num_graphs(), atoms = structures.num_nodes();
+  require<ShapeError>(static_cast<Index>(labels) == count && forces.shape() == Shape{atoms, 3},
+                      "there are labels of ", labels, " structures and forces of shape ", forces.shape(),
+                      ", expected ", count, " structures and [", atoms, ", 3]");
+}
+
+}  // namespace
+
+void subtract_zbl(const Zbl& zbl, const GraphSamples& structures, std::span<StructureLabels> labels,
+                  Tensor& forces) {
+  require_sizes(structures, labels.size(), forces);
+  const Tensor& vectors = structures.edges.tensors.at("vectors");
+  for (Index g = 0; g < structures.num_graphs(); ++g) {
+    const Index begin = structures.edge_begin[g], end = structures.edge_begin[g + 1];
+    const Index first = structures.node_begin[g];
+    const Index* const kinds = structures.nodes.integers.at("species").row(first);
+    std::vector<std::array<Index, 2>> of_edges;
+    for (Index k = begin; k < end; ++k)
+      of_edges.push_back({kinds[structures.src[k]], kinds[structures.dst[k]]});
+    const Tensor rows = zbl.edge_rows(vectors.slice_rows(begin, end), of_edges);
+    StructureLabels& label = labels[static_cast<std::size_t>(g)];
+    for (Index k = begin; k < end; ++k) {
+      const real *row = rows.row(k - begin), *d = vectors.row(k);
+      label.energy -= row[0];
+      for (std::size_t a = 0; a < 3; ++a) {
+        forces.row(first + structures.dst[k])[a] -= row[1 + a];
+        for (std::size_t b = 0; label.volume > 0 && b < 3; ++b)
+          label.stress[a][b] -= 0.5 * d[a] * row[1 + b] / label.volume;
+      }
+    }
+  }
+}
+
+// The first rank adds up what all ranks have, in the order of the structures, so that the sums have the same
+// order on any number of ranks.
+PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structures,
+                           std::span<const StructureLabels> labels, const Tensor& forces,
+                           std::span<const std::uint8_t> trained, Index num_species) {
+  return comm.agree([&] {
+    const CallScope scope(comm, CollectiveCall("fit_potential").equal("num_species", num_species));
+    require_sizes(structures, labels.size(), forces);
+    require<ShapeError>(trained.size() == labels.size(), "there are ", trained.size(), " flags for ",
+                        labels.size(), " structures, expected one for each");
+    const Index* const kinds = structures.nodes.integers.at("species").values.data();
+    const auto species = static_cast<std::size_t>(num_species);
+    std::vector<double> counts, energies, components;
+    for (Index g = 0; g < structures.num_graphs(); ++g) {
+      if (trained[static_cast<std::size_t>(g)] == 0) continue;
+      std::vector<double> of_structure(species, 0);
+      for (Index i = structures.node_begin[g]; i < structures.node_begin[g + 1]; ++i) {
+        require<InputError>(kinds[i] < num_species, "a structure has an atom of species ", kinds[i],
+                            ", and there are ", num_species);
+        of_structure[static_cast<std::size_t>(kinds[i])] += 1;
+        const real* const force = forces.row(i);
+        if (!std::isnan(force[0])) components.insert(components.end(), force, force + 3);
+      }
+      const double energy = labels[static_cast<std::size_t>(g)].energy;
+      if (std::isnan(energy)) continue;
+      energies.push_back(energy);
+      counts.insert(counts.end(), of_structure.begin(), of_structure.end());
+    }
+    PotentialFit fit;
+    counts = comm.all_gather(std::span<const double>(counts));
+    energies = comm.all_gather(std::span<const double>(energies));
+    const bool has_energies = !energies.empty();
+    if (comm.rank() != 0) counts = energies = {};
+    if (has_energies) fit.shifts = fit_energy_shifts(comm, counts, energies, num_species);
+    const Tensor rows = Tensor::from({std::ssize(components), 1}, std::span<const double>(components));
+    const double scale =
+        std::sqrt(3.0) * root_mean_squared_error(rows, Tensor::zeros(rows.shape()),
+                                                 Array<std::uint8_t>(components.size(), 1), comm);
+    if (scale > 0) fit.energy_scale = scale;  // without forces, it is NaN
+    return fit;
+  });
+}
+
+}}  // namespace sar

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "train_label_steps.hpp"
+
+#include <algorithm>
+
+namespace sar::tools {
+
+LabelSteps::LabelSteps(TrainingGraph& g, const TrainOptions& o)
+    : Steps(g, o), class_weights_(o.task.class_weights) {
+  if (o.task.balanced_classes)
+    class_weights_ = balanced_class_weights(data_.labels, data_.train_mask, data_.num_classes, comm_);
+}
+
+LabelSteps::RowClasses LabelSteps::classes_of(const Array<Index>& rows) const {
+  RowClasses of;
+  for (const Index row : rows) {
+    of.classes.push_back(data_.labels[row]);
+    of.mask.push_back(data_.train_mask[row] != 0 && data_.labels[row] >= 0 ? 1 : 0);
+  }
+  return of;
+}
+
+Tensor LabelSteps::targets_of(const Array<Index>& rows) const {
+  if (!data_.targets.defined()) return {};
+  Tensor targets({std::ssize(rows), data_.targets.row_size()});
+  for (Index i = 0; i < std::ssize(rows); ++i)
+    std::copy_n(data_.targets.row(rows[i]), data_.targets.row_size(), targets.row(i));
+  return targets;
+}
+
+Variable LabelSteps::loss_of(const Variable& scores, std::span<const std::int64_t> classes,
+                             const Tensor& targets, std::span<const std::uint8_t> mask,
+                             const RowWeights& row_weights) const {
+  switch (o_.task.label_loss) {
+    case LabelLoss::bce:
+      return bce_with_logits(scores, targets, mask, comm_, row_weights);
+    case LabelLoss::mse:
+      return mse(scores, targets, mask, comm_, row_weights);
+    case LabelLoss::mae:
+      return l1(scores, targets, mask, comm_, row_weights);
+    case LabelLoss::automatic:
+    case LabelLoss::cross_entropy:
+      break;
+  }
+  return cross_entropy(scores, classes, mask, comm_,
+                       CrossEntropyOptions{.class_weights = class_weights_,
+                                           .label_smoothing = o_.task.label_smoothing,
+                                           .row_weights = row_weights});
+}
+
+Variable LabelSteps::loss(const Batch& batch) {
+  const Variable scores = scores_of(batch);
+  if (batch.is_whole_graph()) return loss_of(scores, data_.labels, data_.targets, data_.train_mask, {});
+  const RowClasses of = classes_of(batch.rows);
+  RowWeights weights;
+  if (batch.loss_weights.defined()) weights = batch.loss_weights.values();
+  return loss_of(scores, of.classes, targets_of(batch.rows), of.mask, weights);
+}
+
+bool LabelSteps::counts(const Batch& batch) const {
+  if (batch.loss_weights.defined() && o_.task.label_smoothing > 0) return true;  // a sum of all classes
+  const RowClasses of = classes_of(batch.rows);
+  return has_class_weight(class_weights_, of.classes, of.mask);
+}
+
+Tensor LabelSteps::scores_of_all(BatchSource& batches) {
+  Tensor scores = Tensor::zeros({std::ssize(data_.labels), data_.num_outputs()});
+  while (const BatchPtr batch = batches.next()) {
+    const Tensor of_batch = scores_of(*batch).value();
+    for (Index i = 0; i < of_batch.num_rows(); ++i)
+      std::copy_n(of_batch.row(i), of_batch.row_size(), scores.row(batch->rows[i]));
+  }
+  return scores;
+}
+
+std::vector<Scores> LabelSteps::values_of(const Tensor& scores) const {
+  const Labels labels{.type = data_.label_type, .classes = data_.labels, .targets = data_.targets};
+  std::vector<Scores> values;
+  for (const Metric metric : metrics_of(o_.task)) {
+    const auto on = [&](const auto& mask) { return value_of(metric, scores, labels, mask, comm_); };
+    values.push_back({.train = on(data_.train_mask), .val = on(data_.val_mask), .test = on(data_.test_mask)});
+  }
+  return values;
+}
+
+}  // namespace sar::tools
