@@ -132,16 +132,15 @@ void add_table_fields(const TextTable& format, const DataArray& rows, const Part
   for (const std::string name : {"features", "labels", "train_mask", "val_mask", "test_mask", "split"}) {
     const auto found = std::ranges::find(all_slots, name, [](const auto& of) { return of.first; });
     if (found == all_slots.end()) continue;
-    DataArray data = take_columns(rows, found->second, name == "features");
     if (name != "split") {
-      add(name, std::move(data));
+      add(name, take_columns(rows, found->second, name == "features"));
       continue;
     }
     double part = 0;
     for (const char* mask : {"train_mask", "val_mask", "test_mask"}) {
       require<InputError>(!fields.contains(mask), place, ": there are a column of the split and one of ",
                           mask, ", expected one of them");
-      DataArray of_part = data;
+      DataArray of_part = take_columns(rows, found->second, false);
       for (double& value : doubles_in(of_part)) value = value == part ? 1 : 0;
       add(mask, std::move(of_part));
       ++part;
