@@ -92,13 +92,14 @@ std::size_t Fields::behind_quotes() noexcept {
 }
 
 bool has_number_commas(std::string_view field) {
+  constexpr std::size_t most_letters = 100;
+  if (field.find_first_of(", ") == field.npos || field.size() > most_letters) return false;  // as most are
   static const std::regex forms(
       "[-+]?([0-9]{1,3}(,[0-9]{3})+([.][0-9]+)?"       // 1,200.5
       "|[0-9]{1,3}( [0-9]{3})+(,[0-9]+)?"              // 1 200,5
       "|[0-9]{1,3}([.][0-9]{3})+,[0-9]+"               // 1.200,5
       "|([0-9]+,[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?)");  // 0,5
-  constexpr std::size_t most_letters = 100;
-  return field.size() <= most_letters && std::regex_match(field.begin(), field.end(), forms);
+  return std::regex_match(field.begin(), field.end(), forms);
 }
 
 bool is_missing_field(std::string_view field) noexcept {
