@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const std::string_view text(reinterpret_cast<const char*>(bytes), size);
     formats::SourceOptions options;
     options.ignore_data = size % 2 == 1;
-    const formats::EdgeListFormat format = formats::guess_edge_list_format(text, options);
+    const formats::EdgeListFormat format =
+        formats::guess_edge_list_format(formats::first_lines(text), options);
     if (format.columns.empty()) return;
     const std::string_view lines = text.substr(static_cast<std::size_t>(format.begin.byte));
     formats::KeyedEdges named;

@@ -145,25 +145,6 @@ std::vector<Index> single_ends(const KnownNames& names, std::string_view EndName
   return found;
 }
 
-struct DataNames {
-  ColumnRole role;
-  const char* field;
-  std::string_view key;  ///< in DatasetOptions::fields
-  std::vector<std::string_view> usual;
-};
-const std::vector<DataNames>& data_names() {
-  static const std::vector<DataNames> names{
-      {ColumnRole::weight, "weight", "weight", {"weight", "weights", "w", "wt", "edgeweight", "edgeweights"}},
-      {ColumnRole::features, "features", "edge_features", {}},
-      {ColumnRole::split, "split", "edge_split", {"split"}},
-      {ColumnRole::labels, "labels", "edge_labels", {"label", "labels", "edgelabel", "edgelabels"}},
-      {ColumnRole::type, "type", "edge_type", {"type", "edgetype"}},
-      {ColumnRole::train_mask, "train_mask", "edge_train_mask", {}},
-      {ColumnRole::val_mask, "val_mask", "edge_val_mask", {}},
-      {ColumnRole::test_mask, "test_mask", "edge_test_mask", {}}};
-  return names;
-}
-
 }  // namespace
 
 bool same_name(std::string_view a, std::string_view b) {
@@ -233,32 +214,50 @@ HeaderNames header_names(const std::vector<std::string_view>& fields) {
   return any ? HeaderNames::possible : HeaderNames::none;
 }
 
+const std::vector<RoleNames>& role_names() {
+  using Role = ColumnRole;
+  static const std::vector<RoleNames> names{
+      {Role::source, "source"},
+      {Role::target, "target"},
+      {Role::key, "key"},
+      {Role::weight,
+       "weight",
+       "weight",
+       "weight",
+       {"weight", "weights", "w", "wt", "edgeweight", "edgeweights"}},
+      {Role::labels,
+       "labels",
+       "labels",
+       "edge_labels",
+       {"label", "labels", "edgelabel", "edgelabels"},
+       {"label", "labels", "class", "target", "y"}},
+      {Role::features, "features", "features", "edge_features"},
+      {Role::one_hot, "one-hot", "features"},
+      {Role::type, "type", "type", "edge_type", {"type", "edgetype"}},
+      {Role::train_mask, "train_mask", "train_mask", "edge_train_mask", {}, {"trainmask"}},
+      {Role::val_mask, "val_mask", "val_mask", "edge_val_mask", {}, {"valmask", "validmask"}},
+      {Role::test_mask, "test_mask", "test_mask", "edge_test_mask", {}, {"testmask"}},
+      {Role::split, "split", "split", "edge_split", {"split"}, {"split"}},
+      {Role::ignored, "ignored"}};
+  return names;
+}
+
+const RoleNames& names_of(ColumnRole role) {
+  return *std::ranges::find(role_names(), role, &RoleNames::role);
+}
+
+bool is_usual(const RoleNames& role, std::string_view name) {
+  return std::ranges::find(role.of_nodes, plain(name)) != role.of_nodes.end();
+}
+
 ColumnRole usual_role(std::string_view name, bool edge_labels) {
   const std::string letters = plain(name);
-  for (const DataNames& names : data_names())
-    if (std::ranges::find(names.usual, letters) != names.usual.end()) return names.role;
+  for (const RoleNames& names : role_names())
+    if (std::ranges::find(names.of_edges, letters) != names.of_edges.end()) return names.role;
   if (letters.starts_with("feat") || letters.starts_with("edgefeat")) return ColumnRole::features;
   if (edge_labels && (letters == "rating" || letters == "score" || letters == "value"))
     return ColumnRole::labels;
   return ColumnRole::ignored;
-}
-
-ColumnRole data_role(std::string_view role) {
-  for (const DataNames& names : data_names())
-    if (names.field == role) return names.role;
-  return ColumnRole::ignored;
-}
-
-ColumnRole role_of_key(std::string_view key) {
-  for (const DataNames& names : data_names())
-    if (names.key == key) return names.role;
-  return ColumnRole::ignored;
-}
-
-const char* field_of(ColumnRole role) {
-  for (const DataNames& names : data_names())
-    if (names.role == role) return names.field;
-  return "";
 }
 
 std::optional<double> to_part(std::string_view field) noexcept {

@@ -5,9 +5,7 @@
 
 #include <sar/config.hpp>
 
-#include <cstddef>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -55,15 +53,23 @@ enum class HeaderNames {
 };
 HeaderNames header_names(const std::vector<std::string_view>& fields);
 
-/// The role of data with such a name: "Weight", "edge_label"; `edge_labels`: rating, score and value are
-/// labels.
+/// A role and its names.
+struct RoleNames {
+  ColumnRole role;
+  const char* name;                             ///< in --columns and --node-columns
+  const char* field = "";                       ///< the data that it becomes
+  std::string_view key = {};                    ///< in DatasetOptions::fields, of edges
+  std::vector<std::string_view> of_edges = {};  ///< usual names of columns, letters and digits alone
+  std::vector<std::string_view> of_nodes = {};
+};
+/// All of them, in the order of describe().
+const std::vector<RoleNames>& role_names();
+const RoleNames& names_of(ColumnRole role);
+/// Whether a column is called as nodes of the role usually are.
+bool is_usual(const RoleNames& role, std::string_view name);
+/// The role of data of edges with such a name: "Weight", "edge_label"; `edge_labels`: rating, score and value
+/// are labels.
 ColumnRole usual_role(std::string_view name, bool edge_labels);
-/// The role that is called so in --columns; `ignored` if there is none.
-ColumnRole data_role(std::string_view role);
-/// The role that DatasetOptions::fields calls so: "edge_labels"; `ignored` if it is none of edges.
-ColumnRole role_of_key(std::string_view key);
-/// The edge data that columns of a role become: "weight", "labels".
-const char* field_of(ColumnRole role);
 
 /// The number of a part of the edges, by its name: "train", "val", "valid" and "test" are 0, 1, 1, 2; a
 /// number is itself.

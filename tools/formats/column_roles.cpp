@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "column_roles.hpp"
 
-#include "column_names.hpp"
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
 
 #include <algorithm>
-#include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -17,11 +16,6 @@ namespace {
 constexpr const char* cure =
     "expected --columns source=NAME,target=NAME (or numbers of columns, from 1), and weight=NAME for weights";
 
-/// "column 2 'to'"
-std::string column_text(Index column, std::string_view name) {
-  return concat("column ", column + 1, name.empty() ? "" : concat(" ", formats::in_quotes(name)));
-}
-
 /// Finds the roles of the columns of one table.
 class RoleFinder {
  public:
@@ -30,10 +24,10 @@ class RoleFinder {
     if (sample.has_header) name_columns();
   }
 
-  std::vector<EdgeColumn> find() {
+  std::vector<Column> find() {
     for (const auto& [role, of] : options_.columns) {
-      if (role == "source") source_ = find_given(role, of);
-      if (role == "target") target_ = find_given(role, of);
+      if (role == "source") source_ = find_given(role, of)[0];
+      if (role == "target") target_ = find_given(role, of)[0];
     }
     require<InputError>(source_ < 0 || source_ != target_, "--columns: column ", source_ + 1,
                         " is source and target, expected two columns");
@@ -59,7 +53,7 @@ class RoleFinder {
 
   [[nodiscard]] Index num_columns() const { return std::ssize(columns_); }
   [[nodiscard]] bool is_end(Index column) const { return column == source_ || column == target_; }
-  [[nodiscard]] Index find_given(const std::string& role, const std::string& of) const;
+  [[nodiscard]] std::vector<Index> find_given(const std::string& role, const std::string& of) const;
   void give(Index column, ColumnRole role, std::string field);
 
   /// Whether `is` holds for the fields of a column in all rows of the sample.
@@ -94,7 +88,7 @@ class RoleFinder {
 
   const TableSample& sample_;
   const SourceOptions& options_;
-  std::vector<EdgeColumn> columns_;
+  std::vector<Column> columns_;
   bool has_names_ = false;
   Index source_ = -1, target_ = -1;
 };
@@ -121,29 +115,23 @@ void RoleFinder::name_columns() {
     columns_[c].name = unquoted(names[c]);
 }
 
-/// A column by its name, or else by its number from 1.
-Index RoleFinder::find_given(const std::string& role, const std::string& of) const {
-  Index found = -1;
-  for (Index c = 0; c < num_columns(); ++c) {
-    if (!has_names_ || !same_name(columns_[c].name, of)) continue;
-    require<InputError>(found < 0, "--columns: ", role, "=", of, ": columns ", found + 1, " and ", c + 1,
-                        " have this name, expected a number from 1 to ", num_columns());
-    found = c;
-  }
-  if (found >= 0) return found;
-  const auto number = to_integer(of);
+/// The column that the user names, or those of features.
+std::vector<Index> RoleFinder::find_given(const std::string& role, const std::string& of) const {
+  const std::vector<Index> found = find_columns(columns_, of);
+  require<InputError>(found.size() < 2 || role == "features", "--columns: ", role, "=", of, ": columns ",
+                      found.empty() ? 0 : found[0] + 1, " and ", found.size() < 2 ? 0 : found[1] + 1,
+                      " have this name, expected a number from 1 to ", num_columns());
   const std::string names =
-      joined(columns_, [](const EdgeColumn& column) { return formats::in_quotes(column.name); });
-  require<InputError>(number && *number >= 1 && *number <= num_columns(), "--columns: ", role, "=", of,
-                      ": there is no such column, expected ",
+      joined(columns_, [](const Column& column) { return formats::in_quotes(column.name); });
+  require<InputError>(!found.empty(), "--columns: ", role, "=", of, ": there is no such column, expected ",
                       has_names_ ? concat("one of ", names, " or ") : "", "a number from 1 to ",
                       num_columns());
-  return *number - 1;
+  return found;
 }
 
 void RoleFinder::find_named_ends() {
   std::vector<std::string_view> names;
-  for (const EdgeColumn& column : columns_) names.push_back(column.name);
+  for (const Column& column : columns_) names.push_back(column.name);
   std::tie(source_, target_) = find_end_names(names);
   // One name alone belongs to the first two columns, and stands where its role does.
   if ((source_ < 0) == (target_ < 0)) return;
@@ -177,25 +165,31 @@ void RoleFinder::give(Index column, ColumnRole role, std::string field) {
 }
 
 void RoleFinder::find_given_data() {
-  for (const auto& [role, of] : options_.columns)
-    if (role != "source" && role != "target") {
-      const Index column = find_given(role, of);
+  for (const auto& [role, of] : options_.columns) {
+    if (role == "source" || role == "target") continue;
+    const auto names = std::ranges::find_if(
+        role_names(), [&](const RoleNames& known) { return !known.key.empty() && role == known.name; });
+    const ColumnRole of_role = names == role_names().end() ? ColumnRole::ignored : names->role;
+    for (const Index column : find_given(role, of)) {
       require<InputError>(columns_[column].role == ColumnRole::ignored, "--columns: ", role, "=", of,
                           ": column ", column + 1, " has another role, expected one for each column");
-      give(column, data_role(role), role);
+      give(column, of_role, role);
     }
+  }
   if (!has_names_) return;
   for (const auto& [key, name] : options_.fields)
-    if (const ColumnRole role = role_of_key(key); role != ColumnRole::ignored)
+    for (const RoleNames& names : role_names())
       for (Index c = 0; c < num_columns(); ++c)
-        if (columns_[c].role == ColumnRole::ignored && same_name(columns_[c].name, name)) give(c, role, name);
+        if (!names.key.empty() && names.key == key && columns_[c].role == ColumnRole::ignored &&
+            same_name(columns_[c].name, name))
+          give(c, names.role, name);
 }
 
 /// Names are believed where the first rows have numbers, and `split` always.
 void RoleFinder::find_named_data() {
   if (!has_names_) return;
   const auto has = [&](ColumnRole role) {
-    return std::ranges::find(columns_, role, &EdgeColumn::role) != columns_.end();
+    return std::ranges::find(columns_, role, &Column::role) != columns_.end();
   };
   for (const bool edge_labels : {false, true}) {
     if (edge_labels && (!options_.edge_labels || has(ColumnRole::labels))) break;
@@ -204,13 +198,13 @@ void RoleFinder::find_named_data() {
 }
 
 void RoleFinder::find_usual_names(bool edge_labels) {
-  const std::vector<EdgeColumn> before = columns_;
+  const std::vector<Column> before = columns_;
   for (Index c = 0; c < num_columns(); ++c) {
-    EdgeColumn& column = columns_[c];
+    Column& column = columns_[c];
     if (column.role != ColumnRole::ignored || column.name.empty()) continue;
     const ColumnRole role = usual_role(column.name, edge_labels);
     if (is_row_number(c)) column.note = "row numbers";
-    const bool is_known = std::ranges::find(before, role, &EdgeColumn::role) != before.end();
+    const bool is_known = std::ranges::find(before, role, &Column::role) != before.end();
     if (role == ColumnRole::ignored || (is_known && role != ColumnRole::features)) continue;
     if (is_empty(c) && !(role == ColumnRole::labels && options_.edge_labels)) {
       column.note = "empty";
@@ -218,13 +212,13 @@ void RoleFinder::find_usual_names(bool edge_labels) {
       require_no_commas(c);
       column.note = "texts";
     } else {
-      const auto other = std::ranges::find(columns_, role, &EdgeColumn::role);
+      const auto other = std::ranges::find(columns_, role, &Column::role);
       require<InputError>(other == columns_.end() || role == ColumnRole::features, "columns ",
                           1 + (other - columns_.begin()), " and ", c + 1, " are called ",
                           other == columns_.end() ? "" : formats::in_quotes(other->name), " and ",
                           formats::in_quotes(column.name), ", expected only one of them, or --columns ",
-                          field_of(role), "=", column.name);
-      give(c, role, field_of(role));
+                          names_of(role).field, "=", column.name);
+      give(c, role, names_of(role).field);
     }
   }
 }
@@ -232,7 +226,7 @@ void RoleFinder::find_usual_names(bool edge_labels) {
 void RoleFinder::find_unnamed_data() {
   std::vector<Index> numbers;
   for (Index c = 0; c < num_columns(); ++c) {
-    EdgeColumn& column = columns_[c];
+    Column& column = columns_[c];
     if (column.role != ColumnRole::ignored || !column.name.empty()) continue;
     if (is_empty(c)) {
       column.note = "empty";
@@ -251,8 +245,7 @@ void RoleFinder::find_unnamed_data() {
                               "--ignore-columns"));
     }
   }
-  const bool has_weight =
-      std::ranges::find(columns_, ColumnRole::weight, &EdgeColumn::role) != columns_.end();
+  const bool has_weight = std::ranges::find(columns_, ColumnRole::weight, &Column::role) != columns_.end();
   const bool is_weight = numbers.size() == 1 && !has_weight;
   for (const Index c : numbers)
     give(c, is_weight ? ColumnRole::weight : ColumnRole::features, is_weight ? "weight" : "features");
@@ -260,28 +253,115 @@ void RoleFinder::find_unnamed_data() {
 
 }  // namespace
 
-std::vector<EdgeColumn> column_roles(const TableSample& sample, const SourceOptions& options) {
+std::vector<Column> column_roles(const TableSample& sample, const SourceOptions& options) {
   return RoleFinder(sample, options).find();
 }
 
-std::string describe(const std::vector<EdgeColumn>& columns) {
-  const auto of = [&](ColumnRole role) {
-    std::vector<std::string> texts;
-    for (Index c = 0; c < std::ssize(columns); ++c) {
-      if (columns[c].role != role) continue;
-      texts.push_back(column_text(c, columns[c].name));
-      if (!columns[c].note.empty()) texts.back() += " (" + columns[c].note + ")";
-    }
-    return joined(texts);
+namespace {
+
+/// Gives the columns the roles that the options say, or usual names.
+void find_node_roles(const SourceOptions& options, Index line, std::vector<Column>& columns) {
+  const auto give = [](Column& column, const RoleNames& names) {
+    column.role = names.role;
+    column.field = names.field;
   };
-  std::string text = "source: " + of(ColumnRole::source) + ", target: " + of(ColumnRole::target);
-  const std::string weight = of(ColumnRole::weight);
-  text += ", weight: " + (weight.empty() ? "none" : weight);
-  for (const ColumnRole role : {ColumnRole::features, ColumnRole::split, ColumnRole::labels, ColumnRole::type,
-                                ColumnRole::train_mask, ColumnRole::val_mask, ColumnRole::test_mask})
-    if (const std::string named = of(role); !named.empty()) text += concat(", ", field_of(role), ": ", named);
-  if (const std::string ignored = of(ColumnRole::ignored); !ignored.empty()) text += ", ignored: " + ignored;
-  return text;
+  const auto candidates = [&](const auto& is_called) {
+    std::vector<Column*> found;
+    for (Column& column : columns)
+      if (column.role == ColumnRole::ignored && is_called(column.name)) found.push_back(&column);
+    return found;
+  };
+  const auto for_each_given = [&](const auto& take) {
+    for (const RoleNames& role : role_names()) {
+      const auto [begin, end] = options.node_columns.equal_range(role.name);
+      for (auto given = begin; given != end; ++given) take(role, given->second);
+    }
+  };
+  for_each_given([&](const RoleNames& role, const std::string& of) {
+    if (of == "*") return;
+    const std::vector<Index> found = find_columns(columns, of);
+    if (found.empty())
+      throw LineError(line, concat("there is no column ", formats::in_quotes(of), ", expected one of ",
+                                   joined(columns, &Column::name)));
+    for (const Index c : found) {
+      if (columns[c].role != ColumnRole::ignored && columns[c].role != role.role)
+        throw LineError(line, concat("the column ", formats::in_quotes(columns[c].name),
+                                     " has two roles in --node-columns, expected one"));
+      give(columns[c], role);
+    }
+  });
+  if (!options.node_columns.contains("key")) {
+    const auto found = candidates(is_key_name);
+    if (found.size() != 1)
+      throw LineError(line, concat("the columns are ", joined(columns, &Column::name),
+                                   ", which does not say the one that has the nodes, expected --node-columns "
+                                   "key=COLUMN"));
+    give(*found[0], names_of(ColumnRole::key));
+  }
+  for (const RoleNames& role : role_names()) {
+    if (options.node_columns.contains(role.name)) continue;
+    const auto found = candidates([&](const std::string& name) { return is_usual(role, name); });
+    if (found.size() > 1)
+      throw LineError(
+          line, concat("the columns ", joined(found, [](const Column* c) { return c->name; }), " may be the ",
+                       role.name, ", expected --node-columns ", role.name, "=COLUMN"));
+    if (found.size() == 1) give(*found[0], role);
+  }
+  for_each_given([&](const RoleNames& role, const std::string& of) {
+    for (Column* column : candidates([&](const std::string&) { return of == "*"; })) give(*column, role);
+  });
+  if (std::ranges::count(columns, ColumnRole::key, &Column::role) != 1 ||
+      std::ranges::count(columns, ColumnRole::labels, &Column::role) > 1)
+    throw LineError(line, "several columns are the key or the labels, expected one of each");
+  for (Column& column : columns)
+    if (column.role == ColumnRole::labels) column.missing = options.missing_label;
+}
+
+/// Finds the features whose fields are lists of numbers, by their first field. Throws LineError if that and
+/// the fields below may be numbers with commas.
+void find_lists(std::span<const FirstLines::Line> lines, TextTable& table) {
+  std::vector<std::vector<std::string_view>> rows;
+  for (const FirstLines::Line& line : lines) rows.push_back(fields_of(line.text, table.separator));
+  for (std::size_t c = 0; c < std::min(table.columns.size(), rows.front().size()); ++c) {
+    const std::string_view field = unquoted(rows.front()[c]);
+    const auto length = count_in_list(field);
+    if (table.columns[c].role != ColumnRole::features || !length) continue;
+    const bool may_be_numbers = std::ranges::all_of(rows, [&](const auto& row) {
+      return c < row.size() && (number_or_flag(unquoted(row[c])) || has_number_commas(unquoted(row[c])));
+    });
+    if (has_number_commas(field) && may_be_numbers)
+      refuse_field(table.columns[c], field, lines.front().number, no_number_commas);
+    table.columns[c].list_length = *length;
+  }
+}
+
+}  // namespace
+
+TextTable node_table_of(const FirstLines& first, const SourceOptions& options) {
+  if (first.lines.empty()) throw LineError(0, "there are no lines, expected a table with a header");
+  const std::string_view begin = trimmed(first.lines.front().text);
+  if (begin.starts_with('{') || begin.starts_with('['))
+    throw LineError(0, "the text is JSON, expected a table; --node-features reads lists of features in JSON");
+  TextTable format{.separator = separator_of(first), .begin = first.begin(true)};
+  const FirstLines::Line& header = first.lines.front();
+  bool is_header = false;
+  for (const std::string_view field : fields_of(header.text, format.separator)) {
+    format.columns.push_back({.name = std::string(unquoted(field))});
+    is_header = is_header || (!number_or_flag(unquoted(field)) && !field.empty());
+  }
+  const auto key = options.node_columns.find("key");
+  if (!is_header && (key == options.node_columns.end() || !to_integer(key->second)))
+    throw LineError(header.number, concat("the first line is ", formats::in_quotes(header.text),
+                                          ", expected a header with the names of the columns, or the numbers "
+                                          "of the columns in --node-columns, such as key=1"));
+  if (!is_header) {
+    format.begin = first.begin(false);
+    for (std::size_t c = 0; c < format.columns.size(); ++c) format.columns[c].name = concat(c + 1);
+  }
+  find_node_roles(options, header.number, format.columns);
+  if (const std::size_t row = is_header ? 1 : 0; row < first.lines.size())
+    find_lists(std::span(first.lines).subspan(row), format);
+  return format;
 }
 
 }  // namespace sar::formats

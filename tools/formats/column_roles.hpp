@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: MIT
 
-/// Local. What the columns of a table of edges mean: by the options, by the names of a header, or else by
-/// their places.
+/// Local. What the columns of a table of edges or nodes mean: by the options, by the names of a header, or of
+/// edges else by their places.
 #pragma once
 
-#include "column_names.hpp"
+#include "first_lines.hpp"
 #include "source_options.hpp"
+#include "text_table.hpp"
 
 #include <sar/config.hpp>
 
-#include <string>
 #include <string_view>
 #include <vector>
 
 namespace sar::formats {
-
-struct EdgeColumn {
-  std::string name;  ///< in the header; empty: none
-  ColumnRole role = ColumnRole::ignored;
-  std::string field;  ///< the edge data that it becomes, perhaps with other columns; empty: none
-  std::string note;   ///< why it is ignored, where its name does not say it: "row numbers"
-};
 
 /// The first lines of a table, field by field. Fields keep their quotes.
 struct TableSample {
@@ -34,9 +27,13 @@ struct TableSample {
 /// v, ...); or the first two that are no row numbers. Of the others, a header's names decide: weight,
 /// features, split, label, type; what it calls otherwise is ignored. Without a name, one column of numbers is
 /// the weight, several are features. Throws InputError where this does not decide, with the option that does.
-std::vector<EdgeColumn> column_roles(const TableSample& sample, const SourceOptions& options);
+std::vector<Column> column_roles(const TableSample& sample, const SourceOptions& options);
 
-/// "source: column 2 'from', target: column 3 'to', weight: none, ignored: column 1 (row numbers)"
-std::string describe(const std::vector<EdgeColumn>& columns);
+/// The table of nodes that begins with these lines. Its columns have the roles that
+/// SourceOptions::node_columns say, or usual names: the only column called id, node, key, ...; label, class,
+/// target, y; train_mask, val_mask, test_mask, split. If the first line has numbers alone and the user gives
+/// the key by its number, it is no header, and columns have numbers for names. There are no categories yet.
+/// Throws LineError where this does not say the key, and for a column that there is not.
+TextTable node_table_of(const FirstLines& first, const SourceOptions& options);
 
 }  // namespace sar::formats

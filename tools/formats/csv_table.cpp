@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: MIT
 #include "csv_table.hpp"
 
+#include "formats/packed/sliced_rows.hpp"
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
-#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace sar::formats {
 namespace {
-
-bool is_missing(std::string_view field) noexcept {
-  return field.empty() || field == "\"\"" || field == "nan" || field == "NaN" || field == "NA";
-}
 
 [[noreturn]] void wrong_field(Index line, Index column, std::string_view field, const std::string& expected) {
   throw LineError(line, concat("column ", column + 1, " is ", in_quotes(field), ", expected ", expected));
 }
 
 std::int64_t parse_integer(std::string_view field, const TableFormat& format, Index line, Index column) {
-  if (format.may_miss && is_missing(field)) return -1;
+  if (format.may_miss && is_missing_field(unquoted(field))) return -1;
   const auto value = to_whole_number(field);
-  if (!value && (to_number(field) || is_missing(field)))
+  if (!value && (to_number(field) || is_missing_field(unquoted(field))))
     throw NotAnInteger(line,
                        concat("column ", column + 1, " is ", in_quotes(field), ", expected an integer"));
   if (!value) wrong_field(line, column, field, "an integer");
@@ -36,7 +33,7 @@ std::int64_t parse_integer(std::string_view field, const TableFormat& format, In
 }
 
 double parse_real(std::string_view field, const TableFormat& format, Index line, Index column) {
-  if (format.may_miss && is_missing(field)) return std::numeric_limits<double>::quiet_NaN();
+  if (format.may_miss && is_missing_field(unquoted(field))) return std::numeric_limits<double>::quiet_NaN();
   const auto value = to_number(field);
   if (!value || !is_finite_real(*value)) wrong_field(line, column, field, finite_real(value));
   return *value;
@@ -96,6 +93,44 @@ Index read_table(const Communicator& comm, const std::string& path, const TableF
   return counts.rows;
 }
 
+template <class T>
+DataArray read_table_rows(const Communicator& comm, const std::string& path, const TableFormat& format,
+                          Index block_bytes, const PartitionBook* book) {
+  DataArray mine;
+  const auto allocate = [&](const PartitionBook& slices) {
+    std::vector<Index> row_shape;
+    if (format.columns > 1 || std::floating_point<T>) row_shape.push_back(format.columns);
+    const NpyType type = std::same_as<T, std::int64_t> ? NpyType::int64
+                         : std::same_as<T, float>      ? NpyType::float32
+                                                       : NpyType::float64;
+    comm.agree([&] { mine = DataArray(type, row_shape, slices.num_nodes(comm.rank())); });
+  };
+  const auto send = [&](const PartitionBook& slices, Index first, std::span<const T> values) {
+    send_rows(comm, slices, first, std::as_bytes(values), mine.row_bytes(), mine.bytes.data());
+  };
+  if (book != nullptr) allocate(*book);
+  std::vector<std::pair<Index, std::vector<T>>> blocks;  // kept until the number of rows is known
+  const Index rows =
+      read_table<T>(comm, path, format, block_bytes, [&](std::vector<T>& values, const BlockPlace& at) {
+        if (book != nullptr)
+          send(*book, at.first_row, values);
+        else
+          comm.agree([&] { blocks.emplace_back(at.first_row, std::exchange(values, {})); });
+      });
+  if (book != nullptr) return mine;
+  const PartitionBook slices = PartitionBook::even(rows, comm.size());
+  allocate(slices);
+  for (auto& [first, values] : blocks) send(slices, first, std::exchange(values, {}));
+  return mine;
+}
+
+std::vector<Index> read_list(const Communicator& comm, const std::string& path, const TableFormat& format,
+                             Index block_bytes) {
+  const DataArray mine = read_table_rows<std::int64_t>(comm, path, format, block_bytes);
+  return comm.all_gather(
+      std::span(reinterpret_cast<const Index*>(mine.bytes.data()), static_cast<std::size_t>(mine.num_rows)));
+}
+
 Index count_columns(const Communicator& comm, const std::string& path) {
   Index columns = 0;
   comm.agree([&] {
@@ -104,10 +139,12 @@ Index count_columns(const Communicator& comm, const std::string& path) {
   return std::max<Index>(1, comm.all_reduce(columns));
 }
 
-#define SAR_TABLE_OF(T)                                                                            \
-  template TextCounts parse_table<T>(std::string_view, const TableFormat&, std::vector<T>&);       \
-  template Index read_table<T>(const Communicator&, const std::string&, const TableFormat&, Index, \
-                               FunctionRef<void(std::vector<T>&, const BlockPlace&)>)
+#define SAR_TABLE_OF(T)                                                                                     \
+  template TextCounts parse_table<T>(std::string_view, const TableFormat&, std::vector<T>&);                \
+  template Index read_table<T>(const Communicator&, const std::string&, const TableFormat&, Index,          \
+                               FunctionRef<void(std::vector<T>&, const BlockPlace&)>);                      \
+  template DataArray read_table_rows<T>(const Communicator&, const std::string&, const TableFormat&, Index, \
+                                        const PartitionBook*)
 SAR_TABLE_OF(std::int64_t);
 SAR_TABLE_OF(float);
 SAR_TABLE_OF(double);

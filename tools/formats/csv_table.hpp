@@ -5,7 +5,9 @@
 
 #include "line_blocks.hpp"
 
+#include <sar/comm/rows/partition_book.hpp>
 #include <sar/config.hpp>
+#include <sar/core/files/data_array.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -42,6 +44,15 @@ TextCounts parse_table(std::string_view text, const TableFormat& format, std::ve
 template <class T>
 Index read_table(const Communicator& comm, const std::string& path, const TableFormat& format,
                  Index block_bytes, FunctionRef<void(std::vector<T>& values, const BlockPlace& at)> take);
+
+/// Collective. The rows of a file as the book divides them over the ranks, or without one in even slices. T:
+/// as parse_table. Throws InputError as read_table.
+template <class T>
+DataArray read_table_rows(const Communicator& comm, const std::string& path, const TableFormat& format,
+                          Index block_bytes, const PartitionBook* book = nullptr);
+/// Collective. All rows of a file of one integer a line, on all ranks. Throws InputError as read_table.
+std::vector<Index> read_list(const Communicator& comm, const std::string& path, const TableFormat& format,
+                             Index block_bytes);
 
 /// Collective. The number of columns of a file, which is that of its first row; at least 1.
 Index count_columns(const Communicator& comm, const std::string& path);

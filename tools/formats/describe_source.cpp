@@ -4,17 +4,16 @@
 #include "edge_counts.hpp"
 #include "text.hpp"
 
-#include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/data/node_columns.hpp>
 #include <sar/graph/data/row_chunks.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
-#include <utility>
 
 namespace sar::formats {
 namespace {
@@ -97,90 +96,60 @@ std::string describe_values(const Communicator& comm, const std::string& of, con
                 counts.describe(field.type));
 }
 
-/// Describes the fields of one type of nodes.
-class NodeFields {
-  [[nodiscard]] auto read(const DataField& field) const {
-    return
-        [this, &field](const Array<Index>& rows) { return source_.read_node_data(type_, field.name, rows); };
-  }
-
- public:
-  NodeFields(GraphSource& source, std::size_t type, const FieldNames& names)
-      : source_(source), type_(type), nodes_(source.types().node_types[type]), names_(names) {
-    of_ = source.types().is_homogeneous() ? "nodes" : nodes_.name;
-    source.comm().agree([&] { labels_ = find("labels", {"labels", "label"}); });
-  }
-
-  /// Collective.
-  void describe(std::vector<std::string>& lines) {
-    if (has_labels()) describe_labels(lines);
-    for (const DataField& field : nodes_.unread) {
-      if (has_labels() && &field == labels_) continue;
-      if (is_mask(field))
-        lines.push_back(describe_mask(field));
-      else
-        lines.push_back(describe_values(source_.comm(), of_, field, nodes_.num_nodes(), read(field)));
-    }
-  }
-
- private:
-  [[nodiscard]] const DataField* find(const std::string& key,
-                                      std::initializer_list<const char*> usual) const {
-    return find_field(nodes_.unread, source_.types().is_homogeneous() ? names_ : FieldNames{}, key, usual,
-                      source_.name());
-  }
-  [[nodiscard]] bool has_labels() const { return labels_ != nullptr && labels_->row_size() == 1; }
-  [[nodiscard]] bool is_mask(const DataField& field) const {
-    if (field.row_size() != 1) return false;
-    for (const char* mask : {"train_mask", "val_mask", "test_mask"})
-      if (find(mask, {mask}) == &field) return true;
-    return false;
-  }
-
-  void describe_labels(std::vector<std::string>& lines) {
-    const Communicator& comm = source_.comm();
+/// The fields of a type of nodes, labels first. Collective.
+void describe_nodes(GraphSource& source, std::size_t type, const FieldNames& names,
+                    std::vector<std::string>& lines) {
+  const Communicator& comm = source.comm();
+  const NodeTypeData& nodes = source.types().node_types[type];
+  const bool one_type = source.types().is_homogeneous();
+  const std::string of = one_type ? "nodes" : nodes.name;
+  const Index begin = nodes.book.begin(comm.rank());
+  const auto find = [&](const std::string& key, std::initializer_list<const char*> usual) {
+    return find_field(nodes.unread, one_type ? names : FieldNames{}, key, usual, source.name());
+  };
+  const auto read = [&](const DataField& field) {
+    return [&](const Array<Index>& rows) { return source.read_node_data(type, field.name, rows); };
+  };
+  const auto is_mask = [&](const DataField& field) {
+    return field.row_size() == 1 &&
+           std::ranges::any_of(std::array{"train_mask", "val_mask", "test_mask"},
+                               [&](const char* mask) { return find(mask, {mask}) == &field; });
+  };
+  const DataField* labels = comm.agree([&] { return find("labels", {"labels", "label"}); });
+  if (labels != nullptr && labels->row_size() != 1) labels = nullptr;
+  std::vector<std::uint8_t> unlabelled;  // of my share
+  if (labels != nullptr) {
     ValueCounts counts;
-    Index without = 0;
-    const Index begin = nodes_.book.begin(comm.rank());
-    for_each_field_row(comm, *labels_, nodes_.num_nodes(), read(*labels_),
+    for_each_field_row(comm, *labels, nodes.num_nodes(), read(*labels),
                        [&](std::span<const double> row, Index number) {
-                         unlabelled_.resize(static_cast<std::size_t>(number - begin) + 1);
-                         const bool is_unlabelled = std::isnan(row[0]) || row[0] == -1;
-                         unlabelled_.back() = is_unlabelled ? 1 : 0;
-                         if (is_unlabelled)
-                           ++without;
-                         else
-                           counts.add(row[0]);
+                         unlabelled.resize(static_cast<std::size_t>(number - begin) + 1);
+                         unlabelled.back() = std::isnan(row[0]) || row[0] == -1 ? 1 : 0;
+                         if (unlabelled.back() == 0) counts.add(row[0]);
                        });
     counts.add_ranks(comm);
-    lines.push_back(concat(of_, ": ", labels_->name, ": ", counts.describe(labels_->type), ", ",
-                           comm.all_reduce(without, ReduceOp::sum), " nodes without a label"));
+    lines.push_back(concat(of, ": ", labels->name, ": ", counts.describe(labels->type), ", ",
+                           comm.all_reduce(Index{std::ranges::count(unlabelled, 1)}, ReduceOp::sum),
+                           " nodes without a label"));
   }
-
-  [[nodiscard]] std::string describe_mask(const DataField& field) const {
-    const Communicator& comm = source_.comm();
+  for (const DataField& field : nodes.unread) {
+    if (&field == labels) continue;
+    if (!is_mask(field)) {
+      lines.push_back(describe_values(comm, of, field, nodes.num_nodes(), read(field)));
+      continue;
+    }
     Index set = 0, without_label = 0;
-    const Index begin = nodes_.book.begin(comm.rank());
-    for_each_field_row(comm, field, nodes_.num_nodes(), read(field),
+    for_each_field_row(comm, field, nodes.num_nodes(), read(field),
                        [&](std::span<const double> row, Index number) {
                          if (row[0] == 0) return;
                          ++set;
-                         if (!unlabelled_.empty()) without_label += unlabelled_[number - begin];
+                         if (!unlabelled.empty()) without_label += unlabelled[number - begin];
                        });
     set = comm.all_reduce(set, ReduceOp::sum);
     without_label = comm.all_reduce(without_label, ReduceOp::sum);
-    return concat(of_, ": ", field.name, ": ", set, " nodes",
-                  !has_labels() ? "" : concat(", ", without_label, " of them without a label"));
+    lines.push_back(concat(of, ": ", field.name, ": ", set, " nodes",
+                           labels == nullptr ? "" : concat(", ", without_label, " of them without a label")));
   }
-
-  GraphSource& source_;
-  std::size_t type_;
-  const NodeTypeData& nodes_;
-  const FieldNames& names_;
-  std::string of_;
-  const DataField* labels_ = nullptr;
-  std::vector<std::uint8_t> unlabelled_;  // of my share
-};
+}
 
 /// Reads the edges of a type and notes their ends. Collective.
 std::string describe_edges(GraphSource& source, std::size_t k, NodesWithEdges& sources,
@@ -223,7 +192,7 @@ std::vector<std::string> describe_source(GraphSource& source, const FieldNames& 
     lines.push_back(concat(of, types.node_types[t].num_nodes(), " nodes, ",
                            with_edges[t].count_without_edges(), " without edges, ",
                            with_edges[t].count_without_in_edges(), " without in-edges"));
-    NodeFields(source, t, names).describe(lines);
+    describe_nodes(source, t, names, lines);
   }
   lines.insert(lines.end(), of_edges.begin(), of_edges.end());
   return lines;

@@ -224,7 +224,7 @@ void warn(const TableSample& sample, const SourceOptions& options, const HeaderG
   const Row& row = sample.rows.front();
   Index source = -1, target = -1;
   for (Index c = 0; c < std::ssize(format.columns); ++c) {
-    const EdgeColumn& column = format.columns[c];
+    const Column& column = format.columns[c];
     if (column.role == ColumnRole::source) source = c;
     if (column.role == ColumnRole::target) target = c;
     if (same_name(column.name, "type") && std::ranges::all_of(sample.rows, [&](const Row& fields) {
@@ -250,30 +250,27 @@ void warn(const TableSample& sample, const SourceOptions& options, const HeaderG
 
 }  // namespace
 
-Index EdgeListFormat::num_data() const noexcept {
-  return std::ranges::count_if(columns, [](const EdgeColumn& column) { return !column.field.empty(); });
-}
-
 std::string EdgeListFormat::describe() const {
   if (columns.empty()) return "no edges";
-  return concat(formats::describe(columns), "; separator: ", name_of_separator(separator),
+  return concat(formats::describe(columns, true), "; separator: ", name_of_separator(separator),
                 "; header: ", header_line < 0 ? "none" : concat("line ", header_line + 1));
 }
 
-EdgeListFormat guess_edge_list_format(std::string_view text, const SourceOptions& options) {
+EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptions& options) {
   EdgeListFormat format;
-  const FirstLines first = first_lines(text);
   std::vector<Line> lines = first.lines;
   if (lines.empty()) return format;
   const bool has_weights = std::ranges::any_of(
       lines, [](const Line& line) { return weight_in_dictionary(line.text).has_value(); });
   format.has_dictionaries = cut_dictionaries(lines);
   format.begin = first.begin(false);
-  format.separator = options.separator ? *options.separator
-                     : first.separator ? *first.separator
-                                       : guess_separator(lines);
+  format.separator = options.separator         ? *options.separator
+                     : format.has_dictionaries ? guess_separator(lines)
+                                               : separator_of(first);
   const HeaderGuess guess(lines, format.separator);
-  const bool has_header = options.header ? *options.header : !format.has_dictionaries && guess.is_header();
+  const bool guesses_header = !options.header && !first.is_parquet;
+  const bool has_header =
+      guesses_header ? !format.has_dictionaries && guess.is_header() : options.header.value_or(true);
   TableSample sample;
   if (has_header) {
     format.header_line = lines.front().number;
@@ -300,9 +297,9 @@ EdgeListFormat guess_edge_list_format(std::string_view text, const SourceOptions
     throw LineError(format.header_line >= 0 ? format.header_line : lines.front().number, error.what());
   }
   if (format.has_dictionaries && has_weights && !options.ignore_data)
-    format.columns.push_back({"", ColumnRole::weight, "weight", "in dictionaries"});
+    format.columns.push_back({.role = ColumnRole::weight, .field = "weight", .note = "in dictionaries"});
   require_single_nodes(lines, format);
-  if (!options.separator && options.columns.empty()) require_words(lines, format);
+  if (!options.separator && options.columns.empty() && !first.is_parquet) require_words(lines, format);
   warn(sample, options, guess, format);
   return format;
 }
@@ -370,19 +367,19 @@ bool has_more(Fields& cut) {
 template <class Take>
 TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, std::vector<double>& data,
                          const Take& take) {
-  struct Column {
+  struct Slot {
     ColumnRole role;
     bool is_data;
   };
-  std::vector<Column> columns;
-  for (const EdgeColumn& column : format.columns) columns.push_back({column.role, !column.field.empty()});
+  std::vector<Slot> columns;
+  for (const Column& column : format.columns) columns.push_back({column.role, !column.field.empty()});
   const bool reads_dictionary = format.has_dictionaries && columns.size() > 2 && columns.back().is_data;
   if (reads_dictionary) columns.pop_back();
   return for_each_row(text, [&](std::string_view whole, Index number) {
     const EdgeLine line{whole, number};
     Fields cut(line.text, format.separator);
     std::string_view source, target;
-    for (const Column& column : columns) {
+    for (const Slot& column : columns) {
       if (!cut.next()) wrong_number_of_fields(line, format);
       if (column.role == ColumnRole::source)
         source = node_of(cut.field(), line);

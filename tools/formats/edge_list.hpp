@@ -6,7 +6,7 @@
 
 #include "column_roles.hpp"
 #include "edge_chunks.hpp"
-#include "line_blocks.hpp"
+#include "first_lines.hpp"
 #include "source_options.hpp"
 
 #include <sar/config.hpp>
@@ -17,30 +17,26 @@
 
 namespace sar::formats {
 
-struct EdgeListFormat {
-  char separator = ' ';             ///< ' ': any number of blanks
-  std::vector<EdgeColumn> columns;  ///< empty: there are no edges
-  TextPosition begin;               ///< of the first line behind the header
+/// Without columns there are no edges.
+struct EdgeListFormat : TextTable {
   Index header_line = -1;           ///< from 0; -1: there is no header
   /// Behind its nodes an edge has a Python dictionary, as NetworkX writes it; of it, "weight" is read.
   bool has_dictionaries = false;
   Index first_id = 0;                 ///< of nodes that are integers
   std::vector<std::string> warnings;  ///< what may be meant in another way
 
-  /// Of the columns, those that become edge data.
-  [[nodiscard]] Index num_data() const noexcept;
   /// Local. "source: column 1 'from', target: column 2 'to', weight: none; separator: comma; header: line
   /// 1".
   [[nodiscard]] std::string describe() const;
 };
 
-/// Detects the options that are not given from the first lines of a text, which are whole lines. The
+/// Detects the options that are not given from the first lines of a text. The
 /// separator is that of guess_separator. The first line is a header if it has the names of columns
 /// (header_names), or text in a column in which all other lines have a number or the name of a split; and so
 /// is a comment just before the first line that names the columns. The columns have the roles of
 /// column_roles. Throws LineError if a line could be a header or an edge, and for columns whose meaning the
 /// names do not decide.
-EdgeListFormat guess_edge_list_format(std::string_view first_lines, const SourceOptions& options);
+EdgeListFormat guess_edge_list_format(const FirstLines& first, const SourceOptions& options);
 
 /// Edges whose nodes are any words, which are parts of the text.
 struct KeyedEdges {

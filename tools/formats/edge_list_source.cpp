@@ -5,11 +5,9 @@
 #include "edge_list.hpp"
 #include "field_data.hpp"
 #include "first_lines.hpp"
-#include "formats/packed/parquet_table.hpp"
 #include "node_keys.hpp"
 #include "other_formats.hpp"
 #include "source_options.hpp"
-#include "table_columns.hpp"
 #include "text.hpp"
 
 #include <sar/comm/communicator.hpp>
@@ -17,8 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -31,41 +27,16 @@ namespace {
 /// Collective.
 EdgeListFormat guess_from_file(const Communicator& comm, const std::string& path,
                                const SourceOptions& options) {
-  return guess_from_first_lines(comm, path, "a text with an edge a line", [&](std::string_view text) {
-    if (options.columns.empty()) refuse_other_formats(path, text, first_lines(text));
-    SourceOptions known = options;
-    if (is_parquet(path)) {
-      require<InputError>(!options.header && !options.separator, path,
-                          ": columns of Parquet have names and no separator, expected no --header and no "
-                          "--separator");
-      known.header = true;
-      known.separator = ',';
-    }
-    EdgeListFormat format = guess_edge_list_format(text, known);
+  return guess_from_first_lines(comm, path, "a text with an edge a line", [&](const FirstLines& first) {
+    if (options.columns.empty()) refuse_other_formats(path, first);
+    require<InputError>(!first.is_parquet || (!options.header && !options.separator), path,
+                        ": columns of Parquet have names and no separator, expected no --header and no "
+                        "--separator");
+    EdgeListFormat format = guess_edge_list_format(first, options);
     format.first_id = options.node_ids == NodeIds::from_one ? 1 : 0;
     return format;
   });
 }
-
-/// Words with the digits of integers.
-class Digits {
- public:
-  explicit Digits(const EdgeChunk& chunk) : digits_(2 * chunk.src.size()), words_(digits_.size()) {
-    for (std::size_t i = 0; i < words_.size(); ++i)
-      words_[i] = write(i % 2 == 0 ? chunk.src[i / 2] : chunk.dst[i / 2], digits_[i]);
-  }
-  [[nodiscard]] const std::vector<std::string_view>& words() const { return words_; }
-
-  using Buffer = std::array<char, 20>;
-  static std::string_view write(Index node, Buffer& digits) {
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), node).ptr;
-    return {digits.data(), static_cast<std::size_t>(end - digits.data())};
-  }
-
- private:
-  std::vector<Buffer> digits_;
-  std::vector<std::string_view> words_;
-};
 
 /// Nodes are integers, or handles of NodeKeys that have become numbers.
 class EdgeListFile {
@@ -73,8 +44,6 @@ class EdgeListFile {
   /// Reads everything. Collective; throws InputError, the same on every rank.
   EdgeListFile(const Communicator& comm, const std::string& path, const SourceOptions& options);
 
-  /// Local. What was understood and what may be meant in another way, a line each, for people.
-  [[nodiscard]] std::vector<std::string> notes() const { return notes_; }
   /// The smallest node; -1: there is none, or nodes are names.
   [[nodiscard]] Index smallest() const noexcept { return keys == nullptr ? smallest_ : -1; }
 
@@ -85,6 +54,7 @@ class EdgeListFile {
   EdgeChunks chunks;
   FieldTable fields;               ///< of the edges
   std::unique_ptr<NodeKeys> keys;  ///< null: nodes are integers
+  std::vector<std::string> notes;  ///< what was understood and what may be meant in another way, for people
 
  private:
   void read_integers();
@@ -99,8 +69,8 @@ class EdgeListFile {
   void replace_handles();
   void require_edge_in_first_line();
   void add_edge_data();
-  void add_column_data(const std::string& name, const std::vector<Index>& slots, const DataArray& all);
   void add_notes();
+  void note(const std::string& text) { notes.push_back(concat(path_, ": ", text)); }
 
   const Communicator& comm_;
   const std::string& path_;
@@ -108,7 +78,6 @@ class EdgeListFile {
   EdgeListFormat format_;
   Index smallest_ = -1, largest_ = -1;  // node, when they are integers
   Index num_given_keys_ = 0;
-  std::vector<std::string> notes_;
 };
 
 EdgeListFile::EdgeListFile(const Communicator& comm, const std::string& path, const SourceOptions& options)
@@ -128,7 +97,7 @@ EdgeListFile::EdgeListFile(const Communicator& comm, const std::string& path, co
   }
   if (keys == nullptr) require_edge_in_first_line();
   add_notes();
-  if (format_.num_data() > 0) add_edge_data();
+  if (format_.width() > 0) add_edge_data();
 }
 
 void EdgeListFile::read_integers() {
@@ -157,12 +126,13 @@ void EdgeListFile::begin_names() {
   if (key_file().empty()) return;
   num_given_keys_ =
       read_node_keys(comm_, key_file(), options_, [&](std::span<const std::string_view> ids, Index first) {
-        std::vector<Digits::Buffer> digits(ids.size());
-        std::vector<std::string_view> words(ids.begin(), ids.end());
+        KeyWords keys_of_block(ids.size());
         for (std::size_t i = 0; i < ids.size(); ++i)
           if (const auto number = to_whole_number(ids[i]); number && smallest_ >= 0)
-            words[i] = Digits::write(*number - format_.first_id, digits[i]);
-        static_cast<void>(keys->handles(words, first));
+            keys_of_block.set(i, *number - format_.first_id);
+          else
+            keys_of_block.set(i, ids[i]);
+        static_cast<void>(keys->handles(keys_of_block.words(), first));
       });
 }
 
@@ -193,8 +163,10 @@ void EdgeListFile::read_names() {
 void EdgeListFile::name_integers() {
   begin_names();
   chunks.for_each_round(comm_, [&](EdgeChunk& chunk) {
-    const Digits digits(chunk);
-    const std::vector<Index> handles = keys->handles(digits.words(), num_given_keys_ + 2 * chunk.first_id);
+    KeyWords ends(2 * chunk.src.size());
+    for (std::size_t i = 0; i < ends.words().size(); ++i)
+      ends.set(i, i % 2 == 0 ? chunk.src[i / 2] : chunk.dst[i / 2]);
+    const std::vector<Index> handles = keys->handles(ends.words(), num_given_keys_ + 2 * chunk.first_id);
     for (std::size_t i = 0; i < handles.size(); ++i) (i % 2 == 0 ? chunk.src : chunk.dst)[i / 2] = handles[i];
   });
   replace_handles();
@@ -238,67 +210,51 @@ void EdgeListFile::require_edge_in_first_line() {
       "no for an edge (the format of METIS is not read)");
 }
 
-void EdgeListFile::add_column_data(const std::string& name, const std::vector<Index>& slots,
-                                   const DataArray& all) {
-  DataArray data = comm_.agree([&] { return take_columns(all, slots, slots.size() > 1); });
-  double least = std::numeric_limits<double>::infinity(), most = -least;
-  for (const double value : doubles_in(data)) {
-    least = std::min(least, value);  // not NaN
-    most = std::max(most, value);
-  }
-  least = comm_.all_reduce(least, ReduceOp::min);
-  most = comm_.all_reduce(most, ReduceOp::max);
-  if (least <= most)
-    notes_.push_back(concat(name, " of the edges: from ", exact_text(least), " to ", exact_text(most)));
-  fields.add(name, PartitionBook::even(num_edges, comm_.size()), std::move(data), path_);
-}
-
-/// Columns of the same field stand side by side.
 void EdgeListFile::add_edge_data() {
-  std::vector<std::pair<std::string, std::vector<Index>>> slots;  // by field
-  Index slot = 0;
-  for (const EdgeColumn& column : format_.columns) {
-    if (column.field.empty()) continue;
-    auto found = std::ranges::find(slots, column.field, [](const auto& of) { return of.first; });
-    if (found == slots.end()) found = slots.insert(slots.end(), {column.field, {}});
-    found->second.push_back(slot++);
+  const PartitionBook slices = PartitionBook::even(num_edges, comm_.size());
+  const DataArray all = chunks.take_data(comm_, slices, format_.width());
+  for (const auto& [name, slots] : field_slots(format_.columns)) {
+    DataArray data = comm_.agree([&] { return take_columns(all, slots, slots.size() > 1); });
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    for (const double value : doubles_in(data)) {
+      least = std::min(least, value);  // not NaN
+      most = std::max(most, value);
+    }
+    least = comm_.all_reduce(least, ReduceOp::min);
+    most = comm_.all_reduce(most, ReduceOp::max);
+    if (least <= most)
+      note(concat(name, " of the edges: from ", exact_text(least), " to ", exact_text(most)));
+    fields.add(name, slices, std::move(data), path_);
   }
-  const DataArray all = chunks.take_data(comm_, PartitionBook::even(num_edges, comm_.size()), slot);
-  for (const auto& [name, of] : slots) add_column_data(name, of, all);
 }
 
 void EdgeListFile::add_notes() {
-  notes_.push_back(format_.describe());
+  note(format_.describe());
   if (keys == nullptr && num_edges > 0) {
     const std::string range =
         concat("node ids: integers from ", smallest_ + format_.first_id, " to ", largest_ + format_.first_id);
-    notes_.push_back(range + (smallest_ == 1 && format_.first_id == 0
-                                  ? ", so that node 0 has no edges; --node-ids from-1 counts from 1"
-                                  : ""));
+    note(range + (smallest_ == 1 && format_.first_id == 0
+                      ? ", so that node 0 has no edges; --node-ids from-1 counts from 1"
+                      : ""));
   } else if (num_given_keys_ > 0) {
-    notes_.push_back(concat("node ids: in the order of ", key_file()));
+    note(concat("node ids: in the order of ", key_file()));
   } else if (keys != nullptr && largest_ >= 0) {
-    notes_.push_back(
-        concat("node ids: ", keys->size(), " integers from ", smallest_, " to ", largest_,
-               ", numbered by first appearance; --node-ids dense takes them as numbers of nodes"));
+    note(concat("node ids: ", keys->size(), " integers from ", smallest_, " to ", largest_,
+                ", numbered by first appearance; --node-ids dense takes them as numbers of nodes"));
   } else if (keys != nullptr) {
-    notes_.push_back(concat("node ids: ", keys->size(), " names, numbered by first appearance"));
+    note(concat("node ids: ", keys->size(), " names, numbered by first appearance"));
   }
-  for (const std::string& warning : format_.warnings) notes_.push_back("WARNING: " + warning);
+  for (const std::string& warning : format_.warnings)
+    notes.push_back(concat("WARNING: ", path_, ": ", warning));
 }
 
 /// "author:writes:paper" -> its three names
 EdgeTypeData type_named(const std::string& type) {
-  std::vector<std::string> names{""};
-  for (const char c : type) {
-    if (c == ':')
-      names.emplace_back();
-    else
-      names.back() += c;
-  }
-  const bool right = names.size() == 3 && std::ranges::none_of(names, &std::string::empty);
+  const auto names = fields_of(type, ':');
+  const bool right = names.size() == 3 && std::ranges::none_of(names, &std::string_view::empty);
   require<InputError>(right, "--edges: '", type, "', expected SOURCE:RELATION:DESTINATION");
-  return {.src_type = names[0], .name = names[1], .dst_type = names[2]};
+  return {
+      .src_type = std::string(names[0]), .name = std::string(names[1]), .dst_type = std::string(names[2])};
 }
 
 }  // namespace
@@ -373,9 +329,7 @@ void EdgeListSource::read_edges_of(EdgeTypeData type, const std::string& path, c
   smallest_node_ = file.smallest();
   names_are_integers_ = file.names_are_integers();
   first_id_ = options.node_ids == NodeIds::from_one ? 1 : 0;
-  for (const std::string& note : file.notes())
-    notes_.push_back(note.starts_with("WARNING: ") ? concat("WARNING: ", path, ": ", note.substr(9))
-                                                   : concat(path, ": ", note));
+  notes_.insert(notes_.end(), file.notes.begin(), file.notes.end());
 }
 
 void EdgeListSource::write_node_keys(const std::string& directory) const {

@@ -9,21 +9,6 @@
 
 namespace sar::formats {
 
-SlicedFieldData::SlicedFieldData(PartitionBook book, DataArray mine)
-    : book_(std::move(book)), mine_(std::move(mine)) {}
-
-DataArray SlicedFieldData::read(const Communicator& comm, std::span<const Index> rows) const {
-  return fetch_rows(comm, book_, mine_, rows);
-}
-
-NpyFieldData::NpyFieldData(std::unique_ptr<const NpyFile> file) : file_(std::move(file)) {}
-
-DataArray NpyFieldData::read(const Communicator& comm, std::span<const Index> rows) const {
-  DataArray data;
-  comm.agree([&] { data = read_rows(*file_, rows); });
-  return data;
-}
-
 std::span<double> doubles_in(DataArray& array) {
   return {reinterpret_cast<double*>(array.bytes.data()), array.bytes.size() / sizeof(double)};
 }
@@ -38,22 +23,30 @@ DataArray take_columns(const DataArray& rows, std::span<const Index> columns, bo
   return taken;
 }
 
-void FieldTable::add(DataField field, std::unique_ptr<const FieldData> of, std::string place) {
-  data.emplace(field.name, std::move(of));
-  places.emplace(field.name, std::move(place));
+void FieldTable::add(DataField field, ReadRows read_rows_of_field, std::string place) {
+  sources.emplace(field.name, Source{std::move(read_rows_of_field), std::move(place)});
   fields.push_back(std::move(field));
 }
-
-void FieldTable::add(std::string name, PartitionBook slices, DataArray mine, std::string place) {
-  DataField field{std::move(name), mine.type, mine.row_shape};
-  add(std::move(field), std::make_unique<SlicedFieldData>(std::move(slices), std::move(mine)),
-      std::move(place));
+void FieldTable::add(const std::string& name, PartitionBook slices, DataArray mine, std::string place) {
+  DataField field{name, mine.type, mine.row_shape};
+  auto read_slices = [book = std::move(slices), rows_of_rank = std::move(mine)](const Communicator& comm,
+                                                                                std::span<const Index> rows) {
+    return fetch_rows(comm, book, rows_of_rank, rows);
+  };
+  add(std::move(field), std::move(read_slices), std::move(place));
 }
+void FieldTable::add(DataField field, std::shared_ptr<const NpyFile> file, std::string place) {
+  const auto read_file = [of = std::move(file)](const Communicator& comm, std::span<const Index> rows) {
+    return comm.agree([&] { return read_rows(*of, rows); });
+  };
+  add(std::move(field), read_file, std::move(place));
+}
+
 DataArray FieldTable::read(const Communicator& comm, const std::string& path, const std::string& field,
                            std::span<const Index> rows) const {
-  const auto found = data.find(field);
-  comm.agree([&] { require<InputError>(found != data.end(), path, ": there are no data named ", field); });
-  return found->second->read(comm, rows);
+  const auto found = sources.find(field);
+  comm.agree([&] { require<InputError>(found != sources.end(), path, ": there are no data named ", field); });
+  return found->second.read(comm, rows);
 }
 
 std::string mask_of_list(const std::string& name) {
@@ -70,23 +63,22 @@ std::vector<std::pair<std::string, std::string>> lists_last(const std::map<std::
   return ordered;
 }
 
-ListedNodes::ListedNodes(Array<std::int64_t> nodes, Index num_nodes, const std::string& place)
-    : nodes_(std::move(nodes)) {
-  const auto bad = std::ranges::find_if(nodes_, [&](Index node) { return node < 0 || node >= num_nodes; });
-  require<InputError>(bad == nodes_.end(), place, ": element ", bad - nodes_.begin(), " is ",
-                      bad == nodes_.end() ? 0 : *bad, ", expected the number of a node, ",
+DataArray mask_of(Array<std::int64_t> nodes, const PartitionBook& slices, int rank,
+                  const std::string& place) {
+  const Index num_nodes = slices.num_nodes();
+  const auto bad = std::ranges::find_if(nodes, [&](Index node) { return node < 0 || node >= num_nodes; });
+  require<InputError>(bad == nodes.end(), place, ": element ", bad - nodes.begin(), " is ",
+                      bad == nodes.end() ? 0 : *bad, ", expected the number of a node, ",
                       index_range(num_nodes));
-  std::ranges::sort(nodes_);
-  const auto twice = std::ranges::adjacent_find(nodes_);
-  require<InputError>(twice == nodes_.end(), place, ": node ", twice == nodes_.end() ? 0 : *twice,
+  std::ranges::sort(nodes);
+  const auto twice = std::ranges::adjacent_find(nodes);
+  require<InputError>(twice == nodes.end(), place, ": node ", twice == nodes.end() ? 0 : *twice,
                       " is listed twice, expected each node once; zeros and ones for all nodes are a mask, "
                       "such as train_mask");
-}
-
-DataArray ListedNodes::read(const Communicator&, std::span<const Index> rows) const {
-  DataArray mask(NpyType::uint8, {}, std::ssize(rows));
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    mask.bytes[i] = static_cast<std::byte>(std::ranges::binary_search(nodes_, rows[i]) ? 1 : 0);
+  DataArray mask(NpyType::uint8, {}, slices.num_nodes(rank));
+  std::ranges::fill(mask.bytes, std::byte{0});
+  for (const Index node : nodes)
+    if (slices.owner(node) == rank) mask.bytes[node - slices.begin(rank)] = std::byte{1};
   return mask;
 }
 

@@ -11,6 +11,7 @@
 #include <sar/core/memory/memory.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -20,33 +21,8 @@
 
 namespace sar::formats {
 
-class FieldData {
- public:
-  virtual ~FieldData() = default;
-  /// The listed rows. Collective; throws InputError, the same on every rank.
-  [[nodiscard]] virtual DataArray read(const Communicator& comm, std::span<const Index> rows) const = 0;
-};
-
-/// Rows kept in memory, each rank its slice.
-class SlicedFieldData : public FieldData {
- public:
-  SlicedFieldData(PartitionBook book, DataArray mine);
-  [[nodiscard]] DataArray read(const Communicator& comm, std::span<const Index> rows) const override;
-
- private:
-  PartitionBook book_;
-  DataArray mine_;
-};
-
-/// Rows of a .npy file. Each rank reads those that it is asked for.
-class NpyFieldData : public FieldData {
- public:
-  explicit NpyFieldData(std::unique_ptr<const NpyFile> file);
-  [[nodiscard]] DataArray read(const Communicator& comm, std::span<const Index> rows) const override;
-
- private:
-  std::unique_ptr<const NpyFile> file_;
-};
+/// Returns the listed rows of a field. Collective; throws InputError, the same on every rank.
+using ReadRows = std::function<DataArray(const Communicator& comm, std::span<const Index> rows)>;
 
 /// Local. The listed columns of rows of float64, side by side; one that is no list is a number for each row.
 DataArray take_columns(const DataArray& rows, std::span<const Index> columns, bool is_list);
@@ -55,13 +31,19 @@ std::span<double> doubles_in(DataArray& array);
 
 /// The fields of the nodes or edges of one type.
 struct FieldTable {
+  struct Source {
+    ReadRows read;
+    std::string place;  ///< its file, for messages
+  };
   std::vector<DataField> fields;
-  std::map<std::string, std::unique_ptr<const FieldData>> data;
-  std::map<std::string, std::string> places;  ///< by field: its file, for messages
+  std::map<std::string, Source> sources;  ///< by field
 
-  void add(DataField field, std::unique_ptr<const FieldData> of, std::string place);
+  void add(DataField field, ReadRows read, std::string place);
   /// A field whose rows each rank has of its slice.
-  void add(std::string name, PartitionBook slices, DataArray mine, std::string place);
+  void add(const std::string& name, PartitionBook slices, DataArray mine, std::string place);
+  /// A field in a file, of which each rank reads the rows that it is asked for.
+  void add(DataField field, std::shared_ptr<const NpyFile> file, std::string place);
+  [[nodiscard]] bool contains(const std::string& field) const { return sources.contains(field); }
   /// The listed rows of a field. Collective; throws InputError, which begins with `path`, when there is none.
   [[nodiscard]] DataArray read(const Communicator& comm, const std::string& path, const std::string& field,
                                std::span<const Index> rows) const;
@@ -75,16 +57,9 @@ std::string mask_of_list(const std::string& name);
 /// how many nodes there are. A name may begin with a type and a slash.
 std::vector<std::pair<std::string, std::string>> lists_last(const std::map<std::string, std::string>& files);
 
-/// A mask: 1 for the nodes of a list, 0 for all others. Each rank keeps the list, 8 bytes a node of it.
-class ListedNodes : public FieldData {
- public:
-  /// Local. Throws InputError, beginning with `place`, for a number that is none of `num_nodes` nodes, and
-  /// for a node that is listed twice.
-  ListedNodes(Array<std::int64_t> nodes, Index num_nodes, const std::string& place);
-  [[nodiscard]] DataArray read(const Communicator& comm, std::span<const Index> rows) const override;
-
- private:
-  Array<std::int64_t> nodes_;  // in increasing order
-};
+/// Local. This rank's slice of a mask: 1 for the nodes of a list, which each rank has, 0 for all others.
+/// Throws InputError, beginning with `place`, for a number that is no node, and for a node that is listed
+/// twice.
+DataArray mask_of(Array<std::int64_t> nodes, const PartitionBook& slices, int rank, const std::string& place);
 
 }  // namespace sar::formats

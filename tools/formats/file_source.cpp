@@ -5,6 +5,7 @@
 #include "field_data.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/graph/data/sources/dataset_source.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -51,14 +52,14 @@ DataArray FileSource::read_edge_data(std::size_t type, const std::string& field,
 std::string FileSource::place_of(const std::string& field) const {
   for (const auto* tables : {&nodes_, &edges_})
     for (const FieldTable& table : *tables)
-      if (const auto found = table.places.find(field); found != table.places.end()) return found->second;
+      if (table.contains(field)) return table.sources.at(field).place;
   return path_ + ": " + field;
 }
 
 void FileSource::add_node_file(std::size_t t, const std::string& field, const std::string& path, bool more,
                                const std::string& hint) {
   NodeTypeData& type = types_.node_types[t];
-  auto file = std::make_unique<const NpyFile>(path);
+  auto file = std::make_shared<const NpyFile>(path);
   if (const std::string mask = mask_of_list(field); !mask.empty()) {
     file->expect_dims(1);
     Array<std::int64_t> nodes(file->size());
@@ -66,7 +67,7 @@ void FileSource::add_node_file(std::size_t t, const std::string& field, const st
     return add_node_list(t, mask, std::move(nodes), path);
   }
   const Index rows = file->shape().empty() ? 0 : file->num_rows();
-  require<InputError>(!nodes_[t].data.contains(field), path, ": node data ", field,
+  require<InputError>(!nodes_[t].contains(field), path, ": node data ", field,
                       " are given twice, expected once");
   require<InputError>(more && nodes_[t].fields.empty() ? rows >= type.num_nodes() : rows == type.num_nodes(),
                       path, ": the array has ", rows, " rows, expected ", type.num_nodes(),
@@ -74,25 +75,25 @@ void FileSource::add_node_file(std::size_t t, const std::string& field, const st
                       field.ends_with("_mask") ? "; a list of nodes is --node-data train_nodes=FILE" : hint);
   type.book = slices_of(rows);
   DataField known = field_of(field, *file);
-  nodes_[t].add(std::move(known), std::make_unique<NpyFieldData>(std::move(file)), path);
+  nodes_[t].add(std::move(known), std::move(file), path);
 }
 
 void FileSource::add_node_list(std::size_t type, const std::string& mask, Array<std::int64_t> nodes,
                                const std::string& place) {
-  const bool is_new = !nodes_[type].data.contains(mask);
-  require<InputError>(is_new, place, ": ", mask, " is in ", is_new ? "" : nodes_[type].places.at(mask),
+  const bool is_new = !nodes_[type].contains(mask);
+  require<InputError>(is_new, place, ": ", mask, " is in ", is_new ? "" : nodes_[type].sources.at(mask).place,
                       ", too, expected it once");
-  auto data = std::make_unique<ListedNodes>(std::move(nodes), types_.node_types[type].num_nodes(), place);
-  nodes_[type].add({mask, NpyType::uint8, {}}, std::move(data), place);
+  const PartitionBook& book = types_.node_types[type].book;
+  nodes_[type].add(mask, book, mask_of(std::move(nodes), book, comm().rank(), place), place);
 }
 
 void FileSource::add_node_fields(Index num_nodes, FieldTable fields, const std::string& note) {
   types_.node_types.at(0).book = slices_of(num_nodes);
   for (DataField& field : fields.fields) {
-    const std::string name = field.name;
-    require<InputError>(!nodes_[0].data.contains(name), fields.places.at(name), ": node data ", name,
-                        " are in ", place_of(name), ", too, expected them once");
-    nodes_[0].add(std::move(field), std::move(fields.data.at(name)), fields.places.at(name));
+    auto& [read, place] = fields.sources.at(field.name);
+    require<InputError>(!nodes_[0].contains(field.name), place, ": node data ", field.name, " are in ",
+                        place_of(field.name), ", too, expected them once");
+    nodes_[0].add(std::move(field), std::move(read), place);
   }
   notes_.push_back(note);
   list_fields();
@@ -111,6 +112,13 @@ void FileSource::note_directions() {
                           " its reverse in the file, and messages go from source to destination only; "
                           "--add-reverse-edges adds the "
                           "others, as for a graph without directions"));
+}
+
+void FileSource::require_ends(const std::string& place) {
+  comm().agree([&] {
+    for (const EdgeChunk& chunk : chunks_[0].chunks())
+      require_nodes(place, chunk.first_id, chunk.src, chunk.dst, num_nodes(), num_nodes());
+  });
 }
 
 void FileSource::require_plausible_size(const std::string& place) const {

@@ -57,9 +57,12 @@ class FileSource : public GraphSource {
   /// message about a wrong number of rows.
   void add_node_file(std::size_t type, const std::string& field, const std::string& path, bool more = false,
                      const std::string& hint = "");
-  /// Local. The mask of a list of nodes. Throws InputError if there is this mask already, and as ListedNodes.
+  /// Local. The mask of a list of nodes. Throws InputError if there is this mask already, and as mask_of().
   void add_node_list(std::size_t type, const std::string& mask, Array<std::int64_t> nodes,
                      const std::string& place);
+  /// Collective. Throws InputError, beginning with `place`, for an edge of a homogeneous graph with an end
+  /// that is no node.
+  void require_ends(const std::string& place);
   /// Local. Throws InputError, beginning with `place`, if a homogeneous graph has no nodes, or implausibly
   /// many for its edges.
   void require_plausible_size(const std::string& place) const;

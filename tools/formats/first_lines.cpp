@@ -6,6 +6,7 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace sar::formats {
 namespace {
@@ -46,8 +47,10 @@ std::optional<std::size_t> bytes_of_first_lines(std::string_view beginning, bool
 
 }  // namespace
 
-FirstLines first_lines(std::string_view text) {
+FirstLines first_lines(std::string_view text, bool is_parquet) {
   FirstLines first;
+  first.text = text;
+  first.is_parquet = is_parquet;
   Lines lines(text);
   if (const std::string_view line = text.substr(0, text.find('\n'));
       lower_case(line.substr(0, 4)) == "sep=" && trimmed_end(line).size() == 5 && lines.next()) {
@@ -72,6 +75,7 @@ TextPosition FirstLines::begin(bool behind_first) const {
 }
 
 char separator_of(const FirstLines& first) {
+  if (first.is_parquet) return ',';
   return first.separator ? *first.separator : guess_separator(first.lines);
 }
 
@@ -123,18 +127,10 @@ char guess_separator(const std::vector<FirstLines::Line>& lines) {
 }
 
 std::string name_of_separator(char separator) {
-  switch (separator) {
-    case '\t':
-      return "tab";
-    case ',':
-      return "comma";
-    case ';':
-      return "semicolon";
-    case blanks:
-      return "blanks";
-    default:
-      return in_quotes({&separator, 1});
-  }
+  for (const auto& [known, name] :
+       {std::pair{'\t', "tab"}, {',', "comma"}, {';', "semicolon"}, {blanks, "blanks"}})
+    if (separator == known) return name;
+  return in_quotes({&separator, 1});
 }
 
 }  // namespace sar::formats

@@ -3,6 +3,7 @@
 /// The first lines of a text, which say how to read it.
 #pragma once
 
+#include "formats/packed/parquet_table.hpp"
 #include "line_blocks.hpp"
 
 #include <sar/comm/communicator.hpp>
@@ -21,6 +22,8 @@ struct FirstLines {
     Index number;  ///< from 0
     Index end;     ///< the byte behind it
   };
+  std::string_view text;
+  bool is_parquet = false;         ///< there are commas between the fields, and the first line has names
   std::vector<Line> comments;      ///< among and before the lines
   std::vector<Line> lines;         ///< with data, at most 50
   Index comments_before_data = 0;  ///< how many comments stand before all lines
@@ -30,9 +33,9 @@ struct FirstLines {
   /// Where the line after the first one begins, or the first one itself.
   [[nodiscard]] TextPosition begin(bool behind_first) const;
 };
-FirstLines first_lines(std::string_view text);
+FirstLines first_lines(std::string_view text, bool is_parquet = false);
 
-/// The separator that "sep=;" says, or else guess_separator(first.lines).
+/// Commas in Parquet; the separator that "sep=;" says; or else guess_separator(first.lines).
 char separator_of(const FirstLines& first);
 
 /// The beginning of a file with its first 50 lines of data, or with fewer where they are long. Collective;
@@ -40,12 +43,13 @@ char separator_of(const FirstLines& first);
 /// goes on in the next line.
 std::string read_first_lines(const Communicator& comm, const std::string& path, const std::string& expected);
 
-/// Collective. Returns guess(text) of read_first_lines, where a LineError gets the file.
+/// Collective. Returns guess(first lines) of read_first_lines, where a LineError gets the file.
 template <class Guess>
 auto guess_from_first_lines(const Communicator& comm, const std::string& path, const std::string& expected,
                             const Guess& guess) {
   const std::string text = read_first_lines(comm, path, expected);
-  return comm.agree([&] { return with_line_of(path, [&] { return guess(std::string_view(text)); }); });
+  return comm.agree(
+      [&] { return with_line_of(path, [&] { return guess(first_lines(text, is_parquet(path))); }); });
 }
 
 /// The fields of a line, with their quotes.

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <optional>
 #include <vector>
 
@@ -108,7 +107,7 @@ class PackedBlocks final : public Blocks {
         most_dealt_(dealt_blocks * block_bytes),
         block_(std::clamp<Index>(most_dealt_ / comm.size(), 1, block_bytes)) {
     comm.agree([&] {
-      if (comm.rank() == 0) skip(begin);
+      if (comm.rank() == 0) file.skip(begin);
     });
   }
 
@@ -130,15 +129,6 @@ class PackedBlocks final : public Blocks {
   }
 
  private:
-  void skip(Index bytes) {
-    std::string skipped(static_cast<std::size_t>(std::min(bytes, Index{1} << 20)), ' ');
-    while (bytes > 0) {
-      const Index got = file_.read(skipped.data(), std::min(bytes, static_cast<Index>(skipped.size())));
-      if (got == 0) return;
-      bytes -= got;
-    }
-  }
-
   /// Appends the next block of whole lines to what is dealt, nothing at the end. Returns its size.
   Index read() {
     const std::size_t begin = dealt_.size();

@@ -2,6 +2,7 @@
 #include "matrix_market.hpp"
 
 #include "field_data.hpp"
+#include "first_lines.hpp"
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
@@ -69,18 +70,6 @@ double parse_value(Fields& fields, const Lines& lines) {
   return *value;
 }
 
-MatrixMarketHeader read_header(const std::string& path) {
-  constexpr Index most = Index{1} << 26;
-  for (Index bytes = Index{1} << 16;; bytes *= 4) {
-    const std::string text = read_beginning(path, bytes);
-    const auto header = with_line_of(
-        path, [&] { return parse_matrix_market_header(text, static_cast<Index>(text.size()) < bytes); });
-    if (header) return *header;
-    require<InputError>(bytes < most, path, ": the first ", bytes,
-                        " bytes are comments, expected the sizes of a matrix");
-  }
-}
-
 }  // namespace
 
 std::optional<MatrixMarketHeader> parse_matrix_market_header(std::string_view beginning, bool whole) {
@@ -132,11 +121,9 @@ TextCounts parse_matrix_entries(std::string_view text, const MatrixMarketHeader&
 MatrixMarketSource::MatrixMarketSource(const Communicator& comm_of_source, const std::string& path,
                                        const SourceOptions& options)
     : FileSource(comm_of_source, "Matrix Market file", path) {
-  MatrixMarketHeader header;
-  comm().agree([&] {
-    if (comm().rank() == 0) header = read_header(path_);
-  });
-  comm().broadcast(std::span<MatrixMarketHeader>(&header, 1), 0);
+  const MatrixMarketHeader header = guess_from_first_lines(
+      comm(), path_, "the sizes of a matrix",
+      [](const FirstLines& first) { return parse_matrix_market_header(first.text, true).value(); });
   MatrixEdges edges;
   const auto require_entries = [&](bool condition, Index found, const char* at_least) {
     require<InputError>(condition, path_, ": there are ", at_least, found, " entries, expected ",

@@ -10,6 +10,10 @@
 
 #include "node_keys.hpp"
 
+#include "column_roles.hpp"
+#include "line_blocks.hpp"
+#include "text.hpp"
+
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
@@ -17,6 +21,7 @@
 #include <sar/core/memory/index_set.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <numeric>
 #include <optional>
@@ -40,6 +45,11 @@ std::uint64_t hash_of(std::string_view word) noexcept {
   mix(value);
   mix(hash >> 7);
   return hash;
+}
+
+void KeyWords::set(std::size_t i, Index number) {
+  const auto end = std::to_chars(digits_[i].data(), digits_[i].data() + digits_[i].size(), number).ptr;
+  words_[i] = {digits_[i].data(), end};
 }
 
 KeyTable::KeyTable() : slots_(16, Index{-1}) {}
@@ -78,6 +88,16 @@ void KeyTable::grow() {
     while (slots_[slot] >= 0) slot = (slot + 1) & mask;
     slots_[slot] = number;
   }
+}
+
+WordSet gather_words(const Communicator& comm, const WordSet& mine) {
+  std::string list;
+  for (const std::string& word : mine) list += word + '\n';
+  const std::vector<char> gathered = comm.all_gather(std::span<const char>(list));
+  WordSet all;
+  for (Lines lines(std::string_view(gathered.data(), gathered.size())); lines.next();)
+    all.emplace(lines.line());
+  return all;
 }
 
 namespace {
@@ -256,6 +276,63 @@ void NodeKeys::write(const std::string& path) const {
   comm_.agree([&] {
     if (comm_.rank() == 0) file->commit();
   });
+}
+
+namespace {
+
+struct KeyFormat {
+  char separator = '\n';  ///< this one: a line is an id
+  Index column = 0;
+  TextPosition begin = {};
+};
+
+/// Of a table, the first column that is called as a key.
+KeyFormat guess_key_format(const std::string& path, const FirstLines& first, const SourceOptions& options) {
+  if (path == options.node_table) {
+    const TextTable table = node_table_of(first, options);
+    return {table.separator, static_cast<Index>(table.place_of(ColumnRole::key)), table.begin};
+  }
+  if (first.lines.empty()) return {};
+  const char separator = separator_of(first);
+  const auto fields = fields_of(first.lines.front().text, separator);
+  const auto key =
+      std::ranges::find_if(fields, [](std::string_view field) { return is_key_name(unquoted(field)); });
+  if (key != fields.end()) return {separator, key - fields.begin(), first.begin(true)};
+  if (first.is_parquet) return {separator, 0, first.begin(true)};
+  const bool is_table = std::ranges::any_of(std::array{".csv", ".tsv", ".csv.gz", ".tsv.gz"},
+                                            [&](const char* end) { return path.ends_with(end); });
+  return {is_table ? separator : '\n', 0, first.begin(false)};
+}
+
+/// The id of a line; empty: there is none.
+std::string_view id_of(std::string_view line, const KeyFormat& format) {
+  Fields fields(line, format.separator);
+  for (Index column = 0; fields.next(); ++column)
+    if (column == format.column) return unquoted(fields.field());
+  return {};
+}
+
+}  // namespace
+
+Index read_node_keys(const Communicator& comm, const std::string& path, const SourceOptions& options,
+                     FunctionRef<void(std::span<const std::string_view> ids, Index first)> take) {
+  const KeyFormat format =
+      guess_from_first_lines(comm, path, "a text with the id of a node in each line",
+                             [&](const FirstLines& first) { return guess_key_format(path, first, options); });
+  std::vector<std::string_view> ids;
+  const auto parse = [&](std::string_view text) {
+    ids.clear();
+    return for_each_row(text, [&](std::string_view line, Index number) {
+      const std::string_view id = id_of(line, format);
+      if (id.empty())
+        throw LineError(number, concat("there is no id in column ", format.column + 1, " of ",
+                                       in_quotes(line), ", expected one"));
+      ids.push_back(id);
+    });
+  };
+  return read_lines(comm, path, format.begin, options.block_bytes, parse,
+                    [&](const BlockPlace& at) { take(ids, at.first_row); })
+      .rows;
 }
 
 }  // namespace sar::formats

@@ -4,12 +4,17 @@
 /// ranks. The hash of a word decides which rank owns it.
 #pragma once
 
+#include "source_options.hpp"
+
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/config.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/threads/parallel.hpp>
 
+#include <array>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +24,19 @@ namespace sar::formats {
 
 /// A hash that is the same on all ranks: it decides which rank owns a word.
 std::uint64_t hash_of(std::string_view word) noexcept;
+
+/// Words for NodeKeys, of which some may be the digits of numbers.
+class KeyWords {
+ public:
+  explicit KeyWords(std::size_t count) : words_(count), digits_(count) {}
+  void set(std::size_t i, std::string_view word) { words_[i] = word; }
+  void set(std::size_t i, Index number);
+  [[nodiscard]] std::span<const std::string_view> words() const noexcept { return words_; }
+
+ private:
+  std::vector<std::string_view> words_;
+  std::vector<std::array<char, 20>> digits_;
+};
 
 /// Numbers words 0, 1, ... as they come. About 30 bytes a word besides its own.
 class KeyTable {
@@ -40,6 +58,10 @@ class KeyTable {
   Array<Index> ends_;    // where each of them ends
   Array<Index> slots_;   // open addressing: a word's number, or -1
 };
+
+/// Collective. The different words of all ranks; a word is a line without its end.
+using WordSet = std::set<std::string, std::less<>>;
+WordSet gather_words(const Communicator& comm, const WordSet& mine);
 
 /// Collects words in rounds, then numbers them.
 class NodeKeys {
@@ -83,5 +105,13 @@ class NodeKeys {
   Array<Index> numbers_;          // of my words
   PartitionBook owners_;          // words of each rank
 };
+
+/// Reads a text with an id a line, or a table: its header calls a column id, node, key, name or x_id, or it
+/// is a .csv or .tsv file without a header and has the ids in the first column. Row i, which is neither a
+/// comment nor empty, has the id of node i. `take` gets the ids of consecutive rows of this rank and the
+/// number of the first; every rank calls it the same number of times. Returns the number of rows. Collective;
+/// throws InputError, the same on every rank.
+Index read_node_keys(const Communicator& comm, const std::string& path, const SourceOptions& options,
+                     FunctionRef<void(std::span<const std::string_view> ids, Index first)> take);
 
 }  // namespace sar::formats

@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
-#include <iterator>
 #include <set>
 #include <span>
 #include <system_error>
@@ -61,17 +60,11 @@ bool is_npz(const std::string& path) {
 /// The folder in a zip archive that has raw/, as OGB's have: "arxiv.zip/arxiv". Throws InputError unless
 /// there is one.
 std::string ogb_folder_in(const std::string& path) {
-  std::set<std::string> folders;
-  const ZipFile archive(path, "a zip archive");
-  for (const ZipMember& member : archive.members()) {
-    const std::string name = "/" + member.name;
-    const std::size_t raw = name.find("/raw/");
-    if (raw != std::string::npos && !name.starts_with("/__MACOSX")) folders.insert(name.substr(0, raw));
-  }
+  const std::set<std::string> folders = folders_with(path, {"/raw/"});
   require<InputError>(folders.size() == 1, path, ": the zip archive has ",
                       folders.empty() ? "no folder raw/" : "several folders with raw/: " + joined(folders),
                       " and no .npy files, expected an OGB dataset as it is downloaded, or NumPy's arrays");
-  return path + *folders.begin();
+  return *folders.begin();
 }
 
 /// Throws InputError for a path that is no graph which open_source reads, and says why. Local.
@@ -144,18 +137,6 @@ void refuse_edge_list_options(const std::string& path, const SourceOptions& opti
   refuse("--node-ids from-1", options.node_ids == NodeIds::from_one);
 }
 
-/// What is the same for all graph files of one type. Collective.
-void complete(GraphSource& source, const SourceOptions& options) {
-  const bool has_tables = !options.node_table.empty() || !options.node_features.empty();
-  auto* file = dynamic_cast<FileSource*>(&source);
-  require<InputError>(
-      !has_tables || file != nullptr, source.name(),
-      ": the directory has node data of its own, expected no --node-table or --node-features");
-  if (file == nullptr) return;
-  if (has_tables) add_node_tables(*file, options);
-  file->note_directions();
-}
-
 }  // namespace
 
 std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
@@ -187,7 +168,10 @@ std::unique_ptr<GraphSource> open_source(const Communicator& comm, const FoundDa
       ": has node data of its own, expected no --node-table and no --node-features");
   if (formats[format].open != open_as<EdgeListSource>) refuse_edge_list_options(path, options);
   std::unique_ptr<GraphSource> source = formats[format].open(comm, path, options);
-  complete(*source, options);
+  if (auto* file = dynamic_cast<FileSource*>(source.get())) {
+    add_node_tables(*file, options);
+    file->note_directions();
+  }
   return source;
 }
 

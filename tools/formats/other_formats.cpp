@@ -35,7 +35,8 @@ bool is_lgl(const std::string& path, const FirstLines& first) {
 }
 
 /// A name of the format; empty: an edge list.
-std::string format_of(const std::string& path, std::string_view text, const FirstLines& first) {
+std::string format_of(const std::string& path, const FirstLines& first) {
+  const std::string_view text = first.text;
   const std::string begin = lower_beginning(trimmed(text.substr(text.find_first_not_of(" \t\r\n"))));
   if (begin.starts_with('{') || begin.starts_with('['))
     return "JSON (it begins with '" + begin.substr(0, 1) + "')";
@@ -94,9 +95,9 @@ void refuse_binary_formats(const std::string& path) {
       "y=...) writes it in Python");
 }
 
-void refuse_other_formats(const std::string& path, std::string_view text, const FirstLines& first) {
-  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return;
-  const std::string format = format_of(path, text, first);
+void refuse_other_formats(const std::string& path, const FirstLines& first) {
+  if (first.text.find_first_not_of(" \t\r\n") == std::string_view::npos) return;
+  const std::string format = format_of(path, first);
   require<InputError>(format.empty(), path, ": the text is in the format ", format,
                       ", expected a text with an edge a line (or --columns source=1,target=2, if it is one)");
 }

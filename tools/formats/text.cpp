@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <regex>
 #include <system_error>
 
 namespace sar::formats {
@@ -90,41 +91,21 @@ std::size_t Fields::behind_quotes() noexcept {
   return close == std::string_view::npos ? 0 : close + 1;
 }
 
-bool has_number_commas(std::string_view field) noexcept {
-  if (!field.empty() && (field.front() == '-' || field.front() == '+')) field.remove_prefix(1);
-  const auto digits = [&] {
-    std::size_t count = 0;
-    while (count < field.size() && '0' <= field[count] && field[count] <= '9') ++count;
-    field.remove_prefix(count);
-    return count;
-  };
-  const auto accept = [&](char c) {
-    if (field.empty() || field.front() != c) return false;
-    field.remove_prefix(1);
-    return true;
-  };
-  const std::string_view whole = field;
-  for (const char thousands : {',', ' ', '.'}) {
-    field = whole;
-    const std::size_t first = digits();
-    int groups = 0;
-    bool is_grouped = 1 <= first && first <= 3;
-    while (is_grouped && accept(thousands)) {
-      is_grouped = digits() == 3;
-      ++groups;
-    }
-    if (is_grouped && groups > 0 && field.empty() && thousands != '.') return true;
-    const char point = thousands == ',' ? '.' : ',';
-    if (is_grouped && groups > 0 && accept(point) && digits() > 0 && field.empty()) return true;
-  }
-  field = whole;  // a decimal comma
-  const std::size_t before = digits();
-  if (!accept(',') || before + digits() == 0) return false;
-  if (accept('e') || accept('E')) {
-    if (!accept('-')) accept('+');
-    if (digits() == 0) return false;
-  }
-  return field.empty();
+bool has_number_commas(std::string_view field) {
+  constexpr std::size_t most_letters = 100;
+  if (field.find_first_of(", ") == field.npos || field.size() > most_letters) return false;  // as most are
+  static const std::regex forms(
+      "[-+]?([0-9]{1,3}(,[0-9]{3})+([.][0-9]+)?"       // 1,200.5
+      "|[0-9]{1,3}( [0-9]{3})+(,[0-9]+)?"              // 1 200,5
+      "|[0-9]{1,3}([.][0-9]{3})+,[0-9]+"               // 1.200,5
+      "|([0-9]+,[0-9]*|,[0-9]+)([eE][-+]?[0-9]+)?)");  // 0,5
+  return std::regex_match(field.begin(), field.end(), forms);
+}
+
+bool is_missing_field(std::string_view field) noexcept {
+  for (const char* text : {"", "nan", "NaN", "NA", "null", "None"})
+    if (field == text) return true;
+  return false;
 }
 
 std::optional<std::int64_t> to_integer(std::string_view field) noexcept {

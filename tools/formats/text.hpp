@@ -6,6 +6,7 @@
 #include <sar/config.hpp>
 #include <sar/core/error.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -88,6 +89,16 @@ inline std::string_view unquoted(std::string_view field) noexcept {
 
 /// The text behind "weight": in a Python dictionary, up to the next comma or brace; nothing if there is none.
 std::optional<std::string_view> weight_in_dictionary(std::string_view line) noexcept;
+
+/// Calls take(word) for each part of a text between any of the separators.
+template <class Take>
+void for_each_word(std::string_view text, std::string_view separators, const Take& take) {
+  for (std::size_t begin = text.find_first_not_of(separators); begin != text.npos;) {
+    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
+    take(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(separators, end);
+  }
+}
 
 /// Whether a line is empty or a comment: its first character is # or %.
 inline bool is_comment(std::string_view line) noexcept {
@@ -180,10 +191,13 @@ std::optional<double> to_number(std::string_view field) noexcept;  ///< NaN and 
 
 /// Whether a field is a number only if its commas or blanks mean something: "1,200" and "1 200" with
 /// thousands, "0,5" and "1.200,50" with a decimal comma. Some of these may be lists of numbers as well.
-bool has_number_commas(std::string_view field) noexcept;
+bool has_number_commas(std::string_view field);
 /// What is expected in their place, for messages.
 inline constexpr const char* no_number_commas =
     "numbers as 1200.5, without a decimal comma and separators of thousands, and lists in brackets: [1,200]";
+
+/// Whether a field without quotes is empty or says so: nan, NaN, NA, null, None.
+bool is_missing_field(std::string_view field) noexcept;
 
 /// Whether a number is finite as `real`, too.
 inline bool is_finite_real(double number) noexcept {

@@ -318,13 +318,13 @@ void read_ends(const NpyFile& edge_index, Index begin, Index end, EdgeList& edge
 
 }  // namespace
 
-void require_nodes(const std::string& place, const EdgeList& edges, Index num_sources,
-                   Index num_destinations) {
-  for (Index e = 0; e < edges.size(); ++e)
-    for (const auto& [node, nodes] : {std::pair{edges.src[e], num_sources}, {edges.dst[e], num_destinations}})
+void require_nodes(const std::string& place, Index first_id, std::span<const Index> src,
+                   std::span<const Index> dst, Index num_sources, Index num_destinations) {
+  for (std::size_t e = 0; e < src.size(); ++e)
+    for (const auto& [node, nodes] : {std::pair{src[e], num_sources}, {dst[e], num_destinations}})
       if (node < 0 || node >= nodes)
-        throw InputError(concat(place, ": edge ", edges.id[e], " is (", edges.src[e], ", ", edges.dst[e],
-                                "), but there is no node ", node, ", expected ", index_range(nodes)));
+        throw InputError(concat(place, ": edge ", first_id + static_cast<Index>(e), " is (", src[e], ", ",
+                                dst[e], "), but there is no node ", node, ", expected ", index_range(nodes)));
 }
 
 EdgeList read_edge_range(const NpyFile& edge_index, Index num_sources, Index num_destinations, Index begin,
@@ -335,7 +335,7 @@ EdgeList read_edge_range(const NpyFile& edge_index, Index num_sources, Index num
   edges.id.resize(end - begin);
   std::iota(edges.id.begin(), edges.id.end(), begin);
   read_ends(edge_index, begin, end, edges);
-  require_nodes(edge_index.path(), edges, num_sources, num_destinations);
+  require_nodes(edge_index.path(), begin, edges.src, edges.dst, num_sources, num_destinations);
   return edges;
 }
 }}  // namespace sar

@@ -70,9 +70,10 @@ std::string format_dataset_types(const GraphData& types);
 
 // Edges in a file, as an array of two rows: sources and destinations.
 
-/// Local. Throws InputError, beginning with `place`, for an edge to a node that does not exist.
-void require_nodes(const std::string& place, const EdgeList& edges, Index num_sources,
-                   Index num_destinations);
+/// Local. Throws InputError, beginning with `place`, for an edge to a node that does not exist. Edges are
+/// numbered from first_id on.
+void require_nodes(const std::string& place, Index first_id, std::span<const Index> src,
+                   std::span<const Index> dst, Index num_sources, Index num_destinations);
 
 /// Local. Edges [begin, end) of an array [2, E] in C or Fortran order; the id of an edge is its column.
 /// Throws InputError for an element that is not an integer, and as require_nodes().

@@ -11,7 +11,7 @@
 namespace sar::formats {
 namespace {
 
-struct RoleNames {
+struct ArrayNames {
   const char* role;
   const char* key;  ///< of DatasetOptions::fields; empty: it has none
   std::vector<std::string> names;
@@ -27,8 +27,8 @@ std::vector<std::string> list_names(const std::string& part) {
   return names;
 }
 
-const std::vector<RoleNames>& role_names() {
-  static const std::vector<RoleNames> roles{
+const std::vector<ArrayNames>& array_names() {
+  static const std::vector<ArrayNames> roles{
       {"features",
        "features",
        {"node_features", "node_feature", "node_feats", "node_feat", "node_attr", "features", "feature",
@@ -90,7 +90,7 @@ NamedArray ArrayRoles::find(const std::string& name) const {
 
 void ArrayRoles::require_one(const std::string& role, const std::vector<std::string>& found) const {
   const auto known =
-      std::ranges::find(role_names(), role, [](const RoleNames& names) { return std::string(names.role); });
+      std::ranges::find(array_names(), role, [](const ArrayNames& names) { return std::string(names.role); });
   require<InputError>(found.size() < 2, archive_.path(), ": there are several arrays that may be the ", role,
                       ": ", joined(found), "; expected one of them",
                       *known->key == '\0' ? "" : concat(", or --fields ", known->key, "=NAME"));
@@ -98,7 +98,7 @@ void ArrayRoles::require_one(const std::string& role, const std::vector<std::str
 
 ArrayRoles::ArrayRoles(const NpzFile& archive, const std::map<std::string, std::string>& fields)
     : archive_(archive) {
-  for (const RoleNames& role : role_names()) {
+  for (const ArrayNames& role : array_names()) {
     NamedArray& of_role = by_role_[role.role];
     if (const auto given = fields.find(role.key); given != fields.end()) {
       of_role = find(plain_name(given->second));

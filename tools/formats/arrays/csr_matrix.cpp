@@ -22,17 +22,6 @@
 namespace sar::formats {
 namespace {
 
-/// A list of numbers of this rank's range. Collective.
-DataArray read_list(const Communicator& comm, const NpzFile& archive, const NpzMember& member, Index length,
-                    const PartitionBook& book, const std::string& what) {
-  comm.agree([&] { require_numbers(archive, member); });
-  NpzArray array(comm, archive, member);
-  require<InputError>(array.header().shape == std::vector<Index>{length}, archive.place_of(member),
-                      ": shape is ", shape_to_string(array.header().shape), ", expected (", length, ",), ",
-                      what);
-  return array.read_rows(book);
-}
-
 /// Where my rows begin and end among all entries. The last rank has the element behind the last row.
 Array<Index> read_offsets(const Communicator& comm, const NpzFile& archive, const CsrArrays& arrays,
                           const PartitionBook& rows, Index num_entries) {
@@ -40,8 +29,8 @@ Array<Index> read_offsets(const Communicator& comm, const NpzFile& archive, cons
   for (int rank = 0; rank < comm.size(); ++rank) begins.push_back(rows.begin(rank));
   begins.push_back(rows.num_nodes() + 1);
   const PartitionBook book(begins);
-  const DataArray list = read_list(comm, archive, *arrays.indptr, book.num_nodes(), book,
-                                   "one for each row of the matrix, and one more");
+  const DataArray list =
+      read_numbers(comm, archive, *arrays.indptr, book, "one for each row of the matrix, and one more");
   const std::string place = archive.place_of(*arrays.indptr);
   Array<Index> offsets;
   comm.agree([&] { offsets = to_indices(list, place, book.begin(comm.rank())); });
@@ -97,6 +86,23 @@ std::array<Index, 2> read_shape(const Communicator& comm, const NpzFile& archive
   return {shape[0], shape[1]};
 }
 
+Index length_of(const Communicator& comm, const NpzFile& archive, const NpzMember& member) {
+  const std::vector<Index> shape = header_of(comm, archive, member).shape;
+  require<InputError>(shape.size() == 1, archive.place_of(member), ": shape is ", shape_to_string(shape),
+                      ", expected a list");
+  return shape[0];
+}
+
+DataArray read_numbers(const Communicator& comm, const NpzFile& archive, const NpzMember& member,
+                       const PartitionBook& book, const std::string& what) {
+  comm.agree([&] { require_numbers(archive, member); });
+  NpzArray array(comm, archive, member);
+  require<InputError>(array.header().shape == std::vector<Index>{book.num_nodes()}, archive.place_of(member),
+                      ": shape is ", shape_to_string(array.header().shape), ", expected (", book.num_nodes(),
+                      ",), ", what);
+  return array.read_rows(book);
+}
+
 CsrMatrix read_csr(const Communicator& comm, const NpzFile& archive, const CsrArrays& arrays,
                    bool by_column) {
   for (const auto& [member, name] :
@@ -105,21 +111,19 @@ CsrMatrix read_csr(const Communicator& comm, const NpzFile& archive, const CsrAr
                         ", expected data, indices, indptr and shape, as scipy.sparse.save_npz writes them");
   auto [num_rows, num_columns] = read_shape(comm, archive, *arrays.shape);
   if (by_column) std::swap(num_rows, num_columns);
-  const std::vector<Index> shape = header_of(comm, archive, *arrays.indices).shape;
-  require<InputError>(shape.size() == 1, archive.place_of(*arrays.indices), ": shape is ",
-                      shape_to_string(shape), ", expected a list");
+  const Index num_entries = length_of(comm, archive, *arrays.indices);
   CsrMatrix matrix{.num_rows = num_rows, .num_columns = num_columns};
   matrix.rows = PartitionBook::even(num_rows, comm.size());
   require<InputError>(num_rows < arrays.indptr->bytes, archive.place_of(*arrays.indptr), ": has ",
                       arrays.indptr->bytes, " bytes, expected an element for each of ", num_rows, " rows");
-  matrix.offsets = read_offsets(comm, archive, arrays, matrix.rows, shape[0]);
+  matrix.offsets = read_offsets(comm, archive, arrays, matrix.rows, num_entries);
   const Index first = matrix.offsets.front();
   std::vector<Index> begins = comm.all_gather(first);
-  begins.push_back(shape[0]);
+  begins.push_back(num_entries);
   matrix.entries = PartitionBook(begins);
   for (Index& offset : matrix.offsets) offset -= first;
   const DataArray indices =
-      read_list(comm, archive, *arrays.indices, shape[0], matrix.entries, "the entries of the matrix");
+      read_numbers(comm, archive, *arrays.indices, matrix.entries, "the entries of the matrix");
   comm.agree([&] {
     const std::string place = archive.place_of(*arrays.indices);
     matrix.columns = to_indices(indices, place, first);
@@ -131,8 +135,7 @@ CsrMatrix read_csr(const Communicator& comm, const NpzFile& archive, const CsrAr
                               ", ", num_columns, ")"));
   });
   if (arrays.data != nullptr)
-    matrix.values =
-        read_list(comm, archive, *arrays.data, shape[0], matrix.entries, "one for each of the indices");
+    matrix.values = read_numbers(comm, archive, *arrays.data, matrix.entries, "one for each of the indices");
   else
     comm.agree([&] { matrix.values = ones(matrix.entries.num_nodes(comm.rank())); });
   return matrix;
@@ -190,27 +193,25 @@ void add_element(NpyType type, const std::byte* value, std::byte* to, bool is_fi
   });
 }
 
-}  // namespace
-
-DataArray SparseFieldData::read(const Communicator& comm, std::span<const Index> rows) const {
+DataArray dense_rows(const Communicator& comm, const CsrMatrix& matrix, std::span<const Index> rows) {
   std::vector<Index> order(rows.size()), sorted, counts(static_cast<std::size_t>(comm.size()), 0);
   comm.agree([&] {
     for (const Index row : rows) {
-      require<InputError>(0 <= row && row < matrix_.num_rows, "there is no row ", row, ", expected ",
-                          index_range(matrix_.num_rows));
-      ++counts[matrix_.rows.owner(row)];
+      require<InputError>(0 <= row && row < matrix.num_rows, "there is no row ", row, ", expected ",
+                          index_range(matrix.num_rows));
+      ++counts[matrix.rows.owner(row)];
     }
     std::iota(order.begin(), order.end(), Index{0});
     std::ranges::stable_sort(order, {}, [&](Index i) { return rows[i]; });
     for (const Index i : order) sorted.push_back(rows[i]);
   });
   const auto asked = comm.all_to_all_v(std::span<const Index>(sorted), counts);
-  const SentRows got = send_rows_of(comm, matrix_, asked);
+  const SentRows got = send_rows_of(comm, matrix, asked);
   return comm.agree([&] {
-    DataArray dense(matrix_.values.type, {matrix_.num_columns}, std::ssize(rows));
+    DataArray dense(matrix.values.type, {matrix.num_columns}, std::ssize(rows));
     std::ranges::fill(dense.bytes, std::byte{0});
-    std::vector<Index> last_row(static_cast<std::size_t>(matrix_.num_columns), -1);  // that has the column
-    const Index width = matrix_.values.row_bytes();
+    std::vector<Index> last_row(static_cast<std::size_t>(matrix.num_columns), -1);  // that has the column
+    const Index width = matrix.values.row_bytes();
     Index k = 0;
     for (std::size_t i = 0; i < order.size(); ++i)
       for (Index n = 0; n < got.counts.values[i]; ++n, ++k) {
@@ -220,6 +221,14 @@ DataArray SparseFieldData::read(const Communicator& comm, std::span<const Index>
       }
     return dense;
   });
+}
+
+}  // namespace
+
+ReadRows rows_of(CsrMatrix matrix) {
+  return [kept = std::move(matrix)](const Communicator& comm, std::span<const Index> rows) {
+    return dense_rows(comm, kept, rows);
+  };
 }
 
 }  // namespace sar::formats

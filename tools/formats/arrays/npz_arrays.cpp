@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 namespace sar::formats {
@@ -145,18 +144,6 @@ void read_edge_array(const Communicator& comm, const NpzFile& archive, const Npz
   });
 }
 
-void require_ends(const Communicator& comm, const std::string& place, EdgeChunks& chunks, Index num_nodes) {
-  comm.agree([&] {
-    for (const EdgeChunk& chunk : chunks.chunks())
-      for (std::size_t e = 0; e < chunk.src.size(); ++e)
-        for (const Index node : {chunk.src[e], chunk.dst[e]})
-          if (node < 0 || node >= num_nodes)
-            throw InputError(concat(place, ": edge ", chunk.first_id + static_cast<Index>(e), " is (",
-                                    chunk.src[e], ", ", chunk.dst[e], "), but there is no node ", node,
-                                    ", expected ", index_range(num_nodes)));
-  });
-}
-
 void add_array_field(const Communicator& comm, FieldTable& to, const std::string& field,
                      const NpzFile& archive, const NpzMember& member, Index rows, const std::string& of,
                      bool transposed) {
@@ -166,10 +153,10 @@ void add_array_field(const Communicator& comm, FieldTable& to, const std::string
   const NpyHeader& header = array.header();
   require<InputError>(!header.shape.empty() && header.shape[0] == rows, place, ": shape is ",
                       shape_to_string(header.shape), ", expected ", rows, " rows, one for each ", of);
-  require<InputError>(!to.data.contains(field), place, ": data ", field, " are there twice, expected once");
+  require<InputError>(!to.contains(field), place, ": data ", field, " are there twice, expected once");
   if (array.stored())
     return to.add({field, header.type, {header.shape.begin() + 1, header.shape.end()}},
-                  std::make_unique<NpyFieldData>(std::move(array.stored())), place);
+                  std::shared_ptr<const NpyFile>(std::move(array.stored())), place);
   const PartitionBook slices = PartitionBook::even(rows, comm.size());
   to.add(field, slices, array.read_rows(slices), place);
 }

@@ -40,10 +40,6 @@ std::vector<Index> read_integers(const Communicator& comm, const NpzFile& archiv
 void read_edge_array(const Communicator& comm, const NpzFile& archive, const NpzMember& member, bool by_edge,
                      EdgeChunks& chunks);
 
-/// Collective. Throws InputError, beginning with `place`, the same on every rank, for an end that is no
-/// node.
-void require_ends(const Communicator& comm, const std::string& place, EdgeChunks& chunks, Index num_nodes);
-
 /// Adds an array with `rows` rows as a field. A stored array is read when its rows are asked for, others at
 /// once. `transposed`: rows are the columns of the array. `of` says what has rows: "node of features".
 /// Collective; throws InputError, the same on every rank.

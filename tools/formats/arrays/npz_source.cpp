@@ -13,8 +13,6 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
-#include <memory>
-#include <numeric>
 #include <utility>
 
 namespace sar::formats {
@@ -54,7 +52,7 @@ NpzSource::NpzSource(const Communicator& comm_of_source, const std::string& path
     read_scipy(*archive);
   else
     read_named(*archive, options);
-  require_ends(comm(), edges_place_, chunks_[0], num_nodes());
+  require_ends(edges_place_);
   comm().agree([&] {
     require<InputError>(num_nodes() > 0, path_, ": there are no nodes, expected at least one");
     for (const auto& [field, file] : lists_last(options.node_data)) add_node_file(0, field, file);
@@ -162,23 +160,17 @@ void NpzSource::read_pairs(const NpzFile& archive) {
   require<InputError>(shape[0] == shape[1], archive.place_of(shape_of), ": is (", shape[0], ", ", shape[1],
                       "), expected a square matrix");
   CsrMatrix matrix{.num_rows = shape[0], .num_columns = shape[1]};
-  Index count = -1;
   for (std::size_t i = 0; i < lists.size(); ++i) {
     const char* const name = std::array{"row", "col", "data"}[i];
     lists[i] = archive.find(name);
     require<InputError>(lists[i] != nullptr, path_, ": the sparse matrix has no array ", name,
                         ", expected row, col, data and shape, as scipy.sparse.save_npz writes them");
-    const std::vector<Index> length = header_of(comm(), archive, *lists[i]).shape;
-    require<InputError>(length.size() == 1 && (count < 0 || length[0] == count), archive.place_of(*lists[i]),
-                        ": shape is ", shape_to_string(length), ", expected ",
-                        count < 0 ? "a list" : concat("(", count, ",), as row has it"));
-    count = length[0];
-    matrix.entries = slices_of(count);
-    columns[i] = NpzArray(comm(), archive, *lists[i]).read_rows(matrix.entries);
+    if (i == 0) matrix.entries = slices_of(length_of(comm(), archive, *lists[0]));
+    columns[i] = read_numbers(comm(), archive, *lists[i], matrix.entries, "as row has it");
   }
   edges_place_ = path_ + ": row and col";
   types_.node_types[0].book = slices_of(shape[0]);
-  types_.edge_types[0].num_edges = count;
+  types_.edge_types[0].num_edges = matrix.entries.num_nodes();
   note("edges of a matrix", "row and col", shape);
   matrix.values = std::move(columns[2]);
   add_weight(matrix, archive.place_of(*lists[2]));
@@ -234,7 +226,7 @@ void NpzSource::add_node_arrays(const NpzFile& archive, const std::string& field
                       shape_to_string(shape), ", expected ", num_nodes(), " rows, one for each node by ",
                       sized_by_);
   DataField known{field, matrix.values.type, {matrix.num_columns}};
-  nodes_[0].add(std::move(known), std::make_unique<SparseFieldData>(std::move(matrix)), arrays.sparse.name);
+  nodes_[0].add(std::move(known), rows_of(std::move(matrix)), arrays.sparse.name);
   note(field + " of a matrix", arrays.sparse.indptr->name, shape);
 }
 
@@ -282,7 +274,7 @@ void NpzSource::add_edge_arrays(const NpzFile& archive, const ArrayRoles& roles,
   add(field_name(options, "weight"), roles.of("weight"));
   add("features", roles.of("edge_features"));
   for (const auto& [key, name] : options.fields) {
-    if (!key.starts_with("edge_") || edges_[0].data.contains(name)) continue;
+    if (!key.starts_with("edge_") || edges_[0].contains(name)) continue;
     const NpzMember* member = archive.find(name);
     require<InputError>(member != nullptr, path_, ": there is no array ", name,
                         ", expected one, which shall be the ", key);

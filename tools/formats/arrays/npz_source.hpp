@@ -9,7 +9,6 @@
 #include "npz_arrays.hpp"
 
 #include <string>
-#include <vector>
 
 namespace sar::formats {
 

@@ -124,16 +124,13 @@ std::string key_text(const std::string& key, const std::string& value) {
 }
 
 std::vector<double> numbers_of(std::string_view value) {
-  constexpr std::string_view separators = " \t,[]{}";
   value = without_mark(value);
   std::vector<double> numbers;
-  for (std::size_t begin = value.find_first_not_of(separators); begin < value.size();) {
-    const std::size_t end = std::min(value.find_first_of(separators, begin), value.size());
-    const auto number = to_number(value.substr(begin, end - begin));
+  for_each_word(value, " \t,[]{}", [&](std::string_view word) {
+    const auto number = to_number(word);
     require<InputError>(number && std::isfinite(*number), in_quotes(value), ", expected numbers");
     numbers.push_back(*number);
-    begin = std::min(value.find_first_not_of(separators, end), value.size());
-  }
+  });
   return numbers;
 }
 

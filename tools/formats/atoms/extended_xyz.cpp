@@ -2,6 +2,8 @@
 #include "extended_xyz.hpp"
 
 #include "comment_keys.hpp"
+#include "formats/first_lines.hpp"
+#include "formats/node_keys.hpp"
 #include "formats/packed/text_file.hpp"
 #include "formats/text.hpp"
 
@@ -13,9 +15,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -24,68 +26,34 @@ namespace sar::formats {
 namespace {
 
 /// A file of structures, plain or packed by gzip: a text whose bytes have numbers.
-class StructureFile {
- public:
-  explicit StructureFile(const std::string& path) : file_(path, "a file of structures in extended XYZ") {
-    TextFile text(path);
-    begin_ = text.begin();
-    size_ = file_.size() - begin_;
-    packed_ = text.packed();
-    if (!packed_) return;
-    size_ = 0;
-    std::string block(block_bytes, ' ');
-    while (const Index bytes = text.read(block.data(), block_bytes)) size_ += bytes;
-  }
-  [[nodiscard]] const std::string& path() const { return file_.path(); }
-  [[nodiscard]] Index size() const { return size_; }  ///< of the text
+struct StructureFile {
+  std::string path;
+  Index size;  ///< of the text
 
-  /// Reads the text from a byte on, front to back.
-  class Reader {
-   public:
-    Reader(const StructureFile& file, Index begin) : file_(file), next_(begin) {
-      if (!file.packed_) return;
-      packed_.emplace(file.path());
-      std::string block(block_bytes, ' ');
-      while (begin > 0) begin -= packed_->read(block.data(), std::min(begin, block_bytes));
-    }
-    void read(char* out, Index bytes) {
-      if (packed_)
-        require<InputError>(packed_->read(out, bytes) == bytes, file_.path(),
-                            ": the file has become shorter");
-      else
-        file_.file_.read(file_.begin_ + next_, out, bytes);
-      next_ += bytes;
-    }
-    [[nodiscard]] Index left() const { return file_.size_ - next_; }
-
-   private:
-    const StructureFile& file_;
-    Index next_;
-    std::optional<TextFile> packed_;
-  };
-  static constexpr Index block_bytes = Index{1} << 20;
-
- private:
-  InputFile file_;
-  Index begin_ = 0, size_ = 0;
-  bool packed_ = false;
+  [[nodiscard]] TextFile open() const { return TextFile(path, "a file of structures in extended XYZ"); }
+  explicit StructureFile(std::string path_of_file)
+      : path(std::move(path_of_file)), size(open().skip(std::numeric_limits<Index>::max())) {}
 };
 
 /// The lines of a file from a byte on.
 class FileLines {
  public:
-  FileLines(const StructureFile& file, Index begin) : file_(file, begin), offset_(begin), end_(begin) {}
+  FileLines(const StructureFile& file, Index begin) : file_(file.open()), offset_(begin), end_(begin) {
+    file_.skip(begin);
+  }
 
   /// Moves on to the next line; false at the end of the file.
   bool next() {
     offset_ = end_;
+    constexpr Index block_bytes = Index{1} << 20;
     std::size_t length = text_.find('\n', used_);
-    while (length == std::string::npos && file_.left() > 0) {
+    while (length == std::string::npos && !ended_) {
       text_.erase(0, std::exchange(used_, 0));
       const std::size_t before = text_.size();
-      const Index bytes = std::min(StructureFile::block_bytes, file_.left());
+      text_.resize(before + static_cast<std::size_t>(block_bytes));
+      const Index bytes = file_.read(text_.data() + before, block_bytes);
       text_.resize(before + static_cast<std::size_t>(bytes));
-      file_.read(text_.data() + before, bytes);
+      ended_ = bytes < block_bytes;
       length = text_.find('\n', before);
     }
     if (used_ == text_.size()) return false;
@@ -101,7 +69,8 @@ class FileLines {
   [[nodiscard]] Index end() const { return end_; }        ///< behind the line
 
  private:
-  StructureFile::Reader file_;
+  TextFile file_;
+  bool ended_ = false;
   Index offset_, end_;
   std::string text_;      // the bytes that have been read last
   std::size_t used_ = 0;  // of text_, by lines so far
@@ -117,7 +86,7 @@ struct BadLine {
 [[noreturn]] void throw_bad_line(const StructureFile& file, const BadLine& bad) {
   Index number = 1;
   for (FileLines lines(file, 0); lines.next() && lines.offset() < bad.offset;) ++number;
-  throw InputError(concat(file.path(), ": line ", number, ": ", bad.message));
+  throw InputError(concat(file.path, ": line ", number, ": ", bad.message));
 }
 
 std::optional<Index> count_in(std::string_view line) {
@@ -134,13 +103,8 @@ struct Property {
 
 /// The value of Properties: "species:S:1:pos:R:3".
 std::vector<Property> properties_of(const std::string& value) {
-  std::vector<std::string> parts(1);
-  for (const char c : value)
-    if (c == ':')
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  require<InputError>(parts.size() % 3 == 0, "Properties is ", in_quotes(value),
+  const auto parts = fields_of(value, ':');
+  require<InputError>(!parts.empty() && parts.size() % 3 == 0, "Properties is ", in_quotes(value),
                       ", expected names with type and number of columns, such as species:S:1:pos:R:3");
   std::vector<Property> properties;
   std::size_t first = 0;
@@ -150,11 +114,11 @@ std::vector<Property> properties_of(const std::string& value) {
                         in_quotes(parts[i + 2]), " columns of ", in_quotes(parts[i]),
                         ", expected a number from 1 to 1000");
     const std::string lower = lower_case(parts[i]);
-    const std::string name = lower == "species" || lower == "pos" ? lower : parts[i];
+    const std::string name(lower == "species" || lower == "pos" ? lower : parts[i]);
     require<InputError>(std::ranges::find(properties, name, &Property::name) == properties.end(),
                         "Properties is ", in_quotes(value), ", which names ", name,
                         " twice, expected it once");
-    properties.push_back({name, parts[i + 1], first, static_cast<std::size_t>(*columns)});
+    properties.push_back({name, std::string(parts[i + 1]), first, static_cast<std::size_t>(*columns)});
     first += properties.back().columns;
   }
   const auto require_column = [&](const char* name, std::size_t columns) {
@@ -189,7 +153,7 @@ class StructureReader {
     if (begin > 0) (void)lines.next();  // the end of a line of the rank before, or its last character
     while (lines.next())
       if (count_in(lines.line())) return lines.offset();
-    return file_.size();
+    return file_.size;
   }
 
   void clear() {
@@ -211,7 +175,7 @@ class StructureReader {
     } catch (const InputError& error) {
       bad = BadLine{at_, error.what()};
     }
-    return file_.size();
+    return file_.size;
   }
 
   std::vector<RawStructure> structures;
@@ -287,7 +251,7 @@ class StructureReader {
 /// Reads the structures that begin in this rank's range of bytes. A rank guesses where its first structure
 /// begins; where the structures of the rank before end somewhere else, it reads again from there. Collective.
 void read_range(const Communicator& comm, const StructureFile& file, StructureReader& reader) {
-  const PartitionBook ranges = PartitionBook::even(file.size(), comm.size());
+  const PartitionBook ranges = PartitionBook::even(file.size, comm.size());
   const Index range_end = ranges.end(comm.rank());
   Index begin = comm.rank() == 0 ? 0 : reader.find_structure(ranges.begin(comm.rank()));
   Index end = begin < range_end ? reader.read(begin, range_end) : begin;
@@ -311,12 +275,10 @@ void read_range(const Communicator& comm, const StructureFile& file, StructureRe
 
 /// The sums over all ranks of a count for each name. Collective.
 std::map<std::string, Index> count_names(const Communicator& comm, const std::map<std::string, Index>& mine) {
-  std::string names;
-  for (const auto& [name, count] : mine) names += name + '\n';
-  const std::vector<char> gathered = comm.all_gather(std::span<const char>(names));
+  WordSet names;
+  for (const auto& [name, count] : mine) names.insert(name);
   std::map<std::string, Index> all;
-  for (Lines lines(std::string_view(gathered.data(), gathered.size())); lines.next();)
-    all[std::string(lines.line())] = 0;
+  for (const std::string& name : gather_words(comm, names)) all[name] = 0;
   std::vector<Index> counts;
   for (const auto& entry : all) counts.push_back(mine.contains(entry.first) ? mine.at(entry.first) : 0);
   comm.all_reduce(std::span<Index>(counts));

@@ -8,8 +8,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 
-#include <filesystem>
-#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -40,28 +38,21 @@ OgbSource::OgbSource(const Communicator& comm_of_source, const std::string& path
     : FileSource(comm_of_source, "OGB folder", path),
       block_bytes_(options.block_bytes),
       raw_(comm_of_source, path + "/raw", options.block_bytes) {
-  const auto any_rank_sees = [&](bool (*is)(const std::string&), const std::string& what) {
-    bool sees = false;
-    comm().agree([&] { sees = is(what); });
-    return comm().all_reduce(sees ? 1 : 0, ReduceOp::max) == 1;
-  };
-  if (any_rank_sees(is_ogb_hetero, path_)) {
-    has_types_ = true;
-    read_types(options.split);
-    pair_lists_ = find_split(comm(), path_ + "/split", options.split);
-    if (!pair_lists_.empty() && find_pair_lists().empty()) pair_lists_.clear();
-    list_fields();
-    require_plausible_sizes(path_);
-    return;
-  }
-  add_nodes();
-  add_edges();
-  if (any_rank_sees(is_there_or_packed, path_ + "/raw/data.npz"))
+  const std::string split = find_split(comm(), path_ + "/split", options.split);
+  has_types_ = !shared_path(comm(), [&] { return is_ogb_hetero(path_) ? path_ : ""; }).empty();
+  if (has_types_)
+    read_types(split);
+  else if (!shared_path(comm(), [&] { return if_there(path_ + "/raw/data.npz"); }).empty())
     read_binary_graph();
   else
     read_text_graph();
-  read_splits(options.split);
+  pair_lists_ = split;
+  if (!split.empty() && find_pair_lists().empty()) {
+    pair_lists_.clear();
+    if (!has_types_) OgbText(comm(), split, block_bytes_).read_masks(nodes_[0], types_.node_types[0].book);
+  }
   list_fields();
+  require_plausible_sizes(path_);
 }
 
 bool OgbSource::read_node_field(std::size_t type, const std::string& field, const OgbText& files,
@@ -84,7 +75,8 @@ void OgbSource::read_text_edges(std::size_t k, const OgbText& files) {
 }
 
 void OgbSource::read_text_graph() {
-  types_.node_types[0].book = slices_of(raw_.read_count("num-node-list"));
+  add_nodes(default_node_type, raw_.read_count("num-node-list"));
+  add_edges();
   read_text_edges(0, raw_);
   require_plausible_size(path_);
   read_node_field(0, "features", raw_, raw_.find_file("node-feat", false), TableNumbers::features);
@@ -94,20 +86,14 @@ void OgbSource::read_text_graph() {
     read_node_field(0, without_extension(file), raw_, file, TableNumbers::labels);
 }
 
-void OgbSource::read_splits(const std::string& scheme) {
-  pair_lists_ = find_split(comm(), path_ + "/split", scheme);
-  if (pair_lists_.empty() || !find_pair_lists().empty()) return;
-  const OgbText split(comm(), std::exchange(pair_lists_, ""), block_bytes_);
-  split.read_masks(nodes_[0], types_.node_types[0].book);
-}
-
 // The binary form: raw/data.npz, raw/node-label.npz.
 
 void OgbSource::read_binary_graph() {
   require<InputError>(!path_in_archive(path_), path_,
                       "/raw/data.npz: an archive in an archive is not read, expected it unpacked (unzip)");
   const auto archive = open_npz(comm(), path_ + "/raw/data.npz");
-  types_.node_types[0].book = slices_of(count_in(comm(), *archive, "num_nodes_list"));
+  add_nodes(default_node_type, count_in(comm(), *archive, "num_nodes_list"));
+  add_edges();
   types_.edge_types[0].num_edges = count_in(comm(), *archive, "num_edges_list");
   require_plausible_size(archive->path());
   read_binary_edges(*archive);
@@ -117,9 +103,8 @@ void OgbSource::read_binary_graph() {
     else if (member.name.starts_with("edge_") && member.name != "edge_index")
       add_binary_field(edges_[0], member.name == "edge_feat" ? "features" : member.name, *archive, member);
   }
-  const std::string labels = path_ + "/raw/node-label.npz";
-  const bool binary_labels = is_there_or_packed(labels);
-  if (comm().all_reduce(binary_labels ? 1 : 0, ReduceOp::max) == 1) {
+  const std::string labels = shared_path(comm(), [&] { return if_there(path_ + "/raw/node-label.npz"); });
+  if (!labels.empty()) {
     const auto label_archive = open_npz(comm(), labels);
     add_binary_field(nodes_[0], "labels", *label_archive, find_member(*label_archive, "node_label"));
   } else {
@@ -134,7 +119,7 @@ void OgbSource::read_binary_edges(const NpzFile& archive) {
   require<InputError>(header.shape == std::vector<Index>{2, num_edges()}, place, ": shape is ",
                       shape_to_string(header.shape), ", expected (2, ", num_edges(), ")");
   read_edge_array(comm(), archive, member, /*by_edge=*/false, chunks_[0]);
-  require_ends(comm(), place, chunks_[0], num_nodes());
+  require_ends(place);
 }
 
 void OgbSource::add_binary_field(FieldTable& to, const std::string& field, const NpzFile& archive,

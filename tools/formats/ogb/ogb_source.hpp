@@ -5,17 +5,12 @@
 /// Room tools/formats/ogb: The files of OGB's datasets.
 #pragma once
 
-#include "formats/csv_table.hpp"
 #include "formats/file_source.hpp"
 #include "formats/packed/npz.hpp"
 #include "formats/source_options.hpp"
 #include "ogb_text.hpp"
 
-#include <sar/core/threads/parallel.hpp>
-
-#include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -58,14 +53,12 @@ class OgbSource : public FileSource {
   void add_binary_field(FieldTable& to, const std::string& field, const NpzFile& archive,
                         const NpzMember& member);
 
-  void read_types(const std::string& scheme);
+  void read_types(const std::string& split);
   void read_node_types();
   void read_edge_types();
   void require_flag(const std::string& file, const std::string& type, bool there,
                     const std::string& what) const;
   void read_nodes_of(std::size_t type, const std::vector<std::string>& folders, const std::string& split);
-
-  void read_splits(const std::string& scheme);
 
   /// Collective. The files of the lists of pairs, as far as they are there.
   [[nodiscard]] std::vector<std::string> find_pair_lists() const;
@@ -73,14 +66,22 @@ class OgbSource : public FileSource {
   /// The number of an edge type in the lists of several types. Collective.
   [[nodiscard]] Index relation_number(std::size_t type);
   ListedPairs read_triples(const std::string& list, std::size_t type, Index relation);
-  /// Whole numbers from 0 to end - 1, of which a message says `what` they are.
-  std::optional<DataArray> read_pair_array(const std::string& list, const std::string& name, Index columns,
+  /// A rank's rows of an array of whole numbers.
+  struct PairArray {
+    Index rows = 0, columns = 1;
+    Array<Index> values;
+    [[nodiscard]] Array<Index> column(Index c) const;
+  };
+  /// An array of the nodes of pairs or triples, with so many columns, 0: any; nothing: there is none of the
+  /// name. Numbers are from 0 to end - 1, of which a message says `what` they are.
+  std::optional<PairArray> read_pair_array(const std::string& list, const std::string& name, Index columns,
                                            Index end, const char* what);
-  std::optional<DataArray> read_pair_array(const std::string& list, const std::string& name, Index columns) {
+  std::optional<PairArray> read_pair_array(const std::string& list, const std::string& name, Index columns) {
     return read_pair_array(list, name, columns, num_nodes(), "node");
   }
-  DataArray read_pair_text(const std::string& path, Index end);
-  DataArray read_pair_member(const NpzFile& archive, const NpzMember& member);
+  /// Throws InputError if the arrays do not have as many rows on all ranks together.
+  void require_rows(const std::string& list, const char* name, const std::optional<PairArray>& array,
+                    const char* other_name, const PairArray& other) const;
 
   Index block_bytes_;
   bool has_types_ = false;  // of nodes and edges

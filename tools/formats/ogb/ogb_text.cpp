@@ -2,7 +2,6 @@
 #include "ogb_text.hpp"
 
 #include "formats/csv_table.hpp"
-#include "formats/packed/sliced_rows.hpp"
 #include "formats/packed/zip_file.hpp"
 #include "formats/text.hpp"
 
@@ -10,9 +9,7 @@
 #include <sar/core/files/file.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <filesystem>
-#include <memory>
 #include <utility>
 
 namespace sar::formats {
@@ -31,10 +28,18 @@ std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::
   return items;
 }
 
+std::string shared_path(const Communicator& comm, FunctionRef<std::string()> find) {
+  const auto found = shared_list(comm, [&] { return std::vector<std::string>{find()}; });
+  return found[0];
+}
+
+std::string if_there(const std::string& path) {
+  return is_there_or_packed(path) ? path : "";
+}
+
 std::string csv_file(const std::string& path) {
-  for (const char* end : {".csv.gz", ".csv"})
-    if (is_there_or_packed(path + end)) return path + end;
-  return "";
+  const std::string packed = if_there(path + ".csv.gz");
+  return packed.empty() ? if_there(path + ".csv") : packed;
 }
 
 std::string without_extension(const std::string& path) {
@@ -62,12 +67,12 @@ std::string find_split(const Communicator& comm, const std::string& directory, c
 }
 
 std::string OgbText::find_file(const std::string& name, bool required) const {
-  return shared_list(comm_, [&] {
+  return shared_path(comm_, [&] {
     const std::string path = folder_ + "/" + name, file = csv_file(path);
     require<InputError>(!required || !file.empty(), path,
                         ".csv.gz: there is no such file, expected an OGB folder");
-    return std::vector<std::string>{file};
-  })[0];
+    return file;
+  });
 }
 
 std::vector<std::string> OgbText::other_files(const std::string& beginning) const {
@@ -100,11 +105,7 @@ Index OgbText::read_count(const std::string& name) const {
       .largest = Index{1} << 62,
       .rows = 1,
       .wrong_rows = " graphs, expected one (a dataset of node properties), or --task graph"};
-  Index mine = -1;
-  read_table<std::int64_t>(comm_, path, format, block_bytes_, [&](auto& values, const BlockPlace&) {
-    if (!values.empty()) mine = values[0];
-  });
-  return comm_.all_reduce(mine, ReduceOp::max);
+  return read_list(comm_, path, format, block_bytes_)[0];
 }
 
 void OgbText::read_edges(const std::string& path, Index num_edges, Index num_sources, Index num_destinations,
@@ -129,46 +130,26 @@ void OgbText::read_edges(const std::string& path, Index num_edges, Index num_sou
   });
 }
 
-/// A table with one row for each node or edge, as slices.
-template <class T>
-DataArray OgbText::read_slices(const std::string& path, Index columns, bool may_miss,
-                               const PartitionBook& slices, const char* of) const {
-  DataArray mine;
+void OgbText::read_field(FieldTable& to, const std::string& field, const std::string& path,
+                         const PartitionBook& slices, TableNumbers numbers, const char* of) const {
   const Index expected = slices.num_nodes();
   const TableFormat format{
-      .columns = columns,
-      .may_miss = may_miss,
+      .columns = count_columns(comm_, path),
+      .may_miss = numbers == TableNumbers::labels,
       .rows = expected,
       .wrong_rows = concat(" lines of numbers, expected ", expected, ", one for each ", of)};
   comm_.agree([&] {
     require<InputError>(expected <= TextFile(path).max_text_bytes(), path, ": the file is too small for ",
                         expected, " lines, expected one for each ", of);
-    std::vector<Index> row_shape;
-    if (columns > 1 || std::floating_point<T>) row_shape.push_back(columns);
-    const NpyType type = std::same_as<T, std::int64_t> ? NpyType::int64
-                         : std::same_as<T, float>      ? NpyType::float32
-                                                       : NpyType::float64;
-    mine = DataArray(type, row_shape, slices.num_nodes(comm_.rank()));
   });
-  read_table<T>(comm_, path, format, block_bytes_, [&](std::vector<T>& values, const BlockPlace& at) {
-    send_rows(comm_, slices, at.first_row, std::as_bytes(std::span<const T>(values)),
-              columns * static_cast<Index>(sizeof(T)), mine.bytes.data());
-  });
-  return mine;
-}
-
-void OgbText::read_field(FieldTable& to, const std::string& field, const std::string& path,
-                         const PartitionBook& slices, TableNumbers numbers, const char* of) const {
-  const Index columns = count_columns(comm_, path);
-  const bool may_miss = numbers == TableNumbers::labels;
   DataArray mine;
   if (numbers == TableNumbers::features) {
-    mine = read_slices<real>(path, columns, may_miss, slices, of);
+    mine = read_table_rows<real>(comm_, path, format, block_bytes_, &slices);
   } else {
     try {
-      mine = read_slices<std::int64_t>(path, columns, may_miss, slices, of);
+      mine = read_table_rows<std::int64_t>(comm_, path, format, block_bytes_, &slices);
     } catch (const NotAnInteger&) {  // on all ranks
-      mine = read_slices<double>(path, columns, may_miss, slices, of);
+      mine = read_table_rows<double>(comm_, path, format, block_bytes_, &slices);
     }
   }
   to.add(field, slices, std::move(mine), path);

@@ -19,6 +19,11 @@ namespace sar::formats {
 /// Collective. A list of rank 0 on all ranks.
 std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find);
 
+/// Collective. A path that rank 0 finds; empty: there is none.
+std::string shared_path(const Communicator& comm, FunctionRef<std::string()> find);
+
+/// Local. The path, if there is such a file or folder, also in an archive; else empty.
+std::string if_there(const std::string& path);
 /// Local. The file path.csv.gz or path.csv, also in an archive; empty: there is none.
 std::string csv_file(const std::string& path);
 
@@ -61,10 +66,6 @@ class OgbText {
   void read_masks(FieldTable& to, const PartitionBook& slices) const;
 
  private:
-  template <class T>
-  DataArray read_slices(const std::string& path, Index columns, bool may_miss, const PartitionBook& slices,
-                        const char* of) const;
-
   Communicator comm_;
   std::string folder_;
   Index block_bytes_;

@@ -56,7 +56,7 @@ bool is_ogb_hetero(const std::string& path) {
   return !csv_file(path + "/raw/triplet-type-list").empty() || !csv_file(path + "/raw/num-node-dict").empty();
 }
 
-void OgbSource::read_types(const std::string& scheme) {
+void OgbSource::read_types(const std::string& split) {
   read_node_types();
   read_edge_types();
   const std::vector<std::string> folders = shared_list(comm(), [&] {
@@ -65,7 +65,6 @@ void OgbSource::read_types(const std::string& scheme) {
       if (file.starts_with("node_")) found.push_back(file);
     return found;
   });
-  const std::string split = find_split(comm(), path_ + "/split", scheme);
   for (std::size_t t = 0; t < types_.node_types.size(); ++t) read_nodes_of(t, folders, split);
   for (std::size_t k = 0; k < types_.edge_types.size(); ++k) {
     const EdgeTypeData& type = types_.edge_types[k];

@@ -15,6 +15,33 @@ constexpr Index input_bytes = Index{1} << 18;
 
 }  // namespace
 
+Index ByteSource::skip(Index bytes) {
+  std::string skipped(static_cast<std::size_t>(std::min(bytes, Index{1} << 20)), ' ');
+  Index left = bytes;
+  while (left > 0) {
+    const Index got = read(skipped.data(), std::min(left, std::ssize(skipped)));
+    if (got == 0) break;
+    left -= got;
+  }
+  return bytes - left;
+}
+
+PeekedBytes::PeekedBytes(std::unique_ptr<ByteSource> source, Index count)
+    : source_(std::move(source)), peeked_(static_cast<std::size_t>(count), ' ') {
+  peeked_.resize(static_cast<std::size_t>(source_->read(peeked_.data(), count)));
+}
+Index PeekedBytes::read(char* out, Index bytes) {
+  const Index first = std::min(bytes, std::ssize(peeked_));
+  std::copy_n(peeked_.data(), first, out);
+  peeked_.erase(0, static_cast<std::size_t>(first));
+  return first < bytes ? first + source_->read(out + first, bytes - first) : first;
+}
+Index PeekedBytes::skip(Index bytes) {
+  const Index first = std::min(bytes, std::ssize(peeked_));
+  peeked_.erase(0, static_cast<std::size_t>(first));
+  return first + source_->skip(bytes - first);
+}
+
 struct Inflater::Stream {
   explicit Stream(int window_bits) {
     require<MemoryError>(inflateInit2(&z, window_bits) == Z_OK, "no memory to unpack a file");

@@ -20,6 +20,8 @@ class ByteSource : NonCopyable {
   virtual ~ByteSource() = default;
   /// Reads up to `bytes` more bytes; fewer only at the end.
   virtual Index read(char* out, Index bytes) = 0;
+  /// Skips up to `bytes` more bytes, and returns how many; fewer only at the end.
+  virtual Index skip(Index bytes);
 };
 
 /// A section of a file, which outlives it.
@@ -33,10 +35,29 @@ class FileBytes final : public ByteSource {
     next_ += count;
     return count;
   }
+  Index skip(Index bytes) override {
+    const Index count = std::min(bytes, end_ - next_);
+    next_ += count;
+    return count;
+  }
 
  private:
   const InputFile& file_;
   Index next_, end_;
+};
+
+/// The first bytes of a source, which have been looked at, and then the others.
+class PeekedBytes final : public ByteSource {
+ public:
+  PeekedBytes(std::unique_ptr<ByteSource> source, Index count);
+  /// Of the first bytes, those that have not been read.
+  [[nodiscard]] const std::string& peeked() const { return peeked_; }
+  Index read(char* out, Index bytes) override;
+  Index skip(Index bytes) override;
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  std::string peeked_;
 };
 
 /// No file that zlib has packed grows by more than this when it is unpacked.

@@ -16,12 +16,12 @@ namespace sar::formats {
 /// here is local and throws InputError.
 class TextFile {
  public:
-  /// Throws when the file cannot be opened, or is called .gz and is not. Throws for a text that is not UTF-8
-  /// by its mark, here or, if it is packed, in read().
-  explicit TextFile(const std::string& path);
+  /// Throws when the file cannot be opened, is called .gz and is not, or is a text that is not UTF-8 by its
+  /// mark. `expected` ends messages.
+  explicit TextFile(const std::string& path, const char* expected = "a text file, plain or packed by gzip");
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   /// Whether it can be read from front to back only: it is packed, or in an archive.
-  [[nodiscard]] bool packed() const noexcept { return unpacked_ != nullptr; }
+  [[nodiscard]] bool packed() const noexcept { return packed_; }
   /// The file, or the archive that it is in.
   [[nodiscard]] const InputFile& file() const noexcept { return archive_ ? archive_->file() : *file_; }
   /// Where the text of a plain file begins in it.
@@ -29,20 +29,18 @@ class TextFile {
   /// The most bytes that the text can have.
   [[nodiscard]] Index max_text_bytes() const noexcept { return max_text_bytes_; }
 
-  /// Reads up to `bytes` more bytes; fewer only at the end.
-  Index read(char* out, Index bytes);
+  /// Reads or skips up to `bytes` more bytes, and returns how many; fewer only at the end.
+  Index read(char* out, Index bytes) { return text_->read(out, bytes); }
+  Index skip(Index bytes) { return text_->skip(bytes); }
 
  private:
-  void read_beginning();
-
   std::string path_;
   std::optional<ZipFile> archive_;
   std::optional<InputFile> file_;
-  Index begin_ = 0, next_ = 0;  // in a plain file
+  Index begin_ = 0;  // of the text, behind a mark
   Index max_text_bytes_ = 0;
-  std::unique_ptr<ByteSource> unpacked_;
-  std::string beginning_;  // of a packed text, looked at for a mark and not read yet
-  bool is_new_ = true;
+  bool packed_ = false;
+  std::unique_ptr<PeekedBytes> text_;
 };
 
 /// The first `bytes` bytes of the text, which may be a ParquetTable; fewer when there are not so many.

@@ -241,4 +241,17 @@ std::vector<std::string> names_in_folder(const std::string& path) {
   return {names.begin(), names.end()};
 }
 
+std::set<std::string> folders_with(const std::string& path, std::initializer_list<const char*> parts) {
+  std::set<std::string> folders;
+  const ZipFile archive(path, "a zip archive");
+  for (const ZipMember& member : archive.members()) {
+    const std::string name = "/" + member.name;
+    if (name.starts_with("/__MACOSX")) continue;
+    for (const char* part : parts)
+      if (const std::size_t at = name.find(part); at != std::string::npos)
+        folders.insert(path + name.substr(0, name.rfind('/', at)));
+  }
+  return folders;
+}
+
 }  // namespace sar::formats

@@ -10,9 +10,11 @@
 #include <sar/core/files/file.hpp>
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,5 +89,8 @@ bool is_there_or_packed(const std::string& path);
 bool is_folder(const std::string& path);
 /// The names in a folder, also in an archive, sorted; none where there is no folder.
 std::vector<std::string> names_in_folder(const std::string& path);
+/// The folders in an archive, under their paths, with files whose names have one of these parts; a part that
+/// begins with a slash is behind the folder.
+std::set<std::string> folders_with(const std::string& archive, std::initializer_list<const char*> parts);
 
 }  // namespace sar::formats

@@ -47,12 +47,12 @@ Index number_in(std::string_view field, Index line) {
 /// Reads text. Collective.
 PairRows read_text_pairs(const Communicator& comm, const std::string& path, const PairFile& file) {
   const Index columns = file.columns;
-  const auto [separator_found, begin] = guess_from_first_lines(
-      comm, path, "a text with a pair of nodes in each line", [](std::string_view text) {
-        const FirstLines first = first_lines(text);
-        return std::pair(separator_of(first), first.begin(false));
-      });
-  const char separator = separator_found;
+  TextPosition begin;
+  const char separator = guess_from_first_lines(comm, path, "a text with a pair of nodes in each line",
+                                                [&](const FirstLines& first) {
+                                                  begin = first.begin(false);
+                                                  return separator_of(first);
+                                                });
   const auto names = file.names.empty() ? nullptr : read_names(comm, file.names, file.block_bytes);
   PairRows read;
   std::vector<Index> numbers;

@@ -50,8 +50,9 @@ SampleDataset read_ogb_samples(const Communicator& comm, const std::string& fold
   const OgbText raw(comm, folder + "/raw", block);
   const std::string node_list = raw.find_file("num-node-list", true);
   const std::string edge_list = raw.find_file("num-edge-list", true);
-  const std::vector<Index> nodes_of = read_list(comm, node_list, block, 0);
-  const std::vector<Index> edges_of = read_list(comm, edge_list, block, 0);
+  const TableFormat counts{.smallest = 0, .largest = Index{1} << 40};
+  const std::vector<Index> nodes_of = read_list(comm, node_list, counts, block);
+  const std::vector<Index> edges_of = read_list(comm, edge_list, counts, block);
   require<InputError>(edges_of.size() == nodes_of.size(), edge_list, ": there are ", edges_of.size(),
                       " lines, expected ", nodes_of.size(), ", one for each graph of num-node-list.csv.gz");
   const SampleSizes sizes(comm, nodes_of, 0, node_list);

@@ -9,10 +9,8 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/data/graph_source.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <system_error>
 
@@ -27,15 +25,7 @@ std::vector<std::string> folders_in(const std::string& path) {
   if (std::filesystem::is_directory(path, unreachable)) return {path, path + "/raw"};
   if (!std::filesystem::is_regular_file(path, unreachable) || !begins_as_zip(read_beginning(path, 4)))
     return {path};
-  std::set<std::string> folders;
-  const ZipFile archive(path, "a zip archive");
-  for (const ZipMember& member : archive.members()) {
-    const std::string name = "/" + member.name;
-    if (name.starts_with("/__MACOSX")) continue;
-    if (name.ends_with(indicator_file)) folders.insert(path + name.substr(0, name.rfind('/')));
-    if (const std::size_t raw = name.find("/raw/num-node-list"); raw != std::string::npos)
-      folders.insert(path + name.substr(0, raw));
-  }
+  const auto folders = folders_with(path, {"_graph_indicator.txt", "/raw/num-node-list"});
   return {folders.begin(), folders.end()};
 }
 

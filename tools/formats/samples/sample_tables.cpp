@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sample_tables.hpp"
 
-#include "formats/csv_table.hpp"
-
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 
@@ -99,28 +97,6 @@ GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes, co
     samples.edge_begin.push_back(std::ssize(samples.src));
   }
   return samples;
-}
-
-std::vector<Index> read_list(const Communicator& comm, const std::string& path, Index block_bytes,
-                             Index smallest) {
-  const TableFormat format{.smallest = smallest, .largest = Index{1} << 40};
-  std::vector<Index> firsts, counts, mine;
-  const Index rows =
-      read_table<std::int64_t>(comm, path, format, block_bytes, [&](auto& values, const BlockPlace& at) {
-        firsts.push_back(at.first_row);
-        counts.push_back(std::ssize(values));
-        mine.insert(mine.end(), values.begin(), values.end());
-      });
-  const std::vector<Index> all = comm.all_gather(std::span<const Index>(mine));
-  const std::vector<Index> all_firsts = comm.all_gather(std::span<const Index>(firsts));
-  const std::vector<Index> all_counts = comm.all_gather(std::span<const Index>(counts));
-  std::vector<Index> list(static_cast<std::size_t>(rows));
-  auto from = all.begin();
-  for (std::size_t i = 0; i < all_firsts.size(); ++i) {
-    std::copy(from, from + all_counts[i], list.begin() + all_firsts[i]);
-    from += all_counts[i];
-  }
-  return list;
 }
 
 DataArray read_rows_of(const Communicator& comm, const OgbText& files, const std::string& path,

@@ -14,7 +14,6 @@
 #include <sar/graph/samples/graph_samples.hpp>
 
 #include <array>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -54,10 +53,6 @@ struct ReadEdges {
 /// file. `edge_rows`: the row of each edge in the file.
 GraphSamples make_samples(const Communicator& comm, const SampleSizes& sizes, const ReadEdges& edges,
                           Array<Index>& edge_rows);
-
-/// A file of whole numbers from `smallest` on, one a line, on all ranks.
-std::vector<Index> read_list(const Communicator& comm, const std::string& path, Index block_bytes,
-                             Index smallest);
 
 /// The rows `rows` of a table with a row for each item of the book. `of`: what a row is of, for messages.
 DataArray read_rows_of(const Communicator& comm, const OgbText& files, const std::string& path,

@@ -2,7 +2,6 @@
 #include "sample_tables.hpp"
 
 #include "formats/csv_table.hpp"
-#include "formats/packed/zip_file.hpp"
 #include "formats/text.hpp"
 
 #include <sar/core/error.hpp>
@@ -29,11 +28,7 @@ class TuFolder {
 
   /// The path of a file; empty if there is none. Collective.
   [[nodiscard]] std::string find(const std::string& what) const {
-    const std::string path = beginning_ + what + ".txt";
-    const auto found = shared_list(comm_, [&] {
-      return is_there_or_packed(path) ? std::vector<std::string>{path} : std::vector<std::string>();
-    });
-    return found.empty() ? "" : path;
+    return shared_path(comm_, [&] { return if_there(beginning_ + what + ".txt"); });
   }
   /// Collective.
   [[nodiscard]] std::string require_file(const std::string& what) const {
@@ -65,12 +60,7 @@ class TuFolder {
 };
 
 Index TuFolder::count_lines(const std::string& path) const {
-  const auto parse = [](std::string_view text) {
-    Lines lines(text);
-    Index rows = 0;
-    while (lines.next()) rows += trimmed(lines.line()).empty() ? 0 : 1;
-    return TextCounts{lines.count(), rows};
-  };
+  const auto parse = [](std::string_view text) { return for_each_row(text, [](std::string_view, Index) {}); };
   return read_lines(comm_, path, {}, block_, parse, [](const BlockPlace&) {}).rows;
 }
 

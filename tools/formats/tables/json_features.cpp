@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -200,7 +199,7 @@ CsrMatrix send_matrix(const Communicator& comm, const NodeJoin& join, const Feat
 
 }  // namespace
 
-NodeTable read_json_features(const FileSource& source, const SourceOptions& options) {
+void add_json_features(FileSource& source, const SourceOptions& options) {
   const Communicator& comm = source.comm();
   const std::string& path = options.node_features;
   FeatureRows rows;
@@ -220,15 +219,15 @@ NodeTable read_json_features(const FileSource& source, const SourceOptions& opti
   join.add(keys, {});
   join.finish();
   CsrMatrix matrix = send_matrix(comm, join, rows, known.indices, known.num_columns);
-  NodeTable table{.num_nodes = matrix.num_rows};
-  table.note = known.indices
-                   ? concat(path, ": features: indices of those that are set, of ", known.num_columns)
-                   : concat(path, ": features: lists of ", known.num_columns, " values");
+  const Index num_nodes = matrix.num_rows;
+  FieldTable fields;
   comm.agree([&] {
-    table.fields.add({"features", NpyType::float64, {known.num_columns}},
-                     std::make_unique<SparseFieldData>(std::move(matrix)), path);
+    fields.add({"features", NpyType::float64, {known.num_columns}}, rows_of(std::move(matrix)), path);
   });
-  return table;
+  source.add_node_fields(
+      num_nodes, std::move(fields),
+      known.indices ? concat(path, ": features: indices of those that are set, of ", known.num_columns)
+                    : concat(path, ": features: lists of ", known.num_columns, " values"));
 }
 
 }  // namespace sar::formats

@@ -10,7 +10,6 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -45,17 +44,16 @@ std::string line_text(Index line) {
 std::vector<Index> NodeJoin::numbers_of(std::span<const std::string_view> keys) const {
   const FileSource::NodeNames names = source_.node_names();
   std::vector<Index> numbers(keys.size());
-  std::vector<std::string> digits(keys.size());
-  std::vector<std::string_view> words(keys.begin(), keys.end());
+  KeyWords words(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto number = to_whole_number(keys[i]);
-    const bool is_node = number && *number >= names.first_id;
-    numbers[i] = is_node ? *number - names.first_id : -1;
-    if (names.keys == nullptr || !names.are_integers || !is_node) continue;
-    digits[i] = std::to_string(numbers[i]);
-    words[i] = digits[i];
+    numbers[i] = number && *number >= names.first_id ? *number - names.first_id : -1;
+    if (names.are_integers && numbers[i] >= 0)
+      words.set(i, numbers[i]);
+    else
+      words.set(i, keys[i]);
   }
-  return names.keys == nullptr ? numbers : names.keys->find(words);
+  return names.keys == nullptr ? numbers : names.keys->find(words.words());
 }
 
 std::string NodeJoin::name_of(Index node) const {

@@ -5,21 +5,18 @@
 
 #include "node_table.hpp"
 
+#include "formats/column_roles.hpp"
 #include "formats/first_lines.hpp"
 #include "formats/line_blocks.hpp"
 #include "formats/node_keys.hpp"
-#include "formats/table_columns.hpp"
 #include "formats/text.hpp"
 #include "node_join.hpp"
 
 #include <sar/core/error.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
-#include <memory>
-#include <set>
 #include <utility>
 
 namespace sar::formats {
@@ -29,7 +26,7 @@ constexpr std::size_t most_labels = 65536, most_categories = 4096;
 
 /// Calls take(fields, line) for each line of data of a block. Local; throws LineError.
 template <class Take>
-TextCounts for_each_row_of(std::string_view text, const NodeTableFormat& format, const Take& take) {
+TextCounts for_each_row_of(std::string_view text, const TextTable& format, const Take& take) {
   std::vector<std::string_view> fields;
   return for_each_row(text, [&](std::string_view line, Index number) {
     fields.clear();
@@ -45,26 +42,23 @@ TextCounts for_each_row_of(std::string_view text, const NodeTableFormat& format,
 
 /// The values of a column, as far as they are names.
 struct ColumnValues {
-  std::set<std::string, std::less<>> words;
+  WordSet words;
   bool are_numbers = true;
 
-  void add(const TableColumn& column, std::string_view field, std::size_t most) {
+  void add(const Column& column, std::string_view field, std::size_t most) {
     if (is_unlabelled(column, field)) return;
     are_numbers = are_numbers && number_or_flag(field).has_value();
     if (words.size() <= most && !words.contains(field)) words.emplace(field);
   }
   /// Joins the values of all ranks. Collective.
   void add_ranks(const Communicator& comm) {
-    std::string list;
-    for (const std::string& word : words) (list += word) += '\n';
-    const std::vector<char> all = comm.all_gather(std::span<const char>(list.data(), list.size()));
-    for (Lines lines(std::string_view(all.data(), all.size())); lines.next();) words.emplace(lines.line());
+    words = gather_words(comm, words);
     are_numbers = comm.all_reduce(are_numbers ? 1 : 0, ReduceOp::min) == 1;
   }
 };
 
 /// Finds the categories of labels and one-hot columns.
-void find_categories(const Communicator& comm, const SourceOptions& options, NodeTableFormat& format) {
+void find_categories(const Communicator& comm, const SourceOptions& options, TextTable& format) {
   std::map<std::size_t, ColumnValues> values;
   for (std::size_t c = 0; c < format.columns.size(); ++c)
     if (format.columns[c].role == ColumnRole::labels || format.columns[c].role == ColumnRole::one_hot)
@@ -78,7 +72,7 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Nod
   read_lines(comm, options.node_table, format.begin, options.block_bytes, parse, [](const BlockPlace&) {});
   for (auto& [c, of_column] : values) {
     of_column.add_ranks(comm);
-    TableColumn& column = format.columns[c];
+    Column& column = format.columns[c];
     const bool is_label = column.role == ColumnRole::labels;
     if (is_label && of_column.are_numbers) continue;
     const auto with_commas = std::ranges::find_if(of_column.words, has_number_commas);
@@ -97,13 +91,13 @@ void find_categories(const Communicator& comm, const SourceOptions& options, Nod
 }
 
 /// The numbers of all rows, which the join has sent to the slices.
-DataArray read_rows_of(const FileSource& source, const SourceOptions& options, const NodeTableFormat& format,
+DataArray read_rows_of(const FileSource& source, const SourceOptions& options, const TextTable& format,
                        NodeJoin& join) {
   const Communicator& comm = source.comm();
   std::vector<double> numbers;
   std::vector<std::string_view> keys;
   std::vector<Index> lines;
-  const std::size_t key = format.key();
+  const std::size_t key = format.place_of(ColumnRole::key);
   const auto parse = [&](std::string_view text) {
     keys.clear();
     lines.clear();
@@ -129,57 +123,51 @@ DataArray read_rows_of(const FileSource& source, const SourceOptions& options, c
   return join.to_slices(rows);
 }
 
-void add_table_fields(const NodeTableFormat& format, const DataArray& rows, const PartitionBook& slices,
-                      const std::string& place, NodeTable& table) {
-  std::map<ColumnRole, std::vector<Index>> slots;
-  Index slot = 0;
-  for (const TableColumn& column : format.columns)
-    for (Index i = 0; i < column.width(); ++i)
-      slots[column.role == ColumnRole::one_hot ? ColumnRole::features : column.role].push_back(slot++);
+void add_table_fields(const TextTable& format, const DataArray& rows, const PartitionBook& slices,
+                      const std::string& place, FieldTable& fields) {
   const auto add = [&](const std::string& name, DataArray data) {
-    table.fields.add(name, slices, std::move(data), place);
+    fields.add(name, slices, std::move(data), place);
   };
-  if (slots.contains(ColumnRole::features))
-    add("features", take_columns(rows, slots[ColumnRole::features], true));
-  for (const auto& [role, name] : {std::pair{ColumnRole::labels, "labels"},
-                                   {ColumnRole::train_mask, "train_mask"},
-                                   {ColumnRole::val_mask, "val_mask"},
-                                   {ColumnRole::test_mask, "test_mask"}})
-    if (slots.contains(role)) add(name, take_columns(rows, slots[role], false));
-  if (!slots.contains(ColumnRole::split)) return;
-  double part = 0;
-  for (const char* mask : {"train_mask", "val_mask", "test_mask"}) {
-    require<InputError>(!table.fields.data.contains(mask), place,
-                        ": there are a column of the split and one of ", mask, ", expected one of them");
-    DataArray data = take_columns(rows, slots[ColumnRole::split], false);
-    for (double& value : doubles_in(data)) value = value == part ? 1 : 0;
-    add(mask, std::move(data));
-    ++part;
+  const auto all_slots = field_slots(format.columns);
+  for (const std::string name : {"features", "labels", "train_mask", "val_mask", "test_mask", "split"}) {
+    const auto found = std::ranges::find(all_slots, name, [](const auto& of) { return of.first; });
+    if (found == all_slots.end()) continue;
+    if (name != "split") {
+      add(name, take_columns(rows, found->second, name == "features"));
+      continue;
+    }
+    double part = 0;
+    for (const char* mask : {"train_mask", "val_mask", "test_mask"}) {
+      require<InputError>(!fields.contains(mask), place, ": there are a column of the split and one of ",
+                          mask, ", expected one of them");
+      DataArray of_part = take_columns(rows, found->second, false);
+      for (double& value : doubles_in(of_part)) value = value == part ? 1 : 0;
+      add(mask, std::move(of_part));
+      ++part;
+    }
   }
 }
 
 }  // namespace
 
-NodeTable read_node_table(const FileSource& source, const SourceOptions& options) {
+void add_node_table(FileSource& source, const SourceOptions& options) {
   const Communicator& comm = source.comm();
   const std::string& path = options.node_table;
-  NodeTableFormat format =
+  TextTable format =
       guess_from_first_lines(comm, path, "a table with a header and a row for each node",
-                             [&](std::string_view text) { return table_format(text, options); });
+                             [&](const FirstLines& first) { return node_table_of(first, options); });
   find_categories(comm, options, format);
   NodeJoin join(source, path);
   const DataArray rows = read_rows_of(source, options, format, join);
-  NodeTable table{.num_nodes = join.slices().num_nodes(), .note = concat(path, ": ", format.describe())};
-  comm.agree([&] { add_table_fields(format, rows, join.slices(), path, table); });
-  return table;
+  FieldTable fields;
+  comm.agree([&] { add_table_fields(format, rows, join.slices(), path, fields); });
+  source.add_node_fields(join.slices().num_nodes(), std::move(fields),
+                         concat(path, ": ", describe(format.columns, false)));
 }
 
 void add_node_tables(FileSource& source, const SourceOptions& options) {
-  const auto add = [&](NodeTable table) {
-    source.add_node_fields(table.num_nodes, std::move(table.fields), table.note);
-  };
-  if (!options.node_table.empty()) add(read_node_table(source, options));
-  if (!options.node_features.empty()) add(read_json_features(source, options));
+  if (!options.node_table.empty()) add_node_table(source, options);
+  if (!options.node_features.empty()) add_json_features(source, options);
 }
 
 }  // namespace sar::formats
