@@ -91,6 +91,8 @@ Tensor Zbl::edge_rows(const Tensor& vectors, std::span<const std::array<Index, 2
       if (r >= outer_) continue;
       require<InputError>(r > 0, "ZBL of two atoms at the same place, expected a distance");
       const auto [a, b] = species[static_cast<std::size_t>(k)];
+      require<InputError>(std::min(a, b) >= 0 && std::max(a, b) < num_species_, "ZBL of the species ", a,
+                          " and ", b, ", expected ", index_range(num_species_));
       const Value v = (*this)(a, b, r);
       rows.row(k)[0] = static_cast<real>(v.energy / 2);
       for (Index c = 0; c < 3; ++c) rows.row(k)[1 + c] = static_cast<real>(v.slope * d[c] / r);

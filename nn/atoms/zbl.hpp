@@ -42,7 +42,7 @@ class Zbl {
 
   /// Local. Returns, for the vectors d = x_u - x_v [edges, 3] of edges u -> v in both directions, what an
   /// edge adds to its destination v: the energy V / 2 and the force V' d / r, [edges, 4]. `species`: of u and
-  /// v. Throws InputError for two atoms at the same place.
+  /// v. Throws InputError for two atoms at the same place, and for a species that there is not.
   [[nodiscard]] Tensor edge_rows(const Tensor& vectors, std::span<const std::array<Index, 2>> species) const;
 
  private:

@@ -3,6 +3,7 @@
 #include <sar/nn/models/potential_labels.hpp>
 #include <sar/nn/train/metrics.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -10,6 +11,16 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
+
+/// Throws InputError unless the nodes have the field "species" with one number each, of 0 or more.
+const Array<Index>& species_of(const GraphSamples& structures) {
+  const auto found = structures.nodes.integers.find("species");
+  require<InputError>(found != structures.nodes.integers.end() && found->second.columns == 1,
+                      "the structures have no field 'species' with one number for each atom");
+  for (const Index species : found->second.values)
+    require<InputError>(species >= 0, "an atom is of species ", species, ", expected 0 or more");
+  return found->second.values;
+}
 
 void require_sizes(const GraphSamples& structures, std::size_t labels, const Tensor& forces) {
   const Index count = structures.num_graphs(), atoms = structures.num_nodes();
@@ -23,11 +34,15 @@ void require_sizes(const GraphSamples& structures, std::size_t labels, const Ten
 void subtract_zbl(const Zbl& zbl, const GraphSamples& structures, std::span<StructureLabels> labels,
                   Tensor& forces) {
   require_sizes(structures, labels.size(), forces);
-  const Tensor& vectors = structures.edges.tensors.at("vectors");
+  const auto found = structures.edges.tensors.find("vectors");
+  require<InputError>(found != structures.edges.tensors.end(),
+                      "the structures have no field 'vectors' of edges, as neighbor_samples() has it");
+  const Tensor& vectors = found->second;
+  const Array<Index>& species = species_of(structures);
   for (Index g = 0; g < structures.num_graphs(); ++g) {
     const Index begin = structures.edge_begin[g], end = structures.edge_begin[g + 1];
     const Index first = structures.node_begin[g];
-    const Index* const kinds = structures.nodes.integers.at("species").row(first);
+    const Index* const kinds = species.data() + first;
     std::vector<std::array<Index, 2>> of_edges;
     for (Index k = begin; k < end; ++k)
       of_edges.push_back({kinds[structures.src[k]], kinds[structures.dst[k]]});
@@ -55,7 +70,8 @@ PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structu
     require_sizes(structures, labels.size(), forces);
     require<ShapeError>(trained.size() == labels.size(), "there are ", trained.size(), " flags for ",
                         labels.size(), " structures, expected one for each");
-    const Index* const kinds = structures.nodes.integers.at("species").values.data();
+    require<InputError>(num_species >= 0, "there are ", num_species, " species");
+    const Array<Index>& kinds = species_of(structures);
     const auto species = static_cast<std::size_t>(num_species);
     std::vector<double> counts, energies, components;
     for (Index g = 0; g < structures.num_graphs(); ++g) {
@@ -66,7 +82,8 @@ PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structu
                             ", and there are ", num_species);
         of_structure[static_cast<std::size_t>(kinds[i])] += 1;
         const real* const force = forces.row(i);
-        if (!std::isnan(force[0])) components.insert(components.end(), force, force + 3);
+        if (std::none_of(force, force + 3, [](real x) { return std::isnan(x); }))
+          components.insert(components.end(), force, force + 3);
       }
       const double energy = labels[static_cast<std::size_t>(g)].energy;
       if (std::isnan(energy)) continue;

@@ -27,8 +27,8 @@ struct StructureLabels {
 /// Local. Subtracts from labels what a Potential adds to the output of its network at short distances: the
 /// energies and forces of `zbl` and, of structures with a volume, its stresses. `structures`: those of
 /// neighbor_samples(), with the number of each atom's species as field "species" of the nodes; `labels`: of
-/// each structure; `forces` [atoms, 3]. Throws ShapeError for other numbers of labels or forces, and as
-/// Zbl::edge_rows().
+/// each structure; `forces` [atoms, 3]. Throws ShapeError for other numbers of labels or forces, InputError
+/// for missing fields, and as Zbl::edge_rows().
 void subtract_zbl(const Zbl& zbl, const GraphSamples& structures, std::span<StructureLabels> labels,
                   Tensor& forces);
 
@@ -42,7 +42,7 @@ struct PotentialFit {
 /// scale for all species to the atoms whose forces are not NaN. `structures`, `labels` and `forces`: those of
 /// this rank, as of subtract_zbl(); `trained`: not 0 for the structures that count. The same on any number of
 /// ranks. Throws the same exception on every rank: ShapeError for other numbers of labels, forces or flags,
-/// and as fit_energy_shifts().
+/// InputError for a species that is not below num_species, and as fit_energy_shifts().
 [[nodiscard]] PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structures,
                                          std::span<const StructureLabels> labels, const Tensor& forces,
                                          std::span<const std::uint8_t> trained, Index num_species);

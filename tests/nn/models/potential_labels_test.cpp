@@ -126,6 +126,16 @@ TEST_CASE("shifts and scales of training structures that have labels, on any num
   CHECK(thrown_by_all<InputError>(world, [&] {
           (void)fit_potential(world, samples, labels, forces, trained, 1);
         }) == "a structure has an atom of species 1, and there are 1");
+  CHECK(thrown_by_all<InputError>(world, [&] {
+          GraphSamples wrong = samples;
+          if (world.rank() + 1 == world.size()) wrong.nodes.integers["species"].values[0] = -1;
+          (void)fit_potential(world, wrong, labels, forces, trained, 2);
+        }).ends_with("an atom is of species -1, expected 0 or more"));
+  CHECK(thrown_by_all<InputError>(world, [&] {
+          GraphSamples without = samples;
+          without.nodes.integers.clear();
+          (void)fit_potential(world, without, labels, forces, trained, 2);
+        }) == "the structures have no field 'species' with one number for each atom");
   CHECK(thrown_by_all<ShapeError>(world, [&] {
           const bool last = world.rank() + 1 == world.size();
           (void)fit_potential(world, samples, labels, forces, std::span(trained).first(last ? 3 : 4), 2);
