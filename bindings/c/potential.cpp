@@ -72,7 +72,7 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
     call.equal("set of inputs", positions == nullptr ? "edge vectors" : "positions")
         .equal("set of results", virials == nullptr ? "without virials of atoms" : "with virials of atoms");
     const HostGraph& g = on->built();
-    require<InputError>(g.node_types().size() == 1 && g.edge_types().size() == 1,
+    require<InputError>(g.is_homogeneous(),
                         "a potential on a graph of the node types ", joined(g.node_types()),
                         " and the edge types ", joined(g.edge_types(), &EdgeType::canonical_name),
                         ", expected one of each");

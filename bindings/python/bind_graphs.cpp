@@ -117,14 +117,10 @@ EdgeType edge_type_of(nb::handle given) {
   return {names[0], names[1], names[2]};
 }
 
-bool has_types(const Graph& graph) {
-  return graph.node_types().size() > 1 || graph.edge_types().size() > 1;
-}
-
 /// rows(type) of each node type, or of the only one.
 template <class RowsOf>
 nb::object by_type(const Graph& graph, const RowsOf& rows) {
-  if (!has_types(graph)) return rows(graph.node_types().front());
+  if (graph.is_homogeneous()) return rows(graph.node_types().front());
   nb::dict all;
   for (const std::string& type : graph.node_types()) all[type.c_str()] = rows(type);
   return all;
@@ -151,6 +147,8 @@ void bind_graphs(nb::module_& module) {
   nb::class_<Graph>(module, "GraphBase", nb::dynamic_attr(), "A graph, distributed over ranks.")
       .def_prop_ro("comm", [](const Graph& self) { return self.comm(); })
       .def_prop_ro("is_block", &Graph::is_block)
+      .def_prop_ro("is_homogeneous", &Graph::is_homogeneous,
+                   "Whether there are one node type and one edge type.")
       .def(
           "num_nodes",
           [](const Graph& self, const std::optional<std::string>& type) {
@@ -300,7 +298,7 @@ void bind_graphs(nb::module_& module) {
           "__init__",
           [](HostGraph* self, const Communicator& comm, const nb::dict& nodes, const nb::dict& edges) {
             std::vector<Ids> kept;
-            kept.reserve(nodes.size() + 2 * edges.size());
+            kept.reserve(nodes.size() + 3 * edges.size());
             std::vector<GlobalNodeType> node_types;
             for (const auto& [name, ids] : nodes) {
               kept.emplace_back(ids, "nodes");
@@ -310,12 +308,12 @@ void bind_graphs(nb::module_& module) {
             for (const auto& [type, ends] : edges) {
               kept.emplace_back(nb::object(ends[0]), "sources of edges");
               kept.emplace_back(nb::object(ends[1]), "destinations of edges");
-              const Tensor weight = nb::len(ends) > 2 && !nb::object(ends[2]).is_none()
-                                        ? tensor_of(nb::object(ends[2]))
-                                        : Tensor();
-              edge_types.push_back(
-                  {edge_type_of(type),
-                   {.src = kept[kept.size() - 2].span(), .dst = kept.back().span(), .weight = weight}});
+              const nb::object given_weight = ends[2], given_ids = ends[3];
+              const Tensor weight = given_weight.is_none() ? Tensor() : tensor_of(given_weight);
+              GlobalEdges of_type{
+                  .src = kept[kept.size() - 2].span(), .dst = kept.back().span(), .weight = weight};
+              if (!given_ids.is_none()) of_type.ids = kept.emplace_back(given_ids, "edge ids").span();
+              edge_types.push_back({edge_type_of(type), of_type});
             }
             compute([&] { new (self) HostGraph(comm, node_types, edge_types); });
           },
@@ -348,7 +346,7 @@ void bind_graphs(nb::module_& module) {
       .def_prop_ro(
           "edge_rows",
           [](const MessageFlowGraph& self) -> nb::object {
-            if (!has_types(self)) return numpy_of(self.edge_rows());
+            if (self.is_homogeneous()) return numpy_of(self.edge_rows());
             nb::dict all;
             for (const EdgeType& type : self.edge_types())
               all[nb::make_tuple(type.source, type.relation, type.destination)] =

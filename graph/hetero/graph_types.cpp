@@ -222,6 +222,9 @@ const std::vector<std::string>& Graph::node_types() const {
 const std::vector<EdgeType>& Graph::edge_types() const {
   return types().edge_types;
 }
+bool Graph::is_homogeneous() const {
+  return node_types().size() == 1 && edge_types().size() == 1;
+}
 
 Graph Graph::relation_number(std::size_t k) const {
   if (types().relations.empty()) return *this;  // types of a relation by itself

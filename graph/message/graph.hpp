@@ -215,6 +215,8 @@ class Graph {
   // DGL; a bipartite one has "_U", "_V" and {"_U", "_E", "_V"}.
   [[nodiscard]] const std::vector<std::string>& node_types() const;
   [[nodiscard]] const std::vector<EdgeType>& edge_types() const;
+  /// Whether there are one node type and one edge type.
+  [[nodiscard]] bool is_homogeneous() const;
   /// Local. Returns the graph of an edge type, with the options of this handle. Throws InputError that lists
   /// the available types.
   [[nodiscard]] Graph operator[](const EdgeType& type) const;

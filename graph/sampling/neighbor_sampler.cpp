@@ -42,7 +42,7 @@ CollectiveCall check(const Graph& graph, const std::vector<Index>& fan_outs,
 
 NeighborSampler::Sampled NeighborSampler::sampled(const Graph& graph) {
   return graph.comm().agree([&]() -> Sampled {
-    if (graph.node_types().size() == 1 && graph.edge_types().size() == 1) return {graph, std::nullopt};
+    if (graph.is_homogeneous()) return {graph, std::nullopt};
     return {graph.to_homogeneous().graph, graph};
   });
 }

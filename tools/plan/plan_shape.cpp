@@ -146,8 +146,8 @@ void check_info(const std::string& path, const PartitionDescription& description
 GraphShape shape_of_directory(const PlanOptions& o) {
   const std::string& path = o.train.found.path;
   const PartitionDescription description = read_partition_description(path);
-  require<InputError>(description.graph.node_types.size() == 1 && description.graph.edge_types.size() == 1,
-                      path, ": the graph has ", description.graph.node_types.size(), " node types and ",
+  require<InputError>(description.graph.is_homogeneous(), path, ": the graph has ",
+                      description.graph.node_types.size(), " node types and ",
                       description.graph.edge_types.size(), " edge types, expected one of each");
   check_info(path, description, o.train.data);
   const NodeTypeData& nodes = description.graph.node_types[0];

@@ -41,6 +41,19 @@ def _rows(indices, num_nodes):
     return indices
 
 
+def _rows_of_graph(graph, indices):
+    if not graph.is_homogeneous:
+        raise InputError(f"the indices of a graph with the node types {graph.ntypes} are a {type(indices).__name__}, expected a dict by node type")
+    return _rows(indices, graph.num_nodes())
+
+
+def _rows_by_type(graph, indices):
+    for ntype in indices:
+        if not isinstance(ntype, str):
+            raise InputError(f"a node type is {ntype!r}, expected one of {graph.ntypes}")
+    return {ntype: _rows(each, graph.num_nodes(ntype)) for ntype, each in indices.items()}
+
+
 class DataLoader:
     """Collective. Iterates over nodes in batches, once for each `for`:
 
@@ -57,10 +70,10 @@ class DataLoader:
 
     def __init__(self, graph, indices, sampler, batch_size=1024, shuffle=True, drop_last=False, per_rank=False, seed=0):
         if isinstance(indices, dict):
-            rows = graph.comm.agree(lambda: {ntype: _rows(each, graph.num_nodes(ntype)) for ntype, each in indices.items()})
+            rows = graph.comm.agree(lambda: _rows_by_type(graph, indices))
             seeds = {ntype: each + graph._first_id(ntype) for ntype, each in rows.items()}
         else:
-            seeds = graph.comm.agree(lambda: _rows(indices, graph.num_nodes())) + graph._first_id()
+            seeds = graph.comm.agree(lambda: _rows_of_graph(graph, indices)) + graph._first_id()
         self._loader = _sar.BatchLoader(sampler.of(graph), seeds, batch_size, per_rank, shuffle, drop_last, seed)
         self.epoch = 0
 

@@ -115,8 +115,12 @@ def _checked_types(edges, num_nodes, nodes):
     for etype, given in edges.items():
         if not isinstance(etype, tuple) or len(etype) != 3:
             raise InputError(f"an edge type is {etype!r}, expected (source type, relation, destination type)")
-        src, dst, *weight = given
         relation = etype[1]
+        try:
+            src, dst, *weight = given
+        except (TypeError, ValueError):
+            raise InputError(f"{relation} is given as a {type(given).__name__}, expected (sources, destinations) or (sources, destinations, "
+                             "weights)") from None
         if len(weight) > 1:
             raise InputError(f"{relation} has {2 + len(weight)} arrays, expected (sources, destinations) or (sources, destinations, weights)")
         src, dst = _integers(src, f"sources of {relation}"), _integers(dst, f"destinations of {relation}")
@@ -169,7 +173,8 @@ class Graph(HostGraph):
             for name, value in (("edge_weight", edge_weight), ("edge_ids", edge_ids), ("add_reverse_edges", add_reverse_edges),
                                 ("add_self_loops", add_self_loops)):
                 if value is not None and value is not False:
-                    raise InputError(f"{name} of a graph with types; weights are the third array of an edge type")
+                    hint = ", expected weights as the third array of an edge type" if name == "edge_weight" else ", expected a graph without"
+                    raise InputError(f"{name} of a graph with types{hint}")
             self._init_types(comm, edges, num_nodes, nodes)
             self.set_options(**options)
             return
@@ -228,7 +233,7 @@ class Graph(HostGraph):
         self._reversed, self._loops, self._given = False, 0, {}
         if nodes is not None:
             self._given = {etype: (len(src), None) for etype, (src, *_) in ends.items()}
-            super().__init__(comm, counts, ends)
+            super().__init__(comm, counts, {etype: (*given, None) for etype, given in ends.items()})
             return
         given = {f"num_nodes of '{ntype}'": count for ntype, count in counts.items()}
         for (_, relation, _), (src, dst, weight) in ends.items():
@@ -239,7 +244,7 @@ class Graph(HostGraph):
         for etype, (src, dst, weight) in ends.items():
             begin, end = _range(comm, counts[etype[2]])
             chosen = np.flatnonzero((dst >= begin) & (dst < end))
-            mine[etype] = src[chosen], dst[chosen], None if weight is None else weight[chosen]
+            mine[etype] = src[chosen], dst[chosen], None if weight is None else weight[chosen], chosen
             self._given[etype] = len(src), chosen
         super().__init__(comm, {ntype: np.arange(*_range(comm, count)) for ntype, count in counts.items()}, mine)
 
@@ -281,7 +286,7 @@ class Graph(HostGraph):
         return self._to_graph_order(etype, rows if chosen is None else rows[chosen])
 
     def _frame_of(self, ntype):
-        if _has_types(self):
+        if not self.is_homogeneous:
             return self.__dict__.setdefault("_frames", {}).setdefault(ntype, {})
         return _srcdata(self) if ntype == self.ntypes[0] else _dstdata(self)
 
@@ -329,12 +334,8 @@ def _range(comm, count):
     return [count * r // comm.size for r in (comm.rank, comm.rank + 1)]
 
 
-def _has_types(graph):
-    return len(graph.ntypes) > 1 or len(graph.canonical_etypes) > 1
-
-
 def _of_type(graph, name):
-    return f" of the type '{name}'" if _has_types(graph) else ""
+    return "" if graph.is_homogeneous else f" of the type '{name}'"
 
 
 class _Ends:

@@ -162,5 +162,17 @@ def test_typed_batches(comm):
         few.sample_blocks({"book": []})
     with pytest.raises(sar.InputError, match="there is no node 30 of the type 'user'"):
         few.sample_blocks({"user": [30]})
+    with pytest.raises(sar.InputError, match="expected a dict by node type"):
+        sar.DataLoader(graph, [0], sar.NeighborSampler([2]))
+    with pytest.raises(sar.InputError, match="a node type is 1, expected one of"):
+        sar.DataLoader(graph, {1: [0]}, sar.NeighborSampler([2]))
+    with pytest.raises(sar.InputError, match="c is given as a int, expected"):
+        sar.Graph({("a", "c", "b"): 3})
+    with pytest.raises(sar.InputError, match="add_self_loops of a graph with types"):
+        sar.Graph(ends, {"user": 30, "game": 12}, add_self_loops=True)
+    with pytest.raises(sar.InputError, match="say of which"):
+        graph.local_rows(np.zeros((30, 1)))
+    weights = np.arange(60)  # edges have the same ids on any number of ranks
+    np.testing.assert_array_equal(np.asarray(graph.edge_rows(weights, etype="plays")).reshape(-1), graph["plays"].edge_ids)
     with pytest.raises(sar.InputError, match="the row 1000"):
         sar.DataLoader(graph, {"user": [1000]}, sar.NeighborSampler([2]))
