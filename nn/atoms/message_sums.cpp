@@ -26,7 +26,7 @@ namespace {
 
 /// Sums of a function of edges.
 Variable sums_of_function(const Graph& graph, const MessageSumOperands& o) {
-  const Variable own = first_rows(o.positions, graph.num_dst_nodes());
+  const Variable own = dst_rows(graph, o.positions);
   const auto message = [o, own](const EdgeBatch& edges) {
     const Index columns = o.functions.columns();
     const Variable radial = radial_rows(edge_vectors(edges.src(o.positions), edges.dst(own),

@@ -66,8 +66,8 @@ PaiNNRows PaiNNConv::add_messages(const Graph& graph, const PaiNNRows& rows, con
               .filter = filter,
               .functions = radial_});
   const Variable vector_sums = reshape(slice_columns(sums, feats, 4 * feats), {num_dst, 3, feats});
-  return {.scalars = first_rows(rows.scalars, num_dst) + slice_columns(sums, 0, feats),
-          .vectors = rows.vectors.defined() ? first_rows(rows.vectors, num_dst) + vector_sums : vector_sums};
+  return {.scalars = dst_rows(graph, rows.scalars) + slice_columns(sums, 0, feats),
+          .vectors = rows.vectors.defined() ? dst_rows(graph, rows.vectors) + vector_sums : vector_sums};
 }
 
 PaiNNRows PaiNNConv::update(const PaiNNRows& rows) const {

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include <sar/graph/topology/graph_topology.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+Variable dst_rows(const Graph& graph, Variable x) {
+  return graph.topology().is_homogeneous() ? x : slice_rows(std::move(x), 0, graph.num_dst_nodes());
+}
 
 void require_feats(const Graph& graph, const NodeFeatures& feat, const InFeatures& in_feats,
                    std::string_view layer) {

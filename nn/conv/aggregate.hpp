@@ -44,9 +44,10 @@ inline bool multiplies_first(const Graph& graph, const Variable& rows, Index out
          more_rows * static_cast<double>(in_feats) * static_cast<double>(out_feats) <= 20 * saved;
 }
 
-inline Variable first_rows(const Variable& x, Index rows) {
-  return slice_rows(x, 0, rows);
-}
+/// Returns the rows of the destinations among those of the sources of a graph whose destinations are its first
+/// sources: x itself if they are all of them on every rank. A slice that is whole on some ranks only has a
+/// record on all in a ReproducibleScope (see slice_rows()), which keeps its rows in memory.
+Variable dst_rows(const Graph& graph, Variable x);
 
 /// Returns a + b of two parameters, either of which may be undefined.
 inline Variable sum_of(const Variable& a, const Variable& b) {
@@ -92,6 +93,6 @@ void require_feats(const Graph& graph, const NodeFeatures& feat, const InFeature
 
 /// Returns the features of the destinations.
 inline Variable dst_feats(const Graph& graph, const NodeFeatures& feat) {
-  return feat.pair() ? feat.dst : first_rows(feat.src, graph.num_dst_nodes());
+  return feat.pair() ? feat.dst : dst_rows(graph, feat.src);
 }
 }}  // namespace sar

@@ -35,7 +35,7 @@ AttentionConv::Ends AttentionConv::ends(const Graph& graph, const NodeFeatures& 
   require<ShapeError>(edge_width > 0 || !edge_feats.defined(), name_,
                       " without edge features got some of shape ", edge_feats.shape());
   const Variable src = drops ? feat_drop_(feat.src, graph.src_ids()) : feat.src;
-  if (!feat.pair()) return {src, first_rows(src, graph.num_dst_nodes()), true};
+  if (!feat.pair()) return {src, dst_rows(graph, src), true};
   return {src, drops ? feat_drop_(feat.dst, graph.dst_ids()) : feat.dst, false};
 }
 
@@ -61,7 +61,8 @@ void AttentionConv::make_projection(Projection& projection, Start start, Generat
   if (pair) make_linear(projection.dst, "fc_dst", in_feats_.dst, false, start, gen);
 }
 
-AttentionConv::Ends AttentionConv::project(const Ends& ends, const Projection& projection) const {
+AttentionConv::Ends AttentionConv::project(const Graph& graph, const Ends& ends,
+                                           const Projection& projection) const {
   const auto& [fc_src, fc_dst] = projection;
   const auto cut = [&](const Linear& fc, const Variable& x, bool recomputes) {
     return recomputes && mixed_precision() ? fc.recomputed(x, {x.num_rows(), heads_, out_feats_})
@@ -72,7 +73,7 @@ AttentionConv::Ends AttentionConv::project(const Ends& ends, const Projection& p
   const Index rows = ends.dst.num_rows();
   const Variable z =
       cut(*fc_src, ends.src, rows == ends.src.num_rows());  // a part of it would stay in memory
-  return {z, first_rows(z, rows), true};
+  return {z, dst_rows(graph, z), true};
 }
 
 Variable AttentionConv::add_residual(Variable y, const Variable& x, const std::optional<Linear>& fc) const {

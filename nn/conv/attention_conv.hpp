@@ -54,7 +54,7 @@ class AttentionConv : public Module {
   /// Projects the rows of both ends to [n, H, D]. Computes shared rows once. In mixed precision, and
   /// unless the destinations are a part of the sources, the fused attention operations give the rows up after
   /// the forward pass, and the backward pass computes them again.
-  [[nodiscard]] Ends project(const Ends& ends, const Projection& projection) const;
+  [[nodiscard]] Ends project(const Graph& graph, const Ends& ends, const Projection& projection) const;
 
   /// Returns y + fc(x), or y + x without fc: y [n, H, D], x [n, in].
   [[nodiscard]] Variable add_residual(Variable y, const Variable& x, const std::optional<Linear>& fc) const;

@@ -11,14 +11,14 @@ DotGatConv::DotGatConv(const InFeatures& in_feats, Index out_feats, Index num_he
 
 Variable DotGatConv::operator()(const Graph& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
-    const Ends z = project(ends(graph, feat), fc_);
+    const Ends z = project(graph, ends(graph, feat), fc_);
     return dot_attention(graph, z.src, z.dst, {}, dot_scale());
   });
 }
 
 Variable DotGatConv::attention(const Graph& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
-    const Ends z = project(ends(graph, feat), fc_);
+    const Ends z = project(graph, ends(graph, feat), fc_);
     return coefficients_of(graph, graph.apply_edges(fn::u_dot_v(z.src, z.dst)) * dot_scale());
   });
 }

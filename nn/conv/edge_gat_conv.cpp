@@ -35,7 +35,7 @@ Variable EdgeGATConv::coefficients(const Graph& graph, const Ends& z, const Vari
 Variable EdgeGATConv::operator()(const Graph& graph, const NodeFeatures& feat, const Variable& edge_feats) {
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat, true, edge_feats, fc_edge_.weight().shape()[1]);
-    const Ends z = project(x, fc_);
+    const Ends z = project(graph, x, fc_);
     const Variable alpha = drop_attention(graph, coefficients(graph, z, edge_feats));
     Variable y = head_linear(weighted_edge_sums(graph, alpha, edge_feats), fc_edge_.weight());
     y = graph.update_all(fn::u_mul_e(z.src, alpha), fn::sum, std::move(y));
@@ -48,7 +48,7 @@ Variable EdgeGATConv::operator()(const Graph& graph, const NodeFeatures& feat, c
 Variable EdgeGATConv::attention(const Graph& graph, const NodeFeatures& feat, const Variable& edge_feats) {
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat, false, edge_feats, fc_edge_.weight().shape()[1]);
-    return coefficients(graph, project(x, fc_), edge_feats);
+    return coefficients(graph, project(graph, x, fc_), edge_feats);
   });
 }
 }}  // namespace sar

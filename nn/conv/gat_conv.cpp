@@ -26,7 +26,7 @@ Variable GATConv::operator()(const Graph& graph, const NodeFeatures& feat, const
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat);
     Variable y = [&] {
-      const Ends z = project(x, fc_);
+      const Ends z = project(graph, x, fc_);
       AttentionOptions attention = attention_options(edge_weight);
       if (!options_.residual) attention.bias = bias_;
       return gat_attention(graph, z.src, attn_l_, head_dots(z.dst, attn_r_), options_.negative_slope,
@@ -41,7 +41,7 @@ Variable GATConv::operator()(const Graph& graph, const NodeFeatures& feat, const
 
 Variable GATConv::attention(const Graph& graph, const NodeFeatures& feat, const Variable& edge_weight) {
   return graph.comm().agree([&] {
-    const Ends z = project(ends(graph, feat, false), fc_);
+    const Ends z = project(graph, ends(graph, feat, false), fc_);
     require<ShapeError>(
         !edge_weight.defined() ||
             (edge_weight.num_rows() == graph.num_edges() && edge_weight.value().row_size() == 1),
@@ -75,7 +75,7 @@ Variable GATv2Conv::operator()(const Graph& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat);
     Variable y = [&] {
-      const Ends z = project(x, fc_);
+      const Ends z = project(graph, x, fc_);
       return gatv2_attention(graph, z.src, z.dst, attn_, options_.negative_slope, attention_options());
     }();
     if (options_.residual) y = add_residual(std::move(y), x.dst, res_fc_);
@@ -85,7 +85,7 @@ Variable GATv2Conv::operator()(const Graph& graph, const NodeFeatures& feat) {
 
 Variable GATv2Conv::attention(const Graph& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
-    const Ends z = project(ends(graph, feat, false), fc_);
+    const Ends z = project(graph, ends(graph, feat, false), fc_);
     return coefficients_of(graph,
                            graph.apply_edges([src = z.src, dst = z.dst, attn = attn_,
                                               slope = options_.negative_slope](const EdgeBatch& edges) {

@@ -68,7 +68,7 @@ Variable GraphConv::operator()(const Graph& graph, const Variable& feat, const V
   return graph.comm().agree([&] {
     require_rows(feat, graph.num_src_nodes(), in_feats_, "GraphConv, features");
     if (residual != nullptr) require_block(graph, "GraphConv with a residual connection");
-    const auto dst = [&] { return first_rows(feat, graph.num_dst_nodes()); };
+    const auto dst = [&] { return dst_rows(graph, feat); };
     if (weight_.defined() && !options_.cached && multiplies_first(graph, feat, weight_.shape()[1])) {
       StartedSum sum = start_sum(graph, affine(feat, weight_, {}), edge_weight, options_.norm);
       if (residual != nullptr)  // computed while halo rows are in flight

@@ -75,7 +75,7 @@ Variable HGTConv::operator()(const Graph& graph, const Variable& x, const RowIds
                           num_ntypes_);
     const EdgeTypes types = etypes.checked(graph.num_edges(), num_etypes_, "HGTConv");
     const Index rows = graph.num_dst_nodes(), width = heads_ * head_size_;
-    const Variable mine = first_rows(x, rows);
+    const Variable mine = dst_rows(graph, x);
     const std::span<const Index> my_types = ntypes.span().first(static_cast<std::size_t>(rows));
     Variable key_value =
         gather_mm(x, concat_columns({linear_k_.weight(), linear_v_.weight()}), ntypes.span());

@@ -83,7 +83,7 @@ Variable pagerank(const Hops& hops, double alpha, Dropout& edge_drop, const Vari
       weight = edge_drop(std::move(weight), graph->edge_ids());
     }
     h = step(hops, *graph, std::move(h), weight) * static_cast<real>(1 - alpha) +
-        first_rows(x, graph->num_dst_nodes()) * static_cast<real>(alpha);
+        dst_rows(*graph, x) * static_cast<real>(alpha);
   }
   return h;
 }
@@ -96,15 +96,14 @@ Variable powers_times_weight(const Hops& hops, const Linear& lin, const Variable
     Variable y = linear(x, weight(k));
     for (Index hop = 0; hop < k; ++hop) {
       y = step(hops, *hops.graphs[hop], std::move(y), hops.edge_weight);
-      const Index rows = y.num_rows();
-      y = add_linear(std::move(y), first_rows(x, rows), weight(k - 1 - hop));
+      y = add_linear(std::move(y), dst_rows(*hops.graphs[hop], x), weight(k - 1 - hop));
     }
     return lin.bias().defined() ? add(std::move(y), lin.bias()) : y;
   }
   Variable h = x, y = linear(x, weight(0), lin.bias());
   for (Index hop = 0; hop < k; ++hop) {
     h = step(hops, *hops.graphs[hop], std::move(h), hops.edge_weight);
-    y = add_linear(first_rows(y, h.num_rows()), h, weight(hop + 1));
+    y = add_linear(dst_rows(*hops.graphs[hop], std::move(y)), h, weight(hop + 1));
   }
   return y;
 }

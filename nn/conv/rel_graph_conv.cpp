@@ -49,7 +49,7 @@ Variable RelGraphConv::operator()(const Graph& graph, const Variable& feat, cons
     const EdgeTypes types = etypes.checked(graph.num_edges(), num_relations_, "RelGraphConv");
     const auto self_term = [&](NumberType type) -> Variable {
       if (!loop_weight_.defined()) return {};
-      return affine(first_rows(feat, graph.num_dst_nodes()), loop_weight_, h_bias_, type);
+      return affine(dst_rows(graph, feat), loop_weight_, h_bias_, type);
     };
     const bool by_bases = sums_by_basis(graph), early = !layer_norm_ && !by_bases;
     Variable y;

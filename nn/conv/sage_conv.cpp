@@ -55,14 +55,14 @@ Variable SAGEConv::operator()(const Graph& graph, const NodeFeatures& feat, cons
     require_feats(graph, feat, in_feats_, "SAGEConv");
     const Variable src = feat_drop_(feat.src, graph.src_ids());
     const Variable dst = feat.pair() ? feat_drop_(feat.dst, graph.dst_ids()) : Variable();
-    const auto dst_rows = [&] { return dst.defined() ? dst : first_rows(src, graph.num_dst_nodes()); };
+    const auto own_rows = [&] { return dst.defined() ? dst : dst_rows(graph, src); };
     if (options_.aggregator == SAGEAggregator::gcn) {
       Variable y = gcn(graph, src, dst, edge_weight);
-      return residual == nullptr ? y : residual->add_to(std::move(y), dst_rows());
+      return residual == nullptr ? y : residual->add_to(std::move(y), own_rows());
     }
     const auto self = [&](NumberType type) {
-      if (residual == nullptr) return linear(dst_rows(), fc_self_->weight(), fc_self_->bias(), type);
-      return linear(dst_rows(), fc_self_->weight() + residual->weight(),
+      if (residual == nullptr) return linear(own_rows(), fc_self_->weight(), fc_self_->bias(), type);
+      return linear(own_rows(), fc_self_->weight() + residual->weight(),
                     sum_of(fc_self_->bias(), residual->bias()), type);
     };
     // The self term is computed while halo rows are in flight.
@@ -103,7 +103,7 @@ Variable SAGEConv::gcn(const Graph& graph, const Variable& src, const Variable& 
   const bool multiply_first = multiplies_first(graph, src);
   const Variable rows = multiply_first ? fc_neigh_(src) : src;
   const auto self = [&] {
-    if (!dst.defined()) return first_rows(rows, graph.num_dst_nodes());
+    if (!dst.defined()) return dst_rows(graph, rows);
     return multiply_first ? fc_neigh_(dst) : dst;
   };
   Variable y = cache_(graph, {&src, &dst, &edge_weight}, [&] {

@@ -39,7 +39,7 @@ SimpleHGNConv::Projected SimpleHGNConv::project_rows(const Graph& graph, const V
   const Index num_etypes = edge_emb_.num_rows();
   EdgeTypes types = etypes.checked(graph.num_edges(), num_etypes, "SimpleHGNConv");
   Variable z = cut_heads(matmul(ends(graph, x, drops).src, w_));
-  Variable score_dst = head_dots(first_rows(z, graph.num_dst_nodes()), a_r_);
+  Variable score_dst = head_dots(dst_rows(graph, z), a_r_);
   Variable score_type =
       head_dots(reshape(matmul(edge_emb_, w_e_), {num_etypes, num_heads(), edge_size_}), a_e_);
   return {std::move(z), std::move(score_dst), std::move(score_type), std::move(types)};
@@ -57,7 +57,7 @@ Variable SimpleHGNConv::operator()(const Graph& graph, const Variable& x, const 
                            std::move(y));
     }
     y = join_heads(std::exchange(y, {}));
-    if (residual_) y = add(std::exchange(y, {}), (*residual_)(first_rows(x, graph.num_dst_nodes())));
+    if (residual_) y = add(std::exchange(y, {}), (*residual_)(dst_rows(graph, x)));
     return options_.activation ? options_.activation(std::move(y)) : y;
   });
 }
