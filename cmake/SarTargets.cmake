@@ -218,7 +218,9 @@ function(sar_compile_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wswitch-enum -Wnon-virtual-dtor -Woverloaded-virtual
                                            $<$<BOOL:${SAR_WERROR}>:-Werror> ${SAR_MARCH}
                                            -Wno-psabi # wide vectors pass between functions of one file only
-                                           $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>) # stable_sort of libstdc++, when precompiled
+                                           $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations> # stable_sort of libstdc++, when precompiled
+                                           # -march=native of clang 19 on a processor with AVX10
+                                           $<$<AND:$<CXX_COMPILER_ID:Clang>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,19>>:-Wno-invalid-feature-combination>)
   if(SAR_SANITIZE STREQUAL "thread")
     target_compile_options(${target} PRIVATE -fsanitize=thread -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
     target_link_options(${target} PUBLIC -fsanitize=thread)

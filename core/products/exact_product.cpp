@@ -15,6 +15,7 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/products/exact_product.hpp>
 #include <sar/core/simd/independent_iterations.hpp>
+#include <sar/core/simd/lanes.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
 
@@ -33,6 +34,12 @@ namespace {
 
 constexpr Index lanes_of_double = SAR_VECTOR_BYTES / 8;
 typedef double Doubles __attribute__((vector_size(lanes_of_double * 8)));  // NOLINT: of constant size
+typedef double DoublesInMemory __attribute__((vector_size(lanes_of_double * 8), aligned(8)));  // NOLINT
+
+/// A memcpy of 64 bytes would take two moves to the stack, and the load of them would wait for both (GCC 12).
+[[gnu::always_inline]] inline Doubles load_doubles(const double* from) {
+  return *reinterpret_cast<const DoublesInMemory*>(from);
+}
 
 constexpr Index digits = 21;                             // bits of a part of a number
 constexpr Index most_parts = sizeof(real) == 4 ? 1 : 3;  // parts of a number
@@ -110,7 +117,7 @@ void pack(const Columns& columns, const MatrixView& rows, Index count, Index fir
   Doubles sums[tile_rows][tile_vectors] = {};
   for (Index k = 0; k < count; ++k, a += tile_rows, b += tile_columns) {
     Doubles right[tile_vectors];
-    std::memcpy(right, b, sizeof right);
+    for (Index j = 0; j < tile_vectors; ++j) right[j] = load_doubles(b + j * lanes_of_double);
     for (Index i = 0; i < tile_rows; ++i) {
       const double left = a[i];
       for (Index j = 0; j < tile_vectors; ++j) sums[i][j] += left * right[j];
@@ -194,7 +201,7 @@ void largest_bits_of(const RowOperand& x, Index begin, Index end, double* larges
 constexpr Index block_rows = 64, exact_tile = 4;
 constexpr Index lanes_of_real = SAR_VECTOR_BYTES / static_cast<Index>(sizeof(real));
 constexpr Index halves = lanes_of_real / lanes_of_double;  // Doubles that widen one vector of reals
-typedef real Reals __attribute__((vector_size(lanes_of_real * sizeof(real))));   // NOLINT: of constant size
+using Reals = lanes::Vector<lanes_of_real>;
 typedef real Half __attribute__((vector_size(lanes_of_double * sizeof(real))));  // NOLINT
 
 /// Some columns of an operand in a block of rows, side by side and followed by zeros, and how far their
@@ -245,8 +252,7 @@ template <bool exact>
   }
   Doubles of_block[rows][halves] = {};
   for (Index row = 0; row < count; ++row) {
-    Reals y;
-    std::memcpy(&y, b.numbers.data() + row * b.width + j, sizeof y);
+    const Reals y = lanes::load<lanes_of_real>(b.numbers.data() + row * b.width + j);
     for (Index r = 0; r < rows; ++r) {
       const Reals product = a.numbers[row * a.width + i + r] * y;
       Half half[halves];

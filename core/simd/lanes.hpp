@@ -53,19 +53,21 @@ using Mask = decltype(Vector<Lanes>{} > Vector<Lanes>{});
 template <Index Lanes>
 struct IndicesOf {
   typedef std::int32_t type __attribute__((vector_size(Lanes * sizeof(std::int32_t))));  // NOLINT
+  typedef std::int32_t in_memory
+      __attribute__((vector_size(Lanes * sizeof(std::int32_t)), aligned(sizeof(std::int32_t))));  // NOLINT
 };
 
 template <Index Lanes>
 [[gnu::always_inline]] inline Mask<Lanes> load_indices(const std::int32_t* from) {
-  typename IndicesOf<Lanes>::type v;
-  std::memcpy(&v, from, sizeof v);
+  const typename IndicesOf<Lanes>::type v =
+      *reinterpret_cast<const typename IndicesOf<Lanes>::in_memory*>(from);
   return __builtin_convertvector(v, Mask<Lanes>);
 }
 
 template <Index Lanes>
 [[gnu::always_inline]] inline void store_indices(std::int32_t* to, const Mask<Lanes>& indices) {
-  const auto v = __builtin_convertvector(indices, typename IndicesOf<Lanes>::type);
-  std::memcpy(to, &v, sizeof v);
+  *reinterpret_cast<typename IndicesOf<Lanes>::in_memory*>(to) =
+      __builtin_convertvector(indices, typename IndicesOf<Lanes>::type);
 }
 
 /// Lanes of two vectors, or of one, whose groups of `group` lanes are to be added up: half of a group is

@@ -6,7 +6,10 @@
 
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/comm/reproducible_scope.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/conv/edge_weight_norm.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
@@ -14,6 +17,8 @@
 #include <sar/nn/conv/hetero_graph_conv.hpp>
 #include <sar/nn/conv/multi_hop_conv.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
+#include <sar/nn/modules/batch_norm.hpp>
+#include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/linear.hpp>
 
 #include <doctest/doctest.h>
@@ -21,6 +26,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -441,4 +447,32 @@ TEST_CASE("layers of several hops on message flow graphs give what the whole gra
     check(wide_tag);
     check(sg);
   }
+}
+
+TEST_CASE("on one rank, a reproducible step takes no more memory than another") {
+  const Communicator self = Communicator::self();
+  constexpr Index nodes = 4000, width = 64;
+  const PartitionBook book = PartitionBook::even(nodes, 1);
+  const WholeGraph whole = random_graph("random", nodes, nodes, 12000, 1);
+  const auto peak = [&](bool reproducible) {
+    const Graph graph(self, book, book, edges_of_rank(self, whole, book), true, {.reproducible = reproducible});
+    std::optional<ReproducibleScope> scope;
+    if (reproducible) scope.emplace(self);
+    Generator gen(1);
+    SAGEConv first(width, width, gen), second(width, width, gen);
+    DistributedBN1D norm(width, self);
+    Dropout drop(0.5, gen);
+    const Variable x(random_tensor({nodes, width}, 2));
+    std::size_t before = 0;
+    for (int step = 0; step < 2; ++step) {  // the first one makes what graph and parameters keep
+      before = live_bytes();
+      reset_peak_bytes();
+      Tape tape;
+      const Variable y = second(graph, batch_norm_relu_dropout(first(graph, x), norm, drop, graph.dst_ids()));
+      tape.backward(y, Tensor::full(y.shape(), 1));
+    }
+    return static_cast<double>(peak_bytes() - before);
+  };
+  const double of_rows = nodes * width * sizeof(real);
+  CHECK(peak(true) - peak(false) < 0.5 * of_rows);
 }
