@@ -39,7 +39,7 @@ python=${SAR_PYTHON:-ON}  # the package for Python, a part of the preset release
 [ "$python" = OFF ] || packages+=(python3-dev python3-venv)
 case "${parts[*]}" in *mpich:*) packages+=(mpich libmpich-dev) ;; esac
 case " ${parts[*]}" in *" clang:"* | *" msan:"*) packages+=(clang-19 libclang-rt-19-dev) ;; esac
-case " ${parts[*]}" in *" openmpi5:"*) packages+=(python3-venv) ;; esac
+case " ${parts[*]}" in *" openmpi5:"* | *" mpich5:"*) packages+=(python3-venv) ;; esac
 case " ${parts[*]}" in *" aarch64:"*) packages+=(g++-aarch64-linux-gnu qemu-user) ;; esac
 cmake/install-packages.sh "${packages[@]}"
 case " ${parts[*]}" in *" aarch64:"*) [ -d build/aarch64-sysroot ] || cmake/aarch64-sysroot.sh build/aarch64-sysroot ;; esac
@@ -68,8 +68,8 @@ part() {
   if [ "$1 $kind" = "release gate" ] || [ "$1 $kind" = "release full" ]; then
     [ "$python" = OFF ] || tests/python/environment.sh build/python || python=OFF
     options=(-DSAR_PYTHON="$python" -DPython_EXECUTABLE="$PWD/build/python/bin/python")
-  elif [ "$1" = openmpi5 ]; then
-    tests/python/environment.sh build/openmpi5/mpi openmpi || return 1
+  elif [ "$1" = openmpi5 ] || [ "$1" = mpich5 ]; then
+    tests/python/environment.sh "build/$1/mpi" "${1%5}" || return 1
   elif [ "$1 $kind" = "mpich full" ] && tests/python/environment.sh build/lammps lammps; then  # for the plugin
     options=(-DSAR_LAMMPS_PACKAGE="$(echo "$PWD"/build/lammps/lib/python3*/site-packages/lammps)")
   fi
@@ -80,7 +80,7 @@ part() {
   if [ $status = 0 ]; then
     # Programs under Open MPI start slowly and yield while they wait, so that twice as many keep the processors busy; MPICH does not yield.
     local jobs=$(($(nproc) * 2))
-    case $1 in *mpich) jobs=$(nproc) ;; esac
+    case $1 in *mpich*) jobs=$(nproc) ;; esac
     before_limit ctest --preset "$2" -j "$jobs" | tee "build/$1/$2.log" || status=$?
   fi
   rows+=("$(printf '%-12s %7d %7d' "$2" $((built - begin)) $((SECONDS - built)))")
