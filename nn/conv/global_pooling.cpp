@@ -151,7 +151,7 @@ Variable GlobalAttentionPooling::operator()(const Graph& graph, const Variable& 
 
 namespace {
 
-constexpr Index grain = 16;  // samples of a block
+constexpr Index block_samples = 16;  // samples of a block
 
 /// The rows with the extremes: [samples * D], -1 for samples without nodes.
 using ExtremeRows = Array<local_index>;
@@ -184,7 +184,7 @@ Variable extremes(const SampleBatch& batch, const Variable& feat, Reduce reduce)
   const Index graphs = samples.num_graphs(), columns = x.row_size();
   Tensor y({graphs, columns});
   const auto rows = std::make_shared<ExtremeRows>(static_cast<std::size_t>(graphs * columns));
-  parallel_for_each(graphs, grain, [&](Index g) {
+  parallel_for_each(graphs, block_samples, [&](Index g) {
     const auto into = [&](const auto& is_better) {
       reduce_rows(x, samples.node_begin[g], samples.node_begin[g + 1], y.row(g), rows->data() + g * columns,
                   is_better);
@@ -198,7 +198,7 @@ Variable extremes(const SampleBatch& batch, const Variable& feat, Reduce reduce)
   return record(std::move(y), [dx = feat.gradient(), rows](const Tensor& grad) {
     Tensor out = Tensor::zeros(dx->shape());
     const Index width = grad.row_size();
-    parallel_for_each(grad.num_rows(), grain, [&](Index g) {
+    parallel_for_each(grad.num_rows(), block_samples, [&](Index g) {
       for (Index j = 0; j < width; ++j)
         if (const local_index row = (*rows)[g * width + j]; row >= 0) out.row(row)[j] = grad.row(g)[j];
     });
