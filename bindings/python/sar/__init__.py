@@ -71,6 +71,7 @@ from .autograd import enable_grad, mixed_precision, no_grad, reproducible
 from . import fn
 from .graph import Graph
 from . import nn, optim, plot
+from .checkpoint import Checkpointer
 from .dataloading import DataLoader, NeighborSampler
 from .datasets import Dataset, load_dataset
 from .models import GraphModel, Potential

@@ -38,6 +38,14 @@ def comm():
     return sar.get_communicator()
 
 
+@pytest.fixture
+def shared_dir(tmp_path_factory, comm):
+    """A folder of rank 0 that all ranks know."""
+    name = str(tmp_path_factory.mktemp("shared")) if comm.rank == 0 else ""
+    codes = comm.all_gather(np.frombuffer(name.encode(), np.uint8)).astype(np.uint8)
+    return pathlib.Path(codes.tobytes().decode())
+
+
 def whole(graph, rows):
     """The rows of all ranks, in the order of the original ids."""
     rows = np.asarray(rows)
