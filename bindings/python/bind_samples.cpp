@@ -108,7 +108,7 @@ void bind_samples(nb::module_& module) {
           },
           "Local. Of each graph of this rank.");
   module.def(
-      "_batched", [](const SampleBatch& batch) { return std::make_unique<BatchedGraph>(batch); }, "batch"_a);
+      "_batched", [](const SampleBatch& batch) { return BatchedGraph(batch); }, "batch"_a);
   module.def(
       "readout_nodes",
       [](const BatchedGraph& graph, const Variable& feat, const std::string& op) {

@@ -217,6 +217,9 @@ def _check_ends(ids, num_nodes, what):
 
 def _checked_types(edges, num_nodes, nodes):
     """Ends and weights of the edges of each type as arrays, and the number of nodes of each type, or the ids of `nodes`."""
+    for name, given in (("num_nodes", num_nodes), ("nodes", nodes)):
+        if given is not None and not isinstance(given, dict):
+            raise InputError(f"{name} of a graph with types is a {type(given).__name__}, expected a dict by node type")
     if nodes is not None and num_nodes is not None:
         raise InputError("num_nodes beside `nodes`, which say how many nodes there are: expected one of them")
     own = None if nodes is None else {ntype: _integers(ids, f"nodes '{ntype}'") for ntype, ids in nodes.items()}
@@ -383,24 +386,6 @@ class Graph(HostGraph):
             self._given[etype] = len(src), chosen
         super().__init__(comm, {ntype: np.arange(*_range(comm, count)) for ntype, count in counts.items()}, mine)
 
-    def __repr__(self):
-        """Local."""
-        if self.is_homogeneous:
-            nodes, edges = f"{self.num_global_nodes()}", f"{self.num_global_edges()}"
-        else:
-            nodes = ", ".join(f"{ntype}: {self.num_global_nodes(ntype)}" for ntype in self.ntypes)
-            edges = ", ".join(f"{':'.join(etype)}: {self[etype].num_global_edges()}" for etype in self.canonical_etypes)
-            nodes, edges = "{" + nodes + "}", "{" + edges + "}"
-        lines = [f"sar.Graph(nodes={nodes}, edges={edges}, rank {self.comm.rank} of {self.comm.size} has {self.num_nodes()} nodes and "
-                 f"{self.num_edges()} in-edges"]
-        frames = [("ndata", ntype, self._frame_of(ntype)) for ntype in self.ntypes[:None if not self.is_block else 1]]
-        frames += [("edata", ":".join(etype), _edata(self) if self.is_homogeneous else self[etype].edata) for etype in self.canonical_etypes]
-        for kind, of_type, frame in frames:
-            if frame:
-                fields = ", ".join(f"{name} {list(rows.shape)}" for name, rows in frame.items())
-                lines.append(f"  {kind}{'' if self.is_homogeneous else f' of {of_type}'}: {fields}")
-        return "\n".join(lines) + ")"
-
     def num_edges(self, etype=None):
         """Local. In-edges of this rank's nodes; by default of all types."""
         return super().num_edges() if etype is None else self[etype].num_edges()
@@ -438,11 +423,6 @@ class Graph(HostGraph):
         rows = np.concatenate(parts)
         return self._to_graph_order(etype, rows if chosen is None else rows[chosen])
 
-    def _frame_of(self, ntype):
-        if not self.is_homogeneous:
-            return self.__dict__.setdefault("_frames", {}).setdefault(ntype, {})
-        return _srcdata(self) if ntype == self.ntypes[0] else _dstdata(self)
-
     @property
     def nodes(self):
         """graph.nodes[type].data has the fields of the nodes of a type."""
@@ -475,6 +455,13 @@ class Graph(HostGraph):
         for ntype, rows in result.items():
             self._frame_of(ntype)[out[ntype]] = rows
         return None
+
+
+def _frame_of(graph, ntype):
+    """The fields of the nodes of a type."""
+    if not graph.is_homogeneous:
+        return graph.__dict__.setdefault("_frames", {}).setdefault(ntype, {})
+    return _srcdata(graph) if ntype == graph.ntypes[0] else _dstdata(graph)
 
 
 class _Nodes:
@@ -694,6 +681,24 @@ def _canonical(graph, etype):
     return found[0]
 
 
+def _repr(graph):
+    name = "Block" if isinstance(graph, _sar.Block) else "Graph"
+    if graph.is_homogeneous:
+        nodes, edges = str(graph.num_global_nodes()), str(graph.num_global_edges())
+    else:
+        nodes = ", ".join(f"{ntype}: {graph.num_global_nodes(ntype)}" for ntype in graph.ntypes)
+        edges = ", ".join(f"{':'.join(etype)}: {graph[etype].num_global_edges()}" for etype in graph.canonical_etypes)
+        nodes, edges = "{" + nodes + "}", "{" + edges + "}"
+    lines = [f"sar.{name}(nodes={nodes}, edges={edges}; rank {graph.comm.rank} of {graph.comm.size} has {graph.num_nodes()} nodes, "
+             f"{graph.num_edges()} in-edges"]
+    if name == "Graph":
+        plain = graph.is_homogeneous
+        frames = [("ndata" if plain and graph.is_block else ntype, _frame_of(graph, ntype)) for ntype in graph.ntypes]
+        frames += [("edata" if plain else ":".join(etype), _edata(graph) if plain else graph[etype].edata) for etype in graph.canonical_etypes]
+        lines += [f"  {of}: " + ", ".join(f"{field} {list(rows.shape)}" for field, rows in frame.items()) for of, frame in frames if frame]
+    return "\n".join(lines) + ")"
+
+
 @contextlib.contextmanager
 def _local_scope(graph):
     """While it lasts, changes of the fields are undone at its end."""
@@ -712,6 +717,8 @@ GraphBase.apply_edges = _apply_edges
 GraphBase.local_scope = _local_scope
 GraphBase.canonical = _canonical
 GraphBase.edges = _all_edges
+GraphBase.__repr__ = _repr
+GraphBase._frame_of = _frame_of
 GraphBase.etypes = property(lambda graph: [relation for _, relation, _ in graph.canonical_etypes],
                             doc="The names of the relations, in the order of canonical_etypes.")
 GraphBase.ndata = property(_ndata, doc="Fields of the nodes: tensors by name.")
