@@ -88,6 +88,7 @@ from .checkpoint import Checkpointer
 from .dataloading import ClusterLoader, DataLoader, EdgeDataLoader, NeighborSampler, NodePairs, SAINTLoader, negative_pairs
 from .datasets import Dataset, load_dataset
 from .models import GraphModel, Potential
+from .pyg import load_pyg_state_dict, pyg_state_dict, save_pyg_weights
 from .samples import GraphDataLoader, GraphSamples, batch
 from .running import TrainError, train
 
