@@ -90,7 +90,7 @@ from .datasets import Dataset, load_dataset
 from .models import GraphModel, Potential
 from .pyg import load_pyg_state_dict, pyg_state_dict, save_pyg_weights
 from .samples import GraphDataLoader, GraphSamples, batch
-from .running import TrainError, train
+from .running import TrainError, partition, train
 
 _atexit.register(_sar._finalize)
 
