@@ -140,7 +140,7 @@ def test_the_program_partition_reads_other_formats(folder, comm):
     assert sorted(zip(src, dst)) == sorted((i, (i * 7 + 1) % 30) for i in range(30))
     np.testing.assert_array_equal(data.features, data.node_ids[:, None])
     with pytest.raises(sar.TrainError, match="nothing.txt"):
-        sar.partition(os.path.join(folder, "nothing.txt"), out, progress=False)
+        sar.partition(os.path.join(folder, "nothing.txt"), out + "2", progress=False)
 
 
 def test_the_commands_run_the_programs_of_the_package(monkeypatch, capsys):
