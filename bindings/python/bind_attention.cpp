@@ -68,7 +68,8 @@ void bind_attention(nb::module_& module) {
         new (self) GATConv(widths_of(in_feats), out_feats, num_heads, *generator(), options);
       },
       "in_feats"_a, "out_feats"_a, "num_heads"_a, "feat_drop"_a = 0.0, "attn_drop"_a = 0.0,
-      "negative_slope"_a = 0.2, "residual"_a = false, "activation"_a = nb::none(), "bias"_a = true, remembered);
+      "negative_slope"_a = 0.2, "residual"_a = false, "activation"_a = nb::none(), "bias"_a = true,
+      remembered);
   attention_calls(gat, "edge_weight"_a = nb::none());
 
   nb::class_<GATv2Conv, Module> gatv2(module, "GATv2Conv",
@@ -131,7 +132,8 @@ void bind_attention(nb::module_& module) {
         new (self) EdgeGATConv(widths_of(in_feats), edge_feats, out_feats, num_heads, *generator(), options);
       },
       "in_feats"_a, "edge_feats"_a, "out_feats"_a, "num_heads"_a, "feat_drop"_a = 0.0, "attn_drop"_a = 0.0,
-      "negative_slope"_a = 0.2, "residual"_a = true, "activation"_a = nb::none(), "bias"_a = true, remembered);
+      "negative_slope"_a = 0.2, "residual"_a = true, "activation"_a = nb::none(), "bias"_a = true,
+      remembered);
   attention_calls(edge_gat, "edge_feats"_a = nb::none());
 
   nb::class_<TransformerConv, Module> transformer(module, "TransformerConv",

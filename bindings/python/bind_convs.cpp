@@ -75,7 +75,8 @@ void pooling(nb::module_& module, const char* name) {
             return compute([&] { return self(graph, feat); });
           },
           "graph"_a, "feat"_a,
-          "Collective. [1, D] of a graph, on every rank; local of a batch of graphs, [graphs of this rank, D].");
+          "Collective. [1, D] of a graph, on every rank; local of a batch of graphs, [graphs of this rank, "
+          "D].");
 }
 
 }  // namespace
@@ -107,7 +108,8 @@ void bind_convs(nb::module_& module) {
             .norm = choice(norm_names, norm, "norm"), .weight = weight, .bias = bias, .cached = cached};
         new (self) GraphConv(in_feats, out_feats, *generator(), options);
       },
-      "in_feats"_a, "out_feats"_a, "norm"_a = "both", "weight"_a = true, "bias"_a = true, "cached"_a = false, remembered);
+      "in_feats"_a, "out_feats"_a, "norm"_a = "both", "weight"_a = true, "bias"_a = true, "cached"_a = false,
+      remembered);
   weighted_call<GraphConv, Variable>(gcn);
 
   nb::class_<GINConv, Module> gin(module, "GINConv", "dgl.nn.GINConv (arXiv 1810.00826).");

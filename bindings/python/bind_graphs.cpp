@@ -181,21 +181,20 @@ void bind_graphs(nb::module_& module) {
       .def_prop_ro(
           "edge_ids", [](const Graph& self) { return numpy_of(self.edge_ids()); },
           "Original ids of the edges, in the order of the rows of edge tensors.")
-      .def(
-          "_edges",
-          [](const Graph& self) {
-            const GraphTopology& topology = self.topology();
-            const Array<Index> sources =
-                compute([&] { return topology.with_halo(std::span<const Index>(topology.src_ids())); });
-            const Array<Index>& destinations = topology.dst_ids();
-            Array<Index> src, dst, rows;
-            topology.for_each_edge([&](Index source, Index destination, Index) {
-              src.push_back(sources[source]);
-              dst.push_back(destinations[destination]);
-              rows.push_back(destination);
-            });
-            return nb::make_tuple(numpy_of(src), numpy_of(dst), numpy_of(rows));
-          })
+      .def("_edges",
+           [](const Graph& self) {
+             const GraphTopology& topology = self.topology();
+             const Array<Index> sources =
+                 compute([&] { return topology.with_halo(std::span<const Index>(topology.src_ids())); });
+             const Array<Index>& destinations = topology.dst_ids();
+             Array<Index> src, dst, rows;
+             topology.for_each_edge([&](Index source, Index destination, Index) {
+               src.push_back(sources[source]);
+               dst.push_back(destinations[destination]);
+               rows.push_back(destination);
+             });
+             return nb::make_tuple(numpy_of(src), numpy_of(dst), numpy_of(rows));
+           })
       .def_prop_ro("ntypes", [](const Graph& self) { return self.node_types(); })
       .def_prop_ro("canonical_etypes",
                    [](const Graph& self) {

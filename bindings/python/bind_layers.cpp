@@ -79,12 +79,14 @@ void bind_layers(nb::module_& module) {
             const BatchNormOptions options{.eps = eps, .momentum = momentum, .affine = affine};
             new (self) DistributedBN1D(num_features, or_default(comm), options);
           },
-          "num_features"_a, "eps"_a = 1e-5, "momentum"_a = 0.1, "affine"_a = true, "comm"_a = nb::none(), remembered)
+          "num_features"_a, "eps"_a = 1e-5, "momentum"_a = 0.1, "affine"_a = true, "comm"_a = nb::none(),
+          remembered)
       .def(
           "__call__",
           [](DistributedBN1D& self, const Variable& x) { return compute([&] { return self(x); }); }, "x"_a);
   nb::class_<CategoryEmbedding, Module>(
-      module, "CategoryEmbedding", "The sum of a row of a matrix for each column of integers (OGB's AtomEncoder).")
+      module, "CategoryEmbedding",
+      "The sum of a row of a matrix for each column of integers (OGB's AtomEncoder).")
       .def(
           "__init__",
           [](CategoryEmbedding* self, std::vector<Index> sizes, Index width) {
@@ -109,7 +111,8 @@ void bind_layers(nb::module_& module) {
   nb::class_<Dropout, Module>(module, "Dropout",
                               "torch.nn.Dropout; the draws are functions of the ids of rows.")
       .def(
-          "__init__", [](Dropout* self, double p) { new (self) Dropout(p, *generator()); }, "p"_a = 0.5, remembered)
+          "__init__", [](Dropout* self, double p) { new (self) Dropout(p, *generator()); }, "p"_a = 0.5,
+          remembered)
       .def_prop_ro("p", &Dropout::p)
       .def(
           "__call__",

@@ -11,7 +11,9 @@
 #include <numeric>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION { namespace python {
+namespace sar {
+inline namespace SAR_PRECISION {
+namespace python {
 namespace {
 
 constexpr EnumName<Negatives> negative_names[] = {
@@ -69,10 +71,12 @@ void bind_links(nb::module_& module) {
       .def_prop_ro("num_pairs", &NodePairs::num_pairs)
       .def(
           "src",
-          [](const NodePairs& self, const Variable& x) { return compute([&] { return self.src(x); }); }, "x"_a)
+          [](const NodePairs& self, const Variable& x) { return compute([&] { return self.src(x); }); },
+          "x"_a)
       .def(
           "dst",
-          [](const NodePairs& self, const Variable& x) { return compute([&] { return self.dst(x); }); }, "x"_a);
+          [](const NodePairs& self, const Variable& x) { return compute([&] { return self.dst(x); }); },
+          "x"_a);
 
   nb::class_<PairDraws>(module, "_PairDraws")
       .def(
@@ -145,4 +149,6 @@ void bind_links(nb::module_& module) {
       .def("next", [](EdgeDataLoader& self) { return compute([&] { return self.next(); }); });
 }
 
-}}}  // namespace sar
+}  // namespace python
+}  // namespace SAR_PRECISION
+}  // namespace sar

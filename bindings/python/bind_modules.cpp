@@ -144,7 +144,8 @@ void bind_modules(nb::module_& module) {
       .def("zero_grad", &Module::zero_grad)
       .def("_freeze", &Module::freeze, "name"_a)
       .def("_unfreeze", &Module::unfreeze, "name"_a)
-      .def("_set_training", [](Module& self, bool training) { self.train(training); }, "training"_a);
+      .def(
+          "_set_training", [](Module& self, bool training) { self.train(training); }, "training"_a);
 
   nb::class_<ModuleTree, Module>(module, "ModuleTree")
       .def(nb::init<>())

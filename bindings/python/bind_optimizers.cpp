@@ -32,7 +32,8 @@ class Parameters : public Module {
 std::vector<NamedParameter> parameters_of(nb::handle given, std::size_t first) {
   if (nb::isinstance<Module>(given)) return nb::cast<const Module&>(given).named_parameters();
   std::vector<NamedParameter> all;
-  if (nb::isinstance<PyTensor>(given)) return {{std::to_string(first), nb::cast<Variable>(nb::borrow(given))}};
+  if (nb::isinstance<PyTensor>(given))
+    return {{std::to_string(first), nb::cast<Variable>(nb::borrow(given))}};
   for (const nb::handle each : given) {
     NamedParameter named{std::to_string(first + all.size()), {}};
     if (nb::isinstance<nb::tuple>(each) && nb::len(each) == 2) {
@@ -121,8 +122,9 @@ class PyOptimizer : NonCopyable {
         names.insert(named.name);
       }
     for (NamedParameter& named : group.parameters) {
-      require<InputError>(!named.parameter.requires_grad() || !taken.contains(named.parameter.gradient().get()),
-                          "the parameter '", named.name, "' is in two groups, expected one");
+      require<InputError>(
+          !named.parameter.requires_grad() || !taken.contains(named.parameter.gradient().get()),
+          "the parameter '", named.name, "' is in two groups, expected one");
       if (names.contains(named.name)) named.name = concat(groups_.size(), ".", named.name);
     }
     group.optimizer = make_(group.parameters, group.options);
@@ -405,7 +407,8 @@ void bind_optimizers(nb::module_& module) {
           },
           "params"_a, "lr"_a = 1e-3, "momentum"_a = 0.0, "weight_decay"_a = 0.0, decay, "comm"_a = nb::none(),
           "Collective at the first use of a communicator. params: a module, its parameters() or "
-          "named_parameters(), or a list of dicts of 'params' and options that differ from those given here.");
+          "named_parameters(), or a list of dicts of 'params' and options that differ from those given "
+          "here.");
   const auto adam = [&](auto* kind, auto* python, const char* name, const char* doc) {
     using O = std::remove_pointer_t<decltype(kind)>;
     using P = std::remove_pointer_t<decltype(python)>;
@@ -424,7 +427,8 @@ void bind_optimizers(nb::module_& module) {
             "params"_a, "lr"_a = 1e-3, "betas"_a = std::pair(0.9, 0.999), "eps"_a = 1e-8,
             "weight_decay"_a = 0.0, decay, "comm"_a = nb::none(),
             "Collective at the first use of a communicator. params: a module, its parameters() or "
-            "named_parameters(), or a list of dicts of 'params' and options that differ from those given here.");
+            "named_parameters(), or a list of dicts of 'params' and options that differ from those given "
+            "here.");
   };
   adam(static_cast<Adam*>(nullptr), static_cast<PyAdam*>(nullptr), "Adam", "torch.optim.Adam.");
   adam(static_cast<AdamW*>(nullptr), static_cast<PyAdamW*>(nullptr), "AdamW",
@@ -450,9 +454,11 @@ void bind_optimizers(nb::module_& module) {
   schedule<CosineAnnealingLR>(module, "CosineAnnealingLR")
       .def(
           "__init__",
-          [](PySchedule<CosineAnnealingLR>* self, PyOptimizer& optimizer, Index T_max, double eta_min, Index warm_up) {
+          [](PySchedule<CosineAnnealingLR>* self, PyOptimizer& optimizer, Index T_max, double eta_min,
+             Index warm_up) {
             new (self) PySchedule<CosineAnnealingLR>(
-                optimizer, CosineAnnealingLROptions{.T_max = T_max, .eta_min = eta_min, .warm_up = warm_up_of(warm_up)});
+                optimizer,
+                CosineAnnealingLROptions{.T_max = T_max, .eta_min = eta_min, .warm_up = warm_up_of(warm_up)});
           },
           "optimizer"_a, "T_max"_a, "eta_min"_a = 0.0, "warm_up"_a = 0, nb::keep_alive<1, 2>());
   schedule<LinearLR>(module, "LinearLR")
@@ -460,23 +466,24 @@ void bind_optimizers(nb::module_& module) {
           "__init__",
           [](PySchedule<LinearLR>* self, PyOptimizer& optimizer, double start_factor, double end_factor,
              Index total_iters) {
-            new (self) PySchedule<LinearLR>(
-                optimizer,
-                LinearLROptions{.start_factor = start_factor, .end_factor = end_factor, .total_iters = total_iters});
+            new (self) PySchedule<LinearLR>(optimizer, LinearLROptions{.start_factor = start_factor,
+                                                                       .end_factor = end_factor,
+                                                                       .total_iters = total_iters});
           },
           "optimizer"_a, "start_factor"_a = 1.0 / 3, "end_factor"_a = 1.0, "total_iters"_a = 5,
           nb::keep_alive<1, 2>());
   schedule<ReduceLROnPlateau>(module, "ReduceLROnPlateau")
       .def(
           "__init__",
-          [](PySchedule<ReduceLROnPlateau>* self, PyOptimizer& optimizer, const std::string& mode, double factor,
-             Index patience, double min_lr) {
+          [](PySchedule<ReduceLROnPlateau>* self, PyOptimizer& optimizer, const std::string& mode,
+             double factor, Index patience, double min_lr) {
             static constexpr EnumName<ReduceLROnPlateauOptions::Mode> modes[] = {
                 {ReduceLROnPlateauOptions::Mode::min, "min"}, {ReduceLROnPlateauOptions::Mode::max, "max"}};
-            new (self) PySchedule<ReduceLROnPlateau>(optimizer, ReduceLROnPlateauOptions{.mode = choice(modes, mode, "mode"),
-                                                           .factor = factor,
-                                                           .patience = patience,
-                                                           .min_lr = min_lr});
+            new (self) PySchedule<ReduceLROnPlateau>(
+                optimizer, ReduceLROnPlateauOptions{.mode = choice(modes, mode, "mode"),
+                                                    .factor = factor,
+                                                    .patience = patience,
+                                                    .min_lr = min_lr});
           },
           "optimizer"_a, "mode"_a = "min", "factor"_a = 0.1, "patience"_a = 10, "min_lr"_a = 0.0,
           nb::keep_alive<1, 2>());
@@ -504,8 +511,7 @@ void bind_optimizers(nb::module_& module) {
              compute([&] { extra = self.info(path, *optimizer.group(0).optimizer).extra; });
              return extra;
            })
-      .def("latest",
-           [](const Checkpointer& self) { return compute([&] { return self.latest(); }); })
+      .def("latest", [](const Checkpointer& self) { return compute([&] { return self.latest(); }); })
       .def(
           "load",
           [](const Checkpointer& self, const std::string& path, Module& net, PyOptimizer& optimizer,

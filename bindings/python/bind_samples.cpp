@@ -11,7 +11,9 @@
 #include <optional>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION { namespace python {
+namespace sar {
+inline namespace SAR_PRECISION {
+namespace python {
 namespace {
 
 /// The fields called `whose`: nodes, edges or graphs.
@@ -76,14 +78,16 @@ void bind_samples(nb::module_& module) {
           "comm"_a, "positions"_a);
 
   nb::class_<SampleBatch>(module, "_SampleBatch");
-  nb::class_<BatchedGraph, Graph>(
-      module, "BatchedGraph",
-      "Some graphs as one, without edges between them (dgl.batch): layers compute what they compute on each. Each "
-      "graph is whole on one rank.")
-      .def_prop_ro("batch_size", [](const BatchedGraph& self) { return self.batch.num_global_graphs(); },
-                   "Local. The number of graphs of all ranks.")
-      .def_prop_ro("num_graphs", [](const BatchedGraph& self) { return self.batch.num_graphs(); },
-                   "Local. The number of graphs of this rank.")
+  nb::class_<BatchedGraph, Graph>(module, "BatchedGraph",
+                                  "Some graphs as one, without edges between them (dgl.batch): layers "
+                                  "compute what they compute on each. Each "
+                                  "graph is whole on one rank.")
+      .def_prop_ro(
+          "batch_size", [](const BatchedGraph& self) { return self.batch.num_global_graphs(); },
+          "Local. The number of graphs of all ranks.")
+      .def_prop_ro(
+          "num_graphs", [](const BatchedGraph& self) { return self.batch.num_graphs(); },
+          "Local. The number of graphs of this rank.")
       .def_prop_ro(
           "graph_ids",
           [](const BatchedGraph& self) { return numpy_of(std::span<const Index>(self.batch.samples().ids)); },
@@ -95,9 +99,11 @@ void bind_samples(nb::module_& module) {
           },
           "Local. The graph of each node, counted from 0 on this rank, as PyG's batch.")
       .def_prop_ro("_nodes", [](const BatchedGraph& self) { return as_dict(self.batch.samples().nodes); })
-      .def_prop_ro("_edge_fields", [](const BatchedGraph& self) { return as_dict(self.batch.samples().edges); })
-      .def_prop_ro("graph_data", [](const BatchedGraph& self) { return as_dict(self.batch.samples().graphs); },
-                   "Local. The fields of this rank's graphs by name, a row for each.")
+      .def_prop_ro("_edge_fields",
+                   [](const BatchedGraph& self) { return as_dict(self.batch.samples().edges); })
+      .def_prop_ro(
+          "graph_data", [](const BatchedGraph& self) { return as_dict(self.batch.samples().graphs); },
+          "Local. The fields of this rank's graphs by name, a row for each.")
       .def(
           "batch_num_nodes",
           [](const BatchedGraph& self) {
@@ -150,4 +156,6 @@ void bind_samples(nb::module_& module) {
       });
 }
 
-}}}  // namespace sar
+}  // namespace python
+}  // namespace SAR_PRECISION
+}  // namespace sar

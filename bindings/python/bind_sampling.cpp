@@ -122,8 +122,8 @@ void bind_sampling(nb::module_& module) {
   nb::class_<SaintLoader>(module, "_SaintLoader")
       .def(
           "__init__",
-          [](SaintLoader* self, const Graph& graph, const std::string& method, Index draws,
-             Index walk_length, Index batches, Index coverage, bool scale_messages, std::uint64_t seed) {
+          [](SaintLoader* self, const Graph& graph, const std::string& method, Index draws, Index walk_length,
+             Index batches, Index coverage, bool scale_messages, std::uint64_t seed) {
             const SaintOptions options{.method = choice(saint_names, method, "method"),
                                        .draws = draws,
                                        .walk_length = walk_length,
@@ -157,8 +157,8 @@ void bind_sampling(nb::module_& module) {
         edges.id = Array<Index>(numbers.span().begin(), numbers.span().end());
         std::vector<Index> found;
         compute([&] {
-          for (const std::int32_t cluster : cluster_nodes(graph.comm(), graph.topology().dst_book,
-                                                          graph.dst_ids(), edges, options))
+          for (const std::int32_t cluster :
+               cluster_nodes(graph.comm(), graph.topology().dst_book, graph.dst_ids(), edges, options))
             found.push_back(cluster);
         });
         return numpy_of(found);

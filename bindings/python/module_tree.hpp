@@ -32,8 +32,8 @@ class ModuleTree : public Module {
 /// The generator of new layers.
 std::unique_ptr<Generator>& generator();
 
-/// Of the constructors of layers: keeps the arguments, and where the generator was, as the attribute `_made` of the object, so that
-/// Python can make the layer again, for a copy and of a pickle.
+/// Of the constructors of layers: keeps the arguments, and where the generator was, as the attribute `_made`
+/// of the object, so that Python can make the layer again, for a copy and of a pickle.
 struct Remembered {
   static void precall(PyObject** arguments, std::size_t count, nb::detail::cleanup_list*);
   static void postcall(PyObject**, std::size_t, nb::handle) {}

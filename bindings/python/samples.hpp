@@ -9,7 +9,9 @@
 
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION { namespace python {
+namespace sar {
+inline namespace SAR_PRECISION {
+namespace python {
 
 struct BatchedGraph : Graph {
   explicit BatchedGraph(SampleBatch of) : Graph(of.graph()), batch(std::move(of)) {}
@@ -17,4 +19,6 @@ struct BatchedGraph : Graph {
   SampleBatch batch;
 };
 
-}}}  // namespace sar
+}  // namespace python
+}  // namespace SAR_PRECISION
+}  // namespace sar
