@@ -23,6 +23,7 @@ except ImportError as _error:
     raise ImportError(f"{_error}. This copy of sar was built for the MPI with this library: install it ('pip install mpich' for "
                       "libmpi.so.12), or add its folder to LD_LIBRARY_PATH") from None
 from ._sar import (
+    BatchedGraph,
     Block,
     CommunicationError,
     Communicator,
@@ -56,6 +57,7 @@ from ._sar import (
     mean,
     mpi_library,
     peak_bytes,
+    readout_nodes,
     relative_positions,
     save_model,
     save_potential,
@@ -70,11 +72,25 @@ from ._sar import (
 from .autograd import enable_grad, mixed_precision, no_grad, reproducible
 from . import fn
 from .graph import Graph
+from .transforms import (
+    add_reverse_edges,
+    add_self_loop,
+    connected_components,
+    largest_connected_component,
+    remove_self_loop,
+    reverse,
+    subgraph,
+    to_bidirected,
+    to_simple,
+)
 from . import nn, optim, plot
-from .dataloading import DataLoader, NeighborSampler
+from .checkpoint import Checkpointer
+from .dataloading import ClusterLoader, DataLoader, EdgeDataLoader, NeighborSampler, NodePairs, SAINTLoader, negative_pairs
 from .datasets import Dataset, load_dataset
 from .models import GraphModel, Potential
-from .running import TrainError, train
+from .pyg import load_pyg_state_dict, pyg_state_dict, save_pyg_weights
+from .samples import GraphDataLoader, GraphSamples, batch
+from .running import TrainError, partition, train
 
 _atexit.register(_sar._finalize)
 

@@ -5,7 +5,7 @@
 import os
 
 from . import _sar
-from ._sar import Communicator
+from ._sar import Communicator, InputError
 
 
 class Dataset:
@@ -31,6 +31,8 @@ def load_dataset(path, *, add_reverse_edges=False, add_self_loops=False, drop_du
     """
     comm = _sar.get_communicator() if comm is None else comm
     comm = comm if isinstance(comm, Communicator) else Communicator(comm)
+    if comm.agree(lambda: os.path.isfile(path)):
+        raise InputError(f"{os.fspath(path)} is a file, expected a directory of a dataset: sar.partition() makes one of it")
     data = _sar._load_dataset(comm, os.fspath(path), add_reverse_edges, add_self_loops, drop_duplicates,
                               normalize_features, partition, label_type, split)
     return Dataset(data, _sar._construct_graph(comm, data))

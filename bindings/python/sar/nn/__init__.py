@@ -9,6 +9,7 @@ from .._sar import (
     APPNPConv,
     AvgPooling,
     BatchNorm1d,
+    CategoryEmbedding,
     CFConv,
     DotGatConv,
     Dropout,
@@ -32,7 +33,27 @@ from .._sar import (
     TransformerConv,
 )
 from . import functional
-from .modules import ELU, GELU, HeteroGraphConv, Identity, Module, ModuleDict, ModuleList, Parameter, ReLU, Sequential, Sigmoid, SiLU, Tanh
+from .modules import (
+    ELU,
+    GELU,
+    BCEWithLogitsLoss,
+    CrossEntropyLoss,
+    Embedding,
+    HeteroGraphConv,
+    HuberLoss,
+    Identity,
+    L1Loss,
+    Module,
+    ModuleDict,
+    ModuleList,
+    MSELoss,
+    Parameter,
+    ReLU,
+    Sequential,
+    Sigmoid,
+    SiLU,
+    Tanh,
+)
 
 
 def GCNConv(in_channels, out_channels, bias=True, cached=False):
