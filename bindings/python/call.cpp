@@ -188,7 +188,7 @@ void bind_errors(nb::module_& module) {
       if (kind >= exceptions.size()) kind = 0;
       PyErr_SetString(exceptions[kind], error.what());
     } catch (const nb::cast_error&) {
-      PyErr_SetString(PyExc_TypeError, "a value in an argument has a type that sar does not take there");
+      PyErr_SetString(PyExc_TypeError, wrong_value_text);
     }
   });
 }

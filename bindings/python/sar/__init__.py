@@ -55,6 +55,7 @@ from ._sar import (
     manual_seed,
     mean,
     mpi_library,
+    ones,
     peak_bytes,
     relative_positions,
     save_model,

@@ -6,6 +6,7 @@
     y = graph.update_all(fn.u_mul_e(h, w), fn.mean)                   # tensors
 """
 
+from ._arguments import given
 from ._sar import InputError, Tensor, message_ops, reductions
 
 
@@ -27,7 +28,7 @@ class Message:
                                      f"it has {sorted(frames[target])}")
                 operand = frames[target][operand]
             if not isinstance(operand, Tensor):
-                raise TypeError(f"a message reads a {type(operand).__name__}, expected a sar.Tensor or the name of a field")
+                raise TypeError(f"a message reads {given(operand)}, expected a sar.Tensor or the name of a field")
             found[target] = operand
         return found["u"], found["v"], found["e"]
 
