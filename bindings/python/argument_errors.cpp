@@ -12,9 +12,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace sar {
-inline namespace SAR_PRECISION {
-namespace python {
+namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {
 
 /// The functions of nanobind that run calls, one for each number of arguments and kind of signature.
@@ -98,6 +96,4 @@ void name_wrong_arguments(nb::module_& module) {
   }
 }
 
-}  // namespace python
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}}  // namespace sar

@@ -52,9 +52,7 @@ struct ArrayHandle : nb::handle {
   ArrayHandle(nb::handle given) : nb::handle(given) {}  // NOLINT: a name for a handle
 };
 
-}  // namespace python
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}}  // namespace sar
 
 template <>
 struct nanobind::detail::type_caster<sar::python::ArrayHandle> {
@@ -67,9 +65,7 @@ struct nanobind::detail::type_caster<sar::python::ArrayHandle> {
   }
 };
 
-namespace sar {
-inline namespace SAR_PRECISION {
-namespace python {
+namespace sar { inline namespace SAR_PRECISION { namespace python {
 
 /// Rows for both ends of an edge, or a pair (sources, destinations).
 using Features = std::variant<Variable, std::pair<Variable, Variable>>;
@@ -198,6 +194,4 @@ void set_num_threads(int threads);
 /// Ends what belongs to MPI, when the interpreter exits.
 void finalize() noexcept;
 
-}  // namespace python
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}}  // namespace sar

@@ -14,6 +14,7 @@ docs/python.md is the guide.
 """
 
 import atexit as _atexit
+from typing import Any as _Any
 
 try:
     from . import _sar
@@ -80,7 +81,7 @@ from .running import TrainError, train
 _atexit.register(_sar._finalize)
 
 
-def init(comm=None, threads=None):
+def init(comm: _Any = None, threads: int | None = None) -> Communicator:
     """Collective. Uses `comm`, a communicator of mpi4py, for everything that is given no communicator. Without
     init(), sar uses all ranks, and initializes MPI itself where nobody has.
 
@@ -92,3 +93,14 @@ def init(comm=None, threads=None):
     if comm is not None:
         _sar.set_communicator(comm if isinstance(comm, Communicator) else Communicator(comm))
     return get_communicator()
+
+
+__all__ = [
+    "Block", "CommunicationError", "Communicator", "DataLoader", "Dataset", "EdgeBatch", "Error", "Graph", "GraphModel",
+    "InputError", "NeighborList", "NeighborSampler", "OutOfMemoryError", "Potential", "PotentialValues", "ShapeError", "Tensor",
+    "Trace", "TrainError", "__version__", "all_reduce", "balanced_class_weights", "cat", "compare_params", "construct_mfgs", "dot",
+    "edge_softmax", "edge_weight_norm", "enable_grad", "fn", "full", "get_communicator", "get_num_threads", "init",
+    "is_grad_enabled", "load_dataset", "load_model", "load_potential", "load_weights", "manual_seed", "mean", "mixed_precision",
+    "mpi_library", "nn", "no_grad", "ones", "optim", "peak_bytes", "plot", "relative_positions", "reproducible", "save_model",
+    "save_potential", "save_weights", "set_num_threads", "sum", "sync_params", "tensor", "train", "where", "zeros",
+]

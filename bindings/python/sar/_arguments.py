@@ -2,9 +2,13 @@
 
 """Texts of exceptions for wrong arguments, from the signatures of the functions of _sar."""
 
+from __future__ import annotations
+
 import ast
 import re
+from collections.abc import Mapping, Sequence, Sized
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +19,11 @@ _CLASSES = {"GraphBase": "sar.Graph", "HostGraph": "sar.Graph", "ModuleBase": "s
             "BatchLoader": "sar.DataLoader", "LRScheduler": "sar.optim.lr_scheduler"}
 
 
-def _public_names():
+def _public_names() -> dict[str, str]:
     """The names of the classes and functions of _sar as users call them."""
     import sar
 
-    names = {}
+    names: dict[str, str] = {}
     places = [("sar", sar), ("sar.nn", sar.nn), ("sar.nn.functional", sar.nn.functional), ("sar.optim", sar.optim),
               ("sar.optim.lr_scheduler", getattr(sar.optim, "lr_scheduler", SimpleNamespace()))]
     for path, place in places:
@@ -29,12 +33,12 @@ def _public_names():
     return {**names, **_CLASSES}
 
 
-def _name_of(function, args):
+def _name_of(function: Any, args: Sequence[Any]) -> str:
     names = _public_names()
     try:
         owner, _, member = function.__qualname__.rpartition(".")
     except AttributeError:
-        member = ""
+        owner = member = ""
     if not member:  # the setter of a property
         return names.get(type(args[0]).__name__, "sar." + type(args[0]).__name__)
     member = member.lstrip("_") if not member.endswith("__") else member
@@ -44,7 +48,7 @@ def _name_of(function, args):
     return owner if member in ("__init__", "__call__") else f"{owner}.{member}"
 
 
-def given(value):
+def given(value: object) -> str:
     """What was given, in words."""
     if isinstance(value, _sar.Tensor):
         return f"a sar.Tensor of shape {list(value.shape)}"
@@ -57,7 +61,7 @@ def given(value):
             text = "\n"
         if len(text) <= _LONGEST and "\n" not in text:
             return text
-        return f"a {type(value).__name__}" + (f" of {len(value)}" if hasattr(value, "__len__") else "")
+        return f"a {type(value).__name__}" + (f" of {len(value)}" if isinstance(value, Sized) else "")
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if callable(value) and hasattr(value, "__name__"):
@@ -66,7 +70,7 @@ def given(value):
     return f"an {name}" if name[0] in "AEIOUaeiou" else f"a {name}"
 
 
-def _words(annotation):
+def _words(annotation: ast.expr) -> str:
     """An annotation as a text."""
     text = re.sub(r"\b(?:sar\._sar|collections\.abc|numpy\.typing|typing)\.", "", ast.unparse(annotation))
     text = re.sub(r"\bobject\b", "a value", text)
@@ -74,7 +78,7 @@ def _words(annotation):
     return text.replace("GraphBase", "sar.Graph").replace("ModuleBase", "sar.nn.Module").replace(" | ", " or ")
 
 
-def _elements(value):
+def _elements(value: Any) -> list[Any] | None:
     if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
         return None
     try:
@@ -83,7 +87,7 @@ def _elements(value):
         return None
 
 
-def _fits(value, annotation):
+def _fits(value: Any, annotation: ast.expr) -> bool:
     """Whether a value is what the annotation says; True for annotations that are not known."""
     if isinstance(annotation, ast.BinOp):
         return _fits(value, annotation.left) or _fits(value, annotation.right)
@@ -110,7 +114,8 @@ def _fits(value, annotation):
     if name == "float":
         return hasattr(value, "__float__") or hasattr(value, "__index__")
     if name in ("bool", "str", "dict", "list", "tuple"):
-        return isinstance(value, {"bool": (bool, np.bool_), "str": str, "dict": dict, "list": list, "tuple": tuple}[name])
+        types: dict[str, tuple[type, ...]] = {"bool": (bool, np.bool_), "str": (str,), "dict": (dict,), "list": (list,), "tuple": (tuple,)}
+        return isinstance(value, types[name])
     if name == "Callable":
         return callable(value)
     if name == "ArrayLike":
@@ -119,7 +124,7 @@ def _fits(value, annotation):
     return isinstance(value, known) if isinstance(known, type) else True
 
 
-def _out_of_range(value):
+def _out_of_range(value: object) -> str | None:
     """What is expected of an integer that no parameter takes; None for others."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return "0 or more" if value < 0 else "a smaller integer" if value >= 2**31 else None
@@ -127,9 +132,11 @@ def _out_of_range(value):
     return next((f"integers that are {each}" for each in found if each), None)
 
 
-def _first_wrong(signature, args, kwargs):
+def _first_wrong(signature: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[int, tuple[str, str, str]] | None:
     """The place of the first argument that one signature does not take, and (name, given, expected) of it."""
-    parameters = ast.parse(re.sub(r"^def \(", "def setter(", re.sub(r"\\\d+", "...", signature)) + ": ...").body[0].args
+    function = ast.parse(re.sub(r"^def \(", "def setter(", re.sub(r"\\\d+", "...", signature)) + ": ...").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    parameters = function.args
     positional = parameters.posonlyargs + parameters.args
     values = dict(zip((each.arg for each in positional), args))
     if len(args) > len(positional) and parameters.vararg is None:
@@ -155,23 +162,25 @@ def _first_wrong(signature, args, kwargs):
                 return place, (each.arg, "missing", expected)
         elif each.annotation is not None and not _fits(values[each.arg], each.annotation):
             return place, (each.arg, given(values[each.arg]), expected)
-    for value in args[len(positional):]:
-        if parameters.vararg.annotation is not None and not _fits(value, parameters.vararg.annotation):
-            return len(positional), (parameters.vararg.arg, given(value), _words(parameters.vararg.annotation))
+    several = parameters.vararg
+    if several is not None and several.annotation is not None:
+        for value in args[len(positional):]:
+            if not _fits(value, several.annotation):
+                return len(positional), (several.arg, given(value), _words(several.annotation))
     for place, (name, value) in enumerate(values.items()):
-        if name != "self" and (expected := _out_of_range(value)):
-            return place, (name, given(value), expected)
+        if name != "self" and (allowed := _out_of_range(value)):
+            return place, (name, given(value), allowed)
     return None
 
 
-def error_text(function, args, kwargs, ready):
+def error_text(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], ready: bool) -> str:
     """The text of the TypeError of a call with these arguments: "sar.nn.SAGEConv: in_feats is 1.5, expected int"."""
     name = _name_of(function, args)
     if not ready and not getattr(function, "__qualname__", "").endswith("__init__"):
         return f"{name}: the object is not initialized, expected a call of super().__init__() first in the __init__ of {type(args[0]).__name__}"
     signatures = [signature for signature, *_ in function.__nb_signature__]
-    wrong = [_first_wrong(signature, args, kwargs) for signature in signatures]
-    if None in wrong:
+    wrong = [found for found in (_first_wrong(signature, args, kwargs) for signature in signatures) if found is not None]
+    if len(wrong) < len(signatures):
         is_method = signatures[0].partition("(")[2].startswith("self")
         shown = [given(each) for each in args[is_method:]] + [f"{key}={given(each)}" for key, each in kwargs.items()]
         taken = [re.sub(r"^def \w*\((?:self, |self\))?|\)? -> .*$| = \\\d+|sar\._sar\.|(?:/|\*), |, /", "", each) for each in signatures]

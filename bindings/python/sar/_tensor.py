@@ -2,14 +2,20 @@
 
 """Methods of sar.Tensor that are composed of others."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _sar
 from ._arguments import given
 from ._sar import InputError, Tensor
 
 
-def _axis(x, axis, dim, out=None):
+def _axis(x: Tensor, axis: Any, dim: Any, out: None = None) -> int | None:
     """The dimension that `axis`, or torch's `dim`, names, counted from 0; None for all."""
     if axis is not None and dim is not None:
         raise InputError("axis and dim are given, expected one of them")
@@ -23,10 +29,10 @@ def _axis(x, axis, dim, out=None):
     return int(axis) % x.ndim
 
 
-def _extreme(name):
+def _extreme(name: str) -> Callable[..., Tensor]:
     places_of = getattr(np, f"arg{name}")
 
-    def extreme(x, axis=None, keepdims=False, *, dim=None, keepdim=None, out=None):
+    def extreme(x: Tensor, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool | None = None, out: None = None) -> Tensor:
         axis, keepdims = _axis(x, axis, dim, out), keepdims if keepdim is None else keepdim
         if (x.size if axis is None else x.shape[axis]) == 0:
             raise _sar.ShapeError(f"{name} over no element of a tensor of shape {list(x.shape)}")
@@ -43,24 +49,24 @@ def _extreme(name):
 max, min = _extreme("max"), _extreme("min")
 
 
-def argmax(x, axis=None, keepdims=False, *, dim=None, keepdim=None, out=None):
+def argmax(x: Tensor, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool | None = None, out: None = None) -> Any:
     return np.argmax(x.numpy(), _axis(x, axis, dim, out), keepdims=keepdims if keepdim is None else keepdim)
 
 
-def argmin(x, axis=None, keepdims=False, *, dim=None, keepdim=None, out=None):
+def argmin(x: Tensor, axis: Any = None, keepdims: bool = False, *, dim: Any = None, keepdim: bool | None = None, out: None = None) -> Any:
     return np.argmin(x.numpy(), _axis(x, axis, dim, out), keepdims=keepdims if keepdim is None else keepdim)
 
 
-def _places(x):
+def _places(x: Tensor) -> NDArray[np.int64]:
     """The place of each element in memory, in the shape of x."""
     return np.arange(x.size).reshape(x.shape)
 
 
-def _of_places(x, places):
+def _of_places(x: Tensor, places: NDArray[np.int64]) -> Tensor:
     return x._elements(places.ravel(), places.shape or (1,))
 
 
-def _keys(key):
+def _keys(key: Any) -> Any:
     """An index with arrays of NumPy in place of those of other packages and of lists."""
     if isinstance(key, tuple):
         return tuple(map(_keys, key))
@@ -69,7 +75,7 @@ def _keys(key):
     return np.from_dlpack(key) if hasattr(key, "__dlpack__") and not hasattr(key, "__array__") else np.asarray(key)
 
 
-def part(x, key):
+def part(x: Tensor, key: Any) -> Tensor:
     """x[key] for any index of NumPy."""
     key = _keys(key)
     if isinstance(key, np.ndarray) and key.dtype == bool and key.shape != x.shape[:key.ndim]:
@@ -81,7 +87,7 @@ def part(x, key):
     return _of_places(x, np.asarray(places))
 
 
-def assign(x, key, values):
+def assign(x: Tensor, key: Any, values: Any) -> None:
     if x.requires_grad:
         raise InputError("x[...] = values of a tensor that requires a gradient, expected a constant; sar.where() computes a new tensor")
     array = x.numpy()
@@ -90,18 +96,18 @@ def assign(x, key, values):
     array[_keys(key)] = np.asarray(values)
 
 
-def permute(x, *dims):
+def permute(x: Tensor, *dims: Any) -> Tensor:
     dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
     if sorted(d % x.ndim if isinstance(d, int) else -1 for d in dims) != list(range(x.ndim)):
         raise InputError(f"the dimensions are {dims}, expected each of 0 to {x.ndim - 1} once")
     return _of_places(x, _places(x).transpose(dims))
 
 
-def transpose(x, *dims):
+def transpose(x: Tensor, *dims: Any) -> Tensor:
     return permute(x, *(dims if dims and dims != (None,) else range(x.ndim)[::-1]))
 
 
-def squeeze(x, axis=None, *, dim=None):
+def squeeze(x: Tensor, axis: int | None = None, *, dim: int | None = None) -> Tensor:
     axis = _axis(x, axis, dim)
     if axis is not None and x.shape[axis] != 1:
         return x
@@ -109,7 +115,7 @@ def squeeze(x, axis=None, *, dim=None):
     return x.reshape(shape or [1])
 
 
-def unsqueeze(x, dim):
+def unsqueeze(x: Tensor, dim: int) -> Tensor:
     if not isinstance(dim, int) or not -x.ndim - 1 <= dim <= x.ndim:
         raise InputError(f"dim is {dim!r}, expected {-x.ndim - 1} to {x.ndim}")
     shape = list(x.shape)
@@ -117,7 +123,7 @@ def unsqueeze(x, dim):
     return x.reshape(shape)
 
 
-def formatted(x, spec):
+def formatted(x: Tensor, spec: str) -> str:
     if not spec:
         return str(x)
     if x.size != 1:
@@ -125,23 +131,23 @@ def formatted(x, spec):
     return format(x.item(), spec)
 
 
-def rows(x):
+def rows(x: Tensor) -> Iterator[Tensor]:
     return (x[i] for i in range(len(x)))
 
 
-def contains(x, value):
+def contains(x: Tensor, value: object) -> bool:
     return bool(np.any(x == value))
 
 
-def _larger(a, b):
+def _larger(a: Any, b: Any) -> Tensor:
     return _sar.where(np.asarray(a) >= np.asarray(b), a, b)
 
 
-def _smaller(a, b):
+def _smaller(a: Any, b: Any) -> Tensor:
     return _sar.where(np.asarray(a) <= np.asarray(b), a, b)
 
 
-_DIFFERENTIABLE = {
+_DIFFERENTIABLE: dict[str, Callable[..., Tensor]] = {
     "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b, "divide": lambda a, b: a / b,
     "power": lambda a, b: a ** b, "float_power": lambda a, b: a ** b, "matmul": lambda a, b: a @ b, "maximum": _larger, "minimum": _smaller,
     "negative": lambda x: -x, "positive": lambda x: x, "absolute": _sar.abs, "fabs": _sar.abs, "exp": _sar.exp, "log": _sar.log,
@@ -153,7 +159,7 @@ _CONSTANT = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equ
              "rint", "trunc", "logical_and", "logical_or", "logical_xor", "logical_not"}
 
 
-def ufunc(self, function, method, *inputs, out=None, **options):
+def ufunc(self: Tensor, function: Any, method: str, *inputs: Any, out: tuple[Any, ...] | None = None, **options: Any) -> Any:
     """numpy.exp(x), array + x, ...: a tensor for what has a derivative, otherwise the array that NumPy computes of constants."""
     name = function.__name__
     for each in inputs:
@@ -168,9 +174,9 @@ def ufunc(self, function, method, *inputs, out=None, **options):
         what = f"numpy.{name}" if method == "__call__" else f"numpy.{name}.{method}"
         raise TypeError(f"{what} of a tensor that requires a gradient, which sar does not differentiate{' with out or where' * (name in _DIFFERENTIABLE)}: "
                         "expected a constant, such as x.detach()")
-    inputs = [each.numpy() if isinstance(each, Tensor) else each for each in inputs]
+    arrays = [each.numpy() if isinstance(each, Tensor) else each for each in inputs]
     if out is not None:
         if any(isinstance(each, Tensor) for each in out):
             raise TypeError(f"numpy.{name} with a tensor as out, expected an array of NumPy: x.numpy() has the tensor's memory")
         options["out"] = out
-    return getattr(function, method)(*inputs, **options)
+    return getattr(function, method)(*arrays, **options)

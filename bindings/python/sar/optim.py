@@ -8,3 +8,8 @@ from ._sar import SGD, Adam, AdamW, CosineAnnealingLR, LinearLR, LRScheduler, Op
 
 lr_scheduler = _Namespace(CosineAnnealingLR=CosineAnnealingLR, LinearLR=LinearLR, ReduceLROnPlateau=ReduceLROnPlateau,
                           StepLR=StepLR)
+
+__all__ = [
+    "Adam", "AdamW", "CosineAnnealingLR", "LRScheduler", "LinearLR", "Optimizer", "ReduceLROnPlateau", "SGD", "StepLR",
+    "lr_scheduler",
+]

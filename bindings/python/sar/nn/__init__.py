@@ -35,7 +35,15 @@ from . import functional
 from .modules import ELU, GELU, HeteroGraphConv, Identity, Module, ModuleDict, ModuleList, Parameter, ReLU, Sequential, Sigmoid, SiLU, Tanh
 
 
-def GCNConv(in_channels, out_channels, bias=True, cached=False):
+def GCNConv(in_channels: int, out_channels: int, bias: bool = True, cached: bool = False) -> GraphConv:
     """torch_geometric.nn.GCNConv: GraphConv with the weights of in-edges normalized. PyG adds self loops in the layer;
     here the graph has them: sar.Graph(..., add_self_loops="remaining")."""
     return GraphConv(in_channels, out_channels, norm="in_weights", bias=bias, cached=cached)
+
+
+__all__ = [
+    "AGNNConv", "APPNPConv", "AvgPooling", "BatchNorm1d", "CFConv", "DotGatConv", "Dropout", "ELU", "EdgeConv", "EdgeGATConv",
+    "GATConv", "GATv2Conv", "GCNConv", "GELU", "GINConv", "GINEConv", "GraphConv", "HGTConv", "HeteroGraphConv", "Identity",
+    "LayerNorm", "Linear", "MLP", "MaxPooling", "Module", "ModuleDict", "ModuleList", "NNConv", "Parameter", "ReLU", "RelGraphConv",
+    "SAGEConv", "SGConv", "Sequential", "SiLU", "Sigmoid", "SumPooling", "TAGConv", "Tanh", "TransformerConv", "functional",
+]
