@@ -76,7 +76,7 @@ void bind_functions(nb::module_& module) {
   module.def(
       "cat",
       [](const std::vector<Variable>& parts, int dim) {
-        require<InputError>(!parts.empty(), "cat() of no tensors");
+        require<InputError>(!parts.empty(), "cat() of no tensors, expected at least one");
         const int dims = parts.front().shape().dims();
         require<InputError>(dim == 0 || dim == -1 || dim == dims - 1, "dim is ", dim, ", expected 0 or -1");
         return compute([&] { return dim == 0 ? concat_rows(parts) : concat_columns(parts); });
@@ -87,8 +87,9 @@ void bind_functions(nb::module_& module) {
       [](ArrayHandle condition, ArrayHandle a, ArrayHandle b) {
         const Tensor chosen = tensor_of(condition);
         const Operand first(a), second(b);
-        require<InputError>(first.defined() && second.defined(), "where() of ",
-                            text_of(first.defined() ? b : a), ", expected a tensor, array or number");
+        for (const auto& [operand, given] : {std::pair(&first, a), std::pair(&second, b)})
+          require<InputError>(operand->defined(), "where() of ", text_of(nb::repr(given)),
+                              ", expected a tensor, array or number");
         return compute([&] { return where(chosen, first.value(), second.value()); });
       },
       "condition"_a, "a"_a, "b"_a,

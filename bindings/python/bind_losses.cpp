@@ -111,6 +111,7 @@ void bind_losses(nb::module_& module) {
   module.def(
       "balanced_class_weights",
       [](ArrayHandle labels, ArrayHandle mask, Index num_classes, std::optional<Communicator> comm) {
+        require<InputError>(num_classes >= 1, "num_classes is ", num_classes, ", expected 1 or more");
         const Ids classes(labels, "labels");
         const Mask rows(mask, std::ssize(classes.span()), "mask");
         const Communicator& all = or_default(comm);

@@ -6,6 +6,7 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
@@ -19,6 +20,8 @@ nb::tuple shape_tuple(const PyTensor& self) {
 
 Shape shape_of(const std::vector<Index>& extents, Index size) {
   std::vector<Index> all = extents;
+  const auto unknown = std::ranges::count(extents, -1);
+  require<ShapeError>(unknown <= 1, "a shape with ", unknown, " extents of -1, expected at most one");
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i] != -1) continue;
     Index others = 1;
@@ -423,7 +426,13 @@ void bind_tensor(nb::module_& module) {
           "numel", [](const PyTensor& self) { return self.value.shape().size(); },
           "Local. size under torch's name.")
       .def("__bool__",
-           [](const PyTensor& self) { return nb::cast<bool>(nb::bool_(numpy_of(self.value.value()))); })
+           [](const PyTensor& self) {
+             if (self.value.shape().size() != 1)
+               throw nb::value_error(concat("the truth value of a tensor of shape ", self.value.shape(),
+                                            " is ambiguous, expected one number")
+                                         .c_str());
+             return self.value.value().item() != 0;
+           })
       .def("__len__", [](const PyTensor& self) { return self.value.num_rows(); })
       .def(
           "detach", [](const PyTensor& self) { return PyTensor{self.value.detach()}; },

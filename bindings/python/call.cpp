@@ -125,6 +125,8 @@ void leave_mixed_precision() noexcept {
 void backward(const PyTensor& output, const Tensor& seed) {
   const Call call;
   require(state.messages == 0, "backward() in a function of edges");
+  require(output.recording != nullptr || !output.value.requires_grad(),
+          "backward() from a leaf, expected a result that was computed from it");
   require(output.value.requires_grad() && state.recording != nullptr,
           "backward() from a result of constants, or of a computation with gradients disabled");
   require(output.recording != nullptr && is_same(output.recording, state.held),

@@ -24,8 +24,8 @@ def _public_names() -> dict[str, str]:
     import sar
 
     names: dict[str, str] = {}
-    places = [("sar", sar), ("sar.nn", sar.nn), ("sar.nn.functional", sar.nn.functional), ("sar.optim", sar.optim),
-              ("sar.optim.lr_scheduler", getattr(sar.optim, "lr_scheduler", SimpleNamespace()))]
+    places = [("sar", sar), ("sar.nn", sar.nn), ("sar.nn.functional", sar.nn.functional),
+              ("sar.optim.lr_scheduler", getattr(sar.optim, "lr_scheduler", SimpleNamespace())), ("sar.optim", sar.optim)]
     for path, place in places:
         for name, value in vars(place).items():
             if not name.startswith("_") and not isinstance(value, ModuleType):
@@ -41,7 +41,7 @@ def _name_of(function: Any, args: Sequence[Any]) -> str:
         owner = member = ""
     if not member:  # the setter of a property
         return names.get(type(args[0]).__name__, "sar." + type(args[0]).__name__)
-    member = member.lstrip("_") if not member.endswith("__") else member
+    member = member.lstrip("_").removeprefix("enter_") if not member.endswith("__") else member
     if not owner:
         return names.get(member, f"sar.{member}")
     owner = names.get(owner, f"sar.{owner}")
@@ -54,6 +54,8 @@ def given(value: object) -> str:
         return f"a sar.Tensor of shape {list(value.shape)}"
     if isinstance(value, np.ndarray):
         return f"an array of shape {list(value.shape)} and dtype {value.dtype}"
+    if isinstance(value, (list, tuple)) and len(value) <= 4 and any(isinstance(each, (_sar.Tensor, np.ndarray)) for each in value):
+        return f"a {type(value).__name__} of " + ", ".join(map(given, value))
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, list, tuple, dict, set, np.generic)):
         try:
             text = repr(value)

@@ -93,7 +93,10 @@ def assign(x: Tensor, key: Any, values: Any) -> None:
     array = x.numpy()
     if not array.flags.writeable:
         raise InputError("x[...] = values of a tensor on memory that was borrowed for reading, expected memory that may be written")
-    array[_keys(key)] = np.asarray(values)
+    values = np.asarray(values)
+    if values.dtype.kind not in "fiub":
+        raise InputError(f"x[...] = values of dtype {values.dtype}, expected real numbers")
+    array[_keys(key)] = values
 
 
 def permute(x: Tensor, *dims: Any) -> Tensor:

@@ -68,6 +68,7 @@ def _copy(target: str) -> _Copy:
         return Message("copy", target, target, x, None, out)
 
     message.__doc__ = f"The message is {target}."
+    message.__name__ = message.__qualname__ = f"copy_{target}"
     return message
 
 
@@ -76,6 +77,7 @@ def _binary(op: str, lhs: str, rhs: str) -> _Binary:
         return Message(op, lhs, rhs, left, right, out)
 
     message.__doc__ = f"The message is {lhs} {op} {rhs}."
+    message.__name__ = message.__qualname__ = f"{lhs}_{op}_{rhs}"
     return message
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _sar
+from ._arguments import given
 
 
 class GraphModel(_sar.GraphModel):
@@ -40,6 +41,8 @@ class Potential(_sar.Potential):
 
 
 def _json_of(description: str | Mapping[str, Any]) -> str:
+    if not isinstance(description, (str, Mapping)):
+        raise TypeError(f"a description is {given(description)}, expected a dict or its JSON text")
     return description if isinstance(description, str) else json.dumps({"sar_model": 1, **description})
 
 
