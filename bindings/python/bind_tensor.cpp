@@ -89,6 +89,15 @@ std::optional<Part> part_of(nb::handle key, int dim, const Shape& shape) {
   return Part{at, at + 1, true};
 }
 
+/// The rows with these numbers, negative ones counted from the end.
+std::vector<Index> rows_of(const Ids& numbers, const Shape& shape) {
+  std::vector<Index> rows(numbers.span().begin(), numbers.span().end());
+  const bool as_they_are = std::ranges::all_of(rows, [n = shape[0]](Index row) { return 0 <= row && row < n; });
+  if (!as_they_are)
+    for (Index& row : rows) row = place_of(row, 0, shape);
+  return rows;
+}
+
 /// The rows that a list of row numbers, a mask of rows or a slice with a step selects; none if the key has
 /// more dimensions.
 std::optional<std::vector<Index>> row_numbers(nb::handle key, const Shape& shape) {
@@ -102,6 +111,9 @@ std::optional<std::vector<Index>> row_numbers(nb::handle key, const Shape& shape
       rows.push_back(static_cast<Index>(start) + static_cast<Index>(i) * step);
     return rows;
   }
+  if (nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> plain;
+      nb::try_cast(key, plain, false))
+    return rows_of(Ids(key, "row numbers"), shape);
   ids = array_of(key, "row numbers");
   const int dims = nb::cast<int>(ids.attr("ndim"));
   if (dtype_of(ids) == "bool") {
@@ -114,10 +126,7 @@ std::optional<std::vector<Index>> row_numbers(nb::handle key, const Shape& shape
   } else if (dims > 1) {
     return std::nullopt;
   }
-  const Ids numbers(ids, "row numbers");
-  std::vector<Index> rows(numbers.span().begin(), numbers.span().end());
-  for (Index& row : rows) row = place_of(row, 0, shape);
-  return rows;
+  return rows_of(Ids(ids, "row numbers"), shape);
 }
 
 /// x[key] for keys whose first part selects rows, and whose others are integers and slices with step 1.
@@ -126,6 +135,9 @@ std::optional<std::vector<Index>> row_numbers(nb::handle key, const Shape& shape
 nb::object item_of(nb::handle_t<PyTensor> handle, nb::handle key) {
   const PyTensor& self = nb::cast<const PyTensor&>(handle);
   const Shape& shape = self.value.shape();
+  if (nb::isinstance<nb::slice>(key))
+    if (const auto part = part_of(key, 0, shape))
+      return nb::cast(compute([&] { return slice_rows(self.value, part->begin, part->end); }));
   const auto general = [&] { return nb::module_::import_("sar._tensor").attr("part")(handle, key); };
   const bool several = nb::isinstance<nb::tuple>(key);
   const nb::tuple keys = several ? nb::cast<nb::tuple>(nb::borrow(key)) : nb::make_tuple(key);

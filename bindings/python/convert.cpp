@@ -137,10 +137,10 @@ Operand::Operand(nb::handle given) {
     if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
     return value;
   };
-  if (PyTensor* known = nullptr; nb::try_cast(given, known, false) && known != nullptr) {
-    tensor = known->value;
-  } else if (PyFloat_Check(given.ptr()) || PyLong_Check(given.ptr())) {
+  if (PyFloat_Check(given.ptr()) || PyLong_Check(given.ptr())) {
     number = number_of(given);
+  } else if (PyTensor* known = nullptr; nb::try_cast(given, known, false) && known != nullptr) {
+    tensor = known->value;
   } else if (is_array(given)) {
     const nb::object array = array_of(given, "operand");
     if (!is_real(array)) return;
