@@ -20,8 +20,8 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Initializes MPI if necessary; returns whether it did.
-bool initialize(int* argc, char*** argv) {
+/// Initializes MPI if necessary, at the level `wanted` if it offers that; returns whether it did.
+bool initialize(int* argc, char*** argv, int wanted) {
   require_mpi_of_build();
   int finalized = 0;
   check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
@@ -32,7 +32,7 @@ bool initialize(int* argc, char*** argv) {
   if (initialized != 0)
     check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
   else
-    check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
+    check_mpi(MPI_Init_thread(argc, argv, wanted, &level), "MPI_Init_thread");
   if (level < MPI_THREAD_FUNNELED && initialized == 0) MPI_Finalize();
   check_thread_level(level);
   return initialized == 0;
@@ -55,9 +55,12 @@ ProcessorMask my_processors() {
 
 }  // namespace
 
-Environment::Environment() : owned_(initialize(nullptr, nullptr)), exceptions_(std::uncaught_exceptions()) {}
+Environment::Environment(CallingThreads threads)
+    : owned_(initialize(nullptr, nullptr,
+                        threads == CallingThreads::main ? MPI_THREAD_FUNNELED : MPI_THREAD_SERIALIZED)),
+      exceptions_(std::uncaught_exceptions()) {}
 Environment::Environment(int& argc, char**& argv)
-    : owned_(initialize(&argc, &argv)), exceptions_(std::uncaught_exceptions()) {}
+    : owned_(initialize(&argc, &argv, MPI_THREAD_FUNNELED)), exceptions_(std::uncaught_exceptions()) {}
 
 Environment::~Environment() {
   if (owned_ && mpi_runs() && std::uncaught_exceptions() <= exceptions_) MPI_Finalize();

@@ -9,6 +9,12 @@ namespace sar { inline namespace SAR_PRECISION {
 
 class Communicator;
 
+/// The threads of a program that call the library.
+enum class CallingThreads {
+  main,           ///< the one that initializes MPI: MPI_THREAD_FUNNELED
+  one_at_a_time,  ///< any: MPI_THREAD_SERIALIZED, if MPI offers it
+};
+
 /// Initializes MPI (MPI_THREAD_FUNNELED) unless the host program has done so, and finalizes it in its
 /// destructor if it initialized it. A host program that manages MPI does not need this class.
 ///
@@ -22,7 +28,7 @@ class Communicator;
 class Environment : NonCopyable {
  public:
   /// Throws CommunicationError if MPI is finalized already or offers less than MPI_THREAD_FUNNELED.
-  Environment();
+  explicit Environment(CallingThreads threads = CallingThreads::main);
   Environment(int& argc, char**& argv);
   ~Environment();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/module_tree.hpp>
+#include <sar/bindings/python/samples.hpp>
 #include <sar/nn/conv/cf_conv.hpp>
 #include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
@@ -59,14 +60,23 @@ void edge_call(nb::class_<L, Module>& c) {
 template <class P>
 void pooling(nb::module_& module, const char* name) {
   using namespace nb::literals;
-  nb::class_<P, Module>(module, name, "A row for the whole graph.")
-      .def(nb::init<>())
+  nb::class_<P, Module>(module, name, "A row for the whole graph, or for each graph of a batch.")
+      .def(
+          "__init__", [](P* self) { new (self) P; }, remembered)
+      .def(
+          "__call__",
+          [](const P& self, const BatchedGraph& graph, const Variable& feat) {
+            return compute([&] { return self(graph.batch, feat); });
+          },
+          "graph"_a, "feat"_a)
       .def(
           "__call__",
           [](const P& self, const Graph& graph, const Variable& feat) {
             return compute([&] { return self(graph, feat); });
           },
-          "graph"_a, "feat"_a, "Collective.");
+          "graph"_a, "feat"_a,
+          "Collective. [1, D] of a graph, on every rank; local of a batch of graphs, [graphs of this rank, "
+          "D].");
 }
 
 }  // namespace
@@ -85,7 +95,7 @@ void bind_convs(nb::module_& module) {
         new (self) SAGEConv(widths_of(in_feats), out_feats, *generator(), options);
       },
       "in_feats"_a, "out_feats"_a, "aggregator_type"_a = "mean", "feat_drop"_a = 0.0, "bias"_a = true,
-      "cached"_a = false);
+      "cached"_a = false, remembered);
   weighted_call<SAGEConv, Features>(sage);
 
   nb::class_<GraphConv, Module> gcn(
@@ -98,7 +108,8 @@ void bind_convs(nb::module_& module) {
             .norm = choice(norm_names, norm, "norm"), .weight = weight, .bias = bias, .cached = cached};
         new (self) GraphConv(in_feats, out_feats, *generator(), options);
       },
-      "in_feats"_a, "out_feats"_a, "norm"_a = "both", "weight"_a = true, "bias"_a = true, "cached"_a = false);
+      "in_feats"_a, "out_feats"_a, "norm"_a = "both", "weight"_a = true, "bias"_a = true, "cached"_a = false,
+      remembered);
   weighted_call<GraphConv, Variable>(gcn);
 
   nb::class_<GINConv, Module> gin(module, "GINConv", "dgl.nn.GINConv (arXiv 1810.00826).");
@@ -113,7 +124,7 @@ void bind_convs(nb::module_& module) {
         new (self) GINConv(row_function_of(apply_func, "apply_func"), options);
       },
       "apply_func"_a = nb::none(), "aggregator_type"_a = "sum", "init_eps"_a = 0.0, "learn_eps"_a = false,
-      "cached"_a = false);
+      "cached"_a = false, remembered);
   weighted_call<GINConv, Features>(gin);
 
   nb::class_<GINEConv, Module> gine(module, "GINEConv",
@@ -130,7 +141,7 @@ void bind_convs(nb::module_& module) {
           new (self) GINEConv(std::move(function), options);
       },
       "apply_func"_a = nb::none(), "init_eps"_a = 0.0, "learn_eps"_a = false, "in_feats"_a = 0,
-      "edge_dim"_a = 0);
+      "edge_dim"_a = 0, remembered);
   edge_call(gine);
 
   nb::class_<EdgeConv, Module>(module, "EdgeConv", "dgl.nn.EdgeConv (arXiv 1801.07829).")
@@ -139,7 +150,7 @@ void bind_convs(nb::module_& module) {
           [](EdgeConv* self, Index in_feat, Index out_feat) {
             new (self) EdgeConv(in_feat, out_feat, *generator());
           },
-          "in_feat"_a, "out_feat"_a)
+          "in_feat"_a, "out_feat"_a, remembered)
       .def(
           "__call__",
           [](const EdgeConv& self, const Graph& graph, const Features& feat) {
@@ -153,7 +164,7 @@ void bind_convs(nb::module_& module) {
         [](CFConv* self, Index node_in_feats, Index edge_in_feats, Index hidden_feats, Index out_feats) {
           new (self) CFConv(node_in_feats, edge_in_feats, hidden_feats, out_feats, *generator());
         },
-        "node_in_feats"_a, "edge_in_feats"_a, "hidden_feats"_a, "out_feats"_a)
+        "node_in_feats"_a, "edge_in_feats"_a, "hidden_feats"_a, "out_feats"_a, remembered)
       .def(
           "__call__",
           [](const CFConv& self, const Graph& graph, const Variable& feat, const Variable& edge_feats) {
@@ -173,7 +184,7 @@ void bind_convs(nb::module_& module) {
                           *generator(), options);
       },
       "in_feats"_a, "out_feats"_a, "edge_func"_a, "aggregator_type"_a = "mean", "residual"_a = false,
-      "bias"_a = true);
+      "bias"_a = true, remembered);
   edge_call(nn);
 
   nb::class_<APPNPConv, Module> appnp(module, "APPNPConv", "dgl.nn.APPNPConv (arXiv 1810.05997).");
@@ -182,7 +193,7 @@ void bind_convs(nb::module_& module) {
       [](APPNPConv* self, int k, double alpha, double edge_drop, bool cached) {
         new (self) APPNPConv(k, alpha, *generator(), edge_drop, cached);
       },
-      "k"_a, "alpha"_a, "edge_drop"_a = 0.0, "cached"_a = false);
+      "k"_a, "alpha"_a, "edge_drop"_a = 0.0, "cached"_a = false, remembered);
   weighted_call<APPNPConv, Variable>(appnp);
 
   nb::class_<TAGConv, Module> tag(module, "TAGConv", "dgl.nn.TAGConv (arXiv 1710.10370).");
@@ -191,7 +202,7 @@ void bind_convs(nb::module_& module) {
       [](TAGConv* self, Index in_feats, Index out_feats, int k, bool bias, bool cached) {
         new (self) TAGConv(in_feats, out_feats, *generator(), {.k = k, .bias = bias, .cached = cached});
       },
-      "in_feats"_a, "out_feats"_a, "k"_a = 2, "bias"_a = true, "cached"_a = false);
+      "in_feats"_a, "out_feats"_a, "k"_a = 2, "bias"_a = true, "cached"_a = false, remembered);
   weighted_call<TAGConv, Variable>(tag);
 
   nb::class_<SGConv, Module> sg(module, "SGConv", "dgl.nn.SGConv (arXiv 1902.07153).");
@@ -200,7 +211,7 @@ void bind_convs(nb::module_& module) {
       [](SGConv* self, Index in_feats, Index out_feats, int k, bool cached, bool bias) {
         new (self) SGConv(in_feats, out_feats, *generator(), {.k = k, .bias = bias, .cached = cached});
       },
-      "in_feats"_a, "out_feats"_a, "k"_a = 1, "cached"_a = false, "bias"_a = true);
+      "in_feats"_a, "out_feats"_a, "k"_a = 1, "cached"_a = false, "bias"_a = true, remembered);
   weighted_call<SGConv, Variable>(sg);
 
   nb::class_<RelGraphConv, Module>(module, "RelGraphConv", "dgl.nn.RelGraphConv (arXiv 1703.06103).")
@@ -221,7 +232,7 @@ void bind_convs(nb::module_& module) {
           },
           "in_feat"_a, "out_feat"_a, "num_rels"_a, "regularizer"_a = nb::none(), "num_bases"_a = nb::none(),
           "bias"_a = true, "self_loop"_a = true, "dropout"_a = 0.0, "layer_norm"_a = false,
-          "activation"_a = nb::none())
+          "activation"_a = nb::none(), remembered)
       .def(
           "__call__",
           [](RelGraphConv& self, const Graph& graph, const Variable& feat, nb::handle etypes,

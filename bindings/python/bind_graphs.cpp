@@ -181,6 +181,20 @@ void bind_graphs(nb::module_& module) {
       .def_prop_ro(
           "edge_ids", [](const Graph& self) { return numpy_of(self.edge_ids()); },
           "Original ids of the edges, in the order of the rows of edge tensors.")
+      .def("_edges",
+           [](const Graph& self) {
+             const GraphTopology& topology = self.topology();
+             const Array<Index> sources =
+                 compute([&] { return topology.with_halo(std::span<const Index>(topology.src_ids())); });
+             const Array<Index>& destinations = topology.dst_ids();
+             Array<Index> src, dst, rows;
+             topology.for_each_edge([&](Index source, Index destination, Index) {
+               src.push_back(sources[source]);
+               dst.push_back(destinations[destination]);
+               rows.push_back(destination);
+             });
+             return nb::make_tuple(numpy_of(src), numpy_of(dst), numpy_of(rows));
+           })
       .def_prop_ro("ntypes", [](const Graph& self) { return self.node_types(); })
       .def_prop_ro("canonical_etypes",
                    [](const Graph& self) {
@@ -232,6 +246,8 @@ void bind_graphs(nb::module_& module) {
           "Local. mode, pipeline_depth, max_halo_bytes, edge_chunk, reproducible, halo_format; the "
           "same on all "
           "ranks.")
+      .def(
+          "_take_options", [](Graph& self, const Graph& of) { self.set_options(of.options()); }, "of"_a)
       .def(
           "_update_all",
           [](const Graph& self, const std::string& op, const std::string& lhs, const std::string& rhs,

@@ -37,7 +37,7 @@ void bind_layers(nb::module_& module) {
           [](Linear* self, Index in_features, Index out_features, bool bias) {
             new (self) Linear(in_features, out_features, *generator(), bias);
           },
-          "in_features"_a, "out_features"_a, "bias"_a = true)
+          "in_features"_a, "out_features"_a, "bias"_a = true, remembered)
       .def(
           "__call__", [](const Linear& self, const Variable& x) { return compute([&] { return self(x); }); },
           "x"_a)
@@ -56,7 +56,7 @@ void bind_layers(nb::module_& module) {
             new (self) MLP(in_feats, hidden_feats, out_feats, *generator(), options);
           },
           "in_feats"_a, "hidden_feats"_a, "out_feats"_a, "hidden_layers"_a = 1, "activation"_a = nb::none(),
-          "layer_norm"_a = false)
+          "layer_norm"_a = false, remembered)
       .def(
           "__call__", [](const MLP& self, const Variable& x) { return compute([&] { return self(x); }); },
           "x"_a);
@@ -66,7 +66,7 @@ void bind_layers(nb::module_& module) {
           [](LayerNorm* self, Index features, double eps, bool affine) {
             new (self) LayerNorm(features, eps, affine);
           },
-          "normalized_shape"_a, "eps"_a = 1e-5, "elementwise_affine"_a = true)
+          "normalized_shape"_a, "eps"_a = 1e-5, "elementwise_affine"_a = true, remembered)
       .def(
           "__call__",
           [](const LayerNorm& self, const Variable& x) { return compute([&] { return self(x); }); }, "x"_a);
@@ -79,14 +79,40 @@ void bind_layers(nb::module_& module) {
             const BatchNormOptions options{.eps = eps, .momentum = momentum, .affine = affine};
             new (self) DistributedBN1D(num_features, or_default(comm), options);
           },
-          "num_features"_a, "eps"_a = 1e-5, "momentum"_a = 0.1, "affine"_a = true, "comm"_a = nb::none())
+          "num_features"_a, "eps"_a = 1e-5, "momentum"_a = 0.1, "affine"_a = true, "comm"_a = nb::none(),
+          remembered)
       .def(
           "__call__",
           [](DistributedBN1D& self, const Variable& x) { return compute([&] { return self(x); }); }, "x"_a);
+  nb::class_<CategoryEmbedding, Module>(
+      module, "CategoryEmbedding",
+      "The sum of a row of a matrix for each column of integers (OGB's AtomEncoder).")
+      .def(
+          "__init__",
+          [](CategoryEmbedding* self, std::vector<Index> sizes, Index width) {
+            new (self) CategoryEmbedding(std::move(sizes), width, *generator());
+          },
+          "sizes"_a, "width"_a, remembered)
+      .def(
+          "__call__",
+          [](const CategoryEmbedding& self, nb::handle categories) {
+            const nb::object array = nb::module_::import_("numpy").attr("asarray")(categories);
+            const auto columns = std::ssize(self.sizes());
+            const nb::object shape = array.attr("shape");
+            const std::size_t dims = nb::len(shape);
+            require<ShapeError>(dims == 2 ? nb::cast<Index>(shape[1]) == columns : dims == 1 && columns == 1,
+                                "categories of shape ", text_of(shape), ", expected [rows, ", columns, "]");
+            const Ids flat(array.attr("reshape")(-1), "categories");
+            return compute([&] {
+              return self(IntegerRows{columns, Array<Index>(flat.span().begin(), flat.span().end())});
+            });
+          },
+          "categories"_a, "Local. Integers [rows, columns], or [rows] for one column -> [rows, width].");
   nb::class_<Dropout, Module>(module, "Dropout",
                               "torch.nn.Dropout; the draws are functions of the ids of rows.")
       .def(
-          "__init__", [](Dropout* self, double p) { new (self) Dropout(p, *generator()); }, "p"_a = 0.5)
+          "__init__", [](Dropout* self, double p) { new (self) Dropout(p, *generator()); }, "p"_a = 0.5,
+          remembered)
       .def_prop_ro("p", &Dropout::p)
       .def(
           "__call__",

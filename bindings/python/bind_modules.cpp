@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include <sar/autograd/ops.hpp>
 #include <sar/bindings/python/convert.hpp>
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/module_tree.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
+#include <cmath>
 #include <set>
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
@@ -69,6 +71,27 @@ void bind_modules(nb::module_& module) {
   module.def(
       "manual_seed", [](std::uint64_t seed) { generator() = std::make_unique<Generator>(seed); }, "seed"_a,
       "Local; the same on all ranks. Seeds the layers that are made from now on.");
+  module.def("_generator", [] { return std::pair(generator()->seed(), generator()->num_streams()); });
+  module.def(
+      "_set_generator",
+      [](std::uint64_t seed, std::uint64_t streams) {
+        generator() = std::make_unique<Generator>(seed, streams);
+      },
+      "seed"_a, "streams"_a);
+  module.def(
+      "_drawn",
+      [](const std::vector<Index>& extents, const std::string& distribution, double scale) {
+        const RandomKey key = generator()->next_stream();
+        const Shape shape(extents);
+        require<InputError>(distribution == "normal" || distribution == "uniform", "the distribution is '",
+                            distribution, "', expected 'normal' or 'uniform'");
+        if (distribution == "uniform") return PyTensor{Variable(init::uniform(shape, scale, key))};
+        // the deviation of xavier_normal is gain sqrt(2 / (rows + columns))
+        const double gain = scale * std::sqrt((static_cast<double>(shape.size()) + 1) / 2);
+        const Tensor column = init::xavier_normal(Shape{shape.size(), 1}, gain, key);
+        return PyTensor{reshape(Variable(column), shape)};
+      },
+      "shape"_a, "distribution"_a, "scale"_a);
 
   nb::class_<Module>(module, "ModuleBase", nb::dynamic_attr(), "A layer or network with named parameters.")
       .def(
@@ -119,11 +142,10 @@ void bind_modules(nb::module_& module) {
            })
       .def_prop_ro("training", &Module::is_training)
       .def("zero_grad", &Module::zero_grad)
-      .def("freeze", &Module::freeze, "name"_a, "Local. Makes a parameter a constant, before it is used.")
-      .def("__reduce__", [](nb::handle) -> nb::object {
-        throw nb::type_error(
-            "a module of sar cannot be pickled: save its state_dict(), or use sar.save_weights");
-      });
+      .def("_freeze", &Module::freeze, "name"_a)
+      .def("_unfreeze", &Module::unfreeze, "name"_a)
+      .def(
+          "_set_training", [](Module& self, bool training) { self.train(training); }, "training"_a);
 
   nb::class_<ModuleTree, Module>(module, "ModuleTree")
       .def(nb::init<>())

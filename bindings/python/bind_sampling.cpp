@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <sar/bindings/python/convert.hpp>
 #include <sar/bindings/python/module.hpp>
+#include <sar/graph/partition/clusters.hpp>
+#include <sar/graph/sampling/cluster_loader.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
+#include <sar/graph/sampling/saint_loader.hpp>
+#include <sar/graph/topology/graph_topology.hpp>
 
 #include <map>
 #include <string>
@@ -14,6 +18,8 @@ namespace {
 
 constexpr EnumName<NeighborMethod> method_names[] = {{NeighborMethod::uniform, "uniform"},
                                                      {NeighborMethod::labor, "labor"}};
+constexpr EnumName<SaintMethod> saint_names[] = {
+    {SaintMethod::node, "node"}, {SaintMethod::edge, "edge"}, {SaintMethod::walk, "walk"}};
 
 }  // namespace
 
@@ -85,6 +91,79 @@ void bind_sampling(nb::module_& module) {
       .def("start_epoch", &DataLoader::start_epoch, "epoch"_a, "first_batch"_a = 0)
       .def(
           "next", [](DataLoader& self) { return compute([&] { return self.next(); }); }, "Collective.");
+
+  nb::class_<ClusterLoader>(module, "_ClusterLoader")
+      .def(
+          "__init__",
+          [](ClusterLoader* self, const Graph& graph, nb::handle cluster_of, Index clusters_per_batch,
+             bool shuffle, std::uint64_t seed) {
+            const Ids given(cluster_of, "clusters");
+            const std::vector<std::int32_t> clusters(given.span().begin(), given.span().end());
+            const ClusterLoaderOptions options{
+                .clusters_per_batch = clusters_per_batch, .shuffle = shuffle, .seed = seed};
+            compute([&] { new (self) ClusterLoader(graph, clusters, options); });
+          },
+          "graph"_a, "cluster_of"_a, "clusters_per_batch"_a, "shuffle"_a, "seed"_a)
+      .def_prop_ro("num_batches", &ClusterLoader::num_batches)
+      .def_prop_ro("num_clusters", &ClusterLoader::num_clusters)
+      .def("copy", [](const ClusterLoader& self) { return ClusterLoader(self); })
+      .def("start_epoch", &ClusterLoader::start_epoch, "epoch"_a, "first_batch"_a = 0)
+      .def("next", [](ClusterLoader& self) -> std::optional<MessageFlowGraph> {
+        return compute([&]() -> std::optional<MessageFlowGraph> {
+          auto next = self.next();
+          if (!next) return std::nullopt;
+          return next->graph;
+        });
+      });
+  nb::class_<SaintBatch>(module, "_SaintBatch")
+      .def_prop_ro("graph", [](const SaintBatch& self) { return self.graph; })
+      .def_prop_ro("loss_weights",
+                   [](const SaintBatch& self) { return PyTensor{Variable(self.loss_weights)}; });
+  nb::class_<SaintLoader>(module, "_SaintLoader")
+      .def(
+          "__init__",
+          [](SaintLoader* self, const Graph& graph, const std::string& method, Index draws, Index walk_length,
+             Index batches, Index coverage, bool scale_messages, std::uint64_t seed) {
+            const SaintOptions options{.method = choice(saint_names, method, "method"),
+                                       .draws = draws,
+                                       .walk_length = walk_length,
+                                       .batches = batches,
+                                       .coverage = coverage,
+                                       .scale_messages = scale_messages,
+                                       .seed = seed};
+            compute([&] { new (self) SaintLoader(graph, options); });
+          },
+          "graph"_a, "method"_a, "draws"_a, "walk_length"_a, "batches"_a, "coverage"_a, "scale_messages"_a,
+          "seed"_a)
+      .def_prop_ro("num_batches", &SaintLoader::num_batches)
+      .def("copy", [](const SaintLoader& self) { return SaintLoader(self); })
+      .def("start_epoch", &SaintLoader::start_epoch, "epoch"_a, "first_batch"_a = 0)
+      .def("next", [](SaintLoader& self) { return compute([&] { return self.next(); }); });
+  module.def(
+      "_cluster_nodes",
+      [](const Graph& graph, nb::handle src, nb::handle dst, nb::handle ids, Index clusters,
+         const std::string& method, std::uint64_t seed) {
+        const Ids from(src, "sources"), to(dst, "destinations"), numbers(ids, "edge ids");
+        static constexpr EnumName<PartitionMethod> methods[] = {{PartitionMethod::automatic, "automatic"},
+                                                                {PartitionMethod::metis, "metis"},
+                                                                {PartitionMethod::ldg, "ldg"},
+                                                                {PartitionMethod::contiguous, "contiguous"},
+                                                                {PartitionMethod::random, "random"}};
+        const ClusterOptions options{
+            .clusters = clusters, .method = choice(methods, method, "method"), .seed = seed};
+        EdgeList edges;
+        edges.src = Array<Index>(from.span().begin(), from.span().end());
+        edges.dst = Array<Index>(to.span().begin(), to.span().end());
+        edges.id = Array<Index>(numbers.span().begin(), numbers.span().end());
+        std::vector<Index> found;
+        compute([&] {
+          for (const std::int32_t cluster :
+               cluster_nodes(graph.comm(), graph.topology().dst_book, graph.dst_ids(), edges, options))
+            found.push_back(cluster);
+        });
+        return numpy_of(found);
+      },
+      "graph"_a, "src"_a, "dst"_a, "edge_ids"_a, "clusters"_a, "method"_a, "seed"_a);
 }
 
 }}}  // namespace sar

@@ -92,7 +92,8 @@ std::optional<Part> part_of(nb::handle key, int dim, const Shape& shape) {
 /// The rows with these numbers, negative ones counted from the end.
 std::vector<Index> rows_of(const Ids& numbers, const Shape& shape) {
   std::vector<Index> rows(numbers.span().begin(), numbers.span().end());
-  const bool as_they_are = std::ranges::all_of(rows, [n = shape[0]](Index row) { return 0 <= row && row < n; });
+  const bool as_they_are =
+      std::ranges::all_of(rows, [n = shape[0]](Index row) { return 0 <= row && row < n; });
   if (!as_they_are)
     for (Index& row : rows) row = place_of(row, 0, shape);
   return rows;

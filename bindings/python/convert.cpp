@@ -230,7 +230,8 @@ nb::object numpy_of(std::span<const std::uint8_t> mask) {
 }
 
 void require_environment() {
-  if (process().environment == nullptr) process().environment = std::make_unique<Environment>();
+  if (process().environment == nullptr)
+    process().environment = std::make_unique<Environment>(CallingThreads::one_at_a_time);
 }
 
 const Communicator& default_communicator() {

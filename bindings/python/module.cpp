@@ -38,12 +38,14 @@ NB_MODULE(_sar, module) {
   bind_functions(module);
   bind_graphs(module);
   bind_modules(module);
+  bind_samples(module);
   bind_layers(module);
   bind_convs(module);
   bind_attention(module);
   bind_losses(module);
   bind_optimizers(module);
   bind_sampling(module);
+  bind_links(module);
   bind_datasets(module);
   bind_models(module);
   bind_atoms(module);

@@ -15,10 +15,12 @@ void bind_datasets(nb::module_& module);
 void bind_functions(nb::module_& module);
 void bind_graphs(nb::module_& module);
 void bind_layers(nb::module_& module);
+void bind_links(nb::module_& module);
 void bind_losses(nb::module_& module);
 void bind_models(nb::module_& module);
 void bind_modules(nb::module_& module);
 void bind_optimizers(nb::module_& module);
+void bind_samples(nb::module_& module);
 void bind_sampling(nb::module_& module);
 void bind_tensor(nb::module_& module);
 /// Makes the TypeErrors of all functions of the module name the argument, what was given and what is

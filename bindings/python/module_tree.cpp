@@ -51,6 +51,13 @@ Activation activation_of(std::optional<nb::callable> function) {
   };
 }
 
+void Remembered::precall(PyObject** arguments, std::size_t count, nb::detail::cleanup_list*) {
+  nb::list given;
+  for (std::size_t i = 1; i < count; ++i) given.append(nb::handle(arguments[i]));
+  const nb::object made = nb::make_tuple(nb::tuple(given), generator()->seed(), generator()->num_streams());
+  if (PyObject_SetAttrString(arguments[0], "_made", made.ptr()) != 0) throw nb::python_error();
+}
+
 std::unique_ptr<Generator>& generator() {
   static auto* const the = new std::unique_ptr<Generator>(std::make_unique<Generator>(0));
   return *the;

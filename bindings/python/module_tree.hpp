@@ -32,6 +32,14 @@ class ModuleTree : public Module {
 /// The generator of new layers.
 std::unique_ptr<Generator>& generator();
 
+/// Of the constructors of layers: keeps the arguments, and where the generator was, as the attribute `_made`
+/// of the object, so that Python can make the layer again, for a copy and of a pickle.
+struct Remembered {
+  static void precall(PyObject** arguments, std::size_t count, nb::detail::cleanup_list*);
+  static void postcall(PyObject**, std::size_t, nb::handle) {}
+};
+inline constexpr nb::call_policy<Remembered> remembered{};
+
 /// Returns a function of rows that calls `function` of Python. Its exception becomes an Error, so that all
 /// ranks can throw it.
 Activation activation_of(std::optional<nb::callable> function);

@@ -23,10 +23,14 @@ namespace sar { inline namespace SAR_PRECISION {
 /// parameters on every rank, for any number of ranks and threads, without a broadcast.
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed) : seed_(seed) {}
+  /// `first_stream`: the number of streams that are skipped, for the parts of a model that are made again.
+  explicit Generator(std::uint64_t seed, std::uint64_t first_stream = 0)
+      : seed_(seed), count_(first_stream) {}
   /// Returns a stream that no other module has, at step 0.
   RandomKey next_stream() { return {seed_, RandomStream::modules + count_.change()++, 0}; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+  /// Returns the number of streams that were given so far, and skipped.
+  [[nodiscard]] std::uint64_t num_streams() const noexcept { return count_.get(); }
 
  private:
   std::uint64_t seed_;

@@ -99,15 +99,26 @@ void Module::set_buffer(const std::string& name, const Tensor& value) {
   set_entry(named_buffers(), "buffer", name, value);
 }
 
-void Module::freeze(const std::string& name) {
+template <class Replacement>
+void Module::replace(const std::string& name, const Replacement& replacement) {
   const Entries<Variable> all = all_parameters();
   const auto named = std::ranges::find(all, name, [](const auto& entry) { return entry.first; });
   require<InputError>(named != all.end(), "the model has no parameter '", name, "'");
-  const void* const frozen = identity_of(*named->second);
-  const Variable constant = named->second->detach();
+  const void* const replaced = identity_of(*named->second);
+  const Variable by = replacement(*named->second);
   for (const auto& [other, parameter] : all)
-    if (parameter == named->second || (frozen != nullptr && identity_of(*parameter) == frozen))
-      *parameter = constant;
+    if (parameter == named->second || (replaced != nullptr && identity_of(*parameter) == replaced))
+      *parameter = by;
+}
+
+void Module::freeze(const std::string& name) {
+  replace(name, [](const Variable& parameter) { return parameter.detach(); });
+}
+
+void Module::unfreeze(const std::string& name) {
+  replace(name, [](const Variable& parameter) {
+    return parameter.requires_grad() ? parameter : Variable(parameter.value(), true);
+  });
 }
 
 void Module::train(bool training) {

@@ -82,6 +82,9 @@ class Module : NonCopyable {
   /// Makes the parameter `name` a constant, under each of its names: it gets no gradient, and optimizers
   /// leave it as it is. Call it before the parameter is used. Throws InputError if the name is unknown.
   void freeze(const std::string& name);
+  /// Makes a constant parameter a leaf again, under each of its names. Make the optimizer that is to train it
+  /// afterwards. Throws InputError if the name is unknown.
+  void unfreeze(const std::string& name);
 
   /// Switches this module and all its descendants to training mode (the default) or evaluation mode.
   void train(bool training = true);
@@ -121,6 +124,9 @@ class Module : NonCopyable {
   template <class Named, class T>
   std::vector<Named> collect(Entries<T> Module::*entries) const;
   [[nodiscard]] Entries<Variable> all_parameters() const;
+  /// Replaces the parameter `name`, under each of its names, by replacement(parameter).
+  template <class Replacement>
+  void replace(const std::string& name, const Replacement& replacement);
   void check_name(const std::string& name) const;
 
   Entries<Variable> parameters_;

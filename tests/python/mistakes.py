@@ -207,9 +207,9 @@ MISTAKES = [
     ("sar.GraphModel(3)", "TypeError", "a description is 3, expected a dict or its JSON text"),
     # graphs
     ("sar.Graph(3)", "TypeError",
-     "edges are given as a int, expected (sources, destinations), an array [2, edges] or a graph of SciPy, NetworkX, DGL or PyG"),
+     "edges are given as a int, expected (sources, destinations), an array [2, edges] or a graph of SciPy, NetworkX, DGL*"),
     ('sar.Graph("edges")', "TypeError",
-     "edges are given as a str, expected (sources, destinations), an array [2, edges] or a graph of SciPy, NetworkX, DGL or PyG"),
+     "edges are given as a str, expected (sources, destinations), an array [2, edges] or a graph of SciPy, NetworkX, DGL*"),
     ("sar.Graph(([0, 1], [1]))", "ShapeError", "there are 2 sources of edges and 1 destinations, expected equal numbers"),
     ("sar.Graph(([0, 1], [1, 9]), 2)", "InputError", "an edge has the destination 9, expected nodes 0 to 1"),
     ("sar.Graph(([0, -1], [1, 0]), 2)", "InputError", "an edge has the source -1, expected nodes 0 to 1"),

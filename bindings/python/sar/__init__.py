@@ -24,6 +24,7 @@ except ImportError as _error:
     raise ImportError(f"{_error}. This copy of sar was built for the MPI with this library: install it ('pip install mpich' for "
                       "libmpi.so.12), or add its folder to LD_LIBRARY_PATH") from None
 from ._sar import (
+    BatchedGraph,
     Block,
     CommunicationError,
     Communicator,
@@ -58,6 +59,7 @@ from ._sar import (
     mpi_library,
     ones,
     peak_bytes,
+    readout_nodes,
     relative_positions,
     save_model,
     save_potential,
@@ -72,11 +74,25 @@ from ._sar import (
 from .autograd import enable_grad, mixed_precision, no_grad, reproducible
 from . import fn
 from .graph import Graph
+from .transforms import (
+    add_reverse_edges,
+    add_self_loop,
+    connected_components,
+    largest_connected_component,
+    remove_self_loop,
+    reverse,
+    subgraph,
+    to_bidirected,
+    to_simple,
+)
 from . import nn, optim, plot
-from .dataloading import DataLoader, NeighborSampler
+from .checkpoint import Checkpointer
+from .dataloading import ClusterLoader, DataLoader, EdgeDataLoader, NeighborSampler, NodePairs, SAINTLoader, negative_pairs
 from .datasets import Dataset, load_dataset
 from .models import GraphModel, Potential
-from .running import TrainError, train
+from .pyg import load_pyg_state_dict, pyg_state_dict, save_pyg_weights
+from .samples import GraphDataLoader, GraphSamples, batch
+from .running import TrainError, partition, train
 
 _atexit.register(_sar._finalize)
 
@@ -96,11 +112,15 @@ def init(comm: _Any = None, threads: int | None = None) -> Communicator:
 
 
 __all__ = [
-    "Block", "CommunicationError", "Communicator", "DataLoader", "Dataset", "EdgeBatch", "Error", "Graph", "GraphModel",
-    "InputError", "NeighborList", "NeighborSampler", "OutOfMemoryError", "Potential", "PotentialValues", "ShapeError", "Tensor",
-    "Trace", "TrainError", "__version__", "all_reduce", "balanced_class_weights", "cat", "compare_params", "construct_mfgs", "dot",
-    "edge_softmax", "edge_weight_norm", "enable_grad", "fn", "full", "get_communicator", "get_num_threads", "init",
-    "is_grad_enabled", "load_dataset", "load_model", "load_potential", "load_weights", "manual_seed", "mean", "mixed_precision",
-    "mpi_library", "nn", "no_grad", "ones", "optim", "peak_bytes", "plot", "relative_positions", "reproducible", "save_model",
-    "save_potential", "save_weights", "set_num_threads", "sum", "sync_params", "tensor", "train", "where", "zeros",
+    "BatchedGraph", "Block", "Checkpointer", "ClusterLoader", "CommunicationError", "Communicator", "DataLoader", "Dataset",
+    "EdgeBatch", "EdgeDataLoader", "Error", "Graph", "GraphDataLoader", "GraphModel", "GraphSamples", "InputError", "NeighborList",
+    "NeighborSampler", "NodePairs", "OutOfMemoryError", "Potential", "PotentialValues", "SAINTLoader", "ShapeError", "Tensor",
+    "Trace", "TrainError", "__version__", "add_reverse_edges", "add_self_loop", "all_reduce", "balanced_class_weights", "batch",
+    "cat", "compare_params", "connected_components", "construct_mfgs", "dot", "edge_softmax", "edge_weight_norm", "enable_grad",
+    "fn", "full", "get_communicator", "get_num_threads", "init", "is_grad_enabled", "largest_connected_component", "load_dataset",
+    "load_model", "load_potential", "load_pyg_state_dict", "load_weights", "manual_seed", "mean", "mixed_precision", "mpi_library",
+    "negative_pairs", "nn", "no_grad", "ones", "optim", "partition", "peak_bytes", "plot", "pyg_state_dict", "readout_nodes",
+    "relative_positions", "remove_self_loop", "reproducible", "reverse", "save_model", "save_potential", "save_pyg_weights",
+    "save_weights", "set_num_threads", "subgraph", "sum", "sync_params", "tensor", "to_bidirected", "to_simple", "train", "where",
+    "zeros",
 ]

@@ -116,7 +116,7 @@ def _fits(value: Any, annotation: ast.expr) -> bool:
     if name == "float":
         return hasattr(value, "__float__") or hasattr(value, "__index__")
     if name in ("bool", "str", "dict", "list", "tuple"):
-        types: dict[str, tuple[type, ...]] = {"bool": (bool, np.bool_), "str": (str,), "dict": (dict,), "list": (list,), "tuple": (tuple,)}
+        types: dict[str, tuple[type, ...]] = {"bool": (bool,), "str": (str,), "dict": (dict,), "list": (list,), "tuple": (tuple,)}
         return isinstance(value, types[name])
     if name == "Callable":
         return callable(value)

@@ -87,3 +87,180 @@ class DataLoader:
         while (batch := loader.next()) is not None:
             blocks = batch.blocks
             yield blocks[0].src_rows, blocks[-1].dst_rows, blocks
+
+
+def _edge_rows(graph, edges):
+    """The rows of this rank's edges of a mask, of rows, or of all edges."""
+    if len(graph.canonical_etypes) != 1:
+        raise InputError(f"edges of a graph with the edge types {graph.canonical_etypes}, expected a graph of one edge type: graph[etype]")
+    count = graph.num_edges()
+    edges = np.arange(count) if edges is None else np.asarray(edges)
+    if edges.dtype == bool:
+        if edges.shape != (count,):
+            raise ShapeError(f"a mask of shape {list(edges.shape)} for {count} edges of this rank, expected one bool for each")
+        edges = np.flatnonzero(edges)
+    edges = _integers(edges, "edges")
+    if len(edges) and (edges.min() < 0 or edges.max() >= count):
+        raise InputError(f"the edges have the row {edges.min() if edges.min() < 0 else edges.max()}, expected 0 to {count - 1}, the "
+                         "rows of this rank's edges")
+    return edges
+
+
+class NodePairs:
+    """Collective. Pairs of nodes (src[i], dst[i]), each rank its own or none, whose ends are nodes of any rank: src(h) and dst(h) are
+    the rows of h, a tensor of this rank's nodes, at the ends: [pairs of this rank, ...]. Both are collective and have gradients.
+
+        pairs = sar.NodePairs(graph, src, dst)
+        scores = (pairs.src(h) * pairs.dst(h)).sum(-1)
+
+    src and dst are ids of nodes. Raises sar.InputError on every rank for a node that does not exist.
+    """
+
+    def __init__(self, graph, src, dst):
+        numbers = _numbers_of_ids(graph, src, dst)
+        self._pairs = _sar._NodePairs(graph, *numbers)
+
+    @classmethod
+    def _of(cls, pairs):
+        self = cls.__new__(cls)
+        self._pairs = pairs
+        return self
+
+    @property
+    def num_pairs(self):
+        """Local. Of this rank."""
+        return self._pairs.num_pairs
+
+    def src(self, h):
+        return self._pairs.src(h)
+
+    def dst(self, h):
+        return self._pairs.dst(h)
+
+
+def _numbers_of_ids(graph, src, dst):
+    """The global ids of the ends of pairs."""
+    src, dst = graph.comm.agree(lambda: (_integers(src, "sources of pairs"), _integers(dst, "destinations of pairs")))
+    return _global_ids(graph.comm, graph.src_ids, src), _global_ids(graph.comm, graph.dst_ids, dst)
+
+
+def _global_ids(comm, ids, given):
+    """They are found by the ids of the nodes of all ranks, unless these are 0, 1, 2, ..."""
+    counts = comm.all_gather([len(ids)]).astype(np.int64)
+    same = np.array_equal(ids, counts[:comm.rank].sum() + np.arange(len(ids)))
+    if comm.all_reduce(float(same), "min") == 1:
+        return given
+    everywhere = comm.all_gather(ids).astype(np.int64)
+    order = np.argsort(everywhere)
+
+    def found():
+        place = order[np.minimum(np.searchsorted(everywhere[order], given), len(order) - 1)]
+        wrong = everywhere[place] != given
+        if wrong.any():
+            raise InputError(f"there is no node {given[wrong][0]} in the graph")
+        return place
+
+    return comm.agree(found)
+
+
+class EdgeDataLoader:
+    """Collective. Iterates over edges in batches, once for each `for`, with negative pairs (DGL's as_edge_prediction_sampler):
+
+        loader = sar.EdgeDataLoader(graph, None, sar.NeighborSampler([10, 10]), batch_size=512, negatives="per_source", k=1)
+        for input_nodes, rows, positive, negative, blocks in loader:
+            h = net(blocks, x[input_nodes])
+            scores = (positive.src(h) * positive.dst(h)).sum(-1)
+
+    edges: rows of this rank's edges, or a mask of them; None: all edges. input_nodes are rows of this rank's nodes, `rows` the edges of
+    the batch. `positive` has a pair for each of them, `negative` k pairs for each, one after the other; both are NodePairs
+    of the rows that the last block computes. negatives: "per_source", an edge's source with other destinations; "global", pairs of
+    any nodes; None, for edge classification. They are no edges of the graph, unless exclude_edges=False. exclude: "self" leaves the batch's
+    edges out of the blocks, "reverse" also their reverse edges, so that a message does not tell the label. batch_size counts
+    edges of all ranks; the other arguments are those of DataLoader. Draws do not depend on the number of ranks.
+    """
+
+    def __init__(self, graph, edges, sampler, batch_size=1024, shuffle=True, drop_last=False, per_rank=False, negatives="per_source", k=1,
+                 exclude="self", exclude_edges=True, exclude_self_loops=True, seed=0):
+        rows = graph.comm.agree(lambda: _edge_rows(graph, edges))
+        self._rows, self._graph = rows, graph
+        self._loader = _sar._EdgeLoader(sampler.of(graph), graph, rows, negatives or "none", k, exclude or "none", exclude_self_loops,
+                                        exclude_edges, batch_size, per_rank, shuffle, drop_last, seed)
+        self.epoch = 0
+
+    def __len__(self):
+        return self._loader.num_batches
+
+    def __iter__(self):
+        self.epoch += 1
+        loader = self._loader.copy()
+        loader.start_epoch(self.epoch)
+        while (batch := loader.next()) is not None:
+            blocks, negative = batch.blocks, batch.negative
+            yield (blocks[0].src_rows, self._rows[batch.positions], NodePairs._of(batch.positive),
+                   None if negative is None else NodePairs._of(negative), blocks)
+
+
+def negative_pairs(graph, edges=None, k=1, negatives="per_source", exclude_edges=True, exclude_self_loops=True, seed=0, epoch=0):
+    """Collective. k pairs of nodes that no edge joins for each of these edges of this rank (rows or a mask; None: all), one
+    after the other, as sar.NodePairs: for a training on the whole graph. The arguments are those of EdgeDataLoader. Other epochs
+    give other pairs; they do not depend on the number of ranks."""
+    rows = graph.comm.agree(lambda: _edge_rows(graph, edges))
+    draws = _sar._PairDraws(graph, k, exclude_self_loops, exclude_edges, seed)
+    return NodePairs._of(_sar._NodePairs(graph, *draws.draw(negatives, rows, epoch)))
+
+
+class ClusterLoader:
+    """Collective. Iterates over the nodes of a graph in batches of whole clusters, once for each `for` (Cluster-GCN, DGL's
+    ClusterGCNSampler): each batch is the graph of the nodes of some clusters and of the edges between them, for all layers.
+
+        for graph in sar.ClusterLoader(data.graph, num_clusters=100, clusters_per_batch=10):
+            y = net(graph, x[graph.dst_rows])
+
+    clusters: the cluster of each node of this rank, or None: a partitioner makes num_clusters, by the method metis, ldg, contiguous or
+    random; "automatic" is metis, or ldg in a library without it. They do not depend on the number of ranks.
+    """
+
+    def __init__(self, graph, num_clusters=None, clusters_per_batch=1, shuffle=True, method="automatic", clusters=None, seed=0):
+        if (num_clusters is None) == (clusters is None):
+            raise InputError("num_clusters and clusters, expected one of them")
+        if clusters is None:
+            src, dst, _ = graph._edges()
+            clusters = _sar._cluster_nodes(graph, *_numbers_of_ids(graph, src, dst), graph.edge_ids, num_clusters, method, seed)
+        self._loader, self.epoch = _sar._ClusterLoader(graph, clusters, clusters_per_batch, shuffle, seed), 0
+
+    def __len__(self):
+        return self._loader.num_batches
+
+    def __iter__(self):
+        self.epoch += 1
+        loader = self._loader.copy()
+        loader.start_epoch(self.epoch)
+        while (graph := loader.next()) is not None:
+            yield graph
+
+
+class SAINTLoader:
+    """Collective. Iterates over random subgraphs (GraphSAINT, PyG's GraphSAINTSampler): yields the graph of the drawn nodes and of all
+    edges between them, and a weight of each node in the loss, 1 / p:
+
+        for graph, weights in sar.SAINTLoader(data.graph, method="walk", draws=1000, walk_length=2):
+            y = net(graph, x[graph.dst_rows])
+            loss = cross_entropy(y, labels[graph.dst_rows], row_weights=weights / num_nodes)
+
+    method: "node", "edge" or "walk"; draws: nodes, edges or roots of a batch, of all ranks together; batches: of an epoch, 0: as many
+    as draw about as many nodes as there are. With scale_messages, layers that read graph.edge_weight compute in the mean what they
+    compute on the whole graph; False for attention and maxima. Draws do not depend on the number of ranks.
+    """
+
+    def __init__(self, graph, method="node", draws=1000, walk_length=2, batches=0, coverage=50, scale_messages=True, seed=0):
+        self._loader, self.epoch = _sar._SaintLoader(graph, method, draws, walk_length, batches, coverage, scale_messages, seed), 0
+
+    def __len__(self):
+        return self._loader.num_batches
+
+    def __iter__(self):
+        self.epoch += 1
+        loader = self._loader.copy()
+        loader.start_epoch(self.epoch)
+        while (batch := loader.next()) is not None:
+            yield batch.graph, batch.loss_weights

@@ -5,6 +5,7 @@
 import contextlib
 import operator
 import zlib
+from collections import namedtuple
 
 import numpy as np
 
@@ -49,42 +50,151 @@ def _check_equal(comm, what, values):
                              "ranks, or `nodes`")
 
 
+# What an object describes: the ends of edges, their weights, whether these are 1 where the object has none, the number of nodes, and
+# the fields of nodes and edges: arrays by name.
+_Given = namedtuple("_Given", ["src", "dst", "weight", "weight_is_default", "num_nodes", "nodes", "edges"], defaults=[None, False, None, {}, {}])
+
+_COLUMNS = {"source": ("source", "src", "u", "from"), "target": ("target", "dst", "v", "to", "destination"), "weight": ("weight",)}
+
+
+def _field(values, count):
+    """An array of numbers with `count` rows; None of anything else."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+    return array if array.dtype.kind in "fiub" and array.ndim > 0 and len(array) == count else None
+
+
+def _fields(items, count):
+    """The items that are fields, by name."""
+    found = {str(name): _field(values, count) for name, values in items}
+    return {name: values for name, values in found.items() if values is not None}
+
+
+def _items(store):
+    """Names and values of a Data of PyG, or of the store of a type."""
+    if hasattr(store, "items") or hasattr(store, "to_dict"):
+        return list((store if hasattr(store, "items") else store.to_dict()).items())
+    return [(name, getattr(store, name)) for name in dir(store) if not name.startswith("_")]
+
+
+def _common_attributes(attributes, count, without=()):
+    """The attributes that all nodes or edges of NetworkX have and that are numbers."""
+    first = attributes[0] if attributes else {}
+    names = [name for name in first if name not in without and all(name in each for each in attributes)]
+    found = []
+    for name in names:
+        try:
+            found.append((name, np.array([each[name] for each in attributes])))
+        except ValueError:  # arrays of different lengths
+            pass
+    return _fields(found, count)
+
+
+def _pyg_edges(store, num_nodes):
+    """A Data of PyG, or the edges of a type."""
+    src, dst = np.asarray(store.edge_index)
+    weight, rows = getattr(store, "edge_weight", None), getattr(store, "edge_attr", None)
+    taken = {"edge_index", "edge_weight"}
+    if weight is None and rows is not None and np.asarray(rows).size == len(src):
+        weight, taken = np.asarray(rows).reshape(-1), taken | {"edge_attr"}
+    items = [(name, value) for name, value in _items(store) if name not in taken]
+    edges = _fields([(name, value) for name, value in items if "edge" in str(name)], len(src))
+    nodes = _fields([(name, value) for name, value in items if "edge" not in str(name)], num_nodes)
+    return _Given(src, dst, weight, False, num_nodes, nodes, edges)
+
+
+def _networkx_edges(given):
+    place = {node: i for i, node in enumerate(given.nodes)}
+    ends = list(given.edges(data=True))
+    pairs = np.array([(place[u], place[v]) for u, v, _ in ends], dtype=np.int64).reshape(-1, 2)
+    weight = np.array([data.get("weight", 1) for _, _, data in ends])
+    edges = _common_attributes([data for _, _, data in ends], len(ends), without=("weight",))
+    if not given.is_directed():
+        back = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
+        pairs, weight = np.concatenate([pairs, pairs[back][:, ::-1]]), np.concatenate([weight, weight[back]])
+        edges = {name: np.concatenate([values, values[back]]) for name, values in edges.items()}
+    nodes = _common_attributes([data for _, data in given.nodes(data=True)], len(place))
+    return _Given(pairs[:, 0], pairs[:, 1], weight, True, len(place), nodes, edges)
+
+
+def _table_edges(given):
+    """A DataFrame of pandas with a row for each edge."""
+    columns = {role: next((name for name in given.columns if str(name).lower() in names), None) for role, names in _COLUMNS.items()}
+    for role in ("source", "target"):
+        if columns[role] is None:
+            raise InputError(f"a table has the columns {list(given.columns)}, expected one called {' or '.join(_COLUMNS[role])}")
+    src, dst = (np.asarray(given[columns[role]]) for role in ("source", "target"))
+    weight = None if columns["weight"] is None else np.asarray(given[columns["weight"]])
+    others = [(name, given[name]) for name in given.columns if name not in columns.values()]
+    return _Given(src, dst, weight, edges=_fields(others, len(src)))
+
+
 def _edges_of(given):
-    """The ends of edges, their weights, whether these are 1 where the object has none, and the number of nodes, of
-    whatever describes a graph."""
+    """What an object without types describes."""
     if hasattr(given, "edge_index"):  # torch_geometric.data.Data
-        src, dst = np.asarray(given.edge_index)
-        weight, rows = getattr(given, "edge_weight", None), getattr(given, "edge_attr", None)
-        if weight is None and rows is not None and np.asarray(rows).size == len(src):
-            weight = np.asarray(rows).reshape(-1)
-        return src, dst, weight, False, int(given.num_nodes)
+        return _pyg_edges(given, int(given.num_nodes))
     if hasattr(given, "tocoo"):  # a sparse matrix of SciPy
         if given.shape[0] != given.shape[1]:
             raise ShapeError(f"a sparse matrix of shape {list(given.shape)}, expected as many rows as columns")
         matrix = given.tocoo()
-        return matrix.row, matrix.col, matrix.data, True, given.shape[0]
+        return _Given(matrix.row, matrix.col, matrix.data, True, given.shape[0])
     if hasattr(given, "ndata") and hasattr(given, "edges"):  # dgl.DGLGraph
         src, dst = given.edges()
-        return np.asarray(src), np.asarray(dst), None, False, int(given.num_nodes())
+        count = int(given.num_nodes())
+        return _Given(np.asarray(src), np.asarray(dst), None, False, count, _fields(dict(given.ndata).items(), count),
+                      _fields(dict(getattr(given, "edata", {})).items(), len(src)))
     if hasattr(given, "number_of_nodes") and hasattr(given, "is_directed"):  # networkx
-        place = {node: i for i, node in enumerate(given.nodes)}
-        pairs = np.array([(place[u], place[v]) for u, v in given.edges()], dtype=np.int64).reshape(-1, 2)
-        weight = np.array([weight for _, _, weight in given.edges(data="weight", default=1)])
-        if not given.is_directed():
-            loops = pairs[:, 0] == pairs[:, 1]
-            pairs, weight = np.concatenate([pairs, pairs[~loops][:, ::-1]]), np.concatenate([weight, weight[~loops]])
-        return pairs[:, 0], pairs[:, 1], weight, True, len(place)
+        return _networkx_edges(given)
+    if hasattr(given, "columns") and hasattr(given, "iloc"):  # pandas.DataFrame
+        return _table_edges(given)
     try:
         src, dst = given
     except (TypeError, ValueError):
         raise TypeError(f"edges are given as a {type(given).__name__}, expected (sources, destinations), an array [2, edges] "
-                        "or a graph of SciPy, NetworkX, DGL or PyG") from None
-    return src, dst, None, False, None
+                        "or a graph of SciPy, NetworkX, DGL, PyG or pandas") from None
+    return _Given(src, dst)
+
+
+def _types_of(given):
+    """What an object with types describes, by edge type, and the numbers and fields of the nodes by node type; None of others."""
+    if hasattr(given, "edge_types") and hasattr(given, "node_types"):  # torch_geometric.data.HeteroData
+        counts = {ntype: int(given[ntype].num_nodes) for ntype in given.node_types}
+        edges = {tuple(etype): _pyg_edges(given[tuple(etype)], -1) for etype in given.edge_types}
+        return edges, counts, {ntype: _fields(_items(given[ntype]), count) for ntype, count in counts.items()}
+    if hasattr(given, "canonical_etypes") and hasattr(given, "ntypes") and max(len(given.canonical_etypes), len(given.ntypes)) > 1:
+        counts, edges = {ntype: int(given.num_nodes(ntype)) for ntype in given.ntypes}, {}
+        for etype in given.canonical_etypes:
+            src, dst = (np.asarray(ends) for ends in given.edges(etype=etype))
+            edges[tuple(etype)] = _Given(src, dst, edges=_fields(dict(given.edges[etype].data).items(), len(src)))
+        return edges, counts, {ntype: _fields(dict(given.nodes[ntype].data).items(), count) for ntype, count in counts.items()}
+    return None
+
+
+def _as_rows(values):
+    """A field: numbers with a point as a tensor, integers and bools as an array."""
+    if isinstance(values, Tensor) or values.dtype.kind == "f":
+        return _sar.tensor(values)
+    return values if values.dtype == bool else np.ascontiguousarray(values, np.int64)
+
+
+_PART = 1 << 22  # a part of an integer that float32 has exactly
+
+
+def _edge_field(graph, values, etype):
+    """edge_rows() of an array of any numbers."""
+    if values.dtype.kind == "f":
+        return graph.edge_rows(values, etype=etype)
+    numbers = values.astype(np.int64)
+    parts = np.stack([numbers % _PART, numbers // _PART % _PART, numbers // _PART // _PART], -1)
+    low, middle, high = np.moveaxis(graph.edge_rows(parts, etype=etype).numpy().astype(np.int64), -1, 0)
+    return (low + _PART * (middle + _PART * high)).astype(bool if values.dtype == bool else np.int64)
 
 
 def _checked(given, num_nodes, nodes, edge_weight):
     """Ends and weights of edges as arrays, and the number of nodes."""
-    src, dst, own_weight, _, own_nodes = given
+    src, dst, own_weight, _, own_nodes, *_ = given
     src, dst = _integers(src, "sources of edges"), _integers(dst, "destinations of edges")
     if src.shape != dst.shape:
         raise ShapeError(f"there are {len(src)} sources of edges and {len(dst)} destinations, expected equal numbers")
@@ -107,6 +217,9 @@ def _check_ends(ids, num_nodes, what):
 
 def _checked_types(edges, num_nodes, nodes):
     """Ends and weights of the edges of each type as arrays, and the number of nodes of each type, or the ids of `nodes`."""
+    for name, given in (("num_nodes", num_nodes), ("nodes", nodes)):
+        if given is not None and not isinstance(given, dict):
+            raise InputError(f"{name} of a graph with types is a {type(given).__name__}, expected a dict by node type")
     if nodes is not None and num_nodes is not None:
         raise InputError("num_nodes beside `nodes`, which say how many nodes there are: expected one of them")
     own = None if nodes is None else {ntype: _integers(ids, f"nodes '{ntype}'") for ntype, ids in nodes.items()}
@@ -141,14 +254,16 @@ class Graph(HostGraph):
     """Collective. A graph whose nodes are distributed over the ranks.
 
     edges: (sources, destinations), an array [2, edges], a sparse matrix of SciPy (an edge from row to column for
-    each stored value), or a graph of NetworkX, DGL or PyG. Integers are used without a copy where they are 64-bit.
-    With node and edge types, {(source type, relation, destination type): (sources, destinations)}, as
-    dgl.heterograph; a third array has weights. num_nodes and nodes are dicts by node type then.
+    each stored value), a DataFrame of pandas with the columns source and target, or a graph of NetworkX, DGL or PyG.
+    Integers are used without a copy where they are 64-bit. With node and edge types, {(source type, relation,
+    destination type): (sources, destinations)}, as dgl.heterograph, or a HeteroData of PyG or a graph with types of DGL;
+    a third array has weights. num_nodes and nodes are dicts by node type then.
 
     edge_weight: a number for each edge, a constant, which layers and graph.edge_weight read. By default the values of a
-    sparse matrix or the attribute "weight" of NetworkX, unless all are 1, and the edge_weight of PyG, or its
-    edge_attr with one column. An edge_attr with more columns becomes graph.edata["edge_attr"]. Other attributes of
-    nodes and edges, such as DGL's fields, are not read: see edge_rows().
+    sparse matrix or the attribute "weight" of NetworkX, unless all are 1, the column "weight" of pandas, and the edge_weight of
+    PyG, or its edge_attr with one column. Other numbers of nodes and edges become fields, ndata and edata, with the rows of this
+    rank: what a Data of PyG, DGL's ndata and edata, all nodes or all edges of NetworkX and the other columns of pandas have.
+    Numbers with a point are tensors there, labels and masks arrays of NumPy.
 
     Without `nodes`, every rank gives the same whole graph with nodes 0 to num_nodes - 1, and keeps a contiguous
     range of them with their in-edges; local_rows() takes this rank's rows of an array of all nodes. With `nodes`,
@@ -169,6 +284,12 @@ class Graph(HostGraph):
         comm = _sar.get_communicator() if comm is None else comm
         comm = comm if isinstance(comm, Communicator) else Communicator(comm)
         self._relations = {}
+        typed = None if isinstance(edges, dict) else _types_of(edges)
+        if typed is not None:
+            described, counts, of_nodes = typed
+            edges = {etype: (each.src, each.dst) if each.weight is None else (each.src, each.dst, each.weight)
+                     for etype, each in described.items()}
+            num_nodes = counts if num_nodes is None and nodes is None else num_nodes
         if isinstance(edges, dict):
             for name, value in (("edge_weight", edge_weight), ("edge_ids", edge_ids), ("add_reverse_edges", add_reverse_edges),
                                 ("add_self_loops", add_self_loops)):
@@ -177,6 +298,11 @@ class Graph(HostGraph):
                     raise InputError(f"{name} of a graph with types{hint}")
             self._init_types(comm, edges, num_nodes, nodes)
             self.set_options(**options)
+            if typed is not None:
+                for ntype, fields in of_nodes.items():
+                    self._take_node_fields(fields, ntype)
+                for etype, each in described.items():
+                    self._take_edge_fields(each.edges, etype)
             return
         given = _edges_of(edges)
         src, dst, weight, num_nodes = comm.agree(lambda: _checked(given, num_nodes, nodes, edge_weight))
@@ -223,9 +349,21 @@ class Graph(HostGraph):
         super().__init__(comm, mine, src, dst, edge_ids, weight, False, options)
         self._counts = {self.ntypes[0]: num_nodes} if whole else None
         self._given = {self.canonical_etypes[0]: (num_given, chosen)}
-        rows = getattr(edges, "edge_attr", None) if hasattr(edges, "edge_index") else None
-        if rows is not None and np.asarray(rows).size != num_given:
-            self.edata["edge_attr"] = _sar.tensor(self.edge_rows(rows))
+        self._take_node_fields(given.nodes, self.ntypes[0])
+        self._take_edge_fields(given.edges, self.canonical_etypes[0])
+
+    def _take_node_fields(self, fields, ntype):
+        for name, values in fields.items():
+            if self._counts is not None:
+                values = self.local_rows(values, ntype)
+            elif len(values) != self.num_nodes(ntype):
+                continue
+            self._frame_of(ntype)[name] = _as_rows(values)
+
+    def _take_edge_fields(self, fields, etype):
+        frame = _edata(self) if self.is_homogeneous else self[etype].edata
+        for name, values in fields.items():
+            frame[name] = _edge_field(self, values, etype)
 
     def _init_types(self, comm, edges, num_nodes, nodes):
         ends, counts = comm.agree(lambda: _checked_types(edges, num_nodes, nodes))
@@ -285,11 +423,6 @@ class Graph(HostGraph):
         rows = np.concatenate(parts)
         return self._to_graph_order(etype, rows if chosen is None else rows[chosen])
 
-    def _frame_of(self, ntype):
-        if not self.is_homogeneous:
-            return self.__dict__.setdefault("_frames", {}).setdefault(ntype, {})
-        return _srcdata(self) if ntype == self.ntypes[0] else _dstdata(self)
-
     @property
     def nodes(self):
         """graph.nodes[type].data has the fields of the nodes of a type."""
@@ -322,6 +455,13 @@ class Graph(HostGraph):
         for ntype, rows in result.items():
             self._frame_of(ntype)[out[ntype]] = rows
         return None
+
+
+def _frame_of(graph, ntype):
+    """The fields of the nodes of a type."""
+    if not graph.is_homogeneous:
+        return graph.__dict__.setdefault("_frames", {}).setdefault(ntype, {})
+    return _srcdata(graph) if ntype == graph.ntypes[0] else _dstdata(graph)
 
 
 class _Nodes:
@@ -412,9 +552,13 @@ def _update_all(graph, message, reduce):
 
     message: one of sar.fn, or a function of a chunk of edges that returns a row for each: it reads
     edges.src(x), edges.dst(x) and edges.edata(x), or fields as edges.src["h"]. The interpreter runs it for one
-    chunk at a time. reduce: one of sar.fn, or its name. Returns [destinations, ...], or writes the field that
-    `reduce` names.
+    chunk at a time. reduce: one of sar.fn, or its name, or a function of nodes as DGL's, which is called for the nodes of each
+    in-degree: nodes.mailbox["m"] has their messages [nodes, degree, ...] in the order of the edges' ids, nodes.data["h"] their
+    rows of fields, and it returns rows or {name: rows}. It must not communicate. Nodes without in-edges get 0. All messages
+    are stored then. Returns [destinations, ...], or writes the field that `reduce` names.
     """
+    if callable(reduce) and not isinstance(reduce, fn.Reduction):
+        return _reduce_by(graph, message, reduce)
     reduction = fn.Reduction(reduce) if isinstance(reduce, str) else reduce
     if not isinstance(reduction, fn.Reduction):
         raise TypeError(f"the reduction is a {type(reduce).__name__}, expected fn.sum, fn.mean, fn.max or fn.min")
@@ -429,6 +573,72 @@ def _update_all(graph, message, reduce):
     if reduction.out is None:
         return result
     _dstdata(graph)[reduction.out] = result
+    return None
+
+
+class _NodeBatch:
+    """The destinations of one in-degree, as a reduction of the user gets them."""
+
+    def __init__(self, rows, mailbox, frame):
+        self.mailbox, self.data = mailbox, _Ends(lambda x: x[rows], frame)
+        self._count = len(rows)
+
+    def batch_size(self):
+        return self._count
+
+
+def _buckets(graph):
+    """The rows of destinations of each in-degree above 0, and those of their edges, a node's in the order of edge ids."""
+    if "_degree_buckets" not in graph.__dict__:
+        of_edges = graph._edges()[2]
+        order = np.lexsort([graph.edge_ids, of_edges])
+        degrees = np.bincount(of_edges, minlength=graph.num_dst_nodes())
+        first = np.cumsum(degrees) - degrees
+        found = []
+        for degree in np.unique(degrees[degrees > 0]):
+            rows = np.flatnonzero(degrees == degree)
+            found.append((rows, order[first[rows][:, None] + np.arange(degree)]))
+        graph.__dict__["_degree_buckets"] = found or [(np.zeros(0, np.int64), np.zeros((0, 1), np.int64))]
+    return graph.__dict__["_degree_buckets"]
+
+
+def _reduce_by(graph, message, reduce):
+    """update_all() with a reduction of the user. It is called on every rank, also where there are no edges."""
+    if isinstance(message, fn.Message):
+        name = message.out
+        messages = graph._apply_edges(message.op, message.lhs, message.rhs, *message.operands(_frames(graph)))
+    elif callable(message):
+        function = _Function(graph, message)
+        messages, name = graph._apply_edges_by(function), function.name
+    else:
+        raise TypeError(f"the message is a {type(message).__name__}, expected one of sar.fn or a function")
+    buckets, frame = _buckets(graph), dict(_dstdata(graph))
+
+    def reduced():
+        results, names = [], set()
+        for rows, edges in buckets:
+            mailbox = messages[edges.reshape(-1)].reshape(*edges.shape, *messages.shape[1:])
+            result = reduce(_NodeBatch(rows, {name or "m": mailbox}, frame))
+            if isinstance(result, dict):
+                if len(result) != 1:
+                    raise InputError(f"a reduction returned {len(result)} fields, expected one")
+                ((out, result),) = result.items()
+                names.add(out)
+            if not isinstance(result, Tensor) or result.shape[0] != len(rows):
+                given = f"rows of shape {list(result.shape)}" if isinstance(result, Tensor) else f"a {type(result).__name__}"
+                raise InputError(f"a reduction returned {given} for {len(rows)} nodes, expected a sar.Tensor with a row for each")
+            results.append(result)
+        count = graph.num_dst_nodes()
+        done = np.concatenate([rows for rows, _ in buckets])
+        place = np.full(count, len(done))
+        place[done] = np.arange(len(done))
+        results.append(_sar.zeros([1, *results[0].shape[1:]]))  # of nodes without in-edges
+        return _sar.cat(results)[place], names.pop() if names else None
+
+    result, out = graph.comm.agree(reduced)
+    if out is None:
+        return result
+    _dstdata(graph)[out] = result
     return None
 
 
@@ -450,6 +660,17 @@ def _apply_edges(graph, message, out=None):
     return None
 
 
+def _all_edges(graph, etype=None):
+    """Collective. The ids of the sources and the destinations of this rank's edges, in the order of edge tensors: two arrays. etype:
+    the type of the edges, if there are several."""
+    if etype is None and not graph.is_homogeneous:
+        if len(graph.canonical_etypes) != 1:
+            raise InputError(f"edges() of a graph with the edge types {graph.canonical_etypes}: say of which")
+        etype = graph.canonical_etypes[0]
+    src, dst, _ = (graph if etype is None else graph[_canonical(graph, etype)])._edges()
+    return src, dst
+
+
 def _canonical(graph, etype):
     """Local. (source type, relation, destination type) of a relation's name."""
     if isinstance(etype, tuple):
@@ -458,6 +679,24 @@ def _canonical(graph, etype):
     if len(found) != 1:
         raise InputError(f"the graph has {len(found)} edge types '{etype}', expected one of {graph.canonical_etypes}")
     return found[0]
+
+
+def _repr(graph):
+    name = "Block" if isinstance(graph, _sar.Block) else "Graph"
+    if graph.is_homogeneous:
+        nodes, edges = str(graph.num_global_nodes()), str(graph.num_global_edges())
+    else:
+        nodes = ", ".join(f"{ntype}: {graph.num_global_nodes(ntype)}" for ntype in graph.ntypes)
+        edges = ", ".join(f"{':'.join(etype)}: {graph[etype].num_global_edges()}" for etype in graph.canonical_etypes)
+        nodes, edges = "{" + nodes + "}", "{" + edges + "}"
+    lines = [f"sar.{name}(nodes={nodes}, edges={edges}; rank {graph.comm.rank} of {graph.comm.size} has {graph.num_nodes()} nodes, "
+             f"{graph.num_edges()} in-edges"]
+    if name == "Graph":
+        plain = graph.is_homogeneous
+        frames = [("ndata" if plain and graph.is_block else ntype, _frame_of(graph, ntype)) for ntype in graph.ntypes]
+        frames += [("edata" if plain else ":".join(etype), _edata(graph) if plain else graph[etype].edata) for etype in graph.canonical_etypes]
+        lines += [f"  {of}: " + ", ".join(f"{field} {list(rows.shape)}" for field, rows in frame.items()) for of, frame in frames if frame]
+    return "\n".join(lines) + ")"
 
 
 @contextlib.contextmanager
@@ -477,6 +716,9 @@ GraphBase.update_all = _update_all
 GraphBase.apply_edges = _apply_edges
 GraphBase.local_scope = _local_scope
 GraphBase.canonical = _canonical
+GraphBase.edges = _all_edges
+GraphBase.__repr__ = _repr
+GraphBase._frame_of = _frame_of
 GraphBase.etypes = property(lambda graph: [relation for _, relation, _ in graph.canonical_etypes],
                             doc="The names of the relations, in the order of canonical_etypes.")
 GraphBase.ndata = property(_ndata, doc="Fields of the nodes: tensors by name.")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-"""The program train, called from Python."""
+"""The programs train, partition and plan, called from Python, and as commands."""
 
 from __future__ import annotations
 
@@ -18,15 +18,25 @@ from ._sar import Error, InputError
 
 
 class TrainError(Error):
-    """The program train has failed; its text is the program's."""
+    """The program train, or partition, has failed; its text is the program's."""
 
 
-def _program() -> str:
-    here = os.path.join(os.path.dirname(__file__), "bin", "sar-train")
-    for candidate in (os.environ.get("SAR_TRAIN"), here, shutil.which("sar-train")):
+def _program(name: str = "train") -> str:
+    variable = f"SAR_{name.upper()}"
+    here = os.path.join(os.path.dirname(__file__), "bin", f"sar-{name}")
+    for candidate in (os.environ.get(variable), here, shutil.which(f"sar-{name}")):
         if candidate and os.path.exists(candidate):
             return candidate
-    raise InputError("there is no program sar-train: the package was built without it; set SAR_TRAIN to its path")
+    raise InputError(f"there is no program sar-{name}: the package was built without it; set {variable} to its path")
+
+
+def _command() -> None:
+    """The commands sar-train, sar-partition and sar-plan: the program of the package in place of the interpreter."""
+    name = os.path.basename(sys.argv[0]).partition(".")[0].removeprefix("sar-")
+    here = os.path.join(os.path.dirname(__file__), "bin", f"sar-{name}")
+    if not os.path.exists(here):
+        sys.exit(f"sar-{name}: the package was built without this program")
+    os.execv(here, [f"sar-{name}", *sys.argv[1:]])
 
 
 def _mpirun() -> str:
@@ -42,7 +52,9 @@ def _words(options: Mapping[str, Any]) -> list[str]:
         if value is None or value is False:
             continue
         words.append(option)
-        if value is not True:
+        if isinstance(value, dict):
+            words += [f"{name}={os.fspath(each) if isinstance(each, os.PathLike) else each}" for name, each in value.items()]
+        elif value is not True:
             words.append(",".join(map(str, value)) if isinstance(value, (list, tuple)) else os.fspath(value)
                          if isinstance(value, os.PathLike) else str(value))
     return words
@@ -107,39 +119,69 @@ def train(*, ranks: int = 1, mpirun: Sequence[str] | None = None, progress: bool
         log = sar.train(dataset="cora", model="gcn", layers=2, epochs=200, ranks=2)
         losses = [line["loss"] for line in log if "loss" in line]
 
-    Options have the program's names with underscores; True gives one without a value. progress shows a bar of tqdm, where
+    Options have the program's names with underscores; True gives one without a value, a list several values, a dict pairs
+    NAME=VALUE, such as node_data={"features": "x.npy"}. progress shows a bar of tqdm, where
     that is installed, or else prints the program's lines as they come, as progress="lines" does. The log is a table for
     pandas: pandas.DataFrame([line for line in log if "epoch" in line]). Raises sar.TrainError with the program's message
     if it fails. mpirun: the words that start ranks; by default the mpirun beside the interpreter, or that of the system.
     Not under mpirun: there the program itself is started.
     """
-    if int(os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("PMI_SIZE", "1"))) > 1:
-        raise InputError("sar.train() starts ranks of its own: call it from a program that was started without mpirun")
-    shown = _shown(progress)
+    _require_alone("train")
     with tempfile.TemporaryDirectory() as folder:
         log = options.pop("log", None) or os.path.join(folder, "log.jsonl")
-        words = [_program(), *_words({**options, "log": log})]
-        if ranks > 1:
-            words = [*(mpirun or [_mpirun()]), "-n", str(ranks), *words]
-        errors = os.path.join(folder, "stderr")  # a file, because a pipe that nobody reads holds 64 KB
-        with open(errors, "wb") as stderr:
-            process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr, text=True, errors="replace", env=_environment())
-        try:
-            for line in process.stdout or ():
-                if shown:
-                    shown.show(line)
-            code = process.wait()
-        except BaseException:
-            process.terminate()
-            process.wait()
-            raise
-        finally:
-            if shown:
-                shown.close()
-        if code != 0:
-            with open(errors, errors="replace") as text:
-                raise TrainError(text.read().strip() or f"the program train ended with code {code}")
+        _run([_program(), *_words({**options, "log": log})], ranks, mpirun, progress, folder)
         if not os.path.exists(log):
             return []
         with open(log) as lines:
             return [json.loads(line) for line in lines]
+
+
+def partition(input: str | os.PathLike[str], out: str | os.PathLike[str], *, parts: int = 1, ranks: int = 1, mpirun: Sequence[str] | None = None,
+              progress: bool | str = True, **options: Any) -> Any:
+    """Runs the program partition (partition --help) on `ranks` ranks of its own: reads a graph of any format that train reads (an edge
+    list, Matrix Market, a CSV, OGB's folders, archives of NumPy), and writes the partition directory `out`, which load_dataset()
+    reads on any number of ranks up to `parts`. Returns the program's report, a dict.
+
+        sar.partition("web.mtx.gz", "web", parts=2)
+        data = sar.load_dataset("web")
+
+    Options are given as to train(), such as node_data={"features": "x.npy"}. Raises sar.TrainError with the program's message if it fails. Not under
+    mpirun.
+    """
+    _require_alone("partition")
+    with tempfile.TemporaryDirectory() as folder:
+        report = options.pop("report", None) or os.path.join(folder, "report.json")
+        words = _words({**options, "parts": parts, "out": out, "report": report})
+        _run([_program("partition"), os.fspath(input), *words], ranks, mpirun, progress, folder)
+        with open(report) as text:
+            return json.load(text)
+
+
+def _require_alone(name: str) -> None:
+    if int(os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("PMI_SIZE", "1"))) > 1:
+        raise InputError(f"sar.{name}() starts ranks of its own: call it from a program that was started without mpirun")
+
+
+def _run(words: list[str], ranks: int, mpirun: Sequence[str] | None, progress: bool | str, folder: str) -> None:
+    """Runs a program and shows its lines."""
+    shown = _shown(progress)
+    if ranks > 1:
+        words = [*(mpirun or [_mpirun()]), "-n", str(ranks), *words]
+    errors = os.path.join(folder, "stderr")  # a file, because a pipe that nobody reads holds 64 KB
+    with open(errors, "wb") as stderr:
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr, text=True, errors="replace", env=_environment())
+    try:
+        for line in process.stdout or ():
+            if shown:
+                shown.show(line)
+        code = process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    finally:
+        if shown:
+            shown.close()
+    if code != 0:
+        with open(errors, errors="replace") as text:
+            raise TrainError(text.read().strip() or f"the program {os.path.basename(words[0])} ended with code {code}")

@@ -115,6 +115,48 @@ def test_the_program_train(folder, comm):
         sar.train(dataset=os.path.join(folder, "nothing"), progress=False)
 
 
+def test_the_program_partition_reads_other_formats(folder, comm):
+    if comm.size > 1:
+        with pytest.raises(sar.InputError, match="without mpirun"):
+            sar.partition("edges.txt", "out")
+        return
+    edges = os.path.join(folder, "edges.txt")
+    with open(edges, "w") as file:
+        file.writelines(f"{i} {(i * 7 + 1) % 30}\n" for i in range(30))
+    with pytest.raises(sar.InputError, match=r"edges.txt is a file, expected .* sar.partition\(\) makes one of it"):
+        sar.load_dataset(edges)
+    out = os.path.join(folder, "parts")
+    try:
+        np.save(os.path.join(folder, "x.npy"), np.arange(30, dtype=np.float32)[:, None])
+        np.save(os.path.join(folder, "y.npy"), np.arange(30) % 3)
+        np.save(os.path.join(folder, "m.npy"), np.arange(30) < 20)
+        fields = {name: os.path.join(folder, f"{file}.npy") for name, file in (("features", "x"), ("labels", "y"), ("train_mask", "m"))}
+        report = sar.partition(edges, out, parts=2, method="contiguous", progress=False, node_data=fields)
+    except sar.InputError as error:
+        pytest.skip(str(error))
+    assert report
+    data = sar.load_dataset(out)
+    src, dst = data.graph.edges()
+    assert sorted(zip(src, dst)) == sorted((i, (i * 7 + 1) % 30) for i in range(30))
+    np.testing.assert_array_equal(data.features, data.node_ids[:, None])
+    with pytest.raises(sar.TrainError, match="nothing.txt"):
+        sar.partition(os.path.join(folder, "nothing.txt"), out + "2", progress=False)
+
+
+def test_the_commands_run_the_programs_of_the_package(monkeypatch, capsys):
+    from sar import running
+
+    ran = []
+    monkeypatch.setattr(running.os, "execv", lambda path, words: ran.append((os.path.basename(path), words)))
+    monkeypatch.setattr(running.os.path, "exists", lambda path: "plan" not in path)
+    monkeypatch.setattr(running.sys, "argv", ["/venv/bin/sar-partition", "web.mtx", "--parts", "2"])
+    running._command()
+    assert ran == [("sar-partition", ["sar-partition", "web.mtx", "--parts", "2"])]
+    monkeypatch.setattr(running.sys, "argv", ["/venv/bin/sar-plan"])
+    with pytest.raises(SystemExit, match="sar-plan: the package was built without this program"):
+        running._command()
+
+
 def test_train_starts_ranks_with_the_mpirun_beside_the_interpreter(tmp_path, monkeypatch, comm):
     if comm.size > 1:
         return

@@ -34,11 +34,64 @@ def python(code, ranks=1, **options):
     return subprocess.run(words, capture_output=True, text=True, timeout=100, env=environment(), **options)
 
 
-@pytest.mark.parametrize("make", [lambda: random_graph()[2], lambda: sar.nn.Linear(2, 2), sar.get_communicator,
-                                  lambda: sar.optim.SGD(sar.nn.Linear(2, 2)), lambda: sar.nn.Sequential(sar.nn.Linear(2, 2))])
+@pytest.mark.parametrize("make", [lambda: random_graph()[2], sar.get_communicator, lambda: sar.optim.SGD(sar.nn.Linear(2, 2))])
 def test_what_cannot_be_pickled(make):
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(make())
+
+
+THREAD = """
+import threading
+import numpy as np
+import sar
+from sar.nn import functional as F
+
+def losses():
+    sar.manual_seed(0)
+    graph = sar.Graph((np.arange(50) % 30, np.arange(50) * 7 % 30), 30)
+    x = sar.tensor(graph.local_rows(np.random.default_rng(0).normal(size=(30, 4))))
+    net = sar.nn.SAGEConv(4, 3)
+    optimizer = sar.optim.Adam(net, lr=0.1)
+    found = []
+    for _ in range(4):
+        loss = F.cross_entropy(net(graph, x), graph.local_rows(np.arange(30) % 3))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    return found
+
+of_thread = []
+thread = threading.Thread(target=lambda: of_thread.extend(losses()))
+if FIRST:
+    sar.get_communicator()
+thread.start()
+thread.join()
+assert of_thread == losses(), of_thread
+print("same")
+"""
+
+
+@alone
+@pytest.mark.parametrize("first", [True, False])
+def test_a_helper_thread_trains(first):
+    """Whichever thread has initialized MPI."""
+    run = python(THREAD.replace("FIRST", str(first)))
+    assert run.stdout.strip() == "same", run.stderr
+
+
+def test_a_helper_thread_of_this_process_trains(comm):
+    found = []
+    x = sar.tensor([[1.0 + comm.rank]], requires_grad=True)
+
+    def work():
+        sar.sum(x * x).backward()
+        found.append(float(sar.sum(x).item()))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [sum(1.0 + rank for rank in range(comm.size))] and x.grad.item() == 2 * (1 + comm.rank)
 
 
 def test_two_threads():

@@ -42,6 +42,18 @@ void check_uniform(const Tensor& x, double bound) {
 
 }  // namespace
 
+TEST_CASE("a generator that skips the streams of other modules makes a layer again") {
+  Generator gen(7);
+  const Linear before(3, 2, gen);
+  const std::uint64_t skipped = gen.num_streams();
+  const Linear layer(4, 4, gen);
+  Generator later(7, skipped);
+  const Linear again(4, 4, later);
+  CHECK(same_bits(layer.weight().value(), again.weight().value()));
+  CHECK_FALSE(same_bits(layer.weight().value(), Linear(4, 4, later).weight().value()));
+  CHECK(later.num_streams() == gen.num_streams() + gen.num_streams() - skipped);
+}
+
 TEST_CASE("initial values have the bounds and moments that DGL's and torch's layers give them") {
   Generator gen(7);
   const Linear linear(300, 200, gen);

@@ -150,6 +150,13 @@ TEST_CASE("a parameter of several names is stepped and clipped once") {
   twice.freeze("tied.second");
   CHECK_FALSE(twice.same.requires_grad());
   CHECK_FALSE(twice.tied.weight.requires_grad());
+  twice.unfreeze("same");
+  CHECK(twice.same.requires_grad());
+  CHECK(twice.tied.weight.gradient() == twice.same.gradient());
+  const auto gradient = twice.same.gradient();
+  twice.unfreeze("same");
+  CHECK(twice.same.gradient() == gradient);
+  CHECK_THROWS_AS(twice.unfreeze("other"), InputError);
 }
 
 TEST_CASE("a parameter without a gradient stays, and so does its state") {

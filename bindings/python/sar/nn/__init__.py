@@ -9,6 +9,7 @@ from .._sar import (
     APPNPConv,
     AvgPooling,
     BatchNorm1d,
+    CategoryEmbedding,
     CFConv,
     DotGatConv,
     Dropout,
@@ -32,7 +33,27 @@ from .._sar import (
     TransformerConv,
 )
 from . import functional
-from .modules import ELU, GELU, HeteroGraphConv, Identity, Module, ModuleDict, ModuleList, Parameter, ReLU, Sequential, Sigmoid, SiLU, Tanh
+from .modules import (
+    ELU,
+    GELU,
+    BCEWithLogitsLoss,
+    CrossEntropyLoss,
+    Embedding,
+    HeteroGraphConv,
+    HuberLoss,
+    Identity,
+    L1Loss,
+    Module,
+    ModuleDict,
+    ModuleList,
+    MSELoss,
+    Parameter,
+    ReLU,
+    Sequential,
+    Sigmoid,
+    SiLU,
+    Tanh,
+)
 
 
 def GCNConv(in_channels: int, out_channels: int, bias: bool = True, cached: bool = False) -> GraphConv:
@@ -42,8 +63,9 @@ def GCNConv(in_channels: int, out_channels: int, bias: bool = True, cached: bool
 
 
 __all__ = [
-    "AGNNConv", "APPNPConv", "AvgPooling", "BatchNorm1d", "CFConv", "DotGatConv", "Dropout", "ELU", "EdgeConv", "EdgeGATConv",
-    "GATConv", "GATv2Conv", "GCNConv", "GELU", "GINConv", "GINEConv", "GraphConv", "HGTConv", "HeteroGraphConv", "Identity",
-    "LayerNorm", "Linear", "MLP", "MaxPooling", "Module", "ModuleDict", "ModuleList", "NNConv", "Parameter", "ReLU", "RelGraphConv",
-    "SAGEConv", "SGConv", "Sequential", "SiLU", "Sigmoid", "SumPooling", "TAGConv", "Tanh", "TransformerConv", "functional",
+    "AGNNConv", "APPNPConv", "AvgPooling", "BCEWithLogitsLoss", "BatchNorm1d", "CFConv", "CategoryEmbedding", "CrossEntropyLoss",
+    "DotGatConv", "Dropout", "ELU", "EdgeConv", "EdgeGATConv", "Embedding", "GATConv", "GATv2Conv", "GCNConv", "GELU", "GINConv",
+    "GINEConv", "GraphConv", "HGTConv", "HeteroGraphConv", "HuberLoss", "Identity", "L1Loss", "LayerNorm", "Linear", "MLP",
+    "MSELoss", "MaxPooling", "Module", "ModuleDict", "ModuleList", "NNConv", "Parameter", "ReLU", "RelGraphConv", "SAGEConv",
+    "SGConv", "Sequential", "SiLU", "Sigmoid", "SumPooling", "TAGConv", "Tanh", "TransformerConv", "functional",
 ]

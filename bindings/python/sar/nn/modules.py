@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 
-"""Modules that Python code defines."""
+"""Modules that Python code defines, and what all modules have."""
+
+import copy
+import copyreg
+import inspect
 
 from .. import _sar
-from .._sar import InputError, ModuleBase, ModuleTree, Tensor
+from .._sar import Communicator, InputError, ModuleBase, ModuleTree, Tensor
 from . import functional
 
 
@@ -41,28 +45,31 @@ class Module(ModuleTree):
             self._unset(name)
         object.__delattr__(self, name)
 
-    def register_buffer(self, name, values):
-        """Makes a constant a part of the state that is not learned; it is the attribute `name`."""
+    def register_buffer(self, name, values, persistent=True):
+        """Local. Makes a constant a part of the state that is not learned; it is the attribute `name`. With persistent=False it is an
+        attribute only, and no part of state_dict()."""
         values = _sar.tensor(values, copy=True)
-        if self.__dict__.setdefault("_parts", {}).pop(name, None) is not None:
+        parts = self.__dict__.setdefault("_parts", {})
+        if parts.pop(name, None) is not None:
             self._unset(name)
-        self._set_buffer(name, values)
-        self._parts[name] = values
+        if persistent:
+            self._set_buffer(name, values)
+            parts[name] = values
         object.__setattr__(self, name, values)
+
+    def register_parameter(self, name, value):
+        """Local. The same as the attribute `name`: a Parameter, or None."""
+        setattr(self, name, value)
+
+    def add_module(self, name, module):
+        """Local. The same as the attribute `name`."""
+        setattr(self, name, module)
 
     def forward(self, *arguments, **options):
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
     def __call__(self, *arguments, **options):
         return self.forward(*arguments, **options)
-
-    def named_children(self):
-        """Names and modules one level below."""
-        return [(name, part) for name, part in self.__dict__.get("_parts", {}).items() if isinstance(part, ModuleBase)]
-
-    def children(self):
-        """Modules one level below."""
-        return [part for _, part in self.named_children()]
 
     def __repr__(self):
         lines = [f"  ({name}): " + repr(part).replace("\n", "\n  ") for name, part in self.named_children()]
@@ -74,29 +81,271 @@ def _layer_repr(layer):
     return f"{type(layer).__name__}({shapes})"
 
 
-ModuleBase.__repr__ = _layer_repr
+def _named_children(module):
+    """Local. Names and modules one level below. The parts of a layer of the library are not listed."""
+    return [(name, part) for name, part in module.__dict__.get("_parts", {}).items() if isinstance(part, ModuleBase)]
+
+
+def _children(module):
+    """Local. Modules one level below."""
+    return [part for _, part in module.named_children()]
+
+
+def _named_modules(module, prefix=""):
+    """Local. Names and modules: this one, whose name is `prefix`, and all below it, each once."""
+    return list(_walk(module, prefix, set()))
+
+
+def _walk(module, prefix, seen):
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    yield prefix, module
+    for name, part in module.named_children():
+        yield from _walk(part, f"{prefix}.{name}" if prefix else name, seen)
+
+
+def _modules(module):
+    """Local. This module and all below it, each once."""
+    return [part for _, part in module.named_modules()]
+
+
+def _apply(module, function):
+    """Local. Calls function(module) for each module below this one, and then for this one, which it returns."""
+    for part in module.children():
+        part.apply(function)
+    function(module)
+    return module
+
+
+def _parameters(module, recurse=True):
+    """Local. Each parameter once; with recurse=False those of this module without the modules below it."""
+    return [parameter for name, parameter in module.named_parameters() if recurse or "." not in name]
+
+
+def _get_submodule(module, target):
+    """Local. The module of a name of named_modules()."""
+    for name, part in module.named_modules():
+        if name == target:
+            return part
+    raise InputError(f"there is no module '{target}' in {type(module).__name__}")
+
+
+def _freeze(module, name):
+    """Local; the same on all ranks. Makes the parameter `name` a constant, before it is used: it gets no gradient, and optimizers
+    leave it as it is."""
+    module._freeze(name)
+    _show_parameters(module)
+
+
+def _requires_grad_(module, requires_grad=True):
+    """Local; the same on all ranks. Makes all parameters constants, or leaves again. Make the optimizer afterwards. Returns the
+    module."""
+    for name, _ in module.named_parameters(remove_duplicate=False):
+        module._unfreeze(name) if requires_grad else module._freeze(name)
+    _show_parameters(module)
+    return module
+
+
+def _show_parameters(module):
+    """Sets the attributes that are parameters to what the library has under their names."""
+    known = dict(module.named_parameters(remove_duplicate=False))
+    for prefix, part in module.named_modules():
+        for name, value in part.__dict__.get("_parts", {}).items():
+            found = known.get(f"{prefix}.{name}" if prefix else name)
+            if isinstance(value, Tensor) and found is not None:
+                part._parts[name] = found
+                object.__setattr__(part, name, found)
+
+
+# Copies and pickles. A layer of the library is made again with the arguments that it was made with, and gets the values.
+
+
+def _library_class(kind):
+    return next(base for base in kind.__mro__ if base.__module__ == _sar.__name__)
+
+
+def _frozen(module):
+    return [name for name, value in module.named_parameters(remove_duplicate=False) if not value.requires_grad]
+
+
+def _make_layer(kind, arguments, seed=None, streams=None):
+    """A layer with these arguments. seed and streams: where the generator was at its making; None: it has streams of its own."""
+    before = _sar._generator()
+    if seed is not None:
+        _sar._set_generator(seed, streams)
+    try:
+        layer = kind.__new__(kind)
+        _library_class(kind).__init__(layer, *arguments)
+    finally:
+        if seed is not None:
+            _sar._set_generator(*before)
+    return layer
+
+
+def _fill_layer(layer, state):
+    values, training, frozen, attributes = state
+    layer.load_state_dict(values)
+    layer._set_training(training)
+    for name in frozen:
+        layer._freeze(name)
+    layer.__dict__.update(attributes)
+
+
+def _layer_state(layer):
+    attributes = {name: value for name, value in layer.__dict__.items() if name != "_made"}
+    return layer.state_dict(), layer.training, _frozen(layer), attributes
+
+
+def _made(layer):
+    if "_made" in layer.__dict__:
+        return layer._made
+    if isinstance(layer, _sar.GraphModel):  # of load_model()
+        return (layer._json, None, False), *_sar._generator()
+    raise TypeError(f"a {type(layer).__name__} cannot be copied or pickled: save its state_dict()")
+
+
+def _deepcopy_layer(layer, memo):
+    """Local; the same on all ranks. A layer with the same values. A dropout of a copy draws by itself."""
+    arguments, *_ = _made(layer)
+    new = memo[id(layer)] = _make_layer(type(layer), copy.deepcopy(arguments, memo))
+    _fill_layer(new, copy.deepcopy(_layer_state(layer), memo))
+    return new
+
+
+def _reduce_layer(layer):
+    return _make_layer, (type(layer), *_made(layer)), _layer_state(layer)
+
+
+def _ties(module):
+    """Lists of names of one parameter, for the parameters of several names."""
+    names = {}
+    for name, value in module.named_parameters(remove_duplicate=False):
+        if value.numpy().size:
+            names.setdefault(value.numpy().__array_interface__["data"][0], []).append(name)
+    return [group for group in names.values() if len(group) > 1]
+
+
+def _tie(module, ties):
+    """Gives names of one parameter the same tensor: that of a layer of the library if there is one."""
+    parts, known = dict(module.named_modules()), dict(module.named_parameters(remove_duplicate=False))
+    for names in ties:
+        owners = [parts.get(name.rpartition(".")[0]) for name in names]
+        own = [isinstance(owner, Module) and name.rpartition(".")[2] in owner._parts for owner, name in zip(owners, names)]
+        kept = names[own.index(False)] if False in own else names[0]
+        for owner, name, is_own in zip(owners, names, own):
+            if is_own and name != kept:
+                setattr(owner, name.rpartition(".")[2], known[kept])
+
+
+def _make_module(kind):
+    module = kind.__new__(kind)
+    ModuleTree.__init__(module)
+    return module
+
+
+def _tree_state(module):
+    parts = list(module.__dict__.get("_parts", {}))
+    buffers = [name for name in parts if isinstance(module._parts[name], Tensor) and not module._parts[name].requires_grad
+               and name in {name for name, _ in module.named_buffers()}]
+    attributes = {name: value for name, value in module.__dict__.items() if name not in ("_parts", *parts)}
+    return {"training": module.training, "attributes": attributes, "parts": [(name, module._parts[name]) for name in parts],
+            "buffers": buffers, "frozen": [name for name in _frozen(module) if "." not in name], "ties": _ties(module)}
+
+
+def _fill_module(module, state):
+    module._set_training(state["training"])
+    for name, value in state["parts"]:
+        if name in state["buffers"]:
+            module.register_buffer(name, value)
+        else:
+            setattr(module, name, value.requires_grad_() if name in state["frozen"] else value)
+    for name in state["frozen"]:
+        module.freeze(name)
+    module.__dict__.update(state["attributes"])
+    _tie(module, state["ties"])
+
+
+def _deepcopy_module(module, memo):
+    """Local; the same on all ranks. A module with copies of the parts, as torch makes it. A dropout of a copy draws by itself."""
+    new = memo[id(module)] = _make_module(type(module))
+    _fill_module(new, copy.deepcopy(_tree_state(module), memo))
+    return new
+
+
+def _reduce_module(module):
+    return _make_module, (type(module),), _tree_state(module)
+
+
+for _name, _function in (("__repr__", _layer_repr), ("named_children", _named_children), ("children", _children),
+                         ("named_modules", _named_modules), ("modules", _modules), ("apply", _apply), ("parameters", _parameters),
+                         ("get_submodule", _get_submodule), ("freeze", _freeze), ("requires_grad_", _requires_grad_),
+                         ("__deepcopy__", _deepcopy_layer), ("__reduce__", _reduce_layer), ("__setstate__", _fill_layer)):
+    setattr(ModuleBase, _name, _function)
+Module.__deepcopy__, Module.__reduce__, Module.__setstate__ = _deepcopy_module, _reduce_module, _fill_module
+Communicator.__deepcopy__ = lambda self, memo: self
+copyreg.pickle(type(_sar.relu), lambda function: function.__name__)  # functions of the library, such as activations
 
 
 class ModuleList(Module):
-    """torch.nn.ModuleList."""
+    """torch.nn.ModuleList: a list of modules, named by their numbers. A slice is a ModuleList of the same modules."""
 
     def __init__(self, modules=()):
         super().__init__()
+        self.extend(modules)
+
+    def _replace(self, modules):
         for module in modules:
-            self.append(module)
+            if not isinstance(module, ModuleBase):
+                raise TypeError(f"a {type(module).__name__} in a {type(self).__name__}, expected a sar.nn.Module")
+        for name, _ in self.named_children():
+            delattr(self, name)
+        for i, module in enumerate(modules):
+            setattr(self, str(i), module)
 
     def append(self, module):
-        setattr(self, str(len(self)), module)
+        return self.extend([module])
+
+    def extend(self, modules):
+        self._replace([*self, *modules])
         return self
 
+    __iadd__ = extend
+
+    def __add__(self, modules):
+        return ModuleList([*self, *modules])
+
+    def insert(self, i, module):
+        modules = self.children()
+        modules.insert(i, module)
+        self._replace(modules)
+
+    def pop(self, i=-1):
+        module = self[i]
+        del self[i]
+        return module
+
     def __len__(self):
-        return len(self.children())
+        return len(self.named_children())
 
     def __iter__(self):
         return iter(self.children())
 
+    def __contains__(self, module):
+        return any(module is each for each in self.children())
+
     def __getitem__(self, i):
-        return self.children()[i]
+        return ModuleList(self.children()[i]) if isinstance(i, slice) else self.children()[i]
+
+    def __setitem__(self, i, module):
+        modules = self.children()
+        modules[i] = module
+        self._replace(modules)
+
+    def __delitem__(self, i):
+        modules = self.children()
+        del modules[i]
+        self._replace(modules)
 
 
 class ModuleDict(Module):
@@ -123,20 +372,102 @@ class ModuleDict(Module):
         return [(name.replace("%2E", "."), part) for name, part in self.named_children()]
 
 
-class Sequential(ModuleList):
-    """torch.nn.Sequential: modules, and functions without parameters."""
+def _reads_graph(step):
+    """Whether a step of a Sequential is called as step(graph, x)."""
+    if isinstance(step, Sequential):
+        return any(_reads_graph(each) or isinstance(each, _sar.Dropout) for each in step)
+    if isinstance(step, Module) or not isinstance(step, ModuleBase):
+        try:
+            given = inspect.signature(step.forward if isinstance(step, Module) else step).parameters.values()
+        except (TypeError, ValueError):  # a function of the library
+            return False
+        return sum(each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in given) > 1
+    return not isinstance(step, (_sar.CategoryEmbedding, _sar.Linear, _sar.MLP, _sar.LayerNorm, _sar.BatchNorm1d, _sar.Dropout))
+
+
+class Sequential(Module):
+    """torch.nn.Sequential: modules, and functions without parameters, one after the other.
+
+        net = sar.nn.Sequential(sar.nn.SAGEConv(64, 16), sar.nn.ReLU(), sar.nn.Dropout(0.5), sar.nn.SAGEConv(16, 4))
+        y = net(graph, x)
+
+    Called with a graph, as dgl.nn.Sequential: layers of a graph are called as layer(graph, x), others as layer(x), and dropouts draw
+    by the ids of the graph's nodes. Given a list of blocks of a mini-batch, each layer of a graph takes the next one. A module of
+    yours takes the graph if its forward() has two arguments without a default.
+    """
 
     def __init__(self, *steps):
         super().__init__()
         self._steps = []
-        for i, step in enumerate(steps):
-            if isinstance(step, ModuleBase):
-                setattr(self, str(i), step)
-            self._steps.append(step)
+        for step in steps:
+            self.append(step)
 
-    def forward(self, x):
+    def append(self, step):
+        if not callable(step):
+            raise TypeError(f"a {type(step).__name__} in a Sequential, expected a module or a function")
+        if isinstance(step, ModuleBase):
+            setattr(self, str(len(self._steps)), step)
+        self._steps.append(step)
+        return self
+
+    def extend(self, steps):
+        for step in steps:
+            self.append(step)
+        return self
+
+    def __len__(self):
+        return len(self._steps)
+
+    def __iter__(self):
+        return iter(self._steps)
+
+    def __getitem__(self, i):
+        return Sequential(*self._steps[i]) if isinstance(i, slice) else self._steps[i]
+
+    def __setitem__(self, i, step):
+        steps = list(self._steps)
+        steps[i] = step
+        self._replace(steps)
+
+    def __delitem__(self, i):
+        steps = list(self._steps)
+        del steps[i]
+        self._replace(steps)
+
+    def insert(self, i, step):
+        steps = list(self._steps)
+        steps.insert(i, step)
+        self._replace(steps)
+
+    def _replace(self, steps):
+        for name, _ in self.named_children():
+            delattr(self, name)
+        self._steps = []
+        self.extend(steps)
+
+    def forward(self, *inputs):
+        *graphs, x = inputs
+        if len(graphs) > 1:
+            raise TypeError(f"a Sequential is called with {len(inputs)} arguments, expected (x) or (graph, x)")
+        if not graphs:
+            for step in self._steps:
+                x = step(x)
+            return x
+        blocks = graphs[0] if isinstance(graphs[0], (list, tuple)) else None
+        graph, used = graphs[0] if blocks is None else None, 0
+        if blocks is not None:
+            readers = sum(map(_reads_graph, self._steps))
+            if readers != len(blocks):
+                raise InputError(f"a Sequential with {readers} layers of a graph got {len(blocks)} blocks, expected one for each")
         for step in self._steps:
-            x = step(x)
+            if _reads_graph(step):
+                if blocks is not None:
+                    graph, used = blocks[used], used + 1
+                x = step(graph, x)
+            elif isinstance(step, _sar.Dropout):
+                x = step(x, blocks[0] if graph is None else graph)
+            else:
+                x = step(x)
         return x
 
 
@@ -156,6 +487,58 @@ ReLU, ELU, GELU, SiLU, Sigmoid, Tanh = (
     for name, function in (("ReLU", functional.relu), ("ELU", functional.elu), ("GELU", functional.gelu),
                            ("SiLU", functional.silu), ("Sigmoid", functional.sigmoid), ("Tanh", functional.tanh)))
 Identity = _activation("Identity", lambda x: x)
+
+
+
+class Embedding(_sar.CategoryEmbedding):
+    """Local. torch.nn.Embedding: a row of the parameter `weight` [num_embeddings, embedding_dim], drawn from a normal distribution,
+    for each integer: embedding(ids) [len(ids), embedding_dim]. Every rank has all rows; the optimizer adds the gradients of all
+    ranks."""
+
+    def __init__(self, num_embeddings, embedding_dim):
+        super().__init__([num_embeddings], embedding_dim)
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.load_state_dict({"weight": _sar._drawn([num_embeddings, embedding_dim], "normal", 1.0)})
+
+    @property
+    def weight(self):
+        """The rows."""
+        return self.named_parameters()[0][1]
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True):
+        """An embedding with these rows, which are not trained unless freeze=False."""
+        values = _sar.tensor(embeddings, copy=True)
+        layer = cls(*values.shape)
+        layer.load_state_dict({"weight": values})
+        return layer.requires_grad_(not freeze)
+
+
+def _loss(name, function, **defaults):
+    class Loss(Module):
+        __doc__ = (f"Collective when called. torch.nn.{name}: functional.{function.__name__} as a module, "
+                   f"loss(input, target, mask=None, row_weights=None). The mean over the rows of all ranks.")
+
+        def __init__(self, **options):
+            super().__init__()
+            for option in options:
+                if option not in defaults:
+                    raise TypeError(f"{name} has no option '{option}', expected one of {sorted(defaults)}")
+            self._options = {**defaults, **options}
+
+        def forward(self, input, target, mask=None, row_weights=None):
+            rows = {"mask": mask, "row_weights": row_weights}
+            return function(input, target, **{key: value for key, value in rows.items() if value is not None}, **self._options)
+
+    Loss.__name__ = Loss.__qualname__ = name
+    return Loss
+
+
+CrossEntropyLoss = _loss("CrossEntropyLoss", functional.cross_entropy, weight=None, label_smoothing=0.0)
+BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", functional.binary_cross_entropy_with_logits)
+MSELoss = _loss("MSELoss", functional.mse_loss)
+L1Loss = _loss("L1Loss", functional.l1_loss)
+HuberLoss = _loss("HuberLoss", functional.huber_loss, delta=1.0)
 
 
 class HeteroGraphConv(Module):

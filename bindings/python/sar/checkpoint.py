@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+
+"""Checkpoints, from which a training goes on exactly."""
+
+import json
+from collections import namedtuple
+
+from . import _sar
+from ._sar import InputError, LRScheduler
+
+Checkpoint = namedtuple("Checkpoint", ["epoch", "extra"])
+Checkpoint.__doc__ = "What resume() found: the number of the last epoch that was saved, 0 if none was, and what `extra` had."
+
+
+class Checkpointer:
+    """Collective. Checkpoints of a training in a directory: weights, the calls of dropouts, the state of the optimizer and the schedule,
+    and the epoch. A training that resumes has the bits of one that was not stopped; on another number of ranks it has the same
+    curve to rounding.
+
+        checkpoints = sar.Checkpointer("run1")
+        last = checkpoints.resume(net, optimizer, schedule)
+        for epoch in range(last.epoch + 1, 101):
+            ...
+            checkpoints.save(epoch, net, optimizer, schedule)
+
+    The program makes the same layers in the same order after the same sar.manual_seed() each time. keep_last: how many checkpoints
+    are kept; older ones are deleted. A file is written under another name first, so that a run which is killed leaves whole
+    checkpoints. One run at a time saves in a directory. Raises sar.InputError if the directory cannot be written.
+    """
+
+    def __init__(self, directory, keep_last=3, comm=None):
+        self._files = _sar._Checkpointer(directory, keep_last, comm)
+
+    def save(self, epoch, module, optimizer, schedule=None, loader=None, extra=None):
+        """Collective. Saves the state after an epoch. loader: a sar.DataLoader or another loader with the attribute `epoch`. extra:
+        values of your own that JSON has, of rank 0, such as the best metric or rng.bit_generator.state of a generator of NumPy."""
+        texts = {"python": json.dumps(extra)}
+        if loader is not None:
+            texts["loader"] = str(loader.epoch)
+        own = schedule is not None and not isinstance(schedule, LRScheduler)
+        if own:
+            texts["schedule"] = json.dumps([type(schedule).__name__, schedule.state_dict()])
+        self._files.save(epoch, module, optimizer, None if own else schedule, texts)
+
+    def latest(self):
+        """Collective. The path of the checkpoint of the largest epoch; "" if there is none."""
+        return self._files.latest()
+
+    def resume(self, module, optimizer, schedule=None, loader=None, path=None):
+        """Collective. Restores the state of the latest checkpoint, or of that at `path`. Returns its `epoch` and `extra`; without
+        a checkpoint, epoch 0 and None. Raises sar.InputError, and changes nothing, for a checkpoint of another module, optimizer,
+        schedule or seed."""
+        path = self.latest() if path is None else str(path)
+        if not path:
+            return Checkpoint(0, None)
+        own = schedule is not None and not isinstance(schedule, LRScheduler)
+        if own:
+            kind, state = json.loads(self._files.info(path, optimizer).get("schedule", '["none", {}]'))
+            if kind != type(schedule).__name__:
+                raise InputError(f"{path}: the schedule is {kind}, expected {type(schedule).__name__}")
+        epoch, texts = self._files.load(path, module, optimizer, None if own else schedule)
+        if own:
+            schedule.load_state_dict(state)
+        if loader is not None:
+            loader.epoch = int(texts.get("loader", epoch))
+        return Checkpoint(epoch, json.loads(texts.get("python", "null")))

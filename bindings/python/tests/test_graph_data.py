@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: MIT
+"""Edges, fields and transforms of graphs."""
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from conftest import random_graph, whole
+
+import sar
+
+
+class Items:
+    """What is read by table[name] and is no dict."""
+
+    def __init__(self, items=()):
+        self.all = dict(items)
+
+    def __getitem__(self, name):
+        return self.all[name]
+
+    def __setitem__(self, name, value):
+        self.all[name] = value
+
+
+def pairs_of(graph, *columns):
+    """The edges of all ranks, sorted, with columns of this rank's edges."""
+    src, dst = graph.edges()
+    rows = np.stack([src, dst, *(np.asarray(column).reshape(-1) for column in columns)], 1).astype(np.float64)
+    everything = graph.comm.all_gather(rows.reshape(-1)).reshape(-1, rows.shape[1])
+    return everything[np.lexsort(everything.T[::-1])]
+
+
+def expected(src, dst, *columns):
+    rows = np.stack([src, dst, *columns], 1).astype(np.float64)
+    return rows[np.lexsort(rows.T[::-1])]
+
+
+def given_graph():
+    """A graph with weights and fields, of which each rank has a part."""
+    src, dst, _ = random_graph()
+    draw = np.random.default_rng(3)
+    weight, rows = draw.uniform(1, 2, len(src)).astype(np.float32), draw.normal(size=(len(src), 1)).astype(np.float32)
+    graph = sar.Graph((src, dst), 60, edge_weight=weight, pipeline_depth=2)
+    x = draw.normal(size=(60, 2)).astype(np.float32)
+    graph.ndata["x"], graph.ndata["y"] = sar.tensor(graph.local_rows(x)), graph.local_rows(np.arange(60))
+    graph.edata["r"] = graph.edge_rows(rows)
+    return src, dst, weight, rows[:, 0], x, graph
+
+
+def test_edges_are_those_of_this_rank_in_the_order_of_edge_tensors(comm):
+    src, dst, weight, rows, x, graph = given_graph()
+    np.testing.assert_array_equal(pairs_of(graph, graph.edge_weight, graph.edata["r"]), expected(src, dst, weight, rows))
+    mine = graph.edges()
+    np.testing.assert_array_equal(mine[0], src[graph.edge_ids])
+    np.testing.assert_array_equal(mine[1], dst[graph.edge_ids])
+    assert np.isin(mine[1], graph.dst_ids).all()
+    hetero = sar.Graph({("a", "r", "b"): (src[:50], dst[:50]), ("b", "s", "b"): (src[50:], dst[50:])}, {"a": 60, "b": 60})
+    got = hetero.edges("s")
+    np.testing.assert_array_equal(got[0], src[50:][hetero["s"].edge_ids])
+    with pytest.raises(sar.InputError, match="say of which"):
+        hetero.edges()
+
+
+def test_repr_says_what_a_graph_has(comm):
+    graph = given_graph()[-1]
+    text = repr(graph)
+    assert text.startswith(f"sar.Graph(nodes=60, edges=300; rank {comm.rank} of {comm.size} has {graph.num_nodes()} nodes, ")
+    assert f"ndata: x [{graph.num_nodes()}, 2], y [{graph.num_nodes()}]" in text and f"edata: r [{graph.num_edges()}, 1]" in text
+    hetero = sar.Graph({("a", "r", "b"): ([0, 1], [1, 2])}, {"a": 2, "b": 3})
+    hetero.nodes["b"].data["h"] = sar.zeros([hetero.num_nodes("b"), 2])
+    assert "nodes={a: 2, b: 3}, edges={a:r:b: 2}" in repr(hetero) or "nodes=" in repr(hetero)
+    assert repr(hetero).endswith(f"b: h [{hetero.num_nodes('b')}, 2])")
+
+
+def test_subgraphs_have_the_edges_between_their_nodes(comm):
+    src, dst, weight, rows, x, graph = given_graph()
+    chosen = np.array([3, 1, 7, 9, 20, 21, 22, 40, 41, 42, 43, 58, 59, 3])
+    inside = np.isin(src, chosen) & np.isin(dst, chosen)
+    for nodes in (chosen, chosen[comm.rank::comm.size], np.isin(graph.src_ids, chosen)):
+        sub = graph.subgraph(nodes)
+        assert sub.num_global_nodes() == 13 and sub.num_global_edges() == inside.sum() > 5
+        np.testing.assert_array_equal(pairs_of(sub, sub.edge_weight, sub.edata["r"]), expected(src[inside], dst[inside], weight[inside], rows[inside]))
+        np.testing.assert_array_equal(sub.ndata["x"], x[sub.src_ids])
+        np.testing.assert_array_equal(sub.ndata["y"], sub.src_ids)
+        np.testing.assert_array_equal(graph.src_ids[sub.parent_rows], sub.src_ids)
+    for wrong, error in (([70], "no node 70"), ([-1], "no node -1"), ([0.5], "array of float64"), (np.ones((2, 2), bool), "mask of shape"),
+                         ({"_N": [1]}, "given as a dict"), ([], "subgraph of no nodes")):
+        with pytest.raises((sar.InputError, sar.ShapeError), match=error):
+            graph.subgraph(wrong)
+
+
+def test_gradients_reach_the_fields_that_a_subgraph_has_taken(comm):
+    *_, graph = given_graph()
+    x = sar.tensor(np.ones((graph.num_nodes(), 2)), requires_grad=True)
+    graph.ndata["x"] = x
+    sub = graph.subgraph(np.arange(0, 60, 2))
+    sar.sum(sub.update_all(sar.fn.copy_u("x", "m"), sar.fn.sum)).backward()
+    out = np.bincount(pairs_of(sub)[:, 0].astype(int), minlength=60)
+    np.testing.assert_allclose(x.grad, np.repeat(out[graph.src_ids, None], 2, 1))
+
+
+def test_subgraphs_of_graphs_with_types(comm):
+    draw = np.random.default_rng(0)
+    ends = draw.integers(0, 20, (2, 80)), (draw.integers(0, 20, 60), draw.integers(0, 9, 60))
+    weight = np.arange(60, dtype=np.float32)
+    hetero = sar.Graph({("user", "follows", "user"): tuple(ends[0]), ("user", "plays", "game"): (*ends[1], weight)}, {"user": 20, "game": 9})
+    hetero.nodes["game"].data["name"] = hetero.local_rows(np.arange(9), "game")
+    hetero["follows"].edata["k"] = hetero.edge_rows(np.arange(80.0), etype="follows")
+    users, games = np.arange(0, 20, 3), np.array([1, 2, 8])
+    sub = hetero.subgraph({"user": users, "game": games})
+    assert sub.canonical_etypes == hetero.canonical_etypes
+    assert (sub.num_global_nodes("user"), sub.num_global_nodes("game")) == (7, 3)
+    follows, plays = np.isin(ends[0], users).all(0), np.isin(ends[1][0], users) & np.isin(ends[1][1], games)
+    np.testing.assert_array_equal(pairs_of(sub["follows"], sub["follows"].edata["k"]), expected(*ends[0][:, follows], np.arange(80)[follows]))
+    np.testing.assert_array_equal(pairs_of(sub["plays"], sub["plays"].edge_weight), expected(ends[1][0][plays], ends[1][1][plays], weight[plays]))
+    np.testing.assert_array_equal(sub.nodes["game"].data["name"], sub.node_ids("game"))
+    assert set(sub.parent_rows) == {"user", "game"}
+    with pytest.raises(sar.InputError, match="no node type 'film'"):
+        hetero.subgraph({"film": [1]})
+    with pytest.raises(sar.InputError, match="expected a dict by node type"):
+        hetero.subgraph([1])
+
+
+def test_self_loops(comm):
+    src, dst, weight, rows, x, graph = given_graph()
+    without = graph.remove_self_loop()
+    other = src != dst
+    assert not other.all()
+    np.testing.assert_array_equal(pairs_of(without, without.edge_weight, without.edata["r"]), expected(src[other], dst[other], weight[other], rows[other]))
+    loops = sar.add_self_loop(without)
+    nodes = np.arange(60)
+    np.testing.assert_array_equal(pairs_of(loops, loops.edge_weight, loops.edata["r"]),
+                                  expected(*(np.concatenate(pair) for pair in ((src[other], nodes), (dst[other], nodes), (weight[other], np.ones(60)),
+                                                                               (rows[other], np.zeros(60))))))
+    np.testing.assert_array_equal(loops.ndata["x"], x[loops.src_ids])
+    assert len(np.unique(comm.all_gather(loops.edge_ids))) == loops.num_global_edges()
+
+
+def test_reverse_edges(comm):
+    src, dst, weight, rows, x, graph = given_graph()
+    back = sar.reverse(graph)
+    np.testing.assert_array_equal(pairs_of(back, back.edge_weight, back.edata["r"]), expected(dst, src, weight, rows))
+    np.testing.assert_array_equal(back.ndata["y"], back.src_ids)
+    both = sar.add_reverse_edges(graph)
+    np.testing.assert_array_equal(pairs_of(both, both.edge_weight), expected(*(np.concatenate(pair) for pair in ((src, dst), (dst, src), (weight, weight)))))
+    one = sar.to_bidirected(graph)
+    wanted = {}
+    for u, v, w in zip(src, dst, weight):
+        wanted.setdefault((u, v), w)
+    for (u, v), w in list(wanted.items()):
+        wanted.setdefault((v, u), w)
+    got = pairs_of(one, one.edge_weight)
+    np.testing.assert_array_equal(got[:, :2], expected(*np.array(list(wanted)).T))
+    forward = {pair for pair in zip(src, dst)}
+    for u, v, w in got:  # an edge that was there has the weight of its lowest id
+        if (u, v) in forward:
+            assert w == wanted[(u, v)]
+
+
+def test_components(comm):
+    networkx = pytest.importorskip("networkx")
+    draw = np.random.default_rng(6)
+    src, dst = draw.integers(0, 200, (2, 130))
+    src, dst = np.concatenate([src, np.arange(300, 360)]), np.concatenate([dst, np.arange(301, 361)])  # a path
+    graph = sar.Graph((src, dst), 400)
+    label = sar.connected_components(graph)
+    known = networkx.Graph()
+    known.add_nodes_from(range(400))
+    known.add_edges_from(zip(src, dst))
+    components = sorted(networkx.connected_components(known), key=lambda nodes: (-len(nodes), min(nodes)))
+    for nodes in components:
+        np.testing.assert_array_equal(label[np.isin(graph.src_ids, list(nodes))], min(nodes))
+    largest = sar.largest_connected_component(graph)
+    assert largest.num_global_nodes() == len(components[0])
+    assert set(comm.all_gather(largest.src_ids).astype(int)) == components[0]
+
+
+def test_transforms_of_other_graphs_are_refused():
+    hetero = sar.Graph({("a", "r", "b"): ([0, 1], [1, 2])}, {"a": 2, "b": 3})
+    for transform in (sar.add_self_loop, sar.remove_self_loop, sar.reverse, sar.to_bidirected, sar.to_simple, sar.connected_components):
+        with pytest.raises(sar.InputError, match="expected a graph of one node type"):
+            transform(hetero)
+
+
+def test_fields_of_pyg(comm):
+    draw = np.random.default_rng(1)
+    src, dst = draw.integers(0, 9, (2, 20))
+    x, y, mask = draw.normal(size=(9, 3)), draw.integers(0, 1 << 40, 9), draw.uniform(size=9) < 0.5
+    kinds = draw.integers(-(1 << 50), 1 << 50, 20)
+    data = SimpleNamespace(edge_index=np.stack([src, dst]), num_nodes=9, x=x, y=y, train_mask=mask, edge_type=kinds, edge_attr=x[src],
+                           name="cora")
+    graph = sar.Graph(data)
+    np.testing.assert_allclose(graph.ndata["x"], x[graph.src_ids], rtol=1e-6)
+    np.testing.assert_array_equal(graph.ndata["y"], y[graph.src_ids])
+    np.testing.assert_array_equal(graph.ndata["train_mask"], mask[graph.src_ids])
+    assert graph.ndata["train_mask"].dtype == bool and set(graph.ndata) == {"x", "y", "train_mask"}
+    np.testing.assert_array_equal(graph.edata["edge_type"], kinds[graph.edge_ids])
+    np.testing.assert_allclose(graph.edata["edge_attr"], x[src[graph.edge_ids]], rtol=1e-6)
+
+    class Hetero(Items):
+        node_types, edge_types = ["user", "game"], [("user", "plays", "game"), ("user", "knows", "user")]
+
+    data = Hetero()
+    data["user"] = SimpleNamespace(num_nodes=9, x=x, y=y)
+    data["game"] = SimpleNamespace(num_nodes=4, x=x[:4])
+    data[Hetero.edge_types[0]] = SimpleNamespace(edge_index=np.stack([src, dst % 4]), edge_attr=x[src])
+    data[Hetero.edge_types[1]] = SimpleNamespace(edge_index=np.stack([src, dst]), edge_weight=np.arange(20.0))
+    hetero = sar.Graph(data)
+    assert hetero.canonical_etypes == Hetero.edge_types or set(hetero.canonical_etypes) == set(Hetero.edge_types)
+    np.testing.assert_array_equal(hetero.nodes["user"].data["y"], y[hetero.node_ids("user")])
+    np.testing.assert_allclose(hetero.nodes["game"].data["x"], x[hetero.node_ids("game")], rtol=1e-6)
+    np.testing.assert_array_equal(pairs_of(hetero["knows"], hetero["knows"].edge_weight), expected(src, dst, np.arange(20)))
+    np.testing.assert_allclose(hetero["plays"].edata["edge_attr"], x[src[hetero["plays"].edge_ids]], rtol=1e-6)
+
+
+class Dgl:
+    """As much of a DGLGraph as is read."""
+
+    class Edges:
+        def __init__(self, ends, data):
+            self.ends, self.of = ends, data
+
+        def __call__(self, etype=None):
+            return self.ends[etype]
+
+        def __getitem__(self, etype):
+            return SimpleNamespace(data=self.of[etype])
+
+    def __init__(self, ends, counts, ndata, edata):
+        self.canonical_etypes, self.ntypes, self.counts = [each for each in ends if each], [each for each in counts if each], counts
+        self.edges = self.Edges(ends, edata)
+        self.nodes = {ntype: SimpleNamespace(data=fields) for ntype, fields in ndata.items()}
+        self.ndata, self.edata = ndata.get(None, {}), edata.get(None, {})
+
+    def num_nodes(self, ntype=None):
+        return self.counts[ntype]
+
+
+def test_fields_of_dgl(comm):
+    draw = np.random.default_rng(1)
+    ends = draw.integers(0, 9, (2, 20))
+    x, w = draw.normal(size=(9, 3)).astype(np.float32), np.arange(20.0)
+    graph = sar.Graph(Dgl({None: ends}, {None: 9}, {None: {"x": x, "label": np.arange(9)}}, {None: {"w": w}}))
+    np.testing.assert_array_equal(graph.ndata["x"], x[graph.src_ids])
+    np.testing.assert_array_equal(graph.ndata["label"], graph.src_ids)
+    np.testing.assert_array_equal(pairs_of(graph, graph.edata["w"]), expected(*ends, w))
+    assert graph.edge_weight is None
+    etype, other = ("a", "r", "b"), ("b", "s", "b")
+    hetero = sar.Graph(Dgl({etype: ends, other: ends[::-1]}, {"a": 9, "b": 12}, {"a": {"x": x}, "b": {}}, {etype: {"w": w}, other: {}}))
+    assert set(hetero.canonical_etypes) == {etype, other} and hetero.num_global_nodes("b") == 12
+    np.testing.assert_array_equal(hetero.nodes["a"].data["x"], x[hetero.node_ids("a")])
+    np.testing.assert_array_equal(pairs_of(hetero["r"], hetero["r"].edata["w"]), expected(*ends, w))
+    np.testing.assert_array_equal(pairs_of(hetero["s"]), expected(*ends[::-1]))
+
+
+def test_fields_of_networkx(comm):
+    networkx = pytest.importorskip("networkx")
+    given = networkx.Graph()
+    for node, name in enumerate("abcdef"):
+        given.add_node(name, x=[node, 2.5], kind=node, name=name, **({"some": 1} if node else {}))
+    given.add_edge("a", "b", weight=2.0, length=0.5, kind=7)
+    given.add_edge("c", "b", weight=3.0, length=1.5, kind=8)
+    given.add_edge("e", "e", weight=4.0, length=2.5, kind=9)
+    graph = sar.Graph(given)
+    assert set(graph.ndata) == {"x", "kind"} and set(graph.edata) == {"length", "kind"}
+    np.testing.assert_array_equal(graph.ndata["x"], [[node, 2.5] for node in graph.src_ids])
+    np.testing.assert_array_equal(graph.ndata["kind"], graph.src_ids)
+    wanted = np.array([[0, 1, 2, 0.5, 7], [1, 0, 2, 0.5, 7], [2, 1, 3, 1.5, 8], [1, 2, 3, 1.5, 8], [4, 4, 4, 2.5, 9]])
+    np.testing.assert_array_equal(pairs_of(graph, graph.edge_weight, graph.edata["length"], graph.edata["kind"]), expected(*wanted.T))
+
+
+def test_tables_of_edges(comm):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"source": [0, 1, 3], "Target": [1, 2, 0], "weight": [0.5, 1, 2], "year": [2001, 2002, 2003], "note": list("abc")})
+    check_table(table)
+
+
+def check_table(table):
+    graph = sar.Graph(table, num_nodes=5)
+    np.testing.assert_array_equal(pairs_of(graph, graph.edge_weight, graph.edata["year"]),
+                                  expected([0, 1, 3], [1, 2, 0], [0.5, 1, 2], [2001, 2002, 2003]))
+    assert set(graph.edata) == {"year"} and graph.num_global_nodes() == 5
+
+
+def test_tables_of_edges_without_pandas(comm):
+    class Table(Items):
+        iloc = None
+        columns = property(lambda table: list(table.all))
+
+    check_table(Table({"source": [0, 1, 3], "Target": [1, 2, 0], "weight": [0.5, 1, 2], "year": [2001, 2002, 2003], "note": list("abc")}))
+    with pytest.raises(sar.InputError, match="expected one called target or dst"):
+        sar.Graph(Table({"source": [0], "end": [1]}))
+
+
+def test_reductions_of_python(comm):
+    src, dst, weight, rows, x, graph = given_graph()
+    given = sar.tensor(graph.ndata["x"], requires_grad=True)
+
+    def mean(nodes):
+        assert nodes.mailbox["m"].shape[0] == nodes.batch_size() == nodes.data["x"].shape[0]
+        return {"h": nodes.mailbox["m"].mean(1)}
+
+    graph.ndata["x"] = given
+    assert graph.update_all(sar.fn.u_mul_e("x", graph.edge_weight, "m"), mean) is None
+    wanted = graph.update_all(sar.fn.u_mul_e("x", graph.edge_weight, "m"), sar.fn.mean)
+    np.testing.assert_allclose(graph.ndata["h"], wanted, rtol=1e-5, atol=1e-6)
+    assert comm.all_reduce(float((graph.in_degrees() == 0).sum())) > 0
+    seed = np.random.default_rng(comm.rank).normal(size=wanted.shape).astype(np.float32)
+    (graph.ndata["h"] * sar.tensor(seed)).sum().backward()
+    gradient = given.grad.numpy().copy()
+    given.zero_grad()
+    (graph.update_all(sar.fn.u_mul_e("x", graph.edge_weight, "m"), sar.fn.mean) * sar.tensor(seed)).sum().backward()
+    np.testing.assert_allclose(gradient, given.grad, rtol=1e-4, atol=1e-5)
+
+    def twice(edges):
+        return {"twice": edges.src["x"] * 2.0}
+
+    seen = []
+    result = graph.update_all(twice, lambda nodes: seen.append(nodes.mailbox["twice"].numpy()) or nodes.mailbox["twice"].mean(1))
+    np.testing.assert_allclose(result, 2 * graph.update_all(sar.fn.copy_u(given), "mean").numpy(), rtol=1e-5, atol=1e-6)
+    first = {degree.shape[1]: degree for degree in seen if len(degree)}
+    node = np.flatnonzero(graph.in_degrees() == max(first))[0] if first else None
+    if node is not None:  # the messages of a node are in the order of the ids of its edges
+        sources = src[np.sort(np.flatnonzero(dst == graph.dst_ids[node]))]
+        np.testing.assert_allclose(first[max(first)][0], 2 * x[sources], rtol=1e-6)
+    with pytest.raises(sar.Error, match="a reduction returned rows of shape"):
+        graph.update_all(twice, lambda nodes: sar.zeros([1000, 2]))
+    with pytest.raises(sar.Error, match="a reduction returned a int"):
+        graph.update_all(twice, lambda nodes: 3)
