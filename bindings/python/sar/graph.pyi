@@ -16,6 +16,7 @@ class _Nodes:
     def __init__(self, data: dict[str, Tensor]) -> None: ...
 
 class Graph(HostGraph):
+    parent_rows: Any
     def __init__(self, edges: Any, num_nodes: int | Mapping[str, int] | None = None, *, nodes: Any = None, edge_weight: ArrayLike | None = None,
                  edge_ids: ArrayLike | None = None, add_reverse_edges: bool = False, add_self_loops: bool | str = False, comm: Any = None,
                  **options: Any) -> None: ...

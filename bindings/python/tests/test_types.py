@@ -2,6 +2,7 @@
 
 """Types of the package, and of a program of a user, which is also run. On one rank, where the checkers are installed."""
 
+import ast
 import importlib.util
 import json
 import os
@@ -53,6 +54,20 @@ def test_every_name_is_exported(name):
     module = sys.modules[name]
     public = {each for each, value in vars(module).items() if not each.startswith("_") and not isinstance(value, types.ModuleType)}
     assert public - {"annotations"} <= set(module.__all__) and all(hasattr(module, each) for each in module.__all__)
+
+
+def test_methods_that_the_package_adds_are_in_the_stub():
+    if not (PACKAGE / "_sar.pyi").exists():
+        pytest.skip("the package was built without its stub: build the target sar_python_stub")
+    missing = []
+    for written in ast.parse((PACKAGE / "_sar.pyi").read_text()).body:
+        kind = getattr(sar._sar, getattr(written, "name", ""), None)
+        if isinstance(written, ast.ClassDef) and isinstance(kind, type):
+            names = {getattr(each, "name", "") for each in written.body}
+            names |= {target.id for each in written.body if isinstance(each, (ast.Assign, ast.AnnAssign))
+                      for target in getattr(each, "targets", [getattr(each, "target", None)])}
+            missing += [f"{written.name}.{name}" for name in vars(kind) if not name.startswith("_") and name not in names]
+    assert not missing
 
 
 @alone
