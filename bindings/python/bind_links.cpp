@@ -11,9 +11,7 @@
 #include <numeric>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
-namespace python {
+namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {
 
 constexpr EnumName<Negatives> negative_names[] = {
@@ -149,6 +147,4 @@ void bind_links(nb::module_& module) {
       .def("next", [](EdgeDataLoader& self) { return compute([&] { return self.next(); }); });
 }
 
-}  // namespace python
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}}  // namespace sar

@@ -11,9 +11,7 @@
 #include <optional>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
-namespace python {
+namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {
 
 /// The fields called `whose`: nodes, edges or graphs.
@@ -156,6 +154,4 @@ void bind_samples(nb::module_& module) {
       });
 }
 
-}  // namespace python
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}}  // namespace sar

@@ -9,9 +9,7 @@
 
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
-namespace python {
+namespace sar { inline namespace SAR_PRECISION { namespace python {
 
 struct BatchedGraph : Graph {
   explicit BatchedGraph(SampleBatch of) : Graph(of.graph()), batch(std::move(of)) {}
@@ -19,6 +17,4 @@ struct BatchedGraph : Graph {
   SampleBatch batch;
 };
 
-}  // namespace python
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}}  // namespace sar

@@ -132,9 +132,11 @@ class NodePairs:
         return self._pairs.num_pairs
 
     def src(self, h):
+        """Collective. The rows of h at the sources of the pairs."""
         return self._pairs.src(h)
 
     def dst(self, h):
+        """Collective. The rows of h at the destinations of the pairs."""
         return self._pairs.dst(h)
 
 

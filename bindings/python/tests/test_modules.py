@@ -166,9 +166,18 @@ def test_a_sequential_passes_the_graph_to_layers_that_read_it(comm):
     assert plain(x).shape == (len(kinds), 3) and plain(graph, x).shape == (len(kinds), 3)
     with pytest.raises(TypeError, match="called with 3 arguments"):
         plain(graph, x, x)
+    mine = 100 * np.arange(1, 41) + comm.rank  # a dropout draws by these ids, not by the rows
+    own = sar.Graph((mine[:1], mine[1:2]), nodes=mine)
+    ones, drops = sar.tensor(np.ones((40, 6))), sar.nn.Sequential(sar.nn.Dropout(0.5))
+    state = drops.state_dict()
+    drawn = drops(own, ones).numpy().copy()
+    drops.load_state_dict(state)
+    np.testing.assert_array_equal(drawn, drops[0](ones, own))
+    drops.load_state_dict(state)
+    assert not np.array_equal(drawn, drops[0](ones))
     two = sar.nn.Sequential(sar.nn.SAGEConv(6, 5), sar.nn.ReLU(), sar.nn.Dropout(0.1), sar.nn.SAGEConv(5, 2))
     sampler = sar.NeighborSampler([-1, -1])
-    for rows, seeds, blocks in sar.DataLoader(graph, np.arange(graph.num_nodes()), sampler, batch_size=100, shuffle=False):
+    for rows, seeds, blocks in sar.DataLoader(graph, np.arange(graph.num_nodes()), sampler, batch_size=5, shuffle=False):
         two.eval()
         np.testing.assert_allclose(two(blocks, x[rows]), two(graph, x)[seeds], rtol=1e-5, atol=1e-6)
         with pytest.raises(sar.InputError, match="2 layers of a graph got 1 blocks"):

@@ -4,6 +4,7 @@
 
 import copy
 import copyreg
+import functools
 import inspect
 
 from .. import _sar
@@ -372,16 +373,24 @@ class ModuleDict(Module):
         return [(name.replace("%2E", "."), part) for name, part in self.named_children()]
 
 
+@functools.lru_cache(maxsize=1024)
+def _num_required(function):
+    """How many arguments a function has without a default."""
+    try:
+        given = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a function of the library
+        return 0
+    return sum(each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in given)
+
+
 def _reads_graph(step):
     """Whether a step of a Sequential is called as step(graph, x)."""
     if isinstance(step, Sequential):
         return any(_reads_graph(each) or isinstance(each, _sar.Dropout) for each in step)
-    if isinstance(step, Module) or not isinstance(step, ModuleBase):
-        try:
-            given = inspect.signature(step.forward if isinstance(step, Module) else step).parameters.values()
-        except (TypeError, ValueError):  # a function of the library
-            return False
-        return sum(each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in given) > 1
+    if isinstance(step, Module):
+        return _num_required(type(step).forward) > 2  # self, graph and x
+    if not isinstance(step, ModuleBase):
+        return _num_required(step) > 1
     return not isinstance(step, (_sar.CategoryEmbedding, _sar.Linear, _sar.MLP, _sar.LayerNorm, _sar.BatchNorm1d, _sar.Dropout))
 
 
