@@ -11,6 +11,7 @@
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/rows/softmax.hpp>
 #include <sar/core/tensor/deferred_rows.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -172,6 +173,28 @@ Variable clamp(Variable x, real low, real high) {
       std::move(x), false, [=](const Tensor& in, Tensor& out) { clamp(in, low, high, out); },
       [=](const Tensor& kept, const Tensor& g, Tensor& out, bool accumulate) {
         clamp_backward(kept, low, high, g, out, accumulate);
+      });
+}
+
+Variable pow(Variable x, real exponent) {
+  if (x.is_dual()) {  // dy = p x^(p - 1) dx
+    const Variable slope =
+        exponent == 0 ? Variable(Tensor::zeros({1})) : pow(x.primal(), exponent - 1) * exponent;
+    return make_dual(pow(x.primal(), exponent), slope * x.tangent());
+  }
+  return apply(
+      std::move(x), false,
+      [=](const Tensor& in, Tensor& out) {
+        parallel_for_each(out.size(), 4096, [=, from = in.data(), to = out.data()](Index i) {
+          to[i] = std::pow(from[i], exponent);
+        });
+      },
+      [=](const Tensor& kept, const Tensor& g, Tensor& out, bool accumulate) {
+        parallel_for_each(out.size(), 4096,
+                          [=, from = kept.data(), grad = g.data(), to = out.data()](Index i) {
+                            const real slope = exponent == 0 ? 0 : exponent * std::pow(from[i], exponent - 1);
+                            to[i] = accumulate ? to[i] + grad[i] * slope : grad[i] * slope;
+                          });
       });
 }
 

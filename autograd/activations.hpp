@@ -33,6 +33,10 @@ Variable gelu(Variable x, GeluApproximation approximation = GeluApproximation::n
 /// elsewhere; if low > high, the result is high, as in torch. Keeps x. Throws Error if a bound is NaN.
 Variable clamp(Variable x, real low, real high);
 
+/// Returns x to the power of a constant; NaN for x < 0 unless the exponent is an integer. The slope is 0 for
+/// the exponent 0, also at x = 0. Keeps x.
+Variable pow(Variable x, real exponent);
+
 Variable softmax(Variable x);      ///< over the last dimension; keeps the result
 Variable log_softmax(Variable x);  ///< over the last dimension; keeps the result
 

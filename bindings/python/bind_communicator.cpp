@@ -23,7 +23,7 @@ void bind_communicator(nb::module_& module) {
               return;
             }
             require<InputError>(nb::hasattr(comm, "py2f"), "a communicator given as ",
-                                nb::cast<std::string>(nb::str(comm.type())), ", expected one of mpi4py");
+                                nb::cast<std::string>(nb::repr(comm)), ", expected one of mpi4py");
             const auto handle = nb::cast<int>(comm.attr("py2f")());
             new (self) Communicator(MPI_Comm_f2c(static_cast<MPI_Fint>(handle)));
           },

@@ -44,8 +44,18 @@ void bind_functions(nb::module_& module) {
   element_wise("sqrt", &sqrt);
   element_wise("abs", &abs);
   element_wise("silu", &silu);
-  element_wise("softmax", &softmax);
-  element_wise("log_softmax", &log_softmax);
+  const auto of_rows = [&](const char* name, Variable (*f)(Variable), const char* doc) {
+    module.def(
+        name,
+        [f](const Variable& x, int dim) {
+          require<InputError>(dim == -1 || dim == x.shape().dims() - 1, "dim is ", dim,
+                              ", expected -1, the last dimension");
+          return compute([&] { return f(x); });
+        },
+        "x"_a, "dim"_a = -1, doc);
+  };
+  of_rows("softmax", &softmax, "Local. exp(x) / sum of exp(x) over the last dimension.");
+  of_rows("log_softmax", &log_softmax, "Local. The logarithm of softmax().");
   module.def("leaky_relu", computing(&leaky_relu), "x"_a, "negative_slope"_a = 0.01);
   module.def("elu", computing(&elu), "x"_a, "alpha"_a = 1.0);
   module.def("clamp", computing(&clamp), "x"_a, "min"_a, "max"_a);
@@ -66,7 +76,7 @@ void bind_functions(nb::module_& module) {
   module.def(
       "cat",
       [](const std::vector<Variable>& parts, int dim) {
-        require<InputError>(!parts.empty(), "cat() of no tensors");
+        require<InputError>(!parts.empty(), "cat() of no tensors, expected at least one");
         const int dims = parts.front().shape().dims();
         require<InputError>(dim == 0 || dim == -1 || dim == dims - 1, "dim is ", dim, ", expected 0 or -1");
         return compute([&] { return dim == 0 ? concat_rows(parts) : concat_columns(parts); });
@@ -74,11 +84,16 @@ void bind_functions(nb::module_& module) {
       "parts"_a, "dim"_a = 0, "Local. Tensors one after another: rows (dim=0), or side by side (dim=-1).");
   module.def(
       "where",
-      [](nb::handle condition, const Variable& a, const Variable& b) {
+      [](ArrayHandle condition, ArrayHandle a, ArrayHandle b) {
         const Tensor chosen = tensor_of(condition);
-        return compute([&] { return where(chosen, a, b); });
+        const Operand first(a), second(b);
+        for (const auto& [operand, given] : {std::pair(&first, a), std::pair(&second, b)})
+          require<InputError>(operand->defined(), "where() of ", text_of(nb::repr(given)),
+                              ", expected a tensor, array or number");
+        return compute([&] { return where(chosen, first.value(), second.value()); });
       },
-      "condition"_a, "a"_a, "b"_a);
+      "condition"_a, "a"_a, "b"_a,
+      "Local. a where the condition, bools or numbers, is not 0, and b elsewhere.");
 
   module.def("sum", whole(&sum), "x"_a, "comm"_a = nb::none(),
              "Collective. The sum over the rows of all ranks, as a loss.");

@@ -32,7 +32,7 @@ struct RowFactors {
 /// A metric of classes: (logits, labels, mask=None, comm=None).
 template <class F>
 auto class_metric(F f) {
-  return [f](const Variable& logits, nb::handle labels, nb::handle mask, std::optional<Communicator> comm) {
+  return [f](const Variable& logits, ArrayHandle labels, ArrayHandle mask, std::optional<Communicator> comm) {
     const Labels given(logits, labels, mask);
     const Communicator& all = or_default(comm);
     return compute([&] { return f(logits.value(), given.classes.span(), given.mask.span(), all); });
@@ -42,7 +42,7 @@ auto class_metric(F f) {
 /// A metric of numbers: (predictions, targets, mask=None, comm=None).
 template <class F>
 auto value_metric(F f) {
-  return [f](const Variable& predictions, nb::handle targets, nb::handle mask,
+  return [f](const Variable& predictions, ArrayHandle targets, ArrayHandle mask,
              std::optional<Communicator> comm) {
     const Tensor wanted = tensor_of(targets);
     const Mask rows(mask, predictions.num_rows(), "mask");
@@ -54,7 +54,7 @@ auto value_metric(F f) {
 /// A metric of classes, or of targets [rows, columns], a column for each of several labels.
 template <class Classes, class Targets>
 auto score_metric(Classes of_classes, Targets of_targets) {
-  return [=](const Variable& scores, nb::handle labels, nb::handle mask, std::optional<Communicator> comm) {
+  return [=](const Variable& scores, ArrayHandle labels, ArrayHandle mask, std::optional<Communicator> comm) {
     const nb::object array = nb::module_::import_("numpy").attr("asarray")(labels);
     if (nb::cast<int>(array.attr("ndim")) == 1) return class_metric(of_classes)(scores, array, mask, comm);
     return value_metric(of_targets)(scores, array, mask, comm);
@@ -70,7 +70,7 @@ Variable target_of(nb::handle given) {
 /// A loss of numbers, over all elements or, with a mask or weights of rows, over rows.
 template <class All, class Masked>
 auto value_loss(All all_rows, Masked masked) {
-  return [=](const Variable& prediction, nb::handle target, nb::handle mask, nb::handle row_weights,
+  return [=](const Variable& prediction, ArrayHandle target, ArrayHandle mask, ArrayHandle row_weights,
              std::optional<Communicator> comm) {
     const Variable differentiable = target_of(target);
     const Communicator& all = or_default(comm);
@@ -91,12 +91,12 @@ void bind_losses(nb::module_& module) {
              of_comm = "comm"_a = nb::none();
   module.def(
       "cross_entropy",
-      [](const Variable& logits, nb::handle labels, nb::handle mask, nb::handle weight,
-         double label_smoothing, nb::handle row_weights, std::optional<Communicator> comm) {
+      [](const Variable& logits, ArrayHandle labels, ArrayHandle mask,
+         const std::optional<std::vector<double>>& weight, double label_smoothing, ArrayHandle row_weights,
+         std::optional<Communicator> comm) {
         const Labels given(logits, labels, mask);
         const RowFactors factors(row_weights);
-        std::vector<double> weights;
-        if (!weight.is_none()) weights = nb::cast<std::vector<double>>(weight);
+        const std::vector<double> weights = weight.value_or(std::vector<double>());
         const Communicator& all = or_default(comm);
         const CrossEntropyOptions options{
             .class_weights = weights, .label_smoothing = label_smoothing, .row_weights = factors.span()};
@@ -110,7 +110,8 @@ void bind_losses(nb::module_& module) {
       "the sum of the rows' terms times their weights.");
   module.def(
       "balanced_class_weights",
-      [](nb::handle labels, nb::handle mask, Index num_classes, std::optional<Communicator> comm) {
+      [](ArrayHandle labels, ArrayHandle mask, Index num_classes, std::optional<Communicator> comm) {
+        require<InputError>(num_classes >= 1, "num_classes is ", num_classes, ", expected 1 or more");
         const Ids classes(labels, "labels");
         const Mask rows(mask, std::ssize(classes.span()), "mask");
         const Communicator& all = or_default(comm);
@@ -129,7 +130,7 @@ void bind_losses(nb::module_& module) {
              of_row_weights, of_comm, "Collective. The mean of absolute values, as mse_loss().");
   module.def(
       "huber_loss",
-      [](const Variable& prediction, nb::handle target, double delta, std::optional<Communicator> comm) {
+      [](const Variable& prediction, ArrayHandle target, double delta, std::optional<Communicator> comm) {
         const Variable wanted = target_of(target);
         const Communicator& all = or_default(comm);
         return compute([&] { return huber(prediction, wanted, all, delta); });
@@ -159,7 +160,7 @@ void bind_losses(nb::module_& module) {
              "logits"_a, "labels"_a, of_mask, of_comm, "Collective. Labels or targets as of roc_auc().");
   module.def(
       "f1_score",
-      [](const Variable& logits, nb::handle labels, nb::handle mask, const std::string& average,
+      [](const Variable& logits, ArrayHandle labels, ArrayHandle mask, const std::string& average,
          std::optional<Communicator> comm) {
         const Labels given(logits, labels, mask);
         const F1 how = choice(f1_names, average, "average");

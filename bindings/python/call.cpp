@@ -125,6 +125,8 @@ void leave_mixed_precision() noexcept {
 void backward(const PyTensor& output, const Tensor& seed) {
   const Call call;
   require(state.messages == 0, "backward() in a function of edges");
+  require(output.recording != nullptr || !output.value.requires_grad(),
+          "backward() from a leaf, expected a result that was computed from it");
   require(output.value.requires_grad() && state.recording != nullptr,
           "backward() from a result of constants, or of a computation with gradients disabled");
   require(output.recording != nullptr && is_same(output.recording, state.held),
@@ -188,7 +190,7 @@ void bind_errors(nb::module_& module) {
       if (kind >= exceptions.size()) kind = 0;
       PyErr_SetString(exceptions[kind], error.what());
     } catch (const nb::cast_error&) {
-      PyErr_SetString(PyExc_TypeError, "a value in an argument has a type that sar does not take there");
+      PyErr_SetString(PyExc_TypeError, wrong_value_text);
     }
   });
 }

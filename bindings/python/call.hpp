@@ -119,6 +119,10 @@ inline Variable or_undefined(const std::optional<Variable>& value) {
 /// Error, which the others raise.
 [[noreturn]] void throw_as_error(const nb::python_error& error);
 
+/// The text of a TypeError for a value that was cast in a function; argument_errors.cpp replaces it.
+inline constexpr const char* wrong_value_text =
+    "a value in an argument has a type that sar does not take there";
+
 /// Makes the classes of exceptions and translates the library's.
 void bind_errors(nb::module_& module);
 

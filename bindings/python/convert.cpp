@@ -3,6 +3,8 @@
 #include <sar/comm/environment.hpp>
 #include <sar/core/threads/parallel.hpp>
 
+#include <string_view>
+
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {
 
@@ -21,16 +23,6 @@ std::string class_name(nb::handle object) {
   return nb::cast<std::string>(object.type().attr("__name__"));
 }
 
-nb::object as_numpy(nb::handle given, const char* what) {
-  nb::object array;
-  try {
-    array = nb::module_::import_("numpy").attr("asarray")(given);
-  } catch (const nb::python_error& error) {
-    throw InputError(concat("the ", what, " given as ", class_name(given), " are no array: ", error.what()));
-  }
-  return array;
-}
-
 std::string kind_of(nb::handle array) {
   const nb::object dtype = array.attr("dtype");
   const nb::object kind = dtype.attr("kind");
@@ -38,9 +30,7 @@ std::string kind_of(nb::handle array) {
 }
 
 void require_real(nb::handle array, const char* what) {
-  const std::string kind = kind_of(array);
-  require<InputError>(kind == "f" || kind == "i" || kind == "u" || kind == "b", what, " of dtype ",
-                      dtype_of(array), ", expected real numbers");
+  require<InputError>(is_real(array), what, " of dtype ", dtype_of(array), ", expected real numbers");
 }
 
 template <class Array>
@@ -77,6 +67,26 @@ std::string dtype_of(nb::handle array) {
   return text_of(dtype);
 }
 
+bool is_array(nb::handle object) {
+  return nb::hasattr(object, "__array__") || nb::hasattr(object, "__dlpack__") ||
+         nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object) ||
+         (PyObject_CheckBuffer(object.ptr()) != 0 && !nb::isinstance<nb::bytes>(object));
+}
+
+nb::object array_of(nb::handle given, const char* what) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  try {
+    const bool exports = !nb::hasattr(given, "__array__") && nb::hasattr(given, "__dlpack__");
+    return numpy.attr(exports ? "from_dlpack" : "asarray")(given);
+  } catch (const nb::python_error& error) {
+    throw InputError(concat("the ", what, " given as ", class_name(given), " are no array: ", error.what()));
+  }
+}
+
+bool is_real(nb::handle array) {
+  return std::string_view("fiub").find(kind_of(array)) != std::string_view::npos;
+}
+
 std::shared_ptr<void> owner_of(nb::object object) {
   return {object.release().ptr(), [](void* kept) {
             if (Py_IsInitialized() == 0) return;
@@ -111,7 +121,7 @@ Tensor tensor_of(nb::handle given, bool copy) {
         Tensor::borrow(static_cast<const real*>(readable.data()), shape, memory_of(nb::ndarray<>(readable)));
     return copy ? there.clone() : there;
   }
-  nb::object array = as_numpy(given, "values");
+  nb::object array = array_of(given, "values");
   require_real(array, "an array");
   const nb::object numpy = nb::module_::import_("numpy");
   array =
@@ -119,6 +129,26 @@ Tensor tensor_of(nb::handle given, bool copy) {
   require<InputError>(nb::try_cast(array, readable, true), "an array of dtype ", dtype_of(array),
                       " cannot be read");
   return Tensor::borrow(static_cast<const real*>(readable.data()), shape_of(readable)).clone();
+}
+
+Operand::Operand(nb::handle given) {
+  const auto number_of = [](nb::handle one) {
+    const double value = PyFloat_AsDouble(one.ptr());
+    if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+    return value;
+  };
+  if (PyFloat_Check(given.ptr()) || PyLong_Check(given.ptr())) {
+    number = number_of(given);
+  } else if (PyTensor* known = nullptr; nb::try_cast(given, known, false) && known != nullptr) {
+    tensor = known->value;
+  } else if (is_array(given)) {
+    const nb::object array = array_of(given, "operand");
+    if (!is_real(array)) return;
+    if (nb::cast<int>(array.attr("ndim")) == 0)
+      number = number_of(array);
+    else
+      tensor = Variable(tensor_of(array));
+  }
 }
 
 nb::object numpy_of(const Tensor& tensor) {
@@ -148,7 +178,7 @@ std::map<std::string, std::vector<Index>> nodes_by_type(nb::handle given) {
 Ids::Ids(nb::handle given, const char* what) {
   nb::object array = nb::borrow(given);
   if (!nb::try_cast(array, array_, false)) {
-    array = as_numpy(given, what);
+    array = array_of(given, what);
     const std::string kind = kind_of(array);
     require<InputError>(kind == "i" || kind == "u" || nb::cast<std::size_t>(array.attr("size")) == 0, "the ",
                         what, " have dtype ", dtype_of(array), ", expected integers");
@@ -161,7 +191,7 @@ Ids::Ids(nb::handle given, const char* what) {
 
 Doubles::Doubles(nb::handle given, const char* what, std::size_t columns) {
   if (!nb::try_cast(given, array_, false)) {
-    nb::object array = as_numpy(given, what);
+    nb::object array = array_of(given, what);
     require_real(array, what);
     array = nb::module_::import_("numpy").attr("ascontiguousarray")(array, nb::arg("dtype") = "float64");
     require<InputError>(nb::try_cast(array, array_, false), what, " cannot be read as numbers");
@@ -176,7 +206,7 @@ Mask::Mask(nb::handle given, Index rows, const char* what) {
     span_ = own_;
     return;
   }
-  array_ = as_numpy(given, what);
+  array_ = array_of(given, what);
   const std::string dtype = dtype_of(array_);
   require<InputError>(dtype == "bool", "the ", what, " has dtype ", dtype,
                       ", expected bool, one for each row; row numbers are no mask");

@@ -45,6 +45,28 @@ struct nanobind::detail::type_caster<sar::Variable> {
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 
+/// An argument that is converted in the function: whatever numpy.asarray() makes an array of. Signatures say
+/// ArrayLike.
+struct ArrayHandle : nb::handle {
+  ArrayHandle() = default;
+  ArrayHandle(nb::handle given) : nb::handle(given) {}  // NOLINT: a name for a handle
+};
+
+}}}  // namespace sar
+
+template <>
+struct nanobind::detail::type_caster<sar::python::ArrayHandle> {
+  NB_TYPE_CASTER(sar::python::ArrayHandle, const_name("ArrayLike"))
+
+  template <class Flags>
+  bool from_python(handle from, Flags, cleanup_list*) noexcept {
+    value = from;
+    return true;
+  }
+};
+
+namespace sar { inline namespace SAR_PRECISION { namespace python {
+
 /// Rows for both ends of an edge, or a pair (sources, destinations).
 using Features = std::variant<Variable, std::pair<Variable, Variable>>;
 /// A width for both ends, or a pair.
@@ -67,6 +89,13 @@ std::string path_of(nb::handle path);
 /// Returns the name of the dtype of a NumPy array.
 std::string dtype_of(nb::handle array);
 
+/// Returns whether numpy.asarray() makes numbers of the object: an array, also of other packages, or a list.
+bool is_array(nb::handle object);
+/// Returns what was given as a NumPy array. Throws InputError, with the name `what`, for what is none.
+nb::object array_of(nb::handle given, const char* what);
+/// Returns whether a NumPy array has real numbers or bools.
+bool is_real(nb::handle array);
+
 /// Returns an object that keeps `object` of Python alive. It may end on any thread.
 std::shared_ptr<void> owner_of(nb::object object);
 /// Returns an object that keeps the memory of an array where it is: its exporter neither frees nor moves it.
@@ -77,6 +106,19 @@ std::shared_ptr<void> memory_of(nb::ndarray<> array);
 Tensor tensor_of(nb::handle array, bool copy = false);
 /// Returns the memory of a tensor as a NumPy array, which keeps it alive.
 nb::object numpy_of(const Tensor& tensor);
+
+/// The operand of an operator: a tensor, array, list or number. Undefined for others, such as a text.
+struct Operand {
+  explicit Operand(nb::handle given);
+  [[nodiscard]] bool defined() const { return number || tensor.defined(); }
+  /// Returns the operand as a tensor.
+  [[nodiscard]] Variable value() const {
+    return number ? Variable(Tensor::full({1}, static_cast<real>(*number))) : tensor;
+  }
+
+  Variable tensor;
+  std::optional<double> number;
+};
 
 /// Integers of Python as a list of the library, for the time of a call. It keeps an array of 64-bit integers,
 /// and converts others.

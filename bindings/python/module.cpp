@@ -50,4 +50,5 @@ NB_MODULE(_sar, module) {
   bind_models(module);
   bind_atoms(module);
   add_comments(module);
+  name_wrong_arguments(module);
 }

@@ -23,5 +23,7 @@ void bind_optimizers(nb::module_& module);
 void bind_samples(nb::module_& module);
 void bind_sampling(nb::module_& module);
 void bind_tensor(nb::module_& module);
-
+/// Makes the TypeErrors of all functions of the module name the argument, what was given and what is
+/// expected.
+void name_wrong_arguments(nb::module_& module);
 }}}  // namespace sar

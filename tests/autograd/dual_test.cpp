@@ -135,6 +135,8 @@ TEST_CASE("dual: activations") {
   check("clamp", [](const Inputs& x) { return clamp(x[0], real{-0.55}, real{0.65}) * x[0]; },
         {Variable(Tensor::from({2, 3}, {real(-1.1), real(-0.9), real(-0.2), real(0.3), real(0.9), real(1.2)}),
                   true)});
+  check("pow", [](const Inputs& x) { return pow(x[0], real{-1.5}) + pow(x[0], 2) + pow(x[0], 0); },
+        {positive({3, 4}, 2)});
   check("log", [](const Inputs& x) { return sar::log(x[0]); }, {positive({3, 4}, 2)});
   check("sqrt", [](const Inputs& x) { return sar::sqrt(x[0]); }, {positive({3, 4}, 3)});
   check("dropout",

@@ -277,6 +277,12 @@ TEST_CASE("gradients of activations") {
   check(
       "clamp", [](const Inputs& in) { return clamp(in[0], real(-0.1), real(0.1)) + clamp(in[0], -2, 0); }, x);
   check(
+      "pow",
+      [](const Inputs& in) {
+        return pow(in[0], 3) + pow(in[0], 0) + pow(abs(in[0]) + real(0.5), real(-1.7));
+      },
+      x);
+  check(
       "a chain of functions that keep their argument",
       [](const Inputs& in) { return gelu(silu(abs(in[0] * 2)) - 1); }, x);
   check(

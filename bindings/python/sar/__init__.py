@@ -14,6 +14,7 @@ docs/python.md is the guide.
 """
 
 import atexit as _atexit
+from typing import Any as _Any
 
 try:
     from . import _sar
@@ -56,6 +57,7 @@ from ._sar import (
     manual_seed,
     mean,
     mpi_library,
+    ones,
     peak_bytes,
     readout_nodes,
     relative_positions,
@@ -95,7 +97,7 @@ from .running import TrainError, partition, train
 _atexit.register(_sar._finalize)
 
 
-def init(comm=None, threads=None):
+def init(comm: _Any = None, threads: int | None = None) -> Communicator:
     """Collective. Uses `comm`, a communicator of mpi4py, for everything that is given no communicator. Without
     init(), sar uses all ranks, and initializes MPI itself where nobody has.
 
@@ -107,3 +109,18 @@ def init(comm=None, threads=None):
     if comm is not None:
         _sar.set_communicator(comm if isinstance(comm, Communicator) else Communicator(comm))
     return get_communicator()
+
+
+__all__ = [
+    "BatchedGraph", "Block", "Checkpointer", "ClusterLoader", "CommunicationError", "Communicator", "DataLoader", "Dataset",
+    "EdgeBatch", "EdgeDataLoader", "Error", "Graph", "GraphDataLoader", "GraphModel", "GraphSamples", "InputError", "NeighborList",
+    "NeighborSampler", "NodePairs", "OutOfMemoryError", "Potential", "PotentialValues", "SAINTLoader", "ShapeError", "Tensor",
+    "Trace", "TrainError", "__version__", "add_reverse_edges", "add_self_loop", "all_reduce", "balanced_class_weights", "batch",
+    "cat", "compare_params", "connected_components", "construct_mfgs", "dot", "edge_softmax", "edge_weight_norm", "enable_grad",
+    "fn", "full", "get_communicator", "get_num_threads", "init", "is_grad_enabled", "largest_connected_component", "load_dataset",
+    "load_model", "load_potential", "load_pyg_state_dict", "load_weights", "manual_seed", "mean", "mixed_precision", "mpi_library",
+    "negative_pairs", "nn", "no_grad", "ones", "optim", "partition", "peak_bytes", "plot", "pyg_state_dict", "readout_nodes",
+    "relative_positions", "remove_self_loop", "reproducible", "reverse", "save_model", "save_potential", "save_pyg_weights",
+    "save_weights", "set_num_threads", "subgraph", "sum", "sync_params", "tensor", "to_bidirected", "to_simple", "train", "where",
+    "zeros",
+]

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# mypy: disallow-untyped-calls=False
 
 """Potentials as calculators of ASE, the package ase, which this module imports.
 
@@ -6,8 +7,13 @@
     atoms.calc = Calculator("si.safetensors")
 """
 
+from __future__ import annotations
+
 import copy
+import os
 import zlib
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -42,30 +48,30 @@ class Calculator(calculator.Calculator):
     implemented_properties = ["energy", "free_energy", "energies", "forces", "stress", "stresses"]
     name = "sar"
 
-    def __init__(self, potential, margin=None, comm=None, **options):
+    def __init__(self, potential: str | os.PathLike[str] | _sar.Potential, margin: float | None = None, comm: Any = None, **options: Any) -> None:
         super().__init__(**options)
         comm = _sar.get_communicator() if comm is None else comm
         self._comm = comm if isinstance(comm, _sar.Communicator) else _sar.Communicator(comm)
-        self.potential = potential if isinstance(potential, _sar.Potential) else _sar.load_potential(potential, self._comm)
+        self.potential: _sar.Potential = potential if isinstance(potential, _sar.Potential) else _sar.load_potential(potential, self._comm)
         self._margin = 0.05 * self.potential.cutoff if margin is None else margin
-        self._neighbors = None
+        self._neighbors: _sar.NeighborList | None = None
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Calculator:
         """Local. A calculator with the same potential and ranks, and a neighbor list of its own."""
         made = memo[id(self)] = type(self).__new__(type(self))
         memo.update({id(each): each for each in (self.potential, self._comm)})
         made.__dict__.update(copy.deepcopy({**self.__dict__, "_neighbors": None}, memo))
         return made
 
-    def calculate(self, atoms=None, properties=("energy",), system_changes=calculator.all_changes):
-        self.results = {}
+    def calculate(self, atoms: Any = None, properties: Sequence[str] = ("energy",), system_changes: Any = calculator.all_changes) -> None:
+        self.results: dict[str, Any] = {}
         super().calculate(atoms, properties, system_changes)
         try:
             self.results = self._computed(self.atoms, "stresses" in properties)
         except _sar.InputError as error:
             raise InputError(str(error)) from None
 
-    def _computed(self, atoms, per_atom):
+    def _computed(self, atoms: Any, per_atom: bool) -> dict[str, Any]:
         comm = self._comm
         if comm.size > 1:
             given = zlib.crc32(atoms.numbers.tobytes(), zlib.crc32(atoms.positions.tobytes()))
@@ -81,7 +87,7 @@ class Calculator(calculator.Calculator):
             self._neighbors.update(positions, cell, atoms.pbc)
         values = self.potential(self._neighbors, species[begin:end], per_atom)
 
-        columns = [values.energies[:, None], values.forces.numpy()] + ([values.virials.numpy()] if per_atom else [])
+        columns = [values.energies[:, None], values.forces.numpy()] + ([np.asarray(values.virials)] if per_atom else [])
         rows = np.concatenate(columns, axis=1, dtype=np.float64)
         rows = comm.all_gather(rows).reshape(len(atoms), rows.shape[1])
         results = {"energy": values.energy, "free_energy": values.energy, "energies": rows[:, 0], "forces": rows[:, 1:4].copy()}

@@ -2,7 +2,10 @@
 
 """How operations are recorded."""
 
+from __future__ import annotations
+
 import contextlib as _contextlib
+from typing import Any as _Any
 
 from . import _sar
 
@@ -10,15 +13,14 @@ from . import _sar
 class _GradMode(_contextlib.ContextDecorator):
     _enabled = False
 
-    def __enter__(self):
+    def __enter__(self) -> _GradMode:
         self._before = _sar._set_grad_enabled(self._enabled)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         _sar._set_grad_enabled(self._before)
-        return False
 
-    def _recreate_cm(self):
+    def _recreate_cm(self) -> _GradMode:
         return type(self)()
 
 
@@ -37,16 +39,15 @@ class reproducible(_contextlib.ContextDecorator):
     not depend on the number of ranks: gradients of weights, statistics of batch norm. Sums over edges need
     graph.set_options(reproducible=True) beside it. All ranks record the same operations. A context or a decorator."""
 
-    def __init__(self, comm=None):
+    def __init__(self, comm: _sar.Communicator | None = None) -> None:
         self._comm = comm
 
-    def __enter__(self):
+    def __enter__(self) -> reproducible:
         _sar._enter_reproducible(self._comm)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         _sar._leave_reproducible()
-        return False
 
 
 class mixed_precision(_contextlib.ContextDecorator):
@@ -54,18 +55,17 @@ class mixed_precision(_contextlib.ContextDecorator):
     parameters and losses stay in float32, as under torch.autocast. It must last over the forward pass and backward(), on every
     rank. enabled=False is full precision inside of another. numpy() gives float32. A context or a decorator."""
 
-    def __init__(self, enabled=True):
+    def __init__(self, enabled: bool = True) -> None:
         self._enabled = enabled
 
-    def __enter__(self):
+    def __enter__(self) -> mixed_precision:
         _sar._enter_mixed_precision(self._enabled)
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         _sar._leave_mixed_precision()
-        return False
 
 
-def unpickled(values, requires_grad):
+def unpickled(values: _Any, requires_grad: bool) -> _sar.Tensor:
     """A tensor of its pickled state."""
     return _sar.tensor(values, requires_grad)

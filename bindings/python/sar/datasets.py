@@ -2,28 +2,47 @@
 
 """Datasets of files."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
+
+import numpy as np
 
 from . import _sar
-from ._sar import Communicator, InputError
+from ._sar import Communicator, GraphBase, InputError, Tensor
 
 
 class Dataset:
     """A dataset, of which each rank has some nodes: graph, features [nodes, F], labels [nodes] (-1: none), targets,
     train_mask, val_mask, test_mask, node_ids (original ids), num_classes, name."""
 
-    def __init__(self, data, graph):
+    graph: GraphBase
+    name: str
+    num_classes: int
+    num_nodes: int
+    num_edges: int
+    features: Tensor
+    labels: np.ndarray[Any, np.dtype[np.int64]]
+    targets: Tensor | None
+    train_mask: np.ndarray[Any, np.dtype[np.bool_]]
+    val_mask: np.ndarray[Any, np.dtype[np.bool_]]
+    test_mask: np.ndarray[Any, np.dtype[np.bool_]]
+    node_ids: np.ndarray[Any, np.dtype[np.int64]]
+
+    def __init__(self, data: Any, graph: GraphBase) -> None:
         self.graph = graph
         for name in ("name", "num_classes", "num_nodes", "num_edges", "features", "labels", "targets", "train_mask",
                      "val_mask", "test_mask", "node_ids"):
             setattr(self, name, getattr(data, name))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"sar.Dataset({self.name}: {self.num_nodes} nodes, {self.num_edges} edges, {self.num_classes} classes)"
 
 
-def load_dataset(path, *, add_reverse_edges=False, add_self_loops=False, drop_duplicates=False, normalize_features=False,
-                 partition="contiguous", label_type="classes", split=0, comm=None):
+def load_dataset(path: str | os.PathLike[str], *, add_reverse_edges: bool = False, add_self_loops: bool | str = False,
+                 drop_duplicates: bool = False, normalize_features: bool = False, partition: str = "contiguous",
+                 label_type: str = "classes", split: int = 0, comm: Any = None) -> Dataset:
     """Collective. Loads a dataset directory, a partition or a DGL partition (docs/file_formats.md).
 
     add_self_loops: "remaining" adds them as PyG's add_remaining_self_loops. partition: contiguous, random, metis or

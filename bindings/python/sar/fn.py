@@ -6,18 +6,29 @@
     y = graph.update_all(fn.u_mul_e(h, w), fn.mean)                   # tensors
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from ._arguments import given
 from ._sar import InputError, Tensor, message_ops, reductions
 
 
 class Message:
     """A message of an edge, which graph.update_all and graph.apply_edges compute."""
 
-    def __init__(self, op, lhs, rhs, left, right=None, out=None):
-        self.op, self.lhs, self.rhs, self.left, self.right, self.out = op, lhs, rhs, left, right, out
+    def __init__(self, op: str, lhs: str, rhs: str, left: Tensor | str, right: Tensor | str | None = None, out: str | None = None) -> None:
+        self.op: str = op
+        self.lhs: str = lhs
+        self.rhs: str = rhs
+        self.left: Tensor | str = left
+        self.right: Tensor | str | None = right
+        self.out: str | None = out
 
-    def operands(self, frames):
+    def operands(self, frames: Mapping[str, Mapping[str, Tensor]]) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         """The tensors of u, v and e; `frames` has the fields of each."""
-        found = {"u": None, "v": None, "e": None}
+        found: dict[str, Tensor | None] = {"u": None, "v": None, "e": None}
         for target, operand in ((self.lhs, self.left), (self.rhs, self.right)):
             if operand is None:
                 continue
@@ -27,7 +38,7 @@ class Message:
                                      f"it has {sorted(frames[target])}")
                 operand = frames[target][operand]
             if not isinstance(operand, Tensor):
-                raise TypeError(f"a message reads a {type(operand).__name__}, expected a sar.Tensor or the name of a field")
+                raise TypeError(f"a message reads {given(operand)}, expected a sar.Tensor or the name of a field")
             found[target] = operand
         return found["u"], found["v"], found["e"]
 
@@ -35,30 +46,78 @@ class Message:
 class Reduction:
     """A reduction: fn.mean, or fn.mean("m", "y"), which writes the field y of the destinations."""
 
-    def __init__(self, name, message=None, out=None):
-        self.name, self.message, self.out = name, message, out
+    def __init__(self, name: str, message: str | None = None, out: str | None = None) -> None:
+        self.name: str = name
+        self.message: str | None = message
+        self.out: str | None = out
 
-    def __call__(self, message, out):
+    def __call__(self, message: str, out: str) -> Reduction:
         return Reduction(self.name, message, out)
 
 
-def _copy(target):
-    def message(x, out=None):
+class _Copy(Protocol):
+    def __call__(self, x: Tensor | str, out: str | None = None) -> Message: ...
+
+
+class _Binary(Protocol):
+    def __call__(self, left: Tensor | str, right: Tensor | str, out: str | None = None) -> Message: ...
+
+
+def _copy(target: str) -> _Copy:
+    def message(x: Tensor | str, out: str | None = None) -> Message:
         return Message("copy", target, target, x, None, out)
 
     message.__doc__ = f"The message is {target}."
+    message.__name__ = message.__qualname__ = f"copy_{target}"
     return message
 
 
-def _binary(op, lhs, rhs):
-    def message(left, right, out=None):
+def _binary(op: str, lhs: str, rhs: str) -> _Binary:
+    def message(left: Tensor | str, right: Tensor | str, out: str | None = None) -> Message:
         return Message(op, lhs, rhs, left, right, out)
 
     message.__doc__ = f"The message is {lhs} {op} {rhs}."
+    message.__name__ = message.__qualname__ = f"{lhs}_{op}_{rhs}"
     return message
 
 
-copy_u, copy_e = _copy("u"), _copy("e")
+copy_u: _Copy = _copy("u")
+copy_e: _Copy = _copy("e")
+if TYPE_CHECKING:  # what the loops below make
+    sum: Reduction
+    mean: Reduction
+    max: Reduction
+    min: Reduction
+    u_add_v: _Binary
+    u_add_e: _Binary
+    v_add_u: _Binary
+    v_add_e: _Binary
+    e_add_u: _Binary
+    e_add_v: _Binary
+    u_sub_v: _Binary
+    u_sub_e: _Binary
+    v_sub_u: _Binary
+    v_sub_e: _Binary
+    e_sub_u: _Binary
+    e_sub_v: _Binary
+    u_mul_v: _Binary
+    u_mul_e: _Binary
+    v_mul_u: _Binary
+    v_mul_e: _Binary
+    e_mul_u: _Binary
+    e_mul_v: _Binary
+    u_div_v: _Binary
+    u_div_e: _Binary
+    v_div_u: _Binary
+    v_div_e: _Binary
+    e_div_u: _Binary
+    e_div_v: _Binary
+    u_dot_v: _Binary
+    u_dot_e: _Binary
+    v_dot_u: _Binary
+    v_dot_e: _Binary
+    e_dot_u: _Binary
+    e_dot_v: _Binary
 for _op in message_ops[1:]:
     for _lhs in "uve":
         for _rhs in "uve".replace(_lhs, ""):

@@ -2,9 +2,14 @@
 
 """Networks that a description names."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from . import _sar
+from ._arguments import given
 
 
 class GraphModel(_sar.GraphModel):
@@ -18,7 +23,7 @@ class GraphModel(_sar.GraphModel):
     another object, as train does. No effect on layers that have no constant aggregate.
     """
 
-    def __init__(self, description, comm=None, cached=False):
+    def __init__(self, description: str | Mapping[str, Any], comm: _sar.Communicator | None = None, cached: bool = False) -> None:
         super().__init__(_json_of(description), comm, cached)
 
 
@@ -31,17 +36,19 @@ class Potential(_sar.Potential):
         values = potential(neighbors, np.full(len(positions), potential.species("Si")))
     """
 
-    def __init__(self, description):
+    def __init__(self, description: str | Mapping[str, Any]) -> None:
         super().__init__(_json_of(description))
 
 
-def _json_of(description):
+def _json_of(description: str | Mapping[str, Any]) -> str:
+    if not isinstance(description, (str, Mapping)):
+        raise TypeError(f"a description is {given(description)}, expected a dict or its JSON text")
     return description if isinstance(description, str) else json.dumps({"sar_model": 1, **description})
 
 
-def _description(model):
+def _description(model: _sar.GraphModel | _sar.Potential) -> Any:
     return json.loads(model._json)
 
 
 for _type in (_sar.GraphModel, _sar.Potential):
-    _type.description = property(_description, doc="The description as a dict.")
+    setattr(_type, "description", property(_description, doc="The description as a dict."))

@@ -126,3 +126,8 @@ class MultiStepLR(_FactorLR):
 
 lr_scheduler = _Namespace(CosineAnnealingLR=CosineAnnealingLR, ExponentialLR=ExponentialLR, LambdaLR=LambdaLR, LinearLR=LinearLR,
                           MultiStepLR=MultiStepLR, ReduceLROnPlateau=ReduceLROnPlateau, StepLR=StepLR)
+
+__all__ = [
+    "Adam", "AdamW", "CosineAnnealingLR", "ExponentialLR", "InputError", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
+    "Optimizer", "ParamGroup", "ReduceLROnPlateau", "SGD", "StepLR", "lr_scheduler",
+]

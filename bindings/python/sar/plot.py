@@ -6,18 +6,23 @@ Each function draws into `ax`, or into a new figure, and returns the axes. Of th
 other ranks return None. In a program without a display, save the picture: ax.figure.savefig("loss.png").
 """
 
+from __future__ import annotations
+
 import json
 import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from . import _sar
 from ._sar import InputError
 
+Log: TypeAlias = "str | os.PathLike[str] | Iterable[Mapping[str, Any]]"
 _COLORS = {"compute": "#7da7d9", "communication": "#f2b84b", "wait": "#d9534f", "host": "#b9a5d6"}
 
 
-def _axes(ax):
+def _axes(ax: Any) -> Any:
     if ax is not None:
         return ax
     try:
@@ -27,7 +32,7 @@ def _axes(ax):
     return pyplot.subplots()[1]
 
 
-def _lines(log):
+def _lines(log: Log) -> list[Mapping[str, Any]]:
     if isinstance(log, (str, os.PathLike)):
         with open(log) as file:
             log = [json.loads(line) for line in file]
@@ -37,7 +42,7 @@ def _lines(log):
     return epochs
 
 
-def learning_curves(log, keys=None, ax=None):
+def learning_curves(log: Log, keys: Sequence[str] | None = None, ax: Any = None) -> Any:
     """Local. The loss over the epochs, and each metric on an axis of its own at the right.
 
     log: what sar.train() returns, the file of train --log, or a list of dicts with "epoch" of a loop of yours. keys: names
@@ -65,7 +70,7 @@ def learning_curves(log, keys=None, ax=None):
     return ax
 
 
-def degree_histogram(graph, ax=None):
+def degree_histogram(graph: _sar.GraphBase, ax: Any = None) -> Any:
     """Collective. How many nodes of the whole graph have in-degree 0, 1, 2 to 3, 4 to 7, and so on."""
     degrees = np.asarray(graph.in_degrees())
     comm = graph.comm
@@ -84,7 +89,7 @@ def degree_histogram(graph, ax=None):
     return ax
 
 
-def memory(comm=None, ax=None):
+def memory(comm: _sar.Communicator | None = None, ax: Any = None) -> Any:
     """Collective. The largest memory of tensors and graphs so far of each rank, sar.peak_bytes(), in megabytes."""
     comm = _sar.get_communicator() if comm is None else comm
     megabytes = np.zeros(comm.size)
@@ -100,7 +105,7 @@ def memory(comm=None, ax=None):
     return ax
 
 
-def timeline(path, begin=None, end=None, ax=None):
+def timeline(path: str | os.PathLike[str], begin: float | None = None, end: float | None = None, ax: Any = None) -> Any:
     """Local. What each rank computes, communicates and waits for, of the file of a sar.Trace or of SAR_TRACE.
 
     begin, end: seconds since the start of the trace. Scopes within others are drawn over them.
@@ -118,7 +123,7 @@ def timeline(path, begin=None, end=None, ax=None):
     ax = _axes(ax)
     lanes = {lane: i for i, lane in enumerate(sorted({(e["pid"], e["tid"]) for e in scopes}))}
     for kind, color in _COLORS.items():
-        label = kind
+        label: str | None = kind
         for lane, i in lanes.items():
             bars = [(e["ts"] * 1e-6, e["dur"] * 1e-6) for e in scopes if (e["pid"], e["tid"]) == lane and e["cat"] == kind]
             if bars:

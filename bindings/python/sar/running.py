@@ -2,6 +2,8 @@
 
 """The programs train, partition and plan, called from Python, and as commands."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -9,6 +11,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ._sar import Error, InputError
 
@@ -17,7 +21,7 @@ class TrainError(Error):
     """The program train, or partition, has failed; its text is the program's."""
 
 
-def _program(name="train"):
+def _program(name: str = "train") -> str:
     variable = f"SAR_{name.upper()}"
     here = os.path.join(os.path.dirname(__file__), "bin", f"sar-{name}")
     for candidate in (os.environ.get(variable), here, shutil.which(f"sar-{name}")):
@@ -26,7 +30,7 @@ def _program(name="train"):
     raise InputError(f"there is no program sar-{name}: the package was built without it; set {variable} to its path")
 
 
-def _command():
+def _command() -> None:
     """The commands sar-train, sar-partition and sar-plan: the program of the package in place of the interpreter."""
     name = os.path.basename(sys.argv[0]).partition(".")[0].removeprefix("sar-")
     here = os.path.join(os.path.dirname(__file__), "bin", f"sar-{name}")
@@ -35,14 +39,14 @@ def _command():
     os.execv(here, [f"sar-{name}", *sys.argv[1:]])
 
 
-def _mpirun():
+def _mpirun() -> str:
     """That of the MPICH which pip installed beside this interpreter, or else the system's."""
     beside = os.path.join(os.path.dirname(sys.executable), "mpirun")
     return beside if os.path.exists(beside) else "mpirun"
 
 
-def _words(options):
-    words = []
+def _words(options: Mapping[str, Any]) -> list[str]:
+    words: list[str] = []
     for key, value in options.items():
         option = "--" + key.replace("_", "-")
         if value is None or value is False:
@@ -56,7 +60,7 @@ def _words(options):
     return words
 
 
-def _environment():
+def _environment() -> dict[str, str]:
     """Without what MPI has told this process, which would make the program a part of it."""
     own = ("OMPI_COMM_WORLD", "OMPI_UNIVERSE", "OMPI_MCA_ess", "OMPI_MCA_orte", "OMPI_MCA_pmix", "OMPI_FILE", "OMPI_APP",
            "OMPI_FIRST", "OMPI_NUM", "OMPI_ARGV", "OMPI_COMMAND", "PMIX_", "PMI_", "HYDI_")
@@ -66,21 +70,22 @@ def _environment():
 class _Lines:
     """Shows the program's lines as they come."""
 
-    def show(self, line):
+    def show(self, line: str) -> None:
         sys.stdout.write(line)
         sys.stdout.flush()
 
-    def close(self):
+    def close(self) -> None:
         pass
 
 
 class _Bar:
     """Shows the epochs as a bar of tqdm, with the program's numbers beside it, and the other lines above it."""
 
-    def __init__(self, bar):
-        self._make, self._bar = bar, None
+    def __init__(self, bar: Any) -> None:
+        self._make: Any = bar
+        self._bar: Any = None
 
-    def show(self, line):
+    def show(self, line: str) -> None:
         epoch = re.match(r"epoch +(\d+)/(\d+) +(.*?)(?:  (?:\S+ )+left)?$", line.rstrip())
         if epoch is None:
             self._make.write(line.rstrip())
@@ -90,15 +95,15 @@ class _Bar:
         self._bar.set_postfix_str(epoch[3], refresh=False)
         self._bar.update(int(epoch[1]) - self._bar.n)
 
-    def close(self):
+    def close(self) -> None:
         if self._bar is not None:
             self._bar.close()
 
 
-def _shown(progress):
+def _shown(progress: bool | str) -> _Lines | _Bar | None:
     if progress is True:
         try:
-            from tqdm.auto import tqdm
+            from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
             return _Bar(tqdm)
         except ImportError:
@@ -108,7 +113,7 @@ def _shown(progress):
     return _Lines() if progress else None
 
 
-def train(*, ranks=1, mpirun=None, progress=True, **options):
+def train(*, ranks: int = 1, mpirun: Sequence[str] | None = None, progress: bool | str = True, **options: Any) -> list[dict[str, Any]]:
     """Runs the program train (train --help) on `ranks` ranks of its own and returns its log: a dict for each line.
 
         log = sar.train(dataset="cora", model="gcn", layers=2, epochs=200, ranks=2)
@@ -131,7 +136,8 @@ def train(*, ranks=1, mpirun=None, progress=True, **options):
             return [json.loads(line) for line in lines]
 
 
-def partition(input, out, *, parts=1, ranks=1, mpirun=None, progress=True, **options):
+def partition(input: str | os.PathLike[str], out: str | os.PathLike[str], *, parts: int = 1, ranks: int = 1, mpirun: Sequence[str] | None = None,
+              progress: bool | str = True, **options: Any) -> Any:
     """Runs the program partition (partition --help) on `ranks` ranks of its own: reads a graph of any format that train reads (an edge
     list, Matrix Market, a CSV, OGB's folders, archives of NumPy), and writes the partition directory `out`, which load_dataset()
     reads on any number of ranks up to `parts`. Returns the program's report, a dict.
@@ -151,12 +157,12 @@ def partition(input, out, *, parts=1, ranks=1, mpirun=None, progress=True, **opt
             return json.load(text)
 
 
-def _require_alone(name):
+def _require_alone(name: str) -> None:
     if int(os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("PMI_SIZE", "1"))) > 1:
         raise InputError(f"sar.{name}() starts ranks of its own: call it from a program that was started without mpirun")
 
 
-def _run(words, ranks, mpirun, progress, folder):
+def _run(words: list[str], ranks: int, mpirun: Sequence[str] | None, progress: bool | str, folder: str) -> None:
     """Runs a program and shows its lines."""
     shown = _shown(progress)
     if ranks > 1:
@@ -165,7 +171,7 @@ def _run(words, ranks, mpirun, progress, folder):
     with open(errors, "wb") as stderr:
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr, text=True, errors="replace", env=_environment())
     try:
-        for line in process.stdout:
+        for line in process.stdout or ():
             if shown:
                 shown.show(line)
         code = process.wait()

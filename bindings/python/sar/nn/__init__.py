@@ -56,7 +56,16 @@ from .modules import (
 )
 
 
-def GCNConv(in_channels, out_channels, bias=True, cached=False):
+def GCNConv(in_channels: int, out_channels: int, bias: bool = True, cached: bool = False) -> GraphConv:
     """torch_geometric.nn.GCNConv: GraphConv with the weights of in-edges normalized. PyG adds self loops in the layer;
     here the graph has them: sar.Graph(..., add_self_loops="remaining")."""
     return GraphConv(in_channels, out_channels, norm="in_weights", bias=bias, cached=cached)
+
+
+__all__ = [
+    "AGNNConv", "APPNPConv", "AvgPooling", "BCEWithLogitsLoss", "BatchNorm1d", "CFConv", "CategoryEmbedding", "CrossEntropyLoss",
+    "DotGatConv", "Dropout", "ELU", "EdgeConv", "EdgeGATConv", "Embedding", "GATConv", "GATv2Conv", "GCNConv", "GELU", "GINConv",
+    "GINEConv", "GraphConv", "HGTConv", "HeteroGraphConv", "HuberLoss", "Identity", "L1Loss", "LayerNorm", "Linear", "MLP",
+    "MSELoss", "MaxPooling", "Module", "ModuleDict", "ModuleList", "NNConv", "Parameter", "ReLU", "RelGraphConv", "SAGEConv",
+    "SGConv", "Sequential", "SiLU", "Sigmoid", "SumPooling", "TAGConv", "Tanh", "TransformerConv", "functional",
+]
