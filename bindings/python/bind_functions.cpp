@@ -32,18 +32,18 @@ auto whole(Whole f) {
 
 void bind_functions(nb::module_& module) {
   using namespace nb::literals;
-  const auto element_wise = [&](const char* name, Variable (*f)(Variable)) {
-    module.def(name, computing(f), "x"_a);
+  const auto element_wise = [&](const char* name, Variable (*f)(Variable), const char* doc) {
+    module.def(name, computing(f), "x"_a, doc);
   };
-  element_wise("relu", &relu);
-  element_wise("sigmoid", &sigmoid);
-  element_wise("softplus", &softplus);
-  element_wise("tanh", &tanh);
-  element_wise("exp", &exp);
-  element_wise("log", &log);
-  element_wise("sqrt", &sqrt);
-  element_wise("abs", &abs);
-  element_wise("silu", &silu);
+  element_wise("relu", &relu, "Local. max(x, 0) of each element.");
+  element_wise("sigmoid", &sigmoid, "Local. 1 / (1 + exp(-x)) of each element.");
+  element_wise("softplus", &softplus, "Local. log(1 + exp(x)) of each element.");
+  element_wise("tanh", &tanh, "Local. The hyperbolic tangent of each element.");
+  element_wise("exp", &exp, "Local. e to the power of each element.");
+  element_wise("log", &log, "Local. The natural logarithm of each element.");
+  element_wise("sqrt", &sqrt, "Local. The square root of each element.");
+  element_wise("abs", &abs, "Local. The magnitude of each element; its gradient is 0 at 0.");
+  element_wise("silu", &silu, "Local. x / (1 + exp(-x)) of each element.");
   const auto of_rows = [&](const char* name, Variable (*f)(Variable), const char* doc) {
     module.def(
         name,
@@ -56,23 +56,30 @@ void bind_functions(nb::module_& module) {
   };
   of_rows("softmax", &softmax, "Local. exp(x) / sum of exp(x) over the last dimension.");
   of_rows("log_softmax", &log_softmax, "Local. The logarithm of softmax().");
-  module.def("leaky_relu", computing(&leaky_relu), "x"_a, "negative_slope"_a = 0.01);
-  module.def("elu", computing(&elu), "x"_a, "alpha"_a = 1.0);
-  module.def("clamp", computing(&clamp), "x"_a, "min"_a, "max"_a);
+  module.def("leaky_relu", computing(&leaky_relu), "x"_a, "negative_slope"_a = 0.01,
+             "Local. x of each element that is positive, otherwise negative_slope x.");
+  module.def("elu", computing(&elu), "x"_a, "alpha"_a = 1.0,
+             "Local. x of each element that is positive, otherwise alpha (exp(x) - 1).");
+  module.def("clamp", computing(&clamp), "x"_a, "min"_a, "max"_a,
+             "Local. Each element, at least min and at most max; its gradient is 0 where it is neither.");
   module.def(
       "linear",
       [](const Variable& x, const Variable& weight, const std::optional<Variable>& bias) {
         return compute([&] { return linear(x, weight, or_undefined(bias)); });
       },
-      "x"_a, "weight"_a, "bias"_a = nb::none());
-  module.def("matmul", computing(&matmul), "a"_a, "b"_a);
+      "x"_a, "weight"_a, "bias"_a = nb::none(),
+      "Local. x weight^T + bias: x [rows, in], weight [out, in], bias [out] -> [rows, out].");
+  module.def("matmul", computing(&matmul), "a"_a, "b"_a,
+             "Local. The product of the matrices a [n, k] and b [k, m].");
   module.def(
       "gelu",
       [](const Variable& x, const std::string& approximate) {
         const GeluApproximation how = choice(gelu_names, approximate, "approximate");
         return compute([&] { return gelu(x, how); });
       },
-      "x"_a, "approximate"_a = "none");
+      "x"_a, "approximate"_a = "none",
+      "Local. x times the normal distribution function of x, of each element; with approximate='tanh' by "
+      "tanh, as in torch.");
   module.def(
       "cat",
       [](const std::vector<Variable>& parts, int dim) {

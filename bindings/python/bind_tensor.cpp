@@ -417,7 +417,9 @@ void bind_tensor(nb::module_& module) {
       .def(
           "__dlpack_device__", [](const PyTensor&) { return nb::make_tuple(1, 0); },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
-      .def("item", [](const PyTensor& self) { return self.value.value().item(); })
+      .def(
+          "item", [](const PyTensor& self) { return self.value.value().item(); },
+          "Local. The number of a tensor of one element.")
       .def("__float__", [](const PyTensor& self) { return static_cast<double>(self.value.value().item()); })
       .def(
           "__int__",
@@ -470,7 +472,8 @@ void bind_tensor(nb::module_& module) {
           },
           "values"_a, nb::sig("def copy_(self, values: ArrayLike) -> Tensor"),
           "Local. Overwrites the values, in place.")
-      .def("zero_grad", [](PyTensor& self) { self.value.zero_grad(); })
+      .def(
+          "zero_grad", [](PyTensor& self) { self.value.zero_grad(); }, "Local. Clears the gradient.")
       .def("__getitem__", &item_of, nb::arg("key").none(),
            nb::sig("def __getitem__(self, key: object, /) -> Tensor"),
            "Local. x[key] as in NumPy: integers, slices, masks of rows or elements, lists of integers, None, "
@@ -607,9 +610,9 @@ void bind_tensor(nb::module_& module) {
   of_axis("argmax", "Integers", "Local. The places of the largest values, as an array of NumPy.");
   of_axis("argmin", "Integers", "Local. The places of the smallest values, as an array of NumPy.");
   by_python(tensor, "permute", "permute", "def permute(self, *dims: int) -> Tensor",
-            "Local. The dimensions in another order, as a copy.");
+            "Local. The dimensions in the order of dims, as a copy.");
   by_python(tensor, "transpose", "transpose", "def transpose(self, *dims: int) -> Tensor",
-            "Local. The dimensions in reverse order, or in this order, as numpy.transpose(); a copy.");
+            "Local. The dimensions in reverse order, or in the order of dims, as numpy.transpose(); a copy.");
   by_python(tensor, "squeeze", "squeeze",
             "def squeeze(self, axis: int | None = None, *, dim: int | None = None) -> Tensor",
             "Local. Leaves out a dimension of extent 1, or all of them.");

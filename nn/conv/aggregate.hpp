@@ -44,9 +44,9 @@ inline bool multiplies_first(const Graph& graph, const Variable& rows, Index out
          more_rows * static_cast<double>(in_feats) * static_cast<double>(out_feats) <= 20 * saved;
 }
 
-/// Returns the rows of the destinations among those of the sources of a graph whose destinations are its first
-/// sources: x itself if they are all of them on every rank. A slice that is whole on some ranks only has a
-/// record on all in a ReproducibleScope (see slice_rows()), which keeps its rows in memory.
+/// Returns the rows of the destinations among those of the sources, of a graph whose destinations are its
+/// first sources: x itself if they are all of them on every rank. In a ReproducibleScope, a slice has a
+/// record on all ranks, also where it is whole, and its rows stay in memory.
 Variable dst_rows(const Graph& graph, Variable x);
 
 /// Returns a + b of two parameters, either of which may be undefined.

@@ -7,7 +7,7 @@ set -euo pipefail
 directory=$1
 shift
 packages=("$@")
-[ $# -gt 0 ] || packages=(nanobind numpy pytest scipy networkx matplotlib ase reuse mypy basedpyright)
+[ $# -gt 0 ] || packages=(nanobind numpy pytest scipy networkx matplotlib ase reuse mypy basedpyright pdoc)
 [ "$(cat "$directory/packages" 2>/dev/null)" != "${packages[*]}" ] || exit 0
 rm -rf "$directory"
 /usr/bin/python3 -m venv "$directory"

@@ -455,7 +455,8 @@ TEST_CASE("on one rank, a reproducible step takes no more memory than another") 
   const PartitionBook book = PartitionBook::even(nodes, 1);
   const WholeGraph whole = random_graph("random", nodes, nodes, 12000, 1);
   const auto peak = [&](bool reproducible) {
-    const Graph graph(self, book, book, edges_of_rank(self, whole, book), true, {.reproducible = reproducible});
+    const Graph graph(self, book, book, edges_of_rank(self, whole, book), true,
+                      {.reproducible = reproducible});
     std::optional<ReproducibleScope> scope;
     if (reproducible) scope.emplace(self);
     Generator gen(1);

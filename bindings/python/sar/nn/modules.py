@@ -67,6 +67,7 @@ class Module(ModuleTree):
         setattr(self, name, module)
 
     def forward(self, *arguments, **options):
+        """What the module computes; module(...) calls it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
     def __call__(self, *arguments, **options):
@@ -305,9 +306,11 @@ class ModuleList(Module):
             setattr(self, str(i), module)
 
     def append(self, module):
+        """Local. Adds a module behind the last one, and returns the list."""
         return self.extend([module])
 
     def extend(self, modules):
+        """Local. Adds modules behind the last one, and returns the list."""
         self._replace([*self, *modules])
         return self
 
@@ -317,11 +320,13 @@ class ModuleList(Module):
         return ModuleList([*self, *modules])
 
     def insert(self, i, module):
+        """Local. Adds a module before the one at place i, whose name it takes; those behind it are renamed."""
         modules = self.children()
         modules.insert(i, module)
         self._replace(modules)
 
     def pop(self, i=-1):
+        """Local. Takes the module at place i out, and returns it; those behind it are renamed."""
         module = self[i]
         del self[i]
         return module
@@ -367,9 +372,11 @@ class ModuleDict(Module):
         return name.replace(".", "%2E") in self.__dict__.get("_parts", {})
 
     def keys(self):
+        """Local. The keys, in the order in which they came."""
         return [name.replace("%2E", ".") for name, _ in self.named_children()]
 
     def items(self):
+        """Local. Pairs of a key and its module."""
         return [(name.replace("%2E", "."), part) for name, part in self.named_children()]
 
 
@@ -412,6 +419,7 @@ class Sequential(Module):
             self.append(step)
 
     def append(self, step):
+        """Local. Adds a step behind the last one, and returns the modules."""
         if not callable(step):
             raise TypeError(f"a {type(step).__name__} in a Sequential, expected a module or a function")
         if isinstance(step, ModuleBase):
@@ -420,6 +428,7 @@ class Sequential(Module):
         return self
 
     def extend(self, steps):
+        """Local. Adds steps behind the last one, and returns the modules."""
         for step in steps:
             self.append(step)
         return self
@@ -444,6 +453,7 @@ class Sequential(Module):
         self._replace(steps)
 
     def insert(self, i, step):
+        """Local. Adds a step before the one at place i; those behind it are renamed."""
         steps = list(self._steps)
         steps.insert(i, step)
         self._replace(steps)
