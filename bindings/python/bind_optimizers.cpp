@@ -65,6 +65,9 @@ class PyOptimizer : NonCopyable {
               const std::optional<Communicator>& comm)
       : defaults_(defaults), make_(make), comm_(or_default(comm)) {
     const bool one = nb::isinstance<Module>(parameters) || nb::isinstance<PyTensor>(parameters);
+    require<InputError>(one || nb::isinstance<nb::iterable>(parameters), "params is ",
+                        text_of(nb::repr(parameters)),
+                        ", expected a module, its parameters(), or a list of groups of parameters");
     const nb::list all = one ? nb::list() : nb::list(parameters);
     if (nb::len(all) == 0 || !nb::isinstance<nb::dict>(all[0])) {
       add(one ? parameters : nb::handle(all), nb::dict());

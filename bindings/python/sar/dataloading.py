@@ -5,6 +5,7 @@
 import numpy as np
 
 from . import _sar
+from ._arguments import given as _in_words
 from ._sar import InputError, ShapeError
 from .graph import _integers
 
@@ -18,6 +19,8 @@ class NeighborSampler:
     """
 
     def __init__(self, fanouts, **options):
+        if not isinstance(fanouts, (list, tuple, np.ndarray)):
+            raise InputError(f"the fanouts are {_in_words(fanouts)}, expected a list with a number, or a dict of numbers, for each layer")
         self.fanouts, self.options = list(fanouts), options
 
     def of(self, graph):
@@ -69,6 +72,8 @@ class DataLoader:
     """
 
     def __init__(self, graph, indices, sampler, batch_size=1024, shuffle=True, drop_last=False, per_rank=False, seed=0):
+        if not hasattr(sampler, "of"):
+            raise InputError(f"the sampler is {_in_words(sampler)}, expected a sar.NeighborSampler")
         if isinstance(indices, dict):
             rows = graph.comm.agree(lambda: _rows_by_type(graph, indices))
             seeds = {ntype: each + graph._first_id(ntype) for ntype, each in rows.items()}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _sar
+from ._arguments import given
 from ._sar import Communicator, GraphBase, InputError, Tensor
 
 
@@ -50,6 +51,8 @@ def load_dataset(path: str | os.PathLike[str], *, add_reverse_edges: bool = Fals
     """
     comm = _sar.get_communicator() if comm is None else comm
     comm = comm if isinstance(comm, Communicator) else Communicator(comm)
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"the path of a dataset is {given(path)}, expected a string or a path")
     if comm.agree(lambda: os.path.isfile(path)):
         raise InputError(f"{os.fspath(path)} is a file, expected a directory of a dataset: sar.partition() makes one of it")
     data = _sar._load_dataset(comm, os.fspath(path), add_reverse_edges, add_self_loops, drop_duplicates,

@@ -10,7 +10,15 @@ from collections import namedtuple
 import numpy as np
 
 from . import _sar, fn
+from ._arguments import given as _in_words
 from ._sar import Communicator, GraphBase, HostGraph, InputError, ShapeError, Tensor
+
+
+def _count(value, what):
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InputError(f"{what} is {_in_words(value)}, expected an integer") from None
 
 
 def _integers(values, what):
@@ -152,7 +160,7 @@ def _edges_of(given):
     try:
         src, dst = given
     except (TypeError, ValueError):
-        raise TypeError(f"edges are given as a {type(given).__name__}, expected (sources, destinations), an array [2, edges] "
+        raise TypeError(f"edges are given as {_in_words(given)}, expected (sources, destinations), an array [2, edges] "
                         "or a graph of SciPy, NetworkX, DGL, PyG or pandas") from None
     return _Given(src, dst)
 
@@ -200,7 +208,7 @@ def _checked(given, num_nodes, nodes, edge_weight):
         raise ShapeError(f"there are {len(src)} sources of edges and {len(dst)} destinations, expected equal numbers")
     weight = _floats(own_weight if edge_weight is None else edge_weight, len(src), "weights")
     if nodes is None:
-        num_nodes = own_nodes if num_nodes is None else operator.index(num_nodes)
+        num_nodes = own_nodes if num_nodes is None else _count(num_nodes, "num_nodes")
         if num_nodes is None:
             num_nodes = int(max(src.max(), dst.max())) + 1 if len(src) else 0
         _check_ends(src, num_nodes, "an edge has the source")
@@ -223,7 +231,7 @@ def _checked_types(edges, num_nodes, nodes):
     if nodes is not None and num_nodes is not None:
         raise InputError("num_nodes beside `nodes`, which say how many nodes there are: expected one of them")
     own = None if nodes is None else {ntype: _integers(ids, f"nodes '{ntype}'") for ntype, ids in nodes.items()}
-    known = own if own is not None else None if num_nodes is None else {ntype: operator.index(count) for ntype, count in num_nodes.items()}
+    known = own if own is not None else None if num_nodes is None else {ntype: _count(count, f"num_nodes of '{ntype}'") for ntype, count in num_nodes.items()}
     counts, ends = dict(known or {}), {}
     for etype, given in edges.items():
         if not isinstance(etype, tuple) or len(etype) != 3:
@@ -401,6 +409,8 @@ class Graph(HostGraph):
         if ntype not in self._counts:
             raise InputError(f"there is no node type '{ntype}', expected one of {self.ntypes}")
         count = self._counts[ntype]
+        if not hasattr(rows, "__len__"):
+            raise InputError(f"the rows are {_in_words(rows)}, expected an array with a row for each node of the whole graph")
         if len(rows) != count:
             raise ShapeError(f"an array of {len(rows)} rows for a graph of {count} nodes{_of_type(self, ntype)}")
         return rows[slice(*_range(self.comm, count))]
@@ -561,7 +571,7 @@ def _update_all(graph, message, reduce):
         return _reduce_by(graph, message, reduce)
     reduction = fn.Reduction(reduce) if isinstance(reduce, str) else reduce
     if not isinstance(reduction, fn.Reduction):
-        raise TypeError(f"the reduction is a {type(reduce).__name__}, expected fn.sum, fn.mean, fn.max or fn.min")
+        raise TypeError(f"the reduction is {_in_words(reduce)}, expected fn.sum, fn.mean, fn.max or fn.min")
     if isinstance(message, fn.Message):
         if reduction.message is not None and message.out != reduction.message:
             raise InputError(f"the reduction reads the message '{reduction.message}', expected '{message.out}'")
@@ -569,7 +579,7 @@ def _update_all(graph, message, reduce):
     elif callable(message):
         result = graph._update_all_by(_Function(graph, message), reduction.name)
     else:
-        raise TypeError(f"the message is a {type(message).__name__}, expected one of sar.fn or a function")
+        raise TypeError(f"the message is {_in_words(message)}, expected one of sar.fn or a function")
     if reduction.out is None:
         return result
     _dstdata(graph)[reduction.out] = result
@@ -611,7 +621,7 @@ def _reduce_by(graph, message, reduce):
         function = _Function(graph, message)
         messages, name = graph._apply_edges_by(function), function.name
     else:
-        raise TypeError(f"the message is a {type(message).__name__}, expected one of sar.fn or a function")
+        raise TypeError(f"the message is {_in_words(message)}, expected one of sar.fn or a function")
     buckets, frame = _buckets(graph), dict(_dstdata(graph))
 
     def reduced():
@@ -653,7 +663,7 @@ def _apply_edges(graph, message, out=None):
         result = graph._apply_edges_by(function)
         out = function.name if out is None else out
     else:
-        raise TypeError(f"the message is a {type(message).__name__}, expected one of sar.fn or a function")
+        raise TypeError(f"the message is {_in_words(message)}, expected one of sar.fn or a function")
     if out is None:
         return result
     _edata(graph)[out] = result
