@@ -466,7 +466,11 @@ void bind_tensor(nb::module_& module) {
       .def(
           "copy_",
           [](nb::handle_t<PyTensor> handle, nb::object values) {
-            Tensor mine = nb::cast<PyTensor&>(handle).value.value();
+            const auto& self = nb::cast<PyTensor&>(handle);
+            require<InputError>(self.recording == nullptr,
+                                "copy_() to a result that was computed from other tensors, expected a constant "
+                                "or a parameter");
+            Tensor mine = self.value.value();
             mine.copy_from(tensor_of(values));
             return nb::borrow(handle);
           },

@@ -90,6 +90,8 @@ def part(x: Tensor, key: Any) -> Tensor:
 def assign(x: Tensor, key: Any, values: Any) -> None:
     if x.requires_grad:
         raise InputError("x[...] = values of a tensor that requires a gradient, expected a constant; sar.where() computes a new tensor")
+    if isinstance(values, Tensor) and values.requires_grad:
+        raise InputError("x[...] = values that require a gradient, expected constants: values.detach(), or sar.where() for a new tensor")
     array = x.numpy()
     if not array.flags.writeable:
         raise InputError("x[...] = values of a tensor on memory that was borrowed for reading, expected memory that may be written")
@@ -107,6 +109,8 @@ def permute(x: Tensor, *dims: Any) -> Tensor:
 
 
 def transpose(x: Tensor, *dims: Any) -> Tensor:
+    if x.ndim == 2 and dims == (0, 1):  # which torch swaps and NumPy leaves
+        raise InputError("transpose(0, 1) of a matrix, which NumPy leaves as it is and torch swaps, expected x.T or permute()")
     return permute(x, *(dims if dims and dims != (None,) else range(x.ndim)[::-1]))
 
 
@@ -143,11 +147,11 @@ def contains(x: Tensor, value: object) -> bool:
 
 
 def _larger(a: Any, b: Any) -> Tensor:
-    return _sar.where(np.asarray(a) >= np.asarray(b), a, b)
+    return _sar.where((np.asarray(a) >= np.asarray(b)) | np.isnan(np.asarray(a)), a, b)
 
 
 def _smaller(a: Any, b: Any) -> Tensor:
-    return _sar.where(np.asarray(a) <= np.asarray(b), a, b)
+    return _sar.where((np.asarray(a) <= np.asarray(b)) | np.isnan(np.asarray(a)), a, b)
 
 
 _DIFFERENTIABLE: dict[str, Callable[..., Tensor]] = {

@@ -141,6 +141,9 @@ def _table_edges(given):
 
 def _edges_of(given):
     """What an object without types describes."""
+    if isinstance(given, GraphBase):
+        raise InputError("a sar.Graph is given, expected arrays or a graph of another package; sar.add_self_loop() and other transforms make "
+                         "a graph of one")
     if hasattr(given, "edge_index"):  # torch_geometric.data.Data
         return _pyg_edges(given, int(given.num_nodes))
     if hasattr(given, "tocoo"):  # a sparse matrix of SciPy

@@ -7,7 +7,8 @@ import json as _json
 from collections.abc import Mapping as _Mapping
 from types import SimpleNamespace as _Namespace
 
-from ._sar import SGD, Adam, AdamW, CosineAnnealingLR, InputError, LinearLR, LRScheduler, Optimizer, ReduceLROnPlateau, StepLR
+from ._sar import InputError as _InputError
+from ._sar import SGD, Adam, AdamW, CosineAnnealingLR, LinearLR, LRScheduler, Optimizer, ReduceLROnPlateau, StepLR
 
 
 class ParamGroup(_Mapping):
@@ -27,7 +28,7 @@ class ParamGroup(_Mapping):
 
     def __setitem__(self, name, value):
         if name != "lr":
-            raise InputError(f"the option '{name}' of a group of parameters was set, expected 'lr': make another optimizer for others")
+            raise _InputError(f"the option '{name}' of a group of parameters was set, expected 'lr': make another optimizer for others")
         self._optimizer._set_group_lr(self._number, value)
 
     def __iter__(self):
@@ -84,7 +85,7 @@ class _FactorLR:
         try:
             last_epoch, base_lrs = int(state["last_epoch"]), [float(rate) for rate in _json.loads(state["base_lrs"])]
         except (KeyError, TypeError, ValueError):
-            raise InputError(f"the state of a schedule has {sorted(state)}, expected last_epoch and base_lrs") from None
+            raise _InputError(f"the state of a schedule has {sorted(state)}, expected last_epoch and base_lrs") from None
         self.last_epoch, self.base_lrs = last_epoch, base_lrs
 
 
@@ -95,7 +96,7 @@ class LambdaLR(_FactorLR):
         groups = len(optimizer.param_groups)
         self._functions = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
         if len(self._functions) != groups:
-            raise InputError(f"there are {len(self._functions)} functions for {groups} groups of parameters, expected one for each")
+            raise _InputError(f"there are {len(self._functions)} functions for {groups} groups of parameters, expected one for each")
         super().__init__(optimizer)
 
     def _factors(self):
@@ -128,6 +129,6 @@ lr_scheduler = _Namespace(CosineAnnealingLR=CosineAnnealingLR, ExponentialLR=Exp
                           MultiStepLR=MultiStepLR, ReduceLROnPlateau=ReduceLROnPlateau, StepLR=StepLR)
 
 __all__ = [
-    "Adam", "AdamW", "CosineAnnealingLR", "ExponentialLR", "InputError", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
+    "Adam", "AdamW", "CosineAnnealingLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
     "Optimizer", "ParamGroup", "ReduceLROnPlateau", "SGD", "StepLR", "lr_scheduler",
 ]

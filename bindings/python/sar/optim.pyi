@@ -9,7 +9,6 @@ from ._sar import (
     Adam as Adam,
     AdamW as AdamW,
     CosineAnnealingLR as CosineAnnealingLR,
-    InputError as InputError,
     LinearLR as LinearLR,
     LRScheduler as LRScheduler,
     Optimizer as Optimizer,
@@ -58,6 +57,6 @@ class _Schedules:
 lr_scheduler: _Schedules
 
 __all__ = [
-    "Adam", "AdamW", "CosineAnnealingLR", "ExponentialLR", "InputError", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
+    "Adam", "AdamW", "CosineAnnealingLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
     "Optimizer", "ParamGroup", "ReduceLROnPlateau", "SGD", "StepLR", "lr_scheduler",
 ]

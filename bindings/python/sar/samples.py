@@ -19,8 +19,15 @@ def _numeric(value):
     return array if array.dtype.kind in "fiub" else None
 
 
+class _Items(dict):
+    """Arrays by name, and of which of them an object says what they belong to."""
+
+    kinds = {}
+
+
 def _sample(given):
     """Ends of edges, number of nodes, and arrays by name of whatever describes a graph; fields are told apart later."""
+    kinds = {}
     if isinstance(given, dict):
         if "edge_index" not in given:
             raise InputError(f"a graph is a dict with {sorted(given)}, expected edge_index among them")
@@ -34,6 +41,10 @@ def _sample(given):
     else:
         known = _edges_of(given)
         src, dst, num_nodes = known.src, known.dst, known.num_nodes
+        twice = sorted(set(known.nodes) & set(known.edges))
+        if twice:
+            raise InputError(f"nodes and edges of a sample have the fields {twice}, expected other names for one of them")
+        kinds = {**dict.fromkeys(known.nodes, "nodes"), **dict.fromkeys(known.edges, "edges")}
         items = {**known.nodes, **known.edges}
         if known.weight is not None:
             items["weight"] = np.asarray(known.weight)
@@ -42,12 +53,18 @@ def _sample(given):
     src, dst = _integers(src, "sources of edges"), _integers(dst, "destinations of edges")
     if num_nodes is None:
         num_nodes = int(max(src.max(), dst.max())) + 1 if len(src) else 0
-    return src, dst, int(num_nodes), {name: value for name, value in items.items() if value is not None}
+    found = _Items((name, value) for name, value in items.items() if value is not None)
+    found.kinds = kinds
+    return src, dst, int(num_nodes), found
 
 
 def _kind(name, samples):
     """Of what a field of this name has a row in each sample: the nodes, the edges or the graphs."""
+    kinds = {items.kinds.get(name) for *_, items in samples}
+    if kinds == {"nodes"} or kinds == {"edges"}:
+        return kinds.pop()
     values = [items[name] for *_, items in samples]
+
     def fits(counts):
         return all(value.ndim > 0 and len(value) == count for value, count in zip(values, counts))
 

@@ -307,3 +307,28 @@ def test_modes_give_the_same(comm):
         results.append(whole(graph, conv(graph, sar.tensor(graph.local_rows(np.eye(60, 3))))))
     np.testing.assert_allclose(results[0], results[1], atol=1e-6)
     np.testing.assert_allclose(results[0], results[2], atol=1e-6)
+
+
+def test_samples_keep_what_a_field_belongs_to():
+    class LikeDGL:  # a ring has as many edges as nodes
+        ndata = {"h": np.ones(4, np.float32), "x": np.zeros((4, 2), np.float32)}
+        edata = {"w": np.full(4, 9, np.float32)}
+
+        def edges(self):
+            return np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0])
+
+        def num_nodes(self):
+            return 4
+
+    batch = sar.batch([LikeDGL(), LikeDGL()])
+    assert sorted(batch.ndata) == ["h", "x"] and list(batch.edata) == ["w"]
+    LikeDGL.edata = {"h": np.full(4, 9, np.float32)}
+    with pytest.raises(sar.InputError, match=r"nodes and edges of a sample have the fields \['h'\]"):
+        sar.batch([LikeDGL()])
+
+
+def test_a_graph_of_sar_is_no_graph_of_another_package():
+    graph = sar.Graph(([0, 1], [1, 0]), 2, edge_weight=[5, 7])
+    for call in (lambda: sar.Graph(graph), lambda: sar.batch([graph])):
+        with pytest.raises(sar.InputError, match="a sar.Graph is given"):
+            call()

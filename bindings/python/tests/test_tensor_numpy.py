@@ -330,3 +330,29 @@ def test_where_and_softmax():
     np.testing.assert_allclose(F.softmax(sar.tensor(a), dim=1), np.exp(a) / np.exp(a).sum(1, keepdims=True), rtol=1e-5)
     with pytest.raises(sar.InputError, match="dim is 0"):
         F.log_softmax(sar.tensor(a), dim=0)
+
+
+def test_what_would_lose_a_gradient_or_nan_without_a_word():
+    w = sar.tensor([1.0, 2, 3], requires_grad=True)
+    x = sar.zeros([3])
+    with pytest.raises(sar.InputError, match="values that require a gradient"):
+        x[0:1] = (w * 2)[0:1]
+    result = w * 2
+    with pytest.raises(sar.InputError, match="copy_"):
+        result.copy_([0.0, 0, 0])
+    np.testing.assert_array_equal(x.numpy(), 0)
+    nan = sar.tensor([np.nan, 1])
+    for function in (np.maximum, np.minimum):
+        for a, b in ((nan, 0.0), (0.0, nan)):
+            np.testing.assert_array_equal(np.isnan(np.asarray(function(a, b))), [True, False])
+    with pytest.raises(sar.InputError, match="x.T"):
+        sar.zeros([2, 2]).transpose(0, 1)
+
+
+def test_a_buffer_stays_in_the_state_when_it_is_assigned():
+    module = sar.nn.Module()
+    module.register_buffer("average", np.zeros(2))
+    module.average = module.average * 0.9 + 1
+    np.testing.assert_array_equal(np.asarray(module.state_dict()["average"]), 1)
+    modules = sar.nn.ModuleDict({"a": sar.nn.Linear(2, 2), "b.c": sar.nn.Linear(2, 3)})
+    assert len(modules) == 2 and list(modules) == ["a", "b.c"] and modules.values()[1] is modules["b.c"]

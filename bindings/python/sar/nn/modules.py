@@ -31,6 +31,9 @@ class Module(ModuleTree):
 
     def __setattr__(self, name, value):
         parts = self.__dict__.setdefault("_parts", {})
+        before = parts.get(name)
+        if isinstance(before, Tensor) and not before.requires_grad and isinstance(value, Tensor) and not value.requires_grad:
+            return self.register_buffer(name, value)  # another value of a buffer
         if parts.pop(name, None) is not None:
             self._unset(name)
         if isinstance(value, ModuleBase):
@@ -370,6 +373,16 @@ class ModuleDict(Module):
 
     def __contains__(self, name):
         return name.replace(".", "%2E") in self.__dict__.get("_parts", {})
+
+    def __len__(self):
+        return len(self.named_children())
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def values(self):
+        """Local. The modules, in the order in which they came."""
+        return [part for _, part in self.named_children()]
 
     def keys(self):
         """Local. The keys, in the order in which they came."""
