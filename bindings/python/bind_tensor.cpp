@@ -468,8 +468,8 @@ void bind_tensor(nb::module_& module) {
           [](nb::handle_t<PyTensor> handle, nb::object values) {
             const auto& self = nb::cast<PyTensor&>(handle);
             require<InputError>(self.recording == nullptr,
-                                "copy_() to a result that was computed from other tensors, expected a constant "
-                                "or a parameter");
+                                "copy_() to a result that was computed from other tensors, expected a "
+                                "constant or a parameter");
             Tensor mine = self.value.value();
             mine.copy_from(tensor_of(values));
             return nb::borrow(handle);
