@@ -10,6 +10,26 @@ from ._sar import InputError, ShapeError
 from .graph import _integers
 
 
+class _Loader:
+    """The batches of a loader of the library, once for each `for`, and the number of the last epoch that was begun."""
+
+    def __init__(self, loader):
+        self._loader, self.epoch = loader, 0
+
+    def __len__(self):
+        return self._loader.num_batches
+
+    def __iter__(self):
+        self.epoch += 1
+        loader = self._loader.copy()
+        loader.start_epoch(self.epoch)
+        while (batch := loader.next()) is not None:
+            yield self._given(batch)
+
+    def _given(self, batch):
+        return batch
+
+
 class NeighborSampler:
     """Local. Draws at most fanouts[i] in-edges of each node for layer i, the first layer first; -1: all in-edges. Of a
     graph with types, at most so many of each edge type; a dict has a number for each relation.
@@ -57,7 +77,7 @@ def _rows_by_type(graph, indices):
     return {ntype: _rows(each, graph.num_nodes(ntype)) for ntype, each in indices.items()}
 
 
-class DataLoader:
+class DataLoader(_Loader):
     """Collective. Iterates over nodes in batches, once for each `for`:
 
         for input_nodes, output_nodes, blocks in loader:
@@ -79,19 +99,11 @@ class DataLoader:
             seeds = {ntype: each + graph._first_id(ntype) for ntype, each in rows.items()}
         else:
             seeds = graph.comm.agree(lambda: _rows_of_graph(graph, indices)) + graph._first_id()
-        self._loader = _sar.BatchLoader(sampler.of(graph), seeds, batch_size, per_rank, shuffle, drop_last, seed)
-        self.epoch = 0
+        super().__init__(_sar.BatchLoader(sampler.of(graph), seeds, batch_size, per_rank, shuffle, drop_last, seed))
 
-    def __len__(self):
-        return self._loader.num_batches
-
-    def __iter__(self):
-        self.epoch += 1
-        loader = self._loader.copy()
-        loader.start_epoch(self.epoch)
-        while (batch := loader.next()) is not None:
-            blocks = batch.blocks
-            yield blocks[0].src_rows, blocks[-1].dst_rows, blocks
+    def _given(self, batch):
+        blocks = batch.blocks
+        return blocks[0].src_rows, blocks[-1].dst_rows, blocks
 
 
 def _edge_rows(graph, edges):
@@ -170,7 +182,7 @@ def _global_ids(comm, ids, given):
     return comm.agree(found)
 
 
-class EdgeDataLoader:
+class EdgeDataLoader(_Loader):
     """Collective. Iterates over edges in batches, once for each `for`, with negative pairs (DGL's as_edge_prediction_sampler):
 
         loader = sar.EdgeDataLoader(graph, None, sar.NeighborSampler([10, 10]), batch_size=512, negatives="per_source", k=1)
@@ -190,21 +202,13 @@ class EdgeDataLoader:
                  exclude="self", exclude_edges=True, exclude_self_loops=True, seed=0):
         rows = graph.comm.agree(lambda: _edge_rows(graph, edges))
         self._rows, self._graph = rows, graph
-        self._loader = _sar._EdgeLoader(sampler.of(graph), graph, rows, negatives or "none", k, exclude or "none", exclude_self_loops,
-                                        exclude_edges, batch_size, per_rank, shuffle, drop_last, seed)
-        self.epoch = 0
+        super().__init__(_sar._EdgeLoader(sampler.of(graph), graph, rows, negatives or "none", k, exclude or "none", exclude_self_loops,
+                                          exclude_edges, batch_size, per_rank, shuffle, drop_last, seed))
 
-    def __len__(self):
-        return self._loader.num_batches
-
-    def __iter__(self):
-        self.epoch += 1
-        loader = self._loader.copy()
-        loader.start_epoch(self.epoch)
-        while (batch := loader.next()) is not None:
-            blocks, negative = batch.blocks, batch.negative
-            yield (blocks[0].src_rows, self._rows[batch.positions], NodePairs._of(batch.positive),
-                   None if negative is None else NodePairs._of(negative), blocks)
+    def _given(self, batch):
+        blocks, negative = batch.blocks, batch.negative
+        return (blocks[0].src_rows, self._rows[batch.positions], NodePairs._of(batch.positive),
+                None if negative is None else NodePairs._of(negative), blocks)
 
 
 def negative_pairs(graph, edges=None, k=1, negatives="per_source", exclude_edges=True, exclude_self_loops=True, seed=0, epoch=0):
@@ -216,7 +220,7 @@ def negative_pairs(graph, edges=None, k=1, negatives="per_source", exclude_edges
     return NodePairs._of(_sar._NodePairs(graph, *draws.draw(negatives, rows, epoch)))
 
 
-class ClusterLoader:
+class ClusterLoader(_Loader):
     """Collective. Iterates over the nodes of a graph in batches of whole clusters, once for each `for` (Cluster-GCN, DGL's
     ClusterGCNSampler): each batch is the graph of the nodes of some clusters and of the edges between them, for all layers.
 
@@ -233,20 +237,10 @@ class ClusterLoader:
         if clusters is None:
             src, dst, _ = graph._edges()
             clusters = _sar._cluster_nodes(graph, *_numbers_of_ids(graph, src, dst), graph.edge_ids, num_clusters, method, seed)
-        self._loader, self.epoch = _sar._ClusterLoader(graph, clusters, clusters_per_batch, shuffle, seed), 0
-
-    def __len__(self):
-        return self._loader.num_batches
-
-    def __iter__(self):
-        self.epoch += 1
-        loader = self._loader.copy()
-        loader.start_epoch(self.epoch)
-        while (graph := loader.next()) is not None:
-            yield graph
+        super().__init__(_sar._ClusterLoader(graph, clusters, clusters_per_batch, shuffle, seed))
 
 
-class SAINTLoader:
+class SAINTLoader(_Loader):
     """Collective. Iterates over random subgraphs (GraphSAINT, PyG's GraphSAINTSampler): yields the graph of the drawn nodes and of all
     edges between them, and a weight of each node in the loss, 1 / p:
 
@@ -260,14 +254,7 @@ class SAINTLoader:
     """
 
     def __init__(self, graph, method="node", draws=1000, walk_length=2, batches=0, coverage=50, scale_messages=True, seed=0):
-        self._loader, self.epoch = _sar._SaintLoader(graph, method, draws, walk_length, batches, coverage, scale_messages, seed), 0
+        super().__init__(_sar._SaintLoader(graph, method, draws, walk_length, batches, coverage, scale_messages, seed))
 
-    def __len__(self):
-        return self._loader.num_batches
-
-    def __iter__(self):
-        self.epoch += 1
-        loader = self._loader.copy()
-        loader.start_epoch(self.epoch)
-        while (batch := loader.next()) is not None:
-            yield batch.graph, batch.loss_weights
+    def _given(self, batch):
+        return batch.graph, batch.loss_weights

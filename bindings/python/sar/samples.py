@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _sar
 from ._sar import BatchedGraph, Communicator, InputError, ShapeError
+from .dataloading import _Loader
 from .graph import _edges_of, _integers, _items, _range
 
 
@@ -176,7 +177,7 @@ def batch(graphs, labels=None, **options):
     return GraphSamples(graphs, labels, **options).batch()
 
 
-class GraphDataLoader:
+class GraphDataLoader(_Loader):
     """Collective. Iterates over samples in batches, once for each `for` (dgl.dataloading.GraphDataLoader): each batch is a
     BatchedGraph with its fields in ndata, edata and graph_data.
 
@@ -186,18 +187,10 @@ class GraphDataLoader:
 
     def __init__(self, samples, indices=None, batch_size=32, shuffle=True, drop_last=False, per_rank=False, seed=0):
         positions = samples.comm.agree(lambda: samples._positions(indices))
-        self._loader = _sar._SampleLoader(samples.comm, samples._store, positions, batch_size, per_rank, shuffle, drop_last, seed)
-        self.epoch = 0
+        super().__init__(_sar._SampleLoader(samples.comm, samples._store, positions, batch_size, per_rank, shuffle, drop_last, seed))
 
-    def __len__(self):
-        return self._loader.num_batches
-
-    def __iter__(self):
-        self.epoch += 1
-        loader = self._loader.copy()
-        loader.start_epoch(self.epoch)
-        while (batch := loader.next()) is not None:
-            yield _as_graph(batch)
+    def _given(self, batch):
+        return _as_graph(batch)
 
 
 __all__ = ["BatchedGraph", "GraphDataLoader", "GraphSamples", "batch"]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 import copy
+import gc
 import pathlib
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -408,3 +410,40 @@ def test_wrong_checkpoints_change_nothing(comm, shared_dir):
     sar.manual_seed(2)
     with pytest.raises(sar.InputError, match="seed is 1, expected 2"):
         sar.Checkpointer(shared_dir / "wrong").resume(net, optimizer)
+
+
+def test_a_nested_sequential_takes_as_many_blocks_as_it_has_layers_of_a_graph():
+    sar.manual_seed(1)
+    graph = sar.Graph(([0, 1, 2, 3, 0], [1, 2, 3, 0, 2]), 4)
+    x = sar.tensor(graph.local_rows(np.arange(8, dtype=np.float32).reshape(4, 2)))
+    first, second, third = sar.nn.SAGEConv(2, 3), sar.nn.SAGEConv(3, 3), sar.nn.SAGEConv(3, 2)
+    flat = sar.nn.Sequential(first, sar.nn.ReLU(), second, third)
+    nested = sar.nn.Sequential(first, sar.nn.Sequential(sar.nn.ReLU(), sar.nn.Dropout(0.0)), sar.nn.Sequential(second, third))
+    np.testing.assert_array_equal(np.asarray(nested(graph, x)), np.asarray(flat(graph, x)))
+    loader = sar.DataLoader(graph, np.arange(graph.num_nodes()), sar.NeighborSampler([-1, -1, -1]), batch_size=4, shuffle=False)
+    for input_nodes, _, blocks in loader:
+        np.testing.assert_array_equal(np.asarray(nested(blocks, x[input_nodes])), np.asarray(flat(blocks, x[input_nodes])))
+        with pytest.raises(sar.InputError, match="a Sequential with 3 layers of a graph got 2 blocks"):
+            nested(blocks[1:], x)
+
+
+def test_a_used_sequential_is_freed():
+    class Network(sar.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = sar.nn.Linear(2, 2)
+            self.steps = sar.nn.Sequential(lambda graph, x: self.layer(x))
+
+    graph = sar.Graph(([0, 1], [1, 0]), 2)
+    network = Network()
+    network.steps(graph, sar.zeros((graph.num_nodes(), 2)))
+    kept = weakref.ref(network)
+    del network
+    gc.collect()
+    assert kept() is None
+
+
+def test_schedules_are_a_module_as_in_torch():
+    from sar.optim.lr_scheduler import LambdaLR, StepLR
+
+    assert StepLR is sar.optim.lr_scheduler.StepLR and LambdaLR is sar.optim.LambdaLR

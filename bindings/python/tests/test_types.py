@@ -21,7 +21,8 @@ import sar
 
 PACKAGE = pathlib.Path(sar.__file__).parent
 PROGRAM = pathlib.Path(typed_program.__file__)
-STUBS = [str(path.relative_to(PACKAGE.parent).with_suffix("")).replace("/", ".") for path in sorted(PACKAGE.rglob("*.pyi")) if path.stem != "_sar"]
+STUBS = [str(path.relative_to(PACKAGE.parent).with_suffix("")).replace("/", ".").removesuffix(".__init__") for path in sorted(PACKAGE.rglob("*.pyi"))
+         if path.stem != "_sar" and (path.stem == "__init__" or not path.with_name("__init__.pyi").exists())]  # a package has its modules
 MODULES = ["sar", "sar.nn", "sar.nn.functional", "sar.optim"]
 
 

@@ -4,7 +4,6 @@
 
 import copy
 import copyreg
-import functools
 import inspect
 
 from .. import _sar
@@ -393,7 +392,6 @@ class ModuleDict(Module):
         return [(name.replace("%2E", "."), part) for name, part in self.named_children()]
 
 
-@functools.lru_cache(maxsize=1024)
 def _num_required(function):
     """How many arguments a function has without a default."""
     try:
@@ -403,10 +401,8 @@ def _num_required(function):
     return sum(each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in given)
 
 
-def _reads_graph(step):
-    """Whether a step of a Sequential is called as step(graph, x)."""
-    if isinstance(step, Sequential):
-        return any(_reads_graph(each) or isinstance(each, _sar.Dropout) for each in step)
+def _takes_graph(step):
+    """Whether a step of a Sequential, which is no Sequential itself, is called as step(graph, x)."""
     if isinstance(step, Module):
         return _num_required(type(step).forward) > 2  # self, graph and x
     if not isinstance(step, ModuleBase):
@@ -427,9 +423,8 @@ class Sequential(Module):
 
     def __init__(self, *steps):
         super().__init__()
-        self._steps = []
-        for step in steps:
-            self.append(step)
+        self._steps, self._takes_graph = [], []
+        self.extend(steps)
 
     def append(self, step):
         """Local. Adds a step behind the last one, and returns the modules."""
@@ -438,6 +433,7 @@ class Sequential(Module):
         if isinstance(step, ModuleBase):
             setattr(self, str(len(self._steps)), step)
         self._steps.append(step)
+        self._takes_graph.append(not isinstance(step, Sequential) and _takes_graph(step))
         return self
 
     def extend(self, steps):
@@ -474,8 +470,15 @@ class Sequential(Module):
     def _replace(self, steps):
         for name, _ in self.named_children():
             delattr(self, name)
-        self._steps = []
+        self._steps, self._takes_graph = [], []
         self.extend(steps)
+
+    def _num_readers(self):
+        """The number of layers of a graph, of which each takes a block."""
+        return sum(step._num_readers() if isinstance(step, Sequential) else takes_graph for step, takes_graph in zip(self._steps, self._takes_graph))
+
+    def _draws(self):
+        return any(step._draws() if isinstance(step, Sequential) else isinstance(step, _sar.Dropout) for step in self._steps)
 
     def forward(self, *inputs):
         *graphs, x = inputs
@@ -487,15 +490,19 @@ class Sequential(Module):
             return x
         blocks = graphs[0] if isinstance(graphs[0], (list, tuple)) else None
         graph, used = graphs[0] if blocks is None else None, 0
-        if blocks is not None:
-            readers = sum(map(_reads_graph, self._steps))
-            if readers != len(blocks):
-                raise InputError(f"a Sequential with {readers} layers of a graph got {len(blocks)} blocks, expected one for each")
-        for step in self._steps:
-            if _reads_graph(step):
-                if blocks is not None:
-                    graph, used = blocks[used], used + 1
+        if blocks is not None and self._num_readers() != len(blocks):
+            raise InputError(f"a Sequential with {self._num_readers()} layers of a graph got {len(blocks)} blocks, expected one for each")
+        for step, takes_graph in zip(self._steps, self._takes_graph):
+            nested = isinstance(step, Sequential)
+            count = step._num_readers() if nested else takes_graph
+            if count and blocks is not None:
+                mine, used = blocks[used:used + count], used + count
+                graph = mine[-1]
+                x = step(mine if nested else graph, x)
+            elif count:
                 x = step(graph, x)
+            elif nested and step._draws():
+                x = step(blocks[0] if graph is None else graph, x)
             elif isinstance(step, _sar.Dropout):
                 x = step(x, blocks[0] if graph is None else graph)
             else:
