@@ -266,9 +266,17 @@ Variable product(Variable a, Variable b) {
   return reshape(matmul(reshape(std::move(a), {rows, inner}), std::move(b)), Shape(extents));
 }
 
+/// x^y of tensors by logarithms.
+Variable power_of(const Variable& x, const Variable& y) {
+  for (const real base : x.value().values())
+    require<InputError>(!(base <= 0), "x ** y of tensors with x = ", base,
+                        ", expected positive x, or a number for y");
+  return exp(log(x) * y);
+}
+
 /// x to the power of a number, or of a tensor, for which x must be positive.
 Variable power(const Variable& x, const Operand& exponent) {
-  if (!exponent.number) return exp(log(x) * exponent.tensor);
+  if (!exponent.number) return power_of(x, exponent.tensor);
   if (*exponent.number == 2) return x * x;
   if (*exponent.number == 1) return x * real{1};
   if (*exponent.number == 0.5) return sqrt(x);
@@ -277,7 +285,7 @@ Variable power(const Variable& x, const Operand& exponent) {
 }
 
 Variable power(const Operand& base, const Variable& x) {
-  if (!base.number) return exp(log(base.tensor) * x);
+  if (!base.number) return power_of(base.tensor, x);
   require<InputError>(*base.number > 0, *base.number, " ** x of a tensor, expected a positive number");
   return exp(x * static_cast<real>(std::log(*base.number)));
 }

@@ -206,9 +206,9 @@ MISTAKES = [
      "painn"),
     ("sar.GraphModel(3)", "TypeError", "a description is 3, expected a dict or its JSON text"),
     # graphs
-    ("sar.Graph(3)", "TypeError",
+    ("sar.Graph(3)", "InputError",
      "edges are given as 3, expected (sources, destinations), an array [2, edges] or a graph of SciPy, NetworkX, DGL*"),
-    ('sar.Graph("edges")', "TypeError",
+    ('sar.Graph("edges")', "InputError",
      "edges are given as 'edges', expected (sources, destinations), an array [2, edges] or a graph of SciPy, NetworkX, DGL*"),
     ("sar.Graph(([0, 1], [1]))", "ShapeError", "there are 2 sources of edges and 1 destinations, expected equal numbers"),
     ("sar.Graph(([0, 1], [1, 9]), 2)", "InputError", "an edge has the destination 9, expected nodes 0 to 1"),

@@ -6,10 +6,18 @@ import json
 from collections import namedtuple
 
 from . import _sar
+from ._arguments import given
 from ._sar import InputError, LRScheduler
 
 Checkpoint = namedtuple("Checkpoint", ["epoch", "extra"])
 Checkpoint.__doc__ = "What resume() found: the number of the last epoch that was saved, 0 if none was, and what `extra` had."
+
+
+def _plain(value):
+    """A number or array of NumPy as JSON has it."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"extra has {given(value)}, expected what JSON has")
 
 
 class Checkpointer:
@@ -34,7 +42,7 @@ class Checkpointer:
     def save(self, epoch, module, optimizer, schedule=None, loader=None, extra=None):
         """Collective. Saves the state after an epoch. loader: a sar.DataLoader or another loader with the attribute `epoch`. extra:
         values of your own that JSON has, of rank 0, such as the best metric or rng.bit_generator.state of a generator of NumPy."""
-        texts = {"python": json.dumps(extra)}
+        texts = {"python": json.dumps(extra, default=_plain)}
         if loader is not None:
             texts["loader"] = str(loader.epoch)
         own = schedule is not None and not isinstance(schedule, LRScheduler)

@@ -3,6 +3,7 @@
 """Graphs from arrays and from objects of other packages, and message passing on them."""
 
 import contextlib
+import json
 import operator
 import zlib
 from collections import namedtuple
@@ -87,6 +88,20 @@ def _items(store):
     return [(name, getattr(store, name)) for name in dir(store) if not name.startswith("_")]
 
 
+def _fields_of_ranks(comm, fields, count):
+    """Collective. The fields of edges in an order that is the same on all ranks; a rank without edges, which may not know them, has
+    them without rows."""
+    if comm.size == 1:
+        return fields
+    widths = {name: list(np.shape(values)[1:]) for name, values in sorted(fields.items())}
+    mine = json.dumps(widths) if count else ""
+    texts = bytes(comm.all_gather(list((mine + "\n").encode())).astype(np.uint8)).decode().split("\n")
+    found = sorted(set(filter(None, texts)))
+    if len(found) > 1:
+        raise InputError(f"the ranks give fields of edges with different names or widths: {found[0]} and {found[1]}")
+    return {name: fields[name] if count else np.zeros((0, *width), np.float32) for name, width in json.loads(found[0] if found else "{}").items()}
+
+
 def _common_attributes(attributes, count, without=()):
     """The attributes that all nodes or edges of NetworkX have and that are numbers."""
     first = attributes[0] if attributes else {}
@@ -163,7 +178,7 @@ def _edges_of(given):
     try:
         src, dst = given
     except (TypeError, ValueError):
-        raise TypeError(f"edges are given as {_in_words(given)}, expected (sources, destinations), an array [2, edges] "
+        raise InputError(f"edges are given as {_in_words(given)}, expected (sources, destinations), an array [2, edges] "
                         "or a graph of SciPy, NetworkX, DGL, PyG or pandas") from None
     return _Given(src, dst)
 
@@ -315,7 +330,7 @@ class Graph(HostGraph):
                 for etype, each in described.items():
                     self._take_edge_fields(each.edges, etype)
             return
-        given = _edges_of(edges)
+        given = comm.agree(lambda: _edges_of(edges))
         src, dst, weight, num_nodes = comm.agree(lambda: _checked(given, num_nodes, nodes, edge_weight))
         if edge_weight is None and given[3] and comm.all_reduce(float(np.any(weight != 1)), "max") == 0:
             weight = None
@@ -338,7 +353,7 @@ class Graph(HostGraph):
             mine = nodes
         self._loops = 0
         if add_self_loops:
-            loops = np.arange(num_nodes) if whole else _integers(nodes, "nodes")
+            loops = np.arange(num_nodes) if whole else comm.agree(lambda: _integers(nodes, "nodes"))
             if add_self_loops == "remaining":
                 own = src[src == dst]
                 if whole:
@@ -373,7 +388,7 @@ class Graph(HostGraph):
 
     def _take_edge_fields(self, fields, etype):
         frame = _edata(self) if self.is_homogeneous else self[etype].edata
-        for name, values in fields.items():
+        for name, values in _fields_of_ranks(self.comm, fields, self._given[etype][0]).items():
             frame[name] = _edge_field(self, values, etype)
 
     def _init_types(self, comm, edges, num_nodes, nodes):
@@ -428,9 +443,15 @@ class Graph(HostGraph):
         if etype not in self._given:
             raise InputError(f"there is no edge type {etype}, expected one of {self.canonical_etypes}")
         num_given, chosen = self._given[etype]
-        rows = np.asarray(rows, dtype=np.float32)
-        if len(rows) != num_given:
-            raise ShapeError(f"{len(rows)} rows for {num_given} edges that were given{_of_type(self, etype[1])}")
+
+        def checked():
+            array = np.asarray(rows, dtype=np.float32)
+            if array.ndim == 0 or len(array) != num_given:
+                raise ShapeError(f"rows of shape {list(array.shape)} for {num_given} edges that were given{_of_type(self, etype[1])}, "
+                                 "expected one for each")
+            return array
+
+        rows = self.comm.agree(checked)
         parts = [rows] * (2 if self._reversed else 1)
         parts.append(np.full((self._loops, *rows.shape[1:]), fill, np.float32))
         rows = np.concatenate(parts)

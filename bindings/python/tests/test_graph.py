@@ -291,7 +291,7 @@ def test_weights_of_other_packages(comm):
     (([0, 1], [1, 0]), {"mode": "fast"}, sar.InputError, "mode is 'fast', expected 'rematerialize'"),
     (([0, 1], [1, 0]), {"speed": 1}, sar.InputError, "no option 'speed'"),
     (([0, 1], [1, 0]), {"add_self_loops": "some"}, sar.InputError, "expected True, False or 'remaining'"),
-    (7, {}, TypeError, "expected \\(sources, destinations\\)"),
+    (7, {}, sar.InputError, "expected \\(sources, destinations\\)"),
 ])
 def test_wrong_graphs(edges, options, error, text):
     with pytest.raises(error, match=text):

@@ -327,3 +327,29 @@ def test_reductions_of_python(comm):
         graph.update_all(twice, lambda nodes: sar.zeros([1000, 2]))
     with pytest.raises(sar.Error, match="a reduction returned a int"):
         graph.update_all(twice, lambda nodes: 3)
+
+
+def test_fields_of_edges_where_a_rank_has_none(comm):
+    networkx = pytest.importorskip("networkx")
+    given, rank = networkx.DiGraph(), comm.rank
+    given.add_nodes_from([2 * rank, 2 * rank + 1])
+    if rank == 0:
+        given.add_edge(0, 1, weight=2.0, length=[1.0, 3.0])
+    graph = sar.Graph(given, nodes=[2 * rank, 2 * rank + 1])
+    assert graph.edata["length"].shape == (1 if rank == 0 else 0, 2)
+    if comm.size > 1:
+        given = networkx.DiGraph()
+        given.add_nodes_from([2 * rank, 2 * rank + 1])
+        given.add_edge(2 * rank, 2 * rank + 1, **{"a" if rank == 0 else "b": 1.0})
+        with pytest.raises(sar.InputError, match="fields of edges with different names or widths"):
+            sar.Graph(given, nodes=[2 * rank, 2 * rank + 1])
+
+
+def test_what_is_wrong_on_one_rank_is_the_same_error_on_all(comm):
+    ends = [2 * comm.rank], [2 * comm.rank + 1]
+    nodes = [2 * comm.rank, 2 * comm.rank + 1]
+    with pytest.raises(sar.InputError, match="edges are given as None"):
+        sar.Graph(None if comm.rank == 0 else ends, nodes=nodes)
+    graph = sar.Graph(ends, nodes=nodes)
+    with pytest.raises(sar.ShapeError, match="rows of shape .* for 1 edges that were given"):
+        graph.edge_rows([1.0, 2, 3] if comm.rank == 0 else [1.0])

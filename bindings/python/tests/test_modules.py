@@ -394,7 +394,7 @@ def test_wrong_checkpoints_change_nothing(comm, shared_dir):
     optimizer = sar.optim.Adam(net, lr=0.1)
     checkpoints = sar.Checkpointer(shared_dir / "wrong")
     assert checkpoints.latest() == "" and checkpoints.resume(net, optimizer) == (0, None)
-    checkpoints.save(3, net, optimizer, extra={"best": 0.5})
+    checkpoints.save(3, net, optimizer, extra={"best": np.float32(0.5)})
     assert checkpoints.resume(net, optimizer) == (3, {"best": 0.5})
     before = values(net)
     for other, text in ((sar.optim.SGD(net, lr=0.1), "optimizer is Adam, expected SGD"),

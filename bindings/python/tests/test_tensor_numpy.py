@@ -356,3 +356,10 @@ def test_a_buffer_stays_in_the_state_when_it_is_assigned():
     np.testing.assert_array_equal(np.asarray(module.state_dict()["average"]), 1)
     modules = sar.nn.ModuleDict({"a": sar.nn.Linear(2, 2), "b.c": sar.nn.Linear(2, 3)})
     assert len(modules) == 2 and list(modules) == ["a", "b.c"] and modules.values()[1] is modules["b.c"]
+
+
+def test_powers_of_tensors_need_positive_bases():
+    np.testing.assert_allclose(np.asarray(sar.tensor([2.0, 3]) ** sar.tensor([2.0, 0.5])), [4, 3**0.5], rtol=1e-6)
+    for power in (lambda: sar.tensor([2.0, -2]) ** sar.tensor([2.0, 2]), lambda: np.array([0.0, 2], np.float32) ** sar.tensor([0.0, 1])):
+        with pytest.raises(sar.InputError, match="expected positive x"):
+            power()
