@@ -264,7 +264,7 @@ MISTAKES = [
     ("sar.optim.Adam(3)", "InputError", "params is 3, expected a module, its parameters(), or a list of groups of parameters"),
     ("sar.NeighborSampler([2]).of(3)", "TypeError", "sar.NeighborSampler: graph is 3, expected sar.Graph"),
     ("sar.DataLoader(graph, [0.5], sampler)", "InputError", "the indices have dtype float64, expected integers or bool"),
-    ("sar.DataLoader(graph, [99], sampler)", "InputError", "the indices have the row 99, expected *, the rows of this rank's nodes"),
+    ("sar.DataLoader(graph, [99], sampler)", "InputError", "the indices have the row 99, expected *, the rows of the nodes of this rank"),
     ('sar.DataLoader(graph, "train", sampler)', "InputError", "the indices have dtype <U*, expected integers or bool"),
     ("sar.DataLoader(graph, [True] * 9, sampler)", "ShapeError", "a mask of shape [9] for *nodes of this rank, expected one bool for each"),
     ("sar.DataLoader(graph, [], sampler, batch_size=0)", "InputError", "the batch size is 0, expected 1 or more"),

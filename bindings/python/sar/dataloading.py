@@ -48,19 +48,21 @@ class NeighborSampler:
         return _sar.NeighborSampler(graph, self.fanouts, **self.options)
 
 
-def _rows(indices, num_nodes):
-    """The row numbers of a mask or of row numbers."""
+def _rows(indices, count, what="nodes of this rank"):
+    """The row numbers of a mask or of row numbers; None: all."""
+    if indices is None:
+        return np.arange(count)
     indices = np.asarray(indices)
     if indices.dtype == bool:
-        if indices.shape != (num_nodes,):
-            raise ShapeError(f"a mask of shape {list(indices.shape)} for {num_nodes} nodes of this rank, expected one bool for each")
+        if indices.shape != (count,):
+            raise ShapeError(f"a mask of shape {list(indices.shape)} for {count} {what}, expected one bool for each")
         return np.flatnonzero(indices)
     if indices.dtype.kind not in "iu" and indices.size > 0:
         raise InputError(f"the indices have dtype {indices.dtype}, expected integers or bool")
     indices = _integers(indices, "indices")
-    if len(indices) and (indices.min() < 0 or indices.max() >= num_nodes):
-        raise InputError(f"the indices have the row {indices.min() if indices.min() < 0 else indices.max()}, "
-                         f"expected 0 to {num_nodes - 1}, the rows of this rank's nodes")
+    if len(indices) and (indices.min() < 0 or indices.max() >= count):
+        raise InputError(f"the indices have the row {indices.min() if indices.min() < 0 else indices.max()}, expected 0 to {count - 1}, the rows of "
+                         f"the {what}")
     return indices
 
 
@@ -84,7 +86,7 @@ class DataLoader(_Loader):
             y = net(blocks, x[input_nodes])
             loss = cross_entropy(y, labels[output_nodes])
 
-    indices: rows of this rank's nodes, or a mask of them. Of a graph with types, a dict of them by node type;
+    indices: rows of this rank's nodes, or a mask of them; None: all. Of a graph with types, a dict of them by node type;
     input_nodes and output_nodes are dicts then, and the blocks have the types. batch_size counts seeds of all ranks, per_rank those of
     each. input_nodes and output_nodes are rows of this rank. Every rank has the same number of batches, some of them
     perhaps without its nodes. Iterators have positions of their own. `epoch` is the number of the last epoch that
@@ -110,17 +112,7 @@ def _edge_rows(graph, edges):
     """The rows of this rank's edges of a mask, of rows, or of all edges."""
     if len(graph.canonical_etypes) != 1:
         raise InputError(f"edges of a graph with the edge types {graph.canonical_etypes}, expected a graph of one edge type: graph[etype]")
-    count = graph.num_edges()
-    edges = np.arange(count) if edges is None else np.asarray(edges)
-    if edges.dtype == bool:
-        if edges.shape != (count,):
-            raise ShapeError(f"a mask of shape {list(edges.shape)} for {count} edges of this rank, expected one bool for each")
-        edges = np.flatnonzero(edges)
-    edges = _integers(edges, "edges")
-    if len(edges) and (edges.min() < 0 or edges.max() >= count):
-        raise InputError(f"the edges have the row {edges.min() if edges.min() < 0 else edges.max()}, expected 0 to {count - 1}, the "
-                         "rows of this rank's edges")
-    return edges
+    return _rows(edges, graph.num_edges(), "edges of this rank")
 
 
 class NodePairs:

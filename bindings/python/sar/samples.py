@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _sar
 from ._sar import BatchedGraph, Communicator, InputError, ShapeError
-from .dataloading import _Loader
+from .dataloading import _Loader, _rows
 from .graph import _edges_of, _integers, _items, _range
 
 
@@ -148,16 +148,7 @@ class GraphSamples:
 
     def _positions(self, indices):
         """This rank's positions among numbers of graphs, or a mask of all graphs."""
-        if indices is None:
-            return np.arange(self._end - self._begin)
-        indices = np.asarray(indices)
-        if indices.dtype == bool:
-            if indices.shape != (self._count,):
-                raise ShapeError(f"a mask of shape {list(indices.shape)} for {self._count} graphs, expected one bool for each")
-            indices = np.flatnonzero(indices)
-        indices = _integers(indices, "numbers of graphs")
-        if len(indices) and (indices.min() < 0 or indices.max() >= self._count):
-            raise InputError(f"there is no graph {indices.min() if indices.min() < 0 else indices.max()}, expected 0 to {self._count - 1}")
+        indices = _rows(indices, self._count, "graphs")
         return indices[(indices >= self._begin) & (indices < self._end)] - self._begin
 
     def batch(self, indices=None):
