@@ -70,13 +70,19 @@ EnergyShifts least_norm_solution(Square a, std::span<const double> c) {
 }  // namespace
 
 EnergyShifts fit_energy_shifts(const Communicator& comm, std::span<const double> counts,
-                               std::span<const double> energies, Index num_species) {
+                               std::span<const double> energies, Index num_species,
+                               std::span<const double> given) {
   return comm.agree([&] {
-    const CallScope scope(comm, CollectiveCall("fit_energy_shifts").equal("num_species", num_species));
+    const CallScope scope(comm, CollectiveCall("fit_energy_shifts")
+                                    .equal("num_species", num_species)
+                                    .equal("given", joined(given, [](double b) { return concat(b); })));
+    require<ShapeError>(given.empty() || std::ssize(given) == num_species, "energy shifts of ", num_species,
+                        " species got ", given.size(), " that are given, expected one for each");
     require<ShapeError>(num_species >= 0 && std::ssize(counts) == std::ssize(energies) * num_species,
                         "energy shifts of ", num_species, " species got ", counts.size(), " counts for ",
                         energies.size(), " energies");
     const auto n = static_cast<std::size_t>(num_species);
+    const auto is_given = [&](std::size_t k) { return !given.empty() && !std::isnan(given[k]); };
     Square a{n};
     std::vector<double> c(n, 0);
     for (std::size_t s = 0; s < energies.size(); ++s) {
@@ -85,14 +91,21 @@ EnergyShifts fit_energy_shifts(const Communicator& comm, std::span<const double>
       for (const double count : of) atoms += count;
       require<InputError>(atoms > 0 && std::isfinite(energies[s]), "energy shifts: structure ", s, " of ",
                           atoms, " atoms with the energy ", energies[s]);
+      double rest = energies[s];
+      for (std::size_t k = 0; k < n; ++k) rest -= is_given(k) ? of[k] * given[k] : 0;
       for (std::size_t i = 0; i < n; ++i) {
-        c[i] += of[i] / atoms * (energies[s] / atoms);
-        for (std::size_t j = 0; j < n; ++j) a(i, j) += of[i] / atoms * (of[j] / atoms);
+        if (is_given(i)) continue;
+        c[i] += of[i] / atoms * (rest / atoms);
+        for (std::size_t j = 0; j < n; ++j) a(i, j) += is_given(j) ? 0 : of[i] / atoms * (of[j] / atoms);
       }
     }
     comm.all_reduce(std::span<double>(a.values));
     comm.all_reduce(std::span<double>(c));
-    return least_norm_solution(std::move(a), c);
+    EnergyShifts shifts = least_norm_solution(std::move(a), c);  // 0 where one is given
+    for (std::size_t k = 0; k < n; ++k)
+      if (is_given(k)) shifts.energies[k] = given[k];
+    std::erase_if(shifts.undetermined, [&](Index k) { return is_given(static_cast<std::size_t>(k)); });
+    return shifts;
   });
 }
 }}  // namespace sar

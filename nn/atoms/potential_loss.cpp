@@ -57,13 +57,19 @@ void set_edge_structures(const Graph& graph, Structures& structures) {
   for (const real s : of_edges.value().values()) structures.of_edges.push_back(static_cast<Index>(s));
 }
 
-/// Labels with 0 in place of NaN, a mask that is 0 there and 1 elsewhere, and the number of ones.
+/// Labels with 0 in place of NaN, a mask that is 0 there and 1 elsewhere, the number of ones, and the weights
+/// of the labels.
 struct KnownLabels {
-  explicit KnownLabels(const Tensor& given) : labels(given.shape()), mask(given.shape()) {
+  /// `weight_of(row)`: of the structure that a row of labels belongs to.
+  template <class WeightOf>
+  KnownLabels(const Tensor& given, const WeightOf& weight_of)
+      : labels(given.shape()), mask(given.shape()), weights(given.shape()) {
+    const Index width = given.shape().dims() == 1 ? 1 : given.row_size();
     for (Index i = 0; i < given.size(); ++i) {
       const bool is_known = !std::isnan(given.data()[i]);
       labels.data()[i] = is_known ? given.data()[i] : 0;
       mask.data()[i] = is_known ? 1 : 0;
+      weights.data()[i] = weight_of(i / width);
       count += is_known ? 1 : 0;
     }
   }
@@ -71,10 +77,50 @@ struct KnownLabels {
   [[nodiscard]] Variable error(const Variable& predicted) const {
     return (predicted - Variable(labels)) * Variable(mask);
   }
+  /// u h(d) of each error d
+  [[nodiscard]] Variable terms(const Variable& error, double delta) const {
+    Variable squares = error * error;
+    if (delta > 0) {
+      const Variable above = relu(error - static_cast<real>(delta));
+      const Variable below = relu(-error - static_cast<real>(delta));
+      squares = squares - above * above - below * below;
+    }
+    return squares * Variable(weights);
+  }
 
-  Tensor labels, mask;
+  Tensor labels, mask, weights;
   double count = 0;
 };
+
+/// What the energy error of each structure is divided by.
+Tensor divisors(const Tensor& num_atoms, EnergyError error) {
+  Tensor result = num_atoms.clone();
+  for (real& x : result.values()) {
+    switch (error) {
+      case EnergyError::per_atom:
+        break;
+      case EnergyError::per_root:
+        x = std::sqrt(x);
+        break;
+      case EnergyError::total:
+        x = 1;
+        break;
+    }
+  }
+  return result;
+}
+
+/// Throws unless the weights of S structures are numbers of 0 or more, if there are some.
+void require_weights(const Tensor& of_structures, Index count, double delta) {
+  require<InputError>(delta >= 0 && std::isfinite(delta), "potential loss: huber_delta is ", delta,
+                      ", expected a number of 0 or more");
+  if (!of_structures.defined()) return;
+  require<ShapeError>(of_structures.shape() == Shape{count, 3}, "potential loss: weights of shape ",
+                      of_structures.shape(), ", expected [", count, ", 3]");
+  for (const real u : of_structures.values())
+    require<InputError>(u >= 0 && std::isfinite(u), "potential loss: the weight of a structure is ", u,
+                        ", expected a number of 0 or more");
+}
 
 ExactSum sum_of_absolute(const Tensor& x) {
   ExactSum sum;
@@ -103,6 +149,10 @@ PotentialErrors backward_potential_loss(const PaiNN& model, const Graph& graph, 
             (atoms.stresses.shape() == Shape{count, 3, 3} && atoms.volumes.shape() == Shape{count}),
         "potential loss: stresses of shape ", atoms.stresses.shape(), " and volumes of shape ",
         atoms.volumes.shape(), ", expected [", count, ", 3, 3] and [", count, "]");
+    require_weights(atoms.weights, count, weights.huber_delta);
+    const auto weight_of = [&](Index structure, Index term) {
+      return atoms.weights.defined() ? atoms.weights.row(structure)[term] : real{1};
+    };
     const bool strains_shifts = with_stress && atoms.shifts.defined();
     if (strains_shifts) set_edge_structures(graph, structures);
 
@@ -119,27 +169,34 @@ PotentialErrors backward_potential_loss(const PaiNN& model, const Graph& graph, 
     };
     PotentialErrors errors;
     const auto loss = [&](const Variable& energy, const std::vector<Variable>& slopes) {
-      const KnownLabels known(atoms.energies);
-      const Variable energy_error = known.error(energy) / Variable(structures.num_atoms);
-      errors.energy_per_atom = per_label(sum_of_absolute(energy_error.value()).value(), known.count);
+      const double delta = weights.huber_delta;
+      const KnownLabels known(atoms.energies, [&](Index structure) { return weight_of(structure, 0); });
+      const Variable difference = known.error(energy);
+      errors.energy_per_atom = per_label(
+          sum_of_absolute((difference / Variable(structures.num_atoms)).value()).value(), known.count);
+      const Variable energy_error = difference / divisors(structures.num_atoms, weights.energy_error);
       Variable total =
-          sum(energy_error * energy_error) * static_cast<real>(per_label(weights.energy, known.count));
+          sum(known.terms(energy_error, delta)) * static_cast<real>(per_label(weights.energy, known.count));
       if (with_forces) {
-        const KnownLabels forces(atoms.forces);
+        const KnownLabels forces(atoms.forces, [&](Index atom) {
+          return weight_of(structures.of_nodes[static_cast<std::size_t>(atom)], 1);
+        });
         const Variable error = forces.error(-slopes[0]);
         const ExactSum mine[] = {sum_of_absolute(error.value()), {forces.count, 0}};
         const std::vector<ExactSum> sums = exact_sum_over_ranks(comm, mine);
         errors.force = per_label(sums[0].value(), sums[1].value());
         const double weight = per_label(weights.forces, sums[1].value());
-        total = total + sum(error * error, comm) * static_cast<real>(weight);
+        total = total + sum(forces.terms(error, delta), comm) * static_cast<real>(weight);
       }
       if (with_stress) {
         const Variable virial = sum(reshape(slopes[1], {1, 9 * count}), comm, ReduceDim::rows);
         const Variable volumes = atoms.volumes.reshape({count, 1});
-        const KnownLabels stresses(atoms.stresses.reshape({count, 9}));
+        const KnownLabels stresses(atoms.stresses.reshape({count, 9}),
+                                   [&](Index structure) { return weight_of(structure, 2); });
         const Variable error = stresses.error(reshape(virial, {count, 9}) / volumes);
         errors.stress = per_label(sum_of_absolute(error.value()).value(), stresses.count);
-        total = total + sum(error * error) * static_cast<real>(per_label(weights.stress, stresses.count));
+        total = total + sum(stresses.terms(error, delta)) *
+                            static_cast<real>(per_label(weights.stress, stresses.count));
       }
       return total;
     };

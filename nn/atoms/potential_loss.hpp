@@ -22,13 +22,24 @@ struct LabelledAtoms {
   Tensor forces = {};    ///< F, [local nodes, 3]
   Tensor stresses = {};  ///< sigma = dE / d strain / volume, [S, 3, 3]; the same on every rank
   Tensor volumes = {};   ///< [S], positive, if there are stresses; the same on every rank
+  /// u, [S, 3]: weights of each structure's energy, forces and stress; undefined: 1; the same on every rank
+  Tensor weights = {};
 };
 
-/// The weights of the terms of potential_loss.
+/// What errors of energies are divided by.
+enum class EnergyError {
+  per_atom,  ///< N
+  per_root,  ///< the root of N
+  total      ///< 1
+};
+
+/// The weights of the terms of potential_loss, and how errors count.
 struct PotentialWeights {
   double energy = 1;
   double forces = 1;
   double stress = 1;
+  EnergyError energy_error = EnergyError::per_atom;
+  double huber_delta = 0;  ///< errors above it count linearly; 0: all count as squares
 };
 
 /// The loss and mean absolute errors, the same on every rank. 0 where there are no labels.
@@ -42,12 +53,15 @@ struct PotentialErrors {
 /// Collective. Adds to the gradients of the model's parameters those of the loss, with the N_s atoms of
 /// structure s and means over structures, components of forces and components of stresses that have labels:
 ///
-///     L = w_E mean ((E_s - E_s') / N_s)^2 + w_F mean (F - F')^2 + w_S mean (sigma - sigma')^2
+///     L = w_E mean u_s1 h((E_s - E_s') / N_s) + w_F mean u_s2 h(F - F') + w_S mean u_s3 h(sigma - sigma')
 ///
-/// where F = -dE/dx, and sigma_ab is the derivative in the strain e of positions x (1 + e) and shifts t (1 +
+///     h(d) = d^2, and with huber_delta also 2 delta |d| - delta^2 where |d| > delta
+///
+/// where sqrt(N_s) or 1 may be in place of N_s, F = -dE/dx, and sigma_ab is the derivative in the strain e of positions x (1 + e) and shifts t (1 +
 /// e), divided by the volume. Call gather_grads() before the optimizer's step. The gradients are exact
 /// (nn/train/slope_loss.hpp). Throws the same exception on every rank: ShapeError if shapes do not match,
-/// InputError for a structure that does not exist or has no atoms, and as PaiNN::energy().
+/// InputError for a structure that does not exist or has no atoms, for weights of structures or a huber_delta
+/// that are negative or not finite, and as PaiNN::energy().
 PotentialErrors backward_potential_loss(const PaiNN& model, const Graph& graph, const LabelledAtoms& atoms,
                                         const PotentialWeights& weights = {});
 }}  // namespace sar

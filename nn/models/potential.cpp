@@ -218,6 +218,40 @@ PotentialValues Potential::evaluate(const Graph& graph, const PotentialAtoms& at
   return result;
 }
 
+std::unique_ptr<Potential> with_species(const Potential& potential, std::span<const NewSpecies> added,
+                                        Generator& gen) {
+  ModelDescription d = potential.description();
+  const std::size_t before = d.species.size();
+  double mean = 0;
+  for (const double scale : d.energy_scales) mean += scale / static_cast<double>(before);
+  for (const NewSpecies& each : added) {
+    require<InputError>(std::ranges::find(d.species, each.name) == d.species.end(),
+                        "the potential knows the species '", each.name, "' already");
+    if (!each.like.empty()) static_cast<void>(potential.species(each.like));
+    d.species.push_back(each.name);
+    d.energy_shifts.push_back(0);
+    d.energy_scales.push_back(mean);
+  }
+  auto result = std::make_unique<Potential>(d, gen);
+  Tensor embedding;
+  for (const NamedParameter& of_old : potential.network().named_parameters()) {
+    Tensor value = of_old.parameter.value();
+    if (of_old.name == "embedding") {
+      for (const NamedParameter& of_new : result->network().named_parameters())
+        if (of_new.name == of_old.name) embedding = of_new.parameter.value().clone();
+      for (std::size_t k = 0; k < d.species.size(); ++k) {
+        const std::string& from = k < before ? d.species[k] : added[k - before].like;
+        if (from.empty()) continue;
+        const real* const row = value.row(potential.species(from));
+        std::copy(row, row + value.row_size(), embedding.row(static_cast<Index>(k)));
+      }
+      value = embedding;
+    }
+    result->network().set_parameter(of_old.name, value);
+  }
+  return result;
+}
+
 std::unique_ptr<Potential> load_potential(const Communicator& comm, const std::string& path, bool trainable) {
   return comm.agree([&] {
     const ModelFile file = read_model_file(comm, path);

@@ -108,6 +108,19 @@ class Potential {
   std::unique_ptr<Pass> pass_;
 };
 
+/// A species that a potential is to learn.
+struct NewSpecies {
+  std::string name;
+  std::string like = {};  ///< the species whose row of the embedding it begins with; empty: a drawn one
+};
+
+/// Local. Returns a potential that knows more species: those of `potential` with their numbers, and then the
+/// new ones, whose energy shifts are 0 and whose energy scale is the mean of the others. What it computes for
+/// the old species has not changed. All parameters can be trained. Throws InputError for a species that the
+/// potential knows, or one that it does not know as `like`, and as Potential does.
+[[nodiscard]] std::unique_ptr<Potential> with_species(const Potential& potential,
+                                                      std::span<const NewSpecies> added, Generator& gen);
+
 /// Collective. Loads a potential: a .safetensors file with a description in its metadata, or a .json
 /// description whose key "weights" names the weight file. Its parameters are constants unless `trainable`.
 /// Rank 0 reads the files. Throws InputError on every rank for an unreadable or damaged file, for a file

@@ -64,7 +64,8 @@ void subtract_zbl(const Zbl& zbl, const GraphSamples& structures, std::span<Stru
 // order on any number of ranks.
 PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structures,
                            std::span<const StructureLabels> labels, const Tensor& forces,
-                           std::span<const std::uint8_t> trained, Index num_species) {
+                           std::span<const std::uint8_t> trained, Index num_species,
+                           std::span<const double> given) {
   return comm.agree([&] {
     const CallScope scope(comm, CollectiveCall("fit_potential").equal("num_species", num_species));
     require_sizes(structures, labels.size(), forces);
@@ -95,7 +96,7 @@ PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structu
     energies = comm.all_gather(std::span<const double>(energies));
     const bool has_energies = !energies.empty();
     if (comm.rank() != 0) counts = energies = {};
-    if (has_energies) fit.shifts = fit_energy_shifts(comm, counts, energies, num_species);
+    if (has_energies) fit.shifts = fit_energy_shifts(comm, counts, energies, num_species, given);
     const Tensor rows = Tensor::from({std::ssize(components), 1}, std::span<const double>(components));
     const double scale =
         std::sqrt(3.0) * root_mean_squared_error(rows, Tensor::zeros(rows.shape()),

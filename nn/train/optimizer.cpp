@@ -19,27 +19,41 @@ bool covers(const std::string& selected, const std::string& parameter) {
 }  // namespace
 
 Optimizer::Optimizer(std::vector<NamedParameter> parameters, double lr, double weight_decay,
-                     const std::vector<std::string>& decay_only, std::vector<std::string> state_names)
+                     const std::vector<std::string>& decay_only,
+                     const std::map<std::string, double>& lr_factors, std::vector<std::string> state_names)
     : state_names_(std::move(state_names)), lr_(lr) {
   require_not_negative(lr, "lr");
   require_not_negative(weight_decay, "weight_decay");
-  for (const std::string& selected : decay_only)
+  const auto require_parameter = [&](const std::string& selected, const char* what) {
     require<InputError>(
-        std::ranges::any_of(parameters, [&](const auto& named) { return covers(selected, named.name); }),
-        "weight decay is asked for '", selected, "', but there is no such parameter");
+        std::ranges::any_of(parameters, [&](const auto& named) { return covers(selected, named.name); }), what,
+        " is asked for '", selected, "', but there is no such parameter");
+  };
+  for (const std::string& selected : decay_only) require_parameter(selected, "weight decay");
+  for (const auto& [selected, factor] : lr_factors) {
+    require_parameter(selected, "a factor of the learning rate");
+    require<InputError>(factor >= 0 && std::isfinite(factor), "the factor of the learning rate of '", selected,
+                        "' is ", factor, ", expected a number of 0 or more");
+  }
   const std::vector<NamedParameter> all = parameters;
   for (const NamedParameter& named : without_repetitions(std::move(parameters))) {
     const std::string& name = named.name;
     const Variable& parameter = named.parameter;
     require<InputError>(!parameter.value().read_only(), "the parameter '", name,
                         "' is in memory that was borrowed for reading, expected memory that can be written");
-    const bool decays = decay_only.empty() || std::ranges::any_of(all, [&](const NamedParameter& each) {
-                          return each.parameter.gradient() == parameter.gradient() &&
-                                 std::ranges::any_of(decay_only, [&](const std::string& selected) {
-                                   return covers(selected, each.name);
-                                 });
-                        });
-    Slot slot{name, parameter, decays ? weight_decay : 0, {}, {}};
+    const auto is_covered = [&](const std::string& selected) {
+      return std::ranges::any_of(all, [&](const NamedParameter& each) {
+        return each.parameter.gradient() == parameter.gradient() && covers(selected, each.name);
+      });
+    };
+    const bool decays = decay_only.empty() || std::ranges::any_of(decay_only, is_covered);
+    Slot slot{.name = name, .parameter = parameter, .weight_decay = decays ? weight_decay : 0, .steps = {}, .state = {}};
+    std::size_t longest = 0;
+    for (const auto& [selected, factor] : lr_factors)
+      if (selected.size() > longest && is_covered(selected)) {
+        longest = selected.size();
+        slot.lr_factor = factor;
+      }
     for (std::size_t k = 0; k < state_names_.size(); ++k)
       slot.state.push_back(Tensor::zeros(parameter.shape()));
     slots_.push_back(std::move(slot));
@@ -78,7 +92,7 @@ std::vector<NamedCounter> Optimizer::named_counters() {
 
 SGD::SGD(std::vector<NamedParameter> parameters, const SGDOptions& options)
     : Optimizer(
-          std::move(parameters), options.lr, options.weight_decay, options.decay_only,
+          std::move(parameters), options.lr, options.weight_decay, options.decay_only, options.lr_factors,
           options.momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{}),
       momentum_(options.momentum) {
   require_not_negative(options.momentum, "momentum");
@@ -86,7 +100,7 @@ SGD::SGD(std::vector<NamedParameter> parameters, const SGDOptions& options)
 
 void SGD::update(Slot& slot, const Tensor& gradient) {
   Tensor buffer = slot.state.empty() ? Tensor() : slot.state[0];
-  sgd_step(slot.parameter.value(), gradient, buffer, static_cast<real>(lr()), static_cast<real>(momentum_),
+  sgd_step(slot.parameter.value(), gradient, buffer, static_cast<real>(lr_of(slot)), static_cast<real>(momentum_),
            static_cast<real>(slot.weight_decay));
 }
 
@@ -95,7 +109,7 @@ Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options)
 
 Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options, Decay decay)
     : Optimizer(std::move(parameters), options.lr, options.weight_decay, options.decay_only,
-                {"exp_avg", "exp_avg_sq"}),
+                options.lr_factors, {"exp_avg", "exp_avg_sq"}),
       beta1_(options.beta1),
       beta2_(options.beta2),
       eps_(options.eps),
@@ -114,10 +128,10 @@ void Adam::update(Slot& slot, const Tensor& gradient) {
       .beta2 = static_cast<real>(beta2_),
       .rest2 = static_cast<real>(1 - beta2_),
       .eps = static_cast<real>(eps_),
-      .rate = static_cast<real>(lr() / (1 - std::pow(beta1_, t))),
+      .rate = static_cast<real>(lr_of(slot) / (1 - std::pow(beta1_, t))),
       .root_of_correction = static_cast<real>(std::sqrt(1 - std::pow(beta2_, t))),
       .decay = static_cast<real>(decay_ == Decay::gradient ? slot.weight_decay : 0),
-      .keep = static_cast<real>(decay_ == Decay::parameter ? 1 - lr() * slot.weight_decay : 1)};
+      .keep = static_cast<real>(decay_ == Decay::parameter ? 1 - lr_of(slot) * slot.weight_decay : 1)};
   adam_step(slot.parameter.value(), gradient, slot.state[0], slot.state[1], c);
 }
 

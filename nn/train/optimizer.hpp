@@ -18,6 +18,7 @@
 #include <sar/config.hpp>
 #include <sar/nn/modules/module.hpp>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -59,15 +60,21 @@ class Optimizer : NonCopyable {
     std::string name;
     Variable parameter;
     double weight_decay = 0;
+    double lr_factor = 1;
     Recoverable<std::uint64_t> steps;  ///< including the current one
     std::vector<Tensor> state;         ///< one tensor per name in state_names, of the parameter's shape
   };
 
   /// `decay_only` lists the parameters with weight decay: a parameter, or a module that contains it
-  /// ("layers.0" for "layers.0.weight"). If it is empty, all parameters decay. Throws InputError if a name
-  /// matches nothing or a parameter is in read-only memory.
+  /// ("layers.0" for "layers.0.weight"). If it is empty, all parameters decay. `lr_factors`: factors of the
+  /// learning rate of parameters, or of all that a module contains; of names that cover a parameter the
+  /// longest counts, and without one the factor is 1. Throws InputError if a name matches nothing, a factor
+  /// is negative or not finite, or a parameter is in read-only memory.
   Optimizer(std::vector<NamedParameter> parameters, double lr, double weight_decay,
-            const std::vector<std::string>& decay_only, std::vector<std::string> state_names);
+            const std::vector<std::string>& decay_only, const std::map<std::string, double>& lr_factors,
+            std::vector<std::string> state_names);
+
+  [[nodiscard]] double lr_of(const Slot& slot) const noexcept { return lr_ * slot.lr_factor; }
 
  private:
   virtual void update(Slot& slot, const Tensor& gradient) = 0;
@@ -81,7 +88,8 @@ struct SGDOptions {
   double lr = 1e-3;
   double momentum = 0;
   double weight_decay = 0;
-  std::vector<std::string> decay_only = {};  ///< see Optimizer
+  std::vector<std::string> decay_only = {};         ///< see Optimizer
+  std::map<std::string, double> lr_factors = {};    ///< see Optimizer
 };
 
 ///     g <- g + weight_decay p        b <- momentum b + g        p <- p - lr b
@@ -104,7 +112,8 @@ struct AdamOptions {
   double beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0;
-  std::vector<std::string> decay_only = {};  ///< see Optimizer
+  std::vector<std::string> decay_only = {};         ///< see Optimizer
+  std::map<std::string, double> lr_factors = {};    ///< see Optimizer
 };
 
 /// Kingma & Ba, arXiv 1412.6980; at step t:

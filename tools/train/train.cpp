@@ -4,13 +4,13 @@
 ///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
 ///
 /// Room tools/train: The program `train`.
+#include "atoms/potential_data.hpp"
 #include "heartbeat.hpp"
 #include "options/add_options.hpp"
 #include "program.hpp"
 #include "train_data.hpp"
 #include "train_gcn_norm.hpp"
 #include "train_graph.hpp"
-#include "train_potential.hpp"
 #include "train_run.hpp"
 #include "train_runs.hpp"
 #include "train_samples.hpp"

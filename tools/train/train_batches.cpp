@@ -282,7 +282,12 @@ std::unique_ptr<BatchSource> make_ordered_sample_batches(const TrainingGraph& g,
     if (which == Which::all || data.train_mask[sample] != 0 || data.val_mask[sample] != 0 ||
         data.test_mask[sample] != 0)
       wanted.push_back(sample);
-  return sample_batches(g, wanted, ordered(o));
+  return make_ordered_sample_batches(g, o, wanted);
+}
+
+std::unique_ptr<BatchSource> make_ordered_sample_batches(const TrainingGraph& g, const TrainOptions& o,
+                                                         std::span<const Index> positions) {
+  return sample_batches(g, positions, ordered(o));
 }
 
 }  // namespace sar::tools

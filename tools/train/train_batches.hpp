@@ -122,8 +122,10 @@ std::unique_ptr<BatchSource> make_sample_batches(const TrainingGraph& g, const T
 /// Which samples are computed: all of them, or those that are in a split.
 enum class Which { all, in_splits };
 
-/// Collective. Samples in order.
+/// Collective. Samples in order: these, or those at the given positions.
 std::unique_ptr<BatchSource> make_ordered_sample_batches(const TrainingGraph& g, const TrainOptions& o,
                                                          Which which);
+std::unique_ptr<BatchSource> make_ordered_sample_batches(const TrainingGraph& g, const TrainOptions& o,
+                                                         std::span<const Index> positions);
 
 }  // namespace sar::tools

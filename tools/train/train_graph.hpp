@@ -33,7 +33,9 @@ struct SampleTask {
 
 /// The structures of --task potential, which are the graphs of a SampleTask, too.
 struct PotentialTask {
-  std::vector<formats::AtomDataset> files;  ///< --dataset, --valid-file, --test-file; without a path: none
+  /// --dataset, --valid-file, --test-file, --watch-file; without a path: none
+  std::vector<formats::AtomDataset> files;
+  std::shared_ptr<Potential> initial;  ///< of --init-weights, with new species; null: none
   /// What the network and the energy shifts learn of each structure of this rank: its labels without ZBL. The
   /// forces are the field "forces" of the nodes, NaN where there are none.
   std::vector<StructureLabels> labels;
@@ -43,8 +45,7 @@ struct PotentialTask {
     const auto [file, number] = place(structure);
     return files[file].structures[number];
   }
-
- private:
+  /// Returns the file of a structure of this rank, and its place among the structures of the rank there.
   [[nodiscard]] std::pair<std::size_t, std::size_t> place(Index structure) const {
     std::size_t file = 0;
     while (structure >= std::ssize(files[file].structures)) structure -= std::ssize(files[file++].structures);

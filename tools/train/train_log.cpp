@@ -189,6 +189,25 @@ void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::s
   std::fflush(stdout);
 }
 
+void Log::add_scores(nlohmann::ordered_json& line, const std::vector<Scores>& scores) const {
+  for (std::size_t i = 0; i < metrics_.size(); ++i)
+    for (const auto& [split, score] : splits_)
+      line[split + "_" + metrics_[i]] = json_number(scores.empty() ? Scores().val : scores[i].*score);
+}
+
+void Log::before(const std::vector<Scores>& scores) {
+  if (!speaks_) return;
+  if (!o_.has_several_runs()) {
+    std::printf("before epoch 1");
+    print(scores);
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+  nlohmann::ordered_json line = {{"epoch", 0}};
+  add_scores(line, scores);
+  write(line);
+}
+
 void Log::epoch(const Epoch& e, const RunResult& result) {
   if (!speaks_) return;
   if (!o_.has_several_runs()) {
@@ -200,9 +219,7 @@ void Log::epoch(const Epoch& e, const RunResult& result) {
     std::fflush(stdout);
   }
   nlohmann::ordered_json line = {{"epoch", e.epoch}, {"loss", e.loss}, {"lr", e.lr}};
-  for (std::size_t i = 0; i < metrics_.size(); ++i)
-    for (const auto& [split, score] : splits_)
-      line[split + "_" + metrics_[i]] = json_number(e.scores.empty() ? Scores().val : e.scores[i].*score);
+  add_scores(line, e.scores);
   line.update({{"seconds", e.seconds},
                {"forward_seconds", e.forward_seconds},
                {"backward_seconds", e.backward_seconds},
@@ -252,7 +269,8 @@ std::string describe_best(const TrainOptions& o, const RunResult& result) {
                 name, " ", test.data());
 }
 
-void Log::summary(const TrainingGraph& loaded, const RunResult& result) {
+void Log::summary(const TrainingGraph& loaded, const RunResult& result,
+                  const nlohmann::ordered_json& groups) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const auto rss = comm_.all_reduce(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, ReduceOp::max);
@@ -274,6 +292,7 @@ void Log::summary(const TrainingGraph& loaded, const RunResult& result) {
                  {"train_unlabelled", loaded.unlabelled[0]},
                  {"val_unlabelled", loaded.unlabelled[1]},
                  {"test_unlabelled", loaded.unlabelled[2]}});
+    if (!groups.is_null()) line["groups"] = groups;
     write(line);
   }
   comm_.agree([&] {

@@ -57,13 +57,17 @@ class Log {
 
   /// Reports the start. `model`: its describe().
   void start(const TrainingGraph& loaded, const TrainOptions& o, const std::string& model);
+  /// Reports the scores of the weights that a training begins with.
+  void before(const std::vector<Scores>& scores);
   void epoch(const Epoch& e, const RunResult& result);
-  /// Also draws the picture of --curves. Throws InputError if it, or part of the log or of the file of
+  /// `groups`: Steps::report(). Also draws the picture of --curves. Throws InputError if it, or part of the log or of the file of
   /// --tensorboard, could not be written; the training has continued without them.
-  void summary(const TrainingGraph& loaded, const RunResult& result);
+  void summary(const TrainingGraph& loaded, const RunResult& result,
+               const nlohmann::ordered_json& groups);
 
  private:
   void print(const std::vector<Scores>& scores) const;
+  void add_scores(nlohmann::ordered_json& line, const std::vector<Scores>& scores) const;
   void print_summary(const RunResult& result, std::uint64_t rss) const;
   void write(const nlohmann::ordered_json& line);
   void fail(const std::string& message, const char* without);

@@ -22,6 +22,7 @@ nlohmann::ordered_json json_number(double x) {
 SplitScores evaluated_splits(const TaskOptions& o) {
   SplitScores splits{{"train", &Scores::train}, {"val", &Scores::val}, {"test", &Scores::test}};
   if (o.type == TaskType::link) splits.erase(splits.begin());
+  if (!o.potential.watch_file.empty()) splits.emplace_back("watch", &Scores::watch);
   return splits;
 }
 
@@ -100,7 +101,7 @@ void Progress::resume(int epoch, const std::map<std::string, std::string>& extra
   };
   for (std::size_t i = 0; i < metrics_.size(); ++i)
     for (const auto& [split, of] : splits_) {
-      result_.best[i].*of = score(split + "_" + metrics_[i], false);
+      result_.best[i].*of = score(split + "_" + metrics_[i], split == "watch");
       result_.last[i].*of = score("last_" + split + "_" + metrics_[i], true);
     }
   result_.epochs = epoch;

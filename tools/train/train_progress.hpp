@@ -18,9 +18,10 @@
 
 namespace sar::tools {
 
-/// One metric on the training, validation and test split; NaN if not evaluated or if the split is empty.
+/// One metric on the training, validation and test split, and on data that is watched; NaN if not evaluated or
+/// if the split is empty.
 struct Scores {
-  double train = std::numeric_limits<double>::quiet_NaN(), val = train, test = train;
+  double train = std::numeric_limits<double>::quiet_NaN(), val = train, test = train, watch = train;
 };
 
 /// The splits that a task evaluates: the name in logs, and its place in Scores.

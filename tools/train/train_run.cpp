@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "train_run.hpp"
 
+#include "atoms/potential_steps.hpp"
 #include "program.hpp"
 #include "train_checkpoint.hpp"
 #include "train_curves.hpp"
@@ -8,7 +9,6 @@
 #include "train_gcn_norm.hpp"
 #include "train_log.hpp"
 #include "train_node_steps.hpp"
-#include "train_potential_steps.hpp"
 #include "train_predict.hpp"
 #include "train_sample_steps.hpp"
 
@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,10 +67,31 @@ void begin_weights(const TrainingGraph& loaded, WeightFile& weights, Module& mod
   require<InputError>(o.epochs > 0 || o.predict.empty() || resumed || !o.init_weights.empty(), o.predict,
                       ": there are no weights to predict with, expected --init-weights, or --resume",
                       " and a checkpoint, with --epochs 0");
+  if (loaded.potential) return;  // it begins with that of --init-weights
   if (!o.init_weights.empty() && !resumed) load(loaded, weights, model, o, given);
   if (!o.init_weights.empty() && resumed && !o.save_weights.empty() &&
       find_checkpoint(comm, o.init_weights).empty())
     weights.recognise(comm, o.init_weights, o.weight_names);
+}
+
+/// Makes constants of the parameters of --freeze, and of all that the modules among these names contain.
+void freeze(const Communicator& comm, Module& model, const std::vector<std::string>& names) {
+  comm.agree([&] {
+    for (const std::string& name : names) {
+      bool is_found = false;
+      std::set<std::string> modules;
+      for (const NamedParameter& each : model.named_parameters()) {
+        modules.insert(each.name.substr(0, each.name.find('.')));
+        if (each.name != name && !each.name.starts_with(name + ".")) continue;
+        model.freeze(each.name);
+        is_found = true;
+      }
+      require<InputError>(is_found, "--freeze: the network has no parameter or module '", name, "', expected ",
+                          joined(modules), ", or one in them");
+    }
+    require<InputError>(names.empty() || std::ranges::any_of(model.parameters(), &Variable::requires_grad),
+                        "--freeze: all parameters are among ", joined(names), ", expected some to train");
+  });
 }
 
 /// Returns the description of the network for the metadata of a weight file, from which load_model() or
@@ -131,6 +153,7 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   const Communicator& comm = loaded.graph.comm();
   const std::unique_ptr<Steps> steps = make_steps(loaded, o);
   Module& model = steps->model();
+  freeze(comm, model, o.frozen);
   const auto optimizer = make_optimizer(o, model);
   const auto schedule = make_schedule(o, *optimizer);
   Progress progress(o, model);
@@ -145,6 +168,8 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   begin_weights(loaded, weights, model, o, given, resumed);
   Log log(comm, o, start.epoch, resumed);
   if (o.run.number == 0) log.start(loaded, o, steps->description());
+  if (loaded.potential && loaded.potential->initial && o.epochs > 0 && o.eval_every > 0 && !resumed)
+    log.before(steps->evaluate());
   EpochProgress from = EpochProgress::from_checkpoint(start.extra, checkpoints.resumed_from());
 
   for (int epoch = start.epoch + 1; !progress.is_done(); ++epoch) {
@@ -167,7 +192,7 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   }
   const HaloStep halo_step(o.seed, 0);
   steps->predict();
-  log.summary(loaded, progress.result());
+  log.summary(loaded, progress.result(), steps->report());
   return progress.result();
 }
 

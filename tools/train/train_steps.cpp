@@ -44,6 +44,7 @@ void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochP
                   FunctionRef<void(const EpochProgress&, Index num_batches)> step_done) {
   model().train();
   BatchSource& batches = *batches_;
+  epoch_ = result.epoch;
   const auto number = static_cast<std::uint64_t>(result.epoch);
   const Index num_batches = batches.num_batches();
   const std::optional<Index> num_seeds = batches.num_seeds();
@@ -121,8 +122,9 @@ double Steps::step(const Batch& batch, Optimizer& optimizer, EpochTimer& timer) 
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& model) {
-  const AdamOptions adam{.lr = o.lr, .weight_decay = o.weight_decay};
-  const SGDOptions sgd{.lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay};
+  const AdamOptions adam{.lr = o.lr, .weight_decay = o.weight_decay, .lr_factors = o.lr_factors};
+  const SGDOptions sgd{
+      .lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay, .lr_factors = o.lr_factors};
   if (o.optimizer == OptimizerType::sgd) return std::make_unique<SGD>(model.named_parameters(), sgd);
   if (o.optimizer == OptimizerType::adamw) return std::make_unique<AdamW>(model.named_parameters(), adam);
   return std::make_unique<Adam>(model.named_parameters(), adam);

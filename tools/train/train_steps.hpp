@@ -13,6 +13,8 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -61,11 +63,13 @@ class Steps : NonCopyable {
     return scores();
   }
   /// Collective. Writes the files of --predict.
-  void predict() {
+  virtual void predict() {
     if (o_.predict.empty()) return;
     model().eval();
     write_predictions();
   }
+  /// What predict() has found of groups of the data, for the log; null: nothing.
+  [[nodiscard]] virtual nlohmann::ordered_json report() const { return {}; }
 
  protected:
   /// `g` must outlive this.
@@ -76,7 +80,7 @@ class Steps : NonCopyable {
 
   /// Collective. Both of a model that evaluates.
   [[nodiscard]] virtual std::vector<Scores> scores() = 0;
-  virtual void write_predictions() = 0;
+  virtual void write_predictions() {}
 
   /// Collective. Computes the loss on the batch, for add_gradients().
   [[nodiscard]] virtual Variable loss(const Batch&) { return {}; }
@@ -86,6 +90,8 @@ class Steps : NonCopyable {
   /// batch that counts on no rank is skipped, as one without seeds.
   [[nodiscard]] virtual bool counts(const Batch&) const { return true; }
 
+  /// The epoch that is trained, from 1 on.
+  [[nodiscard]] int current_epoch() const noexcept { return epoch_; }
   /// Collective. Applies a network to the batch: its message flow graphs, or the whole graph.
   [[nodiscard]] Variable apply(LayerStack& network, const Batch& batch) const;
   /// Returns whether the network keeps what the first layer aggregates: the graph and the features are the
@@ -105,6 +111,7 @@ class Steps : NonCopyable {
 
   std::unique_ptr<BatchSource> batches_;
   WeightAverage* average_ = nullptr;
+  int epoch_ = 0;
 };
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& model);

@@ -25,6 +25,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -142,6 +143,80 @@ TEST_CASE("potential loss: gradients against differences of the loss, on ranks w
                       [&] { return backward_potential_loss(model, graph, energies_only).loss; });
       if (sanitized) break;
     }
+}
+
+TEST_CASE("potential loss: Huber, errors of energies and weights of structures, against the formula") {
+  const Communicator world = Communicator::world();
+  const Atoms atoms;
+  const Tensor all_forces = random_values({12, 3}, 8), all_stresses = random_values({2, 3, 3}, 9);
+  for (const Books& books : test_books(atoms.graph, world.size())) {
+    PaiNN model = make_potential();
+    const Graph graph = shard(world, atoms.graph, books, {});
+    const int rank = world.rank();
+    const RowIds species = part_of(atoms.species, books.src, rank);
+    const Tensor x = my_rows(atoms.x, books.src, rank);
+    LabelledAtoms labelled{.species = species,
+                           .positions = x,
+                           .structures = part_of(atoms.structures, books.src, rank),
+                           .energies = Tensor::from({2}, {1, -2}),
+                           .forces = my_rows(all_forces, books.src, rank),
+                           .stresses = all_stresses,
+                           .volumes = Tensor::from({2}, {5, 7}),
+                           .weights = Tensor::from({2, 3}, {2, 0.5, 1, 0, 3, 0.25})};
+    for (const EnergyError kind : {EnergyError::per_atom, EnergyError::per_root, EnergyError::total})
+      for (const double delta : {0.0, 0.4}) {
+        const PotentialWeights weights{
+            .energy = 1, .forces = 2, .stress = 3, .energy_error = kind, .huber_delta = delta};
+        const double loss = backward_potential_loss(model, graph, labelled, weights).loss;
+        // each term alone, with labels of one structure: the terms of the formula
+        const auto h = [&](double d) {
+          const double size = std::abs(d);
+          return delta > 0 && size > delta ? 2 * delta * size - delta * delta : d * d;
+        };
+        const auto forces = model.energy_and_forces(graph, species, x).forces;
+        double of_forces = 0;
+        for (Index i = 0; i < forces.num_rows(); ++i)
+          for (Index c = 0; c < 3; ++c) {
+            const Index atom = books.src.begin(rank) + i;
+            const double u = atom < 6 ? 0.5 : 3;
+            of_forces += u * h(static_cast<double>(forces.row(i)[c] - all_forces.row(atom)[c]));
+          }
+        of_forces = world.all_reduce(of_forces) / 36;
+        const Tensor energies = model.atomic_energies(graph, species, x).value();
+        double sums[] = {0, 0};
+        for (Index i = 0; i < energies.num_rows(); ++i)
+          sums[books.src.begin(rank) + i < 6 ? 0 : 1] += static_cast<double>(energies.row(i)[0]);
+        world.all_reduce(std::span<double>(sums));
+        const double n = kind == EnergyError::per_atom   ? 6
+                         : kind == EnergyError::per_root ? std::sqrt(6.0)
+                                                         : 1;
+        const double of_energies = 2 * h((sums[0] - 1) / n) / 2;
+        LabelledAtoms without_stress = labelled;
+        without_stress.stresses = {};
+        const double of_both = backward_potential_loss(model, graph, without_stress, weights).loss;
+        CHECK(of_both == doctest::Approx(of_energies + 2 * of_forces).epsilon(is_double ? 1e-10 : 1e-4));
+        CHECK(loss > of_both);
+        LabelledAtoms one_structure = labelled;  // its stress counts with a quarter
+        one_structure.weights = Tensor::from({2, 3}, {2, 0.5, 0, 0, 3, 0.25});
+        const double second = backward_potential_loss(model, graph, one_structure, weights).loss - of_both;
+        one_structure.weights = Tensor::from({2, 3}, {2, 0.5, 0, 0, 3, 1});
+        const double four = backward_potential_loss(model, graph, one_structure, weights).loss - of_both;
+        CHECK(four == doctest::Approx(4 * second).epsilon(is_double ? 1e-9 : 1e-3));
+        check_gradients(world, model,
+                        [&] { return backward_potential_loss(model, graph, labelled, weights).loss; });
+      }
+    for (const real wrong : {real{-1}, std::numeric_limits<real>::infinity()}) {
+      labelled.weights = Tensor::from({2, 3}, {1, 1, 1, 1, wrong, 1});
+      CHECK(thrown<InputError>([&] {
+              (void)backward_potential_loss(model, graph, labelled);
+            }).find("weight of a structure") != std::string::npos);
+    }
+    labelled.weights = Tensor::full({3, 3}, 1);
+    CHECK_THROWS_AS((void)backward_potential_loss(model, graph, labelled), ShapeError);
+    labelled.weights = {};
+    CHECK_THROWS_AS((void)backward_potential_loss(model, graph, labelled, {.huber_delta = -1}), InputError);
+    if (sanitized) break;
+  }
 }
 
 TEST_CASE("potential loss: labels that are NaN take no part, on any rank") {

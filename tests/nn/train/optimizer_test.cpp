@@ -11,7 +11,9 @@
 
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <memory>
+#include <utility>
 
 using namespace sar;
 using namespace sar::test;
@@ -109,6 +111,41 @@ TEST_CASE("weight decay can be limited to a module or a parameter") {
   CHECK(b.value().item() == doctest::Approx(1));
   CHECK(c.value().item() == doctest::Approx(0.75));
   CHECK_THROWS_AS(SGD({{"layers.0.weight", a}}, {.decay_only = {"layers.2"}}), InputError);
+}
+
+TEST_CASE("factors of the learning rate: the longest name that covers a parameter counts, in every optimizer") {
+  const auto moved = [](auto make_optimizer) {
+    std::vector<Variable> p;
+    for (int i = 0; i < 4; ++i) p.push_back(leaf(1));
+    const auto optimizer = make_optimizer(std::vector<NamedParameter>{
+        {"convs.0.weight", p[0]}, {"convs.0.bias", p[1]}, {"convs.01.weight", p[2]}, {"out.weight", p[3]}});
+    std::vector<double> all;
+    for (const Variable& each : p) give(each, 0.5);
+    optimizer->step();
+    for (const Variable& each : p) all.push_back(1 - static_cast<double>(each.value().item()));
+    return all;
+  };
+  const std::map<std::string, double> factors{{"convs.0", 0.5}, {"convs.0.bias", 0}, {"out", 2}};
+  const auto sgd = [&](double decay) {
+    return moved([&](std::vector<NamedParameter> all) {
+      return std::make_unique<SGD>(std::move(all),
+                                   SGDOptions{.lr = 0.1, .momentum = 0.9, .weight_decay = decay, .lr_factors = factors});
+    });
+  };
+  const auto adamw = moved([&](std::vector<NamedParameter> all) {
+    return std::make_unique<AdamW>(std::move(all), AdamOptions{.lr = 0.1, .weight_decay = 1, .lr_factors = factors});
+  });
+  for (const auto& [found, whole] : {std::pair{sgd(0), 0.05}, {sgd(1), 0.15}, {adamw, 0.2}}) {
+    CHECK(found[2] == doctest::Approx(whole));
+    CHECK(found[0] == doctest::Approx(whole / 2));
+    CHECK(found[1] == 0);
+    CHECK(found[3] == doctest::Approx(2 * whole));
+  }
+  const std::vector<NamedParameter> one{{"out.weight", leaf(1)}};
+  CHECK_THROWS_WITH_AS(SGD(one, {.lr_factors = {{"ou", 1}}}),
+                       "a factor of the learning rate is asked for 'ou', but there is no such parameter", InputError);
+  CHECK_THROWS_WITH_AS(SGD(one, {.lr_factors = {{"out", -1}}}),
+                       "the factor of the learning rate of 'out' is -1, expected a number of 0 or more", InputError);
 }
 
 TEST_CASE("a parameter of several names is stepped and clipped once") {

@@ -54,6 +54,7 @@ struct AtomDataset {
 /// Names of the keys of labels; empty: recognized by their names; "none": not read.
 struct AtomLabelKeys {
   std::string energy, forces, stress;
+  std::vector<std::string> others = {};  ///< keys that the program reads, too
 };
 
 }  // namespace sar::formats

@@ -266,7 +266,9 @@ ChosenKeys choose_keys(const std::string& path, const KeyCounts& found, const At
        chosen.is_virial ? "-dE/d strain in eV, divided by -volume" : "dE/d strain / volume in eV/A^3");
   std::vector<std::string> unused;
   for (const auto& [key, count] : found.keys)
-    if (key != chosen.energy && key != chosen.stress) unused.push_back(key);
+    if (key != chosen.energy && key != chosen.stress &&
+        std::ranges::find(given.others, key) == given.others.end())
+      unused.push_back(key);
   for (const auto& [key, count] : found.columns)
     if (key != chosen.forces) unused.push_back(key);
   std::ranges::sort(unused);

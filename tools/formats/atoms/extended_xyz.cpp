@@ -273,20 +273,6 @@ void read_range(const Communicator& comm, const StructureFile& file, StructureRe
   if (reader.bad) throw_bad_line(file, *reader.bad);
 }
 
-/// The sums over all ranks of a count for each name. Collective.
-std::map<std::string, Index> count_names(const Communicator& comm, const std::map<std::string, Index>& mine) {
-  WordSet names;
-  for (const auto& [name, count] : mine) names.insert(name);
-  std::map<std::string, Index> all;
-  for (const std::string& name : gather_words(comm, names)) all[name] = 0;
-  std::vector<Index> counts;
-  for (const auto& entry : all) counts.push_back(mine.contains(entry.first) ? mine.at(entry.first) : 0);
-  comm.all_reduce(std::span<Index>(counts));
-  std::size_t i = 0;
-  for (auto& [name, count] : all) count = counts[i++];
-  return all;
-}
-
 KeyCounts count_keys(const Communicator& comm, const std::vector<RawStructure>& structures) {
   std::map<std::string, Index> keys, columns;
   for (const RawStructure& raw : structures) {
@@ -352,7 +338,7 @@ void add_number(std::string& text, double number) {
   text += exact_text(number);
 }
 
-std::string text_of(const AtomStructure& atoms) {
+std::string text_of(const AtomStructure& atoms, const AtomStructure* label) {
   std::string text = concat(atoms.num_atoms(), "\n");
   const auto add_matrix = [&](const char* key, const Matrix3& matrix) {
     std::string numbers;
@@ -363,11 +349,14 @@ std::string text_of(const AtomStructure& atoms) {
   const Cell& cell = atoms.cell;
   if (cell.volume() > 0 || cell.periodic != std::array{false, false, false})
     add_matrix("Lattice", cell.vectors);
-  const bool has_forces = !atoms.forces.empty();
-  text += concat("Properties=species:S:1:pos:R:3", has_forces ? ":forces:R:3" : "");
+  const bool has_forces = !atoms.forces.empty(), has_labels = label != nullptr && !label->forces.empty();
+  text += concat("Properties=species:S:1:pos:R:3", has_forces ? ":forces:R:3" : "",
+                 has_labels ? ":label_forces:R:3" : "");
   if (atoms.has_energy()) text += concat(" energy=", exact_text(atoms.energy));
   text += " ";
   if (atoms.has_stress()) add_matrix("stress", atoms.stress);
+  if (label != nullptr && label->has_energy()) text += concat("label_energy=", exact_text(label->energy), " ");
+  if (label != nullptr && label->has_stress()) add_matrix("label_stress", label->stress);
   for (const auto& [key, value] : atoms.keys) text += key_text(key, value) + " ";
   text += "pbc=\"";
   for (std::size_t k = 0; k < 3; ++k) text += concat(k == 0 ? "" : " ", cell.periodic[k] ? "T" : "F");
@@ -379,12 +368,26 @@ std::string text_of(const AtomStructure& atoms) {
     text += atoms.species[i];
     for (std::size_t k = 0; k < 3; ++k) add_number(text, atoms.positions[3 * i + k]);
     for (std::size_t k = 0; has_forces && k < 3; ++k) add_number(text, atoms.forces[3 * i + k]);
+    for (std::size_t k = 0; has_labels && k < 3; ++k) add_number(text, label->forces[3 * i + k]);
     text += '\n';
   }
   return text;
 }
 
 }  // namespace
+
+std::map<std::string, Index> count_names(const Communicator& comm, const std::map<std::string, Index>& mine) {
+  WordSet names;
+  for (const auto& [name, count] : mine) names.insert(name);
+  std::map<std::string, Index> all;
+  for (const std::string& name : gather_words(comm, names)) all[name] = 0;
+  std::vector<Index> counts;
+  for (const auto& entry : all) counts.push_back(mine.contains(entry.first) ? mine.at(entry.first) : 0);
+  comm.all_reduce(std::span<Index>(counts));
+  std::size_t i = 0;
+  for (auto& [name, count] : all) count = counts[i++];
+  return all;
+}
 
 AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path, const AtomLabelKeys& keys) {
   return comm.agree([&] {
@@ -425,12 +428,14 @@ AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path,
   });
 }
 
-void write_extended_xyz(const Communicator& comm, const std::string& path, const AtomDataset& data) {
+void write_extended_xyz(const Communicator& comm, const std::string& path, const AtomDataset& data,
+                        const AtomDataset* labels) {
   comm.agree([&] {
     std::optional<TemporaryFile> file;
     if (comm.rank() == 0) file.emplace(path);
     std::string mine;
-    for (const AtomStructure& atoms : data.structures) mine += text_of(atoms);
+    for (std::size_t s = 0; s < data.structures.size(); ++s)
+      mine += text_of(data.structures[s], labels == nullptr ? nullptr : &labels->structures[s]);
     for (int from = 0; from < comm.size(); ++from) {  // the text of one rank at a time
       std::vector<Index> counts(static_cast<std::size_t>(comm.size()), 0);
       if (comm.rank() == from) counts[0] = std::ssize(mine);

@@ -7,9 +7,13 @@
 
 #include <sar/comm/communicator.hpp>
 
+#include <map>
 #include <string>
 
 namespace sar::formats {
+
+/// Collective. Returns the counts of names, added over all ranks.
+std::map<std::string, Index> count_names(const Communicator& comm, const std::map<std::string, Index>& mine);
 
 /// Collective. Reads a file, also one that gzip has packed; each rank reads a range of its bytes. The table
 /// of keys and how labels are recognized is in docs/atoms.md. Throws InputError, the same on every rank, with
@@ -18,8 +22,10 @@ namespace sar::formats {
 AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path, const AtomLabelKeys& keys);
 
 /// Collective. Writes the structures of all ranks, in rank order, with the keys and labels that each has and
-/// the atoms by their numbers. Numbers are exact. Throws InputError, the same on every rank, if the file
-/// cannot be written.
-void write_extended_xyz(const Communicator& comm, const std::string& path, const AtomDataset& data);
+/// the atoms by their numbers. Numbers are exact. With `labels`, structures of the same atoms in the same
+/// order, their energies, forces and stresses are written, too, as label_energy, label_forces and label_stress.
+/// Throws InputError, the same on every rank, if the file cannot be written.
+void write_extended_xyz(const Communicator& comm, const std::string& path, const AtomDataset& data,
+                        const AtomDataset* labels = nullptr);
 
 }  // namespace sar::formats

@@ -41,6 +41,12 @@ void check_potential(const CLI::App& app, const TrainOptions& o) {
     throw CLI::ValidationError("--task: potential needs a --dataset, a file of structures in extended XYZ");
   if ((!p.valid_file.empty() || !p.test_file.empty()) && o.draw_split)
     throw CLI::ValidationError("--split-graphs: cannot be combined with --valid-file or --test-file");
+  const bool is_new = o.init_weights.empty();
+  if (is_new && !p.new_species.empty()) throw CLI::ValidationError("--new-species: needs --init-weights");
+  if (is_new && p.shifts == EnergySource::keep)
+    throw CLI::ValidationError("--energy-shifts: keep needs --init-weights");
+  if (is_new && p.scale == EnergySource::keep)
+    throw CLI::ValidationError("--energy-scale: keep needs --init-weights");
   if (p.cutoff == 0) throw CLI::ValidationError("--cutoff: is 0, expected more");
   for (const char* option : {"--cutoff", "--num-basis", "--radial-basis", "--cutoff-function", "--zbl-inner",
                              "--zbl-outer", "--hidden", "--layers"})

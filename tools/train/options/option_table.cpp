@@ -137,4 +137,35 @@ std::map<std::string, std::string> OptionTable::record() const {
   return record;
 }
 
+std::vector<std::string> read_names(const std::string& option, const std::string& text,
+                                    const std::string& expected) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end == begin) throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+    names.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+std::map<std::string, double> read_named_numbers(const std::string& option, const std::string& text,
+                                                 const std::function<bool(double)>& valid,
+                                                 const std::string& expected) {
+  std::map<std::string, double> numbers;
+  for (const std::string& part : read_names(option, text, expected)) {
+    const std::size_t equals = std::min(part.rfind('='), part.size());
+    const auto number = to_number<double>(part.substr(std::min(equals + 1, part.size())));
+    if (equals == 0 || !number || !valid(*number) || !numbers.emplace(part.substr(0, equals), *number).second)
+      throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+  }
+  return numbers;
+}
+
+std::string list_text(const std::map<std::string, double>& numbers) {
+  std::string text;
+  for (const auto& [name, number] : numbers) text += concat(text.empty() ? "" : ",", name, "=", number);
+  return text;
+}
+
 }  // namespace sar::tools

@@ -201,6 +201,16 @@ std::string list_text(const std::vector<T>& numbers) {
   for (const T& number : numbers) text += concat(text.empty() ? "" : ",", number);
   return text;
 }
+/// Returns the names of a list such as embedding,convs.0. Throws CLI::ValidationError for an empty name.
+std::vector<std::string> read_names(const std::string& option, const std::string& text,
+                                    const std::string& expected);
+/// Returns the numbers of a list such as Cu=-3.5,O=1. Throws CLI::ValidationError, which names the option and
+/// what was `expected`, for other words, a name that is given twice and a number that is not `valid`.
+std::map<std::string, double> read_named_numbers(const std::string& option, const std::string& text,
+                                                 const std::function<bool(double)>& valid,
+                                                 const std::string& expected);
+/// Returns the list that read_named_numbers() reads.
+std::string list_text(const std::map<std::string, double>& numbers);
 /// Returns the fan-outs "15,10,5". Throws CLI::ValidationError, which names the option.
 std::vector<Index> read_fan_outs(const std::string& option, const std::string& text);
 

@@ -6,7 +6,9 @@
 #include <sar/nn/models/model_description.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sar::tools {
@@ -24,6 +26,116 @@ void read_shares(const std::string& text, TaskOptions& o) {
   o.valid = *valid;
   o.test = *test;
   o.has_shares = true;
+}
+
+/// "fit", "keep", "isolated", or "Cu=-3.5,O=1".
+void read_shifts(const std::string& text, PotentialOptions& o) {
+  o.given_shifts.clear();
+  for (const auto& [name, source] : {std::pair{"fit", EnergySource::fit},
+                                     {"keep", EnergySource::keep},
+                                     {"isolated", EnergySource::isolated}})
+    if (text == name) {
+      o.shifts = source;
+      return;
+    }
+  o.shifts = EnergySource::given;
+  o.given_shifts = read_named_numbers(
+      "--energy-shifts", text, [](double x) { return std::isfinite(x); },
+      "fit, keep, isolated, or energies of single atoms of different species, such as Cu=-3.5,O=1");
+}
+
+std::string text_of_shifts(const PotentialOptions& o) {
+  switch (o.shifts) {
+    case EnergySource::automatic:
+      break;
+    case EnergySource::fit:
+      return "fit";
+    case EnergySource::keep:
+      return "keep";
+    case EnergySource::isolated:
+      return "isolated";
+    case EnergySource::given:
+      return list_text(o.given_shifts);
+  }
+  return "";
+}
+
+/// "fit", "keep", or a number.
+void read_scale(const std::string& text, PotentialOptions& o) {
+  const auto number = to_number<double>(text);
+  if (text != "fit" && text != "keep" && (!number || !(*number > 0) || !std::isfinite(*number)))
+    throw CLI::ValidationError("--energy-scale", "'" + text + "', expected fit, keep, or a number above 0");
+  o.scale = text == "fit" ? EnergySource::fit : text == "keep" ? EnergySource::keep : EnergySource::given;
+  o.given_scale = number.value_or(0);
+}
+
+std::string text_of_scale(const PotentialOptions& o) {
+  if (o.scale == EnergySource::given) return concat(o.given_scale);
+  return o.scale == EnergySource::fit ? "fit" : o.scale == EnergySource::keep ? "keep" : "";
+}
+
+/// "Ge,Cu=Ag": Cu begins as Ag.
+void read_new_species(const std::string& text, PotentialOptions& o) {
+  const char* expected = "different species, such as Ge, or Cu=Ag, which begins as Ag";
+  o.new_species.clear();
+  for (const std::string& each : read_names("--new-species", text, expected)) {
+    const std::size_t equals = std::min(each.find('='), each.size());
+    const NewSpecies species{each.substr(0, equals), each.substr(std::min(equals + 1, each.size()))};
+    const bool is_repeated = std::ranges::count(o.new_species, species.name, &NewSpecies::name) > 0;
+    if (species.name.empty() || is_repeated || (equals < each.size() && species.like.empty()))
+      throw CLI::ValidationError("--new-species", "'" + text + "', expected " + expected);
+    o.new_species.push_back(species);
+  }
+}
+
+std::string text_of_new_species(const PotentialOptions& o) {
+  return joined(o.new_species, [](const NewSpecies& each) {
+    return each.like.empty() ? each.name : concat(each.name, "=", each.like);
+  });
+}
+
+/// "61:100,10,1;81:1000,10,1": from these epochs on, weights of energies, forces and stresses.
+void read_stages(const std::string& text, PotentialOptions& o) {
+  const char* expected =
+      "epochs of 2 or more, one after another, each with the weights of energies, forces and stresses from "
+      "then on, such as 61:100,10,1 or 61:100,10,1;81:1000,10,1";
+  o.stages.clear();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(';', begin), text.size());
+    const std::string stage = text.substr(begin, end - begin);
+    const std::size_t colon = std::min(stage.find(':'), stage.size());
+    const auto epoch = to_number<int>(stage.substr(0, colon));
+    const std::vector<double> weights = read_numbers<double>(
+        "--stages", stage.substr(std::min(colon + 1, stage.size())),
+        [](double x) { return x >= 0 && std::isfinite(x); }, expected);
+    if (!epoch || *epoch <= (o.stages.empty() ? 1 : o.stages.back().epoch) || weights.size() != 3 ||
+        weights[0] + weights[1] + weights[2] == 0)
+      throw CLI::ValidationError("--stages", "'" + text + "', expected " + expected);
+    o.stages.push_back({*epoch, weights[0], weights[1], weights[2]});
+    begin = end + 1;
+  }
+}
+
+std::string text_of_stages(const PotentialOptions& o) {
+  std::string text;
+  for (const WeightStage& each : o.stages)
+    text += concat(text.empty() ? "" : ";", each.epoch, ":", each.energy, ",", each.forces, ",", each.stress);
+  return text;
+}
+
+void add_fine_tuning_options(OptionTable& t, PotentialOptions& o) {
+  t.parsed(
+       "--energy-shifts", [&o](const std::string& text) { read_shifts(text, o); }, "SOURCE|NAME=E,...",
+       "energies of single atoms: fit, keep those of --init-weights, isolated atoms of the data, or given ones")
+      .recorded([&o] { return text_of_shifts(o); });
+  t.parsed(
+       "--energy-scale", [&o](const std::string& text) { read_scale(text, o); }, "fit|keep|X",
+       "scale of the network's energies: of the training forces, of --init-weights, or a given one")
+      .recorded([&o] { return text_of_scale(o); });
+  t.parsed(
+       "--new-species", [&o](const std::string& text) { read_new_species(text, o); }, "NAME[=LIKE],...",
+       "species beside those of --init-weights, which may begin as one of them")
+      .recorded([&o] { return text_of_new_species(o); });
 }
 
 }  // namespace
@@ -70,6 +182,7 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
   t.group("Potentials of atoms", {TaskType::potential});
   t.path("--valid-file", o.valid_file, "FILE", "validation structures, in extended XYZ as --dataset");
   t.path("--test-file", o.test_file, "FILE", "test structures");
+  t.path("--watch-file", o.watch_file, "FILE", "structures whose errors are watched, such as those of --init-weights");
   const auto key = [&](const char* name, std::string& value, const char* help) {
     t.text(name, value, "KEY", help).as_text([&value] { return value.empty() ? "found" : value; });
   };
@@ -89,6 +202,27 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
       .recorded();
   t.number("--zbl-outer", o.zbl_outer, "ZBL repulsion vanishes at this distance; 0: no ZBL", 0, most)
       .recorded();
+  add_fine_tuning_options(t, o);
+  t.text("--kind-key", o.kind_key, "KEY", "key of the kind of a structure, by which errors are listed");
+  t.parsed(
+       "--kind-weights",
+       [&o](const std::string& text) {
+         o.kind_weights = read_named_numbers(
+             "--kind-weights", text, [](double x) { return x >= 0 && x < most; },
+             "different kinds of structures with weights of 0 or more, such as liquid=2,surface=0.5");
+       },
+       "KIND=X,...", "weights of kinds of structures in the loss; of others: 1")
+      .recorded([&o] { return o.kind_weights.empty() ? "" : o.kind_key + ": " + list_text(o.kind_weights); });
+  t.number("--huber-delta", o.huber_delta, "errors above it count linearly in the loss; 0: as squares", 0, most)
+      .recorded();
+  t.choice("--energy-error", o.energy_error,
+           {{"per-atom", EnergyError::per_atom}, {"per-root", EnergyError::per_root}, {"total", EnergyError::total}},
+           "errors of energies in the loss are divided by the number of atoms, its root, or 1")
+      .recorded();
+  t.parsed(
+       "--stages", [&o](const std::string& text) { read_stages(text, o); }, "EPOCH:E,F,S;...",
+       "other weights of energies, forces and stresses from an epoch on")
+      .recorded([&o] { return text_of_stages(o); });
   t.number("--energy-weight", o.energy_weight, "weight of energies per atom in the loss", 0, most);
   t.number("--forces-weight", o.forces_weight, "weight of forces in the loss", 0, most);
   t.number("--stress-weight", o.stress_weight, "weight of stresses in the loss", 0, most);

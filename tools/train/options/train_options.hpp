@@ -108,6 +108,8 @@ struct TrainOptions {
   SampleOptions sample;
   OptimizerType optimizer = OptimizerType::adam;
   double lr = 0.01, weight_decay = 0, momentum = 0.9;
+  std::map<std::string, double> lr_factors;  ///< of parameters and modules
+  std::vector<std::string> frozen;           ///< parameters and modules
   ScheduleOptions schedule;
   double clip_norm = 0;  ///< 0: no limit
   double ema = 0;        ///< decay of the averages of the weights; 0: no averages

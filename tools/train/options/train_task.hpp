@@ -10,8 +10,11 @@
 
 #include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
+#include <sar/nn/atoms/potential_loss.hpp>
+#include <sar/nn/models/potential.hpp>
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,15 +35,41 @@ enum class PredictorType { dot, mlp, distmult, complex, transe, rotate };
 enum class LinkLoss { bce, margin, infonce };
 enum class LabelLoss { automatic, cross_entropy, bce, mse, mae };
 
+/// Where the energies of single atoms come from, and the scale of the network's energies.
+enum class EnergySource {
+  automatic,  ///< fitted, with --init-weights kept
+  fit,
+  keep,      ///< those of --init-weights
+  isolated,  ///< energies of structures that are one atom
+  given
+};
+
+/// Weights of the terms of the loss from an epoch on.
+struct WeightStage {
+  int epoch = 1;
+  double energy = 0, forces = 0, stress = 0;
+};
+
 /// --task potential
 struct PotentialOptions {
   std::string valid_file, test_file;  ///< empty: none
+  std::string watch_file;             ///< whose errors are watched, and nothing else; empty: none
   formats::AtomLabelKeys keys;
+  std::string kind_key = "config_type";        ///< key of the kind of a structure
+  std::map<std::string, double> kind_weights;  ///< in the loss; of other kinds: 1
   double cutoff = 5;
   Index num_basis = 20;
   std::string radial_basis = "sinc", cutoff_function = "cosine";
   double zbl_inner = 0, zbl_outer = 0;                                ///< 0: no ZBL
   double energy_weight = 10, forces_weight = 10, stress_weight = 10;  ///< of the terms of the loss
+  std::vector<WeightStage> stages;  ///< in the order of their epochs; empty: these weights in all epochs
+  EnergyError energy_error = EnergyError::per_atom;
+  double huber_delta = 0;  ///< 0: squares
+  EnergySource shifts = EnergySource::automatic;
+  std::map<std::string, double> given_shifts;  ///< of species
+  EnergySource scale = EnergySource::automatic;
+  double given_scale = 0;
+  std::vector<NewSpecies> new_species;  ///< beside those of --init-weights
   // known when the files have been read
   bool has_forces = false, has_stresses = false;
 };

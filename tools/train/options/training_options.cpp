@@ -121,6 +121,23 @@ void add_training_options(OptionTable& t, TrainOptions& o) {
   t.number("--lr", o.lr, "learning rate", 0, most_rate).common().default_for(TaskType::potential, [&o] {
     o.lr = 5e-3;
   });
+  t.parsed(
+       "--lr-factors",
+       [&o](const std::string& text) {
+         o.lr_factors = read_named_numbers(
+             "--lr-factors", text, [](double x) { return x >= 0 && std::isfinite(x); },
+             "different names of parameters or modules with numbers of 0 or more, such as "
+             "embedding=0.1,convs.0=0.5");
+       },
+       "NAME=X,...", "factors of the learning rate of parameters or modules: embedding=0.1,convs=0.5")
+      .recorded([&o] { return list_text(o.lr_factors); });
+  t.parsed(
+       "--freeze",
+       [&o](const std::string& text) {
+         o.frozen = read_names("--freeze", text, "names of parameters or modules, such as embedding,convs.0");
+       },
+       "NAME,...", "parameters or modules that stay as they are: embedding,convs.0")
+      .recorded([&o] { return joined(o.frozen); });
   using enum OptimizerType;
   t.choice("--optimizer", o.optimizer, {{"adam", adam}, {"adamw", adamw}, {"sgd", sgd}}, "optimizer");
   t.number("--momentum", o.momentum, "sgd: momentum", 0, 1)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-#include "train_potential.hpp"
+#include "train/atoms/potential_data.hpp"
 
 #include "formats/atoms/extended_xyz.hpp"
 #include "program.hpp"
-#include "train_checkpoint.hpp"
-#include "train_data.hpp"
+#include "train/atoms/structure_errors.hpp"
+#include "train/train_checkpoint.hpp"
+#include "train/train_data.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iostream>
 #include <limits>
-#include <optional>
+#include <map>
+#include <memory>
 #include <set>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,11 +23,23 @@ namespace {
 
 /// Reads a file and prints what it has. Collective.
 formats::AtomDataset read_file(const Communicator& comm, const std::string& path,
-                               const formats::AtomLabelKeys& keys) {
+                               const formats::AtomLabelKeys& keys, const std::string& kind_key) {
   formats::AtomDataset file = formats::read_extended_xyz(comm, path, keys);
-  Index atoms = 0;
-  for (const formats::AtomStructure& each : file.structures) atoms += each.num_atoms();
+  Index atoms = 0, weighted = 0;
+  std::map<std::string, Index> kinds;
+  for (const formats::AtomStructure& each : file.structures) {
+    atoms += each.num_atoms();
+    if (const auto kind = each.keys.find(kind_key); kind != each.keys.end()) ++kinds[kind->second];
+    weighted += std::ranges::any_of(weight_keys(), [&](const auto& key) { return each.keys.contains(key); });
+  }
   atoms = comm.all_reduce(atoms);
+  weighted = comm.all_reduce(weighted);
+  kinds = formats::count_names(comm, kinds);
+  if (!kinds.empty())
+    file.notes.push_back(concat("kinds: ", kind_key, ": ", joined(kinds, [](const auto& each) {
+                                  return concat(each.first, " ", each.second);
+                                })));
+  if (weighted > 0) file.notes.push_back(concat("weights of ", weighted, " structures: config_weight, ..."));
   if (comm.rank() != 0) return file;
   std::cout << printable(concat(path, ": extended XYZ: ", file.count, " structures of ", atoms, " atoms of ",
                                 joined(file.species)))
@@ -36,16 +48,27 @@ formats::AtomDataset read_file(const Communicator& comm, const std::string& path
   return file;
 }
 
-/// The potential of --init-weights. Collective.
-ModelDescription description_of_file(const Communicator& comm, const std::string& path) {
+/// The potential of --init-weights, with --new-species. Collective.
+std::shared_ptr<Potential> initial_potential(const Communicator& comm, const TrainOptions& o) {
+  const std::string& path = o.init_weights;
   require<InputError>(find_checkpoint(comm, path).empty(), path,
                       ": is a checkpoint, expected the file of --save-weights, or --resume");
-  const ModelDescription found = load_potential(comm, path)->description();
+  std::shared_ptr<Potential> found = load_potential(comm, path, /*trainable=*/true);
+  const ModelDescription& d = found->description();
   if (comm.rank() == 0)
-    std::cout << printable(concat(path, ": a potential of ", joined(found.species), " with ", found.layers,
-                                  " convolutions of ", found.hidden, " channels, cutoff ", found.cutoff))
+    std::cout << printable(concat(path, ": a potential of ", joined(d.species), " with ", d.layers,
+                                  " convolutions of ", d.hidden, " channels, cutoff ", d.cutoff))
               << std::endl;
-  return found;
+  const std::vector<NewSpecies>& added = o.task.potential.new_species;
+  if (added.empty()) return found;
+  Generator gen(o.seed);
+  std::shared_ptr<Potential> extended = comm.agree([&] { return with_species(*found, added, gen); });
+  if (comm.rank() == 0)
+    for (const NewSpecies& each : added)
+      std::cout << printable(concat(path, ": new species ", each.name, ", which begins ",
+                                    each.like.empty() ? "with drawn numbers" : "as " + each.like))
+                << std::endl;
+  return extended;
 }
 
 /// The graphs of the structures of all files, with the numbers of their atoms' species.
@@ -65,7 +88,8 @@ GraphSamples samples_of(const std::vector<formats::AtomDataset>& files,
       for (const std::string& name : each.species) {
         const auto found = std::ranges::find(species, name);
         require<InputError>(found != species.end(), file.path, ": has an atom of ", name,
-                            ", which the potential does not know, expected ", joined(species));
+                            ", which the potential does not know, expected ", joined(species),
+                            ", or --new-species");
         kinds.values.push_back(found - species.begin());
       }
     }
@@ -156,127 +180,18 @@ void tell_neighbors(const Communicator& comm, const std::string& path, double cu
   if (least < few) say("WARNING: ", path, ": the least distance of two atoms is ", least, units);
 }
 
-/// Of each species, over all ranks.
-struct SpeciesCounts {
-  std::vector<Index> trained;              ///< training structures with a label that have the species
-  std::vector<Index> atoms_with_energies;  ///< atoms of training structures with an energy
-};
-
-/// Collective.
-SpeciesCounts count_species(const Communicator& comm, const TrainingGraph& loaded, Index kinds) {
-  SpeciesCounts counts;
-  for (std::vector<Index>* of : {&counts.trained, &counts.atoms_with_energies})
-    of->assign(static_cast<std::size_t>(kinds), 0);
-  const GraphSamples& samples = *loaded.samples->samples;
-  const Index* const kind = samples.nodes.integers.at("species").values.data();
-  for (Index g = 0; g < samples.num_graphs(); ++g) {
-    if (loaded.data.train_mask[g] == 0 || std::isnan(loaded.data.targets.data()[g])) continue;
-    const std::span<const Index> of(kind + samples.node_begin[g], kind + samples.node_begin[g + 1]);
-    for (const Index k : std::set<Index>(of.begin(), of.end())) ++counts.trained[static_cast<std::size_t>(k)];
-    if (!loaded.potential->structure(g).has_energy()) continue;
-    for (const Index k : of) ++counts.atoms_with_energies[static_cast<std::size_t>(k)];
-  }
-  for (std::vector<Index>* of : {&counts.trained, &counts.atoms_with_energies})
-    comm.all_reduce(std::span<Index>(*of));
-  return counts;
-}
-
-/// Refuses a species that only structures have which nobody trains on: its atoms would have any energy. All
-/// ranks throw the same.
-void require_trained(const TrainingGraph& loaded, const TrainOptions& o,
-                     const std::vector<std::string>& species, const std::vector<Index>& trained) {
-  for (std::size_t k = 0; k < species.size(); ++k) {
-    if (trained[k] > 0) continue;
-    const auto file = std::ranges::find_if(loaded.potential->files, [&](const formats::AtomDataset& each) {
-      return std::ranges::find(each.species, species[k]) != each.species.end();
-    });
-    throw InputError(
-        concat(file->path, ": has atoms of ", species[k],
-               ", which no training structure with a label has, expected such structures among ",
-               o.draw_split ? "them (another --split-seed, or more of them)" : concat("those of ", o.dataset),
-               ", or a file without ", species[k]));
-  }
-}
-
-/// Root of the mean square of the energies per atom of the training structures without the energies of their
-/// atoms. Collective.
-double energy_deviation(const Communicator& comm, const TrainingGraph& loaded,
-                        const std::vector<double>& shifts) {
-  const GraphSamples& samples = *loaded.samples->samples;
-  const Array<Index>& kinds = samples.nodes.integers.at("species").values;
-  double sums[] = {0, 0};
-  for (Index g = 0; g < samples.num_graphs(); ++g) {
-    double energy = loaded.potential->labels[static_cast<std::size_t>(g)].energy;
-    if (loaded.data.train_mask[g] == 0 || std::isnan(energy)) continue;
-    for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i)
-      energy -= shifts[static_cast<std::size_t>(kinds[i])];
-    sums[0] += std::pow(energy / static_cast<double>(samples.num_nodes(g)), 2);
-    sums[1] += 1;
-  }
-  comm.all_reduce(std::span<double>(sums));
-  return std::sqrt(sums[0] / sums[1]);
-}
-
-std::string text_of_shifts(const std::vector<std::string>& species, const std::vector<double>& shifts,
-                           const std::vector<Index>& which) {
-  std::vector<std::string> each;
-  for (const Index k : which)
-    each.push_back(concat(species[static_cast<std::size_t>(k)], " ", shifts[static_cast<std::size_t>(k)]));
-  return joined(each);
-}
-
-/// Warns of energies of atoms that the training structures do not determine.
-void warn_of_shifts(const TrainOptions& o, const ModelDescription& d, const EnergyShifts& fitted,
-                    const std::vector<Index>& atoms) {
-  std::vector<Index> missing, fixed;
-  for (const Index k : fitted.undetermined)
-    (atoms[static_cast<std::size_t>(k)] > 0 ? fixed : missing).push_back(k);
-  const auto say = [&](const auto&... parts) {
-    std::cout << printable(concat("WARNING: ", o.dataset, ": ", parts...)) << std::endl;
-  };
-  const auto names = [&](const std::vector<Index>& which) {
-    return joined(which, [&](Index k) { return d.species[static_cast<std::size_t>(k)]; });
-  };
-  if (!fixed.empty())
-    say("the energies of single atoms of ", names(fixed),
-        " cannot be told apart, because the training structures have them in fixed proportions only: ",
-        "energy shifts ", text_of_shifts(d.species, fitted.energies, fixed),
-        " are the least squares of the least norm. Energies of other proportions mean nothing");
-  if (!missing.empty())
-    say("no training structure with an energy has atoms of ", names(missing),
-        ": the energy shifts are 0, and energies with these atoms mean nothing");
-}
-
-/// Warns if the energies of the training structures are not those that the potential of --init-weights was
-/// trained on. Collective.
-void warn_of_other_energies(const Communicator& comm, const TrainOptions& o, const ModelDescription& d,
-                            const TrainingGraph& loaded, const EnergyShifts& fitted) {
-  constexpr double least = 1, factor = 3;  // in eV
-  std::vector<double> shifts = d.energy_shifts;
-  shifts.resize(d.species.size(), 0);
-  const double with_shifts = energy_deviation(comm, loaded, shifts);
-  const double with_own = energy_deviation(comm, loaded, fitted.energies);
-  if (with_shifts < std::max(least, factor * with_own) || comm.rank() != 0) return;
-  std::vector<Index> all;
-  for (Index k = 0; k < std::ssize(d.species); ++k) all.push_back(k);
-  std::cout << printable(concat(
-                   "WARNING: ", o.dataset, ": energies differ by ", with_shifts,
-                   " eV an atom from the energies of single atoms of ", o.init_weights, " (",
-                   text_of_shifts(d.species, shifts, all), "), which stay as they are; those fitted to ",
-                   o.dataset, " (", text_of_shifts(d.species, fitted.energies, all), ") leave ", with_own,
-                   ". Expected energies with the same zero as those that the potential was trained on"))
-            << std::endl;
-}
-
 }  // namespace
 
 TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat) {
   heartbeat.phase("reading the structures");
   PotentialOptions& p = o.task.potential;
+  formats::AtomLabelKeys keys = p.keys;
+  keys.others = weight_keys();
+  keys.others.push_back(p.kind_key);
   PotentialTask task;
   std::set<std::string> names;
-  for (const std::string& path : {o.dataset, p.valid_file, p.test_file}) {
-    task.files.push_back(path.empty() ? formats::AtomDataset{} : read_file(comm, path, p.keys));
+  for (const std::string& path : {o.dataset, p.valid_file, p.test_file, p.watch_file}) {
+    task.files.push_back(path.empty() ? formats::AtomDataset{} : read_file(comm, path, keys, p.kind_key));
     names.insert(task.files.back().species.begin(), task.files.back().species.end());
   }
   const formats::AtomDataset& file = task.files[0];
@@ -298,7 +213,10 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
   o.model.cutoff_function = p.cutoff_function;
   o.model.zbl_inner = p.zbl_inner;
   o.model.zbl_outer = p.zbl_outer;
-  if (!o.init_weights.empty()) o.model = description_of_file(comm, o.init_weights);
+  if (!o.init_weights.empty()) {
+    task.initial = initial_potential(comm, o);
+    o.model = task.initial->description();
+  }
 
   heartbeat.phase("finding neighbors");
   GraphSamples samples = comm.agree([&] {
@@ -323,28 +241,4 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
   return loaded;
 }
 
-ModelDescription describe_potential(const Communicator& comm, const TrainingGraph& loaded,
-                                    const TrainOptions& o) {
-  ModelDescription d = o.model;
-  const bool is_given = !o.init_weights.empty();
-  const auto kinds = static_cast<Index>(d.species.size());
-  const SpeciesCounts counts = count_species(comm, loaded, kinds);
-  if (!is_given && o.epochs > 0) require_trained(loaded, o, d.species, counts.trained);
-  if (!loaded.potential->files[0].has_energies) return d;
-  const GraphSamples& samples = *loaded.samples->samples;
-  const auto [shifts, scale] =
-      fit_potential(comm, samples, loaded.potential->labels, samples.nodes.tensors.at("forces"),
-                    loaded.data.train_mask, kinds);
-  const bool has_energies = !shifts.energies.empty();
-  require<InputError>(has_energies || is_given, o.dataset,
-                      ": no training structure has an energy, expected one at least");
-  if (!has_energies) return d;
-  if (is_given) {
-    warn_of_other_energies(comm, o, d, loaded, shifts);
-    return d;
-  }
-  if (comm.rank() == 0) warn_of_shifts(o, d, shifts, counts.atoms_with_energies);
-  d.energy_shifts = shifts.energies;
-  d.energy_scales.assign(d.species.size(), scale);
-  return d;
-}}  // namespace sar::tools
+}  // namespace sar::tools

@@ -3,9 +3,12 @@
 /// Steps of training a potential.
 #pragma once
 
-#include "train_potential.hpp"
-#include "train_steps.hpp"
+#include "train/atoms/structure_errors.hpp"
+#include "train/train_steps.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include <array>
 #include <string>
 #include <vector>
 
@@ -18,26 +21,33 @@ class PotentialSteps : public Steps {
 
   [[nodiscard]] Module& model() override { return potential_.network(); }
   [[nodiscard]] std::string description() const override;
+  /// Tells errors by kind and the largest ones, unless nobody asks: there is one kind and no --predict. Writes
+  /// the structures with predicted energies, forces and stresses to DIR/predictions.xyz, those of --valid-file,
+  /// --test-file and --watch-file to DIR/valid.xyz, DIR/test.xyz and DIR/watch.xyz, and DIR/errors.csv.
+  void predict() override;
+  [[nodiscard]] nlohmann::ordered_json report() const override { return errors_; }
 
  protected:
   /// Errors of energies in meV per atom, of forces in meV/A, of stresses in meV/A^3.
   [[nodiscard]] std::vector<Scores> scores() override;
-  /// Writes the structures with predicted energies, forces and stresses to DIR/predictions.xyz, and those of
-  /// --valid-file and --test-file to DIR/valid.xyz and DIR/test.xyz.
-  void write_predictions() override;
   [[nodiscard]] double add_gradients(const Batch& batch, EpochTimer& timer) override;
 
  private:
   /// Collective. The labels of the structures at these positions, which `batch` has; energies are without the
   /// shifts.
   [[nodiscard]] LabelledAtoms labels_of(const Array<Index>& positions, const SpreadBatch& batch) const;
-  /// Collective. The structures of this rank, and those that are computed with predicted energies, forces
-  /// and, where there is a volume, stresses in place of their labels.
-  [[nodiscard]] std::vector<formats::AtomStructure> predicted(Which which);
+  /// The weights of the terms in this epoch.
+  [[nodiscard]] PotentialWeights weights() const;
+  /// Collective. Structures with predicted values in place of labels: those of a part of the data, or all.
+  [[nodiscard]] std::vector<formats::AtomStructure> predicted(bool all);
+  void write_structures(std::vector<formats::AtomStructure> found) const;
 
   const PotentialTask& task_;
   const GraphSamples& samples_;
   Potential potential_;
+  StructureKinds kinds_;
+  std::vector<std::array<double, 3>> weights_;  // of each structure of this rank; empty: 1, on all ranks
+  nlohmann::ordered_json errors_;
 };
 
 }  // namespace sar::tools

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "train/atoms/potential_steps.hpp"
+
+#include "formats/atoms/extended_xyz.hpp"
+#include "train/atoms/potential_energies.hpp"
+#include "train/atoms/structure_values.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+namespace sar::tools {
+namespace {
+
+/// The weights of the structures of this rank; empty: all weights of all ranks are 1. Collective.
+std::vector<std::array<double, 3>> structure_weights(const Communicator& comm, const PotentialTask& task,
+                                                     const PotentialOptions& o) {
+  std::vector<std::array<double, 3>> weights;
+  const bool some = comm.agree([&] {
+    for (const formats::AtomDataset& file : task.files)
+      for (std::size_t s = 0; s < file.structures.size(); ++s)
+        weights.push_back(weights_of(file.structures[s], o,
+                                     concat(file.path, ": structure ", file.first + static_cast<Index>(s))));
+    const bool mine = std::ranges::any_of(weights, [](const auto& of) { return of != std::array{1., 1., 1.}; });
+    return comm.all_reduce(mine ? 1 : 0, ReduceOp::max) == 1;
+  });
+  if (!some) weights.clear();
+  return weights;
+}
+
+}  // namespace
+
+PotentialSteps::PotentialSteps(TrainingGraph& loaded, const TrainOptions& o)
+    : Steps(loaded, o),
+      task_(*loaded.potential),
+      samples_(*loaded.samples->samples),
+      potential_(start_potential(loaded.model = describe_potential(comm_, loaded, o),
+                                 loaded.potential->initial.get(), loaded.gen)),
+      kinds_(comm_, task_, o.task.potential.kind_key),
+      weights_(structure_weights(comm_, task_, o.task.potential)) {
+  loaded.model = potential_.description();
+  if (o.epochs > 0) train_on(make_sample_batches(loaded, o));
+}
+
+std::string PotentialSteps::description() const {
+  const ModelDescription& d = potential_.description();
+  std::string shifts;
+  for (std::size_t k = 0; k < d.species.size(); ++k)
+    shifts += concat(k == 0 ? "" : ", ", d.species[k], " ", d.energy_shifts[k]);
+  return concat("PaiNN: ", d.layers, " convolutions of ", d.hidden, " channels, ", d.num_basis,
+                " radial functions (", d.radial_basis, "), ", d.cutoff_function, " cutoff ", d.cutoff,
+                d.zbl_outer > 0 ? concat(", ZBL from ", d.zbl_inner, " to ", d.zbl_outer) : "",
+                "; energy shifts ", shifts, ", scale ", d.energy_scales[0]);
+}
+
+LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const SpreadBatch& batch) const {
+  const PotentialOptions& p = o_.task.potential;
+  const PotentialWeights terms = weights();
+  const bool with_forces = p.has_forces && terms.forces > 0;
+  const bool with_stresses = p.has_stresses && terms.stress > 0;
+  const std::vector<double>& shifts = potential_.description().energy_shifts;
+  struct Labelled {
+    Index id;
+    StructureLabels labels;
+    std::array<double, 3> weights{1, 1, 1};
+  };
+  std::vector<Labelled> mine;
+  const Array<Index>& kinds = samples_.nodes.integers.at("species").values;
+  for (const Index g : positions) {
+    const auto structure = static_cast<std::size_t>(g);
+    mine.push_back({samples_.ids[g], task_.labels[structure]});
+    if (!weights_.empty()) mine.back().weights = weights_[structure];
+    for (Index i = samples_.node_begin[g]; i < samples_.node_begin[g + 1]; ++i)
+      mine.back().labels.energy -= shifts[static_cast<std::size_t>(kinds[i])];
+  }
+  // The structures of the batch are numbered in the order of their ids, on any number of ranks.
+  const std::vector<Labelled> all = comm_.all_gather(std::span<const Labelled>(mine));
+  std::vector<Index> order(all.size()), numbers(all.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  std::ranges::sort(order, {}, [&](Index s) { return all[static_cast<std::size_t>(s)].id; });
+  std::vector<double> energies, volumes, stresses, weights_of_all;
+  for (const Index s : order) {
+    const StructureLabels& each = all[static_cast<std::size_t>(s)].labels;
+    numbers[static_cast<std::size_t>(s)] = std::ssize(energies);
+    const std::array<double, 3>& of_terms = all[static_cast<std::size_t>(s)].weights;
+    weights_of_all.insert(weights_of_all.end(), of_terms.begin(), of_terms.end());
+    energies.push_back(each.energy);
+    volumes.push_back(each.volume > 0 ? each.volume : 1);  // without a volume, there is no stress
+    for (const Vector3& row : each.stress) stresses.insert(stresses.end(), row.begin(), row.end());
+  }
+  const Index count = std::ssize(all);
+  std::vector<Index> structures;
+  for (const Index s : batch.graph_of_nodes()) structures.push_back(numbers[static_cast<std::size_t>(s)]);
+  LabelledAtoms labels{.species = species_of(batch),
+                       .positions = Tensor::zeros({batch.graph().num_nodes(), 3}),
+                       .shifts = batch.edges().tensors.at("vectors"),
+                       .structures = std::move(structures),
+                       .energies = Tensor::from({count}, std::span<const double>(energies))};
+  if (!weights_.empty())
+    labels.weights = Tensor::from({count, 3}, std::span<const double>(weights_of_all));
+  if (with_forces) labels.forces = batch.nodes().tensors.at("forces");
+  if (!with_stresses) return labels;
+  labels.stresses = Tensor::from({count, 3, 3}, std::span<const double>(stresses));
+  labels.volumes = Tensor::from({count}, std::span<const double>(volumes));
+  return labels;
+}
+
+PotentialWeights PotentialSteps::weights() const {
+  const PotentialOptions& p = o_.task.potential;
+  PotentialWeights result{.energy = p.energy_weight,
+                          .forces = p.forces_weight,
+                          .stress = p.stress_weight,
+                          .energy_error = p.energy_error,
+                          .huber_delta = p.huber_delta};
+  for (const WeightStage& stage : p.stages) {
+    if (stage.epoch > current_epoch()) break;
+    result.energy = stage.energy;
+    result.forces = stage.forces;
+    result.stress = stage.stress;
+  }
+  return result;
+}
+
+double PotentialSteps::add_gradients(const Batch& batch, EpochTimer& timer) {
+  const SpreadBatch atoms(comm_, samples_.select(batch.rows), o_.graph_options);
+  const LabelledAtoms labels = labels_of(batch.rows, atoms);
+  timer.forward_done();
+  return backward_potential_loss(potential_.network(), atoms.graph(), labels, weights()).loss;
+}
+
+std::vector<formats::AtomStructure> PotentialSteps::predicted(bool all) {
+  Array<Index> wanted;
+  for (Index g = 0; g < samples_.num_graphs(); ++g)
+    if (all || part_of(g_, g) != DataPart::none) wanted.push_back(g);
+  return predict_structures(g_, o_, potential_, wanted);
+}
+
+std::vector<Scores> PotentialSteps::scores() {
+  const std::vector<formats::AtomStructure> found = predicted(/*all=*/false);
+  std::array<std::array<std::vector<double>, 4>, 3> errors;  // of energies, forces and stresses in each part
+  for (std::size_t g = 0; g < found.size(); ++g) {
+    const auto part = static_cast<std::size_t>(part_of(g_, static_cast<Index>(g)));
+    if (part >= errors[0].size()) continue;
+    const formats::AtomStructure& label = task_.structure(static_cast<Index>(g));
+    const auto atoms = static_cast<double>(label.num_atoms());
+    if (label.has_energy()) errors[0][part].push_back((found[g].energy - label.energy) / atoms);
+    for (std::size_t i = 0; i < label.forces.size(); ++i)
+      errors[1][part].push_back(found[g].forces[i] - label.forces[i]);
+    for (std::size_t c = 0; label.has_stress() && c < 9; ++c)
+      errors[2][part].push_back(found[g].stress[c / 3][c % 3] - label.stress[c / 3][c % 3]);
+  }
+  std::vector<Scores> scores;
+  for (const Metric metric : metrics_of(o_.task)) {
+    const AtomMetric kind = atom_metric(metric);
+    const auto in_milli = [&](std::size_t part) {
+      const std::vector<double>& of = errors[kind.label][part];
+      const Tensor rows = Tensor::from({std::ssize(of), 1}, std::span<const double>(of));
+      const auto& mean = kind.is_rmse ? root_mean_squared_error : mean_absolute_error;
+      return 1000 * mean(rows, Tensor::zeros(rows.shape()), Array<std::uint8_t>(of.size(), 1), comm_);
+    };
+    scores.push_back({.train = in_milli(0), .val = in_milli(1), .test = in_milli(2), .watch = in_milli(3)});
+  }
+  return scores;
+}
+
+void PotentialSteps::predict() {
+  const bool writes = !o_.predict.empty();
+  if (!writes && kinds_.names.size() < 2) return;
+  model().eval();
+  std::vector<formats::AtomStructure> found = predicted(/*all=*/writes);
+  const std::vector<StructureErrors> errors = errors_of(g_, kinds_, found);
+  errors_ = report_errors(comm_, task_, kinds_, errors, writes ? o_.predict + "/errors.csv" : "");
+  if (writes) write_structures(std::move(found));
+}
+
+void PotentialSteps::write_structures(std::vector<formats::AtomStructure> found) const {
+  const char* const names[] = {"predictions.xyz", "valid.xyz", "test.xyz", "watch.xyz"};
+  auto next = found.begin();
+  for (std::size_t f = 0; f < task_.files.size(); ++f) {
+    const formats::AtomDataset& file = task_.files[f];
+    if (file.path.empty()) continue;
+    formats::AtomDataset out;
+    const auto end = next + std::ssize(file.structures);
+    out.structures.assign(std::make_move_iterator(next), std::make_move_iterator(end));
+    next = end;
+    formats::write_extended_xyz(comm_, o_.predict + "/" + names[f], out, &file);
+  }
+}
+}  // namespace sar::tools

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "train/atoms/structure_values.hpp"
+
+#include "train/train_batches.hpp"
+
+#include <cstddef>
+#include <memory>
+
+namespace sar::tools {
+
+RowIds species_of(const SpreadBatch& batch) {
+  const Array<Index>& kinds = batch.nodes().integers.at("species").values;
+  return {std::vector<Index>(kinds.begin(), kinds.end())};
+}
+
+std::vector<formats::AtomStructure> predict_structures(const TrainingGraph& g, const TrainOptions& o,
+                                                       Potential& potential, std::span<const Index> wanted) {
+  const GraphSamples& samples = *g.samples->samples;
+  const Communicator& comm = g.graph.comm();
+  std::vector<formats::AtomStructure> result;
+  for (Index k = 0; k < samples.num_graphs(); ++k) result.push_back(g.potential->structure(k));
+  const std::unique_ptr<BatchSource> batches = make_ordered_sample_batches(g, o, wanted);
+  while (const BatchPtr next = batches->next()) {
+    const SpreadBatch batch(comm, samples.select(next->rows), o.graph_options);
+    const PotentialValues values = potential(batch.graph(),
+                                              {.species = species_of(batch),
+                                               .positions = Tensor::zeros({batch.graph().num_nodes(), 3}),
+                                               .shifts = batch.edges().tensors.at("vectors")},
+                                              /*per_atom_virials=*/true);
+    const Array<double> energies = batch.route().back(std::span<const double>(values.energies));
+    const Tensor forces = batch.to_samples(values.forces), virials = batch.to_samples(values.virials);
+    Index i = 0;
+    for (const Index k : next->rows) {
+      formats::AtomStructure& atoms = result[static_cast<std::size_t>(k)];
+      atoms.energy = 0;
+      atoms.forces.clear();
+      const double volume = atoms.cell.volume();
+      atoms.stress = volume > 0 ? Matrix3{} : formats::AtomStructure{}.stress;
+      for (const Index end = i + atoms.num_atoms(); i < end; ++i) {
+        atoms.energy += energies[i];
+        atoms.forces.insert(atoms.forces.end(), forces.row(i), forces.row(i) + 3);
+        for (std::size_t c = 0; volume > 0 && c < 9; ++c)
+          atoms.stress[c / 3][c % 3] -= static_cast<double>(virials.row(i)[c]) / volume;
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace sar::tools
