@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: MIT
 
 # Structures of atoms for tests of potentials, sourced.
-# structures SEED COUNT: 8 atoms in a cubic box, with energies, forces and virials of Morse pairs with a smooth cutoff, and energies of single
-# atoms
+# structures SEED COUNT [STEP]: 8 atoms in a cubic box, with energies, forces and virials of Morse pairs with a smooth cutoff, and energies of
+# single atoms. With STEP, atoms move by about that much from each structure to the next, and from the middle one on the box grows instead.
 structures() {
-  awk -v seed="$1" -v count="$2" 'BEGIN {
+  awk -v seed="$1" -v count="$2" -v step="${3:-0}" 'BEGIN {
     srand(seed); c = 2.2
     for (s = 0; s < count; ++s) {
-      L = 2.3 + 0.2 * rand(); e = 0
+      e = 0; grows = step && 2 * s >= count
+      if (s == 0 || !step) L = 2.3 + 0.2 * rand()
+      if (grows) L *= 1.003
       for (i = 0; i < 8; ++i) {
-        kind[i] = rand() < 0.5 ? "Si" : "O"
-        for (k = 0; k < 3; ++k) { x[i, k] = L / 2 * (int(i / 2 ^ k) % 2) + 0.15 * (rand() - 0.5); f[i, k] = 0 }
+        if (s == 0 || !step) kind[i] = rand() < 0.5 ? "Si" : "O"
+        for (k = 0; k < 3; ++k) {
+          if (s == 0 || !step) x[i, k] = L / 2 * (int(i / 2 ^ k) % 2) + 0.15 * (rand() - 0.5)
+          else if (grows) x[i, k] *= 1.003
+          else x[i, k] += step * (rand() - 0.5)
+          f[i, k] = 0
+        }
       }
       for (k = 0; k < 9; ++k) w[k] = 0
       for (i = 0; i < 8; ++i) {

@@ -31,12 +31,14 @@ void train(const Communicator& comm, const TrainOptions& options) {
   const MatmulPrecisionScope precision(o.matmul_precision);
   const MixedPrecisionScope mixed(o.mixed_precision);
   const ReproducibleScope reproducible(comm, o.graph_options.reproducible);
-  if (o.describe) return describe_dataset(comm, o);
-  check_outputs(comm, o);
+  const bool is_potential = o.task.type == TaskType::potential;
+  if (o.describe && !is_potential) return describe_dataset(comm, o);
+  if (!o.describe) check_outputs(comm, o);
   Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
-  TrainingGraph loaded = o.task.type == TaskType::potential ? load_training_potential(comm, o, heartbeat)
+  TrainingGraph loaded = is_potential                       ? load_training_potential(comm, o, heartbeat)
                          : o.task.type == TaskType::graph   ? load_training_samples(comm, o, heartbeat)
                                                             : load_training_graph(comm, o, heartbeat);
+  if (o.describe) return;
   const bool samples = !o.sample.fan_outs.empty() || o.sample.saint || (o.mfg && has_pairs(o.task.type));
   if (!samples && o.model.attention_dropout == 0) loaded.graph.drop_edge_ids();  // nothing reads them
   const std::vector<TrainOptions> runs =

@@ -3,6 +3,7 @@
 
 #include "formats/atoms/extended_xyz.hpp"
 #include "program.hpp"
+#include "train/atoms/structure_checks.hpp"
 #include "train/atoms/structure_errors.hpp"
 #include "train/train_checkpoint.hpp"
 #include "train/train_data.hpp"
@@ -195,11 +196,12 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
     names.insert(task.files.back().species.begin(), task.files.back().species.end());
   }
   const formats::AtomDataset& file = task.files[0];
-  require<InputError>(file.has_energies || o.epochs == 0, o.dataset,
+  const bool trains = o.epochs > 0 && !o.describe;
+  require<InputError>(file.has_energies || !trains, o.dataset,
                       ": there are no energies, expected some to train on (--energy-key)");
   p.has_forces = file.has_forces;
   p.has_stresses = file.has_stresses;
-  require<InputError>(o.epochs == 0 || p.energy_weight > 0 || (p.has_forces && p.forces_weight > 0) ||
+  require<InputError>(!trains || p.energy_weight > 0 || (p.has_forces && p.forces_weight > 0) ||
                           (p.has_stresses && p.stress_weight > 0),
                       o.dataset, ": the loss has no term: --energy-weight is 0",
                       p.has_forces ? ", --forces-weight is 0" : ", there are no forces",
@@ -219,6 +221,8 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
   }
 
   heartbeat.phase("finding neighbors");
+  std::vector<DifferenceFits> fits;
+  if (trains || o.describe) fits = compare_differences(comm, task);
   GraphSamples samples = comm.agree([&] {
     (void)o.model.checked("the potential");
     // A structure that is larger than the share of a rank is cut in this order.
@@ -229,6 +233,7 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
     return all;
   });
   tell_neighbors(comm, o.dataset, o.model.cutoff, samples);
+  if (!fits.empty()) check_structures(comm, task, samples, fits, o);
   NodeData data = structure_data(task.files, samples);
   data.book = gather_book(comm, samples.num_graphs());
   prepare_split(comm, o, data);
