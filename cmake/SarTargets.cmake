@@ -227,6 +227,7 @@ function(sar_compile_settings target)
   elseif(SAR_SANITIZE STREQUAL "memory")
     # The standard library, MPI and oneTBB are not instrumented, so that what they write to the stack and to other blocks seems to be without
     # values. Only blocks of tensors and arrays begin without values, which memory.cpp says, and MSAN_OPTIONS of the tests.
+    target_compile_definitions(${target} PRIVATE SAR_MEMORY_SANITIZER)
     target_compile_options(${target} PRIVATE -fsanitize=memory -fno-omit-frame-pointer -fno-sanitize-memory-use-after-dtor
                                              "SHELL:-mllvm -msan-poison-stack=0")
     target_link_options(${target} PUBLIC -fsanitize=memory)

@@ -16,6 +16,10 @@
 #include <algorithm>
 #include <type_traits>
 
+#if defined(SAR_MEMORY_SANITIZER)
+#include <sanitizer/msan_interface.h>
+#endif
+
 // Enables the instructions for this file, but not for the headers included above.
 #if defined(__clang__)
 #pragma clang attribute push(                                                                   \
@@ -201,6 +205,10 @@ void amx_block(const TileProduct& p, float* out, Index stride) {
   if constexpr (two_cols) _tile_stored(1, out + 16, bytes);
   if constexpr (two_rows) _tile_stored(2, out + 16 * stride, bytes);
   if constexpr (two_rows && two_cols) _tile_stored(3, out + 16 * stride + 16, bytes);
+#if defined(SAR_MEMORY_SANITIZER)  // it does not see what tiles write
+  for (Index row = 0; row < (two_rows ? 32 : 16); ++row)
+    __msan_unpoison(out + row * stride, sizeof(float) * (two_cols ? 32 : 16));
+#endif
 }
 
 using Block = void (*)(const TileProduct&, float*, Index);
