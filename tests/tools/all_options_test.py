@@ -122,6 +122,8 @@ OPTIONS = """
 --momentum | sgd | --momentum 0.5 | trains
 --weight-decay | sbm | --weight-decay 0.1 | trains
 --clip-norm | sbm | --clip-norm 0.1 | trains
+--lr-factors | sbm | --lr-factors convs.0=0.1 | trains
+--freeze | sbm | --freeze convs.0 | trains
 --ema | sbm | --ema 0.5 | trains
 --schedule | sbm | --schedule step --step-size 1 | trains
 --warm-up | sbm | --warm-up 2 | trains
@@ -166,6 +168,15 @@ OPTIONS = """
 --edge-labels | edges | --edge-labels values | trains
 --valid-file | files | --valid-file other.xyz | free
 --test-file | files | --test-file other.xyz | free
+--watch-file | files | --watch-file other.xyz | free
+--energy-shifts | atoms | --energy-shifts O=-1 | trains
+--energy-scale | atoms | --energy-scale 2 | trains
+--new-species | - | needs the weights of another training
+--kind-key | atoms | --kind-key other | free
+--kind-weights | atoms | --kind-weights -=2 | trains
+--huber-delta | atoms | --huber-delta 0.01 | trains
+--energy-error | atoms | --energy-error per-root | trains
+--stages | atoms | --stages 3:1,1,1 | trains
 --energy-key | atoms | --energy-key other | trains
 --forces-key | atoms | --forces-key none | trains
 --stress-key | atoms | --stress-key none | trains

@@ -20,6 +20,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -269,6 +270,43 @@ TEST_CASE("Potential: a file gives the same bits, and parameters that are consta
       CHECK_FALSE(parameter.grad().defined());
     }
   }
+}
+
+TEST_CASE("with_species: old species are as they were, and a new one may begin as one of them") {
+  const Communicator world = Communicator::world();
+  const Crystal crystal = unit_crystal();
+  const CrystalPart part(world, crystal, test_books(crystal.graph, world.size()).back());
+  Potential potential = make_potential();
+  Generator gen(7);
+  const std::vector<NewSpecies> added{{"Ge", "Si"}, {"Sn", ""}};
+  const std::unique_ptr<Potential> more = with_species(potential, added, gen);
+  CHECK(more->description().species == std::vector<std::string>{"Si", "O", "Ge", "Sn"});
+  CHECK(more->description().energy_shifts == std::vector<double>{-7, 3.5, 0, 0});
+  CHECK(more->description().energy_scales == std::vector<double>{2, 0.5, 1.25, 1.25});
+  for (const Variable& parameter : more->network().parameters()) CHECK(parameter.requires_grad());
+  const PotentialValues before = at_positions(potential, part), after = at_positions(*more, part);
+  CHECK(after.energy == before.energy);
+  CHECK(same_bits(after.forces, before.forces));
+  // Ge has the network's results of Si, with another shift and scale
+  const auto energies_of_all = [&](Index species) {
+    const std::vector<Index> kinds(part.species.size(), species);
+    return (*more)(part.graph,
+                   {.species = kinds, .positions = part.mine(crystal.x), .shifts = part.shifts})
+        .energies;
+  };
+  const std::vector<double> of_si = energies_of_all(0), of_ge = energies_of_all(2), of_sn = energies_of_all(3);
+  double difference = 0;
+  for (std::size_t i = 0; i < of_si.size(); ++i) {
+    check_near(of_ge[i] / 1.25, (of_si[i] + 7) / 2, 1);
+    difference += std::abs(of_sn[i] - of_ge[i]);
+  }
+  CHECK(world.all_reduce(difference) > 1e-3);
+  CHECK(thrown<InputError>([&] {
+          (void)with_species(potential, std::vector<NewSpecies>{{"Si"}}, gen);
+        }) == "the potential knows the species 'Si' already");
+  CHECK(thrown<InputError>([&] {
+          (void)with_species(potential, std::vector<NewSpecies>{{"Ge", "C"}}, gen);
+        }) == "the potential does not know the species 'C', expected one of Si, O");
 }
 
 TEST_CASE("Potential: what is refused") {
