@@ -16,6 +16,8 @@ namespace {
 const PaiNNOptions& checked(const PaiNNOptions& options) {
   require<InputError>(options.num_species > 0 && options.convs > 0, "PaiNN of ", options.num_species,
                       " species with ", options.convs, " convolutions, expected 1 or more of both");
+  require<InputError>(options.committee > 0, "PaiNN with a committee of ", options.committee,
+                      " heads, expected 1 or more");
   require<InputError>(
       options.energy_scales.empty() || std::ssize(options.energy_scales) == options.num_species, "PaiNN of ",
       options.num_species, " species with ", options.energy_scales.size(),
@@ -29,7 +31,7 @@ PaiNN::PaiNN(const PaiNNOptions& options, Generator& gen)
     : options_(checked(options)),
       embedding_(init::uniform({options.num_species, options.feats}, std::sqrt(3.0), gen.next_stream()),
                  true),
-      outnet_(options.feats, std::max<Index>(options.feats / 2, 1), 1, gen, {.activation = silu}) {
+      outnet_(options.feats, std::max<Index>(options.feats / 2, 1), options.committee, gen, {.activation = silu}) {
   register_parameter("embedding", embedding_);
   register_module("convs", convs_);
   const RadialFunctions radial{.cutoff = options.cutoff,
@@ -43,8 +45,8 @@ PaiNN::PaiNN(const PaiNNOptions& options, Generator& gen)
     energy_scales_ = Tensor::from({options.num_species, 1}, std::span<const double>(options.energy_scales));
 }
 
-Variable PaiNN::atomic_energies(const Graph& graph, const RowIds& species, const Variable& positions,
-                                const Variable& shifts) const {
+Variable PaiNN::head_energies(const Graph& graph, const RowIds& species, const Variable& positions,
+                              const Variable& shifts) const {
   return graph.comm().agree([&] {
     const Index n = graph.num_src_nodes();
     require<InputError>(graph.is_block() && n == graph.num_dst_nodes(),
@@ -66,6 +68,30 @@ Variable PaiNN::atomic_energies(const Graph& graph, const RowIds& species, const
     if (!energy_scales_.defined()) return energies;
     return std::exchange(energies, {}) * gather_shared_rows(energy_scales_, species);
   });
+}
+
+Variable PaiNN::energies_of_heads(const Variable& head_energies, const RowIds& heads) {
+  const Index n = head_energies.num_rows(), count = head_energies.shape().row_size();
+  require<ShapeError>(heads.size() == 0 || heads.size() == n, "PaiNN got ", heads.size(), " heads for ", n,
+                      " atoms");
+  if (heads.size() == 0 && count == 1) return head_energies;
+  Variable chosen = head_energies;
+  if (heads.size() > 0) {
+    Tensor weights = Tensor::zeros({n, count});  // head_mean divides by their number
+    for (Index i = 0; i < n; ++i) {
+      const Index head = heads.span()[static_cast<std::size_t>(i)];
+      require<InputError>(head >= 0 && head < count, "PaiNN with a committee of ", count,
+                          " heads got the head ", head);
+      weights.row(i)[head] = static_cast<real>(count);
+    }
+    chosen = chosen * Variable(weights);
+  }
+  return head_mean(reshape(std::move(chosen), {n, count, 1}));
+}
+
+Variable PaiNN::atomic_energies(const Graph& graph, const RowIds& species, const Variable& positions,
+                                const Variable& shifts) const {
+  return energies_of_heads(head_energies(graph, species, positions, shifts));
 }
 
 Variable PaiNN::energy(const Graph& graph, const RowIds& species, const Variable& positions,

@@ -29,6 +29,7 @@ struct PaiNNOptions {
   /// Factor a of the energies of each species, in the unit of the energies; empty: 1. The network learns
   /// best if it is of the size of the energies' deviations.
   std::vector<double> energy_scales = {};
+  Index committee = 1;  ///< number of heads H: members of a committee that share all but the last layer
 };
 
 /// The energy E and the forces -dE/dx.
@@ -44,10 +45,12 @@ struct EnergyAndForces {
 ///
 ///     (s, v) = convs[i](s, v), i = 0 .. convs - 1
 ///
-///     E_i = a[species_i] outnet(s_i)        E = sum_i E_i
+///     E_ik = a[species_i] outnet(s_i)_k        E_i = mean over the heads k of E_ik        E = sum_i E_i
 ///
 /// Parameters: embedding [num_species, F], uniform with variance 1; convs.0, convs.1, ..., as in PaiNNConv;
-/// outnet, as in MLP, with a hidden layer of F / 2 channels and SiLU. E is invariant under rotation and
+/// outnet, as in MLP, with a hidden layer of F / 2 channels, SiLU and H results. How far the H energies, or
+/// the forces that belong to them, are from their mean says how sure the network is, if each head is trained
+/// on other structures (LabelledAtoms::heads). E is invariant under rotation and
 /// translation of all atoms, and the forces rotate with the atoms. E is continuous when a pair crosses the
 /// cutoff: pairs farther apart contribute nothing, so that a neighbor list with a margin stays valid while
 /// atoms move.
@@ -69,6 +72,12 @@ class PaiNN : public Module {
   /// finite, and energy_scales, if there are some, one for each species.
   PaiNN(const PaiNNOptions& options, Generator& gen);
 
+  /// Returns E_ik [local nodes, H]. Collective; arguments and errors as of atomic_energies().
+  [[nodiscard]] Variable head_energies(const Graph& graph, const RowIds& species, const Variable& positions,
+                                       const Variable& shifts = {}) const;
+  /// Returns E_i [local nodes, 1], or with `heads` [local nodes] the E_ik of a head k of each atom. Local.
+  /// Throws ShapeError and InputError for other numbers of rows and for heads that do not exist.
+  [[nodiscard]] static Variable energies_of_heads(const Variable& head_energies, const RowIds& heads = {});
   /// Returns E_i [local nodes, 1] for species (numbers below num_species) and positions [local nodes, 3].
   /// Throws the same exception on every rank: ShapeError if shapes do not match, InputError for an invalid
   /// species, a graph whose sources are not its destinations, or a node with other numbers of in-edges and
@@ -83,6 +92,7 @@ class PaiNN : public Module {
   /// unchanged. Errors as above.
   [[nodiscard]] EnergyAndForces energy_and_forces(const Graph& graph, const RowIds& species,
                                                   const Tensor& positions, const Tensor& shifts = {}) const;
+  [[nodiscard]] Index committee() const noexcept { return options_.committee; }
 
  private:
   PaiNNOptions options_;

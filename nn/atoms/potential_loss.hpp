@@ -24,6 +24,8 @@ struct LabelledAtoms {
   Tensor volumes = {};   ///< [S], positive, if there are stresses; the same on every rank
   /// u, [S, 3]: weights of each structure's energy, forces and stress; undefined: 1; the same on every rank
   Tensor weights = {};
+  /// The head of a committee that each structure trains, [S], the same on every rank; empty: their mean
+  RowIds heads = {};
 };
 
 /// What errors of energies are divided by.

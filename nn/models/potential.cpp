@@ -47,7 +47,8 @@ PaiNNOptions options_of(const ModelDescription& d) {
       .radial_basis = value_of<RadialBasis>(d.radial_basis, ModelDescription::radial_bases()),
       .cutoff_function = value_of<CutoffFunction>(d.cutoff_function, ModelDescription::cutoff_functions()),
       .norm_epsilon = d.norm_epsilon,
-      .energy_scales = d.energy_scales};
+      .energy_scales = d.energy_scales,
+      .committee = d.committee};
 }
 
 /// Returns the vectors of the local edges [local edges, 3]. Collective if there are positions.
@@ -126,6 +127,25 @@ Tensor zbl_rows(const Zbl& zbl, const Graph& graph, const RowIds& species, const
   return zbl.edge_rows(vectors, of_edges);
 }
 
+/// Sets the standard deviations of energies over the heads, times `scale`. Collective.
+void set_energy_deviations(const Graph& graph, const Tensor& of_heads, double scale, PotentialValues& result) {
+  const Index count = of_heads.row_size();
+  const auto deviation = [&](const auto& of_head) {
+    double mean = 0, squares = 0;
+    for (Index k = 0; k < count; ++k) mean += of_head(k) / static_cast<double>(count);
+    for (Index k = 0; k < count; ++k) squares += (of_head(k) - mean) * (of_head(k) - mean);
+    return scale * std::sqrt(squares / static_cast<double>(count));
+  };
+  std::vector<double> sums(static_cast<std::size_t>(count), 0);
+  for (Index i = 0; i < of_heads.num_rows(); ++i) {
+    const real* const row = of_heads.row(i);
+    for (Index k = 0; k < count; ++k) sums[static_cast<std::size_t>(k)] += static_cast<double>(row[k]);
+    result.energy_deviations.push_back(deviation([&](Index k) { return static_cast<double>(row[k]); }));
+  }
+  graph.comm().all_reduce(std::span<double>(sums));
+  result.energy_deviation = deviation([&](Index k) { return sums[static_cast<std::size_t>(k)]; });
+}
+
 /// Returns half of the sums of rows of edges over the in-edges and out-edges of each node. The sum over
 /// out-edges is the gradient of rows that are 1. Collective.
 Tensor halves_of_edges(const Graph& graph, const Tensor& rows) {
@@ -170,28 +190,68 @@ Index Potential::species(const std::string& name) const {
 }
 
 PotentialValues Potential::operator()(const Graph& graph, const PotentialAtoms& atoms,
-                                      bool per_atom_virials) {
+                                      bool per_atom_virials, bool force_deviations) {
   if (pass_ == nullptr || pass_->graph.lock() != graph.shards()) pass_ = std::make_unique<Pass>(graph);
   const NoTape no_tape;
   const Workspace::Use memory(pass_->workspace);
   PotentialValues result;
-  pass_->synchronization.run([&](bool) { result = evaluate(graph, atoms, per_atom_virials); }, "Potential");
+  pass_->synchronization.run([&](bool) { result = evaluate(graph, atoms, per_atom_virials, force_deviations); },
+                             "Potential");
   return result;
 }
 
-PotentialValues Potential::evaluate(const Graph& graph, const PotentialAtoms& atoms,
-                                    bool per_atom_virials) const {
+void Potential::set_deviation_scales(double energy, double forces) {
+  for (const double scale : {energy, forces})
+    require<InputError>(scale > 0 && std::isfinite(scale), "deviations of a committee are scaled by ", scale,
+                        ", expected a positive number");
+  description_.deviation_scales = {energy, forces};
+}
+
+// Each member is a pass of its own: the forces of a head need the derivatives of all convolutions.
+std::vector<double> Potential::deviations_of_forces(const Graph& graph, const PotentialAtoms& atoms,
+                                                    const Tensor& vectors, const Tensor& mean) const {
+  const auto n = static_cast<std::size_t>(graph.num_nodes());
+  std::vector<double> squares(n, 0);
+  for (Index head = 0; head < committee(); ++head) {
+    const RowIds heads(std::vector<Index>(n, head));
+    const auto energies = [&](const std::vector<Variable>& x) {
+      return PaiNN::energies_of_heads(network_->head_energies(graph, atoms.species, x[0], x[1]), heads);
+    };
+    const Tensor slopes =
+        value_and_slopes(energies, {Tensor::zeros({graph.num_nodes(), 3}), vectors}).slopes[0];
+    for (std::size_t i = 0; i < n; ++i)
+      for (Index c = 0; c < 3; ++c) {
+        const auto row = static_cast<Index>(i);
+        const double d = -static_cast<double>(slopes.row(row)[c]) - static_cast<double>(mean.row(row)[c]);
+        squares[i] += d * d;
+      }
+  }
+  for (double& x : squares)
+    x = description_.deviation_scales[1] * std::sqrt(x / static_cast<double>(committee()));
+  return squares;
+}
+
+PotentialValues Potential::evaluate(const Graph& graph, const PotentialAtoms& atoms, bool per_atom_virials,
+                                    bool force_deviations) const {
   const ModelDescription& d = description_;
   require<InputError>(atoms.list_cutoff == 0 || atoms.list_cutoff >= d.cutoff, "a potential with the cutoff ",
                       d.cutoff, " on a neighbor list with the cutoff ", atoms.list_cutoff, ", expected ",
                       d.cutoff, " or more");
   const Tensor vectors = edge_vectors_of(graph, atoms);
   require_directions(graph, vectors, d.cutoff);
+  Tensor of_heads;  // [local nodes, H]
   const auto energies = [&](const std::vector<Variable>& inputs) {
-    return network_->atomic_energies(graph, atoms.species, inputs[0], inputs[1]);
+    const Variable all = network_->head_energies(graph, atoms.species, inputs[0], inputs[1]);
+    of_heads = all.value();
+    return PaiNN::energies_of_heads(all);
   };
-  ValueAndSlopes found = value_and_slopes(energies, {Tensor::zeros({graph.num_nodes(), 3}), vectors});
+  const Tensor no_positions = Tensor::zeros({graph.num_nodes(), 3});
+  ValueAndSlopes found = value_and_slopes(energies, {no_positions, vectors});
   PotentialValues result{.forces = (-Variable(found.slopes[0])).value()};
+  if (committee() > 1) {
+    set_energy_deviations(graph, of_heads, d.deviation_scales[0], result);
+    if (force_deviations) result.force_deviations = deviations_of_forces(graph, atoms, vectors, result.forces);
+  }
   if (zbl_) {
     const Tensor rows = zbl_rows(*zbl_, graph, atoms.species, vectors);
     const Tensor at_nodes = graph.update_all(fn::copy_e(Variable(rows)), fn::sum).value();

@@ -41,6 +41,10 @@ struct PotentialValues {
   std::array<double, 9> virial{};  ///< W [3, 3] by rows, of all ranks; the same on every rank
   std::vector<double> energies{};  ///< of each local node
   Tensor virials{};                ///< with per-atom virials: [local nodes, 9]
+  /// Of a committee; 0 and empty otherwise. Standard deviations of the members' energies: of the sum, the same
+  /// on every rank, and of each local node; with force deviations also sqrt(mean_k |F_ik - F_i|^2) of each.
+  double energy_deviation = 0;
+  std::vector<double> energy_deviations{}, force_deviations{};
 };
 
 /// The energy of a PaiNN with outputs epsilon_i and shifts b and scales a of the description, and its
@@ -53,6 +57,9 @@ struct PotentialValues {
 ///     W = -sum over edges of d_uv (dE/dd_uv)^T
 ///
 ///     W_i: half of the terms of the edges that end or begin at atom i;  sum_i W_i = W
+///
+/// With a committee of H heads, E_i is the mean of the members' E_ik. The deviations of energies cost nothing;
+/// those of forces cost H further passes. Deviations are multiplied by the description's deviation_scales.
 ///
 /// Units are those of the data that it was trained on; by convention eV and Angstrom: energies and virials in
 /// eV, forces in eV/Angstrom. Energies and virials are added in double precision.
@@ -78,12 +85,12 @@ class Potential {
   Potential& operator=(Potential&&) noexcept;
 
   /// Collective. Returns energy, forces and virial; with `per_atom_virials`, at the cost of one more
-  /// update_all with rows of 9 values, also those. Gradients of parameters stay unchanged. Throws the same
+  /// update_all with rows of 9 values, also those, and with `force_deviations` those of a committee. Gradients of parameters stay unchanged. Throws the same
   /// exception on every rank: ShapeError if shapes do not match, InputError for an edge vector that is not
   /// finite, for two atoms at the same place (to a millionth of the cutoff), for a list_cutoff below the
   /// cutoff, and as PaiNN::atomic_energies().
   [[nodiscard]] PotentialValues operator()(const Graph& graph, const PotentialAtoms& atoms,
-                                           bool per_atom_virials = false);
+                                           bool per_atom_virials = false, bool force_deviations = false);
 
   /// Local. Returns the number of a species. Throws InputError for a name that the potential does not know.
   [[nodiscard]] Index species(const std::string& name) const;
@@ -96,11 +103,19 @@ class Potential {
   /// parameters, as load_potential() makes them, calls compute no gradients of parameters.
   [[nodiscard]] PaiNN& network() noexcept { return *network_; }
   [[nodiscard]] const PaiNN& network() const noexcept { return *network_; }
+  /// Local. Returns the number of members of the committee; 1: there is none.
+  [[nodiscard]] Index committee() const noexcept { return description_.committee; }
+  /// Local. Sets the factors of the deviations of energies and forces, by which they are of the size of errors.
+  /// Throws InputError unless they are positive and finite.
+  void set_deviation_scales(double energy, double forces);
 
  private:
   struct Pass;
   [[nodiscard]] PotentialValues evaluate(const Graph& graph, const PotentialAtoms& atoms,
-                                         bool per_atom_virials) const;
+                                         bool per_atom_virials, bool force_deviations) const;
+  /// Collective. `mean`: the forces of all heads.
+  [[nodiscard]] std::vector<double> deviations_of_forces(const Graph& graph, const PotentialAtoms& atoms,
+                                                         const Tensor& vectors, const Tensor& mean) const;
 
   ModelDescription description_;
   std::unique_ptr<PaiNN> network_;
