@@ -31,7 +31,8 @@ PaiNN::PaiNN(const PaiNNOptions& options, Generator& gen)
     : options_(checked(options)),
       embedding_(init::uniform({options.num_species, options.feats}, std::sqrt(3.0), gen.next_stream()),
                  true),
-      outnet_(options.feats, std::max<Index>(options.feats / 2, 1), options.committee, gen, {.activation = silu}) {
+      outnet_(options.feats, std::max<Index>(options.feats / 2, 1), options.committee, gen,
+              {.activation = silu}) {
   register_parameter("embedding", embedding_);
   register_module("convs", convs_);
   const RadialFunctions radial{.cutoff = options.cutoff,

@@ -153,8 +153,8 @@ PotentialErrors backward_potential_loss(const PaiNN& model, const Graph& graph, 
     const auto weight_of = [&](Index structure, Index term) {
       return atoms.weights.defined() ? atoms.weights.row(structure)[term] : real{1};
     };
-    require<ShapeError>(atoms.heads.size() == 0 || atoms.heads.size() == count, "potential loss: ",
-                        atoms.heads.size(), " heads of ", count, " structures");
+    require<ShapeError>(atoms.heads.size() == 0 || atoms.heads.size() == count,
+                        "potential loss: ", atoms.heads.size(), " heads of ", count, " structures");
     std::vector<Index> heads;  // of the local nodes
     for (std::size_t i = 0; atoms.heads.size() > 0 && i < structures.of_nodes.size(); ++i)
       heads.push_back(atoms.heads.span()[static_cast<std::size_t>(structures.of_nodes[i])]);
@@ -170,8 +170,8 @@ PotentialErrors backward_potential_loss(const PaiNN& model, const Graph& graph, 
         x = x + gather_mm(x, strain, structures.of_nodes);
         if (strains_shifts) shifts = shifts + gather_mm(shifts, strain, structures.of_edges);
       }
-      const Variable of_atoms = PaiNN::energies_of_heads(
-          model.head_energies(graph, atoms.species, x, shifts), head_of_nodes);
+      const Variable of_atoms =
+          PaiNN::energies_of_heads(model.head_energies(graph, atoms.species, x, shifts), head_of_nodes);
       return sum_of_groups(of_atoms, structures.of_nodes, count, comm);
     };
     PotentialErrors errors;

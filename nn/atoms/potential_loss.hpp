@@ -59,11 +59,11 @@ struct PotentialErrors {
 ///
 ///     h(d) = d^2, and with huber_delta also 2 delta |d| - delta^2 where |d| > delta
 ///
-/// where sqrt(N_s) or 1 may be in place of N_s, F = -dE/dx, and sigma_ab is the derivative in the strain e of positions x (1 + e) and shifts t (1 +
-/// e), divided by the volume. Call gather_grads() before the optimizer's step. The gradients are exact
-/// (nn/train/slope_loss.hpp). Throws the same exception on every rank: ShapeError if shapes do not match,
-/// InputError for a structure that does not exist or has no atoms, for weights of structures or a huber_delta
-/// that are negative or not finite, and as PaiNN::energy().
+/// where sqrt(N_s) or 1 may be in place of N_s, F = -dE/dx, and sigma_ab is the derivative in the strain e of
+/// positions x (1 + e) and shifts t (1 + e), divided by the volume. Call gather_grads() before the
+/// optimizer's step. The gradients are exact (nn/train/slope_loss.hpp). Throws the same exception on every
+/// rank: ShapeError if shapes do not match, InputError for a structure that does not exist or has no atoms,
+/// for weights of structures or a huber_delta that are negative or not finite, and as PaiNN::energy().
 PotentialErrors backward_potential_loss(const PaiNN& model, const Graph& graph, const LabelledAtoms& atoms,
                                         const PotentialWeights& weights = {});
 }}  // namespace sar

@@ -187,6 +187,8 @@ const std::vector<Key>& keys() {
       key("norm_epsilon", &D::norm_epsilon, &J::number),
       key("energy_shifts", &D::energy_shifts, numbers),
       key("energy_scales", &D::energy_scales, numbers),
+      key("committee", &D::committee, &J::integer),
+      key("deviation_scales", &D::deviation_scales, numbers),
       {"node_types",
        [](D& d, const J& v) {
          for (const J& each : v.list()) d.node_types.push_back(each.text());
@@ -281,6 +283,12 @@ void check_potential(const ModelDescription& d, const std::string& where) {
   };
   of_species("energy_shifts", d.energy_shifts);
   of_species("energy_scales", d.energy_scales);
+  constexpr Index most_heads = 64;
+  require<InputError>(d.committee >= 1 && d.committee <= most_heads, where, ".committee is ", d.committee,
+                      ", expected a number of heads from 1 to ", most_heads);
+  require<InputError>(d.deviation_scales.size() == 2, where, ".deviation_scales has ", d.deviation_scales.size(),
+                      " numbers, expected two, of energies and forces");
+  for (const double scale : d.deviation_scales) positive("deviation_scales", scale);
 }
 
 /// Checks the format version first, because another version may have other keys.
@@ -450,6 +458,7 @@ std::string ModelDescription::to_json() const {
         (name == "weights" && weights.empty()) || (name == "out_heads" && !heads_of_layers.empty()) ||
         (name == "edge_feats" && edge_feats == 0) || (name.starts_with("zbl") && zbl_outer == 0) ||
         ((name == "readout" || name == "head_layers") && !has_readout(d)) ||
+        ((name == "committee" || name == "deviation_scales") && committee == 1) ||
         (name == "inputs" && inputs.empty());
     if (reads(type, name) && !is_said) json[name] = key.write(d);
   }

@@ -78,6 +78,8 @@ struct ModelDescription {
   double zbl_inner = 0;                    ///< the distances of Zbl, in Angstrom, which is added to the
   double zbl_outer = 0;                    ///< network's energy in eV; 0: there is none
   double norm_epsilon = 0.01;              ///< PaiNNOptions::norm_epsilon
+  Index committee = 1;                     ///< PaiNNOptions::committee
+  std::vector<double> deviation_scales{1, 1};  ///< factors of deviations of energies and forces
   std::vector<double> energy_shifts = {};  ///< energy of an atom of each species alone; empty: 0
   std::vector<double> energy_scales = {};  ///< factor of the network's result for each species; empty: 1
 

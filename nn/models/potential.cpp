@@ -127,25 +127,6 @@ Tensor zbl_rows(const Zbl& zbl, const Graph& graph, const RowIds& species, const
   return zbl.edge_rows(vectors, of_edges);
 }
 
-/// Sets the standard deviations of energies over the heads, times `scale`. Collective.
-void set_energy_deviations(const Graph& graph, const Tensor& of_heads, double scale, PotentialValues& result) {
-  const Index count = of_heads.row_size();
-  const auto deviation = [&](const auto& of_head) {
-    double mean = 0, squares = 0;
-    for (Index k = 0; k < count; ++k) mean += of_head(k) / static_cast<double>(count);
-    for (Index k = 0; k < count; ++k) squares += (of_head(k) - mean) * (of_head(k) - mean);
-    return scale * std::sqrt(squares / static_cast<double>(count));
-  };
-  std::vector<double> sums(static_cast<std::size_t>(count), 0);
-  for (Index i = 0; i < of_heads.num_rows(); ++i) {
-    const real* const row = of_heads.row(i);
-    for (Index k = 0; k < count; ++k) sums[static_cast<std::size_t>(k)] += static_cast<double>(row[k]);
-    result.energy_deviations.push_back(deviation([&](Index k) { return static_cast<double>(row[k]); }));
-  }
-  graph.comm().all_reduce(std::span<double>(sums));
-  result.energy_deviation = deviation([&](Index k) { return sums[static_cast<std::size_t>(k)]; });
-}
-
 /// Returns half of the sums of rows of edges over the in-edges and out-edges of each node. The sum over
 /// out-edges is the gradient of rows that are 1. Collective.
 Tensor halves_of_edges(const Graph& graph, const Tensor& rows) {
@@ -189,14 +170,14 @@ Index Potential::species(const std::string& name) const {
   return found - names.begin();
 }
 
-PotentialValues Potential::operator()(const Graph& graph, const PotentialAtoms& atoms,
-                                      bool per_atom_virials, bool force_deviations) {
+PotentialValues Potential::operator()(const Graph& graph, const PotentialAtoms& atoms, bool per_atom_virials,
+                                      bool force_deviations) {
   if (pass_ == nullptr || pass_->graph.lock() != graph.shards()) pass_ = std::make_unique<Pass>(graph);
   const NoTape no_tape;
   const Workspace::Use memory(pass_->workspace);
   PotentialValues result;
-  pass_->synchronization.run([&](bool) { result = evaluate(graph, atoms, per_atom_virials, force_deviations); },
-                             "Potential");
+  pass_->synchronization.run(
+      [&](bool) { result = evaluate(graph, atoms, per_atom_virials, force_deviations); }, "Potential");
   return result;
 }
 
@@ -205,6 +186,14 @@ void Potential::set_deviation_scales(double energy, double forces) {
     require<InputError>(scale > 0 && std::isfinite(scale), "deviations of a committee are scaled by ", scale,
                         ", expected a positive number");
   description_.deviation_scales = {energy, forces};
+}
+
+double Potential::energy_deviation(std::span<const double> of_heads) const {
+  const auto count = static_cast<double>(of_heads.size());
+  double mean = 0, squares = 0;
+  for (const double energy : of_heads) mean += energy / count;
+  for (const double energy : of_heads) squares += (energy - mean) * (energy - mean);
+  return description_.deviation_scales[0] * std::sqrt(squares / count);
 }
 
 // Each member is a pass of its own: the forces of a head need the derivatives of all convolutions.
@@ -249,8 +238,14 @@ PotentialValues Potential::evaluate(const Graph& graph, const PotentialAtoms& at
   ValueAndSlopes found = value_and_slopes(energies, {no_positions, vectors});
   PotentialValues result{.forces = (-Variable(found.slopes[0])).value()};
   if (committee() > 1) {
-    set_energy_deviations(graph, of_heads, d.deviation_scales[0], result);
-    if (force_deviations) result.force_deviations = deviations_of_forces(graph, atoms, vectors, result.forces);
+    std::vector<double> of_all(static_cast<std::size_t>(committee()), 0);
+    for (Index i = 0; i < of_heads.size(); ++i)
+      of_all[static_cast<std::size_t>(i % committee())] += static_cast<double>(of_heads.data()[i]);
+    graph.comm().all_reduce(std::span<double>(of_all));
+    result.energy_deviation = energy_deviation(of_all);
+    result.head_energies = of_heads;
+    if (force_deviations)
+      result.force_deviations = deviations_of_forces(graph, atoms, vectors, result.forces);
   }
   if (zbl_) {
     const Tensor rows = zbl_rows(*zbl_, graph, atoms.species, vectors);

@@ -41,10 +41,11 @@ struct PotentialValues {
   std::array<double, 9> virial{};  ///< W [3, 3] by rows, of all ranks; the same on every rank
   std::vector<double> energies{};  ///< of each local node
   Tensor virials{};                ///< with per-atom virials: [local nodes, 9]
-  /// Of a committee; 0 and empty otherwise. Standard deviations of the members' energies: of the sum, the same
-  /// on every rank, and of each local node; with force deviations also sqrt(mean_k |F_ik - F_i|^2) of each.
-  double energy_deviation = 0;
-  std::vector<double> energy_deviations{}, force_deviations{};
+  // Of a committee of H heads; 0, undefined and empty otherwise:
+  double energy_deviation = 0;  ///< standard deviation of the heads' energies; the same on every rank
+  Tensor head_energies{};       ///< E_ik without shifts, [local nodes, H]
+  /// With force deviations: sqrt(mean_k |F_ik - F_i|^2) of each local node.
+  std::vector<double> force_deviations{};
 };
 
 /// The energy of a PaiNN with outputs epsilon_i and shifts b and scales a of the description, and its
@@ -58,8 +59,9 @@ struct PotentialValues {
 ///
 ///     W_i: half of the terms of the edges that end or begin at atom i;  sum_i W_i = W
 ///
-/// With a committee of H heads, E_i is the mean of the members' E_ik. The deviations of energies cost nothing;
-/// those of forces cost H further passes. Deviations are multiplied by the description's deviation_scales.
+/// With a committee of H heads, E_i is the mean of the members' E_ik. The deviations of energies cost
+/// nothing; those of forces cost H further passes. Deviations are multiplied by the description's
+/// deviation_scales.
 ///
 /// Units are those of the data that it was trained on; by convention eV and Angstrom: energies and virials in
 /// eV, forces in eV/Angstrom. Energies and virials are added in double precision.
@@ -85,10 +87,10 @@ class Potential {
   Potential& operator=(Potential&&) noexcept;
 
   /// Collective. Returns energy, forces and virial; with `per_atom_virials`, at the cost of one more
-  /// update_all with rows of 9 values, also those, and with `force_deviations` those of a committee. Gradients of parameters stay unchanged. Throws the same
-  /// exception on every rank: ShapeError if shapes do not match, InputError for an edge vector that is not
-  /// finite, for two atoms at the same place (to a millionth of the cutoff), for a list_cutoff below the
-  /// cutoff, and as PaiNN::atomic_energies().
+  /// update_all with rows of 9 values, also those, and with `force_deviations` those of a committee.
+  /// Gradients of parameters stay unchanged. Throws the same exception on every rank: ShapeError if shapes do
+  /// not match, InputError for an edge vector that is not finite, for two atoms at the same place (to a
+  /// millionth of the cutoff), for a list_cutoff below the cutoff, and as PaiNN::atomic_energies().
   [[nodiscard]] PotentialValues operator()(const Graph& graph, const PotentialAtoms& atoms,
                                            bool per_atom_virials = false, bool force_deviations = false);
 
@@ -105,9 +107,11 @@ class Potential {
   [[nodiscard]] const PaiNN& network() const noexcept { return *network_; }
   /// Local. Returns the number of members of the committee; 1: there is none.
   [[nodiscard]] Index committee() const noexcept { return description_.committee; }
-  /// Local. Sets the factors of the deviations of energies and forces, by which they are of the size of errors.
-  /// Throws InputError unless they are positive and finite.
+  /// Local. Sets the factors of the deviations of energies and forces, by which they are of the size of
+  /// errors. Throws InputError unless they are positive and finite.
   void set_deviation_scales(double energy, double forces);
+  /// Local. Returns the standard deviation of energies of the heads, times its scale.
+  [[nodiscard]] double energy_deviation(std::span<const double> of_heads) const;
 
  private:
   struct Pass;

@@ -105,5 +105,4 @@ PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structu
     return fit;
   });
 }
-
 }}  // namespace sar

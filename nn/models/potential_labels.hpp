@@ -38,14 +38,14 @@ struct PotentialFit {
 };
 
 /// Collective. Fits energy_shifts and energy_scales of a ModelDescription to labels, from which
-/// subtract_zbl() has subtracted: shifts by fit_energy_shifts(), with its `given`, to the structures that have
-/// an energy, a scale for all species to the atoms whose forces are not NaN. `structures`, `labels` and `forces`: those of
-/// this rank, as of subtract_zbl(); `trained`: not 0 for the structures that count. The same on any number of
-/// ranks. Throws the same exception on every rank: ShapeError for other numbers of labels, forces or flags,
-/// InputError for a species that is not below num_species, and as fit_energy_shifts().
+/// subtract_zbl() has subtracted: shifts by fit_energy_shifts(), with its `given`, to the structures that
+/// have an energy, a scale for all species to the atoms whose forces are not NaN. `structures`, `labels` and
+/// `forces`: those of this rank, as of subtract_zbl(); `trained`: not 0 for the structures that count. The
+/// same on any number of ranks. Throws the same exception on every rank: ShapeError for other numbers of
+/// labels, forces or flags, InputError for a species that is not below num_species, and as
+/// fit_energy_shifts().
 [[nodiscard]] PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structures,
                                          std::span<const StructureLabels> labels, const Tensor& forces,
                                          std::span<const std::uint8_t> trained, Index num_species,
                                          std::span<const double> given = {});
-
 }}  // namespace sar

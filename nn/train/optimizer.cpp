@@ -26,14 +26,14 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, double lr, double w
   require_not_negative(weight_decay, "weight_decay");
   const auto require_parameter = [&](const std::string& selected, const char* what) {
     require<InputError>(
-        std::ranges::any_of(parameters, [&](const auto& named) { return covers(selected, named.name); }), what,
-        " is asked for '", selected, "', but there is no such parameter");
+        std::ranges::any_of(parameters, [&](const auto& named) { return covers(selected, named.name); }),
+        what, " is asked for '", selected, "', but there is no such parameter");
   };
   for (const std::string& selected : decay_only) require_parameter(selected, "weight decay");
   for (const auto& [selected, factor] : lr_factors) {
     require_parameter(selected, "a factor of the learning rate");
-    require<InputError>(factor >= 0 && std::isfinite(factor), "the factor of the learning rate of '", selected,
-                        "' is ", factor, ", expected a number of 0 or more");
+    require<InputError>(factor >= 0 && std::isfinite(factor), "the factor of the learning rate of '",
+                        selected, "' is ", factor, ", expected a number of 0 or more");
   }
   const std::vector<NamedParameter> all = parameters;
   for (const NamedParameter& named : without_repetitions(std::move(parameters))) {
@@ -47,7 +47,11 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, double lr, double w
       });
     };
     const bool decays = decay_only.empty() || std::ranges::any_of(decay_only, is_covered);
-    Slot slot{.name = name, .parameter = parameter, .weight_decay = decays ? weight_decay : 0, .steps = {}, .state = {}};
+    Slot slot{.name = name,
+              .parameter = parameter,
+              .weight_decay = decays ? weight_decay : 0,
+              .steps = {},
+              .state = {}};
     std::size_t longest = 0;
     for (const auto& [selected, factor] : lr_factors)
       if (selected.size() > longest && is_covered(selected)) {
@@ -100,8 +104,8 @@ SGD::SGD(std::vector<NamedParameter> parameters, const SGDOptions& options)
 
 void SGD::update(Slot& slot, const Tensor& gradient) {
   Tensor buffer = slot.state.empty() ? Tensor() : slot.state[0];
-  sgd_step(slot.parameter.value(), gradient, buffer, static_cast<real>(lr_of(slot)), static_cast<real>(momentum_),
-           static_cast<real>(slot.weight_decay));
+  sgd_step(slot.parameter.value(), gradient, buffer, static_cast<real>(lr_of(slot)),
+           static_cast<real>(momentum_), static_cast<real>(slot.weight_decay));
 }
 
 Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options)

@@ -88,8 +88,8 @@ struct SGDOptions {
   double lr = 1e-3;
   double momentum = 0;
   double weight_decay = 0;
-  std::vector<std::string> decay_only = {};         ///< see Optimizer
-  std::map<std::string, double> lr_factors = {};    ///< see Optimizer
+  std::vector<std::string> decay_only = {};       ///< see Optimizer
+  std::map<std::string, double> lr_factors = {};  ///< see Optimizer
 };
 
 ///     g <- g + weight_decay p        b <- momentum b + g        p <- p - lr b
@@ -112,8 +112,8 @@ struct AdamOptions {
   double beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 0;
-  std::vector<std::string> decay_only = {};         ///< see Optimizer
-  std::map<std::string, double> lr_factors = {};    ///< see Optimizer
+  std::vector<std::string> decay_only = {};       ///< see Optimizer
+  std::map<std::string, double> lr_factors = {};  ///< see Optimizer
 };
 
 /// Kingma & Ba, arXiv 1412.6980; at step t:

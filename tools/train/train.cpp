@@ -35,9 +35,9 @@ void train(const Communicator& comm, const TrainOptions& options) {
   if (o.describe && !is_potential) return describe_dataset(comm, o);
   if (!o.describe) check_outputs(comm, o);
   Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
-  TrainingGraph loaded = is_potential                       ? load_training_potential(comm, o, heartbeat)
-                         : o.task.type == TaskType::graph   ? load_training_samples(comm, o, heartbeat)
-                                                            : load_training_graph(comm, o, heartbeat);
+  TrainingGraph loaded = is_potential                     ? load_training_potential(comm, o, heartbeat)
+                         : o.task.type == TaskType::graph ? load_training_samples(comm, o, heartbeat)
+                                                          : load_training_graph(comm, o, heartbeat);
   if (o.describe) return;
   const bool samples = !o.sample.fan_outs.empty() || o.sample.saint || (o.mfg && has_pairs(o.task.type));
   if (!samples && o.model.attention_dropout == 0) loaded.graph.drop_edge_ids();  // nothing reads them

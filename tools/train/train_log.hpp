@@ -60,10 +60,10 @@ class Log {
   /// Reports the scores of the weights that a training begins with.
   void before(const std::vector<Scores>& scores);
   void epoch(const Epoch& e, const RunResult& result);
-  /// `groups`: Steps::report(). Also draws the picture of --curves. Throws InputError if it, or part of the log or of the file of
+  /// `groups`: Steps::report(). Also draws the picture of --curves. Throws InputError if it, or part of the
+  /// log or of the file of
   /// --tensorboard, could not be written; the training has continued without them.
-  void summary(const TrainingGraph& loaded, const RunResult& result,
-               const nlohmann::ordered_json& groups);
+  void summary(const TrainingGraph& loaded, const RunResult& result, const nlohmann::ordered_json& groups);
 
  private:
   void print(const std::vector<Scores>& scores) const;

@@ -18,8 +18,8 @@
 
 namespace sar::tools {
 
-/// One metric on the training, validation and test split, and on data that is watched; NaN if not evaluated or
-/// if the split is empty.
+/// One metric on the training, validation and test split, and on data that is watched; NaN if not evaluated
+/// or if the split is empty.
 struct Scores {
   double train = std::numeric_limits<double>::quiet_NaN(), val = train, test = train, watch = train;
 };

@@ -86,8 +86,8 @@ void freeze(const Communicator& comm, Module& model, const std::vector<std::stri
         model.freeze(each.name);
         is_found = true;
       }
-      require<InputError>(is_found, "--freeze: the network has no parameter or module '", name, "', expected ",
-                          joined(modules), ", or one in them");
+      require<InputError>(is_found, "--freeze: the network has no parameter or module '", name,
+                          "', expected ", joined(modules), ", or one in them");
     }
     require<InputError>(names.empty() || std::ranges::any_of(model.parameters(), &Variable::requires_grad),
                         "--freeze: all parameters are among ", joined(names), ", expected some to train");
@@ -164,7 +164,6 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   const bool resumed = !checkpoints.resumed_from().empty();
   WeightFile weights(model);
-  const std::map<std::string, std::string> metadata = metadata_of_weights(model, loaded);
   begin_weights(loaded, weights, model, o, given, resumed);
   Log log(comm, o, start.epoch, resumed);
   if (o.run.number == 0) log.start(loaded, o, steps->description());
@@ -186,8 +185,9 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   heartbeat.phase("writing the results");
   if (average) average->exchange();
   progress.restore_best_weights();
+  steps->finish();
   if (!o.save_weights.empty()) {
-    weights.save(comm, o.save_weights, metadata);
+    weights.save(comm, o.save_weights, metadata_of_weights(model, loaded));
     loaded.input->save_rows(o.save_weights);
   }
   const HaloStep halo_step(o.seed, 0);

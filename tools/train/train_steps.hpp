@@ -62,6 +62,8 @@ class Steps : NonCopyable {
     model().eval();
     return scores();
   }
+  /// Collective. Called after the last epoch, with the weights that are kept, before they are saved.
+  virtual void finish() {}
   /// Collective. Writes the files of --predict.
   virtual void predict() {
     if (o_.predict.empty()) return;

@@ -120,13 +120,15 @@ TEST_CASE("shifts and scales of training structures that have labels, on any num
   CHECK(fit.shifts.undetermined.empty());
   CHECK(std::abs(fit.energy_scale - 3) < 1e-6);
 
-  const PotentialFit with_given = fit_potential(world, samples, labels, forces, trained, 2, std::vector{no_label, -5.});
+  const PotentialFit with_given =
+      fit_potential(world, samples, labels, forces, trained, 2, std::vector{no_label, -5.});
   CHECK(with_given.shifts.energies[1] == -5);
   CHECK(with_given.shifts.undetermined.empty());
   const auto squares = [&](double b) {  // of the energies per atom, which the fit makes smallest
     double sum = 0;
     for (Index s = 0; s < 2; ++s) {
-      const double of_first = static_cast<double>(world.rank() + 1 + s), of_second = static_cast<double>(1 + 2 * s);
+      const double of_first = static_cast<double>(world.rank() + 1 + s),
+                   of_second = static_cast<double>(1 + 2 * s);
       sum += std::pow(((3 - b) * of_first - 2 * of_second) / (of_first + of_second), 2);
     }
     return world.all_reduce(sum);

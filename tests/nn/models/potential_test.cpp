@@ -290,20 +290,19 @@ TEST_CASE("with_species: old species are as they were, and a new one may begin a
   // Ge has the network's results of Si, with another shift and scale
   const auto energies_of_all = [&](Index species) {
     const std::vector<Index> kinds(part.species.size(), species);
-    return (*more)(part.graph,
-                   {.species = kinds, .positions = part.mine(crystal.x), .shifts = part.shifts})
+    return (*more)(part.graph, {.species = kinds, .positions = part.mine(crystal.x), .shifts = part.shifts})
         .energies;
   };
-  const std::vector<double> of_si = energies_of_all(0), of_ge = energies_of_all(2), of_sn = energies_of_all(3);
+  const std::vector<double> of_si = energies_of_all(0), of_ge = energies_of_all(2),
+                            of_sn = energies_of_all(3);
   double difference = 0;
   for (std::size_t i = 0; i < of_si.size(); ++i) {
     check_near(of_ge[i] / 1.25, (of_si[i] + 7) / 2, 1);
     difference += std::abs(of_sn[i] - of_ge[i]);
   }
   CHECK(world.all_reduce(difference) > 1e-3);
-  CHECK(thrown<InputError>([&] {
-          (void)with_species(potential, std::vector<NewSpecies>{{"Si"}}, gen);
-        }) == "the potential knows the species 'Si' already");
+  CHECK(thrown<InputError>([&] { (void)with_species(potential, std::vector<NewSpecies>{{"Si"}}, gen); }) ==
+        "the potential knows the species 'Si' already");
   CHECK(thrown<InputError>([&] {
           (void)with_species(potential, std::vector<NewSpecies>{{"Ge", "C"}}, gen);
         }) == "the potential does not know the species 'C', expected one of Si, O");

@@ -113,7 +113,8 @@ TEST_CASE("weight decay can be limited to a module or a parameter") {
   CHECK_THROWS_AS(SGD({{"layers.0.weight", a}}, {.decay_only = {"layers.2"}}), InputError);
 }
 
-TEST_CASE("factors of the learning rate: the longest name that covers a parameter counts, in every optimizer") {
+TEST_CASE(
+    "factors of the learning rate: the longest name that covers a parameter counts, in every optimizer") {
   const auto moved = [](auto make_optimizer) {
     std::vector<Variable> p;
     for (int i = 0; i < 4; ++i) p.push_back(leaf(1));
@@ -128,12 +129,14 @@ TEST_CASE("factors of the learning rate: the longest name that covers a paramete
   const std::map<std::string, double> factors{{"convs.0", 0.5}, {"convs.0.bias", 0}, {"out", 2}};
   const auto sgd = [&](double decay) {
     return moved([&](std::vector<NamedParameter> all) {
-      return std::make_unique<SGD>(std::move(all),
-                                   SGDOptions{.lr = 0.1, .momentum = 0.9, .weight_decay = decay, .lr_factors = factors});
+      return std::make_unique<SGD>(
+          std::move(all),
+          SGDOptions{.lr = 0.1, .momentum = 0.9, .weight_decay = decay, .lr_factors = factors});
     });
   };
   const auto adamw = moved([&](std::vector<NamedParameter> all) {
-    return std::make_unique<AdamW>(std::move(all), AdamOptions{.lr = 0.1, .weight_decay = 1, .lr_factors = factors});
+    return std::make_unique<AdamW>(std::move(all),
+                                   AdamOptions{.lr = 0.1, .weight_decay = 1, .lr_factors = factors});
   });
   for (const auto& [found, whole] : {std::pair{sgd(0), 0.05}, {sgd(1), 0.15}, {adamw, 0.2}}) {
     CHECK(found[2] == doctest::Approx(whole));
@@ -143,9 +146,11 @@ TEST_CASE("factors of the learning rate: the longest name that covers a paramete
   }
   const std::vector<NamedParameter> one{{"out.weight", leaf(1)}};
   CHECK_THROWS_WITH_AS(SGD(one, {.lr_factors = {{"ou", 1}}}),
-                       "a factor of the learning rate is asked for 'ou', but there is no such parameter", InputError);
+                       "a factor of the learning rate is asked for 'ou', but there is no such parameter",
+                       InputError);
   CHECK_THROWS_WITH_AS(SGD(one, {.lr_factors = {{"out", -1}}}),
-                       "the factor of the learning rate of 'out' is -1, expected a number of 0 or more", InputError);
+                       "the factor of the learning rate of 'out' is -1, expected a number of 0 or more",
+                       InputError);
 }
 
 TEST_CASE("a parameter of several names is stepped and clipped once") {

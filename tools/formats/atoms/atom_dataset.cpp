@@ -47,6 +47,7 @@ void sort_in_space(AtomStructure& atoms) {
   reorder(atoms.species, order, 1);
   reorder(atoms.positions, order, 3);
   reorder(atoms.forces, order, 3);
+  reorder(atoms.force_deviations, order, 1);
   atoms.numbers = std::move(order);
 }
 

@@ -350,12 +350,16 @@ std::string text_of(const AtomStructure& atoms, const AtomStructure* label) {
   if (cell.volume() > 0 || cell.periodic != std::array{false, false, false})
     add_matrix("Lattice", cell.vectors);
   const bool has_forces = !atoms.forces.empty(), has_labels = label != nullptr && !label->forces.empty();
+  const bool has_deviations = !atoms.force_deviations.empty();
   text += concat("Properties=species:S:1:pos:R:3", has_forces ? ":forces:R:3" : "",
-                 has_labels ? ":label_forces:R:3" : "");
+                 has_labels ? ":label_forces:R:3" : "", has_deviations ? ":forces_deviation:R:1" : "");
   if (atoms.has_energy()) text += concat(" energy=", exact_text(atoms.energy));
+  if (!std::isnan(atoms.energy_deviation))
+    text += concat(" energy_deviation=", exact_text(atoms.energy_deviation));
   text += " ";
   if (atoms.has_stress()) add_matrix("stress", atoms.stress);
-  if (label != nullptr && label->has_energy()) text += concat("label_energy=", exact_text(label->energy), " ");
+  if (label != nullptr && label->has_energy())
+    text += concat("label_energy=", exact_text(label->energy), " ");
   if (label != nullptr && label->has_stress()) add_matrix("label_stress", label->stress);
   for (const auto& [key, value] : atoms.keys) text += key_text(key, value) + " ";
   text += "pbc=\"";
@@ -369,6 +373,7 @@ std::string text_of(const AtomStructure& atoms, const AtomStructure* label) {
     for (std::size_t k = 0; k < 3; ++k) add_number(text, atoms.positions[3 * i + k]);
     for (std::size_t k = 0; has_forces && k < 3; ++k) add_number(text, atoms.forces[3 * i + k]);
     for (std::size_t k = 0; has_labels && k < 3; ++k) add_number(text, label->forces[3 * i + k]);
+    if (has_deviations) add_number(text, atoms.force_deviations[i]);
     text += '\n';
   }
   return text;

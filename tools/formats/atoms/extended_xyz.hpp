@@ -23,8 +23,9 @@ AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path,
 
 /// Collective. Writes the structures of all ranks, in rank order, with the keys and labels that each has and
 /// the atoms by their numbers. Numbers are exact. With `labels`, structures of the same atoms in the same
-/// order, their energies, forces and stresses are written, too, as label_energy, label_forces and label_stress.
-/// Throws InputError, the same on every rank, if the file cannot be written.
+/// order, their energies, forces and stresses are written, too, as label_energy, label_forces and
+/// label_stress; deviations are energy_deviation and forces_deviation. Throws InputError, the same on every
+/// rank, if the file cannot be written.
 void write_extended_xyz(const Communicator& comm, const std::string& path, const AtomDataset& data,
                         const AtomDataset* labels = nullptr);
 

@@ -215,6 +215,7 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
   o.model.cutoff_function = p.cutoff_function;
   o.model.zbl_inner = p.zbl_inner;
   o.model.zbl_outer = p.zbl_outer;
+  o.model.committee = p.committee;
   if (!o.init_weights.empty()) {
     task.initial = initial_potential(comm, o);
     o.model = task.initial->description();

@@ -42,8 +42,8 @@ SpeciesCounts count_species(const Communicator& comm, const TrainingGraph& loade
   return counts;
 }
 
-/// Refuses a species, from the number `first` on, that only structures have which nobody trains on: its atoms would have any energy. All
-/// ranks throw the same.
+/// Refuses a species, from the number `first` on, that only structures have which nobody trains on: its atoms
+/// would have any energy. All ranks throw the same.
 void require_trained(const TrainingGraph& loaded, const TrainOptions& o,
                      const std::vector<std::string>& species, std::size_t first,
                      const std::vector<Index>& trained) {
@@ -52,8 +52,9 @@ void require_trained(const TrainingGraph& loaded, const TrainOptions& o,
     const auto file = std::ranges::find_if(loaded.potential->files, [&](const formats::AtomDataset& each) {
       return std::ranges::find(each.species, species[k]) != each.species.end();
     });
-    require<InputError>(file != loaded.potential->files.end(), o.dataset, ": no training structure with a label ",
-                        "has atoms of ", species[k], ", expected some for --new-species ", species[k]);
+    require<InputError>(file != loaded.potential->files.end(), o.dataset,
+                        ": no training structure with a label ", "has atoms of ", species[k],
+                        ", expected some for --new-species ", species[k]);
     throw InputError(
         concat(file->path, ": has atoms of ", species[k],
                ", which no training structure with a label has, expected such structures among ",
@@ -119,8 +120,8 @@ void say(const Communicator& comm, const Parts&... parts) {
 
 /// The labels of the training structures without what the potential of --init-weights says, to which energies
 /// of single atoms are fitted. Of many structures, some, unless `all` are asked for. Collective.
-std::vector<StructureLabels> without_prediction(const TrainingGraph& loaded,
-                                                const TrainOptions& o, bool all) {
+std::vector<StructureLabels> without_prediction(const TrainingGraph& loaded, const TrainOptions& o,
+                                                bool all) {
   constexpr Index enough = 500;
   const GraphSamples& samples = *loaded.samples->samples;
   const auto has_energy = [&](Index g) {
@@ -223,7 +224,8 @@ void warn_of_other_energies(const Communicator& comm, const TrainOptions& o, con
   say(comm, "WARNING: ", o.dataset, ": energies differ by ", before, " eV an atom from those of ",
       o.init_weights, ", whose energies of single atoms (", text_of_shifts(d.species, d.energy_shifts, all),
       ") stay as they are; fitted to ", o.dataset, " (", text_of_shifts(d.species, energies, all),
-      ") they leave ", after, ". Expected energies with the same zero as those that the potential was trained ",
+      ") they leave ", after,
+      ". Expected energies with the same zero as those that the potential was trained ",
       "on, or --energy-shifts fit");
 }
 
@@ -264,7 +266,8 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
     for (std::size_t k = 0; k < given.size(); ++k) given[k] -= d.energy_shifts[k];
     const EnergyShifts added = fit(rest, given).shifts;
     for (std::size_t k = 0; k < added.energies.size(); ++k)
-      d.energy_shifts[k] = std::isnan(chosen.given[k]) ? d.energy_shifts[k] + added.energies[k] : chosen.given[k];
+      d.energy_shifts[k] =
+          std::isnan(chosen.given[k]) ? d.energy_shifts[k] + added.energies[k] : chosen.given[k];
     if (fits && comm.rank() == 0)
       warn_of_shifts(o, d, {d.energy_shifts, added.undetermined}, counts.atoms_with_energies);
     if (p.scale == EnergySource::fit || p.scale == EnergySource::given)
@@ -284,11 +287,13 @@ Potential start_potential(const ModelDescription& description, const Potential* 
   Potential result(description, gen);
   if (initial == nullptr) return result;
   // the network's energies stay as they are if its last layer takes up another scale
-  const std::vector<double>&scales = description.energy_scales, &before = initial->description().energy_scales;
+  const std::vector<double>&scales = description.energy_scales,
+        &before = initial->description().energy_scales;
   const bool is_scaled = scales != before;
-  require<InputError>(!is_scaled || std::ranges::equal(before, std::vector<double>(before.size(), before[0])),
-                      "--energy-scale: the potential of --init-weights has a scale for each species, expected ",
-                      "one for all, or --energy-scale keep");
+  require<InputError>(
+      !is_scaled || std::ranges::equal(before, std::vector<double>(before.size(), before[0])),
+      "--energy-scale: the potential of --init-weights has a scale for each species, expected ",
+      "one for all, or --energy-scale keep");
   for (const NamedParameter& each : initial->network().named_parameters()) {
     Tensor value = each.parameter.value();
     if (is_scaled && each.name.starts_with("outnet.2.")) {

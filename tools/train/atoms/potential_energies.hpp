@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// The energies of single atoms of a potential and the scale of its network's energies, and the potential that
-/// a training begins with.
+/// The energies of single atoms of a potential and the scale of its network's energies, and the potential
+/// that a training begins with.
 #pragma once
 
 #include "train/options/train_options.hpp"
@@ -21,8 +21,8 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
                                     const TrainOptions& o);
 
 /// Local. Returns a potential of this description: with drawn weights, or with those of `initial`, whose last
-/// layer is divided by what the energy scale has grown by, so that it computes the same. Throws InputError for
-/// another scale than that of `initial`, if that has several.
+/// layer is divided by what the energy scale has grown by, so that it computes the same. Throws InputError
+/// for another scale than that of `initial`, if that has several.
 Potential start_potential(const ModelDescription& description, const Potential* initial, Generator& gen);
 
 }  // namespace sar::tools

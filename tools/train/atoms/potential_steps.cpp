@@ -5,8 +5,12 @@
 #include "train/atoms/potential_energies.hpp"
 #include "train/atoms/structure_values.hpp"
 
+#include <sar/core/random/random.hpp>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <iostream>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -23,7 +27,9 @@ std::vector<std::array<double, 3>> structure_weights(const Communicator& comm, c
       for (std::size_t s = 0; s < file.structures.size(); ++s)
         weights.push_back(weights_of(file.structures[s], o,
                                      concat(file.path, ": structure ", file.first + static_cast<Index>(s))));
-    const bool mine = std::ranges::any_of(weights, [](const auto& of) { return of != std::array{1., 1., 1.}; });
+    const bool mine = std::ranges::any_of(weights, [](const auto& of) {
+      return of != std::array{1., 1., 1.};
+    });
     return comm.all_reduce(mine ? 1 : 0, ReduceOp::max) == 1;
   });
   if (!some) weights.clear();
@@ -52,7 +58,7 @@ std::string PotentialSteps::description() const {
   return concat("PaiNN: ", d.layers, " convolutions of ", d.hidden, " channels, ", d.num_basis,
                 " radial functions (", d.radial_basis, "), ", d.cutoff_function, " cutoff ", d.cutoff,
                 d.zbl_outer > 0 ? concat(", ZBL from ", d.zbl_inner, " to ", d.zbl_outer) : "",
-                "; energy shifts ", shifts, ", scale ", d.energy_scales[0]);
+                d.committee > 1 ? concat(", a committee of ", d.committee, " heads") : "", "; energy shifts ", shifts, ", scale ", d.energy_scales[0]);
 }
 
 LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const SpreadBatch& batch) const {
@@ -81,12 +87,14 @@ LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const Spr
   std::iota(order.begin(), order.end(), Index{0});
   std::ranges::sort(order, {}, [&](Index s) { return all[static_cast<std::size_t>(s)].id; });
   std::vector<double> energies, volumes, stresses, weights_of_all;
+  std::vector<Index> heads;
   for (const Index s : order) {
     const StructureLabels& each = all[static_cast<std::size_t>(s)].labels;
     numbers[static_cast<std::size_t>(s)] = std::ssize(energies);
     const std::array<double, 3>& of_terms = all[static_cast<std::size_t>(s)].weights;
     weights_of_all.insert(weights_of_all.end(), of_terms.begin(), of_terms.end());
     energies.push_back(each.energy);
+    if (potential_.committee() > 1) heads.push_back(head_of(all[static_cast<std::size_t>(s)].id));
     volumes.push_back(each.volume > 0 ? each.volume : 1);  // without a volume, there is no stress
     for (const Vector3& row : each.stress) stresses.insert(stresses.end(), row.begin(), row.end());
   }
@@ -98,8 +106,8 @@ LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const Spr
                        .shifts = batch.edges().tensors.at("vectors"),
                        .structures = std::move(structures),
                        .energies = Tensor::from({count}, std::span<const double>(energies))};
-  if (!weights_.empty())
-    labels.weights = Tensor::from({count, 3}, std::span<const double>(weights_of_all));
+  labels.heads = std::move(heads);
+  if (!weights_.empty()) labels.weights = Tensor::from({count, 3}, std::span<const double>(weights_of_all));
   if (with_forces) labels.forces = batch.nodes().tensors.at("forces");
   if (!with_stresses) return labels;
   labels.stresses = Tensor::from({count, 3, 3}, std::span<const double>(stresses));
@@ -130,11 +138,25 @@ double PotentialSteps::add_gradients(const Batch& batch, EpochTimer& timer) {
   return backward_potential_loss(potential_.network(), atoms.graph(), labels, weights()).loss;
 }
 
-std::vector<formats::AtomStructure> PotentialSteps::predicted(bool all) {
+// Each structure is left out by one head, and trains one of the others in each epoch.
+Index PotentialSteps::head_of(Index id) const {
+  const auto number = static_cast<std::uint64_t>(id);
+  const Random bags({.seed = o_.seed, .stream = 0x6865616473});
+  const Random turns({.seed = o_.seed, .stream = 0x7475726e73});
+  const Index heads = potential_.committee();
+  const auto draw = [](double uniform, Index count) {
+    return std::min(static_cast<Index>(uniform * static_cast<double>(count)), count - 1);
+  };
+  const Index left_out = draw(bags.uniform(number), heads);
+  const Index turn = draw(turns.uniform(number, static_cast<std::uint64_t>(current_epoch())), heads - 1);
+  return turn < left_out ? turn : turn + 1;
+}
+
+std::vector<formats::AtomStructure> PotentialSteps::predicted(bool all, bool deviations) {
   Array<Index> wanted;
   for (Index g = 0; g < samples_.num_graphs(); ++g)
     if (all || part_of(g_, g) != DataPart::none) wanted.push_back(g);
-  return predict_structures(g_, o_, potential_, wanted);
+  return predict_structures(g_, o_, potential_, wanted, deviations);
 }
 
 std::vector<Scores> PotentialSteps::scores() {
@@ -165,11 +187,26 @@ std::vector<Scores> PotentialSteps::scores() {
   return scores;
 }
 
+void PotentialSteps::finish() {
+  if (potential_.committee() < 2 || o_.epochs == 0) return;
+  model().eval();
+  potential_.set_deviation_scales(1, 1);
+  const std::vector<StructureErrors> errors =
+      errors_of(g_, kinds_, predicted(/*all=*/false, /*deviations=*/true));
+  const DeviationFit fit = fit_deviations(comm_, errors, DataPart::val);
+  potential_.set_deviation_scales(fit.energy, fit.forces);
+  g_.model = potential_.description();
+  if (comm_.rank() == 0)
+    std::cout << "committee: errors of validation structures are " << fit.energy
+              << " times its deviations of energies and " << fit.forces
+              << " times those of forces, by which they are multiplied" << std::endl;
+}
+
 void PotentialSteps::predict() {
   const bool writes = !o_.predict.empty();
   if (!writes && kinds_.names.size() < 2) return;
   model().eval();
-  std::vector<formats::AtomStructure> found = predicted(/*all=*/writes);
+  std::vector<formats::AtomStructure> found = predicted(/*all=*/writes, /*deviations=*/writes);
   const std::vector<StructureErrors> errors = errors_of(g_, kinds_, found);
   errors_ = report_errors(comm_, task_, kinds_, errors, writes ? o_.predict + "/errors.csv" : "");
   if (writes) write_structures(std::move(found));

@@ -21,11 +21,14 @@ class PotentialSteps : public Steps {
 
   [[nodiscard]] Module& model() override { return potential_.network(); }
   [[nodiscard]] std::string description() const override;
-  /// Tells errors by kind and the largest ones, unless nobody asks: there is one kind and no --predict. Writes
-  /// the structures with predicted energies, forces and stresses to DIR/predictions.xyz, those of --valid-file,
+  /// Tells errors by kind and the largest ones, unless nobody asks: there is one kind and no --predict.
+  /// Writes the structures with predicted energies, forces and stresses to DIR/predictions.xyz, those of
+  /// --valid-file,
   /// --test-file and --watch-file to DIR/valid.xyz, DIR/test.xyz and DIR/watch.xyz, and DIR/errors.csv.
   void predict() override;
   [[nodiscard]] nlohmann::ordered_json report() const override { return errors_; }
+  /// Scales the deviations of a committee by what it errs on validation structures, and says so.
+  void finish() override;
 
  protected:
   /// Errors of energies in meV per atom, of forces in meV/A, of stresses in meV/A^3.
@@ -39,7 +42,9 @@ class PotentialSteps : public Steps {
   /// The weights of the terms in this epoch.
   [[nodiscard]] PotentialWeights weights() const;
   /// Collective. Structures with predicted values in place of labels: those of a part of the data, or all.
-  [[nodiscard]] std::vector<formats::AtomStructure> predicted(bool all);
+  [[nodiscard]] std::vector<formats::AtomStructure> predicted(bool all, bool deviations = false);
+  /// The head that a structure trains in this epoch.
+  [[nodiscard]] Index head_of(Index id) const;
   void write_structures(std::vector<formats::AtomStructure> found) const;
 
   const PotentialTask& task_;

@@ -50,7 +50,8 @@ struct Frame {
 /// Adds a pair of structures to the fits, if no atom has moved far.
 void add_pair(const Frame& a, const Frame& b, DifferenceFits& fits) {
   constexpr double most_moved = 0.2, most_strain = 0.02, least_strain = 1e-6;
-  if (a.species != b.species || a.cell.periodic != b.cell.periodic || std::isnan(a.energy) || std::isnan(b.energy))
+  if (a.species != b.species || a.cell.periodic != b.cell.periodic || std::isnan(a.energy) ||
+      std::isnan(b.energy))
     return;
   Matrix3 strain{};
   double largest_strain = 0;
@@ -60,7 +61,8 @@ void add_pair(const Frame& a, const Frame& b, DifferenceFits& fits) {
     Cell whole = a.cell;
     whole.periodic = {true, true, true};
     const CellBasis basis(whole);
-    for (std::size_t j = 0; j < 3; ++j) {  // rows of the cells: B = A (1 + e), so that column j of e solves A e = B - A
+    for (std::size_t j = 0; j < 3;
+         ++j) {  // rows of the cells: B = A (1 + e), so that column j of e solves A e = B - A
       Vector3 unit{};
       unit[j] = 1;
       const Vector3 f = basis.coordinates(unit);  // unit = sum_k f_k A_k: the row j of the inverse of A
@@ -99,7 +101,8 @@ void add_pair(const Frame& a, const Frame& b, DifferenceFits& fits) {
   double by_stress = 0;
   for (std::size_t j = 0; j < 3; ++j)
     for (std::size_t c = 0; c < 3; ++c)
-      by_stress += 0.5 * (a.stress[j][c] + b.stress[j][c]) * strain[j][c] * std::sqrt(volume * b.cell.volume());
+      by_stress +=
+          0.5 * (a.stress[j][c] + b.stress[j][c]) * strain[j][c] * std::sqrt(volume * b.cell.volume());
   if (!std::isnan(by_stress)) fits.stresses.add(by_stress, difference - by_forces);
 }
 
@@ -144,7 +147,8 @@ class FirstFrames {
         for (Vector3& row : *matrix)
           for (double& x : row) x = take();
       for (bool& wraps : frame.cell.periodic) wraps = take() != 0;
-      for (std::size_t i = 0; i < atoms; ++i) frame.species.push_back(names_[static_cast<std::size_t>(take())]);
+      for (std::size_t i = 0; i < atoms; ++i)
+        frame.species.push_back(names_[static_cast<std::size_t>(take())]);
       for (std::size_t i = 0; i < 3 * atoms; ++i) frame.positions.push_back(take());
       for (std::size_t i = 0; has_forces && i < 3 * atoms; ++i) frame.forces.push_back(take());
       if (rank > rank_ && of_file == static_cast<double>(file)) return frame;
@@ -166,8 +170,8 @@ struct Facts {
   Index fewest = 0, most = 0, lonely = 0;  ///< neighbors of an atom, and atoms without one
   double least = inf;                      ///< distance of two atoms
   std::uint64_t hash = 0;                  ///< of species, positions and cell
-  /// energy an atom without those of single atoms; length of the largest force and of the sum of all, and sum of
-  /// their lengths
+  /// energy an atom without those of single atoms; length of the largest force and of the sum of all, and sum
+  /// of their lengths
   double energy = formats::no_label, largest_force = formats::no_label, net_force = 0, all_forces = 0;
 };
 
@@ -194,10 +198,11 @@ Facts facts_of(const AtomStructure& of, const GraphSamples& samples, Index g) {
   for (Index k = samples.edge_begin[g]; k < samples.edge_begin[g + 1]; ++k) {
     ++neighbors[static_cast<std::size_t>(samples.dst[k])];
     const real* const d = vectors.row(k);
-    facts.least =
-        std::min(facts.least, std::hypot(static_cast<double>(d[0]), static_cast<double>(d[1]), static_cast<double>(d[2])));
+    facts.least = std::min(facts.least, std::hypot(static_cast<double>(d[0]), static_cast<double>(d[1]),
+                                                   static_cast<double>(d[2])));
   }
-  if (!neighbors.empty()) std::tie(facts.fewest, facts.most) = std::pair(std::ranges::min(neighbors), std::ranges::max(neighbors));
+  if (!neighbors.empty())
+    std::tie(facts.fewest, facts.most) = std::pair(std::ranges::min(neighbors), std::ranges::max(neighbors));
   facts.lonely = facts.atoms > 1 ? std::ranges::count(neighbors, Index{0}) : 0;
   Vector3 net{};
   for (std::size_t i = 0; i < of.forces.size(); i += 3) {
@@ -211,8 +216,8 @@ Facts facts_of(const AtomStructure& of, const GraphSamples& samples, Index g) {
 }
 
 /// The facts of all structures of all ranks, in the order of the files. Collective.
-std::vector<Facts> gather_facts(const Communicator& comm, const PotentialTask& task, const GraphSamples& samples,
-                                Index num_species) {
+std::vector<Facts> gather_facts(const Communicator& comm, const PotentialTask& task,
+                                const GraphSamples& samples, Index num_species) {
   std::vector<Facts> mine;
   std::vector<StructureLabels> labels;
   for (Index g = 0; g < samples.num_graphs(); ++g) {
@@ -240,7 +245,8 @@ std::vector<Facts> gather_facts(const Communicator& comm, const PotentialTask& t
 
 // ---- what is found, on one rank
 
-/// Up to three examples, "structure 7 (12.1), structure 9 (8)", of the largest `size` first, and how many there are.
+/// Up to three examples, "structure 7 (12.1), structure 9 (8)", of the largest `size` first, and how many
+/// there are.
 template <class Size>
 std::string examples(std::vector<const Facts*> found, const Size& size) {
   constexpr std::size_t most = 3;
@@ -267,28 +273,28 @@ struct UnitFactor {
   const char* meaning;
 };
 constexpr UnitFactor units_of_forces[] = {{-1, "they may be gradients, not forces"},
-                                    {1 / 27.2114, "energies or forces may be in hartree"},
-                                    {27.2114, "energies or forces may be in hartree"},
-                                    {1 / 51.4221, "forces may be in hartree/bohr"},
-                                    {51.4221, "energies may be in hartree"},
-                                    {1 / 25.7110, "forces may be in rydberg/bohr"},
-                                    {0.529177, "positions or forces may be in bohr"},
-                                    {1.889726, "positions or forces may be in bohr"},
-                                    {23.0605, "forces may be in kcal/mol/A"},
-                                    {1 / 23.0605, "energies may be in kcal/mol"},
-                                    {96.4853, "forces may be in kJ/mol/A"},
-                                    {1 / 96.4853, "energies may be in kJ/mol"},
-                                    {10, "positions may be in nm"},
-                                    {0.1, "positions or forces may be in nm"}};
+                                          {1 / 27.2114, "energies or forces may be in hartree"},
+                                          {27.2114, "energies or forces may be in hartree"},
+                                          {1 / 51.4221, "forces may be in hartree/bohr"},
+                                          {51.4221, "energies may be in hartree"},
+                                          {1 / 25.7110, "forces may be in rydberg/bohr"},
+                                          {0.529177, "positions or forces may be in bohr"},
+                                          {1.889726, "positions or forces may be in bohr"},
+                                          {23.0605, "forces may be in kcal/mol/A"},
+                                          {1 / 23.0605, "energies may be in kcal/mol"},
+                                          {96.4853, "forces may be in kJ/mol/A"},
+                                          {1 / 96.4853, "energies may be in kJ/mol"},
+                                          {10, "positions may be in nm"},
+                                          {0.1, "positions or forces may be in nm"}};
 constexpr UnitFactor units_of_stresses[] = {{-1, "they have the sign of a pressure"},
-                                      {160.2177, "they may be in GPa"},
-                                      {-160.2177, "they may be pressures in GPa"},
-                                      {1602.177, "they may be in kbar"},
-                                      {-1602.177, "they may be pressures in kbar"},
-                                      {1602177, "they may be in bar"},
-                                      {-1602177, "they may be pressures in bar"},
-                                      {1 / 27.2114, "energies or stresses may be in hartree"},
-                                      {27.2114, "energies or stresses may be in hartree"}};
+                                            {160.2177, "they may be in GPa"},
+                                            {-160.2177, "they may be pressures in GPa"},
+                                            {1602.177, "they may be in kbar"},
+                                            {-1602.177, "they may be pressures in kbar"},
+                                            {1602177, "they may be in bar"},
+                                            {-1602177, "they may be pressures in bar"},
+                                            {1 / 27.2114, "energies or stresses may be in hartree"},
+                                            {27.2114, "energies or stresses may be in hartree"}};
 
 /// Returns what is wrong with labels by differences of energies; empty: nothing, or too little is known.
 std::string wrong_labels(const DifferenceFit& fit, const char* what, std::span<const UnitFactor> units) {
@@ -311,7 +317,8 @@ std::vector<std::string> findings(const PotentialTask& task, const std::vector<F
   std::vector<std::string> found;
   const auto path = [&](Index file) { return task.files[static_cast<std::size_t>(file)].path; };
   std::map<std::uint64_t, const Facts*> first;
-  std::map<std::pair<Index, Index>, std::vector<std::pair<Index, Index>>> repeated;  // of two files: pairs of structures
+  std::map<std::pair<Index, Index>, std::vector<std::pair<Index, Index>>>
+      repeated;  // of two files: pairs of structures
   for (const Facts& each : all) {
     const auto [at, is_new] = first.emplace(each.hash, &each);
     if (!is_new) repeated[{each.file, at->second->file}].emplace_back(each.number, at->second->number);
@@ -320,9 +327,10 @@ std::vector<std::string> findings(const PotentialTask& task, const std::vector<F
     std::string text;
     for (std::size_t k = 0; k < std::min<std::size_t>(3, pairs.size()); ++k)
       text += concat(k == 0 ? "" : ", ", pairs[k].first, " is ", pairs[k].second);
-    found.push_back(concat(path(files.first), ": ", pairs.size(), pairs.size() == 1 ? " structure is" : " structures are",
-                           files.first == files.second ? " repeated" : concat(" in ", path(files.second), ", too"),
-                           ": structure ", text, pairs.size() > 3 ? ", ..." : ""));
+    found.push_back(
+        concat(path(files.first), ": ", pairs.size(), pairs.size() == 1 ? " structure is" : " structures are",
+               files.first == files.second ? " repeated" : concat(" in ", path(files.second), ", too"),
+               ": structure ", text, pairs.size() > 3 ? ", ..." : ""));
   }
   constexpr double factor = 20;  // of the usual size
   std::vector<double> energies, forces;
@@ -342,7 +350,9 @@ std::vector<std::string> findings(const PotentialTask& task, const std::vector<F
       return some;
     };
     const auto say = [&](const std::vector<const Facts*>& some, const std::string& what, const auto& size) {
-      if (!some.empty()) found.push_back(concat(name, ": ", some.size(), some.size() == 1 ? " structure " : " structures ", what, ": ", examples(some, size)));
+      if (!some.empty())
+        found.push_back(concat(name, ": ", some.size(), some.size() == 1 ? " structure " : " structures ",
+                               what, ": ", examples(some, size)));
     };
     say(those([&](const Facts& x) { return x.edges > 0 && std::abs(x.energy - middle) > factor * spread; }),
         concat("with energies far from the others, whose median deviation is ", spread, " eV an atom"),
@@ -376,7 +386,8 @@ void describe_file(const std::string& path, std::span<const Facts> of, const Dif
     most = std::max(most, each.most);
     lonely += each.lonely;
     if (each.least < nearest->least) nearest = &each;
-    if (!std::isnan(each.largest_force) && (strongest == nullptr || each.largest_force > strongest->largest_force))
+    if (!std::isnan(each.largest_force) &&
+        (strongest == nullptr || each.largest_force > strongest->largest_force))
       strongest = &each;
     if (std::isnan(each.energy)) continue;
     energies += 1;
@@ -386,23 +397,26 @@ void describe_file(const std::string& path, std::span<const Facts> of, const Dif
     most_energy = std::max(most_energy, each.energy);
   }
   const auto row = [](const char* name, const auto&... parts) {
-    std::cout << "  " << name << std::string(12 - std::string(name).size(), ' ') << printable(concat(parts...)) << "\n";
+    std::cout << "  " << name << std::string(12 - std::string(name).size(), ' ')
+              << printable(concat(parts...)) << "\n";
   };
   std::cout << printable(path) << "\n";
   row("structures", of.size(), ", of ", least_atoms, " to ", most_atoms, " atoms, ", atoms, " together");
-  row("neighbors", static_cast<double>(edges) / static_cast<double>(std::max<Index>(atoms, 1)), " an atom, ", fewest,
-      " to ", most, "; ", lonely, " atoms have none");
-  if (nearest->least < inf) row("distances", "at least ", nearest->least, " A, in structure ", nearest->number);
+  row("neighbors", static_cast<double>(edges) / static_cast<double>(std::max<Index>(atoms, 1)), " an atom, ",
+      fewest, " to ", most, "; ", lonely, " atoms have none");
+  if (nearest->least < inf)
+    row("distances", "at least ", nearest->least, " A, in structure ", nearest->number);
   if (energies > 0) {
     mean /= energies;
-    row("energies", energies, " structures; without those of single atoms ", least_energy, " to ", most_energy,
-        " eV an atom, deviation ", std::sqrt(std::max(0.0, squares / energies - mean * mean)));
+    row("energies", energies, " structures; without those of single atoms ", least_energy, " to ",
+        most_energy, " eV an atom, deviation ", std::sqrt(std::max(0.0, squares / energies - mean * mean)));
   }
   if (strongest != nullptr)
     row("forces", "at most ", strongest->largest_force, " eV/A, in structure ", strongest->number);
   const auto compared = [&](const char* name, const DifferenceFit& fit) {
     if (fit.pairs > 0 && fit.xx > 0)
-      row(name, "energies of ", fit.pairs, " successive pairs change by ", fit.xy / fit.xx, " times what ", name, " say");
+      row(name, "energies of ", fit.pairs, " successive pairs change by ", fit.xy / fit.xx, " times what ",
+          name, " say");
   };
   compared("forces", fits.forces);
   compared("stresses", fits.stresses);

@@ -12,8 +12,8 @@
 
 namespace sar::tools {
 
-/// How labels of derivatives compare with differences of energies: y = slope x by least squares, over pairs of
-/// successive structures of the same atoms.
+/// How labels of derivatives compare with differences of energies: y = slope x by least squares, over pairs
+/// of successive structures of the same atoms.
 struct DifferenceFit {
   double xx = 0, xy = 0, yy = 0, pairs = 0;
 

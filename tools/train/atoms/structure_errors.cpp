@@ -59,19 +59,22 @@ struct ErrorSums {
   /// Mean absolute errors and roots of mean squares of energies, forces and stresses, in thousandths; NaN
   /// where there are no labels.
   [[nodiscard]] std::array<double, 6> means() const {
-    const auto mean = [](double sum, double count) { return count > 0 ? 1e3 * sum / count : formats::no_label; };
+    const auto mean = [](double sum, double count) {
+      return count > 0 ? 1e3 * sum / count : formats::no_label;
+    };
     const auto root = [](double squares, double count) {
       return count > 0 ? 1e3 * std::sqrt(squares / count) : formats::no_label;
     };
-    return {mean(energy_sum, energies), root(energy_squares, energies), mean(force_sum, components),
-            root(force_squares, components), mean(stress_sum, stresses), root(stress_squares, stresses)};
+    return {mean(energy_sum, energies),      root(energy_squares, energies), mean(force_sum, components),
+            root(force_squares, components), mean(stress_sum, stresses),     root(stress_squares, stresses)};
   }
 };
 
-constexpr std::array mean_names{"energy_mae", "energy_rmse", "forces_mae", "forces_rmse", "stress_mae", "stress_rmse"};
+constexpr std::array mean_names{"energy_mae",  "energy_rmse", "forces_mae",
+                                "forces_rmse", "stress_mae",  "stress_rmse"};
 
-/// Root of the mean square of the forces' errors, or the error of the energy per atom, by which structures are
-/// compared.
+/// Root of the mean square of the forces' errors, or the error of the energy per atom, by which structures
+/// are compared.
 double size_of(const StructureErrors& of, bool by_forces) {
   const auto atoms = static_cast<double>(of.atoms);
   return by_forces ? std::sqrt(of.force_squares / (3 * atoms)) : std::abs(of.energy - of.label) / atoms;
@@ -94,7 +97,8 @@ void tell_largest(const PotentialTask& task, const StructureKinds& kinds,
     for (const StructureErrors& each : all)
       if (each.part == static_cast<DataPart>(part) && (by_forces ? each.has_forces : !std::isnan(each.label)))
         of_part.push_back(&each);
-    std::ranges::stable_sort(of_part, std::greater(), [&](const auto* each) { return size_of(*each, by_forces); });
+    std::ranges::stable_sort(of_part, std::greater(),
+                             [&](const auto* each) { return size_of(*each, by_forces); });
     std::string text;
     for (std::size_t k = 0; k < std::min(most, of_part.size()); ++k) {
       std::array<char, 32> size{};
@@ -102,8 +106,9 @@ void tell_largest(const PotentialTask& task, const StructureKinds& kinds,
       text += concat(k == 0 ? "" : "; ", place_of(task, kinds, *of_part[k]), " ", size.data());
     }
     if (of_part.size() > 1)
-      std::cout << printable(concat("largest ", by_forces ? "forces-rmse in meV/A" : "energy errors in meV an atom",
-                                    ", ", part_names[part], ": ", text))
+      std::cout << printable(concat("largest ",
+                                    by_forces ? "forces-rmse in meV/A" : "energy errors in meV an atom", ", ",
+                                    part_names[part], ": ", text))
                 << std::endl;
   }
 }
@@ -119,16 +124,20 @@ std::string csv(const std::string& text) {
 void write_table(const std::string& path, const PotentialTask& task, const StructureKinds& kinds,
                  const std::vector<StructureErrors>& all) {
   std::string text =
-      "file,structure,kind,split,atoms,energy,predicted_energy,forces_mae,forces_rmse,largest_force_error,stress_mae\n";
+      "file,structure,kind,split,atoms,energy,predicted_energy,forces_mae,forces_rmse,largest_force_error,"
+      "stress_mae,energy_deviation,forces_deviation,largest_forces_deviation\n";
   const auto number = [](double x) { return std::isnan(x) ? std::string() : formats::exact_text(x); };
   for (const StructureErrors& each : all) {
     const double components = 3 * static_cast<double>(each.atoms), none = formats::no_label;
     const auto of_forces = [&](double x) { return number(each.has_forces ? x : none); };
     text += concat(csv(task.files[static_cast<std::size_t>(each.file)].path), ",", each.number, ",",
-                   csv(kinds.names[static_cast<std::size_t>(each.kind)]), ",", name_of(each.part), ",", each.atoms, ",",
-                   number(each.label), ",", number(each.energy), ",", of_forces(each.force_sum / components), ",",
-                   of_forces(std::sqrt(each.force_squares / components)), ",", of_forces(each.largest_force), ",",
-                   number(each.has_stress ? each.stress_sum / 9 : none), "\n");
+                   csv(kinds.names[static_cast<std::size_t>(each.kind)]), ",", name_of(each.part), ",",
+                   each.atoms, ",", number(each.label), ",", number(each.energy), ",",
+                   of_forces(each.force_sum / components), ",",
+                   of_forces(std::sqrt(each.force_squares / components)), ",", of_forces(each.largest_force),
+                   ",", number(each.has_stress ? each.stress_sum / 9 : none), ",",
+                   number(each.energy_deviation), ",", number(each.force_deviation), ",",
+                   number(each.largest_deviation), "\n");
   }
   write_text(path, text);
 }
@@ -137,14 +146,15 @@ void write_table(const std::string& path, const PotentialTask& task, const Struc
 void print_means(const std::map<std::pair<Index, DataPart>, ErrorSums>& sums, const StructureKinds& kinds) {
   std::size_t width = 4;
   for (const std::string& name : kinds.names) width = std::max(width, printable(name).size());
-  std::string head = "errors by kind, in meV an atom, meV/A and meV/A^3:\nkind" + std::string(width - 4, ' ') +
-                     "  split  structures";
+  std::string head = "errors by kind, in meV an atom, meV/A and meV/A^3:\nkind" +
+                     std::string(width - 4, ' ') + "  split  structures";
   for (const char* name : mean_names) head += concat("  ", name);
   std::cout << head << "\n";
   for (const auto& [key, of] : sums) {
     const std::string name = printable(kinds.names[static_cast<std::size_t>(key.first)]);
     std::array<char, 64> cell{};
-    std::snprintf(cell.data(), cell.size(), "  %-5s  %10lld", name_of(key.second), static_cast<long long>(of.structures));
+    std::snprintf(cell.data(), cell.size(), "  %-5s  %10lld", name_of(key.second),
+                  static_cast<long long>(of.structures));
     std::string line = name + std::string(width - name.size(), ' ') + cell.data();
     const std::array<double, 6> means = of.means();
     for (std::size_t m = 0; m < means.size(); ++m) {
@@ -216,15 +226,16 @@ std::vector<StructureErrors> errors_of(const TrainingGraph& g, const StructureKi
     if (part == DataPart::none) continue;
     const auto [file, place] = task.place(s);
     const formats::AtomStructure &label = task.structure(s), &found = predicted[static_cast<std::size_t>(s)];
-    StructureErrors& of = all.emplace_back(StructureErrors{.file = static_cast<Index>(file),
-                                                           .number = task.files[file].first + static_cast<Index>(place),
-                                                           .kind = kinds.of[static_cast<std::size_t>(s)],
-                                                           .atoms = label.num_atoms(),
-                                                           .part = part,
-                                                           .label = label.energy,
-                                                           .energy = found.energy,
-                                                           .has_forces = !label.forces.empty(),
-                                                           .has_stress = label.has_stress()});
+    StructureErrors& of =
+        all.emplace_back(StructureErrors{.file = static_cast<Index>(file),
+                                         .number = task.files[file].first + static_cast<Index>(place),
+                                         .kind = kinds.of[static_cast<std::size_t>(s)],
+                                         .atoms = label.num_atoms(),
+                                         .part = part,
+                                         .label = label.energy,
+                                         .energy = found.energy,
+                                         .has_forces = !label.forces.empty(),
+                                         .has_stress = label.has_stress()});
     for (std::size_t i = 0; i < label.forces.size(); i += 3) {
       double squares = 0;
       for (std::size_t c = i; c < i + 3; ++c) {
@@ -235,6 +246,13 @@ std::vector<StructureErrors> errors_of(const TrainingGraph& g, const StructureKi
       of.force_squares += squares;
       of.largest_force = std::max(of.largest_force, std::sqrt(squares));
     }
+    of.energy_deviation = found.energy_deviation;
+    if (!found.force_deviations.empty()) {
+      double squares = 0;
+      for (const double x : found.force_deviations) squares += x * x;
+      of.force_deviation = std::sqrt(squares / static_cast<double>(of.atoms));
+      of.largest_deviation = std::ranges::max(found.force_deviations);
+    }
     for (std::size_t c = 0; of.has_stress && c < 9; ++c) {
       const double error = found.stress[c / 3][c % 3] - label.stress[c / 3][c % 3];
       of.stress_sum += std::abs(error);
@@ -242,6 +260,28 @@ std::vector<StructureErrors> errors_of(const TrainingGraph& g, const StructureKi
     }
   }
   return all;
+}
+
+DeviationFit fit_deviations(const Communicator& comm, const std::vector<StructureErrors>& mine,
+                            DataPart part) {
+  double sums[] = {0, 0, 0, 0};
+  for (const StructureErrors& each : mine) {
+    if (each.part != part || std::isnan(each.energy_deviation)) continue;
+    const auto atoms = static_cast<double>(each.atoms);
+    if (!std::isnan(each.label)) {
+      sums[0] += std::pow((each.energy - each.label) / atoms, 2);
+      sums[1] += std::pow(each.energy_deviation / atoms, 2);
+    }
+    if (each.has_forces) {
+      sums[2] += each.force_squares;
+      sums[3] += atoms * each.force_deviation * each.force_deviation;
+    }
+  }
+  comm.all_reduce(std::span<double>(sums));
+  const auto ratio = [](double errors, double deviations) {
+    return errors > 0 && deviations > 0 ? std::sqrt(errors / deviations) : 1;
+  };
+  return {ratio(sums[0], sums[1]), ratio(sums[2], sums[3])};
 }
 
 nlohmann::ordered_json report_errors(const Communicator& comm, const PotentialTask& task,

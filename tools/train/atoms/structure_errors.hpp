@@ -23,11 +23,22 @@ struct StructureErrors {
   Index kind = 0;              ///< number in StructureKinds::names
   Index atoms = 0;
   DataPart part = DataPart::none;
-  double label = 0, energy = 0;  ///< energy of the label, and what is predicted
+  double label = 0, energy = 0;                                ///< energy of the label, and what is predicted
   double force_sum = 0, force_squares = 0, largest_force = 0;  ///< over components; of the last, atoms
   double stress_sum = 0, stress_squares = 0;                   ///< over 9 components
   bool has_forces = false, has_stress = false;
+  // of a committee; NaN: there is none
+  double energy_deviation = formats::no_label;
+  double force_deviation = formats::no_label, largest_deviation = formats::no_label;  ///< root mean square
 };
+
+/// How large errors are beside the deviations of a committee.
+struct DeviationFit {
+  double energy = 1, forces = 1;  ///< root of sum of squared errors / sum of squared deviations; 1: unknown
+};
+
+/// Collective. Of the structures of one part, with deviations that are not scaled.
+DeviationFit fit_deviations(const Communicator& comm, const std::vector<StructureErrors>& mine, DataPart part);
 
 /// The kinds of structures of all ranks, by the key of --kind-key; a structure without it has the kind "-".
 struct StructureKinds {
@@ -38,8 +49,8 @@ struct StructureKinds {
   StructureKinds(const Communicator& comm, const PotentialTask& task, const std::string& key);
 };
 
-/// The keys of a structure that weight it in the loss, as MACE reads them: of all its terms, of the energy, of
-/// forces, of stresses.
+/// The keys of a structure that weight it in the loss, as MACE reads them: of all its terms, of the energy,
+/// of forces, of stresses.
 std::vector<std::string> weight_keys();
 
 /// Local. Returns the weights of a structure's energy, forces and stress: what its keys say times that of its

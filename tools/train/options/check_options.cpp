@@ -49,7 +49,7 @@ void check_potential(const CLI::App& app, const TrainOptions& o) {
     throw CLI::ValidationError("--energy-scale: keep needs --init-weights");
   if (p.cutoff == 0) throw CLI::ValidationError("--cutoff: is 0, expected more");
   for (const char* option : {"--cutoff", "--num-basis", "--radial-basis", "--cutoff-function", "--zbl-inner",
-                             "--zbl-outer", "--hidden", "--layers"})
+                             "--zbl-outer", "--committee", "--hidden", "--layers"})
     if (!o.init_weights.empty() && app.count(option) > 0)
       throw CLI::ValidationError(std::string(option) +
                                  ": cannot be combined with --init-weights, whose potential says it");

@@ -93,7 +93,8 @@ void add_data_options(OptionTable& t, TrainOptions& o) {
           "--relation: edge types with its reverse edges; found where they are copies")
       .needs("--relation")
       .recorded();
-  t.flag("--describe", o.describe, "prints what was read, and what is suspicious in structures of atoms; no training")
+  t.flag("--describe", o.describe,
+         "prints what was read, and what is suspicious in structures of atoms; no training")
       .for_tasks({TaskType::node, TaskType::link, TaskType::edge, TaskType::potential});
   t.pairs("--fields", o.data.fields, "NAME=FIELD",
           "other names of features, labels, masks, weights: features=x labels=y")

@@ -126,7 +126,8 @@ std::string text_of_stages(const PotentialOptions& o) {
 void add_fine_tuning_options(OptionTable& t, PotentialOptions& o) {
   t.parsed(
        "--energy-shifts", [&o](const std::string& text) { read_shifts(text, o); }, "SOURCE|NAME=E,...",
-       "energies of single atoms: fit, keep those of --init-weights, isolated atoms of the data, or given ones")
+       "energies of single atoms: fit, keep those of --init-weights, isolated atoms of the data, or given "
+       "ones")
       .recorded([&o] { return text_of_shifts(o); });
   t.parsed(
        "--energy-scale", [&o](const std::string& text) { read_scale(text, o); }, "fit|keep|X",
@@ -182,7 +183,8 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
   t.group("Potentials of atoms", {TaskType::potential});
   t.path("--valid-file", o.valid_file, "FILE", "validation structures, in extended XYZ as --dataset");
   t.path("--test-file", o.test_file, "FILE", "test structures");
-  t.path("--watch-file", o.watch_file, "FILE", "structures whose errors are watched, such as those of --init-weights");
+  t.path("--watch-file", o.watch_file, "FILE",
+         "structures whose errors are watched, such as those of --init-weights");
   const auto key = [&](const char* name, std::string& value, const char* help) {
     t.text(name, value, "KEY", help).as_text([&value] { return value.empty() ? "found" : value; });
   };
@@ -202,6 +204,9 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
       .recorded();
   t.number("--zbl-outer", o.zbl_outer, "ZBL repulsion vanishes at this distance; 0: no ZBL", 0, most)
       .recorded();
+  t.number("--committee", o.committee,
+           "heads that are trained on other structures each: deviations of predictions", 1, 64)
+      .recorded();
   add_fine_tuning_options(t, o);
   t.text("--kind-key", o.kind_key, "KEY", "key of the kind of a structure, by which errors are listed");
   t.parsed(
@@ -213,10 +218,13 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
        },
        "KIND=X,...", "weights of kinds of structures in the loss; of others: 1")
       .recorded([&o] { return o.kind_weights.empty() ? "" : o.kind_key + ": " + list_text(o.kind_weights); });
-  t.number("--huber-delta", o.huber_delta, "errors above it count linearly in the loss; 0: as squares", 0, most)
+  t.number("--huber-delta", o.huber_delta, "errors above it count linearly in the loss; 0: as squares", 0,
+           most)
       .recorded();
   t.choice("--energy-error", o.energy_error,
-           {{"per-atom", EnergyError::per_atom}, {"per-root", EnergyError::per_root}, {"total", EnergyError::total}},
+           {{"per-atom", EnergyError::per_atom},
+            {"per-root", EnergyError::per_root},
+            {"total", EnergyError::total}},
            "errors of energies in the loss are divided by the number of atoms, its root, or 1")
       .recorded();
   t.parsed(
