@@ -117,6 +117,11 @@ EdgeType edge_type_of(nb::handle given) {
   return {names[0], names[1], names[2]};
 }
 
+/// Rows of nodes of a mini-batch.
+nb::object batch_rows(std::span<const Index> rows) {
+  return numpy_of(rows).attr("view")(nb::module_::import_("sar._tensor").attr("BatchRows"));
+}
+
 /// rows(type) of each node type, or of the only one.
 template <class RowsOf>
 nb::object by_type(const Graph& graph, const RowsOf& rows) {
@@ -350,13 +355,13 @@ void bind_graphs(nb::module_& module) {
       .def_prop_ro(
           "src_rows",
           [](const MessageFlowGraph& self) {
-            return by_type(self, [&](const std::string& type) { return numpy_of(self.src_rows(type)); });
+            return by_type(self, [&](const std::string& type) { return batch_rows(self.src_rows(type)); });
           },
           "Rows of the whole graph's node tensors that the layer reads; with types a dict of them.")
       .def_prop_ro(
           "dst_rows",
           [](const MessageFlowGraph& self) {
-            return by_type(self, [&](const std::string& type) { return numpy_of(self.dst_rows(type)); });
+            return by_type(self, [&](const std::string& type) { return batch_rows(self.dst_rows(type)); });
           },
           "Those that it computes.")
       .def_prop_ro(

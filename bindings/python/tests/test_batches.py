@@ -58,6 +58,31 @@ def test_training_on_batches(comm):
     sar.compare_params(net)
 
 
+@pytest.mark.parametrize("write", [lambda x, value: x.__setitem__(slice(None), value), lambda x, value: x.copy_(value)], ids=["assign", "copy_"])
+def test_rows_of_a_batch_do_not_change_when_the_features_are_overwritten(write):
+    """As in a training that keeps the rows of earlier batches."""
+    _, _, graph = random_graph()
+    values = graph.local_rows(np.random.default_rng(0).normal(size=(60, 4))).astype(np.float32)
+    sar.manual_seed(1)
+    net = Net()
+    gradients = []
+    for overwrite in (False, True):
+        x = sar.tensor(values, copy=True)
+        loader = sar.DataLoader(graph, None, sar.NeighborSampler([3, 3]), batch_size=32)
+        inputs, _, blocks = next(iter(loader))
+        rows, part = x[inputs], x[inputs][:2]
+        y = net(blocks, rows)
+        if overwrite:
+            write(x, np.full(x.shape, 7))
+        np.testing.assert_array_equal(part, values[inputs][:2])
+        net.zero_grad()
+        sar.sum(y * y).backward()
+        np.testing.assert_array_equal(rows, values[inputs])
+        gradients.append([parameter.grad.numpy().copy() for parameter in net.parameters()])
+    for one, other in zip(*gradients, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
 def test_iterators_of_one_loader():
     _, _, graph = random_graph()
     make = lambda: sar.DataLoader(graph, np.arange(graph.num_nodes()), sar.NeighborSampler([2, 2]), batch_size=16)  # noqa: E731
