@@ -141,7 +141,13 @@ void bind_modules(nb::module_& module) {
              return nb::borrow(self);
            })
       .def_prop_ro("training", &Module::is_training)
-      .def("zero_grad", &Module::zero_grad)
+      .def(
+          "zero_grad",
+          [](Module& self, bool set_to_none) {
+            require_cleared(set_to_none);
+            self.zero_grad();
+          },
+          "set_to_none"_a = true, "Local. Clears the gradients. set_to_none is torch's: False is refused.")
       .def("_freeze", &Module::freeze, "name"_a)
       .def("_unfreeze", &Module::unfreeze, "name"_a)
       .def(

@@ -348,7 +348,13 @@ void bind_optimizers(nb::module_& module) {
       .def(
           "step", [](PyOptimizer& self) { compute([&] { self.step(); }); },
           "Collective. Adds the gradients of all ranks and updates the parameters that have one.")
-      .def("zero_grad", &PyOptimizer::zero_grad, "Local. Clears the gradients.")
+      .def(
+          "zero_grad",
+          [](PyOptimizer& self, bool set_to_none) {
+            require_cleared(set_to_none);
+            self.zero_grad();
+          },
+          "set_to_none"_a = true, "Local. Clears the gradients. set_to_none is torch's: False is refused.")
       .def(
           "gather_grads", [](PyOptimizer& self) { compute([&] { self.gather_grads(); }); },
           "Collective. Adds the gradients of all ranks now, to look at them before step().")

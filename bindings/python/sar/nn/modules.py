@@ -7,6 +7,7 @@ import copyreg
 import inspect
 
 from .. import _sar
+from .._arguments import given
 from .._sar import Communicator, InputError, ModuleBase, ModuleTree, Tensor
 from . import functional
 
@@ -554,21 +555,29 @@ class Embedding(_sar.CategoryEmbedding):
 
 
 def _loss(name, function, **defaults):
+    known = [*defaults, "reduction"]
+
     class Loss(Module):
         __doc__ = (f"Collective when called. torch.nn.{name}: functional.{function.__name__} as a module, "
-                   f"loss(input, target, mask=None, row_weights=None). The mean over the rows of all ranks.")
+                   f"loss(input, target, mask=None, row_weights=None). The mean over the rows of all ranks, or, with reduction='sum', the sum.")
 
-        def __init__(self, **options):
+        def __init__(self, *unnamed, **options):
             super().__init__()
+            if unnamed:
+                raise TypeError(f"{name} is given {given(unnamed[0])} without a name, expected options by name: {', '.join(known)}")
             for option in options:
-                if option not in defaults:
-                    raise TypeError(f"{name} has no option '{option}', expected one of {sorted(defaults)}")
+                if option not in known:
+                    raise TypeError(f"{name} has no option '{option}', expected one of {', '.join(known)}")
+            if options.get("reduction", "mean") not in ("mean", "sum"):
+                raise InputError(f"reduction is {given(options['reduction'])}, expected 'mean', 'sum'")
             self._options = {**defaults, **options}
 
         def forward(self, input, target, mask=None, row_weights=None):
             rows = {"mask": mask, "row_weights": row_weights}
             return function(input, target, **{key: value for key, value in rows.items() if value is not None}, **self._options)
 
+    options = [inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=value) for option, value in (*defaults.items(), ("reduction", "mean"))]
+    Loss.__init__.__signature__ = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *options])
     Loss.__name__ = Loss.__qualname__ = name
     return Loss
 
