@@ -76,6 +76,23 @@ void bind_links(nb::module_& module) {
           [](const NodePairs& self, const Variable& x) { return compute([&] { return self.dst(x); }); },
           "x"_a);
 
+  nb::class_<EdgeSet>(module, "_EdgeSet")
+      .def(
+          "__init__",
+          [](EdgeSet* self, const Graph& graph) {
+            compute([&] { new (self) EdgeSet(graph.comm(), graph.topology().dst_book, edges_of(graph)); });
+          },
+          "graph"_a)
+      .def(
+          "contains",
+          [](const EdgeSet& self, nb::handle src, nb::handle dst) {
+            const Ids from(src, "sources of pairs"), to(dst, "destinations of pairs");
+            Array<std::uint8_t> found;
+            compute([&] { found = self.contains(from.span(), to.span()); });
+            return numpy_of(std::span<const std::uint8_t>(found));
+          },
+          "src"_a, "dst"_a);
+
   nb::class_<PairDraws>(module, "_PairDraws")
       .def(
           "__init__",

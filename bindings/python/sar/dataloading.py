@@ -7,7 +7,7 @@ import numpy as np
 from . import _sar
 from ._arguments import given as _in_words
 from ._sar import InputError, ShapeError
-from .graph import _integers
+from .graph import _integers, _numbers_of_ids
 
 
 class _Loader:
@@ -147,31 +147,6 @@ class NodePairs:
     def dst(self, h):
         """Collective. The rows of h at the destinations of the pairs."""
         return self._pairs.dst(h)
-
-
-def _numbers_of_ids(graph, src, dst):
-    """The global ids of the ends of pairs."""
-    src, dst = graph.comm.agree(lambda: (_integers(src, "sources of pairs"), _integers(dst, "destinations of pairs")))
-    return _global_ids(graph.comm, graph.src_ids, src), _global_ids(graph.comm, graph.dst_ids, dst)
-
-
-def _global_ids(comm, ids, given):
-    """They are found by the ids of the nodes of all ranks, unless these are 0, 1, 2, ..."""
-    counts = comm.all_gather([len(ids)]).astype(np.int64)
-    same = np.array_equal(ids, counts[:comm.rank].sum() + np.arange(len(ids)))
-    if comm.all_reduce(float(same), "min") == 1:
-        return given
-    everywhere = comm.all_gather(ids).astype(np.int64)
-    order = np.argsort(everywhere)
-
-    def found():
-        place = order[np.minimum(np.searchsorted(everywhere[order], given), len(order) - 1)]
-        wrong = everywhere[place] != given
-        if wrong.any():
-            raise InputError(f"there is no node {given[wrong][0]} in the graph")
-        return place
-
-    return comm.agree(found)
 
 
 class EdgeDataLoader(_Loader):

@@ -3,6 +3,7 @@
 """Graphs from arrays and from objects of other packages, and message passing on them."""
 
 import contextlib
+import html
 import json
 import operator
 import zlib
@@ -728,6 +729,49 @@ def _all_edges(graph, etype=None):
     return src, dst
 
 
+def _numbers_of_ids(graph, src, dst):
+    """The global ids of the ends of pairs."""
+    src, dst = graph.comm.agree(lambda: (_integers(src, "sources of pairs"), _integers(dst, "destinations of pairs")))
+    return _global_ids(graph.comm, graph.src_ids, src), _global_ids(graph.comm, graph.dst_ids, dst)
+
+
+def _global_ids(comm, ids, given):
+    """They are found by the ids of the nodes of all ranks, unless these are 0, 1, 2, ..."""
+    counts = comm.all_gather([len(ids)]).astype(np.int64)
+    same = np.array_equal(ids, counts[:comm.rank].sum() + np.arange(len(ids)))
+    if comm.all_reduce(float(same), "min") == 1:
+        comm.agree(lambda: _check_known(given, (given < 0) | (given >= counts.sum())))
+        return given
+    everywhere = comm.all_gather(ids).astype(np.int64)
+    order = np.argsort(everywhere)
+
+    def found():
+        place = order[np.minimum(np.searchsorted(everywhere[order], given), len(order) - 1)]
+        _check_known(given, everywhere[place] != given)
+        return place
+
+    return comm.agree(found)
+
+
+def _check_known(given, is_wrong):
+    if is_wrong.any():
+        raise InputError(f"there is no node {given[is_wrong][0]} in the graph")
+
+
+def _has_edges_between(graph, u, v, etype=None):
+    """Collective. Whether the whole graph has an edge from u[i] to v[i], ids of nodes: an array of bool, or a bool for two numbers. Each
+    rank gives pairs of its own, or none. The first call makes a list of the edges, 16 bytes for each. etype: the type of the edges, if
+    there are several."""
+    if etype is not None:
+        graph = graph[etype]
+    elif len(graph.canonical_etypes) != 1:
+        raise InputError(f"has_edges_between() of a graph with the edge types {graph.canonical_etypes}: say of which")
+    if "_edge_set" not in graph.__dict__:
+        graph.__dict__["_edge_set"] = _sar._EdgeSet(graph)
+    found = graph._edge_set.contains(*_numbers_of_ids(graph, np.atleast_1d(u), np.atleast_1d(v)))
+    return bool(found[0]) if np.ndim(u) == np.ndim(v) == 0 else found
+
+
 def _canonical(graph, etype):
     """Local. (source type, relation, destination type) of a relation's name."""
     if isinstance(etype, tuple):
@@ -736,6 +780,13 @@ def _canonical(graph, etype):
     if len(found) != 1:
         raise InputError(f"the graph has {len(found)} edge types '{etype}', expected one of {graph.canonical_etypes}")
     return found[0]
+
+
+def _html(graph):
+    """What a notebook shows: the text, and a picture of a small graph that is whole on this rank."""
+    from .plot import _svg
+
+    return f"<pre>{html.escape(repr(graph))}</pre>" + _svg(graph)
 
 
 def _repr(graph):
@@ -774,7 +825,9 @@ GraphBase.apply_edges = _apply_edges
 GraphBase.local_scope = _local_scope
 GraphBase.canonical = _canonical
 GraphBase.edges = _all_edges
+GraphBase.has_edges_between = _has_edges_between
 GraphBase.__repr__ = _repr
+GraphBase._repr_html_ = _html
 GraphBase._frame_of = _frame_of
 GraphBase.etypes = property(lambda graph: [relation for _, relation, _ in graph.canonical_etypes],
                             doc="The names of the relations, in the order of canonical_etypes.")

@@ -61,6 +61,31 @@ def test_edges_are_those_of_this_rank_in_the_order_of_edge_tensors(comm):
         hetero.edges()
 
 
+def test_has_edges_between(comm):
+    src, dst, graph = random_graph()
+    draw = np.random.default_rng(comm.rank)
+    u, v = draw.integers(0, 60, (2, 500)) if comm.rank < 2 else np.zeros((2, 0), np.int64)
+    u[:50], v[:50] = src[:len(u[:50])], dst[:len(u[:50])]
+    known = set(zip(src.tolist(), dst.tolist()))
+    found = graph.has_edges_between(u, v)
+    assert found.dtype == bool and found.tolist() == [pair in known for pair in zip(u.tolist(), v.tolist())]
+    assert graph.has_edges_between(int(src[0]), int(dst[0])) is True and graph.has_edges_between(0, 59) is False
+    for wrong in (60, -1):
+        with pytest.raises(sar.InputError, match=f"there is no node {wrong} in the graph"):
+            graph.has_edges_between([wrong], [0])
+    nodes = np.arange(3) * comm.size + comm.rank + 100  # ids that are no row numbers
+    ring = sar.Graph((nodes, (nodes - 99) % (3 * comm.size) + 100), nodes=nodes[::-1].copy()) if comm.size == 1 else None
+    if ring is not None:
+        assert ring.has_edges_between([100, 101, 102, 100], [101, 102, 100, 102]).tolist() == [True, True, True, False]
+        with pytest.raises(sar.InputError, match="there is no node 0"):
+            ring.has_edges_between([0], [100])
+    hetero = sar.Graph({("a", "r", "b"): ([0, 1], [1, 2]), ("b", "s", "b"): ([0], [2])}, {"a": 2, "b": 3})
+    assert hetero.has_edges_between([0, 0, 1], [1, 0, 2], etype="r").tolist() == [True, False, True]
+    assert hetero["s"].has_edges_between([0, 2], [2, 0]).tolist() == [True, False]
+    with pytest.raises(sar.InputError, match="say of which"):
+        hetero.has_edges_between([0], [1])
+
+
 def test_repr_says_what_a_graph_has(comm):
     graph = given_graph()[-1]
     text = repr(graph)
