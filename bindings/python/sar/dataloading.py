@@ -201,7 +201,7 @@ class ClusterLoader(_Loader):
     def __init__(self, graph, num_clusters=None, clusters_per_batch=1, shuffle=True, method="automatic", clusters=None, seed=0):
         if (num_clusters is None) == (clusters is None):
             raise InputError("num_clusters and clusters, expected one of them")
-        if clusters is None:
+        if num_clusters is not None:
             src, dst, _ = graph._edges()
             clusters = _sar._cluster_nodes(graph, *_numbers_of_ids(graph, src, dst), graph.edge_ids, num_clusters, method, seed)
         super().__init__(_sar._ClusterLoader(graph, clusters, clusters_per_batch, shuffle, seed))

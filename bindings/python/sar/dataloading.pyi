@@ -7,7 +7,15 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from . import _sar
-from ._sar import Block, GraphBase, Tensor
+from ._sar import Block, GraphBase, Integers, Tensor
+
+class _Loader:
+    epoch: int
+    def __init__(self, loader: Any) -> None: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+def _rows(indices: ArrayLike | None, count: int, what: str = "nodes of this rank") -> Integers: ...
 
 class NeighborSampler:
     fanouts: list[Any]

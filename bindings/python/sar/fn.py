@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from ._arguments import given
+from ._arguments import given as _given
 from ._sar import InputError, Tensor, message_ops, reductions
 
 
@@ -38,7 +38,7 @@ class Message:
                                      f"it has {sorted(frames[target])}")
                 operand = frames[target][operand]
             if not isinstance(operand, Tensor):
-                raise TypeError(f"a message reads {given(operand)}, expected a sar.Tensor or the name of a field")
+                raise TypeError(f"a message reads {_given(operand)}, expected a sar.Tensor or the name of a field")
             found[target] = operand
         return found["u"], found["v"], found["e"]
 

@@ -50,7 +50,7 @@ def _check_equal(comm, what, values):
         return
     if len(set(comm.all_gather([zlib.crc32("\n".join(values).encode())]))) > 1:
         raise InputError(f"the ranks give {what} with different types, or with weights on some ranks only")
-    mine = [zlib.crc32(value.view(np.uint8)) if isinstance(value, np.ndarray) else value for value in values.values()]
+    mine = [zlib.crc32(value.view(np.uint8).data) if isinstance(value, np.ndarray) else value for value in values.values()]
     of_ranks = comm.all_gather(mine).reshape(comm.size, len(mine)).astype(np.int64)
     for i, name in enumerate(values):
         other = np.flatnonzero(of_ranks[:, i] != of_ranks[0, i])
@@ -337,6 +337,7 @@ class Graph(HostGraph):
         comm = comm if isinstance(comm, Communicator) else Communicator(comm)
         self._relations = {}
         typed = None if isinstance(edges, dict) else comm.agree(lambda: _types_of(edges, nodes))
+        described, of_nodes = {}, {}
         if typed is not None:
             described, counts, of_nodes = typed
             edges = {etype: (each.src, each.dst) if each.weight is None else (each.src, each.dst, each.weight)
@@ -372,11 +373,8 @@ class Graph(HostGraph):
             src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
             weight = None if weight is None else np.concatenate([weight, weight])
         whole = nodes is None
-        if whole:
-            begin, end = _range(comm, num_nodes)
-            mine = np.arange(begin, end)
-        else:
-            mine = nodes
+        begin, end = _range(comm, num_nodes) if whole else (0, 0)
+        mine = np.arange(begin, end) if whole else nodes
         self._loops = 0
         if add_self_loops:
             loops = np.arange(num_nodes) if whole else comm.agree(lambda: _integers(nodes, "nodes"))
@@ -820,18 +818,13 @@ def _local_scope(graph):
             frame.update(fields)
 
 
-GraphBase.update_all = _update_all
-GraphBase.apply_edges = _apply_edges
-GraphBase.local_scope = _local_scope
-GraphBase.canonical = _canonical
-GraphBase.edges = _all_edges
-GraphBase.has_edges_between = _has_edges_between
-GraphBase.__repr__ = _repr
-GraphBase._repr_html_ = _html
-GraphBase._frame_of = _frame_of
-GraphBase.etypes = property(lambda graph: [relation for _, relation, _ in graph.canonical_etypes],
-                            doc="The names of the relations, in the order of canonical_etypes.")
-GraphBase.ndata = property(_ndata, doc="Fields of the nodes: tensors by name.")
-GraphBase.srcdata = property(_srcdata, doc="Fields of the sources.")
-GraphBase.dstdata = property(_dstdata, doc="Fields of the destinations.")
-GraphBase.edata = property(_edata, doc="Fields of the edges, in the order of edge_ids.")
+for _name, _member in {
+        "update_all": _update_all, "apply_edges": _apply_edges, "local_scope": _local_scope, "canonical": _canonical, "edges": _all_edges,
+        "has_edges_between": _has_edges_between, "__repr__": _repr, "_repr_html_": _html, "_frame_of": _frame_of,
+        "etypes": property(lambda graph: [relation for _, relation, _ in graph.canonical_etypes],
+                           doc="The names of the relations, in the order of canonical_etypes."),
+        "ndata": property(_ndata, doc="Fields of the nodes: tensors by name."),
+        "srcdata": property(_srcdata, doc="Fields of the sources."),
+        "dstdata": property(_dstdata, doc="Fields of the destinations."),
+        "edata": property(_edata, doc="Fields of the edges, in the order of edge_ids.")}.items():
+    setattr(GraphBase, _name, _member)

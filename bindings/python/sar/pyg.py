@@ -58,7 +58,7 @@ def _of_layer(layer, mean_heads):
             found.update({name.replace("lin_l", "lin_r"): found[name] for name in ("lin_l.weight", "lin_l.bias") if name in found})
         found.setdefault("bias", np.zeros(found["att"].size, np.float32))
     if isinstance(layer, (_sar.GATConv, _sar.GATv2Conv)) and mean_heads and "bias" in found:
-        heads, width = (found.get("att_src") if isinstance(layer, _sar.GATConv) else found["att"]).shape[1:]
+        heads, width = found["att_src" if isinstance(layer, _sar.GATConv) else "att"].shape[1:]
         found["bias"] = found["bias"].reshape(heads, width).mean(0)
     return {name: np.ascontiguousarray(value) for name, value in found.items()}
 

@@ -37,8 +37,8 @@ def _sample(given):
         src, dst = np.asarray(given.edge_index)
         items = {str(name): _numeric(value) for name, value in _items(given) if name not in ("edge_index", "num_nodes")}
         num_nodes = getattr(given, "num_nodes", None)
-        if num_nodes is None and items.get("x") is not None:
-            num_nodes = len(items["x"])
+        if num_nodes is None and (x := items.get("x")) is not None:
+            num_nodes = len(x)
     else:
         known = _edges_of(given)
         src, dst, num_nodes = known.src, known.dst, known.num_nodes

@@ -209,5 +209,5 @@ def largest_connected_component(graph):
     return subgraph(graph, label == everywhere[np.argmax(counts)] if len(everywhere) else np.zeros(0, bool))
 
 
-GraphBase.subgraph = subgraph
-GraphBase.add_self_loop, GraphBase.remove_self_loop, GraphBase.reverse = add_self_loop, remove_self_loop, reverse
+for _function in (subgraph, add_self_loop, remove_self_loop, reverse):
+    setattr(GraphBase, _function.__name__, _function)

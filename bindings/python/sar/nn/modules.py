@@ -5,6 +5,7 @@
 import copy
 import copyreg
 import inspect
+from typing import Any
 
 from .. import _sar
 from .._arguments import given
@@ -28,6 +29,8 @@ class Module(ModuleTree):
             def forward(self, graph, x):
                 return self.second(graph, sar.nn.functional.relu(self.first(graph, x)))
     """
+
+    _parts: dict[str, Any]
 
     def __setattr__(self, name, value):
         parts = self.__dict__.setdefault("_parts", {})
@@ -174,7 +177,7 @@ def _frozen(module):
     return [name for name, value in module.named_parameters(remove_duplicate=False) if not value.requires_grad]
 
 
-def _make_layer(kind, arguments, seed=None, streams=None):
+def _make_layer(kind, arguments, seed=None, streams=0):
     """A layer with these arguments. seed and streams: where the generator was at its making; None: it has streams of its own."""
     before = _sar._generator()
     if seed is not None:
@@ -287,8 +290,9 @@ for _name, _function in (("__repr__", _layer_repr), ("named_children", _named_ch
                          ("get_submodule", _get_submodule), ("freeze", _freeze), ("requires_grad_", _requires_grad_),
                          ("__deepcopy__", _deepcopy_layer), ("__reduce__", _reduce_layer), ("__setstate__", _fill_layer)):
     setattr(ModuleBase, _name, _function)
-Module.__deepcopy__, Module.__reduce__, Module.__setstate__ = _deepcopy_module, _reduce_module, _fill_module
-Communicator.__deepcopy__ = lambda self, memo: self
+for _name, _function in (("__deepcopy__", _deepcopy_module), ("__reduce__", _reduce_module), ("__setstate__", _fill_module)):
+    setattr(Module, _name, _function)
+setattr(Communicator, "__deepcopy__", lambda self, memo: self)
 copyreg.pickle(type(_sar.relu), lambda function: function.__name__)  # functions of the library, such as activations
 
 
@@ -608,15 +612,17 @@ class HeteroGraphConv(Module):
     def forward(self, graph, feats):
         found = {}
         for name, module in self.mods.items():
-            source, _, destination = etype = graph.canonical(tuple(name.split(":")) if ":" in name else name)
+            layer: Any = module
+            etype = graph.canonical(tuple(name.split(":")) if ":" in name else name)
+            source, _, destination = etype
             if source not in feats or destination not in feats:
                 raise InputError(f"there are no rows of '{source if source not in feats else destination}', which {name} reads")
             relation = graph[etype]
             if isinstance(module, _ONE_END):
-                result = module(relation, feats[source])
+                result = layer(relation, feats[source])
             else:  # the destinations of a block are its first sources
                 of_ends = feats[destination][:graph.num_dst_nodes(destination)] if isinstance(graph, _sar.Block) else feats[destination]
-                result = module(relation, (feats[source], of_ends))
+                result = layer(relation, (feats[source], of_ends))
             found.setdefault(destination, []).append(result)
         return {ntype: _reduced(results, self.aggregate) for ntype, results in found.items()}
 

@@ -46,9 +46,9 @@ def _optimizer_repr(optimizer):
     return f"{type(optimizer).__name__}({'; '.join(groups)})"
 
 
-Optimizer.param_groups = property(lambda optimizer: [ParamGroup(optimizer, i) for i in range(optimizer._num_groups)],
-                                  doc="The groups of parameters: optimizer.param_groups[0]['lr'] = 0.001.")
-Optimizer.__repr__ = _optimizer_repr
+setattr(Optimizer, "param_groups", property(lambda optimizer: [ParamGroup(optimizer, i) for i in range(optimizer._num_groups)],
+                                            doc="The groups of parameters: optimizer.param_groups[0]['lr'] = 0.001."))
+setattr(Optimizer, "__repr__", _optimizer_repr)
 
 
 __all__ = [
