@@ -141,7 +141,7 @@ nb::object by_type(const Graph& graph, const RowsOf& rows) {
 
 }  // namespace
 
-void bind_graphs(nb::module_& module) {
+void bind_graphs(Definitions& module) {
   using namespace nb::literals;
   module.attr("message_ops") = nb::tuple(names_of(message_op_names));
   module.attr("reductions") = nb::tuple(names_of(reduce_names));

@@ -52,7 +52,7 @@ NegativeOptions options_of(const Graph& graph, Index k, bool exclude_self_loops,
 
 }  // namespace
 
-void bind_links(nb::module_& module) {
+void bind_links(Definitions& module) {
   using namespace nb::literals;
   nb::class_<NodePairs>(module, "_NodePairs")
       .def(

@@ -106,7 +106,7 @@ auto value_loss(All all_rows, Masked masked) {
 
 }  // namespace
 
-void bind_losses(nb::module_& module) {
+void bind_losses(Definitions& module) {
   using namespace nb::literals;
   const auto of_mask = "mask"_a = nb::none(), of_row_weights = "row_weights"_a = nb::none(),
              of_comm = "comm"_a = nb::none();

@@ -62,7 +62,7 @@ void load_state(Module& self, const nb::dict& state, bool strict) {
 
 }  // namespace
 
-void bind_modules(nb::module_& module) {
+void bind_modules(Definitions& module) {
   using namespace nb::literals;
   nb::class_<Generator>(module, "Generator",
                         "Random streams of parameters and dropouts, in order of construction.")

@@ -285,7 +285,7 @@ class PySchedule : public LRScheduler {
 };
 
 template <class S>
-nb::class_<PySchedule<S>, LRScheduler> schedule(nb::module_& module, const char* name) {
+nb::class_<PySchedule<S>, LRScheduler> schedule(Definitions& module, const char* name) {
   nb::class_<PySchedule<S>, LRScheduler> type(module, name);
   type.def("get_last_lr", &PySchedule<S>::rates, "Local. The rate of each group of parameters.");
   return type;
@@ -342,7 +342,7 @@ std::optional<LinearLROptions> warm_up_of(Index epochs) {
 
 }  // namespace
 
-void bind_optimizers(nb::module_& module) {
+void bind_optimizers(Definitions& module) {
   using namespace nb::literals;
   nb::class_<PyOptimizer>(module, "Optimizer", "The base of SGD, Adam and AdamW.")
       .def(

@@ -368,7 +368,7 @@ void by_python(nb::class_<PyTensor>& c, const char* name, const char* function, 
 
 }  // namespace
 
-void bind_tensor(nb::module_& module) {
+void bind_tensor(Definitions& module) {
   using namespace nb::literals;
   nb::class_<PyTensor> tensor(
       module, "Tensor", nb::type_slots(slots),

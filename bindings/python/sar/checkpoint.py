@@ -34,6 +34,13 @@ class Checkpointer:
     The program makes the same layers in the same order after the same sar.manual_seed() each time. keep_last: how many checkpoints
     are kept; older ones are deleted. A file is written under another name first, so that a run which is killed leaves whole
     checkpoints. One run at a time saves in a directory. Raises sar.InputError if the directory cannot be written.
+
+        >>> net = sar.nn.Linear(2, 1)
+        >>> optimizer = sar.optim.Adam(net)
+        >>> checkpoints = sar.Checkpointer("run1")
+        >>> checkpoints.save(3, net, optimizer)
+        >>> checkpoints.resume(net, optimizer).epoch
+        3
     """
 
     def __init__(self, directory, keep_last=3, comm=None):

@@ -36,6 +36,12 @@ class NeighborSampler:
 
     replace, prob [edges], redraw (new draws in each batch), seed and method ("uniform", "labor") as in
     sar::NeighborSampler. Draws do not depend on the number of ranks.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> sampler = sar.NeighborSampler([5, -1])
+        >>> (batch,) = sar.DataLoader(graph, [9], sampler)
+        >>> len(batch[2])
+        2
     """
 
     def __init__(self, fanouts, **options):
@@ -91,6 +97,11 @@ class DataLoader(_Loader):
     each. input_nodes and output_nodes are rows of this rank. Every rank has the same number of batches, some of them
     perhaps without its nodes. Iterators have positions of their own. `epoch` is the number of the last epoch that
     was begun; set it to go on after a training that was saved.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> loader = sar.DataLoader(graph, np.arange(10) < 6, sar.NeighborSampler([5]), batch_size=4)
+        >>> [len(output_nodes) for input_nodes, output_nodes, blocks in loader]
+        [4, 2]
     """
 
     def __init__(self, graph, indices, sampler, batch_size=1024, shuffle=True, drop_last=False, per_rank=False, seed=0):
@@ -123,6 +134,12 @@ class NodePairs:
         scores = (pairs.src(h) * pairs.dst(h)).sum(-1)
 
     src and dst are ids of nodes. Raises sar.InputError on every rank for a node that does not exist.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> pairs = sar.NodePairs(graph, [0, 3], [1, 9])
+        >>> h = sar.tensor(np.arange(10).reshape(10, 1))
+        >>> pairs.dst(h).tolist()
+        [[1.0], [9.0]]
     """
 
     def __init__(self, graph, src, dst):
@@ -163,6 +180,11 @@ class EdgeDataLoader(_Loader):
     any nodes; None, for edge classification. They are no edges of the graph, unless exclude_edges=False. exclude: "self" leaves the batch's
     edges out of the blocks, "reverse" also their reverse edges, so that a message does not tell the label. batch_size counts
     edges of all ranks; the other arguments are those of DataLoader. Draws do not depend on the number of ranks.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> loader = sar.EdgeDataLoader(graph, None, sar.NeighborSampler([5]), batch_size=9, k=2)
+        >>> [(positive.num_pairs, negative.num_pairs) for _, _, positive, negative, _ in loader]
+        [(9, 18)]
     """
 
     def __init__(self, graph, edges, sampler, batch_size=1024, shuffle=True, drop_last=False, per_rank=False, negatives="per_source", k=1,
@@ -181,7 +203,13 @@ class EdgeDataLoader(_Loader):
 def negative_pairs(graph, edges=None, k=1, negatives="per_source", exclude_edges=True, exclude_self_loops=True, seed=0, epoch=0):
     """Collective. k pairs of nodes that no edge joins for each of these edges of this rank (rows or a mask; None: all), one
     after the other, as sar.NodePairs: for a training on the whole graph. The arguments are those of EdgeDataLoader. Other epochs
-    give other pairs; they do not depend on the number of ranks."""
+    give other pairs; they do not depend on the number of ranks.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> pairs = sar.negative_pairs(graph, k=2)
+        >>> pairs.num_pairs
+        18
+    """
     rows = graph.comm.agree(lambda: _edge_rows(graph, edges))
     draws = _sar._PairDraws(graph, k, exclude_self_loops, exclude_edges, seed)
     return NodePairs._of(_sar._NodePairs(graph, *draws.draw(negatives, rows, epoch)))
@@ -196,6 +224,11 @@ class ClusterLoader(_Loader):
 
     clusters: the cluster of each node of this rank, or None: a partitioner makes num_clusters, by the method metis, ldg, contiguous or
     random; "automatic" is metis, or ldg in a library without it. They do not depend on the number of ranks.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> loader = sar.ClusterLoader(graph, clusters=np.arange(10) // 5)
+        >>> [graph.num_dst_nodes() for graph in loader]
+        [5, 5]
     """
 
     def __init__(self, graph, num_clusters=None, clusters_per_batch=1, shuffle=True, method="automatic", clusters=None, seed=0):
@@ -218,6 +251,11 @@ class SAINTLoader(_Loader):
     method: "node", "edge" or "walk"; draws: nodes, edges or roots of a batch, of all ranks together; batches: of an epoch, 0: as many
     as draw about as many nodes as there are. With scale_messages, layers that read graph.edge_weight compute in the mean what they
     compute on the whole graph; False for attention and maxima. Draws do not depend on the number of ranks.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> loader = sar.SAINTLoader(graph, method="node", draws=5, batches=2)
+        >>> len([weights for batch, weights in loader])
+        2
     """
 
     def __init__(self, graph, method="node", draws=1000, walk_length=2, batches=0, coverage=50, scale_messages=True, seed=0):

@@ -329,6 +329,13 @@ class Graph(HostGraph):
     different whole graphs.
 
     graph[relation] is the graph of an edge type; fields are graph.nodes[type].data and graph[relation].edata.
+
+        >>> graph = sar.Graph(([0, 1, 2], [1, 2, 0]), num_nodes=4, add_self_loops=True)
+        >>> graph.num_nodes(), graph.num_edges()
+        (4, 7)
+        >>> hetero = sar.Graph({("user", "plays", "game"): ([0, 1], [0, 0])}, {"user": 2, "game": 1})
+        >>> hetero["plays"].num_edges()
+        2
     """
 
     def __init__(self, edges, num_nodes=None, *, nodes=None, edge_weight=None, edge_ids=None, add_reverse_edges=False,

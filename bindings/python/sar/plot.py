@@ -49,6 +49,10 @@ def learning_curves(log: Log, keys: Sequence[str] | None = None, ax: Any = None)
 
     log: what sar.train() returns, the file of train --log, or a list of dicts with "epoch" of a loop of yours. keys: names
     of its values; by default "loss" and all metrics, as "val_acc".
+
+        >>> ax = sar.plot.learning_curves([{"epoch": 1, "loss": 1.9}, {"epoch": 2, "loss": 1.2}])
+        >>> ax.get_xlabel()
+        'epoch'
     """
     epochs = _lines(log)
     if keys is None:
@@ -73,7 +77,13 @@ def learning_curves(log: Log, keys: Sequence[str] | None = None, ax: Any = None)
 
 
 def degree_histogram(graph: _sar.GraphBase, ax: Any = None) -> Any:
-    """Collective. How many nodes of the whole graph have in-degree 0, 1, 2 to 3, 4 to 7, and so on."""
+    """Collective. How many nodes of the whole graph have in-degree 0, 1, 2 to 3, 4 to 7, and so on.
+
+        >>> graph = sar.Graph(([0, 1, 2], [1, 2, 0]), num_nodes=3)
+        >>> ax = sar.plot.degree_histogram(graph)
+        >>> ax.get_ylabel()
+        'nodes'
+    """
     degrees = np.asarray(graph.in_degrees())
     comm = graph.comm
     largest = int(comm.all_reduce(float(degrees.max()) if len(degrees) else 0.0, "max"))
@@ -156,6 +166,10 @@ def graph(graph: _sar.GraphBase, ax: Any = None) -> Any:
     """Collective. The nodes, with their ids and a color for each type, and the edges of a graph of at most 500 nodes.
 
     A notebook shows such a picture of a graph of at most 60 nodes that one process has: `graph` as the last line of a cell.
+
+        >>> graph = sar.Graph(([0, 1, 2], [1, 2, 0]), num_nodes=3)
+        >>> ax = sar.plot.graph(graph)
+        >>> ax.figure.savefig("graph.png")
     """
     if graph.num_global_nodes() > 500:
         raise InputError(f"a picture of a graph of {graph.num_global_nodes()} nodes, expected at most 500: sar.subgraph() takes some")
@@ -177,7 +191,12 @@ def graph(graph: _sar.GraphBase, ax: Any = None) -> Any:
 
 
 def memory(comm: _sar.Communicator | None = None, ax: Any = None) -> Any:
-    """Collective. The largest memory of tensors and graphs so far of each rank, sar.peak_bytes(), in megabytes."""
+    """Collective. The largest memory of tensors and graphs so far of each rank, sar.peak_bytes(), in megabytes.
+
+        >>> ax = sar.plot.memory()
+        >>> ax.get_ylabel()
+        'peak memory in MB'
+    """
     comm = _sar.get_communicator() if comm is None else comm
     megabytes = np.zeros(comm.size)
     megabytes[comm.rank] = _sar.peak_bytes() / 1e6
@@ -196,6 +215,13 @@ def timeline(path: str | os.PathLike[str], begin: float | None = None, end: floa
     """Local. What each rank computes, communicates and waits for, of the file of a sar.Trace or of SAR_TRACE.
 
     begin, end: seconds since the start of the trace. Scopes within others are drawn over them.
+
+        >>> with sar.Trace("step.json"):
+        ...     y = sar.nn.Linear(2, 3)(sar.ones((4, 2)))
+        ...
+        >>> ax = sar.plot.timeline("step.json")
+        >>> ax.get_xlabel()
+        'seconds'
     """
     with open(path) as file:
         try:

@@ -12,7 +12,13 @@ from .lr_scheduler import CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, 
 
 class ParamGroup(_Mapping):
     """The options of some parameters of an optimizer, as a dict: "params", "lr", "weight_decay" and what else the optimizer has. "lr"
-    may be set, the others are those of the construction."""
+    may be set, the others are those of the construction.
+
+        >>> optimizer = sar.optim.SGD(sar.nn.Linear(2, 1), lr=0.1)
+        >>> optimizer.param_groups[0]["lr"] = 0.05
+        >>> optimizer.lr
+        0.05
+    """
 
     def __init__(self, optimizer, number):
         self._optimizer, self._number = optimizer, number
