@@ -278,6 +278,9 @@ MISTAKES = [
     ("sar.DataLoader(graph, [], sampler, batch_size=0)", "InputError", "the batch size is 0, expected 1 or more"),
     ('sar.DataLoader(graph, [], sampler, batch_size="large")', "TypeError", "sar.DataLoader: batch_size is 'large', expected int"),
     ('sar.DataLoader(graph, [], sampler, shuffle="yes")', "TypeError", "sar.DataLoader: shuffle is 'yes', expected bool"),
+    ('sar.EdgeDataLoader(graph, {"plays": None}, sampler)', "InputError", "the graph has 0 edge types 'plays', expected one of [('_N', '_E', '_N')]"),
+    ("sar.EdgeDataLoader(graph, {}, sampler)", "InputError", "the edges are those of [], expected at least one edge type, and each once"),
+    ('sar.EdgeDataLoader(graph, None, sampler, negatives="some")', "InputError", "negatives is 'some', expected 'none', 'per_source', 'global'"),
     ("sar.construct_mfgs(graph, [0.5], 2)", "InputError", "the seeds have dtype float64, expected integers"),
     ('sar.construct_mfgs(graph, [], "two")', "TypeError", "sar.construct_mfgs: num_layers is 'two', expected int"),
     # modules, optimizers, files

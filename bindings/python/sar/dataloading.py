@@ -122,7 +122,8 @@ class DataLoader(_Loader):
 def _edge_rows(graph, edges):
     """The rows of this rank's edges of a mask, of rows, or of all edges."""
     if len(graph.canonical_etypes) != 1:
-        raise InputError(f"edges of a graph with the edge types {graph.canonical_etypes}, expected a graph of one edge type: graph[etype]")
+        raise InputError(f"edges of a graph with the edge types {graph.canonical_etypes}, expected a dict by edge type, or a graph of one edge type: "
+                         "graph[etype]")
     return _rows(edges, graph.num_edges(), "edges of this rank")
 
 
@@ -181,6 +182,14 @@ class EdgeDataLoader(_Loader):
     edges out of the blocks, "reverse" also their reverse edges, so that a message does not tell the label. batch_size counts
     edges of all ranks; the other arguments are those of DataLoader. Draws do not depend on the number of ranks.
 
+    Of a graph with types, `edges` is a dict of rows or masks by edge type, None for all edges of a type. `rows`, `positive` and `negative` are
+    dicts by the same keys then, each with pairs of nodes of the types of its relation, and `input_nodes` is one by node type. A batch has edges of
+    all these types. Their edges are left out together, and with exclude="reverse" also those of any type from the one node to the other and back:
+
+        for input_nodes, rows, positive, negative, blocks in sar.EdgeDataLoader(hetero, {"plays": None}, sampler):
+            h = net(blocks, {ntype: x[ntype][chosen] for ntype, chosen in input_nodes.items()})
+            scores = (positive["plays"].src(h["user"]) * positive["plays"].dst(h["game"])).sum(-1)
+
         >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
         >>> loader = sar.EdgeDataLoader(graph, None, sar.NeighborSampler([5]), batch_size=9, k=2)
         >>> [(positive.num_pairs, negative.num_pairs) for _, _, positive, negative, _ in loader]
@@ -189,12 +198,23 @@ class EdgeDataLoader(_Loader):
 
     def __init__(self, graph, edges, sampler, batch_size=1024, shuffle=True, drop_last=False, per_rank=False, negatives="per_source", k=1,
                  exclude="self", exclude_edges=True, exclude_self_loops=True, seed=0):
-        rows = graph.comm.agree(lambda: _edge_rows(graph, edges))
-        self._rows, self._graph = rows, graph
-        super().__init__(_sar._EdgeLoader(sampler.of(graph), graph, rows, negatives or "none", k, exclude or "none", exclude_self_loops,
-                                          exclude_edges, batch_size, per_rank, shuffle, drop_last, seed))
+        options = (negatives or "none", k, exclude or "none", exclude_self_loops, exclude_edges, batch_size, per_rank, shuffle, drop_last, seed)
+        self._graph, self._has_negatives = graph, negatives is not None
+        if isinstance(edges, dict):
+            self._rows = graph.comm.agree(lambda: {etype: _edge_rows(graph[etype], each) for etype, each in edges.items()})
+            types = [graph.canonical(etype) for etype in edges]
+            if not types or len(set(types)) < len(types):
+                raise InputError(f"the edges are those of {types}, expected at least one edge type, and each once")
+            super().__init__(_sar._TypedEdgeLoader(sampler.of(graph), graph, types, list(self._rows.values()), *options))
+            return
+        self._rows = graph.comm.agree(lambda: _edge_rows(graph, edges))
+        super().__init__(_sar._EdgeLoader(sampler.of(graph), graph, self._rows, *options))
 
     def _given(self, batch):
+        if isinstance(self._rows, dict):
+            rows = {etype: each[mine] for (etype, each), mine in zip(self._rows.items(), batch.positions)}
+            positive, negative = ({etype: NodePairs._of(each) for etype, each in zip(rows, pairs)} for pairs in (batch.positive, batch.negative))
+            return batch.blocks[0].src_rows, rows, positive, negative if self._has_negatives else None, batch.blocks
         blocks, negative = batch.blocks, batch.negative
         return (blocks[0].src_rows, self._rows[batch.positions], NodePairs._of(batch.positive),
                 None if negative is None else NodePairs._of(negative), blocks)
