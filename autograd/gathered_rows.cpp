@@ -25,7 +25,7 @@ void GatheredTable::detach() {
 
 GatheredRows::GatheredRows(TypedRows table, RowIds ids)
     : DeferredRows(table.shape().with_rows(ids.size()), table.type()),
-      source_(std::make_shared<GatheredTable>(std::move(table), std::move(ids))) {
+      source_(std::make_shared<GatheredTable>(GatheredTable{std::move(table), std::move(ids)})) {
   constexpr Index grain = 1 << 16;
   const Index num_rows = source_->table.num_rows();
   const std::span<const Index> numbers = rows();
