@@ -18,6 +18,10 @@ from ._sar import InputError, Tensor
 class BatchRows(np.ndarray[Any, np.dtype[np.int64]]):
     """Rows of nodes that a mini-batch reads or computes. x[rows] of a constant makes no copy: what uses the result reads x."""
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Results of functions are plain arrays and numbers."""
+        return array[()] if array.ndim == 0 else np.asarray(array)
+
 
 def _axis(x: Tensor, axis: Any, dim: Any, out: None = None) -> int | None:
     """The dimension that `axis`, or torch's `dim`, names, counted from 0; None for all."""

@@ -32,6 +32,7 @@ def test_all_neighbors_give_the_whole_result(comm):
         assert blocks[0].num_src_nodes() == len(inputs) and blocks[-1].num_dst_nodes() == len(outputs)
         np.testing.assert_allclose(np.asarray(net(blocks, x[inputs])), y[outputs], rtol=1e-4, atol=1e-5)
         seen.extend(outputs)
+        assert type(inputs + 1) is np.ndarray and (len(inputs) == 0 or isinstance(inputs.max(), np.integer))
     assert sorted(seen) == list(range(graph.num_nodes()))
     assert loader.epoch == 1
 
