@@ -19,14 +19,28 @@ namespace sar { inline namespace SAR_PRECISION {
 /// backward pass is done. Throws ShapeError, with the row number, if an id is out of range.
 Variable deferred_gather_rows(TypedRows x, RowIds ids);
 
+/// The table that deferred rows are read from, and the numbers of these rows.
+struct GatheredTable {
+  TypedRows table;
+  RowIds ids;
+
+  /// Copies the rows, after which the caller may write to the memory of the table. No operation may be
+  /// reading them.
+  void detach();
+};
+
 /// The result type of deferred_gather_rows(): rows of a table that are gathered when they are read. For
 /// authors of operations.
 class GatheredRows : public DeferredRows {
  public:
   GatheredRows(TypedRows table, RowIds ids);
 
-  [[nodiscard]] const TypedRows& table() const noexcept { return table_; }
-  [[nodiscard]] std::span<const Index> rows() const noexcept { return rows_; }
+  [[nodiscard]] const TypedRows& table() const noexcept { return source_->table; }
+  [[nodiscard]] std::span<const Index> rows() const noexcept {
+    return source_->ids.span().subspan(begin_, static_cast<std::size_t>(shape()[0]));
+  }
+  /// Returns what these rows and all slices of them read.
+  [[nodiscard]] const std::shared_ptr<GatheredTable>& source() const noexcept { return source_; }
   /// Returns rows [begin, end) of these. Throws ShapeError if out of range.
   [[nodiscard]] std::shared_ptr<const GatheredRows> slice(Index begin, Index end) const;
 
@@ -37,9 +51,8 @@ class GatheredRows : public DeferredRows {
  private:
   GatheredRows(const GatheredRows& all, Index begin, Index end);
 
-  TypedRows table_;
-  RowIds ids_;
-  std::span<const Index> rows_;  // a part of ids_
+  std::shared_ptr<GatheredTable> source_;
+  std::size_t begin_ = 0;  // of the rows among source_->ids
 };
 
 /// Returns the deferred rows of `x`; null if it is not a result of deferred_gather_rows(). For authors of

@@ -48,7 +48,7 @@ Tensor given_tensor(nb::handle rows) {
   return rows.is_none() ? Tensor() : tensor_of(rows);
 }
 
-void bind_neighbor_list(nb::module_& module) {
+void bind_neighbor_list(Definitions& module) {
   using namespace nb::literals;
   nb::class_<Neighbors>(module, "NeighborList",
                         "Collective. positions: an array [atoms, 3] of this rank's atoms; cell: its three "
@@ -96,7 +96,7 @@ void bind_neighbor_list(nb::module_& module) {
       });
 }
 
-void bind_potential(nb::module_& module) {
+void bind_potential(Definitions& module) {
   using namespace nb::literals;
   nb::class_<PotentialValues>(module, "PotentialValues")
       .def_ro("energy", &PotentialValues::energy, "The sum over the atoms of all ranks.")
@@ -186,7 +186,7 @@ void bind_potential(nb::module_& module) {
 
 }  // namespace
 
-void bind_atoms(nb::module_& module) {
+void bind_atoms(Definitions& module) {
   bind_neighbor_list(module);
   bind_potential(module);
 }

@@ -50,7 +50,7 @@ void plain_attention_calls(nb::class_<L, Module>& c) {
 
 }  // namespace
 
-void bind_attention(nb::module_& module) {
+void bind_attention(Definitions& module) {
   using namespace nb::literals;
   nb::class_<GATConv, Module> gat(module, "GATConv",
                                   "dgl.nn.GATConv (arXiv 1710.10903): [nodes, heads, out_feats].");

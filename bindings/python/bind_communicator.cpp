@@ -9,7 +9,7 @@
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 
-void bind_communicator(nb::module_& module) {
+void bind_communicator(Definitions& module) {
   using namespace nb::literals;
   nb::class_<Communicator>(
       module, "Communicator",

@@ -58,7 +58,7 @@ void edge_call(nb::class_<L, Module>& c) {
 }
 
 template <class P>
-void pooling(nb::module_& module, const char* name) {
+void pooling(Definitions& module, const char* name) {
   using namespace nb::literals;
   nb::class_<P, Module>(module, name, "A row for the whole graph, or for each graph of a batch.")
       .def(
@@ -81,7 +81,7 @@ void pooling(nb::module_& module, const char* name) {
 
 }  // namespace
 
-void bind_convs(nb::module_& module) {
+void bind_convs(Definitions& module) {
   using namespace nb::literals;
   nb::class_<SAGEConv, Module> sage(module, "SAGEConv", "dgl.nn.SAGEConv (arXiv 1706.02216).");
   sage.def(

@@ -38,7 +38,7 @@ DatasetOptions options_of(bool add_reverse_edges, nb::handle add_self_loops, boo
 
 }  // namespace
 
-void bind_datasets(nb::module_& module) {
+void bind_datasets(Definitions& module) {
   using namespace nb::literals;
   nb::class_<NodeData>(module, "NodeData")
       .def_ro("name", &NodeData::name)

@@ -30,7 +30,7 @@ auto whole(Whole f) {
 
 }  // namespace
 
-void bind_functions(nb::module_& module) {
+void bind_functions(Definitions& module) {
   using namespace nb::literals;
   const auto element_wise = [&](const char* name, Variable (*f)(Variable), const char* doc) {
     module.def(name, computing(f), "x"_a, doc);

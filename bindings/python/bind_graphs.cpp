@@ -60,8 +60,8 @@ Message built_in(const std::string& op, const std::string& lhs, const std::strin
           .e = or_undefined(e)};
 }
 
-GraphOptions options_of(const nb::dict& given) {
-  GraphOptions options;
+/// The options with the fields that are given.
+GraphOptions options_of(const nb::dict& given, GraphOptions options = {}) {
   for (const auto& [key, value] : given) {
     const std::string name = nb::cast<std::string>(key);
     bool known = false;
@@ -69,12 +69,20 @@ GraphOptions options_of(const nb::dict& given) {
       if (name != field) return;
       known = true;
       using Field = std::decay_t<decltype(place)>;
+      constexpr bool is_name = std::is_same_v<Field, HaloMode> || std::is_same_v<Field, HaloFormat>;
+      std::conditional_t<is_name, std::string, Field> read{};
+      if (!nb::try_cast(value, read))
+        throw nb::type_error(concat("the option ", field, " of a graph is ", in_words(value), ", expected ",
+                                    is_name                       ? "a name"
+                                    : std::is_same_v<Field, bool> ? "a bool"
+                                                                  : "an integer")
+                                 .c_str());
       if constexpr (std::is_same_v<Field, HaloMode>)
-        place = choice(halo_mode_names, nb::cast<std::string>(value), field);
+        place = choice(halo_mode_names, read, field);
       else if constexpr (std::is_same_v<Field, HaloFormat>)
-        place = choice(halo_format_traits, nb::cast<std::string>(value), field);
+        place = choice(halo_format_traits, read, field);
       else
-        place = nb::cast<Field>(value);
+        place = read;
     });
     require<InputError>(known, "a graph has no option '", name, "'");
   }
@@ -117,6 +125,11 @@ EdgeType edge_type_of(nb::handle given) {
   return {names[0], names[1], names[2]};
 }
 
+/// Rows of nodes of a mini-batch.
+nb::object batch_rows(std::span<const Index> rows) {
+  return numpy_of(rows).attr("view")(nb::module_::import_("sar._tensor").attr("BatchRows"));
+}
+
 /// rows(type) of each node type, or of the only one.
 template <class RowsOf>
 nb::object by_type(const Graph& graph, const RowsOf& rows) {
@@ -128,7 +141,7 @@ nb::object by_type(const Graph& graph, const RowsOf& rows) {
 
 }  // namespace
 
-void bind_graphs(nb::module_& module) {
+void bind_graphs(Definitions& module) {
   using namespace nb::literals;
   module.attr("message_ops") = nb::tuple(names_of(message_op_names));
   module.attr("reductions") = nb::tuple(names_of(reduce_names));
@@ -242,10 +255,12 @@ void bind_graphs(nb::module_& module) {
            "Local, on all ranks. Frees the ids of edges, which max, min and samplers need.")
       .def(
           "set_options",
-          [](Graph& self, const nb::kwargs& options) { self.set_options(options_of(options)); },
-          "Local. mode, pipeline_depth, max_halo_bytes, edge_chunk, reproducible, halo_format; the "
-          "same on all "
-          "ranks.")
+          [](Graph& self, const nb::kwargs& options) {
+            self.set_options(options_of(options, self.options()));
+          },
+          "Local. Sets mode, pipeline_depth, max_halo_bytes, edge_chunk, reproducible or halo_format; others "
+          "stay as they are. The same "
+          "on all ranks.")
       .def(
           "_take_options", [](Graph& self, const Graph& of) { self.set_options(of.options()); }, "of"_a)
       .def(
@@ -350,13 +365,13 @@ void bind_graphs(nb::module_& module) {
       .def_prop_ro(
           "src_rows",
           [](const MessageFlowGraph& self) {
-            return by_type(self, [&](const std::string& type) { return numpy_of(self.src_rows(type)); });
+            return by_type(self, [&](const std::string& type) { return batch_rows(self.src_rows(type)); });
           },
           "Rows of the whole graph's node tensors that the layer reads; with types a dict of them.")
       .def_prop_ro(
           "dst_rows",
           [](const MessageFlowGraph& self) {
-            return by_type(self, [&](const std::string& type) { return numpy_of(self.dst_rows(type)); });
+            return by_type(self, [&](const std::string& type) { return batch_rows(self.dst_rows(type)); });
           },
           "Those that it computes.")
       .def_prop_ro(

@@ -29,7 +29,7 @@ RowIds ids_of(nb::handle rows, Index count) {
 
 }  // namespace
 
-void bind_layers(nb::module_& module) {
+void bind_layers(Definitions& module) {
   using namespace nb::literals;
   nb::class_<Linear, Module>(module, "Linear", "torch.nn.Linear: x W^T + b.")
       .def(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <sar/autograd/ops.hpp>
 #include <sar/bindings/python/convert.hpp>
 #include <sar/bindings/python/module.hpp>
 #include <sar/nn/train/loss.hpp>
@@ -8,6 +9,13 @@ namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {
 
 constexpr EnumName<F1> f1_names[] = {{F1::binary, "binary"}, {F1::micro, "micro"}, {F1::macro, "macro"}};
+
+enum class Total { mean, sum };
+constexpr EnumName<Total> total_names[] = {{Total::mean, "mean"}, {Total::sum, "sum"}};
+
+bool is_sum(const std::string& reduction) {
+  return choice(total_names, reduction, "reduction") == Total::sum;
+}
 
 /// Labels of classes and the mask of the rows that count.
 struct Labels {
@@ -19,8 +27,12 @@ struct Labels {
 
 /// Weights of rows, or None. They keep an array of the library's precision alive.
 struct RowFactors {
-  explicit RowFactors(nb::handle given) {
-    if (!given.is_none()) values = tensor_of(given);
+  /// With `sums`, None is 1 for each of the rows.
+  RowFactors(nb::handle given, bool sums, Index rows) {
+    if (!given.is_none())
+      values = tensor_of(given);
+    else if (sums)
+      values = Tensor::full({rows}, 1);
   }
   [[nodiscard]] RowWeights span() const {
     if (!values.defined()) return std::nullopt;
@@ -67,17 +79,26 @@ Variable target_of(nb::handle given) {
   return nb::try_cast(given, tensor, false) ? tensor : Variable(tensor_of(given));
 }
 
+/// Collective. The sum of terms over the elements of `x` on all ranks, of their mean.
+Variable sum_of_mean(const Variable& mean, const Variable& x, const Communicator& comm) {
+  return mean * static_cast<real>(comm.all_reduce(x.shape().size()));
+}
+
 /// A loss of numbers, over all elements or, with a mask or weights of rows, over rows.
 template <class All, class Masked>
 auto value_loss(All all_rows, Masked masked) {
   return [=](const Variable& prediction, ArrayHandle target, ArrayHandle mask, ArrayHandle row_weights,
-             std::optional<Communicator> comm) {
+             std::optional<Communicator> comm, const std::string& reduction) {
     const Variable differentiable = target_of(target);
     const Communicator& all = or_default(comm);
+    const bool sums = is_sum(reduction);
     if (mask.is_none() && row_weights.is_none())
-      return PyTensor(compute([&] { return all_rows(prediction, differentiable, all); }));
+      return PyTensor(compute([&] {
+        const Variable mean = all_rows(prediction, differentiable, all);
+        return sums ? sum_of_mean(mean, prediction, all) : mean;
+      }));
     const Mask rows(mask, prediction.num_rows(), "mask");
-    const RowFactors weights(row_weights);
+    const RowFactors weights(row_weights, sums, prediction.num_rows());
     return PyTensor(compute(
         [&] { return masked(prediction, differentiable.value(), rows.span(), all, weights.span()); }));
   };
@@ -85,17 +106,19 @@ auto value_loss(All all_rows, Masked masked) {
 
 }  // namespace
 
-void bind_losses(nb::module_& module) {
+void bind_losses(Definitions& module) {
   using namespace nb::literals;
   const auto of_mask = "mask"_a = nb::none(), of_row_weights = "row_weights"_a = nb::none(),
              of_comm = "comm"_a = nb::none();
+  const auto by_name = nb::kw_only();
+  const auto of_reduction = "reduction"_a = "mean";
   module.def(
       "cross_entropy",
       [](const Variable& logits, ArrayHandle labels, ArrayHandle mask,
          const std::optional<std::vector<double>>& weight, double label_smoothing, ArrayHandle row_weights,
-         std::optional<Communicator> comm) {
+         std::optional<Communicator> comm, const std::string& reduction) {
         const Labels given(logits, labels, mask);
-        const RowFactors factors(row_weights);
+        const RowFactors factors(row_weights, is_sum(reduction), logits.num_rows());
         const std::vector<double> weights = weight.value_or(std::vector<double>());
         const Communicator& all = or_default(comm);
         const CrossEntropyOptions options{
@@ -104,10 +127,10 @@ void bind_losses(nb::module_& module) {
             [&] { return cross_entropy(logits, given.classes.span(), given.mask.span(), all, options); });
       },
       "input"_a, "target"_a, of_mask, "weight"_a = nb::none(), "label_smoothing"_a = 0.0, of_row_weights,
-      of_comm,
+      of_comm, by_name, of_reduction,
       "Collective. The mean over the rows of all ranks that the mask has and whose label is not -1. input "
       "[rows, classes], target [rows] integers. With row_weights [rows], which all ranks give or none, it is "
-      "the sum of the rows' terms times their weights.");
+      "the sum of the rows' terms times their weights, and with reduction=\"sum\" the sum of the terms.");
   module.def(
       "balanced_class_weights",
       [](ArrayHandle labels, ArrayHandle mask, Index num_classes, std::optional<Communicator> comm) {
@@ -119,32 +142,42 @@ void bind_losses(nb::module_& module) {
       },
       "labels"_a, "mask"_a.none(), "num_classes"_a, of_comm, "Collective.");
   const auto mean_square = [](const auto&... arguments) { return mse(arguments...); };
-  module.def(
-      "mse_loss", value_loss(mean_square, mean_square), "input"_a, "target"_a, of_mask, of_row_weights,
-      of_comm,
-      "Collective. The mean of squares over the elements of all ranks, or of the rows of the mask. "
-      "With row_weights [rows], which all ranks give or none, it is the sum of the elements' terms "
-      "times the weights of their rows. The target gets a gradient without mask and row_weights only.");
+  module.def("mse_loss", value_loss(mean_square, mean_square), "input"_a, "target"_a, of_mask, of_row_weights,
+             of_comm, by_name, of_reduction,
+             "Collective. The mean of squares over the elements of all ranks, or of the rows of the mask. "
+             "With row_weights [rows], which all ranks give or none, it is the sum of the elements' terms "
+             "times the weights of their rows, and with reduction=\"sum\" the sum of the terms. The target "
+             "gets a gradient without mask and "
+             "row_weights only.");
   const auto mean_distance = [](const auto&... arguments) { return l1(arguments...); };
   module.def("l1_loss", value_loss(mean_distance, mean_distance), "input"_a, "target"_a, of_mask,
-             of_row_weights, of_comm, "Collective. The mean of absolute values, as mse_loss().");
+             of_row_weights, of_comm, by_name, of_reduction,
+             "Collective. The mean of absolute values; mask, row_weights and reduction as of mse_loss().");
   module.def(
       "huber_loss",
-      [](const Variable& prediction, ArrayHandle target, double delta, std::optional<Communicator> comm) {
+      [](const Variable& prediction, ArrayHandle target, double delta, std::optional<Communicator> comm,
+         const std::string& reduction) {
         const Variable wanted = target_of(target);
         const Communicator& all = or_default(comm);
-        return compute([&] { return huber(prediction, wanted, all, delta); });
+        const bool sums = is_sum(reduction);
+        return compute([&] {
+          const Variable mean = huber(prediction, wanted, all, delta);
+          return sums ? sum_of_mean(mean, prediction, all) : mean;
+        });
       },
-      "input"_a, "target"_a, "delta"_a = 1.0, of_comm, "Collective. The target gets a gradient, too.");
+      "input"_a, "target"_a, "delta"_a = 1.0, of_comm, by_name, of_reduction,
+      "Collective. The mean of the Huber loss over the elements of all ranks, or, with reduction=\"sum\", "
+      "the sum. The target gets a "
+      "gradient, too.");
   const auto bce = [](const Variable& x, const Variable& target, const Communicator& all) {
     return bce_with_logits(x, target.value(), all);
   };
   const auto masked_bce = [](const auto&... arguments) { return bce_with_logits(arguments...); };
-  module.def(
-      "binary_cross_entropy_with_logits", value_loss(bce, masked_bce), "input"_a, "target"_a, of_mask,
-      of_row_weights, of_comm,
-      "Collective. The mean over the elements of all ranks; mask and row_weights as of mse_loss(). The "
-      "target is a constant.");
+  module.def("binary_cross_entropy_with_logits", value_loss(bce, masked_bce), "input"_a, "target"_a, of_mask,
+             of_row_weights, of_comm, by_name, of_reduction,
+             "Collective. The mean over the elements of all ranks; mask, row_weights and reduction as of "
+             "mse_loss(). The "
+             "target is a constant.");
 
   using Classes = double (*)(const Tensor&, std::span<const std::int64_t>, Columns, const Communicator&);
   using Targets = double (*)(const Tensor&, const Tensor&, Columns, const Communicator&);

@@ -18,7 +18,7 @@ constexpr EnumName<SafetensorsType> type_names[] = {{SafetensorsType::float16, "
 
 }  // namespace
 
-void bind_models(nb::module_& module) {
+void bind_models(Definitions& module) {
   using namespace nb::literals;
   nb::class_<GraphModel, Module>(module, "GraphModel",
                                  "The network of a description, as the program train makes it.")

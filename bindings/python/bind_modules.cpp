@@ -62,7 +62,7 @@ void load_state(Module& self, const nb::dict& state, bool strict) {
 
 }  // namespace
 
-void bind_modules(nb::module_& module) {
+void bind_modules(Definitions& module) {
   using namespace nb::literals;
   nb::class_<Generator>(module, "Generator",
                         "Random streams of parameters and dropouts, in order of construction.")
@@ -141,7 +141,13 @@ void bind_modules(nb::module_& module) {
              return nb::borrow(self);
            })
       .def_prop_ro("training", &Module::is_training)
-      .def("zero_grad", &Module::zero_grad)
+      .def(
+          "zero_grad",
+          [](Module& self, bool set_to_none) {
+            require_cleared(set_to_none);
+            self.zero_grad();
+          },
+          "set_to_none"_a = true, "Local. Clears the gradients. set_to_none is torch's: False is refused.")
       .def("_freeze", &Module::freeze, "name"_a)
       .def("_unfreeze", &Module::unfreeze, "name"_a)
       .def(

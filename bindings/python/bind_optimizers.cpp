@@ -285,7 +285,7 @@ class PySchedule : public LRScheduler {
 };
 
 template <class S>
-nb::class_<PySchedule<S>, LRScheduler> schedule(nb::module_& module, const char* name) {
+nb::class_<PySchedule<S>, LRScheduler> schedule(Definitions& module, const char* name) {
   nb::class_<PySchedule<S>, LRScheduler> type(module, name);
   type.def("get_last_lr", &PySchedule<S>::rates, "Local. The rate of each group of parameters.");
   return type;
@@ -342,13 +342,19 @@ std::optional<LinearLROptions> warm_up_of(Index epochs) {
 
 }  // namespace
 
-void bind_optimizers(nb::module_& module) {
+void bind_optimizers(Definitions& module) {
   using namespace nb::literals;
   nb::class_<PyOptimizer>(module, "Optimizer", "The base of SGD, Adam and AdamW.")
       .def(
           "step", [](PyOptimizer& self) { compute([&] { self.step(); }); },
           "Collective. Adds the gradients of all ranks and updates the parameters that have one.")
-      .def("zero_grad", &PyOptimizer::zero_grad, "Local. Clears the gradients.")
+      .def(
+          "zero_grad",
+          [](PyOptimizer& self, bool set_to_none) {
+            require_cleared(set_to_none);
+            self.zero_grad();
+          },
+          "set_to_none"_a = true, "Local. Clears the gradients. set_to_none is torch's: False is refused.")
       .def(
           "gather_grads", [](PyOptimizer& self) { compute([&] { self.gather_grads(); }); },
           "Collective. Adds the gradients of all ranks now, to look at them before step().")

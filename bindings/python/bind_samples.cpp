@@ -37,7 +37,7 @@ std::vector<Index> whole(nb::handle given, const char* what) {
 
 }  // namespace
 
-void bind_samples(nb::module_& module) {
+void bind_samples(Definitions& module) {
   using namespace nb::literals;
   nb::class_<GraphSamples>(module, "SampleStore")
       .def(nb::init<>())

@@ -23,7 +23,7 @@ constexpr EnumName<SaintMethod> saint_names[] = {
 
 }  // namespace
 
-void bind_sampling(nb::module_& module) {
+void bind_sampling(Definitions& module) {
   using namespace nb::literals;
   nb::class_<NeighborSampler>(module, "NeighborSampler",
                               "dgl.dataloading.NeighborSampler: in-edges that are drawn for each layer.")

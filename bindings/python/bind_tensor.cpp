@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {
@@ -130,6 +131,32 @@ std::optional<std::vector<Index>> row_numbers(nb::handle key, const Shape& shape
   return rows_of(Ids(ids, "row numbers"), shape);
 }
 
+/// What the rows x[rows of a mini-batch] that exist are read from.
+std::vector<std::weak_ptr<GatheredTable>>& deferred_tables() {
+  static std::vector<std::weak_ptr<GatheredTable>> all;
+  return all;
+}
+
+/// x[rows of a mini-batch] of a constant, which products and sums read from x. before_write() copies them.
+Variable batch_rows(const Tensor& x, std::vector<Index> rows) {
+  Variable y = deferred_gather_rows(x, RowIds(std::move(rows)));
+  std::erase_if(deferred_tables(), [](const auto& each) { return each.expired(); });
+  deferred_tables().push_back(gathered_rows(y)->source());
+  return y;
+}
+
+/// Copies the rows that results before this call read from the memory of a tensor that is written next.
+void before_write(const Tensor& x) {
+  const std::span<const real> written = x.values();
+  for (const auto& each : deferred_tables())
+    if (const auto source = each.lock()) {
+      const std::span<const real> read = source->table.reals().values();
+      if (std::less{}(read.data(), written.data() + written.size()) &&
+          std::less{}(written.data(), read.data() + read.size()))
+        source->detach();
+    }
+}
+
 /// x[key] for keys whose first part selects rows, and whose others are integers and slices with step 1.
 /// Others, which are rare, are computed in Python. A dimension with an integer is left out, unless it is the
 /// only one.
@@ -159,14 +186,16 @@ nb::object item_of(nb::handle_t<PyTensor> handle, nb::handle key) {
     }
     parts.push_back(part.value_or(Part{0, shape[0], false}));
   }
+  const bool of_batch =
+      rows && !self.value.requires_grad() &&
+      PyObject_IsInstance(keys[0].ptr(), nb::module_::import_("sar._tensor").attr("BatchRows").ptr()) == 1;
   return nb::cast(compute([&] {
     Variable y = self.value;
     std::vector<Index> extents, kept;
     for (int d = 0; d < shape.dims(); ++d) extents.push_back(shape[d]);
     if (rows) {
       extents[0] = std::ssize(*rows);
-      y = y.requires_grad() ? gather_rows(y, RowIds(std::move(*rows)))
-                            : deferred_gather_rows(y.value(), RowIds(std::move(*rows)));
+      y = of_batch ? batch_rows(y.value(), std::move(*rows)) : gather_rows(y, RowIds(std::move(*rows)));
     } else {
       extents[0] = parts[0].end - parts[0].begin;
       y = slice_rows(y, parts[0].begin, parts[0].end);
@@ -339,7 +368,7 @@ void by_python(nb::class_<PyTensor>& c, const char* name, const char* function, 
 
 }  // namespace
 
-void bind_tensor(nb::module_& module) {
+void bind_tensor(Definitions& module) {
   using namespace nb::literals;
   nb::class_<PyTensor> tensor(
       module, "Tensor", nb::type_slots(slots),
@@ -479,7 +508,9 @@ void bind_tensor(nb::module_& module) {
                                 "copy_() to a result that was computed from other tensors, expected a "
                                 "constant or a parameter");
             Tensor mine = self.value.value();
-            mine.copy_from(tensor_of(values));
+            const Tensor given = tensor_of(values);
+            before_write(mine);
+            mine.copy_from(given);
             return nb::borrow(handle);
           },
           "values"_a, nb::sig("def copy_(self, values: ArrayLike) -> Tensor"),
@@ -490,10 +521,9 @@ void bind_tensor(nb::module_& module) {
            nb::sig("def __getitem__(self, key: object, /) -> Tensor"),
            "Local. x[key] as in NumPy: integers, slices, masks of rows or elements, lists of integers, None, "
            ".... An "
-           "integer leaves its dimension out; a single number is [1]. Rows of a constant by a list or mask "
-           "are read when "
-           "they are used, so x must not change before.")
+           "integer leaves its dimension out; a single number is [1].")
       .def("_elements", &elements_of, "places"_a, "shape"_a)
+      .def("_before_write", [](const PyTensor& self) { before_write(self.value.value()); })
       .def(
           "reshape",
           [](const PyTensor& self, nb::args extents) {

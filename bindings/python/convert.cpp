@@ -57,6 +57,10 @@ std::string text_of(nb::handle object) {
   return characters;
 }
 
+std::string in_words(nb::handle object) {
+  return text_of(nb::module_::import_("sar._arguments").attr("given")(object));
+}
+
 std::string path_of(nb::handle path) {
   const nb::object text = nb::module_::import_("os").attr("fspath")(path);
   return text_of(text);

@@ -84,6 +84,8 @@ inline InFeatures widths_of(const Widths& given) {
 
 /// Returns str(object).
 std::string text_of(nb::handle object);
+/// Returns what an object is, in the words of texts of errors.
+std::string in_words(nb::handle object);
 /// Returns os.fspath(path).
 std::string path_of(nb::handle path);
 /// Returns the name of the dtype of a NumPy array.
@@ -131,9 +133,7 @@ class Ids {
   }
   /// Returns a copy, for operations that read the ids after the call: Python may write to the array then, and
   /// the ids are checked in the call only.
-  [[nodiscard]] RowIds rows() const {
-    return {std::vector<std::int64_t>(span().begin(), span().end())};
-  }
+  [[nodiscard]] RowIds rows() const { return {std::vector<std::int64_t>(span().begin(), span().end())}; }
 
  private:
   nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> array_;
@@ -178,6 +178,11 @@ auto choice(const Row (&names)[n], const std::string& name, const char* what) {
     if (name == each.name) return each.value;
   throw InputError(concat(what, " is '", name, "', expected ",
                           joined(names, [](const auto& each) { return concat("'", each.name, "'"); })));
+}
+
+/// Throws InputError unless zero_grad() of torch would clear the gradients.
+inline void require_cleared(bool set_to_none) {
+  require<InputError>(set_to_none, "set_to_none is False, expected True: a gradient that is cleared is None");
 }
 
 /// Collective at the first call. Returns the communicator of layers and losses that are given none: all

@@ -154,6 +154,7 @@ std::optional<EdgeMiniBatch> EdgeDataLoader::next() {
     if (options_.negatives == Negatives::per_source)
       negative = negatives_->per_source(positive.src, ids, epoch);
     if (options_.negatives == Negatives::global) negative = negatives_->global_uniform(ids, epoch);
+    if (options_.draw) negative = options_.draw(batch.positions, epoch);
 
     Array<Index> excluded;
     if (options_.exclude != ExcludeEdges::none) excluded = find_excluded(positive);
@@ -172,7 +173,8 @@ std::optional<EdgeMiniBatch> EdgeDataLoader::next() {
       return NodePairs(comm, ends.book, src, dst, sampler_.graph().options());
     };
     batch.positive.emplace(pairs(positive.src.size()));
-    if (options_.negatives != Negatives::none) batch.negative.emplace(pairs(negative.src.size()));
+    if (options_.negatives != Negatives::none || options_.draw)
+      batch.negative.emplace(pairs(negative.src.size()));
     batches_.advance();
     return batch;
   });

@@ -12,6 +12,7 @@
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,6 +44,9 @@ struct EdgeDataLoaderOptions {
   std::vector<Index> excluded_types = {};
   Negatives negatives = Negatives::none;
   NegativeOptions negative = {};
+  /// Collective. Draws the negative pairs of the edges at these positions, in any order and number, if
+  /// `negatives` is none: for edges of several types, which have nodes of their own.
+  std::function<NodePairList(std::span<const Index> positions, std::uint64_t epoch)> draw = nullptr;
 };
 
 /// Edges to predict, as columns: any pairs of nodes, on any rank.

@@ -225,6 +225,30 @@ TEST_CASE("rows of a table that are gathered when they are read: products and sl
         "deferred_gather_rows of an undefined tensor");
 }
 
+TEST_CASE("rows of a table that are gathered when they are read: detached, they keep their values") {
+  Tensor table = random_tensor({30, 4}, 1);
+  const std::vector<Index> ids{3, 29, 3, 0, 7};
+  const Variable in_memory = gather_rows(Variable(table.clone()), ids);
+  Variable weight(random_tensor({6, 4}, 2), true);
+  const Variable all = deferred_gather_rows(table, ids), part = slice_rows(all, 1, 4);
+  const auto outcome = [&](const Variable& x, const Variable& slice, const auto& between) {
+    weight.zero_grad();
+    Tape tape;
+    const Variable z = sum(linear(x, weight)) + sum(linear(slice, weight) * linear(slice, weight));
+    between();
+    tape.backward(z, Tensor::full({1}, 1));
+    return weight.grad().clone();
+  };
+  const Tensor want = outcome(in_memory, slice_rows(in_memory, 1, 4), [] {});
+  const Tensor got = outcome(all, part, [&] {
+    gathered_rows(part)->source()->detach();
+    table.fill(100);
+  });
+  CHECK(relative_error(got, want) < tolerance());
+  CHECK(std::ranges::equal(all.value().values(), in_memory.value().values()));
+  CHECK(std::ranges::equal(part.value().values(), slice_rows(in_memory, 1, 4).value().values()));
+}
+
 /// The result of a function of recomputed_linear(), or of linear() and reshape(), and the gradients of all.
 /// `rows`: of the input, 2 x in memory or deferred.
 std::vector<Tensor> of_linear(Index n, bool recomputed, bool deferred, bool with_bias) {

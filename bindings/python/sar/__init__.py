@@ -103,6 +103,10 @@ def init(comm: _Any = None, threads: int | None = None) -> Communicator:
 
     threads: how many threads this process computes with; by default the ranks of a node share its cores.
     Returns the sar.Communicator.
+
+        >>> comm = sar.init(threads=1)
+        >>> comm.rank < comm.size
+        True
     """
     if threads is not None:
         set_num_threads(threads)

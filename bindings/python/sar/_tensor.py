@@ -15,6 +15,14 @@ from ._arguments import given
 from ._sar import InputError, Tensor
 
 
+class BatchRows(np.ndarray[Any, np.dtype[np.int64]]):
+    """Rows of nodes that a mini-batch reads or computes. x[rows] of a constant makes no copy: what uses the result reads x."""
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Results of functions are plain arrays and numbers."""
+        return array[()] if array.ndim == 0 else np.asarray(array)
+
+
 def _axis(x: Tensor, axis: Any, dim: Any, out: None = None) -> int | None:
     """The dimension that `axis`, or torch's `dim`, names, counted from 0; None for all."""
     if axis is not None and dim is not None:
@@ -98,6 +106,7 @@ def assign(x: Tensor, key: Any, values: Any) -> None:
     values = np.asarray(values)
     if values.dtype.kind not in "fiub":
         raise InputError(f"x[...] = values of dtype {values.dtype}, expected real numbers")
+    x._before_write()
     array[_keys(key)] = values
 
 

@@ -46,7 +46,6 @@ class Calculator(calculator.Calculator):
     """
 
     implemented_properties = ["energy", "free_energy", "energies", "forces", "stress", "stresses"]
-    name = "sar"
 
     def __init__(self, potential: str | os.PathLike[str] | _sar.Potential, margin: float | None = None, comm: Any = None, **options: Any) -> None:
         super().__init__(**options)
@@ -56,11 +55,15 @@ class Calculator(calculator.Calculator):
         self._margin = 0.05 * self.potential.cutoff if margin is None else margin
         self._neighbors: _sar.NeighborList | None = None
 
+    def _get_name(self) -> str:
+        return "sar"
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Calculator:
         """Local. A calculator with the same potential and ranks, and a neighbor list of its own."""
-        made = memo[id(self)] = type(self).__new__(type(self))
+        made: Calculator = type(self).__new__(type(self))
+        memo[id(self)] = made
         memo.update({id(each): each for each in (self.potential, self._comm)})
-        made.__dict__.update(copy.deepcopy({**self.__dict__, "_neighbors": None}, memo))
+        vars(made).update(copy.deepcopy({**vars(self), "_neighbors": None}, memo))
         return made
 
     def calculate(self, atoms: Any = None, properties: Sequence[str] = ("energy",), system_changes: Any = calculator.all_changes) -> None:

@@ -25,11 +25,27 @@ class _GradMode(_contextlib.ContextDecorator):
 
 
 class no_grad(_GradMode):
-    """Local. While it lasts, this thread records nothing: results are constants. A context or a decorator."""
+    """Local. While it lasts, this thread records nothing: results are constants. A context or a decorator.
+
+        >>> x = sar.ones(2).requires_grad_()
+        >>> with sar.no_grad():
+        ...     y = x * 2
+        ...
+        >>> y.requires_grad
+        False
+    """
 
 
 class enable_grad(_GradMode):
-    """Local. The opposite of no_grad, inside of one."""
+    """Local. The opposite of no_grad, inside of one.
+
+        >>> x = sar.ones(2).requires_grad_()
+        >>> with sar.no_grad(), sar.enable_grad():
+        ...     y = x * 2
+        ...
+        >>> y.requires_grad
+        True
+    """
 
     _enabled = True
 
@@ -37,7 +53,14 @@ class enable_grad(_GradMode):
 class reproducible(_contextlib.ContextDecorator):
     """Local. What is recorded while it lasts sums over the nodes of all ranks of `comm` (None: that of sar.init) with bits that do
     not depend on the number of ranks: gradients of weights, statistics of batch norm. Sums over edges need
-    graph.set_options(reproducible=True) beside it. All ranks record the same operations. A context or a decorator."""
+    graph.set_options(reproducible=True) beside it. All ranks record the same operations. A context or a decorator.
+
+        >>> graph = sar.Graph(([0, 1, 2], [1, 2, 0]), num_nodes=3)
+        >>> graph.set_options(reproducible=True)
+        >>> with sar.reproducible():
+        ...     y = graph.update_all(sar.fn.copy_u(sar.ones((3, 1))), sar.fn.sum)
+        ...
+    """
 
     def __init__(self, comm: _sar.Communicator | None = None) -> None:
         self._comm = comm
@@ -53,7 +76,14 @@ class reproducible(_contextlib.ContextDecorator):
 class mixed_precision(_contextlib.ContextDecorator):
     """Local. While it lasts, layers on this thread store their results in bfloat16, and products round their factors to it; sums,
     parameters and losses stay in float32, as under torch.autocast. It must last over the forward pass and backward(), on every
-    rank. enabled=False is full precision inside of another. numpy() gives float32. A context or a decorator."""
+    rank. enabled=False is full precision inside of another. numpy() gives float32. A context or a decorator.
+
+        >>> graph = sar.Graph(([0, 1, 2], [1, 2, 0]), num_nodes=3)
+        >>> conv = sar.nn.SAGEConv(4, 8)
+        >>> with sar.mixed_precision():
+        ...     sar.sum(conv(graph, sar.ones((3, 4)))).backward()
+        ...
+    """
 
     def __init__(self, enabled: bool = True) -> None:
         self._enabled = enabled

@@ -34,6 +34,13 @@ class Checkpointer:
     The program makes the same layers in the same order after the same sar.manual_seed() each time. keep_last: how many checkpoints
     are kept; older ones are deleted. A file is written under another name first, so that a run which is killed leaves whole
     checkpoints. One run at a time saves in a directory. Raises sar.InputError if the directory cannot be written.
+
+        >>> net = sar.nn.Linear(2, 1)
+        >>> optimizer = sar.optim.Adam(net)
+        >>> checkpoints = sar.Checkpointer("run1")
+        >>> checkpoints.save(3, net, optimizer)
+        >>> checkpoints.resume(net, optimizer).epoch
+        3
     """
 
     def __init__(self, directory, keep_last=3, comm=None):
@@ -45,10 +52,10 @@ class Checkpointer:
         texts = {"python": json.dumps(extra, default=_plain)}
         if loader is not None:
             texts["loader"] = str(loader.epoch)
-        own = schedule is not None and not isinstance(schedule, LRScheduler)
-        if own:
+        if schedule is not None and not isinstance(schedule, LRScheduler):
             texts["schedule"] = json.dumps([type(schedule).__name__, schedule.state_dict()])
-        self._files.save(epoch, module, optimizer, None if own else schedule, texts)
+            schedule = None
+        self._files.save(epoch, module, optimizer, schedule, texts)
 
     def latest(self):
         """Collective. The path of the checkpoint of the largest epoch; "" if there is none."""
@@ -61,14 +68,15 @@ class Checkpointer:
         path = self.latest() if path is None else str(path)
         if not path:
             return Checkpoint(0, None)
-        own = schedule is not None and not isinstance(schedule, LRScheduler)
-        if own:
+        own, state = schedule, {}
+        if schedule is not None and not isinstance(schedule, LRScheduler):
+            schedule = None
             kind, state = json.loads(self._files.info(path, optimizer).get("schedule", '["none", {}]'))
-            if kind != type(schedule).__name__:
-                raise InputError(f"{path}: the schedule is {kind}, expected {type(schedule).__name__}")
-        epoch, texts = self._files.load(path, module, optimizer, None if own else schedule)
-        if own:
-            schedule.load_state_dict(state)
+            if kind != type(own).__name__:
+                raise InputError(f"{path}: the schedule is {kind}, expected {type(own).__name__}")
+        epoch, texts = self._files.load(path, module, optimizer, schedule)
+        if own is not None and schedule is None:
+            own.load_state_dict(state)
         if loader is not None:
             loader.epoch = int(texts.get("loader", epoch))
         return Checkpoint(epoch, json.loads(texts.get("python", "null")))

@@ -7,7 +7,7 @@ import numpy as np
 from . import _sar
 from ._arguments import given as _in_words
 from ._sar import InputError, ShapeError
-from .graph import _integers
+from .graph import _integers, _numbers_of_ids
 
 
 class _Loader:
@@ -36,6 +36,12 @@ class NeighborSampler:
 
     replace, prob [edges], redraw (new draws in each batch), seed and method ("uniform", "labor") as in
     sar::NeighborSampler. Draws do not depend on the number of ranks.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> sampler = sar.NeighborSampler([5, -1])
+        >>> (batch,) = sar.DataLoader(graph, [9], sampler)
+        >>> len(batch[2])
+        2
     """
 
     def __init__(self, fanouts, **options):
@@ -91,6 +97,11 @@ class DataLoader(_Loader):
     each. input_nodes and output_nodes are rows of this rank. Every rank has the same number of batches, some of them
     perhaps without its nodes. Iterators have positions of their own. `epoch` is the number of the last epoch that
     was begun; set it to go on after a training that was saved.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> loader = sar.DataLoader(graph, np.arange(10) < 6, sar.NeighborSampler([5]), batch_size=4)
+        >>> [len(output_nodes) for input_nodes, output_nodes, blocks in loader]
+        [4, 2]
     """
 
     def __init__(self, graph, indices, sampler, batch_size=1024, shuffle=True, drop_last=False, per_rank=False, seed=0):
@@ -111,7 +122,8 @@ class DataLoader(_Loader):
 def _edge_rows(graph, edges):
     """The rows of this rank's edges of a mask, of rows, or of all edges."""
     if len(graph.canonical_etypes) != 1:
-        raise InputError(f"edges of a graph with the edge types {graph.canonical_etypes}, expected a graph of one edge type: graph[etype]")
+        raise InputError(f"edges of a graph with the edge types {graph.canonical_etypes}, expected a dict by edge type, or a graph of one edge type: "
+                         "graph[etype]")
     return _rows(edges, graph.num_edges(), "edges of this rank")
 
 
@@ -123,6 +135,12 @@ class NodePairs:
         scores = (pairs.src(h) * pairs.dst(h)).sum(-1)
 
     src and dst are ids of nodes. Raises sar.InputError on every rank for a node that does not exist.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> pairs = sar.NodePairs(graph, [0, 3], [1, 9])
+        >>> h = sar.tensor(np.arange(10).reshape(10, 1))
+        >>> pairs.dst(h).tolist()
+        [[1.0], [9.0]]
     """
 
     def __init__(self, graph, src, dst):
@@ -149,31 +167,6 @@ class NodePairs:
         return self._pairs.dst(h)
 
 
-def _numbers_of_ids(graph, src, dst):
-    """The global ids of the ends of pairs."""
-    src, dst = graph.comm.agree(lambda: (_integers(src, "sources of pairs"), _integers(dst, "destinations of pairs")))
-    return _global_ids(graph.comm, graph.src_ids, src), _global_ids(graph.comm, graph.dst_ids, dst)
-
-
-def _global_ids(comm, ids, given):
-    """They are found by the ids of the nodes of all ranks, unless these are 0, 1, 2, ..."""
-    counts = comm.all_gather([len(ids)]).astype(np.int64)
-    same = np.array_equal(ids, counts[:comm.rank].sum() + np.arange(len(ids)))
-    if comm.all_reduce(float(same), "min") == 1:
-        return given
-    everywhere = comm.all_gather(ids).astype(np.int64)
-    order = np.argsort(everywhere)
-
-    def found():
-        place = order[np.minimum(np.searchsorted(everywhere[order], given), len(order) - 1)]
-        wrong = everywhere[place] != given
-        if wrong.any():
-            raise InputError(f"there is no node {given[wrong][0]} in the graph")
-        return place
-
-    return comm.agree(found)
-
-
 class EdgeDataLoader(_Loader):
     """Collective. Iterates over edges in batches, once for each `for`, with negative pairs (DGL's as_edge_prediction_sampler):
 
@@ -188,16 +181,40 @@ class EdgeDataLoader(_Loader):
     any nodes; None, for edge classification. They are no edges of the graph, unless exclude_edges=False. exclude: "self" leaves the batch's
     edges out of the blocks, "reverse" also their reverse edges, so that a message does not tell the label. batch_size counts
     edges of all ranks; the other arguments are those of DataLoader. Draws do not depend on the number of ranks.
+
+    Of a graph with types, `edges` is a dict of rows or masks by edge type, None for all edges of a type. `rows`, `positive` and `negative` are
+    dicts by the same keys then, each with pairs of nodes of the types of its relation, and `input_nodes` is one by node type. A batch has edges of
+    all these types. Their edges are left out together, and with exclude="reverse" also those of any type from the one node to the other and back:
+
+        for input_nodes, rows, positive, negative, blocks in sar.EdgeDataLoader(hetero, {"plays": None}, sampler):
+            h = net(blocks, {ntype: x[ntype][chosen] for ntype, chosen in input_nodes.items()})
+            scores = (positive["plays"].src(h["user"]) * positive["plays"].dst(h["game"])).sum(-1)
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> loader = sar.EdgeDataLoader(graph, None, sar.NeighborSampler([5]), batch_size=9, k=2)
+        >>> [(positive.num_pairs, negative.num_pairs) for _, _, positive, negative, _ in loader]
+        [(9, 18)]
     """
 
     def __init__(self, graph, edges, sampler, batch_size=1024, shuffle=True, drop_last=False, per_rank=False, negatives="per_source", k=1,
                  exclude="self", exclude_edges=True, exclude_self_loops=True, seed=0):
-        rows = graph.comm.agree(lambda: _edge_rows(graph, edges))
-        self._rows, self._graph = rows, graph
-        super().__init__(_sar._EdgeLoader(sampler.of(graph), graph, rows, negatives or "none", k, exclude or "none", exclude_self_loops,
-                                          exclude_edges, batch_size, per_rank, shuffle, drop_last, seed))
+        options = (negatives or "none", k, exclude or "none", exclude_self_loops, exclude_edges, batch_size, per_rank, shuffle, drop_last, seed)
+        self._graph, self._has_negatives = graph, negatives is not None
+        if isinstance(edges, dict):
+            self._rows = graph.comm.agree(lambda: {etype: _edge_rows(graph[etype], each) for etype, each in edges.items()})
+            types = [graph.canonical(etype) for etype in edges]
+            if not types or len(set(types)) < len(types):
+                raise InputError(f"the edges are those of {types}, expected at least one edge type, and each once")
+            super().__init__(_sar._TypedEdgeLoader(sampler.of(graph), graph, types, list(self._rows.values()), *options))
+            return
+        self._rows = graph.comm.agree(lambda: _edge_rows(graph, edges))
+        super().__init__(_sar._EdgeLoader(sampler.of(graph), graph, self._rows, *options))
 
     def _given(self, batch):
+        if isinstance(self._rows, dict):
+            rows = {etype: each[mine] for (etype, each), mine in zip(self._rows.items(), batch.positions)}
+            positive, negative = ({etype: NodePairs._of(each) for etype, each in zip(rows, pairs)} for pairs in (batch.positive, batch.negative))
+            return batch.blocks[0].src_rows, rows, positive, negative if self._has_negatives else None, batch.blocks
         blocks, negative = batch.blocks, batch.negative
         return (blocks[0].src_rows, self._rows[batch.positions], NodePairs._of(batch.positive),
                 None if negative is None else NodePairs._of(negative), blocks)
@@ -206,7 +223,13 @@ class EdgeDataLoader(_Loader):
 def negative_pairs(graph, edges=None, k=1, negatives="per_source", exclude_edges=True, exclude_self_loops=True, seed=0, epoch=0):
     """Collective. k pairs of nodes that no edge joins for each of these edges of this rank (rows or a mask; None: all), one
     after the other, as sar.NodePairs: for a training on the whole graph. The arguments are those of EdgeDataLoader. Other epochs
-    give other pairs; they do not depend on the number of ranks."""
+    give other pairs; they do not depend on the number of ranks.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> pairs = sar.negative_pairs(graph, k=2)
+        >>> pairs.num_pairs
+        18
+    """
     rows = graph.comm.agree(lambda: _edge_rows(graph, edges))
     draws = _sar._PairDraws(graph, k, exclude_self_loops, exclude_edges, seed)
     return NodePairs._of(_sar._NodePairs(graph, *draws.draw(negatives, rows, epoch)))
@@ -221,12 +244,17 @@ class ClusterLoader(_Loader):
 
     clusters: the cluster of each node of this rank, or None: a partitioner makes num_clusters, by the method metis, ldg, contiguous or
     random; "automatic" is metis, or ldg in a library without it. They do not depend on the number of ranks.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> loader = sar.ClusterLoader(graph, clusters=np.arange(10) // 5)
+        >>> [graph.num_dst_nodes() for graph in loader]
+        [5, 5]
     """
 
     def __init__(self, graph, num_clusters=None, clusters_per_batch=1, shuffle=True, method="automatic", clusters=None, seed=0):
         if (num_clusters is None) == (clusters is None):
             raise InputError("num_clusters and clusters, expected one of them")
-        if clusters is None:
+        if num_clusters is not None:
             src, dst, _ = graph._edges()
             clusters = _sar._cluster_nodes(graph, *_numbers_of_ids(graph, src, dst), graph.edge_ids, num_clusters, method, seed)
         super().__init__(_sar._ClusterLoader(graph, clusters, clusters_per_batch, shuffle, seed))
@@ -243,6 +271,11 @@ class SAINTLoader(_Loader):
     method: "node", "edge" or "walk"; draws: nodes, edges or roots of a batch, of all ranks together; batches: of an epoch, 0: as many
     as draw about as many nodes as there are. With scale_messages, layers that read graph.edge_weight compute in the mean what they
     compute on the whole graph; False for attention and maxima. Draws do not depend on the number of ranks.
+
+        >>> graph = sar.Graph((np.arange(9), np.arange(1, 10)), num_nodes=10)
+        >>> loader = sar.SAINTLoader(graph, method="node", draws=5, batches=2)
+        >>> len([weights for batch, weights in loader])
+        2
     """
 
     def __init__(self, graph, method="node", draws=1000, walk_length=2, batches=0, coverage=50, scale_messages=True, seed=0):

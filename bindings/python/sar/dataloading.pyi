@@ -7,7 +7,15 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from . import _sar
-from ._sar import Block, GraphBase, Tensor
+from ._sar import Block, GraphBase, Integers, Tensor
+
+class _Loader:
+    epoch: int
+    def __init__(self, loader: Any) -> None: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+def _rows(indices: ArrayLike | None, count: int, what: str = "nodes of this rank") -> Integers: ...
 
 class NeighborSampler:
     fanouts: list[Any]
@@ -31,11 +39,11 @@ class NodePairs:
 
 class EdgeDataLoader:
     epoch: int
-    def __init__(self, graph: GraphBase, edges: ArrayLike | None, sampler: NeighborSampler, batch_size: int = 1024, shuffle: bool = True,
-                 drop_last: bool = False, per_rank: bool = False, negatives: str | None = "per_source", k: int = 1, exclude: str | None = "self",
+    def __init__(self, graph: GraphBase, edges: ArrayLike | Mapping[Any, ArrayLike | None] | None, sampler: NeighborSampler, batch_size: int = 1024,
+                 shuffle: bool = True, drop_last: bool = False, per_rank: bool = False, negatives: str | None = "per_source", k: int = 1, exclude: str | None = "self",
                  exclude_edges: bool = True, exclude_self_loops: bool = True, seed: int = 0) -> None: ...
     def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[tuple[Any, Any, NodePairs, NodePairs, list[Block]]]: ...
+    def __iter__(self) -> Iterator[tuple[Any, Any, Any, Any, list[Block]]]: ...
 
 def negative_pairs(graph: GraphBase, edges: ArrayLike | None = None, k: int = 1, negatives: str = "per_source", exclude_edges: bool = True,
                    exclude_self_loops: bool = True, seed: int = 0, epoch: int = 0) -> NodePairs: ...

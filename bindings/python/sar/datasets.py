@@ -16,7 +16,17 @@ from ._sar import Communicator, GraphBase, InputError, Tensor
 
 class Dataset:
     """A dataset, of which each rank has some nodes: graph, features [nodes, F], labels [nodes] (-1: none), targets,
-    train_mask, val_mask, test_mask, node_ids (original ids), num_classes, name."""
+    train_mask, val_mask, test_mask, node_ids (original ids), num_classes, name.
+
+        >>> np.save("edge_index.npy", [[0, 1, 2], [1, 2, 0]])
+        >>> np.save("features.npy", np.ones((3, 4), np.float32))
+        >>> np.save("labels.npy", [0, 1, 0])
+        >>> for name in ("train_mask", "val_mask", "test_mask"):
+        ...     np.save(name, [True, True, True])
+        ...
+        >>> sar.load_dataset(".").labels.tolist()
+        [0, 1, 0]
+    """
 
     graph: GraphBase
     name: str
@@ -48,6 +58,16 @@ def load_dataset(path: str | os.PathLike[str], *, add_reverse_edges: bool = Fals
 
     add_self_loops: "remaining" adds them as PyG's add_remaining_self_loops. partition: contiguous, random, metis or
     ldg, of what is not partitioned. Raises sar.InputError, the same on every rank, for damaged files.
+
+        >>> np.save("edge_index.npy", [[0, 1, 2], [1, 2, 0]])
+        >>> np.save("features.npy", np.ones((3, 4), np.float32))
+        >>> np.save("labels.npy", [0, 1, 0])
+        >>> for name in ("train_mask", "val_mask", "test_mask"):
+        ...     np.save(name, [True, True, True])
+        ...
+        >>> data = sar.load_dataset(".")
+        >>> data.features.shape, data.num_classes
+        ((3, 4), 2)
     """
     comm = _sar.get_communicator() if comm is None else comm
     comm = comm if isinstance(comm, Communicator) else Communicator(comm)

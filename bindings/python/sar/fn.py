@@ -11,12 +11,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from ._arguments import given
+from ._arguments import given as _given
 from ._sar import InputError, Tensor, message_ops, reductions
 
 
+_EXAMPLE = """
+
+    >>> graph, x = sar.Graph(([0, 1, 2], [1, 2, 0]), num_nodes=3), sar.ones((3, 2))
+    >>> graph.apply_edges(sar.fn.{}).shape
+    {}
+"""
+
+
 class Message:
-    """A message of an edge, which graph.update_all and graph.apply_edges compute."""
+    """A message of an edge, which graph.update_all and graph.apply_edges compute.
+
+        >>> x, w = sar.ones((3, 2)), sar.ones(3)
+        >>> message = sar.fn.u_mul_e(x, w)
+        >>> message.op, message.lhs, message.rhs
+        ('mul', 'u', 'e')
+    """
 
     def __init__(self, op: str, lhs: str, rhs: str, left: Tensor | str, right: Tensor | str | None = None, out: str | None = None) -> None:
         self.op: str = op
@@ -38,13 +52,20 @@ class Message:
                                      f"it has {sorted(frames[target])}")
                 operand = frames[target][operand]
             if not isinstance(operand, Tensor):
-                raise TypeError(f"a message reads {given(operand)}, expected a sar.Tensor or the name of a field")
+                raise TypeError(f"a message reads {_given(operand)}, expected a sar.Tensor or the name of a field")
             found[target] = operand
         return found["u"], found["v"], found["e"]
 
 
 class Reduction:
-    """A reduction: fn.mean, or fn.mean("m", "y"), which writes the field y of the destinations."""
+    """A reduction: fn.mean, or fn.mean("m", "y"), which writes the field y of the destinations.
+
+        >>> graph = sar.Graph(([0, 1, 2], [1, 2, 0]), num_nodes=3)
+        >>> graph.ndata["h"] = sar.tensor([[1.0], [2], [4]])
+        >>> graph.update_all(sar.fn.copy_u("h", "m"), sar.fn.sum("m", "y"))
+        >>> graph.ndata["y"].tolist()
+        [[4.0], [1.0], [2.0]]
+    """
 
     def __init__(self, name: str, message: str | None = None, out: str | None = None) -> None:
         self.name: str = name
@@ -67,7 +88,7 @@ def _copy(target: str) -> _Copy:
     def message(x: Tensor | str, out: str | None = None) -> Message:
         return Message("copy", target, target, x, None, out)
 
-    message.__doc__ = f"The message is {target}."
+    message.__doc__ = f"The message is {target}." + _EXAMPLE.format(f"copy_{target}(x)", "(3, 2)")
     message.__name__ = message.__qualname__ = f"copy_{target}"
     return message
 
@@ -76,7 +97,7 @@ def _binary(op: str, lhs: str, rhs: str) -> _Binary:
     def message(left: Tensor | str, right: Tensor | str, out: str | None = None) -> Message:
         return Message(op, lhs, rhs, left, right, out)
 
-    message.__doc__ = f"The message is {lhs} {op} {rhs}."
+    message.__doc__ = f"The message is {lhs} {op} {rhs}." + _EXAMPLE.format(f"{lhs}_{op}_{rhs}(x, x)", "(3, 1)" if op == "dot" else "(3, 2)")
     message.__name__ = message.__qualname__ = f"{lhs}_{op}_{rhs}"
     return message
 

@@ -3,6 +3,7 @@
 """Graphs from arrays and from objects of other packages, and message passing on them."""
 
 import contextlib
+import html
 import json
 import operator
 import zlib
@@ -49,7 +50,7 @@ def _check_equal(comm, what, values):
         return
     if len(set(comm.all_gather([zlib.crc32("\n".join(values).encode())]))) > 1:
         raise InputError(f"the ranks give {what} with different types, or with weights on some ranks only")
-    mine = [zlib.crc32(value.view(np.uint8)) if isinstance(value, np.ndarray) else value for value in values.values()]
+    mine = [zlib.crc32(value.view(np.uint8).data) if isinstance(value, np.ndarray) else value for value in values.values()]
     of_ranks = comm.all_gather(mine).reshape(comm.size, len(mine)).astype(np.int64)
     for i, name in enumerate(values):
         other = np.flatnonzero(of_ranks[:, i] != of_ranks[0, i])
@@ -81,6 +82,20 @@ def _fields(items, count):
     return {name: values for name, values in found.items() if values is not None}
 
 
+def _node_fields(items, count, nodes=None):
+    """The fields of an object with `count` nodes; with `nodes`, the ids of those that this rank owns, fields with a row for each of
+    them."""
+    if nodes is None:
+        return _fields(items, count)
+    items, ends = list(items), nodes if isinstance(nodes, tuple) and len(nodes) == 2 else (nodes,)
+    owned = len(_integers(nodes, "nodes")) if len(ends) == 1 else -1
+    found = _fields(items, owned)
+    for name in _fields(items, count) if count != owned else ():
+        wanted = f"a row for each of the {owned} `nodes` of this rank" if len(ends) == 1 else "no fields in a graph with different sources and destinations"
+        raise ShapeError(f"the field '{name}' has {count} rows, expected {wanted}")
+    return found
+
+
 def _items(store):
     """Names and values of a Data of PyG, or of the store of a type."""
     if hasattr(store, "items") or hasattr(store, "to_dict"):
@@ -88,18 +103,19 @@ def _items(store):
     return [(name, getattr(store, name)) for name in dir(store) if not name.startswith("_")]
 
 
-def _fields_of_ranks(comm, fields, count):
-    """Collective. The fields of edges in an order that is the same on all ranks; a rank without edges, which may not know them, has
-    them without rows."""
+def _fields_of_ranks(comm, fields, count, what):
+    """Collective. The fields of nodes or edges in an order that is the same on all ranks; a rank without `count` of them, which may not
+    know the fields, has them without rows."""
     if comm.size == 1:
         return fields
-    widths = {name: list(np.shape(values)[1:]) for name, values in sorted(fields.items())}
-    mine = json.dumps(widths) if count else ""
+    kinds = {name: ["float" if values.dtype.kind == "f" else "bool" if values.dtype == bool else "int", *values.shape[1:]]
+             for name, values in sorted(fields.items())}
+    mine = json.dumps(kinds) if count else ""
     texts = bytes(comm.all_gather(list((mine + "\n").encode())).astype(np.uint8)).decode().split("\n")
     found = sorted(set(filter(None, texts)))
     if len(found) > 1:
-        raise InputError(f"the ranks give fields of edges with different names or widths: {found[0]} and {found[1]}")
-    return {name: fields[name] if count else np.zeros((0, *width), np.float32) for name, width in json.loads(found[0] if found else "{}").items()}
+        raise InputError(f"the ranks give fields of {what} with different names, types or widths: {found[0]} and {found[1]}")
+    return {name: fields[name] if count else np.zeros((0, *width), kind) for name, (kind, *width) in json.loads(found[0] if found else "{}").items()}
 
 
 def _common_attributes(attributes, count, without=()):
@@ -115,7 +131,7 @@ def _common_attributes(attributes, count, without=()):
     return _fields(found, count)
 
 
-def _pyg_edges(store, num_nodes):
+def _pyg_edges(store, num_nodes, owned=None):
     """A Data of PyG, or the edges of a type."""
     src, dst = np.asarray(store.edge_index)
     weight, rows = getattr(store, "edge_weight", None), getattr(store, "edge_attr", None)
@@ -124,12 +140,14 @@ def _pyg_edges(store, num_nodes):
         weight, taken = np.asarray(rows).reshape(-1), taken | {"edge_attr"}
     items = [(name, value) for name, value in _items(store) if name not in taken]
     edges = _fields([(name, value) for name, value in items if "edge" in str(name)], len(src))
-    nodes = _fields([(name, value) for name, value in items if "edge" not in str(name)], num_nodes)
+    nodes = _node_fields([(name, value) for name, value in items if "edge" not in str(name)], num_nodes, owned)
     return _Given(src, dst, weight, False, num_nodes, nodes, edges)
 
 
-def _networkx_edges(given):
+def _networkx_edges(given, owned=None):
     place = {node: i for i, node in enumerate(given.nodes)}
+    if owned is not None:  # nodes are called by their ids
+        place = dict(zip(place, _integers(list(place), "nodes of NetworkX beside `nodes`")))
     ends = list(given.edges(data=True))
     pairs = np.array([(place[u], place[v]) for u, v, _ in ends], dtype=np.int64).reshape(-1, 2)
     weight = np.array([data.get("weight", 1) for _, _, data in ends])
@@ -138,7 +156,12 @@ def _networkx_edges(given):
         back = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
         pairs, weight = np.concatenate([pairs, pairs[back][:, ::-1]]), np.concatenate([weight, weight[back]])
         edges = {name: np.concatenate([values, values[back]]) for name, values in edges.items()}
-    nodes = _common_attributes([data for _, data in given.nodes(data=True)], len(place))
+    if owned is None or (isinstance(owned, tuple) and len(owned) == 2):
+        nodes = _common_attributes([data for _, data in given.nodes(data=True)], len(place))
+        nodes = _node_fields(nodes.items(), len(place), owned)
+    else:
+        mine = {place[node]: data for node, data in given.nodes(data=True)}
+        nodes = _common_attributes([mine.get(node, {}) for node in _integers(owned, "nodes").tolist()], len(owned))
     return _Given(pairs[:, 0], pairs[:, 1], weight, True, len(place), nodes, edges)
 
 
@@ -154,13 +177,13 @@ def _table_edges(given):
     return _Given(src, dst, weight, edges=_fields(others, len(src)))
 
 
-def _edges_of(given):
-    """What an object without types describes."""
+def _edges_of(given, owned=None):
+    """What an object without types describes. owned: the ids of the nodes of this rank, or None."""
     if isinstance(given, GraphBase):
         raise InputError("a sar.Graph is given, expected arrays or a graph of another package; sar.add_self_loop() and other transforms make "
                          "a graph of one")
     if hasattr(given, "edge_index"):  # torch_geometric.data.Data
-        return _pyg_edges(given, int(given.num_nodes))
+        return _pyg_edges(given, int(given.num_nodes), owned)
     if hasattr(given, "tocoo"):  # a sparse matrix of SciPy
         if given.shape[0] != given.shape[1]:
             raise ShapeError(f"a sparse matrix of shape {list(given.shape)}, expected as many rows as columns")
@@ -169,10 +192,10 @@ def _edges_of(given):
     if hasattr(given, "ndata") and hasattr(given, "edges"):  # dgl.DGLGraph
         src, dst = given.edges()
         count = int(given.num_nodes())
-        return _Given(np.asarray(src), np.asarray(dst), None, False, count, _fields(dict(given.ndata).items(), count),
+        return _Given(np.asarray(src), np.asarray(dst), None, False, count, _node_fields(dict(given.ndata).items(), count, owned),
                       _fields(dict(getattr(given, "edata", {})).items(), len(src)))
     if hasattr(given, "number_of_nodes") and hasattr(given, "is_directed"):  # networkx
-        return _networkx_edges(given)
+        return _networkx_edges(given, owned)
     if hasattr(given, "columns") and hasattr(given, "iloc"):  # pandas.DataFrame
         return _table_edges(given)
     try:
@@ -183,18 +206,21 @@ def _edges_of(given):
     return _Given(src, dst)
 
 
-def _types_of(given):
-    """What an object with types describes, by edge type, and the numbers and fields of the nodes by node type; None of others."""
+def _types_of(given, owned=None):
+    """What an object with types describes, by edge type, and the numbers and fields of the nodes by node type; None of others. owned: the
+    ids of the nodes of this rank by type, or None."""
+    owned = owned if isinstance(owned, dict) else {}
     if hasattr(given, "edge_types") and hasattr(given, "node_types"):  # torch_geometric.data.HeteroData
         counts = {ntype: int(given[ntype].num_nodes) for ntype in given.node_types}
         edges = {tuple(etype): _pyg_edges(given[tuple(etype)], -1) for etype in given.edge_types}
-        return edges, counts, {ntype: _fields(_items(given[ntype]), count) for ntype, count in counts.items()}
+        return edges, counts, {ntype: _node_fields(_items(given[ntype]), count, owned.get(ntype)) for ntype, count in counts.items()}
     if hasattr(given, "canonical_etypes") and hasattr(given, "ntypes") and max(len(given.canonical_etypes), len(given.ntypes)) > 1:
         counts, edges = {ntype: int(given.num_nodes(ntype)) for ntype in given.ntypes}, {}
         for etype in given.canonical_etypes:
             src, dst = (np.asarray(ends) for ends in given.edges(etype=etype))
             edges[tuple(etype)] = _Given(src, dst, edges=_fields(dict(given.edges[etype].data).items(), len(src)))
-        return edges, counts, {ntype: _fields(dict(given.nodes[ntype].data).items(), count) for ntype, count in counts.items()}
+        return edges, counts, {ntype: _node_fields(dict(given.nodes[ntype].data).items(), count, owned.get(ntype))
+                               for ntype, count in counts.items()}
     return None
 
 
@@ -294,7 +320,7 @@ class Graph(HostGraph):
     Without `nodes`, every rank gives the same whole graph with nodes 0 to num_nodes - 1, and keeps a contiguous
     range of them with their in-edges; local_rows() takes this rank's rows of an array of all nodes. With `nodes`,
     each rank gives the ids of the nodes that it owns and some of the edges, each edge on one rank; row i of a node
-    tensor is nodes[i]. A pair of ids (sources, destinations) makes a bipartite graph.
+    tensor, and of a field of the object that is given, is nodes[i]. NetworkX has the ids as its nodes then. A pair of ids (sources, destinations) makes a bipartite graph.
 
     add_reverse_edges adds (v, u) for each edge (u, v), with its weight; then add_self_loops adds (v, v) for each
     node, with weight 1, or with "remaining" for each node that has none on any rank. Edge ids count the edges in this
@@ -303,6 +329,13 @@ class Graph(HostGraph):
     different whole graphs.
 
     graph[relation] is the graph of an edge type; fields are graph.nodes[type].data and graph[relation].edata.
+
+        >>> graph = sar.Graph(([0, 1, 2], [1, 2, 0]), num_nodes=4, add_self_loops=True)
+        >>> graph.num_nodes(), graph.num_edges()
+        (4, 7)
+        >>> hetero = sar.Graph({("user", "plays", "game"): ([0, 1], [0, 0])}, {"user": 2, "game": 1})
+        >>> hetero["plays"].num_edges()
+        2
     """
 
     def __init__(self, edges, num_nodes=None, *, nodes=None, edge_weight=None, edge_ids=None, add_reverse_edges=False,
@@ -310,7 +343,8 @@ class Graph(HostGraph):
         comm = _sar.get_communicator() if comm is None else comm
         comm = comm if isinstance(comm, Communicator) else Communicator(comm)
         self._relations = {}
-        typed = None if isinstance(edges, dict) else _types_of(edges)
+        typed = None if isinstance(edges, dict) else comm.agree(lambda: _types_of(edges, nodes))
+        described, of_nodes = {}, {}
         if typed is not None:
             described, counts, of_nodes = typed
             edges = {etype: (each.src, each.dst) if each.weight is None else (each.src, each.dst, each.weight)
@@ -325,12 +359,12 @@ class Graph(HostGraph):
             self._init_types(comm, edges, num_nodes, nodes)
             self.set_options(**options)
             if typed is not None:
-                for ntype, fields in of_nodes.items():
-                    self._take_node_fields(fields, ntype)
-                for etype, each in described.items():
-                    self._take_edge_fields(each.edges, etype)
+                for ntype in self.ntypes:
+                    self._take_node_fields(of_nodes.get(ntype, {}), ntype)
+                for etype in self.canonical_etypes:
+                    self._take_edge_fields(described[etype].edges, etype)
             return
-        given = comm.agree(lambda: _edges_of(edges))
+        given = comm.agree(lambda: _edges_of(edges, nodes))
         src, dst, weight, num_nodes = comm.agree(lambda: _checked(given, num_nodes, nodes, edge_weight))
         if edge_weight is None and given[3] and comm.all_reduce(float(np.any(weight != 1)), "max") == 0:
             weight = None
@@ -346,11 +380,8 @@ class Graph(HostGraph):
             src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
             weight = None if weight is None else np.concatenate([weight, weight])
         whole = nodes is None
-        if whole:
-            begin, end = _range(comm, num_nodes)
-            mine = np.arange(begin, end)
-        else:
-            mine = nodes
+        begin, end = _range(comm, num_nodes) if whole else (0, 0)
+        mine = np.arange(begin, end) if whole else nodes
         self._loops = 0
         if add_self_loops:
             loops = np.arange(num_nodes) if whole else comm.agree(lambda: _integers(nodes, "nodes"))
@@ -379,16 +410,14 @@ class Graph(HostGraph):
         self._take_edge_fields(given.edges, self.canonical_etypes[0])
 
     def _take_node_fields(self, fields, ntype):
+        if self._counts is None:
+            fields = _fields_of_ranks(self.comm, fields, self.num_nodes(ntype), "nodes")
         for name, values in fields.items():
-            if self._counts is not None:
-                values = self.local_rows(values, ntype)
-            elif len(values) != self.num_nodes(ntype):
-                continue
-            self._frame_of(ntype)[name] = _as_rows(values)
+            self._frame_of(ntype)[name] = _as_rows(values if self._counts is None else self.local_rows(values, ntype))
 
     def _take_edge_fields(self, fields, etype):
         frame = _edata(self) if self.is_homogeneous else self[etype].edata
-        for name, values in _fields_of_ranks(self.comm, fields, self._given[etype][0]).items():
+        for name, values in _fields_of_ranks(self.comm, fields, self._given[etype][0], "edges").items():
             frame[name] = _edge_field(self, values, etype)
 
     def _init_types(self, comm, edges, num_nodes, nodes):
@@ -705,6 +734,49 @@ def _all_edges(graph, etype=None):
     return src, dst
 
 
+def _numbers_of_ids(graph, src, dst):
+    """The global ids of the ends of pairs."""
+    src, dst = graph.comm.agree(lambda: (_integers(src, "sources of pairs"), _integers(dst, "destinations of pairs")))
+    return _global_ids(graph.comm, graph.src_ids, src), _global_ids(graph.comm, graph.dst_ids, dst)
+
+
+def _global_ids(comm, ids, given):
+    """They are found by the ids of the nodes of all ranks, unless these are 0, 1, 2, ..."""
+    counts = comm.all_gather([len(ids)]).astype(np.int64)
+    same = np.array_equal(ids, counts[:comm.rank].sum() + np.arange(len(ids)))
+    if comm.all_reduce(float(same), "min") == 1:
+        comm.agree(lambda: _check_known(given, (given < 0) | (given >= counts.sum())))
+        return given
+    everywhere = comm.all_gather(ids).astype(np.int64)
+    order = np.argsort(everywhere)
+
+    def found():
+        place = order[np.minimum(np.searchsorted(everywhere[order], given), len(order) - 1)]
+        _check_known(given, everywhere[place] != given)
+        return place
+
+    return comm.agree(found)
+
+
+def _check_known(given, is_wrong):
+    if is_wrong.any():
+        raise InputError(f"there is no node {given[is_wrong][0]} in the graph")
+
+
+def _has_edges_between(graph, u, v, etype=None):
+    """Collective. Whether the whole graph has an edge from u[i] to v[i], ids of nodes: an array of bool, or a bool for two numbers. Each
+    rank gives pairs of its own, or none. The first call makes a list of the edges, 16 bytes for each. etype: the type of the edges, if
+    there are several."""
+    if etype is not None:
+        graph = graph[etype]
+    elif len(graph.canonical_etypes) != 1:
+        raise InputError(f"has_edges_between() of a graph with the edge types {graph.canonical_etypes}: say of which")
+    if "_edge_set" not in graph.__dict__:
+        graph.__dict__["_edge_set"] = _sar._EdgeSet(graph)
+    found = graph._edge_set.contains(*_numbers_of_ids(graph, np.atleast_1d(u), np.atleast_1d(v)))
+    return bool(found[0]) if np.ndim(u) == np.ndim(v) == 0 else found
+
+
 def _canonical(graph, etype):
     """Local. (source type, relation, destination type) of a relation's name."""
     if isinstance(etype, tuple):
@@ -713,6 +785,13 @@ def _canonical(graph, etype):
     if len(found) != 1:
         raise InputError(f"the graph has {len(found)} edge types '{etype}', expected one of {graph.canonical_etypes}")
     return found[0]
+
+
+def _html(graph):
+    """What a notebook shows: the text, and a picture of a small graph that is whole on this rank."""
+    from .plot import _svg
+
+    return f"<pre>{html.escape(repr(graph))}</pre>" + _svg(graph)
 
 
 def _repr(graph):
@@ -746,16 +825,13 @@ def _local_scope(graph):
             frame.update(fields)
 
 
-GraphBase.update_all = _update_all
-GraphBase.apply_edges = _apply_edges
-GraphBase.local_scope = _local_scope
-GraphBase.canonical = _canonical
-GraphBase.edges = _all_edges
-GraphBase.__repr__ = _repr
-GraphBase._frame_of = _frame_of
-GraphBase.etypes = property(lambda graph: [relation for _, relation, _ in graph.canonical_etypes],
-                            doc="The names of the relations, in the order of canonical_etypes.")
-GraphBase.ndata = property(_ndata, doc="Fields of the nodes: tensors by name.")
-GraphBase.srcdata = property(_srcdata, doc="Fields of the sources.")
-GraphBase.dstdata = property(_dstdata, doc="Fields of the destinations.")
-GraphBase.edata = property(_edata, doc="Fields of the edges, in the order of edge_ids.")
+for _name, _member in {
+        "update_all": _update_all, "apply_edges": _apply_edges, "local_scope": _local_scope, "canonical": _canonical, "edges": _all_edges,
+        "has_edges_between": _has_edges_between, "__repr__": _repr, "_repr_html_": _html, "_frame_of": _frame_of,
+        "etypes": property(lambda graph: [relation for _, relation, _ in graph.canonical_etypes],
+                           doc="The names of the relations, in the order of canonical_etypes."),
+        "ndata": property(_ndata, doc="Fields of the nodes: tensors by name."),
+        "srcdata": property(_srcdata, doc="Fields of the sources."),
+        "dstdata": property(_dstdata, doc="Fields of the destinations."),
+        "edata": property(_edata, doc="Fields of the edges, in the order of edge_ids.")}.items():
+    setattr(GraphBase, _name, _member)

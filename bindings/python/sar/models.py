@@ -21,6 +21,11 @@ class GraphModel(_sar.GraphModel):
 
     cached: the first layer keeps the aggregate of its input, which must be constant, until the graph or the input is
     another object, as train does. No effect on layers that have no constant aggregate.
+
+        >>> graph = sar.Graph(([0, 1, 2], [1, 2, 0]), num_nodes=3)
+        >>> model = sar.GraphModel({"type": "gcn", "in_feats": 4, "hidden": 8, "out_feats": 2, "layers": 2})
+        >>> model(graph, sar.ones((3, 4))).shape
+        (3, 2)
     """
 
     def __init__(self, description: str | Mapping[str, Any], comm: _sar.Communicator | None = None, cached: bool = False) -> None:
@@ -34,6 +39,11 @@ class Potential(_sar.Potential):
         potential = sar.load_potential("si.safetensors")
         neighbors = sar.NeighborList(positions, potential.cutoff, cell, margin=0.5)
         values = potential(neighbors, np.full(len(positions), potential.species("Si")))
+
+        >>> potential = sar.Potential({"type": "painn", "hidden": 8, "layers": 1, "species": ["Cu"], "cutoff": 4})
+        >>> neighbors = sar.NeighborList([[0, 0, 0], [2.3, 0, 0]], potential.cutoff)
+        >>> potential(neighbors, [0, 0]).forces.shape
+        (2, 3)
     """
 
     def __init__(self, description: str | Mapping[str, Any]) -> None:

@@ -58,7 +58,7 @@ def _of_layer(layer, mean_heads):
             found.update({name.replace("lin_l", "lin_r"): found[name] for name in ("lin_l.weight", "lin_l.bias") if name in found})
         found.setdefault("bias", np.zeros(found["att"].size, np.float32))
     if isinstance(layer, (_sar.GATConv, _sar.GATv2Conv)) and mean_heads and "bias" in found:
-        heads, width = (found.get("att_src") if isinstance(layer, _sar.GATConv) else found["att"]).shape[1:]
+        heads, width = found["att_src" if isinstance(layer, _sar.GATConv) else "att"].shape[1:]
         found["bias"] = found["bias"].reshape(heads, width).mean(0)
     return {name: np.ascontiguousarray(value) for name, value in found.items()}
 
@@ -138,7 +138,12 @@ def pyg_state_dict(module, mean_heads=()):
     """Local. The state of a module under the names and in the layouts of PyTorch Geometric 2.4 and later, as arrays by name:
     torch.nn.Module.load_state_dict() reads it, given as tensors of torch. Modules of Python have their own names, so the net of PyG has
     the same attributes. mean_heads: names of the GATConv and GATv2Conv whose heads are averaged (PyG's concat=False). Raises
-    sar.InputError for a layer that PyTorch Geometric does not have."""
+    sar.InputError for a layer that PyTorch Geometric does not have.
+
+        >>> net = sar.nn.Sequential(sar.nn.GATConv(4, 8, num_heads=2))
+        >>> sorted(sar.pyg_state_dict(net))
+        ['0.att_dst', '0.att_src', '0.bias', '0.lin.weight']
+    """
     found = {}
     for part, prefix, other in _places(module):
         values = _own(part) if isinstance(part, Module) else _of_layer(part, prefix.rstrip(".") in mean_heads)
@@ -149,7 +154,12 @@ def pyg_state_dict(module, mean_heads=()):
 def load_pyg_state_dict(module, state):
     """Local; the same on all ranks. Copies a state of PyTorch Geometric, arrays or tensors of torch by name, into a module, whose
     attributes have the names of PyG's. Raises sar.InputError or sar.ShapeError, and changes nothing, for names and shapes that do
-    not match. For files, and for other names of attributes, see load_weights()."""
+    not match. For files, and for other names of attributes, see load_weights().
+
+        >>> net = sar.nn.Sequential(sar.nn.GATConv(4, 8, num_heads=2))
+        >>> state = sar.pyg_state_dict(net)
+        >>> sar.load_pyg_state_dict(net, state)
+    """
     given, found = dict(state), {}
     for part, prefix, other in _places(module):
         if isinstance(part, Module):
@@ -165,7 +175,11 @@ def load_pyg_state_dict(module, state):
 
 
 def save_pyg_weights(module, path, mean_heads=(), comm=None):
-    """Collective. Writes pyg_state_dict() to a .safetensors file, which safetensors.torch.load_file reads."""
+    """Collective. Writes pyg_state_dict() to a .safetensors file, which safetensors.torch.load_file reads.
+
+        >>> net = sar.nn.Sequential(sar.nn.GATConv(4, 8, num_heads=2))
+        >>> sar.save_pyg_weights(net, "gat.safetensors")
+    """
     tree = Module()
     for name, value in pyg_state_dict(module, mean_heads).items():
         if value.dtype.kind not in "f":  # the number of batches of a batch norm, which torch can do without

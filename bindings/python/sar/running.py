@@ -125,6 +125,16 @@ def train(*, ranks: int = 1, mpirun: Sequence[str] | None = None, progress: bool
     pandas: pandas.DataFrame([line for line in log if "epoch" in line]). Raises sar.TrainError with the program's message
     if it fails. mpirun: the words that start ranks; by default the mpirun beside the interpreter, or that of the system.
     Not under mpirun: there the program itself is started.
+
+        >>> np.save("edge_index.npy", [[0, 1, 2], [1, 2, 0]])
+        >>> np.save("features.npy", np.ones((3, 4), np.float32))
+        >>> np.save("labels.npy", [0, 1, 0])
+        >>> for name in ("train_mask", "val_mask", "test_mask"):
+        ...     np.save(name, [True, True, True])
+        ...
+        >>> log = sar.train(dataset=".", model="gcn", layers=1, epochs=3, progress=False)
+        >>> len([line for line in log if "epoch" in line])
+        3
     """
     _require_alone("train")
     with tempfile.TemporaryDirectory() as folder:
@@ -147,6 +157,11 @@ def partition(input: str | os.PathLike[str], out: str | os.PathLike[str], *, par
 
     Options are given as to train(), such as node_data={"features": "x.npy"}. Raises sar.TrainError with the program's message if it fails. Not under
     mpirun.
+
+        >>> np.savetxt("ring.csv", [[0, 1], [1, 2], [2, 0]], "%d", ",", header="src,dst", comments="")
+        >>> report = sar.partition("ring.csv", "ring", progress=False)
+        >>> report["num_nodes"], report["num_edges"]
+        (3, 3)
     """
     _require_alone("partition")
     with tempfile.TemporaryDirectory() as folder:

@@ -37,8 +37,8 @@ def _sample(given):
         src, dst = np.asarray(given.edge_index)
         items = {str(name): _numeric(value) for name, value in _items(given) if name not in ("edge_index", "num_nodes")}
         num_nodes = getattr(given, "num_nodes", None)
-        if num_nodes is None and items.get("x") is not None:
-            num_nodes = len(items["x"])
+        if num_nodes is None and (x := items.get("x")) is not None:
+            num_nodes = len(x)
     else:
         known = _edges_of(given)
         src, dst, num_nodes = known.src, known.dst, known.num_nodes
@@ -92,6 +92,11 @@ class GraphSamples:
             h = net(graph, graph.ndata["x"])
             y = sar.nn.AvgPooling()(graph, h)
             loss = cross_entropy(y, graph.graph_data["label"])
+
+        >>> rings = [{"edge_index": [np.arange(n), (np.arange(n) + 1) % n], "x": np.ones((n, 1))} for n in (3, 4, 5)]
+        >>> samples = sar.GraphSamples(rings, labels=[0, 1, 0])
+        >>> len(samples)
+        3
     """
 
     def __init__(self, graphs, labels=None, *, add_reverse_edges=False, add_self_loops=False, comm=None):
@@ -164,7 +169,13 @@ def _as_graph(batch):
 
 
 def batch(graphs, labels=None, **options):
-    """Collective. Graphs as one graph without edges between them (dgl.batch): GraphSamples(graphs, labels, ...).batch()."""
+    """Collective. Graphs as one graph without edges between them (dgl.batch): GraphSamples(graphs, labels, ...).batch().
+
+        >>> rings = [{"edge_index": [np.arange(n), (np.arange(n) + 1) % n], "x": np.ones((n, 1))} for n in (3, 4, 5)]
+        >>> graph = sar.batch(rings)
+        >>> graph.num_nodes(), graph.batch_size
+        (12, 3)
+    """
     return GraphSamples(graphs, labels, **options).batch()
 
 
@@ -174,6 +185,11 @@ class GraphDataLoader(_Loader):
 
     indices: numbers of the graphs, or a mask, the same on all ranks. batch_size counts graphs of all ranks. Batches do not depend
     on the number of ranks; a rank computes its graphs of a batch, perhaps none. `epoch` is the number of the last epoch that was begun.
+
+        >>> rings = [{"edge_index": [np.arange(n), (np.arange(n) + 1) % n], "x": np.ones((n, 1))} for n in (3, 4, 5)]
+        >>> loader = sar.GraphDataLoader(sar.GraphSamples(rings, labels=[0, 1, 0]), batch_size=2, shuffle=False)
+        >>> [graph.graph_data["label"].tolist() for graph in loader]
+        [[0, 1], [0]]
     """
 
     def __init__(self, samples, indices=None, batch_size=32, shuffle=True, drop_last=False, per_rank=False, seed=0):

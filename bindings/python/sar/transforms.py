@@ -48,7 +48,12 @@ def _first_free_id(graph):
 
 def add_self_loop(graph):
     """Collective. The graph with an edge from each node to itself, beside those that there are (dgl.add_self_loop). Fields of the new
-    edges are 0, weights 1."""
+    edges are 0, weights 1.
+
+        >>> graph = sar.Graph(([0, 1, 1], [1, 2, 2]), num_nodes=4)
+        >>> sar.add_self_loop(graph).num_edges()
+        7
+    """
     _require_plain(graph, "add_self_loop()")
     src, dst, _ = graph._edges()
     nodes = graph.src_ids
@@ -58,7 +63,12 @@ def add_self_loop(graph):
 
 
 def remove_self_loop(graph):
-    """Collective. The graph without edges from a node to itself (dgl.remove_self_loop)."""
+    """Collective. The graph without edges from a node to itself (dgl.remove_self_loop).
+
+        >>> graph = sar.Graph(([0, 1], [1, 1]), num_nodes=2)
+        >>> sar.remove_self_loop(graph).num_edges()
+        1
+    """
     _require_plain(graph, "remove_self_loop()")
     src, dst, _ = graph._edges()
     kept = np.flatnonzero(src != dst)
@@ -66,14 +76,25 @@ def remove_self_loop(graph):
 
 
 def reverse(graph):
-    """Collective. The graph with (v, u) for each edge (u, v), with its weight and fields (dgl.reverse)."""
+    """Collective. The graph with (v, u) for each edge (u, v), with its weight and fields (dgl.reverse).
+
+        >>> graph = sar.Graph(([0], [1]), num_nodes=2)
+        >>> src, dst = sar.reverse(graph).edges()
+        >>> src.tolist(), dst.tolist()
+        ([1], [0])
+    """
     _require_plain(graph, "reverse()")
     src, dst, _ = graph._edges()
     return _rebuilt(graph, dst, src, np.arange(len(src)), graph.edge_ids)
 
 
 def add_reverse_edges(graph):
-    """Collective. The graph with (v, u) beside each edge (u, v), with its weight and fields (dgl.add_reverse_edges)."""
+    """Collective. The graph with (v, u) beside each edge (u, v), with its weight and fields (dgl.add_reverse_edges).
+
+        >>> graph = sar.Graph(([0, 1, 1], [1, 2, 2]), num_nodes=4)
+        >>> sar.add_reverse_edges(graph).num_edges()
+        6
+    """
     _require_plain(graph, "add_reverse_edges()")
     src, dst, _ = graph._edges()
     rows = np.arange(len(src))
@@ -82,7 +103,12 @@ def add_reverse_edges(graph):
 
 
 def to_simple(graph):
-    """Collective. The graph with one edge of those between the same nodes: that of the lowest id (dgl.to_simple)."""
+    """Collective. The graph with one edge of those between the same nodes: that of the lowest id (dgl.to_simple).
+
+        >>> graph = sar.Graph(([0, 1, 1], [1, 2, 2]), num_nodes=4)
+        >>> sar.to_simple(graph).num_edges()
+        2
+    """
     _require_plain(graph, "to_simple()")
     src, dst, _ = graph._edges()
     order = np.lexsort([graph.edge_ids, src, dst])
@@ -94,7 +120,12 @@ def to_simple(graph):
 
 def to_bidirected(graph):
     """Collective. The graph in which each pair of nodes that an edge joins has one edge each way (dgl.to_bidirected, PyG's
-    ToUndirected). An edge that is added has weight and fields of its reverse."""
+    ToUndirected). An edge that is added has weight and fields of its reverse.
+
+        >>> graph = sar.Graph(([0, 1, 1], [1, 2, 2]), num_nodes=4)
+        >>> sar.to_bidirected(graph).num_edges()
+        4
+    """
     return to_simple(add_reverse_edges(graph))
 
 
@@ -129,6 +160,11 @@ def subgraph(graph, nodes):
     several ranks are added: all may give the same, or each some.
 
     parent_rows of the result are the rows of `graph` that its nodes have, or a dict of them by node type: y = x[sub.parent_rows].
+
+        >>> graph = sar.Graph(([0, 1, 1], [1, 2, 2]), num_nodes=4)
+        >>> sub = sar.subgraph(graph, [1, 2])
+        >>> sub.num_nodes(), sub.num_edges(), sub.parent_rows.tolist()
+        (2, 2, [1, 2])
     """
     if isinstance(graph, Block):
         raise InputError("subgraph() of a block, expected a graph")
@@ -189,7 +225,12 @@ def _components(count, src, dst):
 
 def connected_components(graph):
     """Collective. A number for each node of this rank, the same for nodes that edges in either direction join: the lowest id of such a
-    node. Each rank keeps one pair of ids for each node of all ranks meanwhile."""
+    node. Each rank keeps one pair of ids for each node of all ranks meanwhile.
+
+        >>> graph = sar.Graph(([0, 1, 1], [1, 2, 2]), num_nodes=4)
+        >>> sar.connected_components(graph).tolist()
+        [0, 0, 0, 3]
+    """
     _require_plain(graph, "connected_components()")
     src, dst, _ = graph._edges()
     ids, ends = np.unique(np.concatenate([src, dst, graph.src_ids]), return_inverse=True)
@@ -203,11 +244,16 @@ def connected_components(graph):
 
 def largest_connected_component(graph):
     """Collective. The subgraph() of the nodes of the largest component (PyG's LargestConnectedComponents): of several, the one
-    with the lowest id."""
+    with the lowest id.
+
+        >>> graph = sar.Graph(([0, 1, 1], [1, 2, 2]), num_nodes=4)
+        >>> sar.largest_connected_component(graph).num_nodes()
+        3
+    """
     label = connected_components(graph)
     everywhere, counts = np.unique(graph.comm.all_gather(label).astype(np.int64), return_counts=True)
     return subgraph(graph, label == everywhere[np.argmax(counts)] if len(everywhere) else np.zeros(0, bool))
 
 
-GraphBase.subgraph = subgraph
-GraphBase.add_self_loop, GraphBase.remove_self_loop, GraphBase.reverse = add_self_loop, remove_self_loop, reverse
+for _function in (subgraph, add_self_loop, remove_self_loop, reverse):
+    setattr(GraphBase, _function.__name__, _function)

@@ -32,6 +32,7 @@ def test_all_neighbors_give_the_whole_result(comm):
         assert blocks[0].num_src_nodes() == len(inputs) and blocks[-1].num_dst_nodes() == len(outputs)
         np.testing.assert_allclose(np.asarray(net(blocks, x[inputs])), y[outputs], rtol=1e-4, atol=1e-5)
         seen.extend(outputs)
+        assert type(inputs + 1) is np.ndarray and (len(inputs) == 0 or isinstance(inputs.max(), np.integer))
     assert sorted(seen) == list(range(graph.num_nodes()))
     assert loader.epoch == 1
 
@@ -56,6 +57,96 @@ def test_training_on_batches(comm):
             losses.append(loss.item())
     assert np.mean(losses[-3:]) < 0.5 * np.mean(losses[:3])
     sar.compare_params(net)
+
+
+@pytest.mark.parametrize("write", [lambda x, value: x.__setitem__(slice(None), value), lambda x, value: x.copy_(value)], ids=["assign", "copy_"])
+def test_rows_of_a_batch_do_not_change_when_the_features_are_overwritten(write):
+    """As in a training that keeps the rows of earlier batches."""
+    _, _, graph = random_graph()
+    values = graph.local_rows(np.random.default_rng(0).normal(size=(60, 4))).astype(np.float32)
+    sar.manual_seed(1)
+    net = Net()
+    gradients = []
+    for overwrite in (False, True):
+        x = sar.tensor(values, copy=True)
+        loader = sar.DataLoader(graph, None, sar.NeighborSampler([3, 3]), batch_size=32)
+        inputs, _, blocks = next(iter(loader))
+        rows, part = x[inputs], x[inputs][:2]
+        y = net(blocks, rows)
+        if overwrite:
+            write(x, np.full(x.shape, 7))
+        np.testing.assert_array_equal(part, values[inputs][:2])
+        net.zero_grad()
+        sar.sum(y * y).backward()
+        np.testing.assert_array_equal(rows, values[inputs])
+        gradients.append([parameter.grad.numpy().copy() for parameter in net.parameters()])
+    for one, other in zip(*gradients, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("negatives, k", [("per_source", 2), ("global", 1), (None, 1)])
+def test_batches_of_edges_of_several_types(comm, negatives, k):
+    draw = np.random.default_rng(0)
+    ends = {"plays": (draw.integers(0, 20, 70), draw.integers(0, 9, 70)), "knows": (draw.integers(0, 20, 50), draw.integers(0, 20, 50)),
+            "likes": (draw.integers(0, 9, 30), draw.integers(0, 20, 30))}
+    types = {"plays": ("user", "plays", "game"), "knows": ("user", "knows", "user"), "likes": ("game", "likes", "user")}
+    graph = sar.Graph({types[name]: pair for name, pair in ends.items()}, {"user": 20, "game": 9})
+    ids = {ntype: sar.tensor(np.eye(20)[graph.node_ids(ntype)]) for ntype in graph.ntypes}  # a row says which node it is
+    chosen = {"plays": graph["plays"].edge_ids % 3 > 0, "knows": None}
+    loader = sar.EdgeDataLoader(graph, chosen, sar.NeighborSampler([4]), batch_size=16, negatives=negatives, k=k, exclude=None, seed=3)
+    seen = {name: [] for name in chosen}
+    known = {name: set(zip(*(each.tolist() for each in pair))) for name, pair in ends.items()}
+    for input_nodes, rows, positive, negative, blocks in loader:
+        h = {ntype: ids[ntype][np.asarray(blocks[-1].dst_rows[ntype])] for ntype in graph.ntypes}
+        assert set(rows) == set(positive) == set(chosen) and (negative is None) == (negatives is None) and set(input_nodes) == set(graph.ntypes)
+        for name, pairs in positive.items():
+            source, _, destination = types[name]
+            src, dst = (np.asarray(of(h[ntype])).argmax(1) for of, ntype in ((pairs.src, source), (pairs.dst, destination)))
+            mine = graph[name].edge_ids[rows[name]]
+            np.testing.assert_array_equal([src, dst], [each[mine] for each in ends[name]])
+            seen[name].extend(mine.tolist())
+            if negative is not None:
+                drawn = negative[name]
+                assert drawn.num_pairs == k * len(mine)
+                u, v = (np.asarray(of(h[ntype])).argmax(1) for of, ntype in ((drawn.src, source), (drawn.dst, destination)))
+                assert not set(zip(u.tolist(), v.tolist())) & known[name]
+                assert negatives == "global" or np.array_equal(u, np.repeat(src, k))
+    everywhere = {name: np.sort(comm.all_gather(mine)).tolist() for name, mine in seen.items()}
+    assert everywhere == {"plays": [i for i in range(70) if i % 3], "knows": list(range(50))}
+
+
+@pytest.mark.parametrize("exclude, left", [(None, {"plays": 1, "knows": 1, "likes": 1}), ("self", {"plays": 0, "knows": 1, "likes": 1}),
+                                           ("reverse", {"plays": 0, "knows": 1, "likes": 0})])
+def test_edges_of_a_batch_are_left_out_of_the_blocks_of_their_types(comm, exclude, left):
+    graph = sar.Graph({("user", "plays", "game"): ([0], [0]), ("user", "knows", "user"): ([1], [0]), ("game", "likes", "user"): ([0], [0])},
+                      {"user": 2, "game": 1})
+    loader = sar.EdgeDataLoader(graph, {("user", "plays", "game"): None}, sar.NeighborSampler([-1]), negatives=None, exclude=exclude)
+    ((_, _, _, _, (block,)),) = loader
+    assert {name: int(comm.all_reduce(block[name].num_edges())) for name in left} == left
+
+
+def test_training_on_batches_of_edges_of_several_types(comm):
+    """The same losses on any number of ranks: these are of one rank."""
+    draw = np.random.default_rng(1)
+    graph = sar.Graph({("user", "plays", "game"): (draw.integers(0, 20, 60), draw.integers(0, 9, 60)),
+                       ("game", "likes", "user"): (draw.integers(0, 9, 40), draw.integers(0, 20, 40))}, {"user": 20, "game": 9})
+    x = {"user": sar.tensor(graph.local_rows(draw.normal(size=(20, 3)), "user")), "game": sar.tensor(graph.local_rows(draw.normal(size=(9, 3)), "game"))}
+    sar.manual_seed(2)
+    conv = sar.nn.HeteroGraphConv({"plays": sar.nn.SAGEConv((3, 3), 4), "likes": sar.nn.SAGEConv((3, 3), 4)})
+    optimizer = sar.optim.SGD(conv, lr=0.1)
+    losses = []
+    for _, _, positive, negative, blocks in sar.EdgeDataLoader(graph, {"plays": None, "likes": None}, sar.NeighborSampler([3]), batch_size=25):
+        rows = {ntype: x[ntype][chosen] for ntype, chosen in blocks[0].src_rows.items()}
+        h = conv(blocks[0], rows)
+        scores = [(pairs[name].src(h[source]) * pairs[name].dst(h[destination])).sum(-1) for pairs in (positive, negative)
+                  for name, source, destination in (("plays", "user", "game"), ("likes", "game", "user"))]
+        ones = np.concatenate([np.full(len(each), value) for each, value in zip(scores, (1.0, 1, 0, 0))])
+        loss = F.binary_cross_entropy_with_logits(sar.cat(scores), ones)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    np.testing.assert_allclose(losses, [3.182798, 2.723415, 2.188833, 1.739481], rtol=1e-4)
 
 
 def test_iterators_of_one_loader():

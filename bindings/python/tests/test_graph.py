@@ -332,3 +332,14 @@ def test_a_graph_of_sar_is_no_graph_of_another_package():
     for call in (lambda: sar.Graph(graph), lambda: sar.batch([graph])):
         with pytest.raises(sar.InputError, match="a sar.Graph is given"):
             call()
+
+
+def test_options_stay_until_they_are_set_again(comm):
+    _, _, graph = random_graph(halo_format="bf16")
+    x = sar.tensor(graph.local_rows(np.random.default_rng(0).normal(size=(60, 16))))
+    y = graph.update_all(sar.fn.copy_u(x), "sum").numpy().copy()
+    graph.set_options(pipeline_depth=3)
+    np.testing.assert_array_equal(graph.update_all(sar.fn.copy_u(x), "sum"), y)
+    graph.set_options(halo_format="exact", edge_chunk=np.int32(7))
+    exact = graph.update_all(sar.fn.copy_u(x), "sum")
+    assert comm.all_reduce(float(not np.array_equal(exact, y)), "max") == (comm.size > 1)

@@ -61,6 +61,31 @@ def test_edges_are_those_of_this_rank_in_the_order_of_edge_tensors(comm):
         hetero.edges()
 
 
+def test_has_edges_between(comm):
+    src, dst, graph = random_graph()
+    draw = np.random.default_rng(comm.rank)
+    u, v = draw.integers(0, 60, (2, 500)) if comm.rank < 2 else np.zeros((2, 0), np.int64)
+    u[:50], v[:50] = src[:len(u[:50])], dst[:len(u[:50])]
+    known = set(zip(src.tolist(), dst.tolist()))
+    found = graph.has_edges_between(u, v)
+    assert found.dtype == bool and found.tolist() == [pair in known for pair in zip(u.tolist(), v.tolist())]
+    assert graph.has_edges_between(int(src[0]), int(dst[0])) is True and graph.has_edges_between(0, 59) is False
+    for wrong in (60, -1):
+        with pytest.raises(sar.InputError, match=f"there is no node {wrong} in the graph"):
+            graph.has_edges_between([wrong], [0])
+    nodes = np.arange(3) * comm.size + comm.rank + 100  # ids that are no row numbers
+    ring = sar.Graph((nodes, (nodes - 99) % (3 * comm.size) + 100), nodes=nodes[::-1].copy()) if comm.size == 1 else None
+    if ring is not None:
+        assert ring.has_edges_between([100, 101, 102, 100], [101, 102, 100, 102]).tolist() == [True, True, True, False]
+        with pytest.raises(sar.InputError, match="there is no node 0"):
+            ring.has_edges_between([0], [100])
+    hetero = sar.Graph({("a", "r", "b"): ([0, 1], [1, 2]), ("b", "s", "b"): ([0], [2])}, {"a": 2, "b": 3})
+    assert hetero.has_edges_between([0, 0, 1], [1, 0, 2], etype="r").tolist() == [True, False, True]
+    assert hetero["s"].has_edges_between([0, 2], [2, 0]).tolist() == [True, False]
+    with pytest.raises(sar.InputError, match="say of which"):
+        hetero.has_edges_between([0], [1])
+
+
 def test_repr_says_what_a_graph_has(comm):
     graph = given_graph()[-1]
     text = repr(graph)
@@ -341,8 +366,54 @@ def test_fields_of_edges_where_a_rank_has_none(comm):
         given = networkx.DiGraph()
         given.add_nodes_from([2 * rank, 2 * rank + 1])
         given.add_edge(2 * rank, 2 * rank + 1, **{"a" if rank == 0 else "b": 1.0})
-        with pytest.raises(sar.InputError, match="fields of edges with different names or widths"):
+        with pytest.raises(sar.InputError, match="fields of edges with different names, types or widths"):
             sar.Graph(given, nodes=[2 * rank, 2 * rank + 1])
+
+
+def test_fields_of_nodes_that_the_ranks_give(comm):
+    networkx = pytest.importorskip("networkx")
+    rank, size = comm.rank, comm.size
+    owners = np.arange(5) % max(size - 1, 1)  # the last of several ranks has no nodes
+    mine = np.flatnonzero(owners == rank)[::-1].copy()
+    counts = comm.all_gather([len(mine)])
+    assert size == 1 or counts[-1] == 0
+    total = int(np.sum(counts))
+    given = networkx.DiGraph()
+    for node in sorted(map(int, mine)):
+        given.add_node(node, x=[node, 0.5], kind=node, mask=node > 0)
+    for node in map(int, mine):
+        given.add_edge((node + 1) % total, node, length=float(node))
+    graph = sar.Graph(given, nodes=mine)
+    assert graph.num_global_nodes() == total == graph.num_global_edges()
+    np.testing.assert_array_equal(graph.ndata["x"], np.stack([mine, np.full(len(mine), 0.5)], 1))
+    np.testing.assert_array_equal(graph.ndata["kind"], mine)
+    np.testing.assert_array_equal(graph.ndata["mask"], mine > 0)
+    assert graph.ndata["kind"].dtype == np.int64 and graph.ndata["mask"].dtype == bool and isinstance(graph.ndata["x"], sar.Tensor)
+    assert isinstance(graph.edata["length"], sar.Tensor) and set(graph.ndata) == {"x", "kind", "mask"}
+    np.testing.assert_array_equal(pairs_of(graph, graph.edata["length"]), expected((np.arange(total) + 1) % total, np.arange(total), np.arange(total)))
+
+    ends = np.array([(mine + 1) % total, mine])
+    data = SimpleNamespace(edge_index=ends, num_nodes=len(mine), x=np.stack([mine, mine], 1).astype(np.float32))
+    for graph in (sar.Graph(data, nodes=mine), sar.Graph(Dgl({None: ends}, {None: len(mine)}, {None: {"x": data.x}}, {None: {}}), nodes=mine)):
+        np.testing.assert_array_equal(graph.ndata["x"], data.x)
+    etype = ("a", "r", "a")
+    hetero = Items({"a": SimpleNamespace(num_nodes=len(mine), x=data.x), etype: SimpleNamespace(edge_index=ends)})
+    hetero.node_types, hetero.edge_types = ["a"], [etype]
+    np.testing.assert_array_equal(sar.Graph(hetero, nodes={"a": mine}).nodes["a"].data["x"], data.x)
+    np.testing.assert_array_equal(sar.Graph((*ends,), nodes=mine).ndata.get("x", []), [])
+
+    data.num_nodes, data.x = 50, np.zeros((50, 2))
+    with pytest.raises(sar.ShapeError, match="the field 'x' has 50 rows, expected a row for each of the .* `nodes` of this rank"):
+        sar.Graph(data, nodes=mine)
+    with pytest.raises(sar.ShapeError, match="expected no fields in a graph with different sources and destinations"):
+        sar.Graph(data, nodes=(mine, mine))
+    with pytest.raises(sar.InputError, match="nodes of NetworkX beside `nodes` have dtype <U1, expected integers"):
+        sar.Graph(networkx.DiGraph([("a", "b")]), nodes=mine)
+    if size > 1:
+        data.num_nodes, data.x = len(mine), np.zeros((len(mine), 2 + (rank == 0)))
+        if size > 2:
+            with pytest.raises(sar.InputError, match="fields of nodes with different names, types or widths"):
+                sar.Graph(data, nodes=mine)
 
 
 def test_what_is_wrong_on_one_rank_is_the_same_error_on_all(comm):

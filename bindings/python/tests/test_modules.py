@@ -255,6 +255,18 @@ def test_losses_are_modules():
     assert sar.nn.HuberLoss(delta=0.3)(x, y).item() == F.huber_loss(x, y, delta=0.3).item() != F.huber_loss(x, y).item()
     targets = (y > 0).astype(float)
     assert sar.nn.BCEWithLogitsLoss()(x, targets).item() == F.binary_cross_entropy_with_logits(x, targets).item()
+    for module, function in ((sar.nn.MSELoss, F.mse_loss), (sar.nn.L1Loss, F.l1_loss), (sar.nn.HuberLoss, F.huber_loss),
+                             (sar.nn.BCEWithLogitsLoss, F.binary_cross_entropy_with_logits)):
+        total = function(x, targets, reduction="sum")
+        assert module(reduction="sum")(x, targets).item() == total.item()
+        np.testing.assert_allclose(total.item(), function(x, targets).item() * x.size * sar.get_communicator().size, rtol=1e-5)
+    ranks = sar.get_communicator().size
+    np.testing.assert_allclose(F.mse_loss(x, y, mask, reduction="sum").item(), ranks * ((x.numpy() - y)[mask] ** 2).sum(), rtol=1e-5)
+    np.testing.assert_allclose(F.cross_entropy(x, labels, mask, reduction="sum").item(), ranks * mask.sum() * F.cross_entropy(x, labels, mask).item(),
+                               rtol=1e-5)
+    given = sar.tensor(y, requires_grad=True)
+    F.mse_loss(x, given, reduction="sum").backward()
+    np.testing.assert_allclose(given.grad, 2 * (given.numpy() - x.numpy()), rtol=1e-4, atol=1e-5)
     with pytest.raises(TypeError, match="MSELoss has no option 'delta'"):
         sar.nn.MSELoss(delta=1)
 

@@ -52,6 +52,37 @@ def test_degree_histogram(comm):
         assert heights[2:4] == [np.sum((degrees >> 1) == 1), np.sum((degrees >> 2) == 1)]
 
 
+@pytest.mark.parametrize("make", [lambda: sar.Graph(([0, 1, 2, 2], [1, 2, 0, 2]), 4), lambda: sar.Graph(([], []), 3),
+                                  lambda: sar.Graph({("user", "plays", "<game>"): ([0, 1], [1, 2]), ("user", "knows", "user"): ([0, 0], [1, 1])},
+                                                    {"user": 2, "<game>": 3})])
+def test_pictures_of_graphs(comm, make):
+    graph = make()
+    ax = sar.plot.graph(graph)
+    assert (ax is None) == (comm.rank > 0)
+    if ax is not None:
+        assert len(ax.texts) == graph.num_global_nodes() + graph.num_global_edges()
+        assert len(ax.collections) == len(graph.ntypes)
+        ax.figure.savefig(os.devnull, format="svg")
+    shown = graph._repr_html_()
+    assert shown.startswith("<pre>sar.Graph(nodes=") and "<game>" not in shown
+    if comm.size == 1:
+        from xml.etree import ElementTree
+
+        svg = ElementTree.fromstring(shown[shown.index("<svg"):])
+        texts = [each.text for each in svg.iter("{http://www.w3.org/2000/svg}text")]
+        assert sorted(texts) == sorted(str(node) for ntype in graph.ntypes for node in graph.node_ids(ntype))
+        lines = len(list(svg.iter("{http://www.w3.org/2000/svg}line")))
+        assert lines == sum(len(np.flatnonzero(graph.edges(etype)[0] != graph.edges(etype)[1])) if etype[0] == etype[2] else len(graph.edges(etype)[0])
+                            for etype in graph.canonical_etypes)
+
+
+def test_large_graphs_are_not_drawn():
+    graph = sar.Graph((np.arange(599), np.arange(1, 600)), 600)
+    assert graph._repr_html_().endswith("</pre>")
+    with pytest.raises(sar.InputError, match="a picture of a graph of 600 nodes, expected at most 500"):
+        sar.plot.graph(graph)
+
+
 def test_memory(comm):
     ax = sar.plot.memory()
     if comm.rank == 0:

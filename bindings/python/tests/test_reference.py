@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 
-"""The reference, docs/python_reference.py: each public name is in it, and has a docstring of its own."""
+"""The reference, docs/python_reference.py: each public name is in it, and has a docstring of its own and an example, which is run."""
+import doctest
 import importlib.util
 import inspect
+import os
 import pathlib
 import re
 
+import numpy as np
 import pytest
 
 import sar
@@ -45,6 +48,42 @@ def test_docstrings():
     # forward() of a layer is what the docstring of its class says
     missing = [name for name, thing in names.items() if not own_docstring(thing) and not name.endswith(".forward")]
     assert not missing, "; ".join(missing)
+
+
+def examples():
+    """The public classes and functions that have an example, by name; exceptions and what test_docstrings() calls methods have none."""
+    found, seen = {}, set()
+    for name, thing in public_names():
+        is_exception = inspect.isclass(thing) and issubclass(thing, BaseException)
+        if name.rpartition(".")[0] in {module.__name__ for module in MODULES} and not is_exception and id(thing) not in seen:
+            seen.add(id(thing))
+            found[name] = thing
+    return found
+
+
+def test_every_class_and_function_has_an_example():
+    missing = [name for name, thing in examples().items() if ">>> " not in (inspect.getdoc(thing) or "")]
+    assert len(examples()) > 200 and not missing, "; ".join(missing)
+
+
+@pytest.mark.parametrize("name", examples())
+def test_example(name, tmp_path, monkeypatch):
+    """Runs the example in a folder of its own."""
+    text = inspect.getdoc(examples()[name])
+    if sar.get_communicator().size > 1:
+        pytest.skip("one process runs the examples")
+    if "sar.plot." in text:
+        pytest.importorskip("matplotlib").use("Agg")
+    for function, program in (("sar.train(", "SAR_TRAIN"), ("sar.partition(", "SAR_PARTITION")):
+        if function in text and not os.environ.get(program):
+            pytest.skip("needs the program")
+    monkeypatch.chdir(tmp_path)
+    threads = sar.get_num_threads()
+    report = []
+    test = doctest.DocTestParser().get_doctest(text, {"sar": sar, "np": np}, name, None, 0)
+    result = doctest.DocTestRunner(verbose=False).run(test, out=report.append)
+    sar.set_num_threads(threads)
+    assert result.attempted > 0 and result.failed == 0, "".join(report)
 
 
 def arguments(thing):
@@ -103,3 +142,4 @@ def test_reference(tmp_path):
             assert f'id="{name}"' in page, f"{module.__name__}.{name}"
     layer = (tmp_path / "sar/nn.html").read_text()
     assert "aggregator_type" in layer  # which only the binding's own signature has
+    assert "conv = sar.nn.SAGEConv(4, 8)" in re.sub("<[^>]*>", "", layer)

@@ -87,10 +87,11 @@ def test_the_types_are_those_of_the_sources(tmp_path):
 
 
 @alone
-def test_pyright_of_the_program(tmp_path):
+@pytest.mark.parametrize("mode, what", [("standard", PACKAGE), ("strict", PROGRAM)], ids=["package", "program"])
+def test_pyright(mode, what, tmp_path):
     pyright = shutil.which("basedpyright", path=os.path.dirname(sys.executable)) or shutil.which("basedpyright")
     if pyright is None or not (PACKAGE / "_sar.pyi").exists():
         pytest.skip("needs the package basedpyright, and the stub of the package")
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(PACKAGE.parent)], "typeCheckingMode": "strict"}))
-    checked = run([pyright, "--pythonpath", sys.executable, "-p", str(tmp_path / "pyrightconfig.json"), str(PROGRAM)], tmp_path)
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(PACKAGE.parent)], "typeCheckingMode": mode, "include": [str(what)]}))
+    checked = run([pyright, "--pythonpath", sys.executable, "-p", str(tmp_path / "pyrightconfig.json")], tmp_path)
     assert checked.returncode == 0, checked.stdout

@@ -108,6 +108,33 @@ TEST_CASE("batches of edges have their ends, and the same negatives for every nu
     }
 }
 
+TEST_CASE("negative pairs that the caller draws") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("random", 60, 60, 200, 1);
+  const SeedEdges mine = seed_edges(comm, whole);
+  const auto back = [&](std::span<const Index> positions, std::uint64_t epoch) {
+    CHECK(epoch == 3);
+    NodePairList pairs;
+    for (const Index i : positions) {
+      if (i % 2 == 1) continue;
+      pairs.src.push_back(mine.dst[i]);
+      pairs.dst.push_back(mine.src[i]);
+    }
+    return pairs;
+  };
+  for (const Books& books : test_books(whole, comm.size())) {
+    EdgeDataLoader loader(NeighborSampler(shard(comm, whole, books, {}), {2}), mine,
+                          {.batches = {.batch_size = 13}, .draw = back});
+    loader.start_epoch(3);
+    while (const auto got = loader.next()) {
+      std::vector<Pair> expected;
+      for (const Index i : got->positions)
+        if (i % 2 == 0) expected.push_back({mine.dst[i], mine.src[i]});
+      CHECK(pairs_of(*got->negative, got->blocks.back(), books.src, comm.rank()) == expected);
+    }
+  }
+}
+
 TEST_CASE("another epoch has other negatives and other neighbors for the same edges") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);

@@ -58,7 +58,13 @@ from .modules import (
 
 def GCNConv(in_channels: int, out_channels: int, bias: bool = True, cached: bool = False) -> GraphConv:
     """torch_geometric.nn.GCNConv: GraphConv with the weights of in-edges normalized. PyG adds self loops in the layer;
-    here the graph has them: sar.Graph(..., add_self_loops="remaining")."""
+    here the graph has them: sar.Graph(..., add_self_loops="remaining").
+
+        >>> graph = sar.Graph(([0, 1, 2], [1, 2, 0]), num_nodes=3, add_self_loops="remaining")
+        >>> conv = sar.nn.GCNConv(4, 8)
+        >>> conv(graph, sar.ones((3, 4))).shape
+        (3, 8)
+    """
     return GraphConv(in_channels, out_channels, norm="in_weights", bias=bias, cached=cached)
 
 

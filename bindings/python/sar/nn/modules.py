@@ -5,28 +5,40 @@
 import copy
 import copyreg
 import inspect
+from typing import Any
 
 from .. import _sar
+from .._arguments import given
 from .._sar import Communicator, InputError, ModuleBase, ModuleTree, Tensor
 from . import functional
 
 
 def Parameter(values):
-    """A leaf that requires a gradient, with a copy of the values. As an attribute of a Module it is a parameter."""
+    """A leaf that requires a gradient, with a copy of the values. As an attribute of a Module it is a parameter.
+
+        >>> weight = sar.nn.Parameter(np.zeros((2, 3)))
+        >>> weight.requires_grad, weight.shape
+        (True, (2, 3))
+    """
     return _sar.tensor(values, requires_grad=True, copy=True)
 
 
 class Module(ModuleTree):
     """torch.nn.Module: attributes that are modules, and leaves that require a gradient, belong to it by name.
 
-        class Net(sar.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.first, self.second = sar.nn.SAGEConv(64, 16), sar.nn.SAGEConv(16, 4)
-
-            def forward(self, graph, x):
-                return self.second(graph, sar.nn.functional.relu(self.first(graph, x)))
+        >>> class Net(sar.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.linear = sar.nn.Linear(4, 2)
+        ...
+        ...     def forward(self, x):
+        ...         return self.linear(x)
+        ...
+        >>> [name for name, parameter in Net().named_parameters()]
+        ['linear.weight', 'linear.bias']
     """
+
+    _parts: dict[str, Any]
 
     def __setattr__(self, name, value):
         parts = self.__dict__.setdefault("_parts", {})
@@ -173,7 +185,7 @@ def _frozen(module):
     return [name for name, value in module.named_parameters(remove_duplicate=False) if not value.requires_grad]
 
 
-def _make_layer(kind, arguments, seed=None, streams=None):
+def _make_layer(kind, arguments, seed=None, streams=0):
     """A layer with these arguments. seed and streams: where the generator was at its making; None: it has streams of its own."""
     before = _sar._generator()
     if seed is not None:
@@ -286,13 +298,19 @@ for _name, _function in (("__repr__", _layer_repr), ("named_children", _named_ch
                          ("get_submodule", _get_submodule), ("freeze", _freeze), ("requires_grad_", _requires_grad_),
                          ("__deepcopy__", _deepcopy_layer), ("__reduce__", _reduce_layer), ("__setstate__", _fill_layer)):
     setattr(ModuleBase, _name, _function)
-Module.__deepcopy__, Module.__reduce__, Module.__setstate__ = _deepcopy_module, _reduce_module, _fill_module
-Communicator.__deepcopy__ = lambda self, memo: self
+for _name, _function in (("__deepcopy__", _deepcopy_module), ("__reduce__", _reduce_module), ("__setstate__", _fill_module)):
+    setattr(Module, _name, _function)
+setattr(Communicator, "__deepcopy__", lambda self, memo: self)
 copyreg.pickle(type(_sar.relu), lambda function: function.__name__)  # functions of the library, such as activations
 
 
 class ModuleList(Module):
-    """torch.nn.ModuleList: a list of modules, named by their numbers. A slice is a ModuleList of the same modules."""
+    """torch.nn.ModuleList: a list of modules, named by their numbers. A slice is a ModuleList of the same modules.
+
+        >>> layers = sar.nn.ModuleList([sar.nn.Linear(4, 4) for _ in range(3)])
+        >>> len(layers[1:]), len(layers.parameters())
+        (2, 6)
+    """
 
     def __init__(self, modules=()):
         super().__init__()
@@ -357,7 +375,12 @@ class ModuleList(Module):
 
 
 class ModuleDict(Module):
-    """torch.nn.ModuleDict. A dot in a key, which no name has, is written %2E."""
+    """torch.nn.ModuleDict. A dot in a key, which no name has, is written %2E.
+
+        >>> parts = sar.nn.ModuleDict({"a": sar.nn.Linear(4, 2)})
+        >>> parts.keys(), parts["a"](sar.ones((3, 4))).shape
+        (['a'], (3, 2))
+    """
 
     def __init__(self, modules=None):
         super().__init__()
@@ -419,6 +442,11 @@ class Sequential(Module):
     Called with a graph, as dgl.nn.Sequential: layers of a graph are called as layer(graph, x), others as layer(x), and dropouts draw
     by the ids of the graph's nodes. Given a list of blocks of a mini-batch, each layer of a graph takes the next one. A module of
     yours takes the graph if its forward() has two arguments without a default.
+
+        >>> graph = sar.Graph(([0, 1, 2], [1, 2, 0]), num_nodes=3)
+        >>> net = sar.nn.Sequential(sar.nn.SAGEConv(4, 8), sar.nn.ReLU(), sar.nn.Linear(8, 2))
+        >>> net(graph, sar.ones((3, 4))).shape
+        (3, 2)
     """
 
     def __init__(self, *steps):
@@ -512,7 +540,7 @@ class Sequential(Module):
 
 def _activation(name, function):
     class Activation(Module):
-        __doc__ = f"torch.nn.{name}."
+        __doc__ = (f"torch.nn.{name}.\n\n    >>> sar.nn.{name}()(sar.ones((3, 2))).shape\n    (3, 2)\n")
 
         def forward(self, x):
             return function(x)
@@ -532,7 +560,12 @@ Identity = _activation("Identity", lambda x: x)
 class Embedding(_sar.CategoryEmbedding):
     """Local. torch.nn.Embedding: a row of the parameter `weight` [num_embeddings, embedding_dim], drawn from a normal distribution,
     for each integer: embedding(ids) [len(ids), embedding_dim]. Every rank has all rows; the optimizer adds the gradients of all
-    ranks."""
+    ranks.
+
+        >>> embedding = sar.nn.Embedding(10, 3)
+        >>> embedding([0, 9, 0]).shape
+        (3, 3)
+    """
 
     def __init__(self, num_embeddings, embedding_dim):
         super().__init__([num_embeddings], embedding_dim)
@@ -553,31 +586,40 @@ class Embedding(_sar.CategoryEmbedding):
         return layer.requires_grad_(not freeze)
 
 
-def _loss(name, function, **defaults):
+def _loss(name, function, example, **defaults):
+    known = [*defaults, "reduction"]
+
     class Loss(Module):
         __doc__ = (f"Collective when called. torch.nn.{name}: functional.{function.__name__} as a module, "
-                   f"loss(input, target, mask=None, row_weights=None). The mean over the rows of all ranks.")
+                   f"loss(input, target, mask=None, row_weights=None). The mean over the rows of all ranks, or, with reduction='sum', the sum."
+                   f"\n\n    >>> round(sar.nn.{name}()({example[0]}).item(), 4)\n    {example[1]}\n")
 
-        def __init__(self, **options):
+        def __init__(self, *unnamed, **options):
             super().__init__()
+            if unnamed:
+                raise TypeError(f"{name} is given {given(unnamed[0])} without a name, expected options by name: {', '.join(known)}")
             for option in options:
-                if option not in defaults:
-                    raise TypeError(f"{name} has no option '{option}', expected one of {sorted(defaults)}")
+                if option not in known:
+                    raise TypeError(f"{name} has no option '{option}', expected one of {', '.join(known)}")
+            if options.get("reduction", "mean") not in ("mean", "sum"):
+                raise InputError(f"reduction is {given(options['reduction'])}, expected 'mean', 'sum'")
             self._options = {**defaults, **options}
 
         def forward(self, input, target, mask=None, row_weights=None):
             rows = {"mask": mask, "row_weights": row_weights}
             return function(input, target, **{key: value for key, value in rows.items() if value is not None}, **self._options)
 
+    options = [inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=value) for option, value in (*defaults.items(), ("reduction", "mean"))]
+    Loss.__init__.__signature__ = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *options])
     Loss.__name__ = Loss.__qualname__ = name
     return Loss
 
 
-CrossEntropyLoss = _loss("CrossEntropyLoss", functional.cross_entropy, weight=None, label_smoothing=0.0)
-BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", functional.binary_cross_entropy_with_logits)
-MSELoss = _loss("MSELoss", functional.mse_loss)
-L1Loss = _loss("L1Loss", functional.l1_loss)
-HuberLoss = _loss("HuberLoss", functional.huber_loss, delta=1.0)
+CrossEntropyLoss = _loss("CrossEntropyLoss", functional.cross_entropy, ("sar.zeros((2, 4)), [0, 3]", 1.3863), weight=None, label_smoothing=0.0)
+BCEWithLogitsLoss = _loss("BCEWithLogitsLoss", functional.binary_cross_entropy_with_logits, ("sar.zeros((2, 1)), [[1.0], [0]]", 0.6931))
+MSELoss = _loss("MSELoss", functional.mse_loss, ("sar.tensor([1.0, 5]), [1.0, 2]", 4.5))
+L1Loss = _loss("L1Loss", functional.l1_loss, ("sar.tensor([1.0, 5]), [1.0, 2]", 1.5))
+HuberLoss = _loss("HuberLoss", functional.huber_loss, ("sar.tensor([1.0, 5]), [1.0, 2]", 1.25), delta=1.0)
 
 
 class HeteroGraphConv(Module):
@@ -587,6 +629,11 @@ class HeteroGraphConv(Module):
     graph may be a block of a mini-batch: feats has rows of its sources, the result of its destinations.
 
     mods: {relation: layer}; a relation is named as in graph.canonical_etypes, or by its name if only one has it.
+
+        >>> hetero = sar.Graph({("user", "plays", "game"): ([0, 1], [0, 0])}, {"user": 2, "game": 1})
+        >>> conv = sar.nn.HeteroGraphConv({"plays": sar.nn.SAGEConv((4, 5), 8)})
+        >>> conv(hetero, {"user": sar.ones((2, 4)), "game": sar.ones((1, 5))})["game"].shape
+        (1, 8)
     """
 
     def __init__(self, mods, aggregate="sum"):
@@ -599,15 +646,17 @@ class HeteroGraphConv(Module):
     def forward(self, graph, feats):
         found = {}
         for name, module in self.mods.items():
-            source, _, destination = etype = graph.canonical(tuple(name.split(":")) if ":" in name else name)
+            layer: Any = module
+            etype = graph.canonical(tuple(name.split(":")) if ":" in name else name)
+            source, _, destination = etype
             if source not in feats or destination not in feats:
                 raise InputError(f"there are no rows of '{source if source not in feats else destination}', which {name} reads")
             relation = graph[etype]
             if isinstance(module, _ONE_END):
-                result = module(relation, feats[source])
+                result = layer(relation, feats[source])
             else:  # the destinations of a block are its first sources
                 of_ends = feats[destination][:graph.num_dst_nodes(destination)] if isinstance(graph, _sar.Block) else feats[destination]
-                result = module(relation, (feats[source], of_ends))
+                result = layer(relation, (feats[source], of_ends))
             found.setdefault(destination, []).append(result)
         return {ntype: _reduced(results, self.aggregate) for ntype, results in found.items()}
 

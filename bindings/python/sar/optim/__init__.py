@@ -12,7 +12,13 @@ from .lr_scheduler import CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, 
 
 class ParamGroup(_Mapping):
     """The options of some parameters of an optimizer, as a dict: "params", "lr", "weight_decay" and what else the optimizer has. "lr"
-    may be set, the others are those of the construction."""
+    may be set, the others are those of the construction.
+
+        >>> optimizer = sar.optim.SGD(sar.nn.Linear(2, 1), lr=0.1)
+        >>> optimizer.param_groups[0]["lr"] = 0.05
+        >>> optimizer.lr
+        0.05
+    """
 
     def __init__(self, optimizer, number):
         self._optimizer, self._number = optimizer, number
@@ -46,9 +52,9 @@ def _optimizer_repr(optimizer):
     return f"{type(optimizer).__name__}({'; '.join(groups)})"
 
 
-Optimizer.param_groups = property(lambda optimizer: [ParamGroup(optimizer, i) for i in range(optimizer._num_groups)],
-                                  doc="The groups of parameters: optimizer.param_groups[0]['lr'] = 0.001.")
-Optimizer.__repr__ = _optimizer_repr
+setattr(Optimizer, "param_groups", property(lambda optimizer: [ParamGroup(optimizer, i) for i in range(optimizer._num_groups)],
+                                            doc="The groups of parameters: optimizer.param_groups[0]['lr'] = 0.001."))
+setattr(Optimizer, "__repr__", _optimizer_repr)
 
 
 __all__ = [

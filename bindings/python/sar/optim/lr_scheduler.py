@@ -46,7 +46,14 @@ class _FactorLR:
 
 
 class LambdaLR(_FactorLR):
-    """torch.optim.lr_scheduler.LambdaLR: lr_t = base lr_lambda(t) after t epochs; lr_lambda: a function, or one for each group."""
+    """torch.optim.lr_scheduler.LambdaLR: lr_t = base lr_lambda(t) after t epochs; lr_lambda: a function, or one for each group.
+
+        >>> optimizer = sar.optim.SGD(sar.nn.Linear(2, 1), lr=0.1)
+        >>> schedule = sar.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch)
+        >>> schedule.step()
+        >>> round(optimizer.lr, 4)
+        0.05
+    """
 
     def __init__(self, optimizer, lr_lambda):
         groups = len(optimizer.param_groups)
@@ -60,7 +67,14 @@ class LambdaLR(_FactorLR):
 
 
 class ExponentialLR(_FactorLR):
-    """torch.optim.lr_scheduler.ExponentialLR: lr_t = base gamma^t after t epochs."""
+    """torch.optim.lr_scheduler.ExponentialLR: lr_t = base gamma^t after t epochs.
+
+        >>> optimizer = sar.optim.SGD(sar.nn.Linear(2, 1), lr=0.1)
+        >>> schedule = sar.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+        >>> schedule.step()
+        >>> round(optimizer.lr, 4)
+        0.09
+    """
 
     def __init__(self, optimizer, gamma):
         self.gamma = gamma
@@ -71,7 +85,14 @@ class ExponentialLR(_FactorLR):
 
 
 class MultiStepLR(_FactorLR):
-    """torch.optim.lr_scheduler.MultiStepLR: lr_t = base gamma^n, where n of the milestones are t or less after t epochs."""
+    """torch.optim.lr_scheduler.MultiStepLR: lr_t = base gamma^n, where n of the milestones are t or less after t epochs.
+
+        >>> optimizer = sar.optim.SGD(sar.nn.Linear(2, 1), lr=0.1)
+        >>> schedule = sar.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3])
+        >>> schedule.step()
+        >>> round(optimizer.lr, 4)
+        0.01
+    """
 
     def __init__(self, optimizer, milestones, gamma=0.1):
         self.milestones, self.gamma = sorted(milestones), gamma
