@@ -131,6 +131,25 @@ awk -F, 'NR == 2 { exit !($5 == 8 && $8 <= $9 && $9 <= $10) }' p/errors.csv || f
 energy=$(sed -n 2p old.xyz | sed 's/.* energy=\([^ ]*\) .*/\1/')
 sed -n 2p p/predictions.xyz | grep -q "label_energy=" && near "$(sed -n 2p p/predictions.xyz | sed 's/.*label_energy=\([^ ]*\) .*/\1/')" "$energy" 1e-12 || fail "no label of the energy"
 
+# A committee: the same on any number of ranks, with deviations of predictions that are of the size of the errors of validation structures, in the
+# file and from a resumed training.
+for n in 1 "$ranks"; do
+  "${run[@]:0:2}" "$n" "${train[@]}" "${net[@]}" --committee 3 --dataset kinds.xyz --valid-file valid.xyz --epochs 3 --log heads$n --predict h$n \
+    --save-weights h.safetensors --checkpoint hc$n --checkpoint-every 2 >out 2>err || fail "a committee ends with $?"
+done
+grep -q "a committee of 3 heads; energy shifts" out || fail "no word about the committee"
+grep -q "^committee: errors of validation structures are [0-9.]* times its deviations of energies and [0-9.]* times those of forces" out || fail "no word about deviations"
+near "$(score heads1 3 loss)" "$(score heads$ranks 3 loss)" $([ "$precision" = double ] && echo 1e-7 || echo 3e-2) || fail "a committee differs on $ranks ranks"
+deviations() { awk -F, '$4 == "val" { s += 3 * $5 * $9 ^ 2; d += $5 * $13 ^ 2 } END { print sqrt(s / d) }' "$1"; }
+near "$(deviations h1/errors.csv)" 1 1e-3 && near "$(deviations h$ranks/errors.csv)" 1 1e-3 || fail "deviations: $(deviations h1/errors.csv)"
+sed -n 2p h1/valid.xyz | grep -q "forces_deviation:R:1 .* energy_deviation=[0-9]" || fail "no deviations: $(sed -n 2p h1/valid.xyz)"
+"${few[@]}" "${train[@]}" --init-weights h.safetensors --dataset valid.xyz --epochs 0 --predict hp >out 2>err || fail "a prediction of a committee ends with $?"
+near "$(awk -F, 'NR > 1 { d += $13 } END { print d }' hp/errors.csv)" "$(awk -F, '$4 == "val" { d += $13 } END { print d }' h$ranks/errors.csv)" $rounding || fail "the file has other deviations"
+rm -f hc1/checkpoint-00000003*
+"${few[@]}" "${train[@]}" "${net[@]}" --committee 3 --dataset kinds.xyz --valid-file valid.xyz --epochs 3 --log heads1 --checkpoint hc1 --resume >out 2>err ||
+  fail "a resumed committee ends with $?"
+refuse "--committee: cannot be combined with --init-weights" "${tuned[@]}" --dataset new.xyz --committee 2
+
 # What does not go: one sentence.
 refuse "--new-species: needs --init-weights" "${train[@]}" --dataset new.xyz --new-species Ge
 refuse "--energy-shifts: keep needs --init-weights" "${train[@]}" --dataset new.xyz --energy-shifts keep

@@ -219,6 +219,46 @@ TEST_CASE("potential loss: Huber, errors of energies and weights of structures, 
   }
 }
 
+TEST_CASE("potential loss: each structure trains a head of a committee, and the others get nothing of it") {
+  const Communicator world = Communicator::world();
+  const Atoms atoms;
+  for (const Books& books : test_books(atoms.graph, world.size())) {
+    Generator gen(4);
+    PaiNN model({.num_species = 2, .feats = 4, .convs = 2, .cutoff = 2.2, .num_basis = 4, .committee = 3}, gen);
+    const Graph graph = shard(world, atoms.graph, books, {});
+    const int rank = world.rank();
+    LabelledAtoms labelled{.species = part_of(atoms.species, books.src, rank),
+                           .positions = my_rows(atoms.x, books.src, rank),
+                           .structures = part_of(atoms.structures, books.src, rank),
+                           .energies = Tensor::from({2}, {1, -2}),
+                           .forces = my_rows(random_values({12, 3}, 8), books.src, rank),
+                           .heads = {2, 0}};
+    check_gradients(world, model, [&] { return backward_potential_loss(model, graph, labelled).loss; });
+    for (Variable parameter : model.parameters()) parameter.zero_grad();
+    (void)backward_potential_loss(model, graph, labelled);
+    gather_grads(world, model);
+    for (const NamedParameter& each : model.named_parameters())
+      if (each.name == "outnet.2.weight") {
+        const Tensor grad = each.parameter.grad();
+        const auto size_of = [&](Index head) {
+          double sum = 0;
+          for (Index c = 0; c < grad.row_size(); ++c) sum += std::abs(static_cast<double>(grad.row(head)[c]));
+          return sum;
+        };
+        CHECK(size_of(1) == 0);
+        CHECK(size_of(0) > 0);
+        CHECK(size_of(2) > 0);
+      }
+    labelled.heads = {2, 3};
+    CHECK(thrown<InputError>([&] {
+            (void)backward_potential_loss(model, graph, labelled);
+          }).find("got the head 3") != std::string::npos);
+    labelled.heads = {2};
+    CHECK_THROWS_AS((void)backward_potential_loss(model, graph, labelled), ShapeError);
+    if (sanitized) break;
+  }
+}
+
 TEST_CASE("potential loss: labels that are NaN take no part, on any rank") {
   const Communicator world = Communicator::world();
   const Atoms atoms;

@@ -22,6 +22,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace sar;
@@ -270,6 +271,71 @@ TEST_CASE("Potential: a file gives the same bits, and parameters that are consta
       CHECK_FALSE(parameter.grad().defined());
     }
   }
+}
+
+TEST_CASE("Potential: a committee is the mean of its members, with their deviations, for every number of ranks") {
+  const Communicator world = Communicator::world();
+  const Crystal crystal = unit_crystal();
+  ModelDescription of_three = described;
+  of_three.committee = 3;
+  of_three.deviation_scales = {2, 3};
+  for (const Books& books : test_books(crystal.graph, world.size())) {
+    const CrystalPart part(world, crystal, books);
+    const PotentialAtoms atoms{
+        .species = part.species, .positions = part.mine(crystal.x), .shifts = part.shifts};
+    Potential committee = make_potential(of_three);
+    const PotentialValues found = committee(part.graph, atoms, false, /*force_deviations=*/true);
+    // the members by themselves: the same network with a row of the last layer
+    std::vector<PotentialValues> members;
+    for (Index head = 0; head < 3; ++head) {
+      Potential member = make_potential();
+      for (const NamedParameter& each : committee.network().named_parameters()) {
+        const Tensor& value = each.parameter.value();
+        const bool is_last = each.name.starts_with("outnet.2.");
+        member.network().set_parameter(each.name, is_last ? value.slice_rows(head, head + 1) : value);
+      }
+      members.push_back(member(part.graph, atoms));
+    }
+    const auto deviation = [&](const auto& of_member, double scale) {
+      double mean = 0, squares = 0;
+      for (const PotentialValues& each : members) mean += of_member(each) / 3;
+      for (const PotentialValues& each : members) squares += std::pow(of_member(each) - mean, 2) / 3;
+      return std::pair(mean, scale * std::sqrt(squares));
+    };
+    const auto [energy, of_energy] =
+        deviation([](const PotentialValues& each) { return each.energy; }, 2);
+    check_near(found.energy, energy, 1 + std::abs(energy));
+    check_near(found.energy_deviation, of_energy, 1 + of_energy);
+    CHECK(of_energy > 1e-2);
+    REQUIRE(found.force_deviations.size() == part.species.size());
+    REQUIRE(found.head_energies.shape() == Shape{part.graph.num_nodes(), 3});
+    for (Index i = 0; i < part.graph.num_nodes(); ++i) {
+      double squares = 0;
+      for (Index c = 0; c < 3; ++c) {
+        const auto [force, of_force] = deviation(
+            [&](const PotentialValues& each) { return static_cast<double>(each.forces.row(i)[c]); }, 3);
+        check_near(static_cast<double>(found.forces.row(i)[c]), force, 10);
+        squares += of_force * of_force;
+      }
+      check_near(found.force_deviations[static_cast<std::size_t>(i)], std::sqrt(squares), 10);
+    }
+    CHECK(committee(part.graph, atoms).force_deviations.empty());
+    CHECK(members[0].force_deviations.empty());
+    CHECK(members[0].energy_deviation == 0);
+    if (sanitized) break;
+  }
+  ModelDescription wrong = described;
+  for (const Index heads : {0, 65}) {
+    wrong.committee = heads;
+    CHECK(thrown<InputError>([&] {
+            (void)make_potential(wrong);
+          }).find("committee is") != std::string::npos);
+  }
+  wrong = of_three;
+  wrong.deviation_scales = {1, 0};
+  CHECK_THROWS_AS((void)make_potential(wrong), InputError);
+  CHECK(make_potential(of_three).description().to_json().find("\"committee\":3") != std::string::npos);
+  CHECK(make_potential().description().to_json().find("committee") == std::string::npos);
 }
 
 TEST_CASE("with_species: old species are as they were, and a new one may begin as one of them") {
