@@ -5,7 +5,9 @@
 
 #include <string_view>
 
-namespace sar { inline namespace SAR_PRECISION { namespace python {
+namespace sar {
+inline namespace SAR_PRECISION {
+namespace python {
 namespace {
 
 struct Process {
@@ -79,7 +81,10 @@ nb::object array_of(nb::handle given, const char* what) {
     const bool exports = !nb::hasattr(given, "__array__") && nb::hasattr(given, "__dlpack__");
     return numpy.attr(exports ? "from_dlpack" : "asarray")(given);
   } catch (const nb::python_error& error) {
-    throw InputError(concat("the ", what, " given as ", class_name(given), " are no array: ", error.what()));
+    if (nb::hasattr(given, "dtype") && dtype_of(given) == "torch.bfloat16")  // NumPy has no such type
+      return array_of(given.attr("float")(), what);
+    throw InputError(
+        concat("the ", what, " given as ", class_name(given), " are no array: ", text_of(error.value())));
   }
 }
 
@@ -258,4 +263,6 @@ void finalize() noexcept {
   process().environment.reset();
 }
 
-}}}  // namespace sar
+}  // namespace python
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from ._arguments import given
-from ._sar import InputError, Tensor, message_ops, reductions
+from ._sar import InputError, Tensor, message_ops, reductions, tensor
 
 
 class Message:
@@ -37,6 +37,8 @@ class Message:
                     raise InputError(f"a message reads the field '{operand}' of {target}, which the graph has not: "
                                      f"it has {sorted(frames[target])}")
                 operand = frames[target][operand]
+            if not isinstance(operand, Tensor) and hasattr(operand, "__array__"):  # a field of NumPy or torch
+                operand = tensor(operand)
             if not isinstance(operand, Tensor):
                 raise TypeError(f"a message reads {given(operand)}, expected a sar.Tensor or the name of a field")
             found[target] = operand
