@@ -128,6 +128,7 @@ def test_self_loops(comm):
     assert not other.all()
     np.testing.assert_array_equal(pairs_of(without, without.edge_weight, without.edata["r"]), expected(src[other], dst[other], weight[other], rows[other]))
     loops = sar.add_self_loop(without)
+    np.testing.assert_array_equal(loops.local_rows(np.arange(60)), graph.src_ids)
     nodes = np.arange(60)
     np.testing.assert_array_equal(pairs_of(loops, loops.edge_weight, loops.edata["r"]),
                                   expected(*(np.concatenate(pair) for pair in ((src[other], nodes), (dst[other], nodes), (weight[other], np.ones(60)),
