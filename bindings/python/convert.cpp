@@ -211,6 +211,10 @@ Mask::Mask(nb::handle given, Index rows, const char* what) {
     span_ = own_;
     return;
   }
+  if (nb::try_cast(given, bools_, false)) {
+    span_ = {reinterpret_cast<const std::uint8_t*>(bools_.data()), bools_.size()};
+    return;
+  }
   array_ = array_of(given, what);
   const std::string dtype = dtype_of(array_);
   require<InputError>(dtype == "bool", "the ", what, " has dtype ", dtype,
