@@ -5,9 +5,7 @@
 
 #include <nanobind/stl/unique_ptr.h>
 
-namespace sar {
-inline namespace SAR_PRECISION {
-namespace python {
+namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {
 
 constexpr EnumName<PartitionMethod> partition_names[] = {{PartitionMethod::contiguous, "contiguous"},
@@ -88,6 +86,4 @@ void bind_datasets(nb::module_& module) {
       "comm"_a, "data"_a);
 }
 
-}  // namespace python
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}}  // namespace sar

@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sar {
-inline namespace SAR_PRECISION {
-namespace python {
+namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {
 
 nb::tuple shape_tuple(const PyTensor& self) {
@@ -709,6 +707,4 @@ void bind_tensor(nb::module_& module) {
   module.def("is_grad_enabled", &grad_enabled, "Local. Whether operations of this thread are recorded.");
 }
 
-}  // namespace python
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}}  // namespace sar

@@ -5,9 +5,7 @@
 
 #include <string_view>
 
-namespace sar {
-inline namespace SAR_PRECISION {
-namespace python {
+namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {
 
 struct Process {
@@ -267,6 +265,4 @@ void finalize() noexcept {
   process().environment.reset();
 }
 
-}  // namespace python
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}}  // namespace sar
