@@ -436,7 +436,9 @@ void bind_tensor(nb::module_& module) {
       .def(
           "__dlpack__",
           [](const PyTensor& self, nb::kwargs options) {
-            return values_of(self).attr("__dlpack__")(**options);
+            const nb::object array = values_of(self);
+            const bool copies = sparse_matrix(self.value) != nullptr;  // DLPack has no read-only memory
+            return (copies ? nb::object(array.attr("copy")()) : array).attr("__dlpack__")(**options);
           },
           nb::sig("def __dlpack__(self, **options: typing.Any) -> typing.Any"))
       .def(

@@ -2,6 +2,8 @@
 
 """Weights under the names of PyTorch Geometric."""
 
+import re
+
 import numpy as np
 
 from . import _sar
@@ -78,6 +80,9 @@ def _to_layer(layer, given, place):
     attention = isinstance(layer, (_sar.GATConv, _sar.GATv2Conv))
 
     def take(name, shape, keep=False):
+        if place + name not in given:  # PyG's MLP has lins.0, lins.1, ... for torch's 0, 2, ... of a Sequential
+            of_mlp = re.sub(r"(\d+)\.(weight|bias)$", lambda found: f"lins.{int(found[1]) // 2}.{found[2]}", name)
+            name = of_mlp if place + of_mlp in given else name
         if place + name not in given:
             raise InputError(f"the state has no '{place + name}', expected one of shape {list(shape)}")
         value = np.asarray(given[place + name] if keep else given.pop(place + name))

@@ -138,6 +138,15 @@ def test_a_batch_norm_of_pyg_is_torchs_as_its_module():
     np.testing.assert_array_equal(net.state_dict()["norm.weight"], np.arange(3.0))
 
 
+def test_an_mlp_of_pyg():
+    conv = sar.nn.GINConv(sar.nn.MLP(3, 4, 2))
+    state = sar.pyg_state_dict(conv)
+    drawn = {name: np.random.default_rng(0).normal(size=value.shape).astype(np.float32) for name, value in state.items()}
+    sar.load_pyg_state_dict(conv, {name.replace("nn.0", "nn.lins.0").replace("nn.2", "nn.lins.1"): value for name, value in drawn.items()})
+    for name, value in sar.pyg_state_dict(conv).items():
+        np.testing.assert_array_equal(value, drawn[name], err_msg=name)
+
+
 def test_layers_without_a_name_in_pyg():
     with pytest.raises(sar.InputError, match="'theta.weight' of a EdgeConv has no name in PyTorch Geometric"):
         sar.pyg_state_dict(sar.nn.EdgeConv(5, 4))

@@ -286,6 +286,7 @@ def test_sparse_rows_have_the_results_of_dense_ones(comm):
     assert sparse[chosen].is_sparse and sparse[1:3].is_sparse and sparse[np.isin(np.arange(len(rows)), chosen)].is_sparse
     np.testing.assert_array_equal(sparse[chosen], rows[chosen])
     np.testing.assert_allclose(sparse + 1, rows + 1)
+    np.testing.assert_array_equal(np.from_dlpack(sparse), rows)
     assert not sparse.numpy().flags.writeable and not np.asarray(sparse).flags.writeable
     with pytest.raises(sar.InputError, match="copy_.. to sparse rows"):
         sparse.copy_(rows)
