@@ -74,7 +74,7 @@ def of_package(o, folder, hidden, epochs):
     data.graph.drop_edge_ids()
     sar.manual_seed(0)
     net = sar.GraphModel({"type": "sage", "in_feats": data.features.shape[1], "hidden": hidden, "out_feats": data.num_classes,
-                          "layers": o.layers, "norm": "batch", "dropout": o.dropout}, cached=True)
+                          "layers": o.layers, "norm": "batch", "dropout": o.dropout}, cached=not data.features.is_sparse)
     optimizer = sar.optim.Adam(net, lr=0.01)
     seconds = []
     for _ in range(epochs):

@@ -19,11 +19,12 @@ constexpr EnumName<LabelType> label_type_names[] = {{LabelType::classes, "classe
 
 DatasetOptions options_of(bool add_reverse_edges, nb::handle add_self_loops, bool drop_duplicates,
                           bool normalize_features, const std::string& partition,
-                          const std::string& label_type, Index split) {
+                          const std::string& label_type, nb::handle sparse_features, Index split) {
   DatasetOptions options{.add_reverse_edges = add_reverse_edges,
                          .drop_duplicates = drop_duplicates,
                          .normalize_features = normalize_features,
                          .partition = choice(partition_names, partition, "partition"),
+                         .sparse_features = SparseFeatures::automatic,
                          .label_type = choice(label_type_names, label_type, "label_type"),
                          .split = split};
   if (nb::isinstance<nb::str>(add_self_loops)) {
@@ -33,6 +34,11 @@ DatasetOptions options_of(bool add_reverse_edges, nb::handle add_self_loops, boo
   } else {
     options.add_self_loops = nb::cast<bool>(add_self_loops);
   }
+  if (nb::isinstance<nb::str>(sparse_features))
+    require<InputError>(nb::cast<std::string>(sparse_features) == "auto", "sparse_features is '",
+                        nb::cast<std::string>(sparse_features), "', expected True, False or 'auto'");
+  else
+    options.sparse_features = nb::cast<bool>(sparse_features) ? SparseFeatures::yes : SparseFeatures::no;
   return options;
 }
 
@@ -64,13 +70,14 @@ void bind_datasets(Definitions& module) {
       "_load_dataset",
       [](const Communicator& comm, const std::string& path, bool add_reverse_edges, nb::handle add_self_loops,
          bool drop_duplicates, bool normalize_features, const std::string& partition,
-         const std::string& label_type, Index split) {
-        const DatasetOptions options = options_of(add_reverse_edges, add_self_loops, drop_duplicates,
-                                                  normalize_features, partition, label_type, split);
+         const std::string& label_type, nb::handle sparse_features, Index split) {
+        const DatasetOptions options =
+            options_of(add_reverse_edges, add_self_loops, drop_duplicates, normalize_features, partition,
+                       label_type, sparse_features, split);
         return compute([&] { return std::make_unique<NodeData>(load_dataset(comm, path, options)); });
       },
       "comm"_a, "path"_a, "add_reverse_edges"_a, "add_self_loops"_a, "drop_duplicates"_a,
-      "normalize_features"_a, "partition"_a, "label_type"_a, "split"_a);
+      "normalize_features"_a, "partition"_a, "label_type"_a, "sparse_features"_a, "split"_a);
   module.def(
       "_construct_graph",
       [](const Communicator& comm, NodeData& data) {

@@ -195,7 +195,8 @@ nb::object item_of(nb::handle_t<PyTensor> handle, nb::handle key) {
     for (int d = 0; d < shape.dims(); ++d) extents.push_back(shape[d]);
     if (rows) {
       extents[0] = std::ssize(*rows);
-      y = of_batch ? batch_rows(y.value(), std::move(*rows)) : gather_rows(y, RowIds(std::move(*rows)));
+      y = of_batch && sparse_matrix(y) == nullptr ? batch_rows(y.value(), std::move(*rows))
+                                                   : gather_rows(y, RowIds(std::move(*rows)));
     } else {
       extents[0] = parts[0].end - parts[0].begin;
       y = slice_rows(y, parts[0].begin, parts[0].end);
@@ -217,6 +218,13 @@ nb::object item_of(nb::handle_t<PyTensor> handle, nb::handle key) {
   }));
 }
 
+/// The values on the memory of the tensor. Those of sparse rows are for reading: products do not read them.
+nb::object values_of(const PyTensor& x) {
+  nb::object array = numpy_of(x.value.value());
+  if (sparse_matrix(x.value) != nullptr) array.attr("setflags")(nb::arg("write") = false);
+  return array;
+}
+
 /// The elements with these places in memory, as a tensor of this shape.
 PyTensor elements_of(const PyTensor& self, nb::handle places, const std::vector<Index>& shape) {
   const Ids ids(places, "places of elements");
@@ -224,6 +232,17 @@ PyTensor elements_of(const PyTensor& self, nb::handle places, const std::vector<
   return compute([&] {
     return reshape(gather_rows(reshape(self.value, {self.value.shape().size(), 1}), ids.rows()), wanted);
   });
+}
+
+/// A sparse matrix of SciPy as a constant.
+PyTensor sparse_of(nb::handle matrix, bool requires_grad) {
+  require<InputError>(!requires_grad,
+                      "a sparse matrix that requires a gradient, expected a constant: its toarray()");
+  const nb::object csr = matrix.attr("tocsr")();
+  const Ids offsets(csr.attr("indptr"), "row offsets"), columns(csr.attr("indices"), "columns");
+  const Doubles values(csr.attr("data"), "values of a sparse matrix");
+  const Index width = nb::cast<Index>(csr.attr("shape")[nb::int_(1)]);
+  return PyTensor{sparse_variable(width, offsets.span(), columns.span(), values.span())};
 }
 
 /// The dimensions that `axis` or `dim` names, None for all.
@@ -430,14 +449,12 @@ void bind_tensor(Definitions& module) {
           "to the leaves "
           "it was computed from, and ends the recording: a second call from the same results raises "
           "sar.Error.")
-      .def(
-          "numpy", [](const PyTensor& self) { return numpy_of(self.value.value()); },
-          nb::sig("def numpy(self) -> Floats"),
-          "Local. A NumPy array on the same memory, which it keeps alive.")
+      .def("numpy", &values_of, nb::sig("def numpy(self) -> Floats"),
+           "Local. A NumPy array on the same memory, which it keeps alive.")
       .def(
           "__array__",
           [](const PyTensor& self, nb::object dtype, nb::object copy) {
-            const nb::object array = numpy_of(self.value.value());
+            const nb::object array = values_of(self);
             const bool copies = nb::isinstance<nb::bool_>(copy) && nb::cast<bool>(copy);
             if (dtype.is_none()) return copies ? nb::object(array.attr("copy")()) : array;
             return nb::object(array.attr("astype")(dtype, nb::arg("copy") = copies));
@@ -448,7 +465,9 @@ void bind_tensor(Definitions& module) {
       .def(
           "__dlpack__",
           [](const PyTensor& self, nb::kwargs options) {
-            return numpy_of(self.value.value()).attr("__dlpack__")(**options);
+            const nb::object array = values_of(self);
+            const bool copies = sparse_matrix(self.value) != nullptr;  // DLPack has no read-only memory
+            return (copies ? nb::object(array.attr("copy")()) : array).attr("__dlpack__")(**options);
           },
           nb::sig("def __dlpack__(self, **options: typing.Any) -> typing.Any"))
       .def(
@@ -507,6 +526,8 @@ void bind_tensor(Definitions& module) {
             require<InputError>(self.recording == nullptr,
                                 "copy_() to a result that was computed from other tensors, expected a "
                                 "constant or a parameter");
+            require<InputError>(sparse_matrix(self.value) == nullptr,
+                                "copy_() to sparse rows, expected a tensor of dense rows: x.clone()");
             Tensor mine = self.value.value();
             const Tensor given = tensor_of(values);
             before_write(mine);
@@ -522,6 +543,11 @@ void bind_tensor(Definitions& module) {
            "Local. x[key] as in NumPy: integers, slices, masks of rows or elements, lists of integers, None, "
            ".... An "
            "integer leaves its dimension out; a single number is [1].")
+      .def_prop_ro(
+          "is_sparse", [](const PyTensor& self) { return sparse_matrix(self.value) != nullptr; },
+          "Whether only the values that are not 0 are stored, row by row. Products, dropout and rows x[ids] "
+          "read these; other "
+          "operations and numpy() make the dense rows once and keep them, for reading.")
       .def("_elements", &elements_of, "places"_a, "shape"_a)
       .def("_before_write", [](const PyTensor& self) { before_write(self.value.value()); })
       .def(
@@ -677,6 +703,7 @@ void bind_tensor(Definitions& module) {
   module.def(
       "tensor",
       [](nb::handle data, bool requires_grad, bool copy) {
+        if (nb::hasattr(data, "tocsr")) return sparse_of(data, requires_grad);
         return PyTensor{Variable(tensor_of(data, copy), requires_grad)};
       },
       "data"_a, "requires_grad"_a = false, "copy"_a = false,
@@ -685,7 +712,7 @@ void bind_tensor(Definitions& module) {
       "kept alive: "
       "later changes of the array are changes of the tensor. Everything else is converted, which copies. "
       "With "
-      "requires_grad, a leaf.");
+      "requires_grad, a leaf. A sparse matrix of SciPy becomes a constant with sparse rows.");
   const auto constant = [&](const char* name, real value) {
     module.def(
         name, [value](const Extents& shape) { return PyTensor{Tensor::full(shape_of(shape), value)}; },

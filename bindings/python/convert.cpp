@@ -83,7 +83,10 @@ nb::object array_of(nb::handle given, const char* what) {
     const bool exports = !nb::hasattr(given, "__array__") && nb::hasattr(given, "__dlpack__");
     return numpy.attr(exports ? "from_dlpack" : "asarray")(given);
   } catch (const nb::python_error& error) {
-    throw InputError(concat("the ", what, " given as ", class_name(given), " are no array: ", error.what()));
+    if (nb::hasattr(given, "dtype") && dtype_of(given) == "torch.bfloat16")  // NumPy has no such type
+      return array_of(given.attr("float")(), what);
+    throw InputError(
+        concat("the ", what, " given as ", class_name(given), " are no array: ", text_of(error.value())));
   }
 }
 
@@ -208,6 +211,10 @@ Mask::Mask(nb::handle given, Index rows, const char* what) {
   if (given.is_none()) {
     own_.assign(static_cast<std::size_t>(rows), 1);
     span_ = own_;
+    return;
+  }
+  if (nb::try_cast(given, bools_, false)) {
+    span_ = {reinterpret_cast<const std::uint8_t*>(bools_.data()), bools_.size()};
     return;
   }
   array_ = array_of(given, what);

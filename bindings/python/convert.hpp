@@ -162,6 +162,7 @@ class Mask {
 
  private:
   std::vector<std::uint8_t> own_;
+  nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu> bools_;  // or:
   nb::object array_;
   Columns span_;
 };

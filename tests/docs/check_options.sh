@@ -5,10 +5,10 @@
 set -euo pipefail
 tools=$1
 shift
-# of other programs: MPI, Slurm, torchrun, TensorBoard, CMake, pkg-config, git, PETSc, and scripts of the repository
+# of other programs: MPI, Slurm, torchrun, TensorBoard, CMake, pip, pkg-config, git, PETSc, and scripts of the repository
 others='--all --bind-to --build --cflags --counts --cpu-bind --cpus-per-task --full --gate --hostfile --install --libs --logdir --map-by --mca
-        --mpi --noise --nproc-per-node --ntasks-per-node --oversubscribe --prefix --preset --quick --save-orig-nids --source-file --target --test-dir
-        --train-forces --with-cc --with-cxx --with-debugging --with-fc --with-x'
+        --mpi --no-build-isolation --noise --nproc-per-node --ntasks-per-node --oversubscribe --prefix --preset --quick --save-orig-nids
+        --source-file --target --test-dir --train-forces --with-cc --with-cxx --with-debugging --with-fc --with-x'
 known=$({
   # shellcheck disable=SC2086
   printf '%s\n' $others

@@ -69,6 +69,8 @@ def given(value: object) -> str:
     if callable(value) and hasattr(value, "__name__"):
         return f"the function {value.__name__}"
     name = type(value).__name__
+    if name == "Tensor":
+        return f"a {type(value).__module__.partition('.')[0]}.Tensor"
     return f"an {name}" if name[0] in "AEIOUaeiou" else f"a {name}"
 
 

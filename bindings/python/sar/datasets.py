@@ -53,11 +53,14 @@ class Dataset:
 
 def load_dataset(path: str | os.PathLike[str], *, add_reverse_edges: bool = False, add_self_loops: bool | str = False,
                  drop_duplicates: bool = False, normalize_features: bool = False, partition: str = "contiguous",
-                 label_type: str = "classes", split: int = 0, comm: Any = None) -> Dataset:
+                 label_type: str = "classes", sparse_features: bool | str = "auto", split: int = 0,
+                 comm: Any = None) -> Dataset:
     """Collective. Loads a dataset directory, a partition or a DGL partition (docs/file_formats.md).
 
     add_self_loops: "remaining" adds them as PyG's add_remaining_self_loops. partition: contiguous, random, metis or
-    ldg, of what is not partitioned. Raises sar.InputError, the same on every rank, for damaged files.
+    ldg, of what is not partitioned. sparse_features: whether features are stored as sparse rows (Tensor.is_sparse); "auto" takes
+    them for rows of 64 columns or more of which at most an eighth are not 0. Raises sar.InputError, the same on every rank, for
+    damaged files.
 
         >>> np.save("edge_index.npy", [[0, 1, 2], [1, 2, 0]])
         >>> np.save("features.npy", np.ones((3, 4), np.float32))
@@ -76,5 +79,5 @@ def load_dataset(path: str | os.PathLike[str], *, add_reverse_edges: bool = Fals
     if comm.agree(lambda: os.path.isfile(path)):
         raise InputError(f"{os.fspath(path)} is a file, expected a directory of a dataset: sar.partition() makes one of it")
     data = _sar._load_dataset(comm, os.fspath(path), add_reverse_edges, add_self_loops, drop_duplicates,
-                              normalize_features, partition, label_type, split)
+                              normalize_features, partition, label_type, sparse_features, split)
     return Dataset(data, _sar._construct_graph(comm, data))

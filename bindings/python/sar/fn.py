@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ._arguments import given as _given
 from ._sar import InputError, Tensor, message_ops, reductions
+from ._sar import tensor as _tensor
 
 
 _EXAMPLE = """
@@ -51,6 +52,8 @@ class Message:
                     raise InputError(f"a message reads the field '{operand}' of {target}, which the graph has not: "
                                      f"it has {sorted(frames[target])}")
                 operand = frames[target][operand]
+            if not isinstance(operand, Tensor) and hasattr(operand, "__array__"):  # a field of NumPy or torch
+                operand = _tensor(operand)
             if not isinstance(operand, Tensor):
                 raise TypeError(f"a message reads {_given(operand)}, expected a sar.Tensor or the name of a field")
             found[target] = operand

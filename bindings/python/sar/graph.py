@@ -8,6 +8,7 @@ import json
 import operator
 import zlib
 from collections import namedtuple
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -67,13 +68,20 @@ _Given = namedtuple("_Given", ["src", "dst", "weight", "weight_is_default", "num
 _COLUMNS = {"source": ("source", "src", "u", "from"), "target": ("target", "dst", "v", "to", "destination"), "weight": ("weight",)}
 
 
-def _field(values, count):
-    """An array of numbers with `count` rows; None of anything else."""
+def _numeric(values):
+    """An array of numbers; None of anything else. Tensors of torch are constants here, also in a type that NumPy has not."""
     try:
-        array = np.asarray(values)
+        values = values.detach() if hasattr(values, "detach") else values
+        array = np.asarray(values.float() if str(getattr(values, "dtype", "")) == "torch.bfloat16" else values)
     except (TypeError, ValueError, RuntimeError):
         return None
-    return array if array.dtype.kind in "fiub" and array.ndim > 0 and len(array) == count else None
+    return array if array.dtype.kind in "fiub" else None
+
+
+def _field(values, count):
+    """An array of numbers with `count` rows; None of anything else."""
+    array = _numeric(values)
+    return array if array is not None and array.ndim > 0 and len(array) == count else None
 
 
 def _fields(items, count):
@@ -133,15 +141,35 @@ def _common_attributes(attributes, count, without=()):
 
 def _pyg_edges(store, num_nodes, owned=None):
     """A Data of PyG, or the edges of a type."""
+    if store.edge_index is None:  # of the transform ToSparseTensor: adj_t[destination, source]
+        dst, src, value = _sparse_entries(store.adj_t)
+        store = SimpleNamespace(**{**dict(_items(store)), "edge_index": np.array([src, dst]), "edge_weight": value})
     src, dst = np.asarray(store.edge_index)
-    weight, rows = getattr(store, "edge_weight", None), getattr(store, "edge_attr", None)
+    weight, rows = getattr(store, "edge_weight", None), _numeric(getattr(store, "edge_attr", None))
     taken = {"edge_index", "edge_weight"}
-    if weight is None and rows is not None and np.asarray(rows).size == len(src):
-        weight, taken = np.asarray(rows).reshape(-1), taken | {"edge_attr"}
+    if weight is None and rows is not None and rows.size == len(src):
+        weight, taken = rows.reshape(-1), taken | {"edge_attr"}
     items = [(name, value) for name, value in _items(store) if name not in taken]
     edges = _fields([(name, value) for name, value in items if "edge" in str(name)], len(src))
     nodes = _node_fields([(name, value) for name, value in items if "edge" not in str(name)], num_nodes, owned)
     return _Given(src, dst, weight, False, num_nodes, nodes, edges)
+
+
+def _sparse_entries(matrix):
+    """Rows, columns and values of a sparse matrix of SciPy or torch, or of a SparseTensor of torch_sparse."""
+    if hasattr(matrix, "coo"):
+        row, column, value = matrix.coo()
+        return np.asarray(row), np.asarray(column), None if value is None else np.asarray(value)
+    if hasattr(matrix, "to_sparse_coo"):
+        entries = matrix.detach().to_sparse_coo().coalesce()
+        return *np.asarray(entries.indices()), np.asarray(entries.values())
+    entries = matrix.tocoo()
+    return entries.row, entries.col, entries.data
+
+
+def _is_sparse(given):
+    """Whether an object is a sparse matrix of SciPy or torch."""
+    return hasattr(given, "tocoo") or hasattr(given, "to_sparse_coo") and str(given.layout) != "torch.strided"
 
 
 def _networkx_edges(given, owned=None):
@@ -184,11 +212,11 @@ def _edges_of(given, owned=None):
                          "a graph of one")
     if hasattr(given, "edge_index"):  # torch_geometric.data.Data
         return _pyg_edges(given, int(given.num_nodes), owned)
-    if hasattr(given, "tocoo"):  # a sparse matrix of SciPy
+    if _is_sparse(given):
         if given.shape[0] != given.shape[1]:
             raise ShapeError(f"a sparse matrix of shape {list(given.shape)}, expected as many rows as columns")
-        matrix = given.tocoo()
-        return _Given(matrix.row, matrix.col, matrix.data, True, given.shape[0])
+        src, dst, weight = _sparse_entries(given)
+        return _Given(src, dst, weight, True, given.shape[0])
     if hasattr(given, "ndata") and hasattr(given, "edges"):  # dgl.DGLGraph
         src, dst = given.edges()
         count = int(given.num_nodes())
@@ -343,6 +371,7 @@ class Graph(HostGraph):
         comm = _sar.get_communicator() if comm is None else comm
         comm = comm if isinstance(comm, Communicator) else Communicator(comm)
         self._relations = {}
+        edges = edges.tocoo() if hasattr(edges, "tocoo") else edges  # a DOK matrix of SciPy is a dict
         typed = None if isinstance(edges, dict) else comm.agree(lambda: _types_of(edges, nodes))
         described, of_nodes = {}, {}
         if typed is not None:

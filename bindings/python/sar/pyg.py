@@ -2,6 +2,8 @@
 
 """Weights under the names of PyTorch Geometric."""
 
+import re
+
 import numpy as np
 
 from . import _sar
@@ -44,6 +46,14 @@ def _values(layer):
     return {name: np.asarray(value) for name, value in layer.state_dict().items() if name.rpartition(".")[2] != "calls"}
 
 
+def _blocks(layer):
+    """The shape of PyG's blocks of a RelGraphConv with the regularizer bdd: [relations, blocks, in, out]; None of others."""
+    if not isinstance(layer, _sar.RelGraphConv) or "bdd" not in layer._made[0]:
+        return None
+    in_feats, out_feats, num_rels, _, num_blocks = layer._made[0][:5]
+    return num_rels, num_blocks, in_feats // num_blocks, out_feats // num_blocks
+
+
 def _of_layer(layer, mean_heads):
     """The state of a layer under PyG's names."""
     found = {}
@@ -53,6 +63,8 @@ def _of_layer(layer, mean_heads):
             found.update({f"lins.{k}.weight": part for k, part in enumerate(np.split(value, hops, axis=1))})
         else:
             found[_name(layer, leaf)] = value.T if _is_transposed(layer, leaf) else value
+    if (blocks := _blocks(layer)) is not None:
+        found["weight"] = found["weight"].reshape(blocks)
     if isinstance(layer, _sar.GATv2Conv):
         if "lin_r.weight" not in found:  # one matrix for both ends
             found.update({name.replace("lin_l", "lin_r"): found[name] for name in ("lin_l.weight", "lin_l.bias") if name in found})
@@ -68,12 +80,15 @@ def _to_layer(layer, given, place):
     attention = isinstance(layer, (_sar.GATConv, _sar.GATv2Conv))
 
     def take(name, shape, keep=False):
+        if place + name not in given:  # PyG's MLP has lins.0, lins.1, ... for torch's 0, 2, ... of a Sequential
+            of_mlp = re.sub(r"(\d+)\.(weight|bias)$", lambda found: f"lins.{int(found[1]) // 2}.{found[2]}", name)
+            name = of_mlp if place + of_mlp in given else name
         if place + name not in given:
             raise InputError(f"the state has no '{place + name}', expected one of shape {list(shape)}")
         value = np.asarray(given[place + name] if keep else given.pop(place + name))
         if attention and name == "bias" and value.size and shape[0] % value.size == 0:
             value = np.tile(value, shape[0] // value.size)  # of the mean of the heads
-        if value.shape != shape and (value.size, int(np.prod(shape))) != (1, 1):
+        if value.shape not in (shape, _blocks(layer)) and (value.size, int(np.prod(shape))) != (1, 1):
             raise ShapeError(f"'{place + name}' has shape {list(value.shape)}, expected {list(shape)}")
         return value.reshape(shape)
 
@@ -83,7 +98,7 @@ def _to_layer(layer, given, place):
             hops = layer._made[0][2] + 1
             found[leaf] = np.concatenate([take(f"lins.{k}.weight", (value.shape[0], value.shape[1] // hops)) for k in range(hops)], 1)
         elif leaf.rpartition(".")[2] == "num_batches_tracked":
-            found[leaf] = int(np.asarray(given.pop(place + _name(layer, leaf), value)))
+            found[leaf] = int(np.asarray(given.pop(place + _name(layer, leaf), value)).item())
         elif _is_transposed(layer, leaf):
             found[leaf] = take(_name(layer, leaf), value.shape[::-1]).T
         else:
@@ -168,6 +183,9 @@ def load_pyg_state_dict(module, state):
                     raise InputError(f"the state has no '{other + name}', which the module has")
                 found[prefix + name] = given.pop(other + name)
         else:
+            if isinstance(part, _sar.BatchNorm1d):  # PyG's BatchNorm has torch's as its module
+                given = {other + name.removeprefix(f"{other}module.") if name.startswith(f"{other}module.") else name: value
+                         for name, value in given.items()}
             found.update({prefix + leaf: value for leaf, value in _to_layer(part, given, other).items()})
     if given:
         raise InputError(f"the state has '{next(iter(given))}', which the module has not")

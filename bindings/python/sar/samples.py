@@ -9,15 +9,7 @@ import numpy as np
 from . import _sar
 from ._sar import BatchedGraph, Communicator, InputError, ShapeError
 from .dataloading import _Loader, _rows
-from .graph import _edges_of, _integers, _items, _range
-
-
-def _numeric(value):
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError, RuntimeError):
-        return None
-    return array if array.dtype.kind in "fiub" else None
+from .graph import _edges_of, _integers, _items, _numeric, _range
 
 
 class _Items(dict):

@@ -31,6 +31,7 @@ def _rebuilt(graph, src, dst, kept, ids):
         weight = np.where(kept < 0, 1, _numbers(weight).reshape(-1)[kept] if len(_numbers(weight)) else 1)
     new = Graph((src, dst), nodes=graph.src_ids, edge_ids=ids, edge_weight=weight, comm=graph.comm)
     new._take_options(graph)
+    new._counts = getattr(graph, "_counts", None)  # local_rows() is that of the same nodes
     new.ndata.update(graph.ndata)
     for name, field in _edata(graph).items():
         values = _numbers(field)

@@ -32,6 +32,24 @@ def test_weights(folder):
         sar.load_weights(net, os.path.join(folder, "nothing.safetensors"))
 
 
+@pytest.mark.parametrize("sparse, width, found", [("auto", 80, True), ("auto", 8, False), (True, 8, True), (False, 80, False)])
+def test_features_are_sparse_where_few_are_not_0(folder, comm, sparse, width, found):
+    rows = np.zeros((12, width), np.float32)
+    rows[:, 3] = np.arange(12)
+    if comm.rank == 0:
+        np.save(os.path.join(folder, "edge_index.npy"), np.array([np.arange(12), (np.arange(12) + 1) % 12]))
+        np.save(os.path.join(folder, "features.npy"), rows)
+        np.save(os.path.join(folder, "labels.npy"), np.arange(12) % 2)
+        for name in ("train_mask", "val_mask", "test_mask"):
+            np.save(os.path.join(folder, f"{name}.npy"), np.arange(12) > 6)
+    comm.barrier()
+    data = sar.load_dataset(folder, sparse_features=sparse)
+    assert data.features.is_sparse == found
+    np.testing.assert_array_equal(data.features, rows[data.node_ids])
+    with pytest.raises(sar.InputError, match="sparse_features is 'some', expected True, False or 'auto'"):
+        sar.load_dataset(folder, sparse_features="some")
+
+
 def test_models(folder):
     description = {"type": "sage", "in_feats": 4, "hidden": 6, "out_feats": 2, "layers": 2, "norm": "batch"}
     net = sar.GraphModel(description)

@@ -263,7 +263,7 @@ def test_weights_of_other_packages(comm):
     both[2, 0] = 0
     both = both + both.T - np.diag(both.diagonal())
     x = np.array([[1.0], [10], [100]])
-    for given, expected in ((scipy.csr_matrix(matrix), matrix), (scipy.coo_array(matrix), matrix), (Pyg(), matrix), (PygAttr(), matrix),
+    for given, expected in ((scipy.csr_matrix(matrix), matrix), (scipy.coo_array(matrix), matrix), (scipy.dok_matrix(matrix), matrix), (Pyg(), matrix), (PygAttr(), matrix),
                             (networkx.from_numpy_array(matrix, create_using=networkx.DiGraph), matrix), (undirected, both)):
         graph = sar.Graph(given)
         y = graph.update_all(fn.u_mul_e(sar.tensor(graph.local_rows(x)), graph.edge_weight), "sum")

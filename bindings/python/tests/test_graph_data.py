@@ -153,6 +153,7 @@ def test_self_loops(comm):
     assert not other.all()
     np.testing.assert_array_equal(pairs_of(without, without.edge_weight, without.edata["r"]), expected(src[other], dst[other], weight[other], rows[other]))
     loops = sar.add_self_loop(without)
+    np.testing.assert_array_equal(loops.local_rows(np.arange(60)), graph.src_ids)
     nodes = np.arange(60)
     np.testing.assert_array_equal(pairs_of(loops, loops.edge_weight, loops.edata["r"]),
                                   expected(*(np.concatenate(pair) for pair in ((src[other], nodes), (dst[other], nodes), (weight[other], np.ones(60)),
@@ -424,3 +425,80 @@ def test_what_is_wrong_on_one_rank_is_the_same_error_on_all(comm):
     graph = sar.Graph(ends, nodes=nodes)
     with pytest.raises(sar.ShapeError, match="rows of shape .* for 1 edges that were given"):
         graph.edge_rows([1.0, 2, 3] if comm.rank == 0 else [1.0])
+
+
+class OfTorch:
+    """A tensor of torch that requires a gradient, in a type that NumPy may not have."""
+
+    def __init__(self, values, dtype="torch.float32", constant=False):
+        self.values, self.dtype, self.constant = np.asarray(values), dtype, constant
+
+    def detach(self):
+        return OfTorch(self.values, self.dtype, True)
+
+    def float(self):
+        return OfTorch(self.values, "torch.float32", self.constant)
+
+    def __array__(self, dtype=None, copy=None):
+        if self.dtype == "torch.bfloat16":
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        if not self.constant:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        return self.values if dtype is None else self.values.astype(dtype)
+
+    def __len__(self):
+        return len(self.values)
+
+
+class SparseOfTorch:
+    """A sparse tensor of torch."""
+
+    layout = "torch.sparse_csr"
+
+    def __init__(self, row, column, values, size):
+        self.entries, self.shape = (np.array([row, column]), np.asarray(values)), (size, size)
+
+    def detach(self):
+        return self
+
+    def to_sparse_coo(self):
+        return self
+
+    coalesce = to_sparse_coo
+
+    def indices(self):
+        return self.entries[0]
+
+    def values(self):
+        return self.entries[1]
+
+
+def test_fields_of_torch_that_require_a_gradient_or_are_bfloat16(comm):
+    src, dst = np.arange(6), (np.arange(6) + 1) % 6
+    x = np.arange(12, dtype=np.float32).reshape(6, 2)
+    graph = sar.Graph(SimpleNamespace(edge_index=np.stack([src, dst]), num_nodes=6, x=OfTorch(x), h=OfTorch(2 * x, "torch.bfloat16"),
+                                      edge_attr=OfTorch(x, "torch.bfloat16")))
+    np.testing.assert_array_equal(graph.ndata["x"], x[graph.src_ids])
+    np.testing.assert_array_equal(graph.ndata["h"], 2 * x[graph.src_ids])
+    np.testing.assert_array_equal(graph.edata["edge_attr"], x[graph.edge_ids])
+    np.testing.assert_array_equal(sar.tensor(OfTorch(x, "torch.bfloat16", constant=True)), x)
+    with pytest.raises(sar.InputError, match="the values given as OfTorch are no array: Can't call numpy"):
+        sar.tensor(OfTorch(x))
+
+
+def test_sparse_tensors_of_torch_are_graphs(comm):
+    row, column, weight = [0, 1, 2, 3], [1, 2, 0, 0], [1, 2, 3, 4]
+    graph = sar.Graph(SparseOfTorch(row, column, weight, 5))
+    assert graph.num_global_nodes() == 5
+    np.testing.assert_array_equal(pairs_of(graph, graph.edge_weight), expected(row, column, weight))
+    adjacent = SimpleNamespace(edge_index=None, num_nodes=5, x=np.ones((5, 2)), adj_t=SparseOfTorch(row, column, weight, 5))
+    graph = sar.Graph(adjacent)  # of PyG's transform ToSparseTensor: from columns to rows
+    np.testing.assert_array_equal(pairs_of(graph, graph.edge_weight), expected(column, row, weight))
+    assert list(graph.ndata) == ["x"]
+
+
+def test_fields_may_be_arrays_where_messages_read_them(comm):
+    graph = sar.Graph(([0, 1, 2], [1, 2, 0]), 3)
+    graph.ndata["h"] = graph.local_rows(np.arange(6.0).reshape(3, 2))
+    graph.update_all(sar.fn.copy_u("h", "m"), sar.fn.sum("m", "y"))
+    np.testing.assert_array_equal(graph.ndata["y"], np.arange(6.0).reshape(3, 2)[(graph.dst_ids - 1) % 3])

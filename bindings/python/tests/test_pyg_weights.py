@@ -109,6 +109,7 @@ def test_gin_of_pyg(comm):
     (lambda: sar.nn.GINEConv(sar.nn.Linear(5, 4)), {"nn.weight": (4, 5), "nn.bias": (4,), "eps": (1,)}),
     (lambda: sar.nn.TransformerConv(5, 4, 2), {f"lin_{part}.{name}": shape for part in ("key", "query", "value", "skip")
                                                for name, shape in (("weight", (8, 5)), ("bias", (8,)))}),
+    (lambda: sar.nn.RelGraphConv(6, 4, 3, "bdd", 2), {"weight": (3, 2, 3, 2), "root": (6, 4), "bias": (4,)}),
     (lambda: sar.nn.HeteroGraphConv({("user", "rates", "item"): sar.nn.SAGEConv(5, 4)}),
      {f"convs.<user___rates___item>.{name}": shape for name, shape in (("lin_l.weight", (4, 5)), ("lin_l.bias", (4,)), ("lin_r.weight", (4, 5)))}),
 ])
@@ -127,6 +128,23 @@ def test_names_and_shapes_of_layers(make, shapes):
     sar.load_pyg_state_dict(other, drawn)
     for name, value in sar.pyg_state_dict(other).items():
         np.testing.assert_allclose(value, drawn[name], rtol=1e-6, err_msg=name)
+
+
+def test_a_batch_norm_of_pyg_is_torchs_as_its_module():
+    net = sar.nn.Module()
+    net.norm, net.linear = sar.nn.BatchNorm1d(3), sar.nn.Linear(3, 2)
+    state = {**sar.pyg_state_dict(net), "norm.weight": np.arange(3.0)}
+    sar.load_pyg_state_dict(net, {name.replace("norm.", "norm.module."): value for name, value in state.items()})
+    np.testing.assert_array_equal(net.state_dict()["norm.weight"], np.arange(3.0))
+
+
+def test_an_mlp_of_pyg():
+    conv = sar.nn.GINConv(sar.nn.MLP(3, 4, 2))
+    state = sar.pyg_state_dict(conv)
+    drawn = {name: np.random.default_rng(0).normal(size=value.shape).astype(np.float32) for name, value in state.items()}
+    sar.load_pyg_state_dict(conv, {name.replace("nn.0", "nn.lins.0").replace("nn.2", "nn.lins.1"): value for name, value in drawn.items()})
+    for name, value in sar.pyg_state_dict(conv).items():
+        np.testing.assert_array_equal(value, drawn[name], err_msg=name)
 
 
 def test_layers_without_a_name_in_pyg():

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from conftest import random_graph
 
 import sar
 from sar.nn import functional as F
@@ -263,3 +264,33 @@ def test_errors_are_values_and_runtime_errors():
     assert issubclass(sar.OutOfMemoryError, MemoryError)
     error = pickle.loads(pickle.dumps(sar.InputError("text")))
     assert isinstance(error, sar.InputError) and str(error) == "text"
+
+
+def test_sparse_rows_have_the_results_of_dense_ones(comm):
+    scipy = pytest.importorskip("scipy.sparse")
+    _, _, graph = random_graph()
+    draw = np.random.default_rng(0)
+    rows = graph.local_rows(np.where(draw.random((60, 80)) < 0.05, draw.normal(size=(60, 80)), 0).astype(np.float32))
+    dense, sparse = sar.tensor(rows), sar.tensor(scipy.csr_matrix(rows))
+    assert sparse.is_sparse and not dense.is_sparse and sparse.shape == dense.shape
+    conv = sar.nn.SAGEConv(80, 4)
+    gradients = []
+    for x in (dense, sparse):
+        y = conv(graph, x)
+        sar.sum(y * y).backward()
+        gradients.append({name: np.array(each.grad) for name, each in conv.named_parameters()})
+        conv.zero_grad()
+    for name, gradient in gradients[0].items():
+        np.testing.assert_allclose(gradients[1][name], gradient, rtol=1e-4, atol=1e-5, err_msg=name)
+    chosen = np.arange(len(rows))[::3]
+    assert sparse[chosen].is_sparse and sparse[1:3].is_sparse and sparse[np.isin(np.arange(len(rows)), chosen)].is_sparse
+    np.testing.assert_array_equal(sparse[chosen], rows[chosen])
+    np.testing.assert_allclose(sparse + 1, rows + 1)
+    np.testing.assert_array_equal(np.from_dlpack(sparse), rows)
+    assert not sparse.numpy().flags.writeable and not np.asarray(sparse).flags.writeable
+    with pytest.raises(sar.InputError, match="copy_.. to sparse rows"):
+        sparse.copy_(rows)
+    with pytest.raises(sar.InputError, match="borrowed for reading"):
+        sparse[0] = 1
+    with pytest.raises(sar.InputError, match="a sparse matrix that requires a gradient"):
+        sar.tensor(scipy.coo_array(rows), requires_grad=True)
