@@ -63,14 +63,15 @@ int sar_potential_cutoff(sar_potential potential, double* cutoff) {
 int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num_atoms,
                            const int32_t* species, const sar_array* positions, const sar_array* edges,
                            double* energy, double* virial, double* energies, sar_array* forces,
-                           sar_array* virials) {
+                           sar_array* virials, double* energy_deviation, double* force_deviations) {
   std::optional<PotentialValues> values;
   const auto evaluate = [&](const Communicator&, CollectiveCall& call) {
     const auto found = object<PotentialObject>(potential, "potential");
     const auto on = object<GraphObject>(graph, "graph");
     call.equal("potential", found->description).equal(*on);
     call.equal("set of inputs", positions == nullptr ? "edge vectors" : "positions")
-        .equal("set of results", virials == nullptr ? "without virials of atoms" : "with virials of atoms");
+        .equal("set of results", virials == nullptr ? "without virials of atoms" : "with virials of atoms")
+        .equal("deviations", force_deviations == nullptr ? "none of forces" : "of forces");
     const HostGraph& g = on->built();
     require<InputError>(g.is_homogeneous(),
                         "a potential on a graph of the node types ", joined(g.node_types()),
@@ -92,7 +93,7 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
       numbers = numbers_of(vectors);
       atoms.edge_vectors = numbers;
     }
-    values = (*found->potential)(g, atoms, virials != nullptr);
+    values = (*found->potential)(g, atoms, virials != nullptr, force_deviations != nullptr);
   };
   const int status =
       collective_call("sar_potential_evaluate", {{potential, "potential"}, {graph, "graph"}}, evaluate);
@@ -103,6 +104,10 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
     if (forces != nullptr) write_array(values->forces, *forces);
     if (energies != nullptr) std::ranges::copy(values->energies, energies);
     if (virials != nullptr) write_array(values->virials, *virials);
+    if (energy_deviation != nullptr) *energy_deviation = values->energy_deviation;
+    if (force_deviations == nullptr) return;
+    std::fill_n(force_deviations, num_atoms, 0.0);
+    std::ranges::copy(values->force_deviations, force_deviations);
   });
 }
 

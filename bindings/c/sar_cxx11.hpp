@@ -453,6 +453,8 @@ struct PotentialValues {
   double energy = 0;             ///< of all ranks
   double virial[9] = {};         ///< of all ranks
   std::vector<double> energies;  ///< of each atom
+  double energy_deviation = 0;   ///< of a committee, of all ranks
+  std::vector<double> force_deviations;  ///< of each atom, if they are asked for
 };
 
 class Potential : public Handle<sar_potential, sar_potential_free> {
@@ -469,12 +471,16 @@ class Potential : public Handle<sar_potential, sar_potential_free> {
   /// Without positions, `edges` are edge vectors.
   PotentialValues evaluate(const Graph& graph, const std::vector<std::int32_t>& species,
                            const sar_array* positions, const sar_array* edges, sar_array* forces = nullptr,
-                           sar_array* virials = nullptr) const {
+                           sar_array* virials = nullptr, bool force_deviations = false) const {
     PotentialValues values;
     values.energies.resize(species.size());
+    values.force_deviations.resize(force_deviations ? species.size() : 0);
+    double none = 0;
+    double* const deviations = values.force_deviations.empty() ? &none : values.force_deviations.data();
     check(sar_potential_evaluate(raw_, graph.get(), static_cast<std::int64_t>(species.size()), species.data(),
                                  positions, edges, &values.energy, values.virial, values.energies.data(),
-                                 forces, virials));
+                                 forces, virials, &values.energy_deviation,
+                                 force_deviations ? deviations : nullptr));
     return values;
   }
 };

@@ -113,6 +113,12 @@ void bind_potential(Definitions& module) {
           "energies",
           [](const PotentialValues& self) { return numpy_of(std::span<const double>(self.energies)); },
           "[atoms of this rank], in float64")
+      .def_ro("energy_deviation", &PotentialValues::energy_deviation,
+              "The standard deviation of the energies of a committee's heads, of all ranks.")
+      .def_prop_ro(
+          "force_deviations",
+          [](const PotentialValues& self) { return numpy_of(std::span<const double>(self.force_deviations)); },
+          "[atoms of this rank] with force_deviations and a committee, in float64; otherwise empty")
       .def_prop_ro(
           "virials", [](const PotentialValues& self) { return optional_tensor(self.virials); },
           "[atoms of this rank, 9], with per_atom_virials; otherwise None");
@@ -126,21 +132,23 @@ void bind_potential(Definitions& module) {
           "json"_a)
       .def(
           "__call__",
-          [](Potential& self, const Neighbors& neighbors, nb::handle species, bool per_atom_virials) {
+          [](Potential& self, const Neighbors& neighbors, nb::handle species, bool per_atom_virials,
+             bool force_deviations) {
             const Ids kinds(species, "species");
             const PotentialAtoms atoms{.species = kinds.rows(),
                                        .positions = neighbors.list.displacements(),
                                        .shifts = neighbors.list.vectors(),
                                        .list_cutoff = neighbors.cutoff};
-            return compute([&] { return self(neighbors.list.graph(), atoms, per_atom_virials); });
+            return compute(
+                [&] { return self(neighbors.list.graph(), atoms, per_atom_virials, force_deviations); });
           },
-          "neighbors"_a, "species"_a, "per_atom_virials"_a = false,
+          "neighbors"_a, "species"_a, "per_atom_virials"_a = false, "force_deviations"_a = false,
           "Collective. The values for the atoms of a NeighborList and the species number of each atom of "
           "this rank.")
       .def(
           "__call__",
           [](Potential& self, const Graph& graph, nb::handle species, nb::handle positions, nb::handle shifts,
-             nb::handle edge_vectors, double list_cutoff, bool per_atom_virials) {
+             nb::handle edge_vectors, double list_cutoff, bool per_atom_virials, bool force_deviations) {
             const Ids kinds(species, "species");
             PotentialAtoms atoms{.species = kinds.rows(),
                                  .positions = given_tensor(positions),
@@ -149,10 +157,10 @@ void bind_potential(Definitions& module) {
             std::optional<Doubles> vectors;
             if (!edge_vectors.is_none())
               atoms.edge_vectors = vectors.emplace(edge_vectors, "edge vectors", 3).span();
-            return compute([&] { return self(graph, atoms, per_atom_virials); });
+            return compute([&] { return self(graph, atoms, per_atom_virials, force_deviations); });
           },
           "graph"_a, "species"_a, "positions"_a = nb::none(), "shifts"_a = nb::none(),
-          "edge_vectors"_a = nb::none(), "list_cutoff"_a = 0.0, "per_atom_virials"_a = false,
+          "edge_vectors"_a = nb::none(), "list_cutoff"_a = 0.0, "per_atom_virials"_a = false, "force_deviations"_a = false,
           "Collective. The values for a graph of all pairs within the cutoff, in both directions, and either "
           "positions [atoms, 3] with shifts [edges, 3] or edge vectors [edges, 3] in float64, in the order "
           "of "
@@ -160,6 +168,7 @@ void bind_potential(Definitions& module) {
       .def("species", &Potential::species, "name"_a,
            "Local. The number of a species. Raises InputError for a name that the potential does not know.")
       .def_prop_ro("cutoff", &Potential::cutoff)
+      .def_prop_ro("committee", &Potential::committee, "The number of heads; 1: there is no committee.")
       .def_prop_ro("_json", [](const Potential& self) { return self.description().to_json(); })
       .def("__reduce__", [](nb::handle) -> nb::object {
         throw nb::type_error("a potential cannot be pickled: use sar.save_potential");

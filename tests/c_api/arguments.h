@@ -182,7 +182,7 @@ static int potential_cutoff(const arguments* a) {
 }
 static int potential_evaluate(const arguments* a) {
   return sar_potential_evaluate(a->potential, a->graph, a->num_nodes, a->species, a->positions, a->vectors,
-                                NEW(double), NULL, NULL, a->out, NULL);
+                                NEW(double), NULL, NULL, a->out, NULL, NULL, NULL);
 }
 static int checkpoints_create(const arguments* a) {
   return sar_checkpoints_create(a->comm, a->text, a->number, a->seed, NEW(sar_checkpoints));

@@ -756,7 +756,7 @@ TEST_CASE(
     sar_array c_forces = array_of(forces), c_virials = array_of(virials);
     SAR_OKAY(sar_potential_evaluate(c_potential, c_graph, n, species.data(),
                                     by_vectors ? nullptr : &positions, by_vectors ? &edges : nullptr, &energy,
-                                    virial, energies.data(), &c_forces, &c_virials));
+                                    virial, energies.data(), &c_forces, &c_virials, nullptr, nullptr));
     CHECK(energy == wanted.energy);
     CHECK(std::ranges::equal(virial, wanted.virial));
     CHECK(energies == wanted.energies);
@@ -764,9 +764,33 @@ TEST_CASE(
     CHECK(same_bits(virials, wanted.virials));
     energy = 0;
     SAR_OKAY(sar_potential_evaluate(c_potential, c_graph, n, species.data(), &positions, nullptr, &energy,
-                                    nullptr, nullptr, nullptr, nullptr));
+                                    nullptr, nullptr, nullptr, nullptr, nullptr, nullptr));
     CHECK(energy == wanted.energy);
   }
+  double deviation = 1;
+  std::vector<double> deviations(static_cast<std::size_t>(n), 1);
+  SAR_OKAY(sar_potential_evaluate(c_potential, c_graph, n, species.data(), &positions, nullptr, nullptr,
+                                  nullptr, nullptr, nullptr, nullptr, &deviation, deviations.data()));
+  CHECK(deviation == 0);
+  CHECK(deviations == std::vector<double>(static_cast<std::size_t>(n), 0));
+  // a committee
+  const TemporaryDirectory directory(comm);
+  const std::string path = directory.path() + "/committee.safetensors";
+  ModelDescription of_three = potential->description();
+  of_three.committee = 3;
+  Generator gen(2);
+  Potential committee(of_three, gen);
+  save_potential(comm, path, committee);
+  const PotentialValues of_committee =
+      committee(graph, {.species = std::vector<Index>(species.begin(), species.end()), .positions = x}, false,
+                /*force_deviations=*/true);
+  SAR_OKAY(sar_potential_free(c_potential));
+  SAR_OKAY(sar_potential_load(c_comm, path.c_str(), &c_potential));
+  SAR_OKAY(sar_potential_evaluate(c_potential, c_graph, n, species.data(), &positions, nullptr, nullptr,
+                                  nullptr, nullptr, nullptr, nullptr, &deviation, deviations.data()));
+  CHECK(deviation == of_committee.energy_deviation);
+  CHECK(deviation > 0);
+  CHECK(deviations == of_committee.force_deviations);
   SAR_OKAY(sar_potential_free(c_potential));
   SAR_OKAY(sar_graph_free(c_graph));
   SAR_OKAY(sar_comm_free(c_comm));

@@ -97,6 +97,11 @@ void trains(const std::string& folder) {
   sar_array force_rows = sar_cxx11::array(forces, 3);
   const std::vector<std::int32_t> species(nodes, potential.species("b"));
   const sar_cxx11::PotentialValues at = potential.evaluate(graph, species, &positions, nullptr, &force_rows);
+  const sar_cxx11::PotentialValues sure =
+      potential.evaluate(graph, species, &positions, nullptr, nullptr, nullptr, /*force_deviations=*/true);
+  expect(sure.energy == at.energy && sure.energy_deviation == 0 &&
+             sure.force_deviations == std::vector<double>(species.size(), 0.0),
+         "deviations of a potential without a committee");
   expect(potential.cutoff() == 4 && at.energies.size() == species.size() && at.energy != 0 && forces[1] != 0,
          "energies and forces of a potential");
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import os
+import tempfile
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -41,7 +42,9 @@ class Calculator(calculator.Calculator):
     the same calls, each computes a share of the atoms, and all have the same results.
 
     Stresses, of structures with three cell vectors, have ASE's sign and order. `energies` and `stresses` are those of atoms,
-    and add to `energy` and `stress`; `stresses` take longer, and are computed if they are asked for. Raises InputError on every
+    and add to `energy` and `stress`; `stresses` take longer, and are computed if they are asked for. A committee also has the
+    property `energy_deviation`, in each call, and `forces_deviation` of each atom if it is asked for, which takes a pass for each
+    head: atoms.calc.get_property("forces_deviation", atoms). Raises InputError on every
     rank for a species that the potential does not know, no atoms, positions that are not finite and as sar.NeighborList.
     """
 
@@ -52,6 +55,8 @@ class Calculator(calculator.Calculator):
         comm = _sar.get_communicator() if comm is None else comm
         self._comm = comm if isinstance(comm, _sar.Communicator) else _sar.Communicator(comm)
         self.potential: _sar.Potential = potential if isinstance(potential, _sar.Potential) else _sar.load_potential(potential, self._comm)
+        if self.potential.committee > 1:
+            self.implemented_properties = [*self.implemented_properties, "energy_deviation", "forces_deviation"]
         self._margin = 0.05 * self.potential.cutoff if margin is None else margin
         self._neighbors: _sar.NeighborList | None = None
 
@@ -66,15 +71,25 @@ class Calculator(calculator.Calculator):
         vars(made).update(copy.deepcopy({**vars(self), "_neighbors": None}, memo))
         return made
 
+    def __reduce__(self) -> Any:
+        """Local. Of one rank: the potential travels in the bytes of its file."""
+        if self._comm.size > 1:
+            raise TypeError("a calculator on several ranks cannot be pickled: give each process the file of the potential")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "potential.safetensors")
+            _sar.save_potential(self.potential, path, self._comm)
+            with open(path, "rb") as file:
+                return _from_bytes, (type(self), file.read(), self._margin, self.parameters)
+
     def calculate(self, atoms: Any = None, properties: Sequence[str] = ("energy",), system_changes: Any = calculator.all_changes) -> None:
         self.results: dict[str, Any] = {}
         super().calculate(atoms, properties, system_changes)
         try:
-            self.results = self._computed(self.atoms, "stresses" in properties)
+            self.results = self._computed(self.atoms, "stresses" in properties, "forces_deviation" in properties)
         except _sar.InputError as error:
             raise InputError(str(error)) from None
 
-    def _computed(self, atoms: Any, per_atom: bool) -> dict[str, Any]:
+    def _computed(self, atoms: Any, per_atom: bool, deviations: bool) -> dict[str, Any]:
         comm = self._comm
         if comm.size > 1:
             given = zlib.crc32(atoms.numbers.tobytes(), zlib.crc32(atoms.positions.tobytes()))
@@ -88,14 +103,29 @@ class Calculator(calculator.Calculator):
             self._neighbors = _sar.NeighborList(positions, self.potential.cutoff, cell, atoms.pbc, self._margin, comm)
         else:
             self._neighbors.update(positions, cell, atoms.pbc)
-        values = self.potential(self._neighbors, species[begin:end], per_atom)
+        values = self.potential(self._neighbors, species[begin:end], per_atom, deviations)
 
         columns = [values.energies[:, None], values.forces.numpy()] + ([np.asarray(values.virials)] if per_atom else [])
+        columns += [values.force_deviations[:, None]] if deviations else []
         rows = np.concatenate(columns, axis=1, dtype=np.float64)
         rows = comm.all_gather(rows).reshape(len(atoms), rows.shape[1])
         results = {"energy": values.energy, "free_energy": values.energy, "energies": rows[:, 0], "forces": rows[:, 1:4].copy()}
+        if self.potential.committee > 1:
+            results["energy_deviation"] = values.energy_deviation
+        if deviations:
+            results["forces_deviation"] = rows[:, -1].copy()
         if atoms.cell.rank == 3:
             results["stress"] = full_3x3_to_voigt_6_stress(-values.virial / atoms.get_volume())
             if per_atom:
-                results["stresses"] = full_3x3_to_voigt_6_stress(-rows[:, 4:].reshape(-1, 3, 3) / atoms.get_volume())
+                results["stresses"] = full_3x3_to_voigt_6_stress(-rows[:, 4:13].reshape(-1, 3, 3) / atoms.get_volume())
         return results
+
+
+def _from_bytes(made: type[Calculator], file: bytes, margin: float, parameters: dict[str, Any]) -> Calculator:
+    """A calculator of one rank from what __reduce__ gives."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "potential.safetensors")
+        with open(path, "wb") as whole:
+            whole.write(file)
+        comm = _sar.Communicator.self()
+        return made(_sar.load_potential(path, comm), margin, comm, **parameters)

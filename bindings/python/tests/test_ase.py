@@ -2,8 +2,10 @@
 
 """The calculator of ASE."""
 
+import concurrent.futures
 import copy
 import os
+import pickle
 
 import numpy as np
 import pytest
@@ -142,6 +144,59 @@ def test_copies_of_atoms_have_a_calculator_of_their_own(potential):
     np.testing.assert_array_equal(atoms.get_forces(), before)
     atoms.positions[1, 0] += 0.1
     assert not np.array_equal(atoms.get_forces(), before)
+
+
+def test_a_calculator_is_pickled_with_its_potential(potential):
+    if sar.get_communicator().size > 1:
+        with pytest.raises(TypeError, match="a calculator on several ranks cannot be pickled"):
+            pickle.dumps(Calculator(potential))
+    one = sar.Communicator.self()
+    atoms = silicon()
+    atoms.calc = Calculator(potential, margin=0.3, comm=one)
+    again = pickle.loads(pickle.dumps(atoms))
+    assert again.calc is not atoms.calc
+    again.rattle(0.01, seed=3), atoms.rattle(0.01, seed=3)
+    assert again.get_potential_energy() == atoms.get_potential_energy()
+    assert np.array_equal(again.get_forces(), atoms.get_forces())
+
+
+def test_calculators_in_threads(potential):
+    one = sar.Communicator.self()
+    expected = []
+    for seed in range(4):
+        atoms = silicon()
+        atoms.rattle(0.05, seed=seed)
+        atoms.calc = Calculator(potential, comm=one)
+        expected.append(atoms.get_forces())
+
+    def forces(seed):
+        atoms = silicon()
+        atoms.rattle(0.05, seed=seed)
+        atoms.calc = calculators[seed]
+        return atoms.get_forces()
+
+    calculators = [copy.deepcopy(pickle.loads(pickle.dumps(Calculator(potential, comm=one)))) for _ in range(4)]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:  # one helper thread: MPI has one thread at a time
+        found = list(pool.map(forces, range(4)))
+    assert all(np.array_equal(a, b) for a, b in zip(found, expected))
+
+
+def test_a_committee_has_deviations():
+    sar.manual_seed(6)
+    committee = sar.Potential({"type": "painn", "hidden": 8, "layers": 2, "species": ["Si", "O"], "cutoff": 4, "num_basis": 6, "committee": 3,
+                               "deviation_scales": [2.0, 3.0]})
+    assert committee.committee == 3
+    atoms = silicon()
+    atoms.calc = Calculator(committee)
+    forces = atoms.get_forces()
+    assert atoms.calc.results["energy_deviation"] > 0 and "forces_deviation" not in atoms.calc.results
+    deviations = atoms.calc.get_property("forces_deviation", atoms)
+    assert deviations.shape == (len(atoms),) and np.all(deviations > 0)
+    assert np.array_equal(atoms.get_forces(), forces)
+    with pytest.raises(ase.calculators.calculator.PropertyNotImplementedError):
+        one = silicon()
+        one.calc = Calculator(sar.Potential({"type": "painn", "hidden": 4, "layers": 1, "species": ["Si", "O"], "cutoff": 3}))
+        one.calc.get_property("forces_deviation", one)
 
 
 def test_ranks(comm, potential):
