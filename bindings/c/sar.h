@@ -554,8 +554,8 @@ SAR_API int sar_potential_cutoff(sar_potential potential, double* cutoff);
  * @param[out] forces  [atoms, 3], may be NULL
  * @param[out] virials  [atoms, 9], may be NULL on all ranks: half of the terms of the edges at each atom,
  *     which cost one more exchange of rows
- * @param[out] energy_deviation  may be NULL: standard deviation of the energies of a committee's heads, of all
- *     ranks; 0 without a committee
+ * @param[out] energy_deviation  may be NULL: standard deviation of the energies of a committee's heads, of
+ *     all ranks; 0 without a committee
  * @param[out] force_deviations  [num_atoms], may be NULL on all ranks: root of the mean square of the
  *     differences between the forces of a committee's heads and their mean, for each atom, which cost a pass
  *     for each head; 0 without a committee */

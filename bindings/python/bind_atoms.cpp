@@ -117,7 +117,9 @@ void bind_potential(Definitions& module) {
               "The standard deviation of the energies of a committee's heads, of all ranks.")
       .def_prop_ro(
           "force_deviations",
-          [](const PotentialValues& self) { return numpy_of(std::span<const double>(self.force_deviations)); },
+          [](const PotentialValues& self) {
+            return numpy_of(std::span<const double>(self.force_deviations));
+          },
           "[atoms of this rank] with force_deviations and a committee, in float64; otherwise empty")
       .def_prop_ro(
           "virials", [](const PotentialValues& self) { return optional_tensor(self.virials); },
@@ -160,7 +162,8 @@ void bind_potential(Definitions& module) {
             return compute([&] { return self(graph, atoms, per_atom_virials, force_deviations); });
           },
           "graph"_a, "species"_a, "positions"_a = nb::none(), "shifts"_a = nb::none(),
-          "edge_vectors"_a = nb::none(), "list_cutoff"_a = 0.0, "per_atom_virials"_a = false, "force_deviations"_a = false,
+          "edge_vectors"_a = nb::none(), "list_cutoff"_a = 0.0, "per_atom_virials"_a = false,
+          "force_deviations"_a = false,
           "Collective. The values for a graph of all pairs within the cutoff, in both directions, and either "
           "positions [atoms, 3] with shifts [edges, 3] or edge vectors [edges, 3] in float64, in the order "
           "of "
@@ -199,5 +202,4 @@ void bind_atoms(Definitions& module) {
   bind_neighbor_list(module);
   bind_potential(module);
 }
-
 }}}  // namespace sar

@@ -286,8 +286,8 @@ void check_potential(const ModelDescription& d, const std::string& where) {
   constexpr Index most_heads = 64;
   require<InputError>(d.committee >= 1 && d.committee <= most_heads, where, ".committee is ", d.committee,
                       ", expected a number of heads from 1 to ", most_heads);
-  require<InputError>(d.deviation_scales.size() == 2, where, ".deviation_scales has ", d.deviation_scales.size(),
-                      " numbers, expected two, of energies and forces");
+  require<InputError>(d.deviation_scales.size() == 2, where, ".deviation_scales has ",
+                      d.deviation_scales.size(), " numbers, expected two, of energies and forces");
   for (const double scale : d.deviation_scales) positive("deviation_scales", scale);
 }
 

@@ -272,11 +272,12 @@ std::vector<ModelType> types_with_relations() {
 }
 
 ModelType potential_type() {
-  return {.name = "painn",
-          .keys = {"species", "cutoff", "num_basis", "radial_basis", "cutoff_function", "zbl_inner",
-                   "zbl_outer", "norm_epsilon", "energy_shifts", "energy_scales", "committee", "deviation_scales"},
-          .weightless = "PaiNN",
-          .is_potential = true};
+  return {
+      .name = "painn",
+      .keys = {"species", "cutoff", "num_basis", "radial_basis", "cutoff_function", "zbl_inner", "zbl_outer",
+               "norm_epsilon", "energy_shifts", "energy_scales", "committee", "deviation_scales"},
+      .weightless = "PaiNN",
+      .is_potential = true};
 }
 
 }  // namespace

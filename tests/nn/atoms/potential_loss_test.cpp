@@ -224,7 +224,8 @@ TEST_CASE("potential loss: each structure trains a head of a committee, and the 
   const Atoms atoms;
   for (const Books& books : test_books(atoms.graph, world.size())) {
     Generator gen(4);
-    PaiNN model({.num_species = 2, .feats = 4, .convs = 2, .cutoff = 2.2, .num_basis = 4, .committee = 3}, gen);
+    PaiNN model({.num_species = 2, .feats = 4, .convs = 2, .cutoff = 2.2, .num_basis = 4, .committee = 3},
+                gen);
     const Graph graph = shard(world, atoms.graph, books, {});
     const int rank = world.rank();
     LabelledAtoms labelled{.species = part_of(atoms.species, books.src, rank),

@@ -273,7 +273,8 @@ TEST_CASE("Potential: a file gives the same bits, and parameters that are consta
   }
 }
 
-TEST_CASE("Potential: a committee is the mean of its members, with their deviations, for every number of ranks") {
+TEST_CASE(
+    "Potential: a committee is the mean of its members, with their deviations, for every number of ranks") {
   const Communicator world = Communicator::world();
   const Crystal crystal = unit_crystal();
   ModelDescription of_three = described;
@@ -302,8 +303,7 @@ TEST_CASE("Potential: a committee is the mean of its members, with their deviati
       for (const PotentialValues& each : members) squares += std::pow(of_member(each) - mean, 2) / 3;
       return std::pair(mean, scale * std::sqrt(squares));
     };
-    const auto [energy, of_energy] =
-        deviation([](const PotentialValues& each) { return each.energy; }, 2);
+    const auto [energy, of_energy] = deviation([](const PotentialValues& each) { return each.energy; }, 2);
     check_near(found.energy, energy, 1 + std::abs(energy));
     check_near(found.energy_deviation, of_energy, 1 + of_energy);
     CHECK(of_energy > 1e-2);
@@ -327,9 +327,7 @@ TEST_CASE("Potential: a committee is the mean of its members, with their deviati
   ModelDescription wrong = described;
   for (const Index heads : {0, 65}) {
     wrong.committee = heads;
-    CHECK(thrown<InputError>([&] {
-            (void)make_potential(wrong);
-          }).find("committee is") != std::string::npos);
+    CHECK(thrown<InputError>([&] { (void)make_potential(wrong); }).find("committee is") != std::string::npos);
   }
   wrong = of_three;
   wrong.deviation_scales = {1, 0};

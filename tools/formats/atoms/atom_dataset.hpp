@@ -28,8 +28,8 @@ struct AtomStructure {
                   {no_label, no_label, no_label},
                   {no_label, no_label, no_label}}};  ///< dE/d strain / volume
 
-  double energy_deviation = no_label;     ///< of a prediction by a committee
-  std::vector<double> force_deviations;   ///< one for each atom
+  double energy_deviation = no_label;       ///< of a prediction by a committee
+  std::vector<double> force_deviations;     ///< one for each atom
   std::vector<Index> numbers;               ///< of each atom in the file; empty: as they are
   std::map<std::string, std::string> keys;  ///< of the comment, without cell, columns and labels
 

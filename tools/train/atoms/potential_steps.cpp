@@ -58,7 +58,8 @@ std::string PotentialSteps::description() const {
   return concat("PaiNN: ", d.layers, " convolutions of ", d.hidden, " channels, ", d.num_basis,
                 " radial functions (", d.radial_basis, "), ", d.cutoff_function, " cutoff ", d.cutoff,
                 d.zbl_outer > 0 ? concat(", ZBL from ", d.zbl_inner, " to ", d.zbl_outer) : "",
-                d.committee > 1 ? concat(", a committee of ", d.committee, " heads") : "", "; energy shifts ", shifts, ", scale ", d.energy_scales[0]);
+                d.committee > 1 ? concat(", a committee of ", d.committee, " heads") : "", "; energy shifts ",
+                shifts, ", scale ", d.energy_scales[0]);
 }
 
 LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const SpreadBatch& batch) const {

@@ -130,14 +130,13 @@ void write_table(const std::string& path, const PotentialTask& task, const Struc
   for (const StructureErrors& each : all) {
     const double components = 3 * static_cast<double>(each.atoms), none = formats::no_label;
     const auto of_forces = [&](double x) { return number(each.has_forces ? x : none); };
-    text += concat(csv(task.files[static_cast<std::size_t>(each.file)].path), ",", each.number, ",",
-                   csv(kinds.names[static_cast<std::size_t>(each.kind)]), ",", name_of(each.part), ",",
-                   each.atoms, ",", number(each.label), ",", number(each.energy), ",",
-                   of_forces(each.force_sum / components), ",",
-                   of_forces(std::sqrt(each.force_squares / components)), ",", of_forces(each.largest_force),
-                   ",", number(each.has_stress ? each.stress_sum / 9 : none), ",",
-                   number(each.energy_deviation), ",", number(each.force_deviation), ",",
-                   number(each.largest_deviation), "\n");
+    text += concat(
+        csv(task.files[static_cast<std::size_t>(each.file)].path), ",", each.number, ",",
+        csv(kinds.names[static_cast<std::size_t>(each.kind)]), ",", name_of(each.part), ",", each.atoms, ",",
+        number(each.label), ",", number(each.energy), ",", of_forces(each.force_sum / components), ",",
+        of_forces(std::sqrt(each.force_squares / components)), ",", of_forces(each.largest_force), ",",
+        number(each.has_stress ? each.stress_sum / 9 : none), ",", number(each.energy_deviation), ",",
+        number(each.force_deviation), ",", number(each.largest_deviation), "\n");
   }
   write_text(path, text);
 }

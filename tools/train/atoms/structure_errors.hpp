@@ -38,7 +38,8 @@ struct DeviationFit {
 };
 
 /// Collective. Of the structures of one part, with deviations that are not scaled.
-DeviationFit fit_deviations(const Communicator& comm, const std::vector<StructureErrors>& mine, DataPart part);
+DeviationFit fit_deviations(const Communicator& comm, const std::vector<StructureErrors>& mine,
+                            DataPart part);
 
 /// The kinds of structures of all ranks, by the key of --kind-key; a structure without it has the kind "-".
 struct StructureKinds {

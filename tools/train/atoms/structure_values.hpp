@@ -17,7 +17,8 @@ namespace sar::tools {
 RowIds species_of(const SpreadBatch& batch);
 
 /// Collective. Returns the structures of this rank; those that are `wanted` with predicted energies, forces
-/// and, where there is a volume, stresses in place of their labels; with `deviations`, those of a committee, too.
+/// and, where there is a volume, stresses in place of their labels; with `deviations`, those of a committee,
+/// too.
 std::vector<formats::AtomStructure> predict_structures(const TrainingGraph& g, const TrainOptions& o,
                                                        Potential& potential, std::span<const Index> wanted,
                                                        bool deviations = false);

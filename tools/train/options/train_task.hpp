@@ -60,7 +60,7 @@ struct PotentialOptions {
   double cutoff = 5;
   Index num_basis = 20;
   std::string radial_basis = "sinc", cutoff_function = "cosine";
-  Index committee = 1;  ///< heads
+  Index committee = 1;                                                ///< heads
   double zbl_inner = 0, zbl_outer = 0;                                ///< 0: no ZBL
   double energy_weight = 10, forces_weight = 10, stress_weight = 10;  ///< of the terms of the loss
   std::vector<WeightStage> stages;  ///< in the order of their epochs; empty: these weights in all epochs
