@@ -44,8 +44,8 @@ struct EdgeDataLoaderOptions {
   std::vector<Index> excluded_types = {};
   Negatives negatives = Negatives::none;
   NegativeOptions negative = {};
-  /// Collective. Draws the negative pairs of the edges at these positions, in any order and number, if
-  /// `negatives` is none: for edges of several types, which have nodes of their own.
+  /// Draws the negative pairs of the edges at these positions, in any order and number, if `negatives` is
+  /// none: for edges of several types, which have nodes of their own. All ranks call it for each batch.
   std::function<NodePairList(std::span<const Index> positions, std::uint64_t epoch)> draw = nullptr;
 };
 

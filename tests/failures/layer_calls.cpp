@@ -312,6 +312,10 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
             [](const PaiNN& model, Scene& s, const RowIds& species) {
               return model.atomic_energies(s.graph, species, s.x);
             });
+  add_model("nn/atoms/painn.hpp PaiNN::head_energies",
+            [](const PaiNN& model, Scene& s, const RowIds& species) {
+              return model.head_energies(s.graph, species, s.x);
+            });
   add_model("nn/atoms/painn.hpp PaiNN::energy", [](const PaiNN& model, Scene& s, const RowIds& species) {
     return model.energy(s.graph, species, s.x);
   });

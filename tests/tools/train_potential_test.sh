@@ -166,7 +166,7 @@ grep -q "6 radial functions (gaussian), polynomial cutoff 2.2" out || fail "no w
 
 # What does not go: one sentence.
 refuse "--task: potential needs a --dataset" "$programs/train" --task potential
-for option in "--model gin" "--sample 3" --mfg "--dropout 0.1" "--partition ldg" --describe; do
+for option in "--model gin" "--sample 3" --mfg "--dropout 0.1" "--partition ldg"; do
   # shellcheck disable=SC2086
   refuse "${option%% *}: cannot be combined with --task potential" "$programs/train" --task potential --dataset train.xyz $option
 done

@@ -126,12 +126,11 @@ std::string text_of_stages(const PotentialOptions& o) {
 void add_fine_tuning_options(OptionTable& t, PotentialOptions& o) {
   t.parsed(
        "--energy-shifts", [&o](const std::string& text) { read_shifts(text, o); }, "SOURCE|NAME=E,...",
-       "energies of single atoms: fit, keep those of --init-weights, isolated atoms of the data, or given "
-       "ones")
+       "energies of single atoms: fit, keep, isolated, or given ones")
       .recorded([&o] { return text_of_shifts(o); });
   t.parsed(
        "--energy-scale", [&o](const std::string& text) { read_scale(text, o); }, "fit|keep|X",
-       "scale of the network's energies: of the training forces, of --init-weights, or a given one")
+       "scale of the network's energies: of the training forces, or a given one")
       .recorded([&o] { return text_of_scale(o); });
   t.parsed(
        "--new-species", [&o](const std::string& text) { read_new_species(text, o); }, "NAME[=LIKE],...",
@@ -225,7 +224,7 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
            {{"per-atom", EnergyError::per_atom},
             {"per-root", EnergyError::per_root},
             {"total", EnergyError::total}},
-           "errors of energies in the loss are divided by the number of atoms, its root, or 1")
+           "divisor of errors of energies in the loss")
       .recorded();
   t.parsed(
        "--stages", [&o](const std::string& text) { read_stages(text, o); }, "EPOCH:E,F,S;...",
