@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <sar/bindings/python/call.hpp>
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/module_tree.hpp>
 #include <sar/graph/message/graph.hpp>
@@ -12,9 +13,12 @@
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {
 
-/// Ids of rows, which key the draws of a dropout: those of a graph's nodes, an array, or None for numbers of
-/// this rank's rows.
+/// Ids of rows, which key the draws of an active dropout: those of a graph's nodes, an array, or None for
+/// numbers of this rank's rows.
 RowIds ids_of(nb::handle rows, Index count) {
+  require<InputError>(!MessageScope::is_active(),
+                      "a dropout in a message function, which the backward pass calls again, with other "
+                      "draws: expected it before, on rows of nodes or edges");
   if (nb::isinstance<Graph>(rows)) {
     const auto graph = std::make_shared<Graph>(nb::cast<const Graph&>(rows));
     const Array<Index>& ids = std::ssize(graph->src_ids()) == count ? graph->src_ids() : graph->dst_ids();
@@ -127,14 +131,14 @@ void bind_layers(Definitions& module) {
   module.def(
       "batch_norm_relu_dropout",
       [](const Variable& x, DistributedBN1D& norm, Dropout& dropout, nb::handle rows) {
-        const RowIds ids = ids_of(rows, x.num_rows());
+        const RowIds ids = dropout.is_active() ? ids_of(rows, x.num_rows()) : RowIds();
         return compute([&] { return batch_norm_relu_dropout(x, norm, dropout, ids); });
       },
       "x"_a, "norm"_a, "dropout"_a, "rows"_a = nb::none(), "dropout(relu(norm(x)), rows) as one operation.");
   module.def(
       "relu_dropout",
       [](const Variable& x, Dropout& dropout, nb::handle rows) {
-        const RowIds ids = ids_of(rows, x.num_rows());
+        const RowIds ids = dropout.is_active() ? ids_of(rows, x.num_rows()) : RowIds();
         return compute([&] { return relu_dropout(x, dropout, ids); });
       },
       "x"_a, "dropout"_a, "rows"_a = nb::none(), "dropout(relu(x), rows) as one operation.");

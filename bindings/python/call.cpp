@@ -97,6 +97,9 @@ MessageScope::MessageScope() {
 MessageScope::~MessageScope() {
   --state.messages;
 }
+bool MessageScope::is_active() noexcept {
+  return state.messages > 0;
+}
 
 bool set_grad_enabled(bool enabled) {
   return std::exchange(state.grad_enabled, enabled);

@@ -52,6 +52,8 @@ class MessageScope : NonCopyable {
  public:
   MessageScope();
   ~MessageScope();
+  /// Returns whether this thread is inside of one.
+  [[nodiscard]] static bool is_active() noexcept;
 };
 
 /// Returns whether operations of this thread are recorded, and sets it.

@@ -339,8 +339,8 @@ class Graph(HostGraph):
     destination type): (sources, destinations)}, as dgl.heterograph, or a HeteroData of PyG or a graph with types of DGL;
     a third array has weights. num_nodes and nodes are dicts by node type then.
 
-    edge_weight: a number for each edge, a constant, which layers and graph.edge_weight read. By default the values of a
-    sparse matrix or the attribute "weight" of NetworkX, unless all are 1, the column "weight" of pandas, and the edge_weight of
+    edge_weight: a number for each edge, a constant: graph.edge_weight, which sar.GraphModel reads, and a layer if it is an
+    argument, conv(graph, x, graph.edge_weight). By default the values of a sparse matrix or the attribute "weight" of NetworkX, unless all are 1, the column "weight" of pandas, and the edge_weight of
     PyG, or its edge_attr with one column. Other numbers of nodes and edges become fields, ndata and edata, with the rows of this
     rank: what a Data of PyG, DGL's ndata and edata, all nodes or all edges of NetworkX and the other columns of pandas have.
     Numbers with a point are tensors there, labels and masks arrays of NumPy.

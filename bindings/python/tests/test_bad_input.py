@@ -111,6 +111,12 @@ def test_wrong_message_functions():
         graph.update_all(lambda edges: 3, "sum")
     with pytest.raises(sar.Error, match="a function of edges"):
         graph.update_all(lambda edges: (edges.src(x).requires_grad_() * 1).sum().backward(), "sum")
+    drop = sar.nn.Dropout(0.5)
+    for message in (lambda edges: drop(edges.src(x)), lambda edges: F.relu_dropout(edges.src(x), drop)):
+        with pytest.raises(sar.InputError, match="a dropout in a message function"):
+            graph.update_all(message, "sum")
+    drop.eval()
+    assert np.array_equal(graph.update_all(lambda edges: drop(edges.src(x)), "sum"), graph.update_all(sar.fn.copy_u(x), "sum"))
     graph.update_all(keep, "sum")
     with pytest.raises(sar.Error, match="after it has returned"):
         kept[0](x)
