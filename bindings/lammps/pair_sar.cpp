@@ -57,8 +57,15 @@ PairSar::~PairSar() {
 }
 
 void PairSar::settings(int narg, char** arg) {
-  if (narg > 1) error->all(FLERR, std::string("pair style sar takes one argument at most, the cutoff"));
+  const bool has_deviation = narg >= 2 && std::strcmp(arg[narg - 2], "deviation") == 0;
+  deviation_every_ = has_deviation ? utils::inumeric(FLERR, arg[narg - 1], false, lmp) : 0;
+  if (has_deviation) narg -= 2;
+  if (narg > 1 || (has_deviation && deviation_every_ < 1))
+    error->all(FLERR, std::string("pair style sar takes a cutoff and deviation N, both optional; N is a "
+                                  "number of steps of at least 1"));
   expected_cutoff_ = narg == 1 ? utils::numeric(FLERR, arg[0], false, lmp) : 0;
+  nextra = has_deviation ? static_cast<int>(summary_.size()) : 0;
+  pvector = has_deviation ? summary_.data() : nullptr;
 }
 
 void PairSar::coeff(int narg, char** arg) {
@@ -97,6 +104,19 @@ void PairSar::init_style() {
                           ", expected units metal: potentials are in eV and Angstrom");
   if (atom->tag_enable == 0) error->all(FLERR, std::string("pair style sar needs atoms with ids"));
   has_graph_ = has_ghosts_ = false;
+  summary_ = {};
+}
+
+void* PairSar::extract(const char* name, int& dim) {
+  dim = 0;
+  return std::strcmp(name, "deviation_flag") == 0 ? &deviation_flag_ : nullptr;
+}
+
+void* PairSar::extract_peratom(const char* name, int& columns) {
+  columns = 0;
+  if (std::strcmp(name, "deviation") != 0) return nullptr;
+  deviations_.resize(static_cast<std::size_t>(std::max(1, atom->nlocal)), 0);
+  return deviations_.data();
 }
 
 double PairSar::init_one(int, int) {
@@ -119,6 +139,24 @@ double PairSar::moved_since(const std::vector<double>& positions) const {
 bool PairSar::graph_is_valid() const {
   const bool has_new_ghosts = neighbor->ago == 0;  // the same on every rank
   return has_graph_ && !has_new_ghosts && moved_since(positions_) <= margin_ / 2;
+}
+
+void PairSar::require_all_pairs() const {
+  const auto is_known = [&](int type) { return species_of_type_[static_cast<std::size_t>(type)] >= 0; };
+  bool excludes = neighbor->nex_group > 0 || neighbor->nex_mol > 0;
+  for (int k = 0; k < neighbor->nex_type; ++k)
+    excludes = excludes || (is_known(neighbor->ex1_type[k]) && is_known(neighbor->ex2_type[k]));
+  sar::require<sar::InputError>(!excludes,
+                                "neigh_modify exclude leaves out pairs of atoms that the potential sees, "
+                                "expected no excluded pairs but of types that are NULL in pair_coeff: all "
+                                "pairs within the cutoff interact");
+  const double* special = force->special_lj;
+  const bool all_count = special[1] == 1 && special[2] == 1 && special[3] == 1;
+  sar::require<sar::InputError>(
+      all_count || atom->molecular == 0 || atom->nbonds == 0, "special_bonds lj ", special[1], " ",
+      special[2], " ", special[3],
+      " leaves out pairs of bonded atoms, expected special_bonds lj 1 1 1, or pair_modify pair sar special "
+      "lj 1 1 1 beside other styles: all pairs within the cutoff interact");
 }
 
 void PairSar::build_graph() {
@@ -186,8 +224,12 @@ void PairSar::evaluate() {
   for (std::size_t k = 0; k < edge_src_.size(); ++k)
     for (std::size_t c = 0; c < 3; ++c)
       edge_vectors_[3 * k + c] = atom->x[edge_src_[k]][c] - atom->x[edge_dst_[k]][c];
-  const sar::PotentialValues values = (*potential_)(
-      *graph_, {.species = species_, .edge_vectors = edge_vectors_}, /*per_atom_virials=*/vflag_atom != 0);
+  const bool deviations =
+      deviation_flag_ != 0 || (deviation_every_ > 0 && update->ntimestep % deviation_every_ == 0);
+  const sar::PotentialValues values =
+      (*potential_)(*graph_, {.species = species_, .edge_vectors = edge_vectors_},
+                    /*per_atom_virials=*/vflag_atom != 0, deviations);
+  if (deviations) store_deviations(values.energy_deviation, values.force_deviations);
   for (std::size_t i = 0; i < species_.size(); ++i) {
     const auto row = static_cast<sar::Index>(i);
     const int at = atoms_[i];
@@ -207,10 +249,35 @@ void PairSar::evaluate() {
     for (int c = 0; c < 6; ++c) virial[c] += symmetric[c];
 }
 
+void PairSar::store_deviations(double of_energy, const std::vector<double>& of_forces) {
+  int is_double = 0, columns = 0;
+  const int property = atom->find_custom("sar_deviation", is_double, columns);
+  double* const target = property >= 0 && is_double == 1 && columns == 0 ? atom->dvector[property] : nullptr;
+  deviations_.assign(static_cast<std::size_t>(std::max(1, atom->nlocal)), 0);
+  if (target != nullptr) std::fill_n(target, atom->nlocal, 0);
+  double largest = 0, sum = 0;
+  for (std::size_t i = 0; i < of_forces.size(); ++i) {
+    const auto at = static_cast<std::size_t>(atoms_[i]);
+    deviations_[at] = of_forces[i];
+    if (target != nullptr) target[at] = of_forces[i];
+    largest = std::max(largest, of_forces[i]);
+    sum += of_forces[i];
+  }
+  largest = comm_.all_reduce(largest, sar::ReduceOp::max);
+  sum = comm_.all_reduce(sum);
+  const auto count = static_cast<double>(comm_.all_reduce(static_cast<sar::Index>(of_forces.size())));
+  summary_ = {};
+  if (comm_.rank() == 0) summary_ = {of_energy, largest, sum / count};
+}
+
 void PairSar::compute(int eflag, int vflag) {
   ev_init(eflag, vflag);
   agreed(error, [&] {
+    sar::require<sar::InputError>(
+        potential_->committee() > 1 || (deviation_every_ == 0 && deviation_flag_ == 0),
+        "deviations of a potential without a committee, expected one of train --committee H");
     if (!graph_is_valid()) {
+      require_all_pairs();
       has_graph_ = false;
       build_graph();
       has_graph_ = true;

@@ -9,13 +9,14 @@
 
 #include <sar/models.hpp>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <vector>
 
 /// Evaluates one potential over all ranks of LAMMPS:
 ///
-///     pair_style sar [cutoff]
+///     pair_style sar [cutoff] [deviation N]
 ///     pair_coeff * * FILE NAME ...        a species of the potential for each atom type, or NULL
 ///
 /// Each rank gives its own atoms, with their tags as ids, and the edges that end at them. An edge from a
@@ -27,6 +28,10 @@
 /// ranks, and their gradients, travel by the graph's halo plan, once for each atom and rank: LAMMPS's own
 /// communication would send each image of each ghost, in six steps one after another. Ghosts get no forces,
 /// so that the newton setting does not matter.
+///
+/// Deviations of a committee's forces are computed in steps that are multiples of N and in those of fix pair.
+/// They are in extract_peratom(), and in the property d_sar_deviation of fix property/atom, if there is one.
+/// compute pair has the deviation of the energy, and the largest and the mean deviation of forces.
 class PairSar : public LAMMPS_NS::Pair {
  public:
   explicit PairSar(LAMMPS_NS::LAMMPS* lammps);
@@ -40,6 +45,10 @@ class PairSar : public LAMMPS_NS::Pair {
   double init_one(int i, int j) override;
   void compute(int eflag, int vflag) override;
   double memory_usage() override;
+  /// Returns the flag "deviation_flag", by which fix pair asks for deviations.
+  void* extract(const char* name, int& dim) override;
+  /// Returns "deviation", one number for each local atom. Virtual in LAMMPS since 2022.
+  void* extract_peratom(const char* name, int& columns);
 
  private:
   /// Collective. Returns how far an atom or ghost of any rank is from its position.
@@ -48,12 +57,21 @@ class PairSar : public LAMMPS_NS::Pair {
   [[nodiscard]] bool graph_is_valid() const;
   void build_graph();
   void evaluate();
+  /// Throws if LAMMPS's input leaves out pairs, which the graph has all the same.
+  void require_all_pairs() const;
+  /// Collective. Stores deviations where LAMMPS looks for them. `of_forces`: of each node.
+  void store_deviations(double of_energy, const std::vector<double>& of_forces);
 
   sar::Communicator comm_;
   sar::ThreadLimit threads_;
   double expected_cutoff_ = 0;  // 0: any
   std::unique_ptr<sar::Potential> potential_;
   std::vector<sar::Index> species_of_type_;  // -1: NULL
+
+  int deviation_every_ = 0;          // 0: only in steps of fix pair
+  int deviation_flag_ = 0;           // of fix pair
+  std::vector<double> deviations_;   // of LAMMPS's atoms
+  std::array<double, 3> summary_{};  // LAMMPS's pvector, which it adds over the ranks
 
   bool has_ghosts_ = false;
   std::vector<double> ghost_positions_;  // of LAMMPS's atoms and ghosts, when it found the ghosts

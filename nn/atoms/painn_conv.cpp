@@ -3,6 +3,7 @@
 #include <sar/nn/atoms/painn_conv.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -13,6 +14,9 @@ namespace {
 Variable component_sum(Variable x) {
   return head_mean(std::move(x)) * real{3};
 }
+
+/// Rows of a block of update_in_blocks(): enough for all threads, while rows of 64 numbers stay in a cache.
+constexpr Index block_rows = 1024;
 
 MLPOptions context_options() {
   return {.hidden_layers = 1, .activation = silu};
@@ -49,7 +53,8 @@ PaiNNRows PaiNNConv::operator()(const Graph& graph, const PaiNNRows& rows, const
                         feats_, "]");
     require_rows(positions, n, 3, "PaiNNConv, positions");
     if (shifts.defined()) require_rows(shifts, graph.num_edges(), 3, "PaiNNConv, shifts");
-    return update(add_messages(graph, rows, positions, shifts));
+    const PaiNNRows sums = add_messages(graph, rows, positions, shifts);
+    return has_blocks(sums) ? update_in_blocks(sums) : update(sums);
   });
 }
 
@@ -79,6 +84,51 @@ PaiNNRows PaiNNConv::update(const PaiNNRows& rows) const {
   const auto part = [&](Index k) { return slice_columns(channels, k * feats_, (k + 1) * feats_); };
   return {.scalars = rows.scalars + part(0) + part(2) * component_sum(v * w),
           .vectors = rows.vectors + reshape(part(1), {n, 1, feats_}) * w};
+}
+
+bool PaiNNConv::has_blocks(const PaiNNRows& rows) const {
+  if (rows.scalars.num_rows() <= block_rows || rows.scalars.is_dual() || rows.vectors.is_dual()) return false;
+  return recording({&rows.scalars, &rows.vectors}) &&
+         std::ranges::none_of(parameters(), [](const Variable& each) { return each.requires_grad(); });
+}
+
+PaiNNRows PaiNNConv::update_in_blocks(const PaiNNRows& rows) const {
+  const Index n = rows.scalars.num_rows(), feats = feats_;
+  // calls f(inputs of a block, its first and its last row)
+  const auto each_block = [n](const PaiNNRows& all, const auto& f) {
+    for (Index begin = 0; begin < n; begin += block_rows) {
+      const Index end = std::min(begin + block_rows, n);
+      f(PaiNNRows{.scalars = Variable(all.scalars.value().slice_rows(begin, end), true),
+                  .vectors = Variable(all.vectors.value().slice_rows(begin, end), true)},
+        begin, end);
+    }
+  };
+  const auto side_by_side = [feats](const PaiNNRows& x) {
+    return concat_columns({x.scalars, reshape(x.vectors, {x.vectors.num_rows(), 3 * feats})});
+  };
+  Tensor out({n, 4 * feats});
+  {
+    const NoTape no_tape;
+    each_block(rows, [&](const PaiNNRows& block, Index begin, Index) {
+      const Tensor values = side_by_side(update(block)).value();
+      std::copy_n(values.data(), values.size(), out.row(begin));
+    });
+  }
+  const Variable both = record(Variable(out), [this, rows, each_block, side_by_side, n,
+                                               feats](const Tensor& of_out) {
+    Tensor of_scalars({n, feats}), of_vectors({n, 3, feats});
+    each_block(rows, [&](const PaiNNRows& block, Index begin, Index end) {
+      Tape tape;
+      tape.backward(side_by_side(update(block)), of_out.slice_rows(begin, end));
+      const Tensor scalars = block.scalars.grad(), vectors = block.vectors.grad();
+      std::copy_n(scalars.data(), scalars.size(), of_scalars.row(begin));
+      std::copy_n(vectors.data(), vectors.size(), of_vectors.row(begin));
+    });
+    if (rows.scalars.requires_grad()) rows.scalars.gradient()->add(std::move(of_scalars));
+    if (rows.vectors.requires_grad()) rows.vectors.gradient()->add(std::move(of_vectors));
+  });
+  return {.scalars = slice_columns(both, 0, feats),
+          .vectors = reshape(slice_columns(both, feats, 4 * feats), {n, 3, feats})};
 }
 
 }}  // namespace sar

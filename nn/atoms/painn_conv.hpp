@@ -44,6 +44,10 @@ struct PaiNNRows {
 /// in double precision. Radial functions and filters are computed for a chunk of edges at a time, at most
 /// options().edge_chunk or those of one atom. Collective: halo rows of 6 F + 3 values (3 F + 3 without
 /// vectors) are exchanged once.
+///
+/// With constant parameters, as in molecular dynamics, the backward pass computes the update of the nodes
+/// again, in blocks of nodes, and the module must live until then. This keeps 4 F values of each node in
+/// place of 11 F.
 class PaiNNConv : public Module {
  public:
   /// Throws InputError unless the widths are positive, and cutoff and norm_epsilon positive and finite.
@@ -59,6 +63,10 @@ class PaiNNConv : public Module {
   [[nodiscard]] PaiNNRows add_messages(const Graph& graph, const PaiNNRows& rows, const Variable& positions,
                                        const Variable& shifts) const;
   [[nodiscard]] PaiNNRows update(const PaiNNRows& rows) const;
+  /// Returns update(). Its backward pass keeps `rows` alone and computes the rest again, in blocks of nodes.
+  [[nodiscard]] PaiNNRows update_in_blocks(const PaiNNRows& rows) const;
+  /// Returns whether update_in_blocks() is possible and pays.
+  [[nodiscard]] bool has_blocks(const PaiNNRows& rows) const;
 
   Index feats_;
   RadialFunctions radial_;

@@ -103,12 +103,16 @@ void require_directions(const Graph& graph, const Tensor& vectors, double cutoff
   });
 }
 
-/// Returns rows d_a g_b for vectors d and g: [n, 9].
-Tensor products(const Tensor& d, const Tensor& g) {
+/// Returns -d_a g_b.
+real virial_of(const real* d, const real* g, Index a, Index b) {
+  return -d[a] * g[b];
+}
+
+/// Returns rows -d_a g_b for vectors d and g: [n, 9].
+Tensor virials_of(const Tensor& d, const Tensor& g) {
   Tensor result({d.num_rows(), 9});
   for (Index k = 0; k < d.num_rows(); ++k)
-    for (Index a = 0; a < 3; ++a)
-      for (Index b = 0; b < 3; ++b) result.row(k)[3 * a + b] = -d.row(k)[a] * g.row(k)[b];
+    for (Index c = 0; c < 9; ++c) result.row(k)[c] = virial_of(d.row(k), g.row(k), c / 3, c % 3);
   return result;
 }
 
@@ -263,13 +267,15 @@ PotentialValues Potential::evaluate(const Graph& graph, const PotentialAtoms& at
     result.energies.push_back(d.energy_shifts[species] + static_cast<double>(found.value.data()[i]));
     sums[0] += result.energies.back();
   }
-  const Tensor of_edges = products(vectors, found.slopes[1]);
-  for (Index k = 0; k < of_edges.num_rows(); ++k)
-    for (std::size_t c = 0; c < 9; ++c) sums[1 + c] += static_cast<double>(of_edges.row(k)[c]);
+  const Tensor& slopes = found.slopes[1];
+  for (Index k = 0; k < slopes.num_rows(); ++k)
+    for (Index c = 0; c < 9; ++c)
+      sums[static_cast<std::size_t>(1 + c)] +=
+          static_cast<double>(virial_of(vectors.row(k), slopes.row(k), c / 3, c % 3));
   graph.comm().all_reduce(std::span<double>(sums));
   result.energy = sums[0];
   std::copy(sums.begin() + 1, sums.end(), result.virial.begin());
-  if (per_atom_virials) result.virials = halves_of_edges(graph, of_edges);
+  if (per_atom_virials) result.virials = halves_of_edges(graph, virials_of(vectors, slopes));
   return result;
 }
 

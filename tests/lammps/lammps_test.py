@@ -2,7 +2,7 @@
 
 """lammps_test.py MPIRUN_SH MPIEXEC LMP_SAR MAKE_POTENTIAL PRECISION [PLUGIN]: pair_style sar in LAMMPS, which loads the plugin, if there is one. The
 same trajectory on 1, 2 and 4 ranks, forces and pressure by differences of energies, sums of values of atoms, a triclinic cell, both newton settings, ranks without atoms, atoms that leave, hybrid
-styles, restarts, clear, and errors that end LAMMPS on all ranks."""
+styles, restarts, clear, deviations of a committee, bonds, excluded pairs, and errors that end LAMMPS on all ranks."""
 import os
 import re
 import subprocess
@@ -82,9 +82,10 @@ def check_sums(row):
         near(-row["c_sums[%d]" % (k + 2)] / row["Volume"], row[name], 1e-8 if exact else 2e-3)
 
 
-subprocess.run([make_potential, str(at / "si_o.safetensors"), "4", "1", "0", "Si", "O"], check=True)
-subprocess.run([make_potential, str(at / "zbl.safetensors"), "4", "1", "3", "Si", "O"], check=True)
-subprocess.run([make_potential, str(at / "si.safetensors"), "3.5", "0.01", "0", "Si"], check=True)
+subprocess.run([make_potential, str(at / "si_o.safetensors"), "4", "1", "0", "1", "Si", "O"], check=True)
+subprocess.run([make_potential, str(at / "zbl.safetensors"), "4", "1", "3", "1", "Si", "O"], check=True)
+subprocess.run([make_potential, str(at / "si.safetensors"), "3.5", "0.01", "0", "1", "Si"], check=True)
+subprocess.run([make_potential, str(at / "committee.safetensors"), "4", "1", "0", "4", "Si", "O"], check=True)
 MASSES = "mass 1 28.0855\nmass 2 15.999\n"
 START = BOX + MASSES + STYLE + THERMO + "velocity all create 1000 4928 loop geom\n"
 
@@ -117,6 +118,48 @@ for ranks, settings in ((1, ""), (2, ""), (4, ""), (3, "newton off\n"), (4, "pro
         near(row["PotEng"], expected["PotEng"], 1e-9 if exact else 1e-5)
         near(row["Press"], expected["Press"], 1e-7 if exact else 1e-3)
     near(rows[-1]["TotEng"], rows[0]["TotEng"], 2e-5)
+
+# Deviations of a committee: those of the library, on any number of ranks, in steps that ask for them, by all ways to them that this LAMMPS has.
+SURE = BOX + MASSES + STYLE.replace("sar 4.0", "sar 4.0 deviation 10").replace("si_o", "committee")
+SURE += "fix own all property/atom d_sar_deviation\ncompute own all property/atom d_sar_deviation\ncompute largest all reduce max c_own\n"
+SURE += "compute sure all pair sar\nvelocity all create 1000 4928 loop geom\ntimestep 0.001\nfix move all nve\nneighbor 0.5 bin\n"
+COLUMNS = "thermo_style custom step pe atoms c_sure[1] c_sure[2] c_sure[3] c_largest%s\nthermo_modify format float %%.15g\nthermo 10\n"
+SURE_DUMP = "dump s all custom 10 {at}/deviations id element x y z c_own%s\ndump_modify s sort id element Si O format float %%.17g\n"
+FIX_PAIR = "fix sure all pair 10 sar deviation 1\ncompute fixed all reduce max f_sure\n"
+
+
+def last_dump():
+    lines = (at / "deviations").read_text().splitlines()
+    return [line.split()[1:] for line in lines[max(i for i, line in enumerate(lines) if line.startswith("ITEM: ATOMS")) + 1:]]
+
+
+for ranks in (1, 2) if plugin else (1, 2, 4):
+    extra = " f_sure" if plugin else ""
+    text = SURE + (FIX_PAIR if plugin else "") + COLUMNS % (" c_fixed" if plugin else "") + SURE_DUMP % extra + "run 25\n"
+    rows = thermo(ranks, script(text))
+    atoms = last_dump()  # of step 20
+    found = subprocess.run([make_potential, str(at / "committee.safetensors"), "deviations", "10.86"], check=True, stdout=subprocess.PIPE, text=True,
+                           input="".join(" ".join(atom[:4]) + "\n" for atom in atoms))
+    of_energy, *of_forces = (float(word) for word in found.stdout.split())
+    assert len(of_forces) == len(atoms) and max(of_forces) > 1.2 * min(of_forces) > 0, of_forces
+    tolerance = 1e-9 if exact else 1e-4
+    for atom, expected in zip(atoms, of_forces):
+        for value in atom[4:]:
+            near(float(value), expected, tolerance * max(of_forces))
+    row = rows[2]
+    assert row["Step"] == 20 and len(rows) == 4, rows
+    near(row["c_sure[1]"], of_energy, tolerance)
+    for value in [row["c_sure[2]"], row["c_largest"]] + ([row["c_fixed"]] if plugin else []):
+        near(value, max(of_forces), tolerance)
+    near(row["c_sure[3]"], sum(of_forces) / len(of_forces), tolerance)
+    assert rows[3]["c_sure[2]"] == row["c_sure[2]"], "step 25 computes no deviations: %r" % rows
+HALT = "variable largest equal c_sure[2]\nfix stop all halt 10 v_largest > 1e-6 error %s message yes\nrun 50\n"
+stopped = thermo(2, script(SURE + COLUMNS % "" + HALT % "soft"))
+assert stopped[-1]["Step"] == 10, stopped
+halted = run(2, script(SURE + COLUMNS % "" + HALT % "hard"))
+assert halted.returncode != 0 and "Fix halt condition for fix-id stop met on step 10" in halted.stdout, halted.stdout
+alone = run(2, script(SURE.replace("committee", "si_o") + "run 0\n"))
+assert alone.returncode != 0 and "deviations of a potential without a committee, expected one of train --committee H" in alone.stdout, alone.stdout
 
 if plugin:  # the same style; ranks of MPICH do not yield the processors, so that more of them are slow
     unknown = run(2, script((BOX + MASSES + STYLE).replace("Si O\n", "Si C\n") + "run 0\n"))
@@ -211,6 +254,27 @@ once = BOX + MASSES + STYLE + THERMO + "run 0\n"
 rows = thermo(2, script(once + "clear\nunits metal\natom_style atomic\nboundary p p p\n" + once))
 assert len(rows) == 2 and rows[0]["PotEng"] == rows[1]["PotEng"], rows
 
+# Several styles, twice, with clear in between and then the style alone. Excluded pairs of atoms that the potential does not see change nothing.
+SEVERAL = BOX + MASSES + "pair_style hybrid/overlay sar zbl 1.5 3 lj/cut 4\npair_coeff * * sar {at}/si_o.safetensors Si O\n" \
+    "pair_coeff 1 1 zbl 14 14\npair_coeff 1 2 zbl 14 8\npair_coeff 2 2 zbl 8 8\npair_coeff 2 2 lj/cut 0.01 2.5\n" + THERMO + "run 5\n"
+CLEAR = "clear\nunits metal\natom_style atomic\nboundary p p p\n"
+rows = thermo(2, script(SEVERAL + CLEAR + SEVERAL + CLEAR + once))
+assert len(rows) == 5 and rows[:2] == rows[2:4], rows
+alone = thermo(2, script(once))[0]
+assert rows[4] == alone, rows
+zero = BOX + MASSES + "pair_style hybrid/overlay zero 4 sar\npair_coeff * * zero\npair_coeff * * sar {at}/si.safetensors Si NULL\n" + THERMO + "run 0\n"
+seen = thermo(2, script(zero.replace("run 0", "neigh_modify exclude type 2 2 exclude type 1 2\nrun 0")))[0]
+near(seen["PotEng"], thermo(2, script(zero))[0]["PotEng"], 1e-12)
+
+# Bonded atoms interact as all others, if the input says so.
+BONDS = START.replace("create_box 2 box", "create_box 2 box bond/types 1 extra/bond/per/atom 4 extra/special/per/atom 10")
+BONDS += "bond_style zero\nbond_coeff * 2.35\ncreate_bonds single/bond 1 1 2\n"
+bonded = lambda text: script(text + "run 0\n").replace("atom_style atomic", "atom_style bond")
+near(thermo(2, bonded(BONDS + "special_bonds lj/coul 1 1 1\n"))[0]["PotEng"], alone["PotEng"], 1e-12 if exact else 1e-6)
+overlaid = BONDS.replace(STYLE, "pair_style hybrid/overlay sar lj/cut 4\npair_coeff * * sar {at}/si_o.safetensors Si O\npair_coeff * * lj/cut 0 2.5\n")
+overlaid += "special_bonds lj/coul 0.5 0.5 0.5\npair_modify pair sar special lj 1 1 1\n"
+near(thermo(2, bonded(overlaid))[0]["PotEng"], alone["PotEng"], 1e-12 if exact else 1e-6)
+
 # Errors end LAMMPS on all ranks, with one sentence.
 def error(ranks, text):
     done = run(ranks, text)
@@ -228,9 +292,14 @@ expect("the potential does not know the species 'C', expected one of Si, O", err
 expect("si_o.safetensors has the cutoff 4, pair_style sar says 5", error(2, script(START0.replace("sar 4.0", "sar 5.0") + "run 0\n")))
 expect("none.safetensors", error(3, script(START0.replace("si_o", "none") + "run 0\n")))
 expect("a species or NULL for each of 2 atom types", error(2, script(START0.replace("Si O", "Si") + "run 0\n")))
-expect("takes one argument at most", error(2, script(START0.replace("sar 4.0", "sar 4.0 1") + "run 0\n")))
+expect("takes a cutoff and deviation N", error(2, script(START0.replace("sar 4.0", "sar 4.0 1") + "run 0\n")))
 expect("needs atoms with ids", error(2, script(START0 + "run 0\n", "atom_modify id no\n").replace("compute ", "# ").replace("thermo_", "# ")))
 expect("expected coordinates of at most 1e+09", error(3, script(START0 + "neigh_modify delay 1000 every 1000\ngroup five id 5\nfix wrong five addforce 1e308 0 0\nrun 50\n")))
+expect("takes a cutoff and deviation N", error(2, script(START0.replace("sar 4.0", "sar deviation 0") + "run 0\n")))
+EXCLUDES = "neigh_modify exclude leaves out pairs of atoms that the potential sees"
+expect(EXCLUDES, error(2, script(START0 + "neigh_modify exclude type 1 2\nrun 0\n")))
+expect(EXCLUDES, error(2, script(START0 + "group odd id 1:64:2\nrun 0\nneigh_modify exclude group odd all\nrun 0\n")))
+expect("special_bonds lj 0 0 0 leaves out pairs of bonded atoms, expected special_bonds lj 1 1 1", error(2, bonded(BONDS)))
 expect("pair style sar in units real, expected units metal", error(2, script(START0 + "run 0\n").replace("units metal", "units real")))
 expect("a neighbor list with the atoms ", error(2, script(PRESS + "create_atoms 2 single 0 0 0 units box\nrun 0\n")))
 used_up = error(3, script(START.replace("create 1000 4928", "create 1e5 4928") + "neigh_modify delay 50 every 50 check no\nrun 50\n"))

@@ -10,6 +10,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/safetensors.hpp>
+#include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/models/graph_model.hpp>
 #include <sar/nn/models/potential.hpp>
 #include <sar/nn/train/slope_loss.hpp>
@@ -334,6 +335,39 @@ TEST_CASE(
   CHECK_THROWS_AS((void)make_potential(wrong), InputError);
   CHECK(make_potential(of_three).description().to_json().find("\"committee\":3") != std::string::npos);
   CHECK(make_potential().description().to_json().find("committee") == std::string::npos);
+
+TEST_CASE("Potential: constant parameters, with updates computed again in blocks, give the same values") {
+  const Communicator world = Communicator::world();
+  constexpr Index side = 12, of_first = 1200;  // rank 0 has more than a block of atoms
+  std::vector<double> x;
+  std::vector<Index> species;
+  for (Index i = 0; i < side * side * side; ++i) {
+    if ((i < of_first ? 0 : i % world.size()) != world.rank()) continue;
+    for (const Index site : {i % side, i / side % side, i / side / side})
+      x.push_back(2.0 * static_cast<double>(site) + 0.1 * std::sin(static_cast<double>(7 * i + site)));
+    species.push_back(i % 2);
+  }
+  const double length = 2.0 * side;
+  const Cell cell{.vectors = {{{length, 0, 0}, {0, length, 0}, {0, 0, length}}},
+                  .periodic = {true, true, true}};
+  ModelDescription description = described;
+  description.cutoff = 2.5;
+  for (const bool reproducible : {false, true}) {
+    const NeighborList list(world, x, cell, description.cutoff, 0, {.reproducible = reproducible});
+    const Tensor vectors = list.vectors();
+    const std::vector<double> edges(vectors.data(), vectors.data() + vectors.size());
+    Potential varied = make_potential(description), constant = make_potential(description);
+    for (const NamedParameter& each : constant.network().named_parameters())
+      constant.network().freeze(each.name);
+    const PotentialAtoms atoms{.species = species, .edge_vectors = edges};
+    const PotentialValues expected = varied(list.graph(), atoms, true);
+    const PotentialValues found = constant(list.graph(), atoms, true);
+    check_near(found.energy, expected.energy, std::abs(expected.energy));
+    for (Index i = 0; i < found.forces.size(); ++i)
+      check_near(found.forces.data()[i], expected.forces.data()[i], 1);
+    for (Index i = 0; i < found.virials.size(); ++i)
+      check_near(found.virials.data()[i], expected.virials.data()[i], 1);
+  }
 }
 
 TEST_CASE("with_species: old species are as they were, and a new one may begin as one of them") {
