@@ -335,6 +335,7 @@ TEST_CASE(
   CHECK_THROWS_AS((void)make_potential(wrong), InputError);
   CHECK(make_potential(of_three).description().to_json().find("\"committee\":3") != std::string::npos);
   CHECK(make_potential().description().to_json().find("committee") == std::string::npos);
+}
 
 TEST_CASE("Potential: constant parameters, with updates computed again in blocks, give the same values") {
   const Communicator world = Communicator::world();
