@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /// The steps of an epoch, one for each batch. Optimizers and schedules.
+///
+/// Room tools/train: The data, models, batches and steps of the tasks of `train`, its log and its checkpoints.
 #pragma once
 
 #include "options/train_options.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "train_runs.hpp"
+#include "train/runs/train_runs.hpp"
 
-#include "train_log.hpp"
+#include "train/train_log.hpp"
 
 #include <sar/core/error.hpp>
 

@@ -3,17 +3,17 @@
 /// Trains a graph neural network, full batch or on mini-batches; see --help.
 ///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
 ///
-/// Room tools/train: The program `train`.
-#include "atoms/potential_data.hpp"
+/// Room tools/train/runs: The program `train`: a run, and several.
 #include "heartbeat.hpp"
-#include "options/add_options.hpp"
 #include "program.hpp"
-#include "train_data.hpp"
-#include "train_gcn_norm.hpp"
-#include "train_graph.hpp"
-#include "train_run.hpp"
-#include "train_runs.hpp"
-#include "train_samples.hpp"
+#include "train/atoms/potential_data.hpp"
+#include "train/options/add_options.hpp"
+#include "train/runs/train_run.hpp"
+#include "train/runs/train_runs.hpp"
+#include "train/train_data.hpp"
+#include "train/train_gcn_norm.hpp"
+#include "train/train_graph.hpp"
+#include "train/train_samples.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>

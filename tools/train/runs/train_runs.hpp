@@ -3,8 +3,8 @@
 /// Several runs in one start: their options, and what their results are on average.
 #pragma once
 
-#include "options/train_options.hpp"
-#include "train_progress.hpp"
+#include "train/options/train_options.hpp"
+#include "train/train_progress.hpp"
 
 #include <sar/comm/communicator.hpp>
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "train_run.hpp"
+#include "train/runs/train_run.hpp"
 
-#include "atoms/potential_steps.hpp"
 #include "program.hpp"
-#include "train_checkpoint.hpp"
-#include "train_curves.hpp"
-#include "train_edge_steps.hpp"
-#include "train_gcn_norm.hpp"
-#include "train_log.hpp"
-#include "train_node_steps.hpp"
-#include "train_predict.hpp"
-#include "train_sample_steps.hpp"
+#include "train/atoms/potential_steps.hpp"
+#include "train/train_checkpoint.hpp"
+#include "train/train_curves.hpp"
+#include "train/train_edge_steps.hpp"
+#include "train/train_gcn_norm.hpp"
+#include "train/train_log.hpp"
+#include "train/train_node_steps.hpp"
+#include "train/train_predict.hpp"
+#include "train/train_sample_steps.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/data.hpp>

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "heartbeat.hpp"
-#include "options/train_options.hpp"
-#include "train_graph.hpp"
-#include "train_progress.hpp"
+#include "train/options/train_options.hpp"
+#include "train/train_graph.hpp"
+#include "train/train_progress.hpp"
 
 namespace sar::tools {
 
