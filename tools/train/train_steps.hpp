@@ -2,7 +2,7 @@
 
 /// The steps of an epoch, one for each batch. Optimizers and schedules.
 ///
-/// Room tools/train: The data, models, batches and steps of the tasks of `train`, its log and its checkpoints.
+/// Room tools/train: The data, models, batches and steps of the tasks of `train`, its log and checkpoints.
 #pragma once
 
 #include "options/train_options.hpp"
