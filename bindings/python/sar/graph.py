@@ -552,7 +552,8 @@ class Graph(HostGraph):
 def _frame_of(graph, ntype):
     """The fields of the nodes of a type."""
     if not graph.is_homogeneous:
-        return graph.__dict__.setdefault("_frames", {}).setdefault(ntype, {})
+        frames = graph.__dict__.setdefault("_frames", {})
+        return frames.setdefault(ntype, _Frame(graph.num_nodes(ntype), "nodes"))
     return _srcdata(graph) if ntype == graph.ntypes[0] else _dstdata(graph)
 
 
@@ -595,8 +596,36 @@ class _Edges:
         return self.num_edges
 
 
+class _Frame(dict):
+    """Fields by name, each with a row for each node or edge of this rank."""
+
+    def __init__(self, rows, of):
+        super().__init__()
+        self._rows, self._of = rows, of
+
+    def __setitem__(self, name, value):
+        shape = list(np.shape(value) if not hasattr(value, "shape") else value.shape)
+        if not shape or shape[0] != self._rows:
+            raise ShapeError(f"the field {name!r} of the {self._of} has the shape {shape}, expected a row for each of the {self._rows} {self._of} "
+                             "of this rank")
+        super().__setitem__(name, value)
+
+    def update(self, *fields, **named):
+        for name, value in dict(*fields, **named).items():
+            self[name] = value
+
+    def setdefault(self, name, value=None):
+        if name not in self:
+            self[name] = value
+        return self[name]
+
+
 def _frame(graph, name):
-    return graph.__dict__.setdefault(name, {})
+    frame = graph.__dict__.get(name)
+    if frame is None:
+        rows = graph.num_edges() if name == "_edata" else len(graph.src_ids if name == "_srcdata" else graph.dst_ids)
+        frame = graph.__dict__.setdefault(name, _Frame(rows, "edges" if name == "_edata" else "nodes"))
+    return frame
 
 
 def _srcdata(graph):

@@ -502,3 +502,22 @@ def test_fields_may_be_arrays_where_messages_read_them(comm):
     graph.ndata["h"] = graph.local_rows(np.arange(6.0).reshape(3, 2))
     graph.update_all(sar.fn.copy_u("h", "m"), sar.fn.sum("m", "y"))
     np.testing.assert_array_equal(graph.ndata["y"], np.arange(6.0).reshape(3, 2)[(graph.dst_ids - 1) % 3])
+
+
+def test_a_field_has_a_row_for_each_node_or_edge():
+    graph = sar.Graph(([0, 1, 2, 2], [1, 2, 0, 1]), num_nodes=3)
+    nodes, edges = graph.num_nodes(), graph.num_edges()
+    for frame, rows, of in ((graph.ndata, nodes, "nodes"), (graph.edata, edges, "edges")):
+        frame["right"] = np.ones((rows, 2))
+        for wrong in (np.ones(rows + 1), 3, sar.tensor(np.ones((rows + 2, 1)))):
+            with pytest.raises(sar.ShapeError, match=f"the field 'wrong' of the {of} has the shape .*, expected a row for each of the {rows} {of}"):
+                frame["wrong"] = wrong
+            with pytest.raises(sar.ShapeError, match="the field 'wrong'"):
+                frame.update(wrong=wrong)
+        assert list(frame) == ["right"]
+    typed = sar.Graph({("a", "to", "b"): ([0, 1], [0, 0])}, num_nodes={"a": 2, "b": 1})
+    typed.nodes["a"].data["x"] = np.ones((typed.num_nodes("a"), 1))
+    with pytest.raises(sar.ShapeError, match="the field 'x' of the nodes"):
+        typed.nodes["b"].data["x"] = np.ones((typed.num_nodes("b") + 1, 1))
+    with pytest.raises(sar.ShapeError, match="the field 'w' of the edges"):
+        typed["to"].edata["w"] = np.ones(typed["to"].num_edges() + 1)
