@@ -65,13 +65,12 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
                            double* energy, double* virial, double* energies, sar_array* forces,
                            sar_array* virials, double* energy_deviation, double* force_deviations) {
   std::optional<PotentialValues> values;
-  const auto evaluate = [&](const Communicator&, CollectiveCall& call) {
+  const auto evaluate = [&](const Communicator& comm, CollectiveCall& call) {
     const auto found = object<PotentialObject>(potential, "potential");
     const auto on = object<GraphObject>(graph, "graph");
     call.equal("potential", found->description).equal(*on);
     call.equal("set of inputs", positions == nullptr ? "edge vectors" : "positions")
-        .equal("set of results", virials == nullptr ? "without virials of atoms" : "with virials of atoms")
-        .equal("deviations", force_deviations == nullptr ? "none of forces" : "of forces");
+        .equal("set of results", virials == nullptr ? "without virials of atoms" : "with virials of atoms");
     const HostGraph& g = on->built();
     require<InputError>(g.is_homogeneous(),
                         "a potential on a graph of the node types ", joined(g.node_types()),
@@ -93,7 +92,9 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
       numbers = numbers_of(vectors);
       atoms.edge_vectors = numbers;
     }
-    values = (*found->potential)(g, atoms, virials != nullptr, force_deviations != nullptr);
+    // of an empty list, a rank without atoms gives NULL
+    const bool deviations = comm.all_reduce(force_deviations != nullptr ? 1 : 0, ReduceOp::max) == 1;
+    values = (*found->potential)(g, atoms, virials != nullptr, deviations);
   };
   const int status =
       collective_call("sar_potential_evaluate", {{potential, "potential"}, {graph, "graph"}}, evaluate);

@@ -556,9 +556,9 @@ SAR_API int sar_potential_cutoff(sar_potential potential, double* cutoff);
  *     which cost one more exchange of rows
  * @param[out] energy_deviation  may be NULL: standard deviation of the energies of a committee's heads, of
  *     all ranks; 0 without a committee
- * @param[out] force_deviations  [num_atoms], may be NULL on all ranks: root of the mean square of the
- *     differences between the forces of a committee's heads and their mean, for each atom, which cost a pass
- *     for each head; 0 without a committee */
+ * @param[out] force_deviations  [num_atoms], may be NULL: root of the mean square of the differences between
+ *     the forces of a committee's heads and their mean, for each atom. Computed if a rank asks for them, with
+ *     a pass for each head; 0 without a committee */
 SAR_API int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num_atoms,
                                    const int32_t* species, const sar_array* positions, const sar_array* edges,
                                    double* energy, double* virial, double* energies, sar_array* forces,
