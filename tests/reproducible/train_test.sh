@@ -60,6 +60,7 @@ while read -r options; do
   rm -f w* log*
 done <<END
 --task potential --dataset atoms.xyz --cutoff 2.2 --num-basis 4 --batch-size 5 --split-graphs 8,4,0 --clip-norm 1
+--task potential --dataset atoms.xyz --cutoff 2.2 --num-basis 4 --batch-size 5 --split-graphs 8,4,0 --committee 3
 --task graph --dataset tu --model gin --readout mean --split-graphs 20,5,5 --batch-size 6 --norm batch --dropout 0.2
 $sbm --task link --predictor distmult --metric average-precision --batch-norm
 $sbm --task link --predictor mlp --link-loss margin --negatives 3 --sample 4,3 --batch-size 100
@@ -72,6 +73,16 @@ $sbm --mfg --class-weights balanced --label-smoothing 0.1
 --graph karate --mfg --model gat --layers 3 --hidden 64 --heads 4
 $sbm --task link --sample 4,3 --batch-size 300 --model gatv2 --heads 2 --sampler labor
 END
+# A fine-tuned potential, whose energies of single atoms are fitted to what the first one leaves.
+on 1 "$programs/train" --reproducible --task potential --dataset atoms.xyz --cutoff 2.2 --hidden 8 --layers 2 --epochs 1 --save-weights start.safetensors >out 2>err ||
+  fail "a first potential ends with $?"
+sed 's/energy=-/energy=-9/' atoms.xyz >moved.xyz
+for number in 1 2 "$ranks"; do
+  on "$number" "$programs/train" "${net[@]}" --task potential --dataset moved.xyz --init-weights start.safetensors --energy-shifts fit --batch-size 5 \
+    --save-weights "w$number" >out 2>err || fail "fine-tuning on $number ranks ends with $?"
+  cmp w1 "w$number" || fail "a fine-tuned potential of $number ranks"
+done
+
 # shellcheck disable=SC2086  # several options
 expect 2 "--bfloat16-features: " "$programs/train" $sbm "${net[@]}" --bfloat16-features
 expect 2 "--reproducible: batches of --batch-per-rank depend on the number of ranks" "$programs/train" $sbm "${net[@]}" --sample 4,3 --batch-per-rank

@@ -171,6 +171,9 @@ for n in 1 "$ranks"; do
     expect 1 "--freeze: the network has no parameter or module 'conv', expected convs, embedding, outnet, or one in them" "${tuned[@]}" --dataset new.xyz --freeze conv
     expect 1 "the potential knows the species 'Si' already" "${tuned[@]}" --dataset new.xyz --new-species Si
     expect 1 "the potential does not know the species 'Sn', expected one of O, Si" "${tuned[@]}" --dataset ge.xyz --new-species Ge=Sn
+    expect 1 "--kind-weights: no structure has the kind bulc (key config_type), expected some of surface" "${train[@]}" "${net[@]}" --dataset new.xyz \
+      --kind-weights bulc=2
+    expect 1 "--kind-key: no structure has the key kind" "${train[@]}" "${net[@]}" --dataset new.xyz --kind-key kind
     expect 1 "moved.xyz: no training structure with an energy is a single atom of O" "${tuned[@]}" --dataset moved.xyz --energy-shifts isolated
     expect 1 "--energy-shifts: there are no atoms of Cu, expected energies of O, Si" "${tuned[@]}" --dataset moved.xyz --energy-shifts Cu=1
     sed '1,/config_weight=0/ s/config_weight=0/config_weight=much/' weights.xyz >much.xyz

@@ -138,49 +138,6 @@ NodeData structure_data(const std::vector<formats::AtomDataset>& files, const Gr
   return data;
 }
 
-/// Prints how many neighbors atoms have and how near they are, and warns of numbers that a file or a cutoff
-/// in another unit has. Collective.
-void tell_neighbors(const Communicator& comm, const std::string& path, double cutoff,
-                    const GraphSamples& samples) {
-  constexpr double inf = std::numeric_limits<double>::infinity();
-  constexpr double few = 0.5, many = 500;  // a distance and a number of neighbors, in Angstrom
-  Index molecules = 0, without_pair = 0, most = 0;
-  for (Index g = 0; g < samples.num_graphs(); ++g) {
-    if (samples.num_nodes(g) > 1) ++molecules;
-    if (samples.num_nodes(g) > 1 && samples.num_edges(g) == 0) ++without_pair;
-    std::vector<Index> neighbors(static_cast<std::size_t>(samples.num_nodes(g)), 0);
-    for (Index k = samples.edge_begin[g]; k < samples.edge_begin[g + 1]; ++k)
-      most = std::max(most, ++neighbors[static_cast<std::size_t>(samples.dst[k])]);
-  }
-  double least = inf;
-  const Tensor& vectors = samples.edges.tensors.at("vectors");
-  for (Index k = 0; k < vectors.num_rows(); ++k) {
-    const real* const d = vectors.row(k);
-    least = std::min(
-        least, std::hypot(static_cast<double>(d[0]), static_cast<double>(d[1]), static_cast<double>(d[2])));
-  }
-  least = comm.all_reduce(least, ReduceOp::min);
-  most = comm.all_reduce(most, ReduceOp::max);
-  molecules = comm.all_reduce(molecules);
-  without_pair = comm.all_reduce(without_pair);
-  const auto atoms = static_cast<double>(comm.all_reduce(samples.num_nodes()));
-  const auto edges = static_cast<double>(comm.all_reduce(samples.num_edges()));
-  if (comm.rank() != 0) return;
-  const auto say = [&](const auto&... parts) { std::cout << printable(concat(parts...)) << std::endl; };
-  const std::string found =
-      concat(edges / atoms, " neighbors an atom within the cutoff ", cutoff, ", at most ", most);
-  say(path, ": ", found, edges > 0 ? concat(", the least distance is ", least) : "",
-      without_pair > 0 ? concat("; ", without_pair, " of ", molecules,
-                                " structures of several atoms have no pair within the cutoff")
-                       : "");
-  const char* const units = ": are the positions or the cutoff in another unit than Angstrom?";
-  if (edges == 0 || 2 * without_pair > molecules)
-    say("WARNING: ", path, ": ", edges == 0 ? "no structure has" : "most structures do not have",
-        " two atoms within the cutoff ", cutoff, units);
-  if (edges > many * atoms) say("WARNING: ", path, ": ", found, units);
-  if (least < few) say("WARNING: ", path, ": the least distance of two atoms is ", least, units);
-}
-
 }  // namespace
 
 TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o, Heartbeat& heartbeat) {
@@ -233,8 +190,7 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
     set_labels(o.model, all, task);
     return all;
   });
-  tell_neighbors(comm, o.dataset, o.model.cutoff, samples);
-  if (!fits.empty()) check_structures(comm, task, samples, fits, o);
+  check_structures(comm, task, samples, fits, o);
   NodeData data = structure_data(task.files, samples);
   data.book = gather_book(comm, samples.num_graphs());
   prepare_split(comm, o, data);

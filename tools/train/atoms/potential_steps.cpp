@@ -18,6 +18,9 @@
 namespace sar::tools {
 namespace {
 
+const std::vector<DataPart> in_some_part{DataPart::train, DataPart::val, DataPart::test, DataPart::watch},
+    all_parts{DataPart::train, DataPart::val, DataPart::test, DataPart::watch, DataPart::none};
+
 /// The weights of the structures of this rank; empty: all weights of all ranks are 1. Collective.
 std::vector<std::array<double, 3>> structure_weights(const Communicator& comm, const PotentialTask& task,
                                                      const PotentialOptions& o) {
@@ -44,7 +47,7 @@ PotentialSteps::PotentialSteps(TrainingGraph& loaded, const TrainOptions& o)
       samples_(*loaded.samples->samples),
       potential_(start_potential(loaded.model = describe_potential(comm_, loaded, o),
                                  loaded.potential->initial.get(), loaded.gen)),
-      kinds_(comm_, task_, o.task.potential.kind_key),
+      kinds_(comm_, task_, o.task.potential),
       weights_(structure_weights(comm_, task_, o.task.potential)) {
   loaded.model = potential_.description();
   if (o.epochs > 0) train_on(make_sample_batches(loaded, o));
@@ -153,15 +156,16 @@ Index PotentialSteps::head_of(Index id) const {
   return turn < left_out ? turn : turn + 1;
 }
 
-std::vector<formats::AtomStructure> PotentialSteps::predicted(bool all, bool deviations) {
+std::vector<formats::AtomStructure> PotentialSteps::predicted(const std::vector<DataPart>& parts,
+                                                              bool deviations) {
   Array<Index> wanted;
   for (Index g = 0; g < samples_.num_graphs(); ++g)
-    if (all || part_of(g_, g) != DataPart::none) wanted.push_back(g);
+    if (std::ranges::find(parts, part_of(g_, g)) != parts.end()) wanted.push_back(g);
   return predict_structures(g_, o_, potential_, wanted, deviations);
 }
 
 std::vector<Scores> PotentialSteps::scores() {
-  const std::vector<formats::AtomStructure> found = predicted(/*all=*/false);
+  const std::vector<formats::AtomStructure> found = predicted(in_some_part);
   std::array<std::array<std::vector<double>, 4>, 3> errors;  // of energies, forces and stresses in each part
   for (std::size_t g = 0; g < found.size(); ++g) {
     const auto part = static_cast<std::size_t>(part_of(g_, static_cast<Index>(g)));
@@ -193,8 +197,8 @@ void PotentialSteps::finish() {
   model().eval();
   potential_.set_deviation_scales(1, 1);
   const std::vector<StructureErrors> errors =
-      errors_of(g_, kinds_, predicted(/*all=*/false, /*deviations=*/true));
-  const DeviationFit fit = fit_deviations(comm_, errors, DataPart::val);
+      errors_of(g_, kinds_, predicted({DataPart::val}, /*deviations=*/true));
+  const DeviationFit fit = fit_deviations(comm_, errors);
   potential_.set_deviation_scales(fit.energy, fit.forces);
   g_.model = potential_.description();
   if (comm_.rank() == 0)
@@ -207,7 +211,8 @@ void PotentialSteps::predict() {
   const bool writes = !o_.predict.empty();
   if (!writes && kinds_.names.size() < 2) return;
   model().eval();
-  std::vector<formats::AtomStructure> found = predicted(/*all=*/writes, /*deviations=*/writes);
+  std::vector<formats::AtomStructure> found =
+      predicted(writes ? all_parts : in_some_part, /*deviations=*/writes);
   const std::vector<StructureErrors> errors = errors_of(g_, kinds_, found);
   errors_ = report_errors(comm_, task_, kinds_, errors, writes ? o_.predict + "/errors.csv" : "");
   if (writes) write_structures(std::move(found));

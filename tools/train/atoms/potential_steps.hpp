@@ -41,8 +41,9 @@ class PotentialSteps : public Steps {
   [[nodiscard]] LabelledAtoms labels_of(const Array<Index>& positions, const SpreadBatch& batch) const;
   /// The weights of the terms in this epoch.
   [[nodiscard]] PotentialWeights weights() const;
-  /// Collective. Structures with predicted values in place of labels: those of a part of the data, or all.
-  [[nodiscard]] std::vector<formats::AtomStructure> predicted(bool all, bool deviations = false);
+  /// Collective. The structures of this rank; those in these parts with predicted values in place of labels.
+  [[nodiscard]] std::vector<formats::AtomStructure> predicted(const std::vector<DataPart>& parts,
+                                                              bool deviations = false);
   /// The head that a structure trains in this epoch.
   [[nodiscard]] Index head_of(Index id) const;
   void write_structures(std::vector<formats::AtomStructure> found) const;

@@ -170,9 +170,10 @@ struct Facts {
   Index fewest = 0, most = 0, lonely = 0;  ///< neighbors of an atom, and atoms without one
   double least = inf;                      ///< distance of two atoms
   std::uint64_t hash = 0;                  ///< of species, positions and cell
-  /// energy an atom without those of single atoms; length of the largest force and of the sum of all, and sum
-  /// of their lengths
-  double energy = formats::no_label, largest_force = formats::no_label, net_force = 0, all_forces = 0;
+  double energy = formats::no_label;       ///< an atom, without those of single atoms
+  double largest_force = formats::no_label;
+  double net_force = 0;   ///< length of the sum of all forces
+  double all_forces = 0;  ///< sum of their lengths
 };
 
 /// A hash of what a structure is, without labels and keys, in the order of the file and to a millionth.
@@ -215,18 +216,12 @@ Facts facts_of(const AtomStructure& of, const GraphSamples& samples, Index g) {
   return facts;
 }
 
-/// The facts of all structures of all ranks, in the order of the files. Collective.
-std::vector<Facts> gather_facts(const Communicator& comm, const PotentialTask& task,
-                                const GraphSamples& samples, Index num_species) {
-  std::vector<Facts> mine;
+/// Sets the energies of structures, an atom, without those of single atoms that fit all of them best.
+/// Collective.
+void set_energies(const Communicator& comm, const PotentialTask& task, const GraphSamples& samples,
+                  Index num_species, std::vector<Facts>& mine) {
   std::vector<StructureLabels> labels;
-  for (Index g = 0; g < samples.num_graphs(); ++g) {
-    const auto [file, place] = task.place(g);
-    mine.push_back(facts_of(task.structure(g), samples, g));
-    mine.back().file = static_cast<Index>(file);
-    mine.back().number = task.files[file].first + static_cast<Index>(place);
-    labels.push_back({.energy = task.structure(g).energy});
-  }
+  for (Index g = 0; g < samples.num_graphs(); ++g) labels.push_back({.energy = task.structure(g).energy});
   const Tensor no_forces = Tensor::full({samples.num_nodes(), 3}, std::numeric_limits<real>::quiet_NaN());
   const std::vector<std::uint8_t> all(mine.size(), 1);
   const std::vector<double> shifts =
@@ -238,12 +233,55 @@ std::vector<Facts> gather_facts(const Communicator& comm, const PotentialTask& t
       energy -= shifts[static_cast<std::size_t>(kinds[i])];
     mine[static_cast<std::size_t>(g)].energy = energy / static_cast<double>(samples.num_nodes(g));
   }
+}
+
+/// The facts of all structures of all ranks, in the order of the files. Collective.
+std::vector<Facts> gather_facts(const Communicator& comm, const PotentialTask& task,
+                                const GraphSamples& samples, Index num_species, bool with_energies) {
+  std::vector<Facts> mine;
+  for (Index g = 0; g < samples.num_graphs(); ++g) {
+    const auto [file, place] = task.place(g);
+    mine.push_back(facts_of(task.structure(g), samples, g));
+    mine.back().file = static_cast<Index>(file);
+    mine.back().number = task.files[file].first + static_cast<Index>(place);
+  }
+  if (with_energies) set_energies(comm, task, samples, num_species, mine);
   std::vector<Facts> gathered = comm.all_gather(std::span<const Facts>(mine));
   std::ranges::sort(gathered, {}, [](const Facts& each) { return std::pair(each.file, each.number); });
   return gathered;
 }
 
 // ---- what is found, on one rank
+
+/// Prints how many neighbors atoms have and how near they are, and warns of numbers that a file or a cutoff
+/// in another unit has.
+void tell_neighbors(const std::string& path, double cutoff, std::span<const Facts> all) {
+  constexpr double few = 0.5, many = 500;  // a distance and a number of neighbors, in Angstrom
+  Index atoms = 0, edges = 0, most = 0, molecules = 0, without_pair = 0;
+  double least = inf;
+  for (const Facts& each : all) {
+    atoms += each.atoms;
+    edges += each.edges;
+    most = std::max(most, each.most);
+    least = std::min(least, each.least);
+    molecules += each.atoms > 1 ? 1 : 0;
+    without_pair += each.atoms > 1 && each.edges == 0 ? 1 : 0;
+  }
+  const auto say = [&](const auto&... parts) { std::cout << printable(concat(parts...)) << std::endl; };
+  const double neighbors = static_cast<double>(edges) / static_cast<double>(atoms);
+  const std::string found =
+      concat(neighbors, " neighbors an atom within the cutoff ", cutoff, ", at most ", most);
+  say(path, ": ", found, edges > 0 ? concat(", the least distance is ", least) : "",
+      without_pair > 0 ? concat("; ", without_pair, " of ", molecules,
+                                " structures of several atoms have no pair within the cutoff")
+                       : "");
+  const char* const units = ": are the positions or the cutoff in another unit than Angstrom?";
+  if (edges == 0 || 2 * without_pair > molecules)
+    say("WARNING: ", path, ": ", edges == 0 ? "no structure has" : "most structures do not have",
+        " two atoms within the cutoff ", cutoff, units);
+  if (neighbors > many) say("WARNING: ", path, ": ", found, units);
+  if (least < few) say("WARNING: ", path, ": the least distance of two atoms is ", least, units);
+}
 
 /// Up to three examples, "structure 7 (12.1), structure 9 (8)", of the largest `size` first, and how many
 /// there are.
@@ -446,8 +484,11 @@ std::vector<DifferenceFits> compare_differences(const Communicator& comm, const 
 
 void check_structures(const Communicator& comm, const PotentialTask& task, const GraphSamples& samples,
                       const std::vector<DifferenceFits>& fits, const TrainOptions& o) {
-  const std::vector<Facts> all = gather_facts(comm, task, samples, std::ssize(o.model.species));
+  const std::vector<Facts> all =
+      gather_facts(comm, task, samples, std::ssize(o.model.species), /*with_energies=*/!fits.empty());
   if (comm.rank() != 0) return;
+  tell_neighbors(o.dataset, o.model.cutoff, all);
+  if (fits.empty()) return;
   for (std::size_t f = 0; o.describe && f < task.files.size(); ++f) {
     const auto [begin, end] = std::ranges::equal_range(all, static_cast<Index>(f), {}, &Facts::file);
     if (begin != end) describe_file(task.files[f].path, {begin, end}, fits[f]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// What is suspicious in the structures of a training: repeated ones, training structures among those of the
-/// validation, energies and forces far from the others, labels with another sign or unit.
+/// What structures have: their neighbors, and what is suspicious: repeated ones, training structures among
+/// those of the validation, energies and forces far from the others, labels with another sign or unit.
 #pragma once
 
 #include "train/options/train_options.hpp"
@@ -39,8 +39,10 @@ struct DifferenceFits {
 /// Forces are compared where the cell has not changed. Structures have their atoms in the order of the file.
 std::vector<DifferenceFits> compare_differences(const Communicator& comm, const PotentialTask& task);
 
-/// Collective. Prints warnings of what is suspicious in the structures, and with --describe a table of each
-/// file. `samples`: their graphs, in the order of the files; `fits`: those of the files.
+/// Collective. Prints how many neighbors atoms have and how near they are, with warnings of numbers that a
+/// file or a cutoff in another unit has; unless `fits` are empty, also warnings of what is suspicious in the
+/// structures, and with --describe a table of each file. `samples`: their graphs, in the order of the files;
+/// `fits`: of each file, by compare_differences().
 void check_structures(const Communicator& comm, const PotentialTask& task, const GraphSamples& samples,
                       const std::vector<DifferenceFits>& fits, const TrainOptions& o);
 

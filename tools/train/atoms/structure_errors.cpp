@@ -169,14 +169,23 @@ void print_means(const std::map<std::pair<Index, DataPart>, ErrorSums>& sums, co
   std::cout << std::flush;
 }
 
+/// The errors of all ranks, in the order of the files. Collective.
+std::vector<StructureErrors> gather_errors(const Communicator& comm,
+                                           const std::vector<StructureErrors>& mine) {
+  std::vector<StructureErrors> all = comm.all_gather(std::span<const StructureErrors>(mine));
+  std::ranges::sort(all, {}, [](const StructureErrors& each) { return std::pair(each.file, each.number); });
+  return all;
+}
+
 }  // namespace
 
-StructureKinds::StructureKinds(const Communicator& comm, const PotentialTask& task, const std::string& key) {
+StructureKinds::StructureKinds(const Communicator& comm, const PotentialTask& task,
+                               const PotentialOptions& o) {
   std::map<std::string, Index> counts;
   std::vector<std::string> mine;
   for (const formats::AtomDataset& file : task.files)
     for (const formats::AtomStructure& each : file.structures) {
-      const auto found = each.keys.find(key);
+      const auto found = each.keys.find(o.kind_key);
       mine.push_back(found == each.keys.end() || found->second.empty() ? "-" : found->second);
       ++counts[mine.back()];
     }
@@ -186,6 +195,11 @@ StructureKinds::StructureKinds(const Communicator& comm, const PotentialTask& ta
     names.push_back(name);
   }
   for (const std::string& name : mine) of.push_back(numbers.at(name));
+  require<InputError>(o.kind_key == PotentialOptions().kind_key || names != std::vector<std::string>{"-"},
+                      "--kind-key: no structure has the key ", o.kind_key);
+  for (const auto& [name, weight] : o.kind_weights)
+    require<InputError>(numbers.contains(name), "--kind-weights: no structure has the kind ", name, " (key ",
+                        o.kind_key, "), expected some of ", joined(names));
 }
 
 std::vector<std::string> weight_keys() {
@@ -213,7 +227,8 @@ DataPart part_of(const TrainingGraph& g, Index structure) {
   if (g.data.train_mask[structure] != 0) return DataPart::train;
   if (g.data.val_mask[structure] != 0) return DataPart::val;
   if (g.data.test_mask[structure] != 0) return DataPart::test;
-  return g.potential->place(structure).first == 3 ? DataPart::watch : DataPart::none;
+  const auto watched = static_cast<std::size_t>(DataPart::watch);
+  return g.potential->place(structure).first == watched ? DataPart::watch : DataPart::none;
 }
 
 std::vector<StructureErrors> errors_of(const TrainingGraph& g, const StructureKinds& kinds,
@@ -261,11 +276,10 @@ std::vector<StructureErrors> errors_of(const TrainingGraph& g, const StructureKi
   return all;
 }
 
-DeviationFit fit_deviations(const Communicator& comm, const std::vector<StructureErrors>& mine,
-                            DataPart part) {
+DeviationFit fit_deviations(const Communicator& comm, const std::vector<StructureErrors>& mine) {
   double sums[] = {0, 0, 0, 0};
-  for (const StructureErrors& each : mine) {
-    if (each.part != part || std::isnan(each.energy_deviation)) continue;
+  for (const StructureErrors& each : gather_errors(comm, mine)) {
+    if (std::isnan(each.energy_deviation)) continue;
     const auto atoms = static_cast<double>(each.atoms);
     if (!std::isnan(each.label)) {
       sums[0] += std::pow((each.energy - each.label) / atoms, 2);
@@ -276,7 +290,6 @@ DeviationFit fit_deviations(const Communicator& comm, const std::vector<Structur
       sums[3] += atoms * each.force_deviation * each.force_deviation;
     }
   }
-  comm.all_reduce(std::span<double>(sums));
   const auto ratio = [](double errors, double deviations) {
     return errors > 0 && deviations > 0 ? std::sqrt(errors / deviations) : 1;
   };
@@ -286,8 +299,7 @@ DeviationFit fit_deviations(const Communicator& comm, const std::vector<Structur
 nlohmann::ordered_json report_errors(const Communicator& comm, const PotentialTask& task,
                                      const StructureKinds& kinds, const std::vector<StructureErrors>& mine,
                                      const std::string& table) {
-  std::vector<StructureErrors> all = comm.all_gather(std::span<const StructureErrors>(mine));
-  std::ranges::sort(all, {}, [](const StructureErrors& each) { return std::pair(each.file, each.number); });
+  const std::vector<StructureErrors> all = gather_errors(comm, mine);
   std::map<std::pair<Index, DataPart>, ErrorSums> sums;
   for (const StructureErrors& each : all) sums[{each.kind, each.part}].add(each);
   auto means = nlohmann::ordered_json::array();

@@ -14,7 +14,7 @@
 
 namespace sar::tools {
 
-/// The names of the parts of the data, in the order of the flags of StructureErrors.
+/// The part of the data that a structure is in. Without a split, the number of its file.
 enum class DataPart { train, val, test, watch, none };
 
 /// Errors of one structure; NaN where it has no label. In eV, eV per atom, eV/A and eV/A^3.
@@ -24,7 +24,8 @@ struct StructureErrors {
   Index atoms = 0;
   DataPart part = DataPart::none;
   double label = 0, energy = 0;                                ///< energy of the label, and what is predicted
-  double force_sum = 0, force_squares = 0, largest_force = 0;  ///< over components; of the last, atoms
+  double force_sum = 0, force_squares = 0;  ///< of absolute errors and their squares, over components
+  double largest_force = 0;                 ///< length of the largest error of an atom's force
   double stress_sum = 0, stress_squares = 0;                   ///< over 9 components
   bool has_forces = false, has_stress = false;
   // of a committee; NaN: there is none
@@ -37,17 +38,18 @@ struct DeviationFit {
   double energy = 1, forces = 1;  ///< root of sum of squared errors / sum of squared deviations; 1: unknown
 };
 
-/// Collective. Of the structures of one part, with deviations that are not scaled.
-DeviationFit fit_deviations(const Communicator& comm, const std::vector<StructureErrors>& mine,
-                            DataPart part);
+/// Collective. Of the structures that have deviations, which are not scaled. The same bits on any number of
+/// ranks.
+DeviationFit fit_deviations(const Communicator& comm, const std::vector<StructureErrors>& mine);
 
 /// The kinds of structures of all ranks, by the key of --kind-key; a structure without it has the kind "-".
 struct StructureKinds {
   std::vector<std::string> names;  ///< sorted
   std::vector<Index> of;           ///< the number of each structure of this rank
 
-  /// Collective.
-  StructureKinds(const Communicator& comm, const PotentialTask& task, const std::string& key);
+  /// Collective. Throws InputError, the same on every rank, for a key or a kind with a weight that no
+  /// structure has.
+  StructureKinds(const Communicator& comm, const PotentialTask& task, const PotentialOptions& o);
 };
 
 /// The keys of a structure that weight it in the loss, as MACE reads them: of all its terms, of the energy,
