@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// LAMMPS with pair_style sar: the program `lmp`, which knows the style before it reads the input.
-#include "pair_sar.hpp"
+/// LAMMPS with pair_style sar and fix sar/learn: the program `lmp`, which knows the styles before it reads
+/// the input.
+#include "fix_sar_learn.hpp"
 
 #include <lammps/force.h>
 #include <lammps/input.h>
 #include <lammps/lammps.h>
+#include <lammps/modify.h>
 
 #include <dlfcn.h>
 
@@ -18,12 +20,17 @@ LAMMPS_NS::Pair* make_pair_sar(LAMMPS_NS::LAMMPS* lmp) {
   return new PairSar(lmp);  // LAMMPS deletes it
 }
 
+LAMMPS_NS::Fix* make_fix_sar_learn(LAMMPS_NS::LAMMPS* lmp, int narg, char** arg) {
+  return new FixSarLearn(lmp, narg, arg);
+}
+
 }  // namespace
 
 // LAMMPS forgets all styles that it was not compiled with in `clear`, which calls this function, as the
 // constructor does: the library's calls come here, because the program has the symbol.
 void LAMMPS_NS::LAMMPS::post_create() {
   (*force->pair_map)["sar"] = make_pair_sar;
+  (*modify->fix_map)["sar/learn"] = make_fix_sar_learn;
   void* const original = dlsym(RTLD_NEXT, "_ZN9LAMMPS_NS6LAMMPS11post_createEv");
   reinterpret_cast<void (*)(LAMMPS*)>(original)(this);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "pair_sar.hpp"
 
+#include "agreed.hpp"
+
 #include <lammps/atom.h>
-#include <lammps/error.h>
 #include <lammps/force.h>
 #include <lammps/memory.h>
 #include <lammps/neighbor.h>
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -25,19 +27,7 @@ namespace {
 /// pairs of a crystal that are as far apart as cutoff and margin together, to rounding, could be an edge in
 /// one direction only.
 constexpr double margin_of_cutoff = 0.0997, margin_of_skin = 0.9983;
-
-/// Runs f; what it throws, the same on all ranks, becomes LAMMPS's error on all ranks.
-template <class F>
-void agreed(Error* error, const F& f) {
-  std::string text;
-  try {
-    f();
-    return;
-  } catch (const std::exception& thrown) {
-    text = std::string("pair style sar: ") + thrown.what();
-  }
-  error->all(FLERR, text);
-}
+constexpr const char* who = "pair style sar";
 
 }  // namespace
 
@@ -80,7 +70,7 @@ void PairSar::coeff(int narg, char** arg) {
                "pair style sar got " + std::to_string(narg) +
                    " arguments of pair_coeff, expected * *, a file and a species or NULL for each of " +
                    std::to_string(types) + " atom types");
-  agreed(error, [&] {
+  agreed(error, who, [&] {
     auto potential = sar::load_potential(comm_, arg[2]);
     comm_.agree([&] {
       const double cutoff = potential->cutoff();
@@ -105,6 +95,21 @@ void PairSar::init_style() {
   if (atom->tag_enable == 0) error->all(FLERR, std::string("pair style sar needs atoms with ids"));
   has_graph_ = has_ghosts_ = false;
   summary_ = {};
+}
+
+double PairSar::largest_deviation() const {
+  double largest = summary_[1];  // of rank 0
+  comm_.broadcast(std::span<double>(&largest, 1), 0);
+  return largest;
+}
+
+void PairSar::compute_deviations_every(int steps) {
+  sar::require<sar::InputError>(deviation_every_ == 0 || steps % deviation_every_ == 0,
+                                "deviations are asked for every ", steps,
+                                " steps, and pair_style sar computes "
+                                "them every ",
+                                deviation_every_, ", expected a multiple of that");
+  if (deviation_every_ == 0) deviation_every_ = steps;
 }
 
 void* PairSar::extract(const char* name, int& dim) {
@@ -272,7 +277,7 @@ void PairSar::store_deviations(double of_energy, const std::vector<double>& of_f
 
 void PairSar::compute(int eflag, int vflag) {
   ev_init(eflag, vflag);
-  agreed(error, [&] {
+  agreed(error, who, [&] {
     sar::require<sar::InputError>(
         potential_->committee() > 1 || (deviation_every_ == 0 && deviation_flag_ == 0),
         "deviations of a potential without a committee, expected one of train --committee H");

@@ -50,6 +50,17 @@ class PairSar : public LAMMPS_NS::Pair {
   /// Returns "deviation", one number for each local atom. Virtual in LAMMPS since 2022.
   void* extract_peratom(const char* name, int& columns);
 
+  // for fix sar/learn:
+  [[nodiscard]] sar::Potential* potential() noexcept { return potential_.get(); }  ///< null before pair_coeff
+  /// Returns the potential's number of the species of a type; -1: NULL.
+  [[nodiscard]] sar::Index species_of_type(int type) const {
+    return species_of_type_[static_cast<std::size_t>(type)];
+  }
+  /// Collective. Returns that of the last step with deviations.
+  [[nodiscard]] double largest_deviation() const;
+  /// Computes deviations in steps that are multiples, too. Throws InputError if N of `deviation` is none.
+  void compute_deviations_every(int steps);
+
  private:
   /// Collective. Returns how far an atom or ghost of any rank is from its position.
   [[nodiscard]] double moved_since(const std::vector<double>& positions) const;

@@ -70,6 +70,8 @@ enum class RandomStream : std::uint64_t {
   node_split = 0x73706c6e,
   ways_of_pairs = 0x77617973,
   negatives = 0x6e656761,
+  committee_bags = 0x6865616473,        ///< the head that a structure is left out by
+  committee_turns = 0x7475726e73,       ///< the head that it trains in an epoch
   modules = std::uint64_t{1} << 32,     ///< plus the number of parameters and dropouts before: Generator
   neighbors = std::uint64_t{1} << 40,   ///< plus layer and edge type
   seed_order = std::uint64_t{1} << 41,  ///< of mini-batches; plus the rank if ranks have batches of their own

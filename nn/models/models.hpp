@@ -24,6 +24,7 @@
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/potential.hpp>
 #include <sar/nn/models/potential_labels.hpp>
+#include <sar/nn/models/potential_learner.hpp>
 #include <sar/nn/models/predictor.hpp>
 #include <sar/nn/models/propagation.hpp>
 #include <sar/nn/models/relations.hpp>

@@ -186,6 +186,42 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
                             species);
       },
       Values<Index>{"num_species", 1, 2});
+  const auto learner_calls = [](Scene& s, const LearnerOptions& options, Index steps, Index first, int root) {
+    Generator gen(0);
+    Potential potential({.type = "painn", .hidden = 1, .layers = 1, .species = {"A"}, .num_basis = 1}, gen);
+    PotentialLearner learner(s.comm, potential, options);
+    learner.add({.positions = {0, 0, 0}, .species = {0}, .energy = 1}, root);
+    learner.train(steps);
+    (void)learner.errors(first);
+  };
+  add(
+      calls, comm, "nn/models/potential_learner.hpp PotentialLearner",
+      [=](Scene& s, Index batch_size, double lr, double energy, double forces, double stress, double delta,
+          double clip_norm, double average, std::uint64_t draws) {
+        learner_calls(
+            s,
+            {.batch_size = batch_size,
+             .lr = lr,
+             .weights = {.energy = energy, .forces = forces, .stress = stress, .huber_delta = delta},
+             .clip_norm = clip_norm,
+             .average = average,
+             .seed = draws},
+            0, 0, 0);
+      },
+      Values<Index>{"batch_size", 1, 2}, Values<double>{"lr", 0.1, 0.2},
+      Values<double>{"weight of energies", 1, 2}, Values<double>{"weight of forces", 1, 2},
+      Values<double>{"weight of stresses", 1, 2}, Values<double>{"huber_delta", 1, 2},
+      Values<double>{"clip_norm", 1, 2}, Values<double>{"average", 0.5, 0.6},
+      Values<std::uint64_t>{"seed", 0, 1});
+  add(
+      calls, comm, "nn/models/potential_learner.hpp PotentialLearner::add",
+      [=](Scene& s, int root) { learner_calls(s, {}, 0, 0, root); }, Values<int>{"root", 0, 1});
+  add(
+      calls, comm, "nn/models/potential_learner.hpp PotentialLearner::train",
+      [=](Scene& s, Index steps) { learner_calls(s, {}, steps, 0, 0); }, Values<Index>{"steps", 1, 2});
+  add(
+      calls, comm, "nn/models/potential_learner.hpp PotentialLearner::errors",
+      [=](Scene& s, Index first) { learner_calls(s, {}, 0, first, 0); }, Values<Index>{"first", 0, 1});
   add(
       calls, comm, "graph/samples/sample_loader.hpp SampleLoader",
       [=](Scene& s, Index columns) {

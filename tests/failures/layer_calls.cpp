@@ -827,6 +827,26 @@ void add_potential_files(std::vector<Call>& calls, const Communicator& comm, con
       numbers_of);
 }
 
+/// A structure and a step of a learner.
+void add_learner(std::vector<Call>& calls, const Communicator& comm) {
+  const std::string header = "nn/models/potential_learner.hpp PotentialLearner";
+  add_maker<std::vector<double>>(
+      calls, concat(header, ", ", header, "::add, ", header, "::train, ", header, "::errors"), false,
+      [=](bool) {
+        return [=] {
+          return comm.agree([&] {
+            Generator gen(0);
+            Potential potential(described_potential(), gen);
+            PotentialLearner learner(comm, potential, {.lr = 0});
+            learner.add({.positions = {0, 0, 0, 1, 0, 0}, .species = {0, 1}, .energy = 1});
+            const double loss = learner.train(1).loss;
+            return std::vector<double>{loss, learner.errors().energy_per_atom};
+          });
+        };
+      },
+      [](const std::vector<double>& found) { return found; });
+}
+
 /// An embedding of 5 rows on each rank, after a backward pass.
 struct Embedded {
   Generator gen{0};
@@ -942,6 +962,7 @@ std::vector<Call> layer_calls(const Communicator& comm, const std::string& direc
   add_files(calls, comm, directory);
   add_model_files(calls, comm, directory);
   add_potential_files(calls, comm, directory);
+  add_learner(calls, comm);
   add_typed_model_file(calls, comm, directory);
   add_embedding(calls, comm, directory);
   return calls;

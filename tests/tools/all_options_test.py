@@ -169,6 +169,7 @@ OPTIONS = """
 --valid-file | files | --valid-file other.xyz | free
 --test-file | files | --test-file other.xyz | free
 --watch-file | files | --watch-file other.xyz | free
+--save-learner | atoms | --save-learner learner | free
 --committee | atoms | --committee 3 | trains
 --energy-shifts | atoms | --energy-shifts O=-1 | trains
 --energy-scale | atoms | --energy-scale 2 | trains

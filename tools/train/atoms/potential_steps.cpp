@@ -5,7 +5,7 @@
 #include "train/atoms/potential_energies.hpp"
 #include "train/atoms/structure_values.hpp"
 
-#include <sar/core/random/random.hpp>
+#include <sar/nn/models/potential_learner.hpp>
 
 #include <algorithm>
 #include <array>
@@ -98,7 +98,9 @@ LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const Spr
     const std::array<double, 3>& of_terms = all[static_cast<std::size_t>(s)].weights;
     weights_of_all.insert(weights_of_all.end(), of_terms.begin(), of_terms.end());
     energies.push_back(each.energy);
-    if (potential_.committee() > 1) heads.push_back(head_of(all[static_cast<std::size_t>(s)].id));
+    if (potential_.committee() > 1)
+      heads.push_back(head_to_train(o_.seed, all[static_cast<std::size_t>(s)].id, current_epoch(),
+                                    potential_.committee()));
     volumes.push_back(each.volume > 0 ? each.volume : 1);  // without a volume, there is no stress
     for (const Vector3& row : each.stress) stresses.insert(stresses.end(), row.begin(), row.end());
   }
@@ -142,20 +144,6 @@ double PotentialSteps::add_gradients(const Batch& batch, EpochTimer& timer) {
   return backward_potential_loss(potential_.network(), atoms.graph(), labels, weights()).loss;
 }
 
-// Each structure is left out by one head, and trains one of the others in each epoch.
-Index PotentialSteps::head_of(Index id) const {
-  const auto number = static_cast<std::uint64_t>(id);
-  const Random bags({.seed = o_.seed, .stream = 0x6865616473});
-  const Random turns({.seed = o_.seed, .stream = 0x7475726e73});
-  const Index heads = potential_.committee();
-  const auto draw = [](double uniform, Index count) {
-    return std::min(static_cast<Index>(uniform * static_cast<double>(count)), count - 1);
-  };
-  const Index left_out = draw(bags.uniform(number), heads);
-  const Index turn = draw(turns.uniform(number, static_cast<std::uint64_t>(current_epoch())), heads - 1);
-  return turn < left_out ? turn : turn + 1;
-}
-
 std::vector<formats::AtomStructure> PotentialSteps::predicted(const std::vector<DataPart>& parts,
                                                               bool deviations) {
   Array<Index> wanted;
@@ -193,7 +181,36 @@ std::vector<Scores> PotentialSteps::scores() {
 }
 
 void PotentialSteps::finish() {
-  if (potential_.committee() < 2 || o_.epochs == 0) return;
+  if (potential_.committee() > 1 && o_.epochs > 0) scale_deviations();
+  if (!o_.task.potential.learner.empty()) save_learner();
+}
+
+void PotentialSteps::save_learner() {
+  const std::string& directory = o_.task.potential.learner;
+  std::vector<LabelledStructure> mine;
+  comm_.agree([&] {
+    for (Index g = 0; g < samples_.num_graphs(); ++g) {
+      if (part_of(g_, g) != DataPart::train) continue;
+      const formats::AtomStructure& each = task_.structure(g);
+      if (!each.has_energy() && each.forces.empty() && !each.has_stress()) continue;
+      LabelledStructure& s = mine.emplace_back();
+      s = {.positions = each.positions, .cell = each.cell, .energy = each.energy, .forces = each.forces};
+      for (const std::string& name : each.species) s.species.push_back(potential_.species(name));
+      if (each.has_stress()) s.stress = each.stress;
+    }
+  });
+  PotentialLearner learner(comm_, potential_, {.directory = directory});
+  const std::vector<Index> counts = comm_.all_gather(static_cast<Index>(mine.size()));
+  for (int rank = 0; rank < comm_.size(); ++rank)
+    for (Index i = 0; i < counts[static_cast<std::size_t>(rank)]; ++i)
+      learner.add(rank == comm_.rank() ? mine[static_cast<std::size_t>(i)] : LabelledStructure{}, rank);
+  learner.train(0);  // writes it
+  if (comm_.rank() == 0)
+    std::cout << printable(concat(directory, ": a learner with ", learner.num_structures(), " structures"))
+              << std::endl;
+}
+
+void PotentialSteps::scale_deviations() {
   model().eval();
   potential_.set_deviation_scales(1, 1);
   const std::vector<StructureErrors> errors =

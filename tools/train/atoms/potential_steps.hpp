@@ -27,7 +27,8 @@ class PotentialSteps : public Steps {
   /// --test-file and --watch-file to DIR/valid.xyz, DIR/test.xyz and DIR/watch.xyz, and DIR/errors.csv.
   void predict() override;
   [[nodiscard]] nlohmann::ordered_json report() const override { return errors_; }
-  /// Scales the deviations of a committee by what it errs on validation structures, and says so.
+  /// Scales the deviations of a committee by what it errs on validation structures, and says so. Writes the
+  /// learner of --save-learner.
   void finish() override;
 
  protected:
@@ -44,8 +45,8 @@ class PotentialSteps : public Steps {
   /// Collective. The structures of this rank; those in these parts with predicted values in place of labels.
   [[nodiscard]] std::vector<formats::AtomStructure> predicted(const std::vector<DataPart>& parts,
                                                               bool deviations = false);
-  /// The head that a structure trains in this epoch.
-  [[nodiscard]] Index head_of(Index id) const;
+  void scale_deviations();
+  void save_learner();
   void write_structures(std::vector<formats::AtomStructure> found) const;
 
   const PotentialTask& task_;

@@ -184,6 +184,9 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
   t.path("--test-file", o.test_file, "FILE", "test structures");
   t.path("--watch-file", o.watch_file, "FILE",
          "structures whose errors are watched, such as those of --init-weights");
+  t.path("--save-learner", o.learner, "DIR",
+         "the potential and its training structures, to learn on in LAMMPS, C, C++ or Python")
+      .excludes({"--describe"});
   const auto key = [&](const char* name, std::string& value, const char* help) {
     t.text(name, value, "KEY", help).as_text([&value] { return value.empty() ? "found" : value; });
   };

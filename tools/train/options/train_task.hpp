@@ -54,6 +54,7 @@ struct WeightStage {
 struct PotentialOptions {
   std::string valid_file, test_file;  ///< empty: none
   std::string watch_file;             ///< whose errors are watched, and nothing else; empty: none
+  std::string learner;                ///< directory of a PotentialLearner, after the training; empty: none
   formats::AtomLabelKeys keys;
   std::string kind_key = "config_type";        ///< key of the kind of a structure
   std::map<std::string, double> kind_weights;  ///< in the loss; of other kinds: 1

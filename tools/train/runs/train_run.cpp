@@ -146,6 +146,9 @@ void check_outputs(const Communicator& comm, const TrainOptions& o) {
     prepare_curves(o);
   });
   prepare_predictions(comm, o);
+  if (const std::string& learner = o.task.potential.learner; !learner.empty())
+    require<InputError>(Checkpointer(comm, learner).latest().empty(), learner,
+                        ": has a learner already, expected a new directory (--save-learner)");
 }
 
 RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDescription& given,
