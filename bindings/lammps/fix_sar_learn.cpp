@@ -102,7 +102,11 @@ FixSarLearn::FixSarLearn(LAMMPS* lammps, int narg, char** arg)
 }
 
 int FixSarLearn::setmask() {
-  return FixConst::END_OF_STEP;
+  return FixConst::PRE_FORCE | FixConst::END_OF_STEP;
+}
+
+void FixSarLearn::pre_force(int) {
+  pair_->compute_deviations(update->ntimestep % nevery == 0);
 }
 
 void FixSarLearn::init() {
@@ -116,7 +120,6 @@ void FixSarLearn::init() {
     for (int type = 1; type <= atom->ntypes; ++type)
       sar::require<sar::InputError>(pair_->species_of_type(type) >= 0, "atoms of type ", type,
                                     " are not seen by the potential, expected a species for each type");
-    pair_->compute_deviations_every(nevery);
     if (learner_ != nullptr && potential_ == &potential) return;
     learner_.reset();
     learner_ = std::make_unique<sar::PotentialLearner>(comm_, potential, options_);
@@ -246,6 +249,7 @@ void FixSarLearn::write_results() {
 }
 
 void FixSarLearn::end_of_step() {
+  pair_->compute_deviations(false);
   agreed(error, who, [&] {
     results_[1] = pair_->largest_deviation();
     if (!(results_[1] > threshold_)) return;

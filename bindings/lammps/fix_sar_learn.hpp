@@ -34,6 +34,7 @@ class FixSarLearn : public LAMMPS_NS::Fix {
 
   int setmask() override;
   void init() override;
+  void pre_force(int) override;
   void end_of_step() override;
   double compute_vector(int i) override;
 

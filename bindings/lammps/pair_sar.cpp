@@ -103,15 +103,6 @@ double PairSar::largest_deviation() const {
   return largest;
 }
 
-void PairSar::compute_deviations_every(int steps) {
-  sar::require<sar::InputError>(deviation_every_ == 0 || steps % deviation_every_ == 0,
-                                "deviations are asked for every ", steps,
-                                " steps, and pair_style sar computes "
-                                "them every ",
-                                deviation_every_, ", expected a multiple of that");
-  if (deviation_every_ == 0) deviation_every_ = steps;
-}
-
 void* PairSar::extract(const char* name, int& dim) {
   dim = 0;
   return std::strcmp(name, "deviation_flag") == 0 ? &deviation_flag_ : nullptr;

@@ -58,8 +58,7 @@ class PairSar : public LAMMPS_NS::Pair {
   }
   /// Collective. Returns that of the last step with deviations.
   [[nodiscard]] double largest_deviation() const;
-  /// Computes deviations in steps that are multiples, too. Throws InputError if N of `deviation` is none.
-  void compute_deviations_every(int steps);
+  void compute_deviations(bool now) noexcept { deviation_flag_ = now ? 1 : 0; }  ///< in any step
 
  private:
   /// Collective. Returns how far an atom or ghost of any rank is from its position.

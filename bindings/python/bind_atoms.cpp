@@ -4,6 +4,7 @@
 #include <sar/bindings/python/module_tree.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/models/potential.hpp>
+#include <sar/nn/models/potential_learner.hpp>
 
 #include <nanobind/stl/unique_ptr.h>
 
@@ -196,10 +197,102 @@ void bind_potential(Definitions& module) {
       "potential"_a, "path"_a, "comm"_a = nb::none(), "Collective.");
 }
 
+void bind_potential_learner(Definitions& module) {
+  using namespace nb::literals;
+  nb::class_<PotentialErrors>(module, "PotentialErrors",
+                              "Errors of a potential: means over what has labels, 0 where nothing has.")
+      .def_ro("loss", &PotentialErrors::loss, "Of train(), before each step.")
+      .def_ro("energy_per_atom", &PotentialErrors::energy_per_atom, "Mean absolute error.")
+      .def_ro("force", &PotentialErrors::force, "Mean absolute error of components.")
+      .def_ro("stress", &PotentialErrors::stress, "Mean absolute error of components.");
+  const LearnerOptions defaults;
+  nb::class_<PotentialLearner>(
+      module, "PotentialLearner",
+      "Collective. Structures with labels, and a copy of a potential that is trained on them, while a "
+      "program "
+      "uses the potential: train() gives it new weights. potential: of sar.load_potential() or "
+      "sar.Potential; "
+      "batch_size: structures of a step; lr: of Adam; energy_weight, forces_weight, stress_weight: of the "
+      "terms of the loss; clip_norm: limit of the norm of gradients, 0 for none; average: decay of the "
+      "averages of the weights, which the potential gets; seed: of the order of structures; directory: of "
+      "checkpoints, from the latest of which it goes on, such as that of train --save-learner, None for "
+      "none. "
+      "Raises InputError for a checkpoint of another potential or seed.")
+      .def(
+          "__init__",
+          [](PotentialLearner* self, Potential& potential, nb::handle directory, Index batch_size, double lr,
+             double energy_weight, double forces_weight, double stress_weight, double clip_norm,
+             double average, std::uint64_t seed, std::optional<Communicator> comm) {
+            const Communicator& all = or_default(comm);
+            const LearnerOptions options{
+                .batch_size = batch_size,
+                .lr = lr,
+                .weights = {.energy = energy_weight, .forces = forces_weight, .stress = stress_weight},
+                .clip_norm = clip_norm,
+                .average = average,
+                .seed = seed,
+                .directory = directory.is_none() ? std::string() : path_of(directory)};
+            compute([&] { new (self) PotentialLearner(all, potential, options); });
+          },
+          nb::keep_alive<1, 2>(), "potential"_a, "directory"_a = nb::none(),
+          "batch_size"_a = defaults.batch_size, "lr"_a = defaults.lr,
+          "energy_weight"_a = defaults.weights.energy, "forces_weight"_a = defaults.weights.forces,
+          "stress_weight"_a = defaults.weights.stress, "clip_norm"_a = defaults.clip_norm,
+          "average"_a = defaults.average, "seed"_a = defaults.seed, "comm"_a = nb::none())
+      .def(
+          "add",
+          [](PotentialLearner& self, nb::handle positions, nb::handle species, std::optional<double> energy,
+             nb::handle forces, nb::handle cell, nb::handle pbc, nb::handle stress) {
+            LabelledStructure s;
+            const auto numbers = [](nb::handle from, const char* what) {
+              const Doubles rows(from, what, 3);
+              return std::vector<double>(rows.span().begin(), rows.span().end());
+            };
+            s.positions = numbers(positions, "positions");
+            const RowIds kinds = Ids(species, "species").rows();
+            s.species.assign(kinds.span().begin(), kinds.span().end());
+            s.cell = cell_of(cell, pbc);
+            if (energy) s.energy = *energy;
+            if (!forces.is_none()) s.forces = numbers(forces, "forces");
+            if (!stress.is_none()) {
+              const std::vector<double> rows = numbers(stress, "stress");
+              require<ShapeError>(rows.size() == 9, "a stress of ", rows.size(), " numbers, expected 9");
+              s.stress.emplace();
+              for (std::size_t k = 0; k < 9; ++k) (*s.stress)[k / 3][k % 3] = rows[k];
+            }
+            compute([&] { self.add(s); });
+          },
+          "positions"_a, "species"_a, "energy"_a = nb::none(), "forces"_a = nb::none(), "cell"_a = nb::none(),
+          "pbc"_a = nb::none(), "stress"_a = nb::none(),
+          "Collective. Adds a whole structure, that of rank 0, with what labels it has: positions and forces "
+          "[atoms, 3], species: the number of each atom's, energy: of the structure, cell and pbc as in "
+          "NeighborList, stress: [3, 3], dE/d strain / volume. Raises ShapeError and InputError for other "
+          "shapes, numbers that are not finite, unknown species and a structure without labels.")
+      .def(
+          "train",
+          [](PotentialLearner& self, Index steps) { return compute([&] { return self.train(steps); }); },
+          "steps"_a,
+          "Collective. Makes so many steps, gives the potential its new weights, and writes a checkpoint if "
+          "there is a directory. Returns means over the steps. Raises InputError, and changes nothing, "
+          "without structures and if the loss is not finite.")
+      .def(
+          "errors",
+          [](PotentialLearner& self, Index first) { return compute([&] { return self.errors(first); }); },
+          "first"_a = 0,
+          "Collective. Returns the errors of the potential for the structures from number `first` on.")
+      .def_prop_ro("num_structures", &PotentialLearner::num_structures, "Those of a checkpoint come first.")
+      .def_prop_ro("num_steps", &PotentialLearner::num_steps,
+                   "Of all calls of train(), with those of a checkpoint.")
+      .def("__reduce__", [](nb::handle) -> nb::object {
+        throw nb::type_error("a PotentialLearner cannot be pickled: give it a directory");
+      });
+}
+
 }  // namespace
 
 void bind_atoms(Definitions& module) {
   bind_neighbor_list(module);
   bind_potential(module);
+  bind_potential_learner(module);
 }
 }}}  // namespace sar

@@ -2,9 +2,10 @@
 
 """lammps_test.py MPIRUN_SH MPIEXEC LMP_SAR MAKE_POTENTIAL PRECISION [PLUGIN]: pair_style sar in LAMMPS, which loads the plugin, if there is one. The
 same trajectory on 1, 2 and 4 ranks, forces and pressure by differences of energies, sums of values of atoms, a triclinic cell, both newton settings, ranks without atoms, atoms that leave, hybrid
-styles, restarts, clear, deviations of a committee, bonds, excluded pairs, and errors that end LAMMPS on all ranks."""
+styles, restarts, clear, deviations of a committee, learning, bonds, excluded pairs, and errors that end LAMMPS on all ranks."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -65,7 +66,7 @@ def thermo(ranks, text):
             names = words
         elif line.startswith("Loop time"):
             names = None
-        elif names and len(words) == len(names):
+        elif names and len(words) == len(names) and words[0] != "fix":
             rows.append({name: float(word) for name, word in zip(names, words)})
     assert rows, done.stdout
     return rows
@@ -286,6 +287,85 @@ def error(ranks, text):
 def expect(text, found):
     assert text in found, "no '%s' in %s" % (text, found)
 
+
+# Learning: labels of the potential itself, computed by another LAMMPS, have no errors; the run goes on with new weights, and from checkpoints.
+LEARN = BOX + "displace_atoms all random 0.05 0.05 0.05 3\nchange_box all triclinic\nchange_box all xy final 0.4 xz final -0.2 yz final 0.3 remap\n" + MASSES
+LEARN += STYLE.replace("si_o", "committee") + THERMO + "velocity all create 300 4928 loop geom\ncompute p all pressure NULL virial\n"
+SHOW = "thermo_style custom step pe c_p[1] c_p[2] c_p[3] c_p[4] c_p[5] c_p[6] f_learn[1] f_learn[2] f_learn[3] f_learn[4]\nthermo_modify format float %.15g norm no\n"
+FIX = "fix learn all sar/learn 10 1e-9 {at}/learned lammps {at}/labels.in steps 3 batch 2 lr 0.01 most 2\n"
+(at / "labels.in").write_text(("plugin load %s\n" % plugin[0] if plugin else "") + STYLE.replace("si_o", "committee").replace("{at}", str(at)))
+
+
+def learned_structures(folder="learned"):
+    """The energy, the stress and the columns of atoms of each structure of learned.xyz."""
+    lines, found = (at / folder / "learned.xyz").read_text().splitlines(), []
+    while lines:
+        count = int(lines[0])
+        stress = re.search(r'stress="([^"]*)"', lines[1])
+        found.append((float(re.search(r" energy=(\S+)", lines[1])[1]), stress and [float(x) for x in stress[1].split()],
+                      [line.split() for line in lines[2:count + 2]]))
+        lines = lines[count + 2:]
+    return found
+
+
+def error_of(done):
+    assert done.returncode != 0 and "ERROR" in done.stdout, done.stdout
+    return done.stdout
+
+
+last = None
+for ranks in (1, 2):
+    shutil.rmtree(at / "learned", ignore_errors=True)
+    rows = thermo(ranks, script(LEARN + FIX + SHOW + "run 30\n"))
+    assert [row["f_learn[1]"] for row in rows] == [0, 1, 2, 2], rows
+    assert rows[1]["f_learn[3]"] < 1e-5 and rows[1]["f_learn[4]"] < 1e-5 < rows[2]["f_learn[4]"], rows
+    assert rows[1]["f_learn[2]"] > 1e-3, rows
+    energy, stress, atoms = learned_structures()[0]
+    near(energy, rows[1]["PotEng"], 1e-6)
+    for k, c in enumerate((0, 4, 8, 1, 2, 5)):
+        near(stress[c], -6.241509074e-7 * rows[1]["c_p[%d]" % (k + 1)], 1e-6)
+    assert len(atoms) == 64 and {name for name, *_ in atoms} == {"Si", "O"}, atoms
+    if last:
+        for name in ("PotEng", "f_learn[2]", "f_learn[4]"):
+            near(rows[3][name], last[3][name], 1e-8 if exact else 1e-3)
+    last = rows
+SCREEN = script(LEARN + FIX + "run 0\n")
+done = run(2, SCREEN)
+assert done.returncode == 0 and "fix sar/learn: has 2 structures and 6 steps of " in done.stdout, done.stdout
+assert (at / "learned" / "potential.safetensors").exists() and not list((at / "learned").glob("*.tmp")), list((at / "learned").iterdir())
+
+# Labels of a command, which gets the structure and writes numbers.
+(at / "label.py").write_text("""
+import sys
+lines = open(sys.argv[-2]).read().splitlines()
+count = int(lines[0])
+assert "Properties=species:S:1:pos:R:3 pbc" in lines[1], lines[1]
+numbers = [-7.5] + [0.25] * 3 * count + ([0.125] * 9 if "stress" in sys.argv else [])
+open(sys.argv[-1], "w").write("\\n".join(map(str, numbers[:-1] if "short" in sys.argv else numbers)))
+sys.exit(3 if "fails" in sys.argv else 0)
+""")
+COMMAND = 'fix learn all sar/learn 5 1e-9 {at}/%s command "%s {at}/label.py%s" steps 1 most 1\n'
+for ranks, word in ((1, ""), (2, " stress")):
+    thermo(ranks, script(LEARN + COMMAND % ("by_command" + word.strip(), sys.executable, word) + "run 6\n"))
+    (energy, stress, atoms), = learned_structures("by_command" + word.strip())
+    assert energy == -7.5 and stress == ([0.125] * 9 if word else None) and atoms[5][4:] == ["0.25"] * 3, (energy, stress, atoms[5])
+expect_learn = [
+    ("ended with status 768, expected 0", LEARN + COMMAND % ("refused", sys.executable, " fails") + "run 6\n"),
+    ("label.txt: has 192 numbers, expected the energy, 192 of forces, and 9 of the stress or none", LEARN + COMMAND % ("refused", sys.executable, " short") + "run 6\n"),
+    ("got the group heavy", LEARN + "group heavy type 1\n" + FIX.replace("learn all", "learn heavy") + "run 0\n"),
+    ("got most -1", LEARN + FIX.replace("most 2", "most -1") + "run 0\n"),
+    ("got lr without a number", LEARN + FIX.replace(" 0.01 most 2", "") + "run 0\n"),
+    ("got neither", LEARN + FIX.replace("lammps", "neither") + "run 0\n"),
+    ("the potential has no committee", LEARN.replace("committee", "si_o") + FIX + "run 0\n"),
+    ("there is no pair_style sar with a potential", LEARN.replace("pair_style sar 4.0", "pair_style zero 4.0").replace(
+        "pair_coeff * * {at}/committee.safetensors Si O", "pair_coeff * *") + FIX + "run 0\n"),
+    ("atoms of type 2 are not seen by the potential", LEARN.replace("Si O\n", "Si NULL\n").replace("pair_style sar 4.0", "pair_style hybrid/overlay sar 4.0 zero 4.0")
+     .replace("pair_coeff * * {at}", "pair_coeff * * zero\npair_coeff * * sar {at}") + FIX + "run 0\n"),
+    ("is of the potential", LEARN.replace("committee", "three") + FIX + "run 0\n")]
+subprocess.run([make_potential, str(at / "three.safetensors"), "4", "1", "0", "3", "Si", "O"], check=True)
+for text, body in expect_learn:
+    assert text in error_of(run(2, script(body))), text
+shutil.rmtree(at / "learned")
 
 START0 = BOX + MASSES + STYLE + THERMO
 expect("the potential does not know the species 'C', expected one of Si, O", error(2, script(START0.replace("Si O", "Si C") + "run 0\n")))

@@ -121,6 +121,64 @@ class Calculator(calculator.Calculator):
         return results
 
 
+class LearningCalculator(Calculator):
+    """Collective at the first use of a communicator. A calculator whose potential learns where it is unsure.
+
+        atoms.calc = LearningCalculator("si.safetensors", labels=EMT(), threshold=0.3, directory="learned")
+
+    Where the deviation of an atom's force is above `threshold` in eV/Angstrom, `labels`, a calculator of ASE, computes
+    energy, forces and, if it can, stress of the atoms on rank 0; the potential is trained for `steps` steps on them and all before; and
+    the values are those of the potential with its new weights.
+
+    potential: with a committee, as of train --committee H; margin, comm: as of Calculator. every: how many calculations there are from one look
+    at the deviations, which takes a pass for each head, to the next. most: of labelled structures. learner: the options of
+    sar.PotentialLearner, such as lr. Raises InputError for a potential without a committee.
+    """
+
+    def __init__(self, potential: str | os.PathLike[str] | _sar.Potential, labels: Any, threshold: float, directory: str | os.PathLike[str] | None = None,
+                 steps: int = 200, every: int = 1, most: int | None = None, learner: dict[str, Any] | None = None, margin: float | None = None,
+                 comm: Any = None, **options: Any) -> None:
+        super().__init__(potential, margin, comm, **options)
+        if self.potential.committee < 2:
+            raise InputError("the potential has no committee, expected one of train --committee H")
+        self.learner = _sar.PotentialLearner(self.potential, directory, comm=self._comm, **(learner or {}))
+        self.labelled = 0
+        self._labels, self._threshold, self._steps, self._every, self._most = labels, threshold, steps, every, most
+        self._calculations = 0
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Calculator:
+        raise TypeError("a calculator that learns cannot be copied: its copies would train the same potential")
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a calculator that learns cannot be pickled: give it a directory")
+
+    def _computed(self, atoms: Any, per_atom: bool, deviations: bool) -> dict[str, Any]:
+        looks = self._calculations % self._every == 0 and self.labelled != self._most
+        self._calculations += 1
+        results = super()._computed(atoms, per_atom, deviations or looks)
+        if not looks or results["forces_deviation"].max() <= self._threshold:
+            return results
+        species = [self.potential.species(name) for name in atoms.get_chemical_symbols()]
+        labels: dict[str, Any] = {}
+        failure = ""
+        if self._comm.rank == 0:
+            try:
+                copy_of_atoms = atoms.copy()
+                copy_of_atoms.calc = self._labels
+                labels = {"energy": copy_of_atoms.get_potential_energy(), "forces": copy_of_atoms.get_forces()}
+                if atoms.cell.rank == 3 and "stress" in self._labels.implemented_properties:
+                    labels["stress"] = copy_of_atoms.get_stress(voigt=False)
+            except Exception as error:  # of any calculator
+                failure = f"{type(error).__name__}: {error}"
+        failure = bytes(self._comm.all_gather(list(failure.encode())).astype(np.uint8)).decode()
+        if failure:
+            raise InputError(f"a structure that is to be learned got no labels: {failure}")
+        self.learner.add(atoms.positions, species, cell=atoms.cell.array, pbc=atoms.pbc, **(labels or {"energy": 0.0}))
+        self.learner.train(self._steps)
+        self.labelled += 1
+        return super()._computed(atoms, per_atom, deviations or looks)
+
+
 def _from_bytes(made: type[Calculator], file: bytes, margin: float, parameters: dict[str, Any]) -> Calculator:
     """A calculator of one rank from what __reduce__ gives."""
     with tempfile.TemporaryDirectory() as folder:

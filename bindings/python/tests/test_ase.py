@@ -26,7 +26,7 @@ import ase.optimize  # noqa: E402
 import ase.units  # noqa: E402
 from ase.calculators.fd import calculate_numerical_forces, calculate_numerical_stress  # noqa: E402
 
-from sar.ase import Calculator, InputError  # noqa: E402
+from sar.ase import Calculator, InputError, LearningCalculator  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -307,3 +307,59 @@ def test_constant_energy(copper):
     kinetic = atoms.get_kinetic_energy() / len(atoms)
     drift = np.mean(energies[-50:]) - np.mean(energies[:50])
     assert np.ptp(energies) < 0.01 * kinetic and abs(drift) < 1e-3 * kinetic and 1 < len(lists) < 60
+
+
+def learning(directory, **options):
+    sar.manual_seed(7)
+    potential = sar.Potential({"type": "painn", "hidden": 8, "layers": 2, "species": ["Cu"], "cutoff": 4, "num_basis": 6, "committee": 3})
+    options = {"labels": ase.calculators.emt.EMT(), "threshold": 1e-6, "directory": directory, "steps": 3, "learner": {"lr": 0.01}} | options
+    return LearningCalculator(potential, **options)
+
+
+def test_a_calculator_learns_where_it_is_unsure(folder):  # noqa: F811
+    atoms = ase.build.bulk("Cu", cubic=True)
+    atoms.rattle(0.1, seed=2)
+    atoms.calc = learning(folder + "/learned", steps=60)
+    first = atoms.get_forces()
+    learner = atoms.calc.learner
+    assert (learner.num_structures, learner.num_steps, atoms.calc.labelled) == (1, 60, 1)
+    known = atoms.copy()
+    known.calc = ase.calculators.emt.EMT()
+    errors = learner.errors()
+    assert errors.force == pytest.approx(np.abs(first - known.get_forces()).mean(), rel=1e-3)
+    assert errors.energy_per_atom == pytest.approx(abs(atoms.get_potential_energy() - known.get_potential_energy()) / 4, rel=1e-3)
+    assert errors.stress == pytest.approx(np.abs(atoms.get_stress(voigt=False) - known.get_stress(voigt=False)).mean(), rel=1e-3)
+    atoms.calc._threshold = 1e6  # sure
+    atoms.rattle(0.1, seed=3)
+    forces = atoms.get_forces()
+    assert atoms.calc.labelled == 1
+
+    resumed = learning(folder + "/learned", threshold=1e6)
+    assert (resumed.learner.num_structures, resumed.learner.num_steps) == (1, 60)
+    atoms.calc = resumed
+    assert np.abs(atoms.get_forces() - forces).max() < 1e-6
+
+
+def test_a_learning_calculator_looks_now_and_then(folder):  # noqa: F811
+    atoms = ase.build.bulk("Cu", cubic=True)
+    atoms.calc = learning(None, every=3, most=2)
+    labelled = []
+    for seed in range(8):
+        atoms.rattle(0.1, seed=seed)
+        atoms.get_forces()
+        labelled.append(atoms.calc.labelled)
+    assert labelled == [1, 1, 1, 2, 2, 2, 2, 2]
+
+
+def test_a_structure_without_labels_ends_on_all_ranks():
+    atoms = ase.build.bulk("Cu", cubic=True)
+    atoms.rattle(0.1, seed=2)
+    atoms.calc = learning(None, labels=ase.calculators.singlepoint.SinglePointCalculator(atoms, energy=1.0))
+    with pytest.raises(InputError, match="a structure that is to be learned got no labels: PropertyNotImplementedError"):
+        atoms.get_forces()
+    assert atoms.calc.learner.num_structures == 0
+    with pytest.raises(InputError, match="has no committee"):
+        LearningCalculator(sar.Potential({"type": "painn", "hidden": 4, "layers": 1, "species": ["Cu"], "cutoff": 4}), None, 1)
+    for copied in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="a calculator that learns cannot be"):
+            copied(atoms.calc)
