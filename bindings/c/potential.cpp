@@ -3,6 +3,7 @@
 #include <sar/bindings/c/graph_object.hpp>
 #include <sar/bindings/c/status.hpp>
 #include <sar/nn/models/potential.hpp>
+#include <sar/nn/models/potential_learner.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,6 +22,26 @@ struct PotentialObject final : Object {
   std::unique_ptr<Potential> potential;
   std::string description;
 };
+
+struct LearnerObject final : Object {
+  static constexpr const char* name = "sar_learner";
+  LearnerObject(const Communicator& c, std::shared_ptr<PotentialObject> of, const LearnerOptions& options)
+      : Object(c, name), potential(std::move(of)), learner(c, *potential->potential, options) {}
+
+  std::shared_ptr<PotentialObject> potential;
+  PotentialLearner learner;
+};
+
+/// Returns three vectors that are given.
+std::optional<Matrix3> matrix_of(const sar_array* array, const char* name) {
+  const Tensor rows = read_optional_array(array, {name, 3, 3});
+  if (!rows.defined()) return std::nullopt;
+  Matrix3 matrix;
+  for (Index k = 0; k < 9; ++k)
+    matrix[static_cast<std::size_t>(k / 3)][static_cast<std::size_t>(k % 3)] =
+        static_cast<double>(rows.data()[k]);
+  return matrix;
+}
 
 /// Returns the rows of an array that is given, as doubles.
 std::vector<double> numbers_of(const Tensor& rows) {
@@ -114,4 +135,59 @@ int sar_potential_evaluate(sar_potential potential, sar_graph graph, int64_t num
 
 int sar_potential_free(sar_potential potential) {
   return free_object<PotentialObject>(potential, "potential");
+}
+
+int sar_learner_create(sar_potential potential, const char* directory, int64_t batch_size, double lr,
+                       sar_learner* learner) {
+  return make_object("sar_learner_create", {{potential, "potential"}}, learner,
+                     [&](const Communicator& comm, CollectiveCall& call) {
+                       const auto of = object<PotentialObject>(potential, "potential");
+                       const LearnerOptions options{.batch_size = batch_size,
+                                                    .lr = lr,
+                                                    .directory = directory == nullptr ? "" : directory};
+                       call.equal("potential", of->description);
+                       return std::make_shared<LearnerObject>(comm, of, options);
+                     });
+}
+
+int sar_learner_add(sar_learner learner, int64_t num_atoms, const int32_t* species,
+                    const sar_array* positions, double energy, const sar_array* forces, const sar_array* cell,
+                    const sar_array* stress) {
+  return collective_call("sar_learner_add", {{learner, "learner"}}, [&](const Communicator&) {
+    const auto found = object<LearnerObject>(learner, "learner");
+    const auto kinds = list_of(species, num_atoms, "species");
+    LabelledStructure s{.positions = numbers_of(read_array(positions, {"positions", num_atoms, 3})),
+                        .species = {kinds.begin(), kinds.end()},
+                        .energy = energy};
+    if (const Tensor given = read_optional_array(forces, {"forces", num_atoms, 3}); given.defined())
+      s.forces = numbers_of(given);
+    if (const auto vectors = matrix_of(cell, "cell")) s.cell = {*vectors, {true, true, true}};
+    s.stress = matrix_of(stress, "stress");
+    found->learner.add(s);
+  });
+}
+
+int sar_learner_train(sar_learner learner, int64_t steps, double* loss, double* energy_error,
+                      double* force_error) {
+  PotentialErrors errors;
+  const int status = collective_call("sar_learner_train", {{learner, "learner"}}, [&](const Communicator&) {
+    errors = object<LearnerObject>(learner, "learner")->learner.train(steps);
+  });
+  if (status != SAR_OK) return status;
+  if (loss != nullptr) *loss = errors.loss;
+  if (energy_error != nullptr) *energy_error = errors.energy_per_atom;
+  if (force_error != nullptr) *force_error = errors.force;
+  return SAR_OK;
+}
+
+int sar_learner_num_structures(sar_learner learner, int64_t* num_structures) {
+  return call([&] {
+    const auto found = object<LearnerObject>(learner, "learner");
+    require_pointer(num_structures, "num_structures");
+    *num_structures = found->learner.num_structures();
+  });
+}
+
+int sar_learner_free(sar_learner learner) {
+  return free_object<LearnerObject>(learner, "learner");
 }

@@ -566,6 +566,49 @@ SAR_API int sar_potential_evaluate(sar_potential potential, sar_graph graph, int
 
 SAR_API int sar_potential_free(sar_potential potential);
 
+/* Structures with labels, and a copy of a potential that is trained on them while a program uses it. */
+typedef struct sar_learner_s* sar_learner;
+
+/* Makes a learner of a potential, which gets new weights by sar_learner_train(). With a directory, goes on
+ * from its latest checkpoint, with all structures of it, such as that of train --save-learner. The potential
+ * may be freed before the learner. Returns SAR_ERROR_INPUT for a checkpoint of another potential. Collective.
+ *
+ * @param[in] directory  may be NULL: no checkpoints are read or written
+ * @param[in] batch_size  structures of a step
+ * @param[in] lr  learning rate of Adam */
+SAR_API int sar_learner_create(sar_potential potential, const char* directory, int64_t batch_size, double lr,
+                               sar_learner* learner);
+
+/* Adds a whole structure, which all ranks give; that of rank 0 counts. Give forces, a stress, an energy, or
+ * several of them. Collective.
+ *
+ * @param[in] species  [num_atoms], from 0: numbers of sar_potential_species()
+ * @param[in] positions  [atoms, 3]
+ * @param[in] energy  NaN if it is not known
+ * @param[in] forces  [atoms, 3], may be NULL
+ * @param[in] cell  [vectors, 3], may be NULL: three vectors in which the structure repeats. NULL if it does
+ * not
+ * @param[in] stress  [vectors, 3], may be NULL: derivative of the energy in a strain, over the volume: three
+ *     rows */
+SAR_API int sar_learner_add(sar_learner learner, int64_t num_atoms, const int32_t* species,
+                            const sar_array* positions, double energy, const sar_array* forces,
+                            const sar_array* cell, const sar_array* stress);
+
+/* Makes steps on batches of all structures, gives the potential the new weights and, with a directory, writes
+ * a checkpoint. The results are means over the steps, before each of them. Returns SAR_ERROR_INPUT, and
+ * changes nothing, without structures and if the loss is not finite. Collective.
+ *
+ * @param[out] loss  may be NULL
+ * @param[out] energy_error  may be NULL: mean absolute error of the energy of an atom
+ * @param[out] force_error  may be NULL: mean absolute error of components of forces */
+SAR_API int sar_learner_train(sar_learner learner, int64_t steps, double* loss, double* energy_error,
+                              double* force_error);
+
+/* Returns the number of structures. */
+SAR_API int sar_learner_num_structures(sar_learner learner, int64_t* num_structures);
+
+SAR_API int sar_learner_free(sar_learner learner);
+
 /* Checkpoints. */
 
 /* The checkpoints of a run in a directory. */

@@ -485,6 +485,35 @@ class Potential : public Handle<sar_potential, sar_potential_free> {
   }
 };
 
+/// What Learner::train() returns: means over the steps.
+struct LearnerErrors {
+  double loss = 0;
+  double energy = 0;  ///< of an atom, mean absolute error
+  double force = 0;   ///< of components, mean absolute error
+};
+
+class Learner : public Handle<sar_learner, sar_learner_free> {
+ public:
+  /// An empty directory: no checkpoints.
+  explicit Learner(const Potential& potential, const std::string& directory = "", std::int64_t batch_size = 4,
+                   double lr = 1e-3) {
+    check(sar_learner_create(potential.get(), directory.empty() ? nullptr : directory.c_str(), batch_size, lr,
+                             &raw_));
+  }
+  void add(const std::vector<std::int32_t>& species, const sar_array* positions, double energy,
+           const sar_array* forces = nullptr, const sar_array* cell = nullptr,
+           const sar_array* stress = nullptr) const {
+    check(sar_learner_add(raw_, static_cast<std::int64_t>(species.size()), species.data(), positions, energy,
+                          forces, cell, stress));
+  }
+  LearnerErrors train(std::int64_t steps) const {
+    LearnerErrors errors;
+    check(sar_learner_train(raw_, steps, &errors.loss, &errors.energy, &errors.force));
+    return errors;
+  }
+  std::int64_t num_structures() const { return value_of(sar_learner_num_structures); }
+};
+
 class Checkpoints : public Handle<sar_checkpoints, sar_checkpoints_free> {
  public:
   Checkpoints(const Comm& comm, const std::string& directory, std::int32_t keep_last = 3,

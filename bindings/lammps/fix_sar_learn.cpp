@@ -88,11 +88,16 @@ FixSarLearn::FixSarLearn(LAMMPS* lammps, int narg, char** arg)
     const double number = utils::numeric(FLERR, arg[i + 1], false, lmp);
     const bool is_count = number >= 0 && number == std::floor(number) && number < 1e9;
     if (key != "lr" && !is_count) usage("got " + key + " " + arg[i + 1]);
-    if (key == "steps") steps_ = static_cast<sar::Index>(number);
-    else if (key == "batch") options_.batch_size = static_cast<sar::Index>(number);
-    else if (key == "lr") options_.lr = number;
-    else if (key == "most") most_ = static_cast<sar::Index>(number);
-    else usage("got " + key);
+    if (key == "steps")
+      steps_ = static_cast<sar::Index>(number);
+    else if (key == "batch")
+      options_.batch_size = static_cast<sar::Index>(number);
+    else if (key == "lr")
+      options_.lr = number;
+    else if (key == "most")
+      most_ = static_cast<sar::Index>(number);
+    else
+      usage("got " + key);
   }
   options_.directory = directory_;
   vector_flag = 1;
@@ -148,10 +153,10 @@ sar::LabelledStructure FixSarLearn::structure_of(const std::vector<Place>& atoms
     structure.positions.insert(structure.positions.end(), each.x.begin(), each.x.end());
     structure.species.push_back(pair_->species_of_type(static_cast<int>(each.type)));
   }
-  structure.cell.vectors = {{{domain->xprd, 0, 0},
-                             {domain->triclinic != 0 ? domain->xy : 0, domain->yprd, 0},
-                             {domain->triclinic != 0 ? domain->xz : 0, domain->triclinic != 0 ? domain->yz : 0,
-                              domain->zprd}}};
+  structure.cell.vectors = {
+      {{domain->xprd, 0, 0},
+       {domain->triclinic != 0 ? domain->xy : 0, domain->yprd, 0},
+       {domain->triclinic != 0 ? domain->xz : 0, domain->triclinic != 0 ? domain->yz : 0, domain->zprd}}};
   for (std::size_t k = 0; k < 3; ++k) structure.cell.periodic[k] = domain->periodicity[k] != 0;
   return structure;
 }
@@ -177,7 +182,8 @@ void FixSarLearn::label_by_lammps(sar::LabelledStructure& structure, const std::
   const double *lo = domain->boxlo, *hi = domain->boxhi;
   const bool tilted = domain->triclinic != 0;
   command("region box ", tilted ? "prism " : "block ", lo[0], ' ', hi[0], ' ', lo[1], ' ', hi[1], ' ', lo[2],
-          ' ', hi[2], ' ', tilted ? sar::concat(domain->xy, ' ', domain->xz, ' ', domain->yz) : "", " units box");
+          ' ', hi[2], ' ', tilted ? sar::concat(domain->xy, ' ', domain->xz, ' ', domain->yz) : "",
+          " units box");
   command("create_box ", atom->ntypes, " box");
   std::vector<tagint> ids;
   std::vector<int> types;
@@ -188,7 +194,8 @@ void FixSarLearn::label_by_lammps(sar::LabelledStructure& structure, const std::
     places.insert(places.end(), each.x.begin(), each.x.end());
   }
   const int count = static_cast<int>(ids.size());
-  const int made = lammps_create_atoms(&other, count, ids.data(), types.data(), places.data(), nullptr, nullptr, 1);
+  const int made =
+      lammps_create_atoms(&other, count, ids.data(), types.data(), places.data(), nullptr, nullptr, 1);
   sar::require<sar::InputError>(made == count, file_, ": ", made, " of ", count, " atoms are in the box");
   for (int type = 1; type <= atom->ntypes; ++type)
     command("mass ", type, ' ', atom->mass_setflag[type] != 0 ? atom->mass[type] : 1.0);
@@ -232,8 +239,10 @@ void FixSarLearn::label_by_command(sar::LabelledStructure& structure) {
 
 void FixSarLearn::label(sar::LabelledStructure& structure, const std::vector<Place>& atoms) {
   comm_.agree([&] {
-    if (file_.empty()) label_by_command(structure);
-    else label_by_lammps(structure, atoms);
+    if (file_.empty())
+      label_by_command(structure);
+    else
+      label_by_lammps(structure, atoms);
   });
 }
 

@@ -14,9 +14,9 @@
 #include <optional>
 #include <string>
 
-/// Looks at the deviation of a committee's forces every N steps. Where that of an atom is above the threshold,
-/// the whole structure gets labels, the potential is trained on it and on all before, on the ranks of LAMMPS,
-/// and the run goes on with the new weights:
+/// Looks at the deviation of a committee's forces every N steps. Where that of an atom is above the
+/// threshold, the whole structure gets labels, the potential is trained on it and on all before, on the ranks
+/// of LAMMPS, and the run goes on with the new weights:
 ///
 ///     fix ID all sar/learn N THRESHOLD DIRECTORY lammps FILE        labels of LAMMPS's styles in FILE
 ///     fix ID all sar/learn N THRESHOLD DIRECTORY command "COMMAND"  of COMMAND IN.xyz OUT.txt

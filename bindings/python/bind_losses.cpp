@@ -68,7 +68,13 @@ template <class Classes, class Targets>
 auto score_metric(Classes of_classes, Targets of_targets) {
   return [=](const Variable& scores, ArrayHandle labels, ArrayHandle mask, std::optional<Communicator> comm) {
     const nb::object array = nb::module_::import_("numpy").attr("asarray")(labels);
-    if (nb::cast<int>(array.attr("ndim")) == 1) return class_metric(of_classes)(scores, array, mask, comm);
+    const bool one_label = nb::cast<int>(array.attr("ndim")) == 1;
+    if (one_label && scores.value().row_size() > 1)
+      return class_metric(of_classes)(scores, array, mask, comm);
+    // one score for each row, as a list or a column
+    if (one_label)
+      return value_metric(of_targets)(Variable(scores.value().reshape({scores.num_rows(), 1})),
+                                      array.attr("reshape")(-1, 1), mask, comm);
     return value_metric(of_targets)(scores, array, mask, comm);
   };
 }
@@ -186,7 +192,8 @@ void bind_losses(Definitions& module) {
              "Collective. The fraction of rows whose largest logit is that of the label; nan without rows.");
   module.def("roc_auc", score_metric(static_cast<Classes>(&roc_auc), static_cast<Targets>(&roc_auc)),
              "logits"_a, "labels"_a, of_mask, of_comm,
-             "Collective. The area under the ROC curve: of class 1 against class 0, or the mean over the "
+             "Collective. The area under the ROC curve: of class 1 against class 0, with one score or two "
+             "for each row, or the mean over the "
              "classes, for labels [rows]; the mean over the columns for targets [rows, columns] of 0 and 1.");
   module.def("average_precision",
              score_metric(static_cast<Classes>(&average_precision), static_cast<Targets>(&average_precision)),

@@ -301,8 +301,16 @@ Checkpointer with_groups(const Checkpointer& checkpoints, PyOptimizer& optimizer
   return all;
 }
 
+/// Throws InputError if the seed is another one than when the Checkpointer was made.
+void require_seed(const Checkpointer& self) {
+  require<InputError>(self.seed() == generator()->seed(), "the seed was ", self.seed(),
+                      " when the Checkpointer was made, and is now ", generator()->seed(),
+                      ", expected sar.manual_seed() before it");
+}
+
 void save_checkpoint(const Checkpointer& self, int epoch, const Module& net, PyOptimizer& optimizer,
                      const LRScheduler* schedule, const std::map<std::string, std::string>& extra) {
+  require_seed(self);
   std::map<std::string, std::string> texts = extra;
   for (std::size_t i = 1; i < optimizer.groups().size(); ++i)
     texts[concat("lr.", i)] = exact_text(optimizer.group(i).optimizer->lr());
@@ -317,6 +325,7 @@ void save_checkpoint(const Checkpointer& self, int epoch, const Module& net, PyO
 
 CheckpointInfo load_checkpoint(const Checkpointer& self, const std::string& path, Module& net,
                                PyOptimizer& optimizer, LRScheduler* schedule) {
+  require_seed(self);
   Optimizer& first = *optimizer.group(0).optimizer;
   const std::map<std::string, std::string> texts = self.info(path, first).extra;
   std::vector<double> rates;

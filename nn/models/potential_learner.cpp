@@ -25,7 +25,8 @@
 #include <span>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// A structure, and what the network is trained on: labels without shifts and ZBL.
 struct LearnedStructure {
@@ -37,23 +38,26 @@ using LearnedPtr = std::shared_ptr<const LearnedStructure>;
 
 namespace {
 
+/// Of all structures as text in a checkpoint, whose file is not read with more.
+constexpr std::size_t most_bytes = 90'000'000;
+
 /// Throws unless the shapes and numbers of a structure are as add() says.
 void check_structure(const LabelledStructure& s, const ModelDescription& d) {
   const Index atoms = s.num_atoms();
   require<InputError>(atoms > 0, "a structure to learn has no atoms");
-  require<ShapeError>(std::ssize(s.positions) == 3 * atoms &&
-                          (s.forces.empty() || std::ssize(s.forces) == 3 * atoms),
-                      "a structure of ", atoms, " atoms has ", s.positions.size(), " numbers of positions and ",
-                      s.forces.size(), " of forces, expected 3 for each atom");
+  require<ShapeError>(
+      std::ssize(s.positions) == 3 * atoms && (s.forces.empty() || std::ssize(s.forces) == 3 * atoms),
+      "a structure of ", atoms, " atoms has ", s.positions.size(), " numbers of positions and ",
+      s.forces.size(), " of forces, expected 3 for each atom");
   for (const Index kind : s.species)
-    require<InputError>(kind >= 0 && kind < std::ssize(d.species), "a structure has an atom of species ", kind,
-                        ", expected a number from 0 to ", std::ssize(d.species) - 1);
+    require<InputError>(kind >= 0 && kind < std::ssize(d.species), "a structure has an atom of species ",
+                        kind, ", expected a number from 0 to ", std::ssize(d.species) - 1);
   const auto is_finite = [](double x) { return std::isfinite(x); };
   for (const auto* numbers : {&s.positions, &s.forces}) {
     const auto bad = std::ranges::find_if_not(*numbers, is_finite);
     require<InputError>(bad == numbers->end(), "a structure has the ",
-                        numbers == &s.forces ? "force " : "coordinate ",
-                        bad == numbers->end() ? 0 : *bad, ", expected finite numbers");
+                        numbers == &s.forces ? "force " : "coordinate ", bad == numbers->end() ? 0 : *bad,
+                        ", expected finite numbers");
   }
   require<InputError>(!std::isinf(s.energy), "a structure has the energy ", s.energy);
   require<InputError>(!std::isnan(s.energy) || !s.forces.empty() || s.stress,
@@ -89,7 +93,8 @@ GraphSamples samples_of(std::span<const LearnedPtr> structures, Index first, dou
 /// What the network is to learn of a structure.
 LearnedPtr learned(const Potential& potential, const LabelledStructure& given, Index number) {
   const ModelDescription& d = potential.description();
-  auto result = std::make_shared<LearnedStructure>(LearnedStructure{.given = given, .labels = {}, .forces = {}});
+  auto result =
+      std::make_shared<LearnedStructure>(LearnedStructure{.given = given, .labels = {}, .forces = {}});
   StructureLabels& labels = result->labels;
   labels.energy = given.energy;
   labels.volume = given.cell.volume();
@@ -99,8 +104,7 @@ LearnedPtr learned(const Potential& potential, const LabelledStructure& given, I
   result->forces = Tensor::full({given.num_atoms(), 3}, std::numeric_limits<real>::quiet_NaN());
   std::ranges::transform(given.forces, result->forces.data(), [](double x) { return static_cast<real>(x); });
   const GraphSamples samples = samples_of(std::vector<LearnedPtr>{result}, number, d.cutoff);
-  if (potential.zbl())
-    subtract_zbl(*potential.zbl(), samples, std::span(&result->labels, 1), result->forces);
+  if (potential.zbl()) subtract_zbl(*potential.zbl(), samples, std::span(&result->labels, 1), result->forces);
   return result;
 }
 
@@ -167,7 +171,10 @@ Index head_to_train(std::uint64_t seed, Index structure, Index epoch, Index head
 
 struct PotentialLearner::State {
   State(const Communicator& on, Potential& used, LearnerOptions o)
-      : comm(on), potential(used), options(std::move(o)), trained(trainable(used)),
+      : comm(on),
+        potential(used),
+        options(std::move(o)),
+        trained(trainable(used)),
         optimizer(trained->network().named_parameters(), {.lr = options.lr}),
         average(trained->network(), options.average) {
     require<InputError>(options.batch_size > 0, "a step of a learner has ", options.batch_size,
@@ -186,9 +193,8 @@ struct PotentialLearner::State {
     const Random random({options.seed, RandomStream::seed_order + 0, static_cast<std::uint64_t>(number)});
     std::vector<Index> order(structures.get().size());
     std::iota(order.begin(), order.end(), Index{0});
-    std::ranges::sort(order, {}, [&](Index i) {
-      return std::pair(random.bits(static_cast<std::uint64_t>(i)), i);
-    });
+    std::ranges::sort(order, {},
+                      [&](Index i) { return std::pair(random.bits(static_cast<std::uint64_t>(i)), i); });
     return order;
   }
 
@@ -225,8 +231,8 @@ struct PotentialLearner::State {
     PaiNN& network = trained->network();
     const PotentialErrors errors =
         backward_potential_loss(network, batch.spread.graph(), labels_of(batch, numbers), options.weights);
-    require<InputError>(std::isfinite(errors.loss), "the loss of a learner is ", errors.loss,
-                        " after ", steps.get(), " steps, expected a finite number: a smaller lr (", options.lr,
+    require<InputError>(std::isfinite(errors.loss), "the loss of a learner is ", errors.loss, " after ",
+                        steps.get(), " steps, expected a finite number: a smaller lr (", options.lr,
                         ") may help");
     gather_grads(comm, network);
     if (options.clip_norm > 0) clip_grad_norm(network, options.clip_norm);
@@ -263,17 +269,21 @@ struct PotentialLearner::State {
     const std::map<std::string, std::string> extra = checkpoints->info(path, optimizer).extra;
     const auto text = [&](const char* key) {
       const auto found = extra.find(key);
-      require<InputError>(found != extra.end(), path, ": has no '", key, "', expected a checkpoint of a learner");
+      require<InputError>(found != extra.end(), path, ": has no '", key,
+                          "', expected a checkpoint of a learner");
       return found->second;
     };
     const std::string expected = potential.description().to_json();
     require<InputError>(text("potential") == expected, path, ": is of the potential ", text("potential"),
                         ", expected ", expected);
     std::vector<LearnedPtr> found;
-    const JsonValue all = JsonValue::parse(text("structures"), path + ": the structures", "a list", "structures");
+    bytes = text("structures").size();
+    const JsonValue all =
+        JsonValue::parse(text("structures"), path + ": the structures", "a list", "structures");
     for (const JsonValue& each : all.list())
       found.push_back(learned(potential, structure_of(each.json()), std::ssize(found)));
     epoch = checkpoints->load(path, trained->network(), optimizer).epoch;
+    optimizer.set_lr(options.lr);  // not that of before
     structures = std::move(found);
     steps = std::stoll(text("steps"));
     publish();
@@ -287,6 +297,7 @@ struct PotentialLearner::State {
   WeightAverage average;
   std::optional<Checkpointer> checkpoints;
   Recoverable<std::vector<LearnedPtr>> structures;
+  Recoverable<std::size_t> bytes = std::size_t{0};        // of their text
   Recoverable<Index> steps = Index{0}, epoch = Index{0};  // epochs that have begun, of all calls of train()
 };
 
@@ -315,14 +326,19 @@ PotentialLearner::~PotentialLearner() = default;
 void PotentialLearner::add(const LabelledStructure& structure, int root) {
   State& s = *state_;
   s.comm.agree([&] {
-    require<InputError>(root >= 0 && root < s.comm.size(), "rank ", root, " is to give a structure, expected 0 to ",
-                        s.comm.size() - 1);
+    require<InputError>(root >= 0 && root < s.comm.size(), "rank ", root,
+                        " is to give a structure, expected 0 to ", s.comm.size() - 1);
     const CallScope scope(s.comm, CollectiveCall("PotentialLearner::add").equal("root", root));
     const bool gives = s.comm.rank() == root;
     if (gives) check_structure(structure, s.potential.description());
     const std::string text = s.comm.broadcast(gives ? json_of(structure).dump() : "", root);
+    const std::size_t bytes = s.bytes + text.size();
+    require<InputError>(!s.checkpoints || bytes <= most_bytes, s.options.directory, ": ",
+                        num_structures() + 1, " structures take ", bytes,
+                        " bytes in a checkpoint, expected at most ", most_bytes);
     LearnedPtr added = learned(s.potential, structure_of(nlohmann::json::parse(text)), num_structures());
     s.structures.change().push_back(std::move(added));
+    s.bytes = bytes;
   });
 }
 
@@ -369,11 +385,12 @@ PotentialErrors PotentialLearner::errors(Index first) {
     for (Index i = first; i < num_structures(); ++i) {
       const LearnerBatch batch(s.comm, s.structures, std::array{i}, s.potential.cutoff(), s.options.graph);
       const LabelledStructure& label = batch.structures[0]->given;
-      const PotentialValues found =
-          s.potential(batch.spread.graph(), {.species = batch.species(),
-                                             .positions = Tensor::zeros({batch.spread.graph().num_nodes(), 3}),
-                                             .shifts = batch.vectors()});
-      const Tensor forces = batch.spread.to_samples(found.forces);  // whole, on the rank that has the structure
+      const PotentialValues found = s.potential(
+          batch.spread.graph(), {.species = batch.species(),
+                                 .positions = Tensor::zeros({batch.spread.graph().num_nodes(), 3}),
+                                 .shifts = batch.vectors()});
+      const Tensor forces =
+          batch.spread.to_samples(found.forces);  // whole, on the rank that has the structure
       const double volume = label.cell.volume();
       if (forces.num_rows() == 0) continue;
       if (!std::isnan(label.energy))
@@ -405,4 +422,5 @@ Index PotentialLearner::num_steps() const noexcept {
   return state_->steps;
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -16,7 +16,8 @@
 #include <string>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// A whole structure with its labels, in the units of the potential.
 struct LabelledStructure {
@@ -31,14 +32,14 @@ struct LabelledStructure {
 };
 
 struct LearnerOptions {
-  Index batch_size = 10;  ///< structures of a step
-  double lr = 1e-3;       ///< of Adam
+  Index batch_size = 4;  ///< structures of a step
+  double lr = 1e-3;      ///< of Adam
   PotentialWeights weights{.energy = 10, .forces = 10, .stress = 10};
-  double clip_norm = 10;     ///< of the gradients of a step; 0: no limit
-  double average = 0.99;     ///< decay of the averages of the weights, which are what the potential gets
-  std::uint64_t seed = 0;    ///< of the order of structures, and of the heads that they train
-  std::string directory{};   ///< of checkpoints; empty: there are none
-  GraphOptions graph{};      ///< of the graphs of the batches
+  double clip_norm = 10;    ///< of the gradients of a step; 0: no limit
+  double average = 0.99;    ///< decay of the averages of the weights, which are what the potential gets
+  std::uint64_t seed = 0;   ///< of the order of structures, and of the heads that they train
+  std::string directory{};  ///< of checkpoints; empty: there are none
+  GraphOptions graph{};     ///< of the graphs of the batches
 };
 
 /// Structures with labels, and a copy of a potential that is trained on them. A program evaluates the
@@ -78,10 +79,11 @@ class PotentialLearner : NonCopyable {
   PotentialLearner(const Communicator& comm, Potential& potential, LearnerOptions options = {});
   ~PotentialLearner();
 
-  /// Collective. Adds the structure that rank `root` gives. Throws the same exception on every rank: ShapeError
-  /// for other numbers of positions or forces than three for each atom, InputError for a structure without
-  /// atoms or labels, for numbers that are not finite, a stress without a volume, a species that the
-  /// potential does not know, and as neighbor_samples().
+  /// Collective. Adds the structure that rank `root` gives. Throws the same exception on every rank:
+  /// ShapeError for other numbers of positions or forces than three for each atom, InputError for a structure
+  /// without atoms or labels, for numbers that are not finite, a stress without a volume, a species that the
+  /// potential does not know, more than 90 MB of structures as text with a directory, and as
+  /// neighbor_samples().
   void add(const LabelledStructure& structure, int root = 0);
 
   /// Collective. Makes so many steps of Adam, gives the potential the averages of the weights and writes a
@@ -108,4 +110,5 @@ class PotentialLearner : NonCopyable {
 /// is left out by one head, which the seed draws, and trains each of the others in turn, as drawn.
 [[nodiscard]] Index head_to_train(std::uint64_t seed, Index structure, Index epoch, Index heads);
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

@@ -58,6 +58,8 @@ class Checkpointer {
   /// InputError when that fails or keep_last is less than 1.
   Checkpointer(const Communicator& comm, std::string directory, const CheckpointerOptions& options = {});
 
+  [[nodiscard]] std::uint64_t seed() const noexcept { return options_.seed; }
+
   /// Locks the directory now and not with the first save(). Throws InputError when another run has locked it,
   /// and says which.
   void lock() const;

@@ -16,6 +16,7 @@ typedef struct arguments {
   sar_optimizer optimizer, typed_optimizer;
   sar_predictor predictor;
   sar_potential potential;
+  sar_learner learner;
   sar_checkpoints checkpoints;
   sar_trace trace;
   int64_t num_nodes, num_owned, num_edges, length, index, num_labels, mask_length;
@@ -24,7 +25,7 @@ typedef struct arguments {
   const char *text, *type, *source, *relation;
   const char *node_type, *edge_type; /* that may be NULL */
   const int32_t* species;
-  const sar_array *weight, *x, *edges, *target, *positions, *vectors;
+  const sar_array *weight, *x, *edges, *target, *positions, *vectors, *cell, *stress;
   sar_array* out;
   int32_t number;
   uint64_t seed;
@@ -184,6 +185,19 @@ static int potential_evaluate(const arguments* a) {
   return sar_potential_evaluate(a->potential, a->graph, a->num_nodes, a->species, a->positions, a->vectors,
                                 NEW(double), NULL, NULL, a->out, NULL, NULL, NULL);
 }
+static int learner_create(const arguments* a) {
+  return sar_learner_create(a->potential, a->node_type, a->index, a->lr, NEW(sar_learner));
+}
+static int learner_add(const arguments* a) {
+  return sar_learner_add(a->learner, a->num_nodes, a->species, a->positions, a->lr, a->vectors, a->cell,
+                         a->stress);
+}
+static int learner_train(const arguments* a) {
+  return sar_learner_train(a->learner, a->index, NEW(double), NULL, NULL);
+}
+static int learner_num_structures(const arguments* a) {
+  return sar_learner_num_structures(a->learner, NUMBER64(0));
+}
 static int checkpoints_create(const arguments* a) {
   return sar_checkpoints_create(a->comm, a->text, a->number, a->seed, NEW(sar_checkpoints));
 }
@@ -223,6 +237,9 @@ static int predictor_free(const arguments* a) {
 }
 static int potential_free(const arguments* a) {
   return sar_potential_free(a->potential);
+}
+static int learner_free(const arguments* a) {
+  return sar_learner_free(a->learner);
 }
 static int checkpoints_free(const arguments* a) {
   return sar_checkpoints_free(a->checkpoints);

@@ -100,6 +100,7 @@ RELEASE(model, sar_model)
 RELEASE(optimizer, sar_optimizer)
 RELEASE(predictor, sar_predictor)
 RELEASE(potential, sar_potential)
+RELEASE(learner, sar_learner)
 RELEASE(checkpoints, sar_checkpoints)
 static int release_trace(const arguments* a) {
   sar_trace made;
@@ -218,11 +219,13 @@ static void make_objects(arguments* a) {
   MUST(sar_optimizer_create(a->typed_model, adam, &a->typed_optimizer));
   MUST(sar_predictor_create(a->model, a->graph, &a->predictor));
   MUST(sar_potential_load(comm, potential_path, &a->potential));
+  MUST(sar_learner_create(a->potential, NULL, 1, 0.001, &a->learner));
   MUST(sar_checkpoints_create(comm, a == &freed ? other_path : path, 2, 7, &a->checkpoints));
 }
 
 static void free_objects(const arguments* a) {
   MUST(sar_checkpoints_free(a->checkpoints));
+  MUST(sar_learner_free(a->learner));
   MUST(sar_potential_free(a->potential));
   MUST(sar_predictor_free(a->predictor));
   MUST(sar_optimizer_free(a->typed_optimizer));
@@ -987,6 +990,66 @@ static void tries_potentials(void) {
   good = before;
 }
 
+static void tries_learners(void) {
+  const arguments before = good;
+  static double sides[9] = {50, 0, 0, 0, 50, 0, 0, 0, 50};
+  static sar_array cell, short_cell;
+  cell = sar_array_double(sides, 3, 3);
+  short_cell = sar_array_double(sides, 2, 3);
+  snprintf(other_path, sizeof other_path, "%s/learner", folder);
+  {
+    FUNCTION(learner_create, COLLECTIVE, release_learner);
+    good.index = 2;
+    good.node_type = other_path;
+    WRONG_HANDLE(potential, sar_potential, model);
+    WRONG(index, 0);
+    WRONG(lr, -1);
+    DIFFERENT(index, 3, "different batch_size");
+    DIFFERENT(lr, 0.5, "different lr");
+    DIFFERENT(node_type, NULL, "different directory");
+    WRONG(result, NULL);
+  }
+  good.node_type = before.node_type;
+  good.species = species;
+  good.positions = &positions;
+  {
+    FUNCTION(learner_add, COLLECTIVE, NULL);
+    good.vectors = &forces;
+    good.cell = &cell;
+    good.stress = &cell;
+    WRONG_HANDLE(learner, sar_learner, model);
+    WRONG(num_nodes, NODES - 1);
+    WRONG(num_nodes, -1);
+    WRONG(species, NULL);
+    WRONG(positions, NULL);
+    WRONG(positions, &short_positions);
+    WRONG(vectors, &x);
+    WRONG(cell, &short_cell);
+    WRONG(stress, &short_cell);
+    if (size == 1) {
+      WRONG(species, unknown_species);
+      WRONG(positions, &nan_positions);
+      WRONG(cell, NULL);
+    }
+    MAY_DIFFER(lr, 7);
+    MAY_DIFFER(vectors, NULL);
+  }
+  {
+    FUNCTION(learner_train, COLLECTIVE, NULL);
+    good.index = 1;
+    WRONG_HANDLE(learner, sar_learner, model);
+    WRONG(index, -1);
+    DIFFERENT(index, 2, "different steps");
+    MAY_DIFFER(result, NULL);
+  }
+  {
+    FUNCTION(learner_num_structures, LOCAL, NULL);
+    WRONG_HANDLE(learner, sar_learner, model);
+    WRONG(result, NULL);
+  }
+  good = before;
+}
+
 static void tries_files(void) {
   const arguments before = good;
   snprintf(other_path, sizeof other_path, "%s/more", folder);
@@ -1076,6 +1139,7 @@ static void tries_freeing(void) {
   FREES(optimizer_free, optimizer, sar_optimizer, comm);
   FREES(predictor_free, predictor, sar_predictor, comm);
   FREES(potential_free, potential, sar_potential, comm);
+  FREES(learner_free, learner, sar_learner, comm);
   FREES(checkpoints_free, checkpoints, sar_checkpoints, comm);
   {
     arguments a;
@@ -1129,6 +1193,7 @@ int main(int argc, char** argv) {
   tries_types();
   tries_predictors();
   tries_potentials();
+  tries_learners();
   tries_files();
   tries_refusals();
   tries_freeing();

@@ -796,5 +796,60 @@ TEST_CASE(
   SAR_OKAY(sar_comm_free(c_comm));
 }
 
+TEST_CASE("a learner is that of C++; the potential may be freed before it") {
+  const Communicator comm = Communicator::world();
+  const std::string path = SAR_TEST_DATA "/weights/potential.safetensors";
+  const auto potential = load_potential(comm, path);
+  PotentialLearner wanted(comm, *potential, {.batch_size = 1, .lr = 0.01});
+  LabelledStructure structure{
+      .positions = {0, 0, 0, 2, 0, 0.5},
+      .species = {0, 1},
+      .cell = {.vectors = {{{5, 0, 0}, {0, 6, 0}, {1, 0, 5}}}, .periodic = {true, true, true}},
+      .energy = -3,
+      .forces = {0.5, 0, 0, -0.5, 0, 0},
+      .stress = Matrix3{{{0.25, 0, 0}, {0, 0.5, 0}, {0, 0, 0.125}}}};
+  wanted.add(structure);
+  LabelledStructure alone = structure;
+  alone.cell = {};
+  alone.forces.clear();
+  alone.stress.reset();
+  wanted.add(alone);
+  const PotentialErrors errors = wanted.train(3);
+
+  const TemporaryDirectory directory(comm);
+  const std::string folder = directory.path() + "/learner";
+  for (const bool again : {false, true}) {
+    sar_comm c_comm = nullptr;
+    sar_potential c_potential = nullptr;
+    sar_learner learner = nullptr;
+    SAR_OKAY(sar_comm_create(comm.handle(), &c_comm));
+    SAR_OKAY(sar_potential_load(c_comm, path.c_str(), &c_potential));
+    SAR_OKAY(sar_learner_create(c_potential, folder.c_str(), 1, 0.01, &learner));
+    SAR_OKAY(sar_potential_free(c_potential));
+    std::int64_t count = -1;
+    SAR_OKAY(sar_learner_num_structures(learner, &count));
+    CHECK(count == (again ? 2 : 0));
+    if (!again) {
+      const sar_array positions = sar_array_double(structure.positions.data(), 2, 3);
+      const sar_array forces = sar_array_double(structure.forces.data(), 2, 3);
+      const sar_array cell = sar_array_double(structure.cell.vectors[0].data(), 3, 3);
+      const sar_array stress = sar_array_double((*structure.stress)[0].data(), 3, 3);
+      const std::int32_t species[] = {0, 1};
+      double loss = 0, energy_error = 0, force_error = 0;
+      CHECK(sar_learner_train(learner, 1, &loss, nullptr, nullptr) == SAR_ERROR_INPUT);
+      CHECK(std::string(sar_last_error()).find("no structures") != std::string::npos);
+      SAR_OKAY(sar_learner_add(learner, 2, species, &positions, -3, &forces, &cell, &stress));
+      SAR_OKAY(sar_learner_add(learner, 2, species, &positions, -3, nullptr, nullptr, nullptr));
+      SAR_OKAY(sar_learner_train(learner, 3, &loss, &energy_error, &force_error));
+      CHECK(loss == errors.loss);
+      CHECK(energy_error == errors.energy_per_atom);
+      CHECK(force_error == errors.force);
+      CHECK(loss > 0);
+    }
+    SAR_OKAY(sar_learner_free(learner));
+    SAR_OKAY(sar_comm_free(c_comm));
+  }
+}
+
 }  // namespace
 }  // namespace sar::test

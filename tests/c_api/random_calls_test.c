@@ -19,7 +19,7 @@ enum {
   MAX_MESSAGES = 10
 };
 
-enum { COMM, GRAPH, MODEL, OPTIMIZER, PREDICTOR, POTENTIAL, CHECKPOINTS, TRACE, NUM_KINDS };
+enum { COMM, GRAPH, MODEL, OPTIMIZER, PREDICTOR, POTENTIAL, LEARNER, CHECKPOINTS, TRACE, NUM_KINDS };
 
 /* What has been done with an object, as bits. */
 enum {
@@ -164,6 +164,7 @@ static union {
   sar_optimizer optimizer;
   sar_predictor predictor;
   sar_potential potential;
+  sar_learner learner;
   sar_checkpoints checkpoints;
   sar_trace trace;
 } made;
@@ -428,6 +429,26 @@ static int potential_evaluate(void** h) {
 static int potential_free(void** h) {
   return sar_potential_free(h[0]);
 }
+static int learner_create(void** h) {
+  return sar_learner_create(h[0], NULL, 1, 0.001, &made.learner);
+}
+static int learner_add(void** h) {
+  const int32_t species[NUM_NODES] = {0, 1, 1, 0};
+  static double places[3 * NUM_NODES] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
+  const sar_array positions = sar_array_double(places, NUM_NODES, 3);
+  return sar_learner_add(h[0], NUM_NODES, species, &positions, -1.5, NULL, NULL, NULL);
+}
+static int learner_train(void** h) {
+  const int status = learner_add(h);
+  return status != SAR_OK ? status : sar_learner_train(h[0], 1, &number, NULL, NULL);
+}
+static int learner_num_structures(void** h) {
+  int64_t count = 0;
+  return sar_learner_num_structures(h[0], &count);
+}
+static int learner_free(void** h) {
+  return sar_learner_free(h[0]);
+}
 static int checkpoints_create(void** h) {
   snprintf(path, sizeof path, "%s/checkpoints_%d/checkpoint-00000003.safetensors", folder, num_folders);
   if (my_rank == 0) remove(path); /* of an earlier run */
@@ -525,6 +546,11 @@ static const function functions[] = {
     {"sar_potential_cutoff", potential_cutoff, 1, {POTENTIAL}, NOTHING, 0, 0, 0, 0},
     {"sar_potential_evaluate", potential_evaluate, 2, {POTENTIAL, GRAPH}, NOTHING, BUILT, SEVERAL, 0, 0},
     {"sar_potential_free", potential_free, 1, {POTENTIAL}, FREED, 0, 0, 0, 0},
+    {"sar_learner_create", learner_create, 1, {POTENTIAL}, LEARNER, 0, 0, 0, 0},
+    {"sar_learner_add", learner_add, 1, {LEARNER}, NOTHING, 0, 0, 0, 0},
+    {"sar_learner_train", learner_train, 1, {LEARNER}, NOTHING, 0, 0, 0, 0},
+    {"sar_learner_num_structures", learner_num_structures, 1, {LEARNER}, NOTHING, 0, 0, 0, 0},
+    {"sar_learner_free", learner_free, 1, {LEARNER}, FREED, 0, 0, 0, 0},
     {"sar_checkpoints_create", checkpoints_create, 1, {COMM}, CHECKPOINTS, 0, 0, 0, 0},
     {"sar_checkpoints_save", checkpoints_save, 3, {CHECKPOINTS, MODEL, OPTIMIZER}, NOTHING, 0, 0, SAVED, 0},
     {"sar_checkpoints_load_latest",

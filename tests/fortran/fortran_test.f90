@@ -224,6 +224,27 @@ contains
     call predictor%free()
   end subroutine
 
+  ! Two atoms that a potential learns, in a cell and alone.
+  subroutine test_learner(potential)
+    type(sar_potential), intent(in) :: potential
+    type(sar_learner) :: learner
+    real(real64) :: two(3, 2) = reshape([0, 0, 0, 2, 0, 0], [3, 2]), forces(3, 2) = 0, cube(3, 3) = 0
+    real(real64) :: loss, later, energy_error, force_error
+    cube(1, 1) = 5
+    cube(2, 2) = 5
+    cube(3, 3) = 5
+    call learner%create(potential, batch_size=1, lr=0.01_real64)
+    call learner%train(1, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, 'no structures')
+    call learner%add([1, 2], two, -3.0_real64, forces=forces, cell=cube, stress=0 * cube)
+    call learner%add([1, 2], two, -3.0_real64)
+    call check(learner%num_structures() == 2, 'two structures')
+    call learner%train(2, loss, energy_error, force_error)
+    call learner%train(100, later)
+    call check(later < loss .and. energy_error > 0 .and. force_error >= 0, 'the loss falls')
+    call learner%free()
+  end subroutine
+
   ! Atoms on a helix whose first and last are neighbors: positions, and the vectors of edges.
   subroutine test_potential()
     type(sar_potential) :: potential
@@ -264,6 +285,7 @@ contains
     if (comm%size() == 1) call check(energy == -1, 'the energy is as it was')
     call potential%evaluate(chain, species, forces, virial=virial(:, :2), edges=vectors, stat=stat, errmsg=errmsg)
     call check_error(sar_error_shape, 'virial is (3, 2), expected (3, 3)')
+    call test_learner(potential)
     call potential%free()
     call chain%free()
   end subroutine

@@ -219,6 +219,7 @@ MISTAKES = [
     ("sar.Graph(([0.5, 1], [1, 0]), 2)", "InputError", "the sources of edges have dtype float64, expected integers"),
     ('sar.Graph((["a"], ["b"]))', "InputError", "the sources of edges have dtype <U*, expected integers"),
     ("sar.Graph(([0], [1]), 2, edge_weight=[1, 2])", "ShapeError", "there are weights of shape [2] for 1 edges, expected one for each"),
+    ("sar.Graph(([0, 1], [1, 0]), 2, edge_weight=[1.0, np.nan])", "InputError", "the weights have nan at edge 1, expected finite numbers"),
     ('sar.Graph(([0], [1]), 2, edge_weight=["a"])', "InputError", "the weights have dtype <U*, expected real numbers"),
     ('sar.Graph(([0], [1]), 2, add_self_loops="all")', "InputError", "add_self_loops is 'all', expected True, False or 'remaining'"),
     ("sar.Graph(([0], [1]), 2, comm=3)", "InputError", "a communicator given as 3, expected one of mpi4py"),

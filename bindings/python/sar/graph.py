@@ -42,6 +42,9 @@ def _floats(values, count, what):
         raise InputError(f"the {what} have dtype {array.dtype}, expected real numbers")
     if array.shape not in ((count,), (count, 1)):
         raise ShapeError(f"there are {what} of shape {list(array.shape)} for {count} edges, expected one for each")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        edge = int(np.argmin(np.isfinite(array.reshape(-1))))
+        raise InputError(f"the {what} have {array.reshape(-1)[edge]} at edge {edge}, expected finite numbers")
     return np.ascontiguousarray(array, dtype=np.float32).reshape(-1)
 
 

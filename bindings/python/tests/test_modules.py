@@ -420,6 +420,9 @@ def test_wrong_checkpoints_change_nothing(comm, shared_dir):
         checkpoints.resume(sar.nn.Linear(4, 2), optimizer)
     assert_same(values(net), before)
     sar.manual_seed(2)
+    for call in (lambda: checkpoints.save(4, net, optimizer), lambda: checkpoints.resume(net, optimizer)):
+        with pytest.raises(sar.InputError, match="seed was 1 when the Checkpointer was made, and is now 2"):
+            call()
     with pytest.raises(sar.InputError, match="seed is 1, expected 2"):
         sar.Checkpointer(shared_dir / "wrong").resume(net, optimizer)
 

@@ -430,3 +430,10 @@ def test_what_has_two_names_counts_once(comm):
     other.load_state_dict(net.state_dict())
     other.freeze("again.weight")
     assert [name for name, value in other.named_parameters() if value.requires_grad] == ["scale", "first.bias"]
+
+
+def test_scores_are_a_list_or_a_column():
+    scores, labels = np.array([0.1, 0.9, 0.4, 0.35], np.float32), np.array([0, 1, 0, 1])
+    for metric in (F.roc_auc, F.average_precision):
+        assert metric(sar.tensor(scores), labels) == metric(sar.tensor(scores[:, None]), labels)
+    assert F.roc_auc(sar.tensor(scores), labels) == pytest.approx(0.75)

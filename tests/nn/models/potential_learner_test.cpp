@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// PotentialLearner: steps beside backward_potential_loss and Adam, labels of another potential, checkpoints, refusals.
+/// PotentialLearner: steps beside backward_potential_loss and Adam, labels of another potential, checkpoints,
+/// refusals.
 #include "graph/data/dataset_files.hpp"
 #include "nn/train/checkpoint_directory.hpp"
 #include "support/rows.hpp"
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <string>
@@ -51,7 +53,7 @@ Potential make(const ModelDescription& description, std::uint64_t seed) {
   return {description, gen};
 }
 
-/// Structure k, of 3 to 6 atoms in a triclinic box, with what a potential says of it; every third is isolated.
+/// Structure k, of 3 to 6 atoms in a triclinic box, with what a potential says of it; every third has no box.
 LabelledStructure labelled(Potential& by, std::uint64_t k) {
   const Random random({.seed = 5, .stream = k});
   LabelledStructure s;
@@ -67,8 +69,8 @@ LabelledStructure labelled(Potential& by, std::uint64_t k) {
   const Communicator self = Communicator::self();
   NeighborList list(self, s.positions, s.cell, by.cutoff());
   const PotentialValues at =
-      by(list.graph(), {.species = s.species, .positions = Tensor::zeros({s.num_atoms(), 3}),
-                        .shifts = list.vectors()});
+      by(list.graph(),
+         {.species = s.species, .positions = Tensor::zeros({s.num_atoms(), 3}), .shifts = list.vectors()});
   s.energy = at.energy;
   for (const real f : at.forces.values()) s.forces.push_back(static_cast<double>(f));
   if (s.cell.volume() > 0) {
@@ -81,7 +83,7 @@ LabelledStructure labelled(Potential& by, std::uint64_t k) {
 std::vector<real> weights_of(const Potential& potential) {
   std::vector<real> weights;
   for (const NamedParameter& each : potential.network().named_parameters())
-    weights.insert(weights.end(), each.parameter.value().values().begin(), each.parameter.value().values().end());
+    std::ranges::copy(each.parameter.value().values(), std::back_inserter(weights));
   return weights;
 }
 
@@ -126,7 +128,8 @@ TEST_CASE("PotentialLearner: errors are means over what has labels") {
   third.forces.clear();
   (*third.stress)[0][1] += 0.9;
   for (const LabelledStructure& each : {first, second, third}) learner.add(each);
-  const auto forces = static_cast<double>(first.forces.size()), of_second = static_cast<double>(second.forces.size());
+  const auto forces = static_cast<double>(first.forces.size());
+  const auto of_second = static_cast<double>(second.forces.size());
   PotentialErrors found = learner.errors();
   CHECK(std::abs(found.energy_per_atom - 1.5) < 10 * near);
   CHECK(std::abs(found.force - 0.5 * of_second / (forces + of_second)) < 10 * near);
@@ -148,14 +151,13 @@ TEST_CASE("PotentialLearner: a step is one of Adam on the loss of the batch, for
   for (const Index kind : s.species) energy -= kind == 0 ? -7 : 3.5;
   std::vector<double> stress;
   for (const Vector3& row : *s.stress) stress.insert(stress.end(), row.begin(), row.end());
-  const LabelledAtoms atoms{
-      .species = s.species,
-      .positions = Tensor::zeros({s.num_atoms(), 3}),
-      .shifts = list.vectors(),
-      .energies = Tensor::from({1}, std::span<const double>(&energy, 1)),
-      .forces = Tensor::from({s.num_atoms(), 3}, std::span<const double>(s.forces)),
-      .stresses = Tensor::from({1, 3, 3}, std::span<const double>(stress)),
-      .volumes = Tensor::full({1}, static_cast<real>(s.cell.volume()))};
+  const LabelledAtoms atoms{.species = s.species,
+                            .positions = Tensor::zeros({s.num_atoms(), 3}),
+                            .shifts = list.vectors(),
+                            .energies = Tensor::from({1}, std::span<const double>(&energy, 1)),
+                            .forces = Tensor::from({s.num_atoms(), 3}, std::span<const double>(s.forces)),
+                            .stresses = Tensor::from({1, 3, 3}, std::span<const double>(stress)),
+                            .volumes = Tensor::full({1}, static_cast<real>(s.cell.volume()))};
   const PotentialWeights terms{.energy = 2, .forces = 3, .stress = 4};
   const PotentialErrors expected = backward_potential_loss(other.network(), list.graph(), atoms, terms);
 
@@ -224,8 +226,8 @@ TEST_CASE("PotentialLearner: a run that was stopped goes on from its checkpoint 
   const TemporaryDirectory directory(world);
   Potential teacher = make(described(1, 1.6), 4);
   const auto options = [&](const std::string& name) {
-    return LearnerOptions{
-        .batch_size = 2, .lr = 0.01, .seed = 7, .directory = name.empty() ? "" : directory.path() + "/" + name};
+    const std::string path = name.empty() ? "" : directory.path() + "/" + name;
+    return LearnerOptions{.batch_size = 2, .lr = 0.01, .seed = 7, .directory = path};
   };
   Potential whole = make(described(2, 1.6), 9);
   PotentialLearner unbroken(world, whole, options(""));
@@ -256,14 +258,23 @@ TEST_CASE("PotentialLearner: a run that was stopped goes on from its checkpoint 
   go_on(learner);
   CHECK(weights_of(resumed) == weights_of(whole));
 
+  LearnerOptions still = options("run");  // the rate is that of the options
+  still.lr = still.average = 0;
+  PotentialLearner at_rest(world, resumed, still);
+  at_rest.train(1);
+  const std::vector<real> weights = weights_of(resumed);
+  at_rest.train(2);
+  CHECK(weights_of(resumed) == weights);
+
   Potential other = make(described(2), 9);
   CHECK(thrown_by_all<InputError>(world, [&] {
           PotentialLearner refused(world, other, options("run"));
         }).find(".safetensors: is of the potential {") != std::string::npos);
   LearnerOptions reseeded = options("run");
   reseeded.seed = 8;
-  CHECK(thrown_by_all<InputError>(world, [&] { PotentialLearner refused(world, resumed, reseeded); })
-            .find("seed is 7, expected 8") != std::string::npos);
+  CHECK(thrown_by_all<InputError>(world, [&] {
+          PotentialLearner refused(world, resumed, reseeded);
+        }).find("seed is 7, expected 8") != std::string::npos);
 }
 
 TEST_CASE("PotentialLearner: refused calls change nothing") {
@@ -271,39 +282,43 @@ TEST_CASE("PotentialLearner: refused calls change nothing") {
   Potential student = make(described(), 9);
   const std::vector<real> before = weights_of(student);
   PotentialLearner learner(world, student, {.lr = 1e30, .clip_norm = 0});
-  const auto text_of = [&](auto change) {
-    LabelledStructure s = labelled(student, 0);
-    change(s);
-    return thrown_by_all<Error>(world, [&] { learner.add(s); });
-  };
   using S = LabelledStructure;
+  const auto check = [&](const std::string& text, auto change) {
+    S changed = labelled(student, 0);
+    change(changed);
+    const std::string found = thrown_by_all<Error>(world, [&] { learner.add(changed); });
+    CHECK_MESSAGE(found.find(text) != std::string::npos, found);
+  };
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  CHECK(text_of([](S& s) { s.positions.pop_back(); }).find("structure of 3 atoms has 8 numbers") !=
-        std::string::npos);
-  CHECK(text_of([](S& s) { s.forces.pop_back(); }).find("and 8 of forces") != std::string::npos);
-  CHECK(text_of([](S& s) { s.species[1] = 2; }).find("species 2, expected a number from 0 to 1") !=
-        std::string::npos);
-  CHECK(text_of([&](S& s) { s.positions[4] = nan; }).find("the coordinate nan") != std::string::npos);
-  CHECK(text_of([&](S& s) { s.forces[4] = nan; }).find("the force nan") != std::string::npos);
-  CHECK(text_of([&](S& s) { s.energy = 1 / 0.0; }).find("the energy inf") != std::string::npos);
-  CHECK(text_of([&](S& s) { (*s.stress)[1][1] = nan; }).find("stress that is not finite") != std::string::npos);
-  CHECK(text_of([](S& s) { s.cell = {}; }).find("a stress and no volume") != std::string::npos);
-  CHECK(text_of([&](S& s) { s.energy = nan, s.forces.clear(), s.stress.reset(); }).find("no energy, no forces") !=
-        std::string::npos);
-  CHECK(text_of([](S& s) { s = {}; }).find("has no atoms") != std::string::npos);
-  CHECK(text_of([](S& s) { std::copy_n(s.positions.begin(), 3, s.positions.begin() + 3); })
-            .find("at the same place") != std::string::npos);
-  CHECK(thrown_by_all<InputError>(world, [&] { learner.add(labelled(student, 0), world.size()); })
-            .find("is to give a structure, expected 0 to ") != std::string::npos);
+  check("structure of 3 atoms has 8 numbers", [](S& s) { s.positions.pop_back(); });
+  check("and 8 of forces", [](S& s) { s.forces.pop_back(); });
+  check("species 2, expected a number from 0 to 1", [](S& s) { s.species[1] = 2; });
+  check("the coordinate nan", [&](S& s) { s.positions[4] = nan; });
+  check("the force nan", [&](S& s) { s.forces[4] = nan; });
+  check("the energy inf", [&](S& s) { s.energy = 1 / 0.0; });
+  check("stress that is not finite", [&](S& s) { (*s.stress)[1][1] = nan; });
+  check("a stress and no volume", [](S& s) { s.cell = {}; });
+  check("no energy, no forces", [&](S& s) {
+    s.energy = nan;
+    s.forces.clear();
+    s.stress.reset();
+  });
+  check("has no atoms", [](S& s) { s = {}; });
+  check("at the same place", [](S& s) { std::copy_n(s.positions.begin(), 3, s.positions.begin() + 3); });
+  CHECK(thrown_by_all<InputError>(world, [&] {
+          learner.add(labelled(student, 0), world.size());
+        }).find("is to give a structure, expected 0 to ") != std::string::npos);
   CHECK(learner.num_structures() == 0);
-  CHECK(thrown_by_all<InputError>(world, [&] { learner.train(1); }).find("no structures") != std::string::npos);
+  const std::string none = thrown_by_all<InputError>(world, [&] { learner.train(1); });
+  CHECK(none.find("no structures") != std::string::npos);
   learner.add(labelled(student, 0));
   LabelledStructure far = labelled(student, 1);
   far.energy += 5;
   learner.add(far);
   CHECK(thrown_by_all<InputError>(world, [&] { learner.train(-1); }).find("-1 steps") != std::string::npos);
-  CHECK(thrown_by_all<InputError>(world, [&] { static_cast<void>(learner.errors(3)); })
-            .find("number 3 on, expected a number from 0 to 2") != std::string::npos);
+  CHECK(thrown_by_all<InputError>(world, [&] {
+          static_cast<void>(learner.errors(3));
+        }).find("number 3 on, expected a number from 0 to 2") != std::string::npos);
   CHECK(thrown_by_all<InputError>(world, [&] { learner.train(9); }).find("a smaller lr (1e+30) may help") !=
         std::string::npos);
   CHECK(weights_of(student) == before);

@@ -182,7 +182,6 @@ std::vector<Scores> PotentialSteps::scores() {
 
 void PotentialSteps::finish() {
   if (potential_.committee() > 1 && o_.epochs > 0) scale_deviations();
-  if (!o_.task.potential.learner.empty()) save_learner();
 }
 
 void PotentialSteps::save_learner() {
@@ -225,6 +224,7 @@ void PotentialSteps::scale_deviations() {
 }
 
 void PotentialSteps::predict() {
+  if (!o_.task.potential.learner.empty()) save_learner();
   const bool writes = !o_.predict.empty();
   if (!writes && kinds_.names.size() < 2) return;
   model().eval();

@@ -21,14 +21,14 @@ class PotentialSteps : public Steps {
 
   [[nodiscard]] Module& model() override { return potential_.network(); }
   [[nodiscard]] std::string description() const override;
-  /// Tells errors by kind and the largest ones, unless nobody asks: there is one kind and no --predict.
-  /// Writes the structures with predicted energies, forces and stresses to DIR/predictions.xyz, those of
+  /// Writes the learner of --save-learner. Tells errors by kind and the largest ones, unless nobody asks:
+  /// there is one kind and no --predict. Writes the structures with predicted energies, forces and stresses
+  /// to DIR/predictions.xyz, those of
   /// --valid-file,
   /// --test-file and --watch-file to DIR/valid.xyz, DIR/test.xyz and DIR/watch.xyz, and DIR/errors.csv.
   void predict() override;
   [[nodiscard]] nlohmann::ordered_json report() const override { return errors_; }
-  /// Scales the deviations of a committee by what it errs on validation structures, and says so. Writes the
-  /// learner of --save-learner.
+  /// Scales the deviations of a committee by what it errs on validation structures, and says so.
   void finish() override;
 
  protected:
