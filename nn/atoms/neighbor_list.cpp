@@ -39,14 +39,20 @@ Index bin_of(const BinnedAtom& atom) {
   return atom.bin;
 }
 
-/// Returns the order of pairs by destination, then by source.
-Array<Index> order_of(const AtomPairs& pairs) {
+/// Sorts pairs by the atoms at one end, and keeps the order of pairs with the same one: a counting sort.
+Array<Index> sorted_by(const Array<Index>& ends, Index num_atoms, const Array<Index>& pairs) {
+  Array<Index> next(static_cast<std::size_t>(num_atoms + 1), 0), sorted(pairs.size());
+  for (const Index atom : ends) ++next[atom + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  for (const Index pair : pairs) sorted[next[ends[pair]]++] = pair;
+  return sorted;
+}
+
+/// Returns the order of pairs of the atoms 0, 1, ... by destination, then by source.
+Array<Index> order_of(const AtomPairs& pairs, Index num_atoms) {
   Array<Index> order(pairs.src.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](Index a, Index b) {
-    return pairs.dst[a] != pairs.dst[b] ? pairs.dst[a] < pairs.dst[b] : pairs.src[a] < pairs.src[b];
-  });
-  return order;
+  return sorted_by(pairs.dst, num_atoms, sorted_by(pairs.src, num_atoms, order));
 }
 
 /// Collective. The bins of all ranks: each is kept by a rank that its number chooses, which receives its
@@ -206,7 +212,7 @@ GraphSamples neighbor_samples(std::span<const SampleStructure> structures, doubl
       const AtomPairs pairs = find_pairs(grid, atoms, atoms);
       require_apart(grid, pairs, names);
       Array<Index> src, dst;
-      for (const Index k : order_of(pairs)) {
+      for (const Index k : order_of(pairs, std::ssize(atoms))) {
         src.push_back(pairs.src[k]);
         dst.push_back(pairs.dst[k]);
         for (Index j = 0; j < 3; ++j) vectors.push_back(static_cast<real>(pairs.vectors[3 * k + j]));

@@ -24,21 +24,28 @@ constexpr std::array<double, 4> unit_decays{0.20162, 0.40290, 0.94229, 3.19980};
 constexpr double coulomb = 14.399645, radius = 0.46850, exponent = 0.23;
 constexpr Index edge_grain = 1 << 12;
 
+/// The chemical symbols, by atomic number; an empty one at 0.
+const std::vector<std::string>& all_symbols() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> found(1);
+    std::istringstream words(symbols);
+    for (std::string each; words >> each;) found.push_back(each);
+    return found;
+  }();
+  return all;
+}
+
 }  // namespace
 
 int atomic_number(const std::string& symbol) {
-  std::istringstream all(symbols);
-  int number = 0;
-  for (std::string each; all >> each;)
-    if (++number; each == symbol) return number;
-  return 0;
+  const std::vector<std::string>& all = all_symbols();
+  const auto found = std::ranges::find(all, symbol);
+  return found == all.end() ? 0 : static_cast<int>(found - all.begin());
 }
 
 std::string chemical_symbol(Index number) {
-  std::istringstream all(symbols);
-  std::string symbol;
-  for (Index i = 0; i < number && all; ++i) all >> symbol;
-  return number > 0 && all ? symbol : "";
+  const std::vector<std::string>& all = all_symbols();
+  return number > 0 && number < std::ssize(all) ? all[static_cast<std::size_t>(number)] : "";
 }
 
 std::array<double, 3> Zbl::Pair::screened(double r) const {

@@ -74,7 +74,8 @@ PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structu
     require<InputError>(num_species >= 0, "there are ", num_species, " species");
     const Array<Index>& kinds = species_of(structures);
     const auto species = static_cast<std::size_t>(num_species);
-    std::vector<double> counts, energies, components;
+    std::vector<double> counts, energies;
+    std::vector<real> components;
     for (Index g = 0; g < structures.num_graphs(); ++g) {
       if (trained[static_cast<std::size_t>(g)] == 0) continue;
       std::vector<double> of_structure(species, 0);
@@ -97,7 +98,7 @@ PotentialFit fit_potential(const Communicator& comm, const GraphSamples& structu
     const bool has_energies = !energies.empty();
     if (comm.rank() != 0) counts = energies = {};
     if (has_energies) fit.shifts = fit_energy_shifts(comm, counts, energies, num_species, given);
-    const Tensor rows = Tensor::from({std::ssize(components), 1}, std::span<const double>(components));
+    const Tensor rows = Tensor::borrow(components, {std::ssize(components), 1});
     const double scale =
         std::sqrt(3.0) * root_mean_squared_error(rows, Tensor::zeros(rows.shape()),
                                                  Array<std::uint8_t>(components.size(), 1), comm);

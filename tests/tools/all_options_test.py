@@ -170,6 +170,7 @@ OPTIONS = """
 --test-file | files | --test-file other.xyz | free
 --watch-file | files | --watch-file other.xyz | free
 --save-learner | atoms | --save-learner learner | free
+--graph-memory | files | --graph-memory 20000 | free
 --committee | atoms | --committee 3 | trains
 --energy-shifts | atoms | --energy-shifts O=-1 | trains
 --energy-scale | atoms | --energy-scale 2 | trains

@@ -58,6 +58,14 @@ alone expect 1 "made with a potential with energy shifts " "${tuned[@]}" --datas
 alone expect 1 "made with labels and a split whose hash is " "${tuned[@]}" --dataset lower.xyz --init-weights w.safetensors --epochs 2 --resume
 expect 0 "resuming from tuned/checkpoint-00000001" "${tuned[@]}" --dataset train.xyz --init-weights w.safetensors --epochs 2 --resume
 
+# Edges that are made for each batch have the bits of those that are kept, all or some of them.
+for bytes in 0 30000; do
+  "${run[@]}" "$programs/train" "${net[@]}" "${files[@]}" --epochs 6 --ema 0.8 --log made --predict pm --save-weights made.safetensors --graph-memory $bytes \
+    >out 2>err || fail "--graph-memory $bytes ends with $?"
+  same all made 0
+  cmp w.safetensors made.safetensors && cmp p/predictions.xyz pm/predictions.xyz && cmp p/errors.csv pm/errors.csv || fail "--graph-memory $bytes has other bits"
+done
+
 # Predictions are structures with labels: on them, the potential makes no error. On the structures it was trained on, it makes the errors of
 # the log.
 for file in predictions valid test; do [ -s p/$file.xyz ] || fail "no $file.xyz"; done
@@ -90,6 +98,9 @@ grep -q nan some1 && fail "a number that is not finite: $(cat some1)"
 "${run[@]}" "$programs/train" "${net[@]}" --dataset train.xyz --zbl-inner 0.8 --zbl-outer 2 --epochs 1 --save-weights z.safetensors --predict z >out 2>err ||
   fail "ZBL ends with $?"
 grep -q "cutoff 2.2, ZBL from 0.8 to 2;" out || fail "no word about ZBL"
+"${run[@]}" "$programs/train" "${net[@]}" --dataset train.xyz --zbl-inner 0.8 --zbl-outer 2 --epochs 1 --save-weights made.safetensors --graph-memory 30000 \
+  >out 2>err || fail "ZBL and --graph-memory end with $?"
+cmp z.safetensors made.safetensors || fail "ZBL and --graph-memory have other bits"
 "${few[@]}" "$programs/train" --task potential --dataset z/predictions.xyz --init-weights z.safetensors --epochs 1 --lr 0 --log zero >out 2>err || fail "lr 0 with ZBL ends with $?"
 scores zero | awk -F, -v most="$([ "$precision" = double ] && echo 1e-16 || echo 1e-6)" '{ exit !($1 < most) }' || fail "a loss on predictions: $(cat zero)"
 

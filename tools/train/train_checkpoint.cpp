@@ -83,7 +83,8 @@ void add_structures(RowHash& features, RowHash& labels, const PotentialTask& tas
       features << std::span<const double>(atoms.cell.vectors[k]);
       labels << std::span<const double>(atoms.stress[k]);
     }
-    for (const std::string& name : atoms.species) features << std::span<const char>(name);
+    for (const std::uint8_t element : atoms.elements)
+      features << std::span<const char>(chemical_symbol(element));
     features.end_row();
     labels.end_row();
   }

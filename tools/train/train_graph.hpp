@@ -3,12 +3,12 @@
 /// The graph of a training, with the data that the steps read.
 #pragma once
 
-#include "formats/atoms/atom_dataset.hpp"
 #include "heartbeat.hpp"
 #include "options/train_options.hpp"
 #include "train_edges.hpp"
 #include "train_input.hpp"
 #include "train_predict.hpp"
+#include "train_structures.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>
@@ -25,32 +25,10 @@ namespace sar::tools {
 
 /// The graphs of --task graph.
 struct SampleTask {
-  std::shared_ptr<const GraphSamples> samples;  ///< of this rank
+  std::shared_ptr<const GraphSamples> samples;  ///< of this rank; of structures, PotentialTask::sizes
   std::vector<Index> categories;                ///< of each column of integer node features; empty: none
   std::vector<Index> edge_categories;           ///< the same of edge features, if they are used
   Index num_nodes = 0, num_edges = 0;           ///< of all graphs of all ranks
-};
-
-/// The structures of --task potential, which are the graphs of a SampleTask, too.
-struct PotentialTask {
-  /// --dataset, --valid-file, --test-file, --watch-file; without a path: none
-  std::vector<formats::AtomDataset> files;
-  std::shared_ptr<Potential> initial;  ///< of --init-weights, with new species; null: none
-  /// What the network and the energy shifts learn of each structure of this rank: its labels without ZBL. The
-  /// forces are the field "forces" of the nodes, NaN where there are none.
-  std::vector<StructureLabels> labels;
-
-  /// Returns a structure of this rank.
-  [[nodiscard]] const formats::AtomStructure& structure(Index structure) const {
-    const auto [file, number] = place(structure);
-    return files[file].structures[number];
-  }
-  /// Returns the file of a structure of this rank, and its place among the structures of the rank there.
-  [[nodiscard]] std::pair<std::size_t, std::size_t> place(Index structure) const {
-    std::size_t file = 0;
-    while (structure >= std::ssize(files[file].structures)) structure -= std::ssize(files[file++].structures);
-    return {file, static_cast<std::size_t>(structure)};
-  }
 };
 
 struct TrainingGraph {

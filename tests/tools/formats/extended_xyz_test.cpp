@@ -207,7 +207,7 @@ TEST_CASE("extended XYZ: files of ASE") {
       const AtomStructure& atoms = data.structures[k];
       const auto s = static_cast<double>(data.first) + static_cast<double>(k);
       REQUIRE(static_cast<double>(atoms.num_atoms()) == s + 2);
-      CHECK(atoms.species[1] == "O");
+      CHECK(atoms.elements[1] == 8);
       CHECK(atoms.positions[3] == 0.25 * s);
       CHECK(atoms.positions[5] == -1e-3);
       CHECK(atoms.cell.vectors[2] == (labelled ? Vector3{0, -0.5, 6} : Vector3{}));
@@ -245,7 +245,7 @@ TEST_CASE("extended XYZ: all ranks read parts, aligned to structures; what is wr
         CHECK(atoms.num_atoms() == 1 + number % 7);
         CHECK(atoms.positions.back() == -1e-3);
         CHECK(atoms.positions[0] == static_cast<double>(number) + 0.25);
-        CHECK(atoms.species[0] == "Si");
+        CHECK(atoms.elements[0] == 14);
         if (extended) CHECK(atoms.energy == static_cast<double>(number));
       }
       const std::string copy = file.path + ".copy";
@@ -380,21 +380,21 @@ TEST_CASE(
   AtomDataset data = file.read();
   for (AtomStructure& atoms : data.structures) {
     sort_in_space(atoms);
-    CHECK(atoms.species == std::vector<std::string>{"O", "H", "C", "Si"});
+    CHECK(atoms.elements == std::vector<std::uint8_t>{8, 1, 6, 14});
     CHECK(atoms.positions[7] == -3.2);
     CHECK(atoms.forces == std::vector<double>{4, 5, 6, 7, 8, 9, 0, 1, 2, 1, 2, 3});
   }
   const std::string copy = file.path + ".copy";
   write_extended_xyz(world, copy, data);
   for (const AtomStructure& atoms : read_extended_xyz(world, copy, {}).structures) {
-    CHECK(atoms.species == std::vector<std::string>{"Si", "O", "H", "C"});
+    CHECK(atoms.elements == std::vector<std::uint8_t>{14, 8, 1, 6});
     CHECK(atoms.positions == std::vector<double>{1, 6, 0, 0, 2, 3, 2.5, 4, 1, 0, -3.2, 0});
     CHECK(atoms.forces == std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2});
   }
   // Without a cell, the direction in which the atoms are farthest apart.
   AtomStructure molecule;
-  molecule.species = {"H", "O"};
+  molecule.elements = {1, 8};
   molecule.positions = {0, 0, 5, 1, 2, -3};
   sort_in_space(molecule);
-  CHECK(molecule.numbers == std::vector<Index>{1, 0});
+  CHECK(molecule.numbers == std::vector<std::int32_t>{1, 0});
 }

@@ -11,14 +11,22 @@ namespace {
 
 /// The rows of x with `width` numbers in another order.
 template <class T>
-void reorder(std::vector<T>& x, const std::vector<Index>& order, Index width) {
+void reorder(std::vector<T>& x, const std::vector<std::int32_t>& order, Index width) {
   if (x.empty()) return;
   std::vector<T> sorted;
+  sorted.reserve(x.size());
   for (const Index i : order) sorted.insert(sorted.end(), x.begin() + i * width, x.begin() + (i + 1) * width);
   x = std::move(sorted);
 }
 
 }  // namespace
+
+std::vector<std::size_t> file_order(const AtomStructure& atoms) {
+  std::vector<std::size_t> order(atoms.elements.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    order[atoms.numbers.empty() ? i : static_cast<std::size_t>(atoms.numbers[i])] = i;
+  return order;
+}
 
 void sort_in_space(AtomStructure& atoms) {
   // A cell that is damaged, or none, is refused where the neighbors are found.
@@ -41,10 +49,10 @@ void sort_in_space(AtomStructure& atoms) {
     longest = length;
     along = std::move(x);
   }
-  std::vector<Index> order(n);
-  std::iota(order.begin(), order.end(), Index{0});
-  std::ranges::stable_sort(order, {}, [&](Index i) { return along[static_cast<std::size_t>(i)]; });
-  reorder(atoms.species, order, 1);
+  std::vector<std::int32_t> order(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::int32_t i) { return along[static_cast<std::size_t>(i)]; });
+  reorder(atoms.elements, order, 1);
   reorder(atoms.positions, order, 3);
   reorder(atoms.forces, order, 3);
   reorder(atoms.force_deviations, order, 1);

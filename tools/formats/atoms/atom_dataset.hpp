@@ -8,6 +8,7 @@
 #include <sar/nn/atoms/cell.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <string>
@@ -19,8 +20,8 @@ constexpr double no_label = std::numeric_limits<double>::quiet_NaN();
 
 /// Labels that the file does not have are no_label; forces are empty.
 struct AtomStructure {
-  std::vector<std::string> species;  ///< of each atom
-  std::vector<double> positions;     ///< 3 for each atom
+  std::vector<std::uint8_t> elements;  ///< atomic number of each atom
+  std::vector<double> positions;       ///< 3 for each atom
   Cell cell;
   double energy = no_label;
   std::vector<double> forces;  ///< -dE/dx, 3 for each atom
@@ -30,13 +31,16 @@ struct AtomStructure {
 
   double energy_deviation = no_label;       ///< of a prediction by a committee
   std::vector<double> force_deviations;     ///< one for each atom
-  std::vector<Index> numbers;               ///< of each atom in the file; empty: as they are
+  std::vector<std::int32_t> numbers;        ///< of each atom in the file; empty: as they are
   std::map<std::string, std::string> keys;  ///< of the comment, without cell, columns and labels
 
-  [[nodiscard]] Index num_atoms() const noexcept { return std::ssize(species); }
+  [[nodiscard]] Index num_atoms() const noexcept { return std::ssize(elements); }
   [[nodiscard]] bool has_energy() const noexcept { return !std::isnan(energy); }
   [[nodiscard]] bool has_stress() const noexcept { return !std::isnan(stress[0][0]); }
 };
+
+/// The places of the atoms in the order of the file.
+std::vector<std::size_t> file_order(const AtomStructure& atoms);
 
 /// Sorts the atoms along the direction in which the structure, or its cell, is longest: equal parts of the
 /// list are slabs, which have few edges in between.

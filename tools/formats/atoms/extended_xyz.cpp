@@ -212,22 +212,25 @@ class StructureReader {
                           " columns of atom ", i + 1, " of ", *count, ", expected ", columns);
       for (const Property& property : properties) take(raw, property, fields);
     }
+    raw.atoms.elements.shrink_to_fit();
+    raw.atoms.positions.shrink_to_fit();
+    for (auto& [name, numbers] : raw.columns) numbers.shrink_to_fit();
     return raw;
   }
 
-  /// The chemical symbol of a species, which is a symbol or an atomic number.
-  const std::string& symbol_of(std::string_view field) {
+  /// The atomic number of a species, which is a chemical symbol or an atomic number.
+  std::uint8_t element_of(std::string_view field) {
     const std::string text(field);
-    if (const auto known = symbols_.find(text); known != symbols_.end()) return known->second;
+    if (const auto known = elements_.find(text); known != elements_.end()) return known->second;
     const std::optional<Index> number = count_in(field);
-    const std::string symbol = number ? chemical_symbol(*number) : text;
-    require<InputError>(atomic_number(symbol) > 0, "species has ", in_quotes(field),
+    const int element = atomic_number(number ? chemical_symbol(*number) : text);
+    require<InputError>(element > 0, "species has ", in_quotes(field),
                         ", expected a chemical symbol, such as Si, or an atomic number");
-    return symbols_.emplace(text, symbol).first->second;
+    return elements_.emplace(text, static_cast<std::uint8_t>(element)).first->second;
   }
 
   void take(RawStructure& raw, const Property& property, const std::vector<std::string_view>& fields) {
-    if (property.name == "species") raw.atoms.species.push_back(symbol_of(fields[property.first]));
+    if (property.name == "species") raw.atoms.elements.push_back(element_of(fields[property.first]));
     const bool is_position = property.name == "pos";
     const bool is_forces =
         property.columns == 3 && (is_forces_name(property.name) || property.name == forces_key_);
@@ -244,8 +247,8 @@ class StructureReader {
 
   const StructureFile& file_;
   std::string forces_key_;
-  std::map<std::string, std::string> symbols_;  // of the species so far
-  Index at_ = 0;                                // the line that is read
+  std::map<std::string, std::uint8_t> elements_;  // of the species so far
+  Index at_ = 0;                                  // the line that is read
 };
 
 /// Reads the structures that begin in this rank's range of bytes. A rank guesses where its first structure
@@ -365,11 +368,8 @@ std::string text_of(const AtomStructure& atoms, const AtomStructure* label) {
   text += "pbc=\"";
   for (std::size_t k = 0; k < 3; ++k) text += concat(k == 0 ? "" : " ", cell.periodic[k] ? "T" : "F");
   text += "\"\n";
-  std::vector<std::size_t> order(atoms.species.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    order[atoms.numbers.empty() ? i : static_cast<std::size_t>(atoms.numbers[i])] = i;
-  for (const std::size_t i : order) {
-    text += atoms.species[i];
+  for (const std::size_t i : file_order(atoms)) {
+    text += chemical_symbol(atoms.elements[i]);
     for (std::size_t k = 0; k < 3; ++k) add_number(text, atoms.positions[3 * i + k]);
     for (std::size_t k = 0; has_forces && k < 3; ++k) add_number(text, atoms.forces[3 * i + k]);
     for (std::size_t k = 0; has_labels && k < 3; ++k) add_number(text, label->forces[3 * i + k]);
@@ -412,7 +412,7 @@ AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path,
     data.notes = chosen.notes;
     std::map<std::string, Index> species;
     for (const RawStructure& raw : reader.structures)
-      for (const std::string& name : raw.atoms.species) ++species[name];
+      for (const std::uint8_t element : raw.atoms.elements) ++species[chemical_symbol(element)];
     for (const auto& [name, atoms] : count_names(comm, species)) data.species.push_back(name);
     Index no_stresses = 0;
     for (RawStructure& raw : reader.structures) {

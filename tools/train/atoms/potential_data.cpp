@@ -72,63 +72,20 @@ std::shared_ptr<Potential> initial_potential(const Communicator& comm, const Tra
   return extended;
 }
 
-/// The graphs of the structures of all files, with the numbers of their atoms' species.
-GraphSamples samples_of(const std::vector<formats::AtomDataset>& files,
-                        const std::vector<std::string>& species, double cutoff) {
-  std::vector<SampleStructure> structures;
-  IntegerRows kinds;
-  Index first = 0;
-  for (const formats::AtomDataset& file : files) {
-    for (const formats::AtomStructure& each : file.structures) {
-      const Index number = file.first + (&each - file.structures.data());
-      structures.push_back({.id = first + number,
-                            .positions = each.positions,
-                            .cell = each.cell,
-                            .numbers = each.numbers,
-                            .name = concat(file.path, ": structure ", number, " (counted from 0)")});
-      for (const std::string& name : each.species) {
-        const auto found = std::ranges::find(species, name);
-        require<InputError>(found != species.end(), file.path, ": has an atom of ", name,
-                            ", which the potential does not know, expected ", joined(species),
-                            ", or --new-species");
-        kinds.values.push_back(found - species.begin());
-      }
-    }
-    first += file.count;
-  }
-  GraphSamples samples = neighbor_samples(structures, cutoff);
-  samples.nodes.integers["species"] = std::move(kinds);
-  return samples;
-}
-
-/// Sets the labels of all structures, and the field "forces" of the nodes.
-void set_labels(const ModelDescription& model, GraphSamples& samples, PotentialTask& task) {
-  Tensor forces = Tensor::full({samples.num_nodes(), 3}, std::numeric_limits<real>::quiet_NaN());
-  for (Index g = 0; g < samples.num_graphs(); ++g) {
-    const formats::AtomStructure& atoms = task.structure(g);
-    task.labels.push_back({atoms.energy, atoms.cell.volume(), atoms.stress});
-    std::ranges::transform(atoms.forces, forces.data() + 3 * samples.node_begin[g],
-                           [](double x) { return static_cast<real>(x); });
-  }
-  if (model.zbl_outer > 0)
-    subtract_zbl(Zbl(model.species, model.zbl_inner, model.zbl_outer), samples, task.labels, forces);
-  samples.nodes.tensors["forces"] = std::move(forces);
-}
-
 /// A row for each structure; the masks of training, validation and test structures are those of the files.
-NodeData structure_data(const std::vector<formats::AtomDataset>& files, const GraphSamples& samples) {
+NodeData structure_data(const PotentialTask& task) {
   NodeData data;
-  data.name = files[0].path;
+  data.name = task.files[0].path;
   data.item = "structure";
-  data.original_ids = samples.ids;
-  const Index count = samples.num_graphs();
+  data.original_ids = task.sizes->ids;
+  const Index count = task.sizes->num_graphs();
   data.features = Tensor({count, Index{0}});
   data.label_type = LabelType::values;
   data.labels.assign(static_cast<std::size_t>(count), 0);
   data.targets = Tensor({count, 1});
   Index row = 0;
-  for (std::size_t f = 0; f < files.size(); ++f)
-    for (const formats::AtomStructure& each : files[f].structures) {
+  for (std::size_t f = 0; f < task.files.size(); ++f)
+    for (const formats::AtomStructure& each : task.files[f].structures) {
       const bool has_label = each.has_energy() || !each.forces.empty() || each.has_stress();
       data.targets.data()[row++] = has_label ? 0 : std::numeric_limits<real>::quiet_NaN();
       data.train_mask.push_back(f == 0 ? 1 : 0);
@@ -181,23 +138,26 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
   heartbeat.phase("finding neighbors");
   std::vector<DifferenceFits> fits;
   if (trains || o.describe) fits = compare_differences(comm, task);
-  GraphSamples samples = comm.agree([&] {
+  std::vector<StructureFacts> facts;
+  SampleTask graphs;
+  comm.agree([&] {
     (void)o.model.checked("the potential");
     // A structure that is larger than the share of a rank is cut in this order.
     for (formats::AtomDataset& each : task.files)
       std::ranges::for_each(each.structures, formats::sort_in_space);
-    GraphSamples all = samples_of(task.files, o.model.species, o.model.cutoff);
-    set_labels(o.model, all, task);
-    return all;
+    task.make_graphs(o.model, p.graph_memory, [&](Index structure, const GraphSamples& graph) {
+      facts.push_back(facts_of(task, structure, graph));
+      graphs.num_nodes += graph.num_nodes();
+      graphs.num_edges += graph.num_edges();
+    });
   });
-  check_structures(comm, task, samples, fits, o);
-  NodeData data = structure_data(task.files, samples);
-  data.book = gather_book(comm, samples.num_graphs());
+  check_structures(comm, task, std::move(facts), fits, o);
+  NodeData data = structure_data(task);
+  data.book = gather_book(comm, task.sizes->num_graphs());
   prepare_split(comm, o, data);
-  SampleTask graphs;
-  graphs.num_nodes = comm.all_reduce(samples.num_nodes());
-  graphs.num_edges = comm.all_reduce(samples.num_edges());
-  graphs.samples = std::make_shared<const GraphSamples>(std::move(samples));
+  graphs.num_nodes = comm.all_reduce(graphs.num_nodes);
+  graphs.num_edges = comm.all_reduce(graphs.num_edges);
+  graphs.samples = task.sizes;
   TrainingGraph loaded = train_on_samples(comm, o, std::move(data), std::move(graphs));
   loaded.potential = std::move(task);
   return loaded;

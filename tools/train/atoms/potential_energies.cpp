@@ -28,14 +28,17 @@ SpeciesCounts count_species(const Communicator& comm, const TrainingGraph& loade
   SpeciesCounts counts;
   for (std::vector<Index>* of : {&counts.trained, &counts.atoms_with_energies})
     of->assign(static_cast<std::size_t>(kinds), 0);
-  const GraphSamples& samples = *loaded.samples->samples;
-  const Index* const kind = samples.nodes.integers.at("species").values.data();
-  for (Index g = 0; g < samples.num_graphs(); ++g) {
+  const PotentialTask& task = *loaded.potential;
+  for (Index g = 0; g < task.sizes->num_graphs(); ++g) {
     if (loaded.data.train_mask[g] == 0 || std::isnan(loaded.data.targets.data()[g])) continue;
-    const std::span<const Index> of(kind + samples.node_begin[g], kind + samples.node_begin[g + 1]);
-    for (const Index k : std::set<Index>(of.begin(), of.end())) ++counts.trained[static_cast<std::size_t>(k)];
-    if (!loaded.potential->structure(g).has_energy()) continue;
-    for (const Index k : of) ++counts.atoms_with_energies[static_cast<std::size_t>(k)];
+    const formats::AtomStructure& atoms = task.structure(g);
+    std::set<std::size_t> species;
+    for (const std::uint8_t element : atoms.elements) {
+      species.insert(static_cast<std::size_t>(task.species_of(element)));
+      if (atoms.has_energy())
+        ++counts.atoms_with_energies[static_cast<std::size_t>(task.species_of(element))];
+    }
+    for (const std::size_t k : species) ++counts.trained[k];
   }
   for (std::vector<Index>* of : {&counts.trained, &counts.atoms_with_energies})
     comm.all_reduce(std::span<Index>(*of));
@@ -67,15 +70,15 @@ void require_trained(const TrainingGraph& loaded, const TrainOptions& o,
 /// their atoms. Collective.
 double energy_deviation(const Communicator& comm, const TrainingGraph& loaded,
                         std::span<const StructureLabels> labels, const std::vector<double>& shifts) {
-  const GraphSamples& samples = *loaded.samples->samples;
-  const Array<Index>& kinds = samples.nodes.integers.at("species").values;
+  const PotentialTask& task = *loaded.potential;
   double sums[] = {0, 0};
-  for (Index g = 0; g < samples.num_graphs(); ++g) {
+  for (Index g = 0; g < task.sizes->num_graphs(); ++g) {
     double energy = labels[static_cast<std::size_t>(g)].energy;
     if (loaded.data.train_mask[g] == 0 || std::isnan(energy)) continue;
-    for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i)
-      energy -= shifts[static_cast<std::size_t>(kinds[i])];
-    sums[0] += std::pow(energy / static_cast<double>(samples.num_nodes(g)), 2);
+    const formats::AtomStructure& atoms = task.structure(g);
+    for (const std::uint8_t element : atoms.elements)
+      energy -= shifts[static_cast<std::size_t>(task.species_of(element))];
+    sums[0] += std::pow(energy / static_cast<double>(atoms.num_atoms()), 2);
     sums[1] += 1;
   }
   comm.all_reduce(std::span<double>(sums));
@@ -123,7 +126,7 @@ void say(const Communicator& comm, const Parts&... parts) {
 std::vector<StructureLabels> without_prediction(const TrainingGraph& loaded, const TrainOptions& o,
                                                 bool all) {
   constexpr Index enough = 500;
-  const GraphSamples& samples = *loaded.samples->samples;
+  const GraphSamples& samples = *loaded.potential->sizes;
   const auto has_energy = [&](Index g) {
     return loaded.data.train_mask[g] != 0 && loaded.potential->structure(g).has_energy();
   };
@@ -144,17 +147,18 @@ std::vector<StructureLabels> without_prediction(const TrainingGraph& loaded, con
 /// none. All ranks throw the same for two that differ. Collective.
 std::vector<double> isolated_energies(const Communicator& comm, const TrainingGraph& loaded,
                                       const std::vector<std::string>& species) {
-  const GraphSamples& samples = *loaded.samples->samples;
-  const Array<Index>& kinds = samples.nodes.integers.at("species").values;
+  const PotentialTask& task = *loaded.potential;
   std::vector<double> mine;  // pairs of a species and an energy
-  for (Index g = 0; g < samples.num_graphs(); ++g) {
-    const double energy = loaded.potential->labels[static_cast<std::size_t>(g)].energy;
-    if (samples.num_nodes(g) != 1 || samples.num_edges(g) > 0 || std::isnan(energy) ||
-        loaded.data.train_mask[g] == 0)
-      continue;
-    mine.push_back(static_cast<double>(kinds[samples.node_begin[g]]));
-    mine.push_back(energy);
-  }
+  comm.agree([&] {
+    for (Index g = 0; g < task.sizes->num_graphs(); ++g) {
+      const double energy = task.labels[static_cast<std::size_t>(g)].energy;
+      if (task.sizes->num_nodes(g) != 1 || std::isnan(energy) || loaded.data.train_mask[g] == 0 ||
+          task.select(std::span(&g, 1)).num_edges() > 0)
+        continue;
+      mine.push_back(static_cast<double>(task.species_of(task.structure(g).elements[0])));
+      mine.push_back(energy);
+    }
+  });
   const std::vector<double> all = comm.all_gather(std::span<const double>(mine));
   std::vector<double> energies(species.size(), formats::no_label);
   constexpr double same = 1e-3;
@@ -244,10 +248,10 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
                     counts.trained);
   if (!task.files[0].has_energies) return d;
   const Shifts chosen = choose_shifts(comm, loaded, o, d);
-  const GraphSamples& samples = *loaded.samples->samples;
-  const Tensor& forces = samples.nodes.tensors.at("forces");
+  const GraphSamples atoms = comm.agree([&] { return task.all_atoms(); });
   const auto fit = [&](std::span<const StructureLabels> labels, std::span<const double> given) {
-    return fit_potential(comm, samples, labels, forces, loaded.data.train_mask, kinds, given);
+    return fit_potential(comm, atoms, labels, atoms.nodes.tensors.at("forces"), loaded.data.train_mask, kinds,
+                         given);
   };
   if (!is_given) {
     const auto [shifts, scale] = fit(task.labels, chosen.given);

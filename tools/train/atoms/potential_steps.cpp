@@ -44,7 +44,6 @@ std::vector<std::array<double, 3>> structure_weights(const Communicator& comm, c
 PotentialSteps::PotentialSteps(TrainingGraph& loaded, const TrainOptions& o)
     : Steps(loaded, o),
       task_(*loaded.potential),
-      samples_(*loaded.samples->samples),
       potential_(start_potential(loaded.model = describe_potential(comm_, loaded, o),
                                  loaded.potential->initial.get(), loaded.gen)),
       kinds_(comm_, task_, o.task.potential),
@@ -77,13 +76,12 @@ LabelledAtoms PotentialSteps::labels_of(const Array<Index>& positions, const Spr
     std::array<double, 3> weights{1, 1, 1};
   };
   std::vector<Labelled> mine;
-  const Array<Index>& kinds = samples_.nodes.integers.at("species").values;
   for (const Index g : positions) {
     const auto structure = static_cast<std::size_t>(g);
-    mine.push_back({samples_.ids[g], task_.labels[structure]});
+    mine.push_back({task_.sizes->ids[g], task_.labels[structure]});
     if (!weights_.empty()) mine.back().weights = weights_[structure];
-    for (Index i = samples_.node_begin[g]; i < samples_.node_begin[g + 1]; ++i)
-      mine.back().labels.energy -= shifts[static_cast<std::size_t>(kinds[i])];
+    for (const std::uint8_t element : task_.structure(g).elements)
+      mine.back().labels.energy -= shifts[static_cast<std::size_t>(task_.species_of(element))];
   }
   // The structures of the batch are numbered in the order of their ids, on any number of ranks.
   const std::vector<Labelled> all = comm_.all_gather(std::span<const Labelled>(mine));
@@ -138,7 +136,8 @@ PotentialWeights PotentialSteps::weights() const {
 }
 
 double PotentialSteps::add_gradients(const Batch& batch, EpochTimer& timer) {
-  const SpreadBatch atoms(comm_, samples_.select(batch.rows), o_.graph_options);
+  const SpreadBatch atoms =
+      comm_.agree([&] { return SpreadBatch(comm_, task_.select(batch.rows), o_.graph_options); });
   const LabelledAtoms labels = labels_of(batch.rows, atoms);
   timer.forward_done();
   return backward_potential_loss(potential_.network(), atoms.graph(), labels, weights()).loss;
@@ -147,7 +146,7 @@ double PotentialSteps::add_gradients(const Batch& batch, EpochTimer& timer) {
 std::vector<formats::AtomStructure> PotentialSteps::predicted(const std::vector<DataPart>& parts,
                                                               bool deviations) {
   Array<Index> wanted;
-  for (Index g = 0; g < samples_.num_graphs(); ++g)
+  for (Index g = 0; g < task_.sizes->num_graphs(); ++g)
     if (std::ranges::find(parts, part_of(g_, g)) != parts.end()) wanted.push_back(g);
   return predict_structures(g_, o_, potential_, wanted, deviations);
 }
@@ -188,13 +187,13 @@ void PotentialSteps::save_learner() {
   const std::string& directory = o_.task.potential.learner;
   std::vector<LabelledStructure> mine;
   comm_.agree([&] {
-    for (Index g = 0; g < samples_.num_graphs(); ++g) {
+    for (Index g = 0; g < task_.sizes->num_graphs(); ++g) {
       if (part_of(g_, g) != DataPart::train) continue;
       const formats::AtomStructure& each = task_.structure(g);
       if (!each.has_energy() && each.forces.empty() && !each.has_stress()) continue;
       LabelledStructure& s = mine.emplace_back();
       s = {.positions = each.positions, .cell = each.cell, .energy = each.energy, .forces = each.forces};
-      for (const std::string& name : each.species) s.species.push_back(potential_.species(name));
+      for (const std::uint8_t element : each.elements) s.species.push_back(task_.species_of(element));
       if (each.has_stress()) s.stress = each.stress;
     }
   });
@@ -242,9 +241,15 @@ void PotentialSteps::write_structures(std::vector<formats::AtomStructure> found)
     const formats::AtomDataset& file = task_.files[f];
     if (file.path.empty()) continue;
     formats::AtomDataset out;
-    const auto end = next + std::ssize(file.structures);
-    out.structures.assign(std::make_move_iterator(next), std::make_move_iterator(end));
-    next = end;
+    for (const formats::AtomStructure& each : file.structures) {
+      formats::AtomStructure& atoms = *next++;
+      atoms.elements = each.elements;
+      atoms.positions = each.positions;
+      atoms.cell = each.cell;
+      atoms.numbers = each.numbers;
+      atoms.keys = each.keys;
+      out.structures.push_back(std::move(atoms));
+    }
     formats::write_extended_xyz(comm_, o_.predict + "/" + names[f], out, &file);
   }
 }

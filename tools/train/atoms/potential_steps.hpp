@@ -42,7 +42,7 @@ class PotentialSteps : public Steps {
   [[nodiscard]] LabelledAtoms labels_of(const Array<Index>& positions, const SpreadBatch& batch) const;
   /// The weights of the terms in this epoch.
   [[nodiscard]] PotentialWeights weights() const;
-  /// Collective. The structures of this rank; those in these parts with predicted values in place of labels.
+  /// Collective. Predictions, as of predict_structures(), of the structures in these parts.
   [[nodiscard]] std::vector<formats::AtomStructure> predicted(const std::vector<DataPart>& parts,
                                                               bool deviations = false);
   void scale_deviations();
@@ -50,7 +50,6 @@ class PotentialSteps : public Steps {
   void write_structures(std::vector<formats::AtomStructure> found) const;
 
   const PotentialTask& task_;
-  const GraphSamples& samples_;
   Potential potential_;
   StructureKinds kinds_;
   std::vector<std::array<double, 3>> weights_;  // of each structure of this rank; empty: 1, on all ranks

@@ -31,7 +31,7 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 
 /// A structure with its atoms in the order of the file.
 struct Frame {
-  std::vector<std::string> species;
+  std::vector<std::uint8_t> elements;
   std::vector<double> positions, forces;
   Cell cell;
   double energy = formats::no_label;
@@ -39,7 +39,7 @@ struct Frame {
 
   Frame() = default;
   explicit Frame(const AtomStructure& of)
-      : species(of.species),
+      : elements(of.elements),
         positions(of.positions),
         forces(of.forces),
         cell(of.cell),
@@ -50,7 +50,7 @@ struct Frame {
 /// Adds a pair of structures to the fits, if no atom has moved far.
 void add_pair(const Frame& a, const Frame& b, DifferenceFits& fits) {
   constexpr double most_moved = 0.2, most_strain = 0.02, least_strain = 1e-6;
-  if (a.species != b.species || a.cell.periodic != b.cell.periodic || std::isnan(a.energy) ||
+  if (a.elements != b.elements || a.cell.periodic != b.cell.periodic || std::isnan(a.energy) ||
       std::isnan(b.energy))
     return;
   Matrix3 strain{};
@@ -111,13 +111,6 @@ class FirstFrames {
  public:
   /// Collective.
   FirstFrames(const Communicator& comm, const PotentialTask& task) : rank_(comm.rank()) {
-    std::map<std::string, Index> names;
-    for (const formats::AtomDataset& file : task.files)
-      for (const std::string& name : file.species) names.emplace(name, 0);
-    for (auto& [name, number] : names) {
-      number = std::ssize(names_);
-      names_.push_back(name);
-    }
     std::vector<double> mine;
     for (std::size_t f = 0; f < task.files.size(); ++f) {
       if (task.files[f].structures.empty()) continue;
@@ -127,7 +120,7 @@ class FirstFrames {
       for (const Matrix3* matrix : {&of.cell.vectors, &of.stress})
         for (const Vector3& row : *matrix) mine.insert(mine.end(), row.begin(), row.end());
       for (const bool wraps : of.cell.periodic) mine.push_back(wraps ? 1 : 0);
-      for (const std::string& name : of.species) mine.push_back(static_cast<double>(names.at(name)));
+      mine.insert(mine.end(), of.elements.begin(), of.elements.end());
       mine.insert(mine.end(), of.positions.begin(), of.positions.end());
       mine.insert(mine.end(), of.forces.begin(), of.forces.end());
     }
@@ -147,8 +140,7 @@ class FirstFrames {
         for (Vector3& row : *matrix)
           for (double& x : row) x = take();
       for (bool& wraps : frame.cell.periodic) wraps = take() != 0;
-      for (std::size_t i = 0; i < atoms; ++i)
-        frame.species.push_back(names_[static_cast<std::size_t>(take())]);
+      for (std::size_t i = 0; i < atoms; ++i) frame.elements.push_back(static_cast<std::uint8_t>(take()));
       for (std::size_t i = 0; i < 3 * atoms; ++i) frame.positions.push_back(take());
       for (std::size_t i = 0; has_forces && i < 3 * atoms; ++i) frame.forces.push_back(take());
       if (rank > rank_ && of_file == static_cast<double>(file)) return frame;
@@ -158,108 +150,53 @@ class FirstFrames {
 
  private:
   int rank_;
-  std::vector<std::string> names_;
   std::vector<double> numbers_;
 };
 
 // ---- each structure by itself
 
-/// What is compared of a structure.
-struct Facts {
-  Index file = 0, number = 0, atoms = 0, edges = 0;
-  Index fewest = 0, most = 0, lonely = 0;  ///< neighbors of an atom, and atoms without one
-  double least = inf;                      ///< distance of two atoms
-  std::uint64_t hash = 0;                  ///< of species, positions and cell
-  double energy = formats::no_label;       ///< an atom, without those of single atoms
-  double largest_force = formats::no_label;
-  double net_force = 0;   ///< length of the sum of all forces
-  double all_forces = 0;  ///< sum of their lengths
-};
-
 /// A hash of what a structure is, without labels and keys, in the order of the file and to a millionth.
 std::uint64_t geometry_hash(const AtomStructure& of) {
-  std::vector<std::size_t> order(of.species.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    order[of.numbers.empty() ? i : static_cast<std::size_t>(of.numbers[i])] = i;
   std::string text;
   const auto add = [&](double x) { text += concat(std::llround(std::clamp(x, -1e9, 1e9) * 1e6), ' '); };
   for (const Vector3& row : of.cell.vectors) std::ranges::for_each(row, add);
   for (const bool wraps : of.cell.periodic) text += wraps ? 'T' : 'F';
-  for (const std::size_t i : order) {
-    text += of.species[i];
+  for (const std::size_t i : formats::file_order(of)) {
+    text += chemical_symbol(of.elements[i]);
     for (std::size_t c = 0; c < 3; ++c) add(of.positions[3 * i + c]);
   }
   return formats::hash_of(text);
 }
 
-Facts facts_of(const AtomStructure& of, const GraphSamples& samples, Index g) {
-  Facts facts{.atoms = of.num_atoms(), .edges = samples.num_edges(g), .hash = geometry_hash(of)};
-  std::vector<Index> neighbors(static_cast<std::size_t>(facts.atoms), 0);
-  const Tensor& vectors = samples.edges.tensors.at("vectors");
-  for (Index k = samples.edge_begin[g]; k < samples.edge_begin[g + 1]; ++k) {
-    ++neighbors[static_cast<std::size_t>(samples.dst[k])];
-    const real* const d = vectors.row(k);
-    facts.least = std::min(facts.least, std::hypot(static_cast<double>(d[0]), static_cast<double>(d[1]),
-                                                   static_cast<double>(d[2])));
-  }
-  if (!neighbors.empty())
-    std::tie(facts.fewest, facts.most) = std::pair(std::ranges::min(neighbors), std::ranges::max(neighbors));
-  facts.lonely = facts.atoms > 1 ? std::ranges::count(neighbors, Index{0}) : 0;
-  Vector3 net{};
-  for (std::size_t i = 0; i < of.forces.size(); i += 3) {
-    const double length = std::hypot(of.forces[i], of.forces[i + 1], of.forces[i + 2]);
-    facts.largest_force = std::fmax(facts.largest_force, length);
-    facts.all_forces += length;
-    for (std::size_t c = 0; c < 3; ++c) net[c] += of.forces[i + c];
-  }
-  facts.net_force = std::hypot(net[0], net[1], net[2]);
-  return facts;
-}
-
 /// Sets the energies of structures, an atom, without those of single atoms that fit all of them best.
 /// Collective.
-void set_energies(const Communicator& comm, const PotentialTask& task, const GraphSamples& samples,
-                  Index num_species, std::vector<Facts>& mine) {
+void set_energies(const Communicator& comm, const PotentialTask& task, Index num_species,
+                  std::vector<StructureFacts>& mine) {
   std::vector<StructureLabels> labels;
-  for (Index g = 0; g < samples.num_graphs(); ++g) labels.push_back({.energy = task.structure(g).energy});
-  const Tensor no_forces = Tensor::full({samples.num_nodes(), 3}, std::numeric_limits<real>::quiet_NaN());
+  for (Index g = 0; g < std::ssize(mine); ++g) labels.push_back({.energy = task.structure(g).energy});
+  const GraphSamples atoms = comm.agree([&] { return task.all_atoms(); });
   const std::vector<std::uint8_t> all(mine.size(), 1);
+  const Tensor no_forces = Tensor::full({atoms.num_nodes(), 3}, std::numeric_limits<real>::quiet_NaN());
   const std::vector<double> shifts =
-      fit_potential(comm, samples, labels, no_forces, all, num_species).shifts.energies;
-  const Array<Index>& kinds = samples.nodes.integers.at("species").values;
-  for (Index g = 0; g < samples.num_graphs() && !shifts.empty(); ++g) {
-    double energy = labels[static_cast<std::size_t>(g)].energy;
-    for (Index i = samples.node_begin[g]; i < samples.node_begin[g + 1]; ++i)
-      energy -= shifts[static_cast<std::size_t>(kinds[i])];
-    mine[static_cast<std::size_t>(g)].energy = energy / static_cast<double>(samples.num_nodes(g));
+      fit_potential(comm, atoms, labels, no_forces, all, num_species).shifts.energies;
+  for (Index g = 0; g < std::ssize(mine) && !shifts.empty(); ++g) {
+    const AtomStructure& of = task.structure(g);
+    double energy = of.energy;
+    for (const std::uint8_t element : of.elements)
+      energy -= shifts[static_cast<std::size_t>(task.species_of(element))];
+    mine[static_cast<std::size_t>(g)].energy = energy / static_cast<double>(of.num_atoms());
   }
-}
-
-/// The facts of all structures of all ranks, in the order of the files. Collective.
-std::vector<Facts> gather_facts(const Communicator& comm, const PotentialTask& task,
-                                const GraphSamples& samples, Index num_species, bool with_energies) {
-  std::vector<Facts> mine;
-  for (Index g = 0; g < samples.num_graphs(); ++g) {
-    const auto [file, place] = task.place(g);
-    mine.push_back(facts_of(task.structure(g), samples, g));
-    mine.back().file = static_cast<Index>(file);
-    mine.back().number = task.files[file].first + static_cast<Index>(place);
-  }
-  if (with_energies) set_energies(comm, task, samples, num_species, mine);
-  std::vector<Facts> gathered = comm.all_gather(std::span<const Facts>(mine));
-  std::ranges::sort(gathered, {}, [](const Facts& each) { return std::pair(each.file, each.number); });
-  return gathered;
 }
 
 // ---- what is found, on one rank
 
 /// Prints how many neighbors atoms have and how near they are, and warns of numbers that a file or a cutoff
 /// in another unit has.
-void tell_neighbors(const std::string& path, double cutoff, std::span<const Facts> all) {
+void tell_neighbors(const std::string& path, double cutoff, std::span<const StructureFacts> all) {
   constexpr double few = 0.5, many = 500;  // a distance and a number of neighbors, in Angstrom
   Index atoms = 0, edges = 0, most = 0, molecules = 0, without_pair = 0;
   double least = inf;
-  for (const Facts& each : all) {
+  for (const StructureFacts& each : all) {
     atoms += each.atoms;
     edges += each.edges;
     most = std::max(most, each.most);
@@ -286,9 +223,10 @@ void tell_neighbors(const std::string& path, double cutoff, std::span<const Fact
 /// Up to three examples, "structure 7 (12.1), structure 9 (8)", of the largest `size` first, and how many
 /// there are.
 template <class Size>
-std::string examples(std::vector<const Facts*> found, const Size& size) {
+std::string examples(std::vector<const StructureFacts*> found, const Size& size) {
   constexpr std::size_t most = 3;
-  std::ranges::stable_sort(found, std::greater(), [&](const Facts* each) { return std::abs(size(*each)); });
+  std::ranges::stable_sort(found, std::greater(),
+                           [&](const StructureFacts* each) { return std::abs(size(*each)); });
   std::string text;
   for (std::size_t k = 0; k < std::min(most, found.size()); ++k) {
     std::array<char, 32> number{};
@@ -350,14 +288,14 @@ std::string wrong_labels(const DifferenceFit& fit, const char* what, std::span<c
 }
 
 /// All findings, a sentence each with the file.
-std::vector<std::string> findings(const PotentialTask& task, const std::vector<Facts>& all,
+std::vector<std::string> findings(const PotentialTask& task, const std::vector<StructureFacts>& all,
                                   const std::vector<DifferenceFits>& fits) {
   std::vector<std::string> found;
   const auto path = [&](Index file) { return task.files[static_cast<std::size_t>(file)].path; };
-  std::map<std::uint64_t, const Facts*> first;
+  std::map<std::uint64_t, const StructureFacts*> first;
   std::map<std::pair<Index, Index>, std::vector<std::pair<Index, Index>>>
       repeated;  // of two files: pairs of structures
-  for (const Facts& each : all) {
+  for (const StructureFacts& each : all) {
     const auto [at, is_new] = first.emplace(each.hash, &each);
     if (!is_new) repeated[{each.file, at->second->file}].emplace_back(each.number, at->second->number);
   }
@@ -372,7 +310,7 @@ std::vector<std::string> findings(const PotentialTask& task, const std::vector<F
   }
   constexpr double factor = 20;  // of the usual size
   std::vector<double> energies, forces;
-  for (const Facts& each : all) {
+  for (const StructureFacts& each : all) {
     if (!std::isnan(each.energy) && each.edges > 0) energies.push_back(each.energy);
     if (each.largest_force > 0) forces.push_back(each.largest_force);
   }
@@ -382,26 +320,30 @@ std::vector<std::string> findings(const PotentialTask& task, const std::vector<F
   for (std::size_t f = 0; f < task.files.size(); ++f) {
     const std::string& name = task.files[f].path;
     const auto those = [&](const auto& is_one) {
-      std::vector<const Facts*> some;
-      for (const Facts& each : all)
+      std::vector<const StructureFacts*> some;
+      for (const StructureFacts& each : all)
         if (each.file == static_cast<Index>(f) && is_one(each)) some.push_back(&each);
       return some;
     };
-    const auto say = [&](const std::vector<const Facts*>& some, const std::string& what, const auto& size) {
+    const auto say = [&](const std::vector<const StructureFacts*>& some, const std::string& what,
+                         const auto& size) {
       if (!some.empty())
         found.push_back(concat(name, ": ", some.size(), some.size() == 1 ? " structure " : " structures ",
                                what, ": ", examples(some, size)));
     };
-    say(those([&](const Facts& x) { return x.edges > 0 && std::abs(x.energy - middle) > factor * spread; }),
+    say(those([&](const StructureFacts& x) {
+          return x.edges > 0 && std::abs(x.energy - middle) > factor * spread;
+        }),
         concat("with energies far from the others, whose median deviation is ", spread, " eV an atom"),
-        [&](const Facts& x) { return x.energy - middle; });
-    say(those([&](const Facts& x) { return x.largest_force > factor * usual_force; }),
+        [&](const StructureFacts& x) { return x.energy - middle; });
+    say(those([&](const StructureFacts& x) { return x.largest_force > factor * usual_force; }),
         concat("with forces far above the others, of which half are below ", usual_force, " eV/A"),
-        [](const Facts& x) { return x.largest_force; });
-    say(those([](const Facts& x) { return x.net_force > 0.1 && x.net_force > 0.02 * x.all_forces; }),
-        "with forces whose sum is not 0, in eV/A", [](const Facts& x) { return x.net_force; });
-    say(those([](const Facts& x) { return x.lonely > 0 && x.edges > 0; }), "with atoms that have no neighbor",
-        [](const Facts& x) { return static_cast<double>(x.lonely); });
+        [](const StructureFacts& x) { return x.largest_force; });
+    say(those([](const StructureFacts& x) { return x.net_force > 0.1 && x.net_force > 0.02 * x.all_forces; }),
+        "with forces whose sum is not 0, in eV/A", [](const StructureFacts& x) { return x.net_force; });
+    say(those([](const StructureFacts& x) { return x.lonely > 0 && x.edges > 0; }),
+        "with atoms that have no neighbor",
+        [](const StructureFacts& x) { return static_cast<double>(x.lonely); });
     for (const std::string& wrong : {wrong_labels(fits[f].forces, "forces", units_of_forces),
                                      wrong_labels(fits[f].stresses, "stresses", units_of_stresses)})
       if (!wrong.empty()) found.push_back(concat(name, ": ", wrong));
@@ -410,12 +352,12 @@ std::vector<std::string> findings(const PotentialTask& task, const std::vector<F
 }
 
 /// Prints what a file has, for --describe.
-void describe_file(const std::string& path, std::span<const Facts> of, const DifferenceFits& fits) {
+void describe_file(const std::string& path, std::span<const StructureFacts> of, const DifferenceFits& fits) {
   Index atoms = 0, edges = 0, fewest = std::numeric_limits<Index>::max(), most = 0, lonely = 0;
   Index least_atoms = fewest, most_atoms = 0;
-  const Facts *nearest = of.data(), *strongest = nullptr;
+  const StructureFacts *nearest = of.data(), *strongest = nullptr;
   double energies = 0, mean = 0, squares = 0, least_energy = inf, most_energy = -inf;
-  for (const Facts& each : of) {
+  for (const StructureFacts& each : of) {
     atoms += each.atoms;
     edges += each.edges;
     least_atoms = std::min(least_atoms, each.atoms);
@@ -482,15 +424,46 @@ std::vector<DifferenceFits> compare_differences(const Communicator& comm, const 
   });
 }
 
-void check_structures(const Communicator& comm, const PotentialTask& task, const GraphSamples& samples,
+StructureFacts facts_of(const PotentialTask& task, Index structure, const GraphSamples& graph) {
+  const auto [file, place] = task.place(structure);
+  const AtomStructure& of = task.files[file].structures[place];
+  StructureFacts facts{.file = static_cast<Index>(file),
+                       .number = task.files[file].first + static_cast<Index>(place),
+                       .atoms = of.num_atoms(),
+                       .edges = graph.num_edges(),
+                       .hash = geometry_hash(of)};
+  std::vector<Index> neighbors(static_cast<std::size_t>(facts.atoms), 0);
+  const Tensor& vectors = graph.edges.tensors.at("vectors");
+  for (Index k = 0; k < graph.num_edges(); ++k) {
+    ++neighbors[static_cast<std::size_t>(graph.dst[k])];
+    const real* const d = vectors.row(k);
+    facts.least = std::min(facts.least, std::hypot(static_cast<double>(d[0]), static_cast<double>(d[1]),
+                                                   static_cast<double>(d[2])));
+  }
+  if (!neighbors.empty())
+    std::tie(facts.fewest, facts.most) = std::pair(std::ranges::min(neighbors), std::ranges::max(neighbors));
+  facts.lonely = facts.atoms > 1 ? std::ranges::count(neighbors, Index{0}) : 0;
+  Vector3 net{};
+  for (std::size_t i = 0; i < of.forces.size(); i += 3) {
+    const double length = std::hypot(of.forces[i], of.forces[i + 1], of.forces[i + 2]);
+    facts.largest_force = std::fmax(facts.largest_force, length);
+    facts.all_forces += length;
+    for (std::size_t c = 0; c < 3; ++c) net[c] += of.forces[i + c];
+  }
+  facts.net_force = std::hypot(net[0], net[1], net[2]);
+  return facts;
+}
+
+void check_structures(const Communicator& comm, const PotentialTask& task, std::vector<StructureFacts> facts,
                       const std::vector<DifferenceFits>& fits, const TrainOptions& o) {
-  const std::vector<Facts> all =
-      gather_facts(comm, task, samples, std::ssize(o.model.species), /*with_energies=*/!fits.empty());
+  if (!fits.empty()) set_energies(comm, task, std::ssize(o.model.species), facts);
+  std::vector<StructureFacts> all = comm.all_gather(std::span<const StructureFacts>(facts));
+  std::ranges::sort(all, {}, [](const StructureFacts& each) { return std::pair(each.file, each.number); });
   if (comm.rank() != 0) return;
   tell_neighbors(o.dataset, o.model.cutoff, all);
   if (fits.empty()) return;
   for (std::size_t f = 0; o.describe && f < task.files.size(); ++f) {
-    const auto [begin, end] = std::ranges::equal_range(all, static_cast<Index>(f), {}, &Facts::file);
+    const auto [begin, end] = std::ranges::equal_range(all, static_cast<Index>(f), {}, &StructureFacts::file);
     if (begin != end) describe_file(task.files[f].path, {begin, end}, fits[f]);
   }
   for (const std::string& each : findings(task, all, fits))

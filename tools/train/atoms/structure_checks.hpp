@@ -7,6 +7,8 @@
 #include "train/options/train_options.hpp"
 #include "train/train_graph.hpp"
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -39,11 +41,26 @@ struct DifferenceFits {
 /// Forces are compared where the cell has not changed. Structures have their atoms in the order of the file.
 std::vector<DifferenceFits> compare_differences(const Communicator& comm, const PotentialTask& task);
 
+/// What is compared of a structure.
+struct StructureFacts {
+  Index file = 0, number = 0, atoms = 0, edges = 0;
+  Index fewest = 0, most = 0, lonely = 0;                  ///< neighbors of an atom, and atoms without one
+  double least = std::numeric_limits<double>::infinity();  ///< distance of two atoms
+  std::uint64_t hash = 0;                                  ///< of species, positions and cell
+  double energy = formats::no_label;  ///< an atom, without those of single atoms; set by check_structures()
+  double largest_force = formats::no_label;
+  double net_force = 0;   ///< length of the sum of all forces
+  double all_forces = 0;  ///< sum of their lengths
+};
+
+/// Local. Returns what is compared of a structure of this rank, which has this graph.
+StructureFacts facts_of(const PotentialTask& task, Index structure, const GraphSamples& graph);
+
 /// Collective. Prints how many neighbors atoms have and how near they are, with warnings of numbers that a
 /// file or a cutoff in another unit has; unless `fits` are empty, also warnings of what is suspicious in the
-/// structures, and with --describe a table of each file. `samples`: their graphs, in the order of the files;
-/// `fits`: of each file, by compare_differences().
-void check_structures(const Communicator& comm, const PotentialTask& task, const GraphSamples& samples,
+/// structures, and with --describe a table of each file. `facts`: of the structures of this rank; `fits`: of
+/// each file, by compare_differences().
+void check_structures(const Communicator& comm, const PotentialTask& task, std::vector<StructureFacts> facts,
                       const std::vector<DifferenceFits>& fits, const TrainOptions& o);
 
 }  // namespace sar::tools

@@ -237,9 +237,9 @@ std::vector<StructureErrors> errors_of(const TrainingGraph& g, const StructureKi
   std::vector<StructureErrors> all;
   for (Index s = 0; s < std::ssize(predicted); ++s) {
     const DataPart part = part_of(g, s);
-    if (part == DataPart::none) continue;
-    const auto [file, place] = task.place(s);
     const formats::AtomStructure &label = task.structure(s), &found = predicted[static_cast<std::size_t>(s)];
+    if (part == DataPart::none || found.forces.empty()) continue;
+    const auto [file, place] = task.place(s);
     StructureErrors& of =
         all.emplace_back(StructureErrors{.file = static_cast<Index>(file),
                                          .number = task.files[file].first + static_cast<Index>(place),

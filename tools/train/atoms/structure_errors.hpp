@@ -64,7 +64,7 @@ std::array<double, 3> weights_of(const formats::AtomStructure& structure, const 
 /// The part of the data that a structure of this rank is in.
 DataPart part_of(const TrainingGraph& g, Index structure);
 
-/// Local. Returns the errors of the structures of this rank that are in some part.
+/// Local. Returns the errors of the structures of this rank that are in some part and have predictions.
 std::vector<StructureErrors> errors_of(const TrainingGraph& g, const StructureKinds& kinds,
                                        const std::vector<formats::AtomStructure>& predicted);
 

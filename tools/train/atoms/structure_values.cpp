@@ -16,15 +16,15 @@ RowIds species_of(const SpreadBatch& batch) {
 std::vector<formats::AtomStructure> predict_structures(const TrainingGraph& g, const TrainOptions& o,
                                                        Potential& potential, std::span<const Index> wanted,
                                                        bool deviations) {
-  const GraphSamples& samples = *g.samples->samples;
+  const PotentialTask& task = *g.potential;
   const Communicator& comm = g.graph.comm();
   const auto heads = static_cast<std::size_t>(potential.committee());
   deviations = deviations && heads > 1;
-  std::vector<formats::AtomStructure> result;
-  for (Index k = 0; k < samples.num_graphs(); ++k) result.push_back(g.potential->structure(k));
+  std::vector<formats::AtomStructure> result(static_cast<std::size_t>(task.sizes->num_graphs()));
   const std::unique_ptr<BatchSource> batches = make_ordered_sample_batches(g, o, wanted);
   while (const BatchPtr next = batches->next()) {
-    const SpreadBatch batch(comm, samples.select(next->rows), o.graph_options);
+    const SpreadBatch batch =
+        comm.agree([&] { return SpreadBatch(comm, task.select(next->rows), o.graph_options); });
     const PotentialValues values = potential(batch.graph(),
                                              {.species = species_of(batch),
                                               .positions = Tensor::zeros({batch.graph().num_nodes(), 3}),
@@ -42,11 +42,10 @@ std::vector<formats::AtomStructure> predict_structures(const TrainingGraph& g, c
     for (const Index k : next->rows) {
       formats::AtomStructure& atoms = result[static_cast<std::size_t>(k)];
       atoms.energy = 0;
-      atoms.forces.clear();
-      const double volume = atoms.cell.volume();
-      atoms.stress = volume > 0 ? Matrix3{} : formats::AtomStructure{}.stress;
+      const double volume = task.labels[static_cast<std::size_t>(k)].volume;
+      if (volume > 0) atoms.stress = {};
       std::vector<double> sums(heads, 0);
-      for (const Index end = i + atoms.num_atoms(); i < end; ++i) {
+      for (const Index end = i + task.sizes->num_nodes(k); i < end; ++i) {
         atoms.energy += energies[i];
         atoms.forces.insert(atoms.forces.end(), forces.row(i), forces.row(i) + 3);
         for (std::size_t c = 0; volume > 0 && c < 9; ++c)

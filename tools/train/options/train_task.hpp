@@ -58,6 +58,7 @@ struct PotentialOptions {
   formats::AtomLabelKeys keys;
   std::string kind_key = "config_type";        ///< key of the kind of a structure
   std::map<std::string, double> kind_weights;  ///< in the loss; of other kinds: 1
+  Index graph_memory = Index{1} << 30;         ///< bytes of edges that a rank keeps
   double cutoff = 5;
   Index num_basis = 20;
   std::string radial_basis = "sinc", cutoff_function = "cosine";
