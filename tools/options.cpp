@@ -320,12 +320,25 @@ Index split_number(const std::string& path, const formats::SourceOptions& o) {
   return *number;
 }
 
-CLI::Option* add_path(CLI::App& app, const std::string& option, std::string& path, const std::string& form,
-                      const std::string& help) {
+namespace {
+
+CLI::Option* as_path(CLI::Option* option, const std::string& form) {
   const auto check = [](const std::string& given) {
     return given.empty() ? std::string("the path is empty") : "";
   };
-  return app.add_option(option, path, help)->check(CLI::Validator(check, ""))->option_text(form);
+  return option->check(CLI::Validator(check, ""))->option_text(form);
+}
+
+}  // namespace
+
+CLI::Option* add_path(CLI::App& app, const std::string& option, std::string& path, const std::string& form,
+                      const std::string& help) {
+  return as_path(app.add_option(option, path, help), form);
+}
+
+CLI::Option* add_paths(CLI::App& app, const std::string& option, std::vector<std::string>& paths,
+                       const std::string& form, const std::string& help) {
+  return as_path(app.add_option(option, paths, help), form);
 }
 
 CLI::Option* add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help) {

@@ -122,6 +122,10 @@ CLI::Option* add_number(CLI::App& app, const std::string& option, T& value, cons
 CLI::Option* add_path(CLI::App& app, const std::string& option, std::string& path, const std::string& form,
                       const std::string& help);
 
+/// Adds an option that is a list of files, also given several times, of which none is empty.
+CLI::Option* add_paths(CLI::App& app, const std::string& option, std::vector<std::string>& paths,
+                       const std::string& form, const std::string& help);
+
 /// All methods of partitioning.
 const Choices<PartitionMethod>& partition_methods();
 

@@ -66,6 +66,36 @@ for bytes in 0 30000; do
   cmp w.safetensors made.safetensors && cmp p/predictions.xyz pm/predictions.xyz && cmp p/errors.csv pm/errors.csv || fail "--graph-memory $bytes has other bits"
 done
 
+# Several files are as one that has all of their structures: the same weights, and results in one file.
+sed -n 1,150p train.xyz >part1.xyz
+sed -n '151,$p' train.xyz >part2.xyz
+sed -n 1,20p valid.xyz >valid1.xyz
+sed -n '21,$p' valid.xyz >valid2.xyz
+parts=(--dataset part1.xyz part2.xyz --valid-file valid1.xyz --valid-file valid2.xyz --test-file test.xyz)
+for word in "${files[*]}" "${parts[*]}"; do
+  # shellcheck disable=SC2086
+  "${single[@]}" "$programs/train" "${net[@]}" $word --epochs 2 --log one_or_two --predict several --save-weights several.safetensors \
+    >out 2>err || fail "$word ends with $?"
+  if [ -s one.safetensors ]; then
+    cmp one.safetensors several.safetensors && cmp one.predicted several/predictions.xyz && cmp one.valid several/valid.xyz || fail "$word has other bits"
+  fi
+  mv several.safetensors one.safetensors && mv several/predictions.xyz one.predicted && mv several/valid.xyz one.valid
+done
+grep -q "part1.xyz, part2.xyz: 51 structures" out || fail "no word about two files"
+grep -q "^part2.xyz,24,a b,train," several/errors.csv && grep -q "^valid2.xyz,3,a b,val," several/errors.csv || fail "files and numbers: $(cut -d , -f 1,2 several/errors.csv)"
+"${run[@]}" "$programs/train" "${net[@]}" "${parts[@]}" --epochs 6 --ema 0.8 --log parts >out 2>err || fail "several files end with $?"
+same one parts "$rounding"
+"${few[@]}" "$programs/train" "${net[@]}" "${parts[@]}" --epochs 1 --checkpoint several.c >out 2>err || fail "a checkpoint ends with $?"
+sed 's/energy=-/energy=-9/' part2.xyz >lower2.xyz
+words=${parts[*]}
+for others in "${words/part2/lower2}" "${words/part1.xyz part2.xyz/part2.xyz part1.xyz}"; do
+  # shellcheck disable=SC2086
+  alone expect 1 "several.c/checkpoint-00000001.safetensors: made with " "$programs/train" "${net[@]}" $others --epochs 2 --checkpoint several.c --resume
+done
+sed '3s/ / x/' valid2.xyz >bad.xyz
+expect 1 "bad.xyz: line 3: " "$programs/train" "${net[@]}" --dataset part1.xyz bad.xyz
+refuse "--dataset: a, b, expected one path without --task potential" "$programs/train" --dataset a b
+
 # Predictions are structures with labels: on them, the potential makes no error. On the structures it was trained on, it makes the errors of
 # the log.
 for file in predictions valid test; do [ -s p/$file.xyz ] || fail "no $file.xyz"; done

@@ -22,7 +22,7 @@ nlohmann::ordered_json json_number(double x) {
 SplitScores evaluated_splits(const TaskOptions& o) {
   SplitScores splits{{"train", &Scores::train}, {"val", &Scores::val}, {"test", &Scores::test}};
   if (o.type == TaskType::link) splits.erase(splits.begin());
-  if (!o.potential.watch_file.empty()) splits.emplace_back("watch", &Scores::watch);
+  if (!o.potential.watch_files.empty()) splits.emplace_back("watch", &Scores::watch);
   return splits;
 }
 

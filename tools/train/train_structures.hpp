@@ -7,6 +7,7 @@
 
 #include <sar/models.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -17,18 +18,30 @@
 
 namespace sar::tools {
 
+/// The part of the data that a structure is in.
+enum class DataPart { train, val, test, watch, none };
+
+/// A file of structures.
+struct PotentialFile : formats::AtomDataset {
+  DataPart part = DataPart::train;  ///< of its structures, without a split
+};
+
 /// The structures of --task potential, which are the graphs of a SampleTask, too. A rank keeps the atoms of
 /// its structures, and edges as far as --graph-memory allows. Edges that are not kept are made whenever a
 /// batch selects their structure: they have the same bits.
 struct PotentialTask {
-  /// --dataset, --valid-file, --test-file, --watch-file; without a path: none
-  std::vector<formats::AtomDataset> files;
+  std::vector<PotentialFile> files;    ///< of --dataset, --valid-file, --test-file and --watch-file
   std::shared_ptr<Potential> initial;  ///< of --init-weights, with new species; null: none
   /// What the energy shifts learn of each structure of this rank: its labels without ZBL.
   std::vector<StructureLabels> labels;
   /// Ids and numbers of atoms of the structures of this rank, without edges and fields.
   std::shared_ptr<const GraphSamples> sizes;
 
+  /// Returns whether a training file has such labels, as &formats::AtomDataset::has_forces.
+  [[nodiscard]] bool trains_on(bool formats::AtomDataset::*has_labels) const {
+    return std::ranges::any_of(
+        files, [&](const PotentialFile& file) { return file.part == DataPart::train && file.*has_labels; });
+  }
   /// Returns a structure of this rank.
   [[nodiscard]] const formats::AtomStructure& structure(Index structure) const {
     const auto [file, number] = place(structure);

@@ -45,6 +45,9 @@ def _mpirun() -> str:
     return beside if os.path.exists(beside) else "mpirun"
 
 
+_SEVERAL = ("dataset", "valid_file", "test_file", "watch_file")  # whose list is several words
+
+
 def _words(options: Mapping[str, Any]) -> list[str]:
     words: list[str] = []
     for key, value in options.items():
@@ -54,6 +57,8 @@ def _words(options: Mapping[str, Any]) -> list[str]:
         words.append(option)
         if isinstance(value, dict):
             words += [f"{name}={os.fspath(each) if isinstance(each, os.PathLike) else each}" for name, each in value.items()]
+        elif key in _SEVERAL and isinstance(value, (list, tuple)):
+            words += [os.fspath(each) for each in value]
         elif value is not True:
             words.append(",".join(map(str, value)) if isinstance(value, (list, tuple)) else os.fspath(value)
                          if isinstance(value, os.PathLike) else str(value))

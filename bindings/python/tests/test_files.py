@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -173,6 +174,13 @@ def test_the_commands_run_the_programs_of_the_package(monkeypatch, capsys):
     monkeypatch.setattr(running.sys, "argv", ["/venv/bin/sar-plan"])
     with pytest.raises(SystemExit, match="sar-plan: the package was built without this program"):
         running._command()
+
+
+def test_a_list_of_files_is_several_words():
+    from sar.running import _words
+
+    assert _words({"dataset": ["a,b.xyz", pathlib.Path("c.db")], "split_graphs": [0.5, 0.5, 0]}) == \
+        ["--dataset", "a,b.xyz", "c.db", "--split-graphs", "0.5,0.5,0"]
 
 
 def test_train_starts_ranks_with_the_mpirun_beside_the_interpreter(tmp_path, monkeypatch, comm):

@@ -433,23 +433,44 @@ AtomDataset read_extended_xyz(const Communicator& comm, const std::string& path,
   });
 }
 
+StructureWriter::StructureWriter(const Communicator& comm, const std::string& path) : comm_(comm) {
+  comm.agree([&] {
+    if (comm.rank() == 0) file_.emplace(path);
+  });
+}
+
+// A block of the structures of one rank at a time goes to the rank that writes.
+void StructureWriter::write(const AtomDataset& data, const AtomDataset* labels) {
+  comm_.agree([&] {
+    constexpr Index block = 256;
+    const std::vector<Index> counts = comm_.all_gather(std::ssize(data.structures));
+    for (int from = 0; from < comm_.size(); ++from)
+      for (Index begin = 0; begin < counts[static_cast<std::size_t>(from)]; begin += block) {
+        std::string mine;
+        const Index end = std::min(begin + block, counts[static_cast<std::size_t>(from)]);
+        for (Index s = begin; comm_.rank() == from && s < end; ++s) {
+          const auto at = static_cast<std::size_t>(s);
+          mine += text_of(data.structures[at], labels == nullptr ? nullptr : &labels->structures[at]);
+        }
+        std::vector<Index> sent(static_cast<std::size_t>(comm_.size()), 0);
+        sent[0] = std::ssize(mine);
+        const std::vector<char> text = comm_.all_to_all_v(std::span<const char>(mine), sent).values;
+        if (file_) file_->write(text.data(), text.size());
+      }
+  });
+}
+
+void StructureWriter::commit() {
+  comm_.agree([&] {
+    if (file_) file_->commit();
+  });
+}
+
 void write_extended_xyz(const Communicator& comm, const std::string& path, const AtomDataset& data,
                         const AtomDataset* labels) {
-  comm.agree([&] {
-    std::optional<TemporaryFile> file;
-    if (comm.rank() == 0) file.emplace(path);
-    std::string mine;
-    for (std::size_t s = 0; s < data.structures.size(); ++s)
-      mine += text_of(data.structures[s], labels == nullptr ? nullptr : &labels->structures[s]);
-    for (int from = 0; from < comm.size(); ++from) {  // the text of one rank at a time
-      std::vector<Index> counts(static_cast<std::size_t>(comm.size()), 0);
-      if (comm.rank() == from) counts[0] = std::ssize(mine);
-      const std::span<const char> sent(mine.data(), static_cast<std::size_t>(counts[0]));
-      const std::vector<char> text = comm.all_to_all_v(sent, counts).values;
-      if (file) file->write(text.data(), text.size());
-    }
-    if (file) file->commit();
-  });
+  StructureWriter writer(comm, path);
+  writer.write(data, labels);
+  writer.commit();
 }
 
 }  // namespace sar::formats

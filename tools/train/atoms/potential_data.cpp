@@ -72,10 +72,16 @@ std::shared_ptr<Potential> initial_potential(const Communicator& comm, const Tra
   return extended;
 }
 
+/// What messages call the files of --dataset: "a.xyz, b.xyz, ... (7 files)".
+std::string name_of(const std::vector<std::string>& files) {
+  if (files.size() == 1) return files[0];
+  return concat(files[0], ", ", files[1], files.size() > 2 ? concat(", ... (", files.size(), " files)") : "");
+}
+
 /// A row for each structure; the masks of training, validation and test structures are those of the files.
-NodeData structure_data(const PotentialTask& task) {
+NodeData structure_data(const std::string& name, const PotentialTask& task) {
   NodeData data;
-  data.name = task.files[0].path;
+  data.name = name;
   data.item = "structure";
   data.original_ids = task.sizes->ids;
   const Index count = task.sizes->num_graphs();
@@ -84,13 +90,13 @@ NodeData structure_data(const PotentialTask& task) {
   data.labels.assign(static_cast<std::size_t>(count), 0);
   data.targets = Tensor({count, 1});
   Index row = 0;
-  for (std::size_t f = 0; f < task.files.size(); ++f)
-    for (const formats::AtomStructure& each : task.files[f].structures) {
+  for (const PotentialFile& file : task.files)
+    for (const formats::AtomStructure& each : file.structures) {
       const bool has_label = each.has_energy() || !each.forces.empty() || each.has_stress();
       data.targets.data()[row++] = has_label ? 0 : std::numeric_limits<real>::quiet_NaN();
-      data.train_mask.push_back(f == 0 ? 1 : 0);
-      data.val_mask.push_back(f == 1 ? 1 : 0);
-      data.test_mask.push_back(f == 2 ? 1 : 0);
+      data.train_mask.push_back(file.part == DataPart::train ? 1 : 0);
+      data.val_mask.push_back(file.part == DataPart::val ? 1 : 0);
+      data.test_mask.push_back(file.part == DataPart::test ? 1 : 0);
     }
   return data;
 }
@@ -105,16 +111,20 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
   keys.others.push_back(p.kind_key);
   PotentialTask task;
   std::set<std::string> names;
-  for (const std::string& path : {o.dataset, p.valid_file, p.test_file, p.watch_file}) {
-    task.files.push_back(path.empty() ? formats::AtomDataset{} : read_file(comm, path, keys, p.kind_key));
-    names.insert(task.files.back().species.begin(), task.files.back().species.end());
+  auto part = DataPart::train;
+  for (const auto* paths : {&p.files, &p.valid_files, &p.test_files, &p.watch_files}) {
+    for (const std::string& path : *paths) {
+      task.files.push_back({read_file(comm, path, keys, p.kind_key), part});
+      names.insert(task.files.back().species.begin(), task.files.back().species.end());
+    }
+    part = static_cast<DataPart>(static_cast<int>(part) + 1);
   }
-  const formats::AtomDataset& file = task.files[0];
+  o.dataset = name_of(p.files);
   const bool trains = o.epochs > 0 && !o.describe;
-  require<InputError>(file.has_energies || !trains, o.dataset,
+  require<InputError>(task.trains_on(&formats::AtomDataset::has_energies) || !trains, o.dataset,
                       ": there are no energies, expected some to train on (--energy-key)");
-  p.has_forces = file.has_forces;
-  p.has_stresses = file.has_stresses;
+  p.has_forces = task.trains_on(&formats::AtomDataset::has_forces);
+  p.has_stresses = task.trains_on(&formats::AtomDataset::has_stresses);
   require<InputError>(!trains || p.energy_weight > 0 || (p.has_forces && p.forces_weight > 0) ||
                           (p.has_stresses && p.stress_weight > 0),
                       o.dataset, ": the loss has no term: --energy-weight is 0",
@@ -143,8 +153,7 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
   comm.agree([&] {
     (void)o.model.checked("the potential");
     // A structure that is larger than the share of a rank is cut in this order.
-    for (formats::AtomDataset& each : task.files)
-      std::ranges::for_each(each.structures, formats::sort_in_space);
+    for (PotentialFile& each : task.files) std::ranges::for_each(each.structures, formats::sort_in_space);
     task.make_graphs(o.model, p.graph_memory, [&](Index structure, const GraphSamples& graph) {
       facts.push_back(facts_of(task, structure, graph));
       graphs.num_nodes += graph.num_nodes();
@@ -152,7 +161,7 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
     });
   });
   check_structures(comm, task, std::move(facts), fits, o);
-  NodeData data = structure_data(task);
+  NodeData data = structure_data(o.dataset, task);
   data.book = gather_book(comm, task.sizes->num_graphs());
   prepare_split(comm, o, data);
   graphs.num_nodes = comm.all_reduce(graphs.num_nodes);

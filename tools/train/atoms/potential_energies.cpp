@@ -52,7 +52,7 @@ void require_trained(const TrainingGraph& loaded, const TrainOptions& o,
                      const std::vector<Index>& trained) {
   for (std::size_t k = first; k < species.size(); ++k) {
     if (trained[k] > 0) continue;
-    const auto file = std::ranges::find_if(loaded.potential->files, [&](const formats::AtomDataset& each) {
+    const auto file = std::ranges::find_if(loaded.potential->files, [&](const PotentialFile& each) {
       return std::ranges::find(each.species, species[k]) != each.species.end();
     });
     require<InputError>(file != loaded.potential->files.end(), o.dataset,
@@ -246,7 +246,7 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
   if (o.epochs > 0)
     require_trained(loaded, o, d.species, is_given ? d.species.size() - p.new_species.size() : 0,
                     counts.trained);
-  if (!task.files[0].has_energies) return d;
+  if (!task.trains_on(&formats::AtomDataset::has_energies)) return d;
   const Shifts chosen = choose_shifts(comm, loaded, o, d);
   const GraphSamples atoms = comm.agree([&] { return task.all_atoms(); });
   const auto fit = [&](std::span<const StructureLabels> labels, std::span<const double> given) {

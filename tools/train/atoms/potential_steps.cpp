@@ -237,9 +237,12 @@ void PotentialSteps::predict() {
 void PotentialSteps::write_structures(std::vector<formats::AtomStructure> found) const {
   const char* const names[] = {"predictions.xyz", "valid.xyz", "test.xyz", "watch.xyz"};
   auto next = found.begin();
+  std::unique_ptr<formats::StructureWriter> writer;
   for (std::size_t f = 0; f < task_.files.size(); ++f) {
-    const formats::AtomDataset& file = task_.files[f];
-    if (file.path.empty()) continue;
+    const PotentialFile& file = task_.files[f];
+    if (writer == nullptr)
+      writer = std::make_unique<formats::StructureWriter>(
+          comm_, o_.predict + "/" + names[static_cast<std::size_t>(file.part)]);
     formats::AtomDataset out;
     for (const formats::AtomStructure& each : file.structures) {
       formats::AtomStructure& atoms = *next++;
@@ -250,7 +253,10 @@ void PotentialSteps::write_structures(std::vector<formats::AtomStructure> found)
       atoms.keys = each.keys;
       out.structures.push_back(std::move(atoms));
     }
-    formats::write_extended_xyz(comm_, o_.predict + "/" + names[f], out, &file);
+    writer->write(out, &file);
+    if (f + 1 < task_.files.size() && task_.files[f + 1].part == file.part) continue;
+    writer->commit();
+    writer.reset();
   }
 }
 }  // namespace sar::tools

@@ -227,8 +227,8 @@ DataPart part_of(const TrainingGraph& g, Index structure) {
   if (g.data.train_mask[structure] != 0) return DataPart::train;
   if (g.data.val_mask[structure] != 0) return DataPart::val;
   if (g.data.test_mask[structure] != 0) return DataPart::test;
-  const auto watched = static_cast<std::size_t>(DataPart::watch);
-  return g.potential->place(structure).first == watched ? DataPart::watch : DataPart::none;
+  const bool is_watched = g.potential->files[g.potential->place(structure).first].part == DataPart::watch;
+  return is_watched ? DataPart::watch : DataPart::none;
 }
 
 std::vector<StructureErrors> errors_of(const TrainingGraph& g, const StructureKinds& kinds,

@@ -14,9 +14,6 @@
 
 namespace sar::tools {
 
-/// The part of the data that a structure is in. Without a split, the number of its file.
-enum class DataPart { train, val, test, watch, none };
-
 /// Errors of one structure; NaN where it has no label. In eV, eV per atom, eV/A and eV/A^3.
 struct StructureErrors {
   Index file = 0, number = 0;  ///< file of PotentialTask, structure in it

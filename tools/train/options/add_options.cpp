@@ -43,6 +43,7 @@ void add_options(CLI::App& app, TrainOptions& o) {
     if (row.is_common()) common.push_back(row.name());
   set_common_options(app, common);
   app.callback([&o, &app, table] {
+    if (!o.task.potential.files.empty()) o.dataset = o.task.potential.files.front();
     set_sampler(o.sample);
     table->refuse_unread();
     for (const auto& [name, list] : o.sample.relation_lists)

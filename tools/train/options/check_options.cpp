@@ -35,11 +35,16 @@ void check_samples(const TrainOptions& o) {
 
 /// Checks what --task potential needs. Throws CLI::ValidationError.
 void check_potential(const CLI::App& app, const TrainOptions& o) {
-  if (o.task.type != TaskType::potential) return;
   const PotentialOptions& p = o.task.potential;
+  if (o.task.type != TaskType::potential) {
+    if (p.files.size() > 1)
+      throw CLI::ValidationError(
+          concat("--dataset: ", joined(p.files), ", expected one path without --task potential"));
+    return;
+  }
   if (o.dataset.empty())
     throw CLI::ValidationError("--task: potential needs a --dataset, a file of structures in extended XYZ");
-  if ((!p.valid_file.empty() || !p.test_file.empty()) && o.draw_split)
+  if ((!p.valid_files.empty() || !p.test_files.empty()) && o.draw_split)
     throw CLI::ValidationError("--split-graphs: cannot be combined with --valid-file or --test-file");
   const bool is_new = o.init_weights.empty();
   if (is_new && !p.new_species.empty()) throw CLI::ValidationError("--new-species: needs --init-weights");

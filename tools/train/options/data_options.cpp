@@ -76,8 +76,8 @@ void add_split_options(OptionTable& t, TrainOptions& o) {
 
 void add_data_options(OptionTable& t, TrainOptions& o) {
   t.group("Data", network_tasks);
-  t.path("--dataset", o.dataset, "PATH",
-         "dataset or partition directory, DGL partition, OGB folder or graph file")
+  t.paths("--dataset", o.task.potential.files, "PATH",
+          "dataset or partition directory, DGL partition, OGB folder or graph file; files of structures")
       .for_tasks(all_tasks)
       .common();
   t.path("--category", o.category, "TYPE", "typed graph: node type that has the labels and masks")

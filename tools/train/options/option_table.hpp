@@ -138,6 +138,10 @@ class OptionTable {
                   const std::string& help) {
     return row(add_path(app_, name, value, form, help), [&value] { return value; });
   }
+  OptionRow& paths(const std::string& name, std::vector<std::string>& values, const std::string& form,
+                   const std::string& help) {
+    return row(add_paths(app_, name, values, form, help), [&values] { return joined(values); });
+  }
   OptionRow& text(const std::string& name, std::string& value, const std::string& form,
                   const std::string& help) {
     return row(app_.add_option(name, value, help)->option_text(form), [&value] { return value; });

@@ -180,10 +180,10 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
   constexpr double most = 1e30;
   PotentialOptions& o = options.task.potential;
   t.group("Potentials of atoms", {TaskType::potential});
-  t.path("--valid-file", o.valid_file, "FILE", "validation structures, in extended XYZ as --dataset");
-  t.path("--test-file", o.test_file, "FILE", "test structures");
-  t.path("--watch-file", o.watch_file, "FILE",
-         "structures whose errors are watched, such as those of --init-weights");
+  t.paths("--valid-file", o.valid_files, "FILE ...", "validation structures, in files as --dataset");
+  t.paths("--test-file", o.test_files, "FILE ...", "test structures");
+  t.paths("--watch-file", o.watch_files, "FILE ...",
+          "structures whose errors are watched, such as those of --init-weights");
   t.path("--save-learner", o.learner, "DIR",
          "the potential and its training structures, to learn on in LAMMPS, C, C++ or Python")
       .excludes({"--describe"});

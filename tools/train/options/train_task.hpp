@@ -52,8 +52,8 @@ struct WeightStage {
 
 /// --task potential
 struct PotentialOptions {
-  std::string valid_file, test_file;  ///< empty: none
-  std::string watch_file;             ///< whose errors are watched, and nothing else; empty: none
+  std::vector<std::string> files, valid_files, test_files;  ///< the first of --dataset
+  std::vector<std::string> watch_files;                     ///< whose errors are watched, and nothing else
   std::string learner;                ///< directory of a PotentialLearner, after the training; empty: none
   formats::AtomLabelKeys keys;
   std::string kind_key = "config_type";        ///< key of the kind of a structure
