@@ -5,7 +5,7 @@
 # anything is missing.
 set -euo pipefail
 packages=(g++ cmake ninja-build libeigen3-dev libtbb-dev libopenmpi-dev openmpi-bin libmetis-dev libptscotch-dev doctest-dev
-          libcli11-dev nlohmann-json3-dev zlib1g-dev pkg-config "$@")
+          libcli11-dev nlohmann-json3-dev zlib1g-dev libsqlite3-dev liblmdb-dev pkg-config "$@")
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q "ok installed" || missing+=("$package")

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 
 """Writes atoms/: three structures as ASE writes them, with labels of a calculator (calculator.xyz), with labels of
-its own names beside other data (own_names.xyz), and as a plain file (plain.xyz). Structure s has atoms i, with
+its own names beside other data (own_names.xyz), as a plain file (plain.xyz), and with labels of a calculator, keys and
+data in databases (calculator.db, calculator.aselmdb). Structure s has atoms i, with
 energy -3.5 - s, forces 0.1 (i + 1) (c + 1) - s in direction c, and stresses 0.01 (s + 1) (1, 2, 3, 4, 5, 6) in the
-order xx, yy, zz, yz, xz, xy. Needs ASE: written with 3.29.0."""
+order xx, yy, zz, yz, xz, xy. Needs ASE and ase-db-backends: written with 3.29.0 and 0.11.0."""
 import pathlib
+import sqlite3
 import numpy as np
 from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
+from ase.constraints import FixAtoms
+from ase.db import connect
 from ase.io import write
 from ase.stress import voigt_6_to_full_3x3_stress
 
@@ -43,3 +47,18 @@ for s in range(3):
 write(out / "calculator.xyz", calculated, format="extxyz")
 write(out / "own_names.xyz", own, format="extxyz")
 write(out / "plain.xyz", [structure(s) for s in range(3)], format="xyz")
+for name in ("calculator.db", "calculator.aselmdb"):
+    (out / name).unlink(missing_ok=True)
+    with connect(out / name) as database:
+        for atoms in [calculated[0], *calculated]:
+            held = atoms.copy()
+            held.calc = atoms.calc
+            held.set_constraint(FixAtoms([0]))
+            database.write(held, config_type='two "words"', relaxed=True, weight=2.5, steps=3,
+                           data={"own_energy": 2 * atoms.get_potential_energy(), "own_forces": 2 * atoms.get_forces(),
+                                 "own_stress": 2 * atoms.get_stress(), "name": "none", "many": list(range(12))})
+        database.delete([1])
+    (out / (name + "-lock")).unlink(missing_ok=True)
+with sqlite3.connect(out / "calculator.db") as small:
+    small.execute("PRAGMA page_size=512")
+    small.execute("VACUUM")

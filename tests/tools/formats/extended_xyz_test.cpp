@@ -269,7 +269,7 @@ TEST_CASE("extended XYZ: what is refused names file, line and value") {
     return Written(world, text).refused(keys);
   };
   const std::string good = one_atom(cubic + columns + "energy=1");
-  CHECK(refused("") == ": there is no structure, expected one in extended XYZ");
+  CHECK(refused("") == ": there is no structure, expected one at least");
   CHECK(refused(good + "x\n") == ": line 4: 'x', expected the number of atoms of a structure");
   CHECK(refused(good + "0\n\n") == ": line 4: '0', expected the number of atoms of a structure");
   CHECK(refused(good + "2\nenergy=1\nSi 0 0 0\n") ==

@@ -2,7 +2,8 @@
 
 /// AtomDataset: structures of atoms with energies, forces and stresses.
 ///
-/// Room tools/formats/atoms: Structures of atoms in extended XYZ: read in parts by all ranks, and written.
+/// Room tools/formats/atoms: Structures of atoms, in extended XYZ and in databases of ASE: read in parts by
+/// all ranks, and written in extended XYZ.
 #pragma once
 
 #include <sar/nn/atoms/cell.hpp>
@@ -48,7 +49,7 @@ void sort_in_space(AtomStructure& atoms);
 
 /// What a rank has of a file: consecutive structures, in rank order.
 struct AtomDataset {
-  std::string path;
+  std::string path, format;
   std::vector<AtomStructure> structures;  ///< of this rank
   Index first = 0;                        ///< the number of the first one in the file
   Index count = 0;                        ///< over all ranks

@@ -272,6 +272,7 @@ ChosenKeys choose_keys(const std::string& path, const KeyCounts& found, const At
   for (const auto& [key, count] : found.columns)
     if (key != chosen.forces) unused.push_back(key);
   std::ranges::sort(unused);
+  unused.erase(std::ranges::unique(unused).begin(), unused.end());
   chosen.notes.push_back("not used: " + (unused.empty() ? "none" : joined(unused)));
   return chosen;
 }

@@ -8,14 +8,10 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/core/files/file.hpp>
 
-#include <map>
 #include <optional>
 #include <string>
 
 namespace sar::formats {
-
-/// Collective. Returns the counts of names, added over all ranks.
-std::map<std::string, Index> count_names(const Communicator& comm, const std::map<std::string, Index>& mine);
 
 /// Collective. Reads a file, also one that gzip has packed; each rank reads a range of its bytes. The table
 /// of keys and how labels are recognized is in docs/atoms.md. Throws InputError, the same on every rank, with

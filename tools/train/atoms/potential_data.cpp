@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "train/atoms/potential_data.hpp"
 
-#include "formats/atoms/extended_xyz.hpp"
+#include "formats/atoms/raw_structures.hpp"
+#include "formats/atoms/read_structures.hpp"
 #include "program.hpp"
 #include "train/atoms/structure_checks.hpp"
 #include "train/atoms/structure_errors.hpp"
@@ -25,7 +26,7 @@ namespace {
 /// Reads a file and prints what it has. Collective.
 formats::AtomDataset read_file(const Communicator& comm, const std::string& path,
                                const formats::AtomLabelKeys& keys, const std::string& kind_key) {
-  formats::AtomDataset file = formats::read_extended_xyz(comm, path, keys);
+  formats::AtomDataset file = formats::read_structures(comm, path, keys);
   Index atoms = 0, weighted = 0;
   std::map<std::string, Index> kinds;
   for (const formats::AtomStructure& each : file.structures) {
@@ -42,8 +43,8 @@ formats::AtomDataset read_file(const Communicator& comm, const std::string& path
                                 })));
   if (weighted > 0) file.notes.push_back(concat("weights of ", weighted, " structures: config_weight, ..."));
   if (comm.rank() != 0) return file;
-  std::cout << printable(concat(path, ": extended XYZ: ", file.count, " structures of ", atoms, " atoms of ",
-                                joined(file.species)))
+  std::cout << printable(concat(path, ": ", file.format, ": ", file.count, " structures of ", atoms,
+                                " atoms of ", joined(file.species)))
             << std::endl;
   for (const std::string& note : file.notes) std::cout << printable(concat(path, ": ", note)) << std::endl;
   return file;

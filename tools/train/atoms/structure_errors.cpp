@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "train/atoms/structure_errors.hpp"
 
-#include "formats/atoms/extended_xyz.hpp"
+#include "formats/atoms/raw_structures.hpp"
 #include "formats/text.hpp"
 #include "program.hpp"
 #include "train/train_progress.hpp"
