@@ -37,17 +37,17 @@ pair_style sar
 pair_coeff * * few.safetensors Si
 neighbor 1.0 bin
 neigh_modify every 1 delay 0 check yes
-velocity all create 5000 4711 mom yes
-fix nvt all nvt temp 2500 $4 0.05
-fix learn all sar/learn 5 1.0 learned lammps labels.in steps 80 most 5
+velocity all create 10000 4711 mom yes
+fix nvt all nvt temp 5000 $4 0.05
+fix learn all sar/learn 20 1.5 learned lammps labels.in steps 60 most 15
 thermo_style custom step temp pe f_learn[1] f_learn[2] f_learn[3] f_learn[4]
 thermo 100
 run 2000
 unfix learn
 unfix nvt
 fix nvt all nvt temp $4 $4 0.05
-fix learn all sar/learn 50 0.2 learned lammps labels.in steps 80 most 20
-run 4000
+fix learn all sar/learn 50 0.2 learned lammps labels.in steps 60 most 10
+run 2000
 END
   "$lammps" -in "in.$1" -log "log.$1" -screen none
   grep '^fix sar/learn' "log.$1" | tail -1 | sed "s/^/$1: /" | tee -a log

@@ -169,7 +169,7 @@ OPTIONS = """
 --valid-file | files | --valid-file other.xyz | free
 --test-file | files | --test-file other.xyz | free
 --watch-file | files | --watch-file other.xyz | free
---save-learner | atoms | --save-learner learner | free
+--save-learner | - | writes a new learner
 --graph-memory | files | --graph-memory 20000 | free
 --committee | atoms | --committee 3 | trains
 --energy-shifts | atoms | --energy-shifts O=-1 | trains

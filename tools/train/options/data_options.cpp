@@ -77,7 +77,7 @@ void add_split_options(OptionTable& t, TrainOptions& o) {
 void add_data_options(OptionTable& t, TrainOptions& o) {
   t.group("Data", network_tasks);
   t.paths("--dataset", o.task.potential.files, "PATH",
-          "dataset or partition directory, DGL partition, OGB folder or graph file; files of structures")
+          "dataset or partition directory, DGL partition, OGB folder or graph file; structures")
       .for_tasks(all_tasks)
       .common();
   t.path("--category", o.category, "TYPE", "typed graph: node type that has the labels and masks")

@@ -188,7 +188,7 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
          "the potential and its training structures, to learn on in LAMMPS, C, C++ or Python")
       .excludes({"--describe"});
   t.number("--graph-memory", o.graph_memory,
-           "bytes of edges that a rank keeps; edges of other structures are made in each batch");
+           "bytes of edges that a rank keeps; others are made in each batch");
   const auto key = [&](const char* name, std::string& value, const char* help) {
     t.text(name, value, "KEY", help).as_text([&value] { return value.empty() ? "found" : value; });
   };
