@@ -111,7 +111,7 @@ int FixSarLearn::setmask() {
 }
 
 void FixSarLearn::pre_force(int) {
-  pair_->compute_deviations(update->ntimestep % nevery == 0);
+  if (update->ntimestep % nevery == 0) pair_->compute_deviations(true);
 }
 
 void FixSarLearn::init() {
@@ -125,8 +125,7 @@ void FixSarLearn::init() {
     for (int type = 1; type <= atom->ntypes; ++type)
       sar::require<sar::InputError>(pair_->species_of_type(type) >= 0, "atoms of type ", type,
                                     " are not seen by the potential, expected a species for each type");
-    if (learner_ != nullptr && potential_ == &potential) return;
-    learner_.reset();
+    learner_.reset();  // pair_coeff may have made another potential
     learner_ = std::make_unique<sar::PotentialLearner>(comm_, potential, options_);
     potential_ = &potential;
     say("has " + std::to_string(learner_->num_structures()) + " structures and " +

@@ -329,6 +329,12 @@ for ranks in (1, 2):
         for name in ("PotEng", "f_learn[2]", "f_learn[4]"):
             near(rows[3][name], last[3][name], 1e-8 if exact else 1e-3)
     last = rows
+COEFF = "pair_coeff * * {at}/committee.safetensors Si O\n"  # another potential with the old weights: the checkpoint has the new ones
+done = run(2, script(LEARN + FIX.replace("/learned", "/twice") + "run 10\n" + COEFF + "run 20\n"))
+assert done.returncode == 0 and "fix sar/learn: has 1 structures and 3 steps of " in done.stdout, done.stdout
+again, unbroken = learned_structures("twice"), learned_structures()
+assert len(again) == len(unbroken) == 2, done.stdout
+near(again[1][0], unbroken[1][0], 1e-8 if exact else 1e-5)
 SCREEN = script(LEARN + FIX + "run 0\n")
 done = run(2, SCREEN)
 assert done.returncode == 0 and "fix sar/learn: has 2 structures and 6 steps of " in done.stdout, done.stdout
