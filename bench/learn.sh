@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 
 # bench/learn.sh DIR OUT: a potential of silicon that learns in LAMMPS, beside one of structures that nobody chose. DIR: of bench/silicon.sh.
-# 20 structures of DIR/train.xyz train a committee of four heads; it runs liquids of 64 and 216 atoms in LAMMPS, and fix sar/learn has at most 100
-# structures labelled by pair_style sw. Then the 20, the 120 and all 400 structures of DIR/train.xyz train potentials from scratch, with the same options and as many
+# 20 structures of DIR/train.xyz train a committee of four heads; it runs crystals that are heated in LAMMPS, of 64 and 216 atoms, and fix sar/learn has at most
+# 100 structures labelled by pair_style sw. Then the 20, these with the 20, and all 400 structures of DIR/train.xyz train potentials from scratch, with the same options and as many
 # steps. OUT/log has their errors over DIR/test.xyz. Needs $TOOLS (build/release/tools), $LMP_SAR (build/release/bindings/lammps/lmp_sar) and
 # Si.sw, or $SI_SW. Takes about 20 minutes on 2 cores.
 set -euo pipefail
@@ -24,7 +24,7 @@ train() {
   awk -v name="$name" '$2 == "test" { print name ": " $0 }' "$name.log" >>log
 }
 
-# run NAME CELLS LATTICE_CONSTANT TEMPERATURE: melts CELLS^3 cubic cells of 8 atoms, and runs the liquid
+# run NAME CELLS LATTICE_CONSTANT TEMPERATURE MOST: melts CELLS^3 cubic cells of 8 atoms, and runs the liquid; MOST structures in each of both
 run() {
   cat >"in.$1" <<END
 units metal
@@ -37,17 +37,17 @@ pair_style sar
 pair_coeff * * few.safetensors Si
 neighbor 1.0 bin
 neigh_modify every 1 delay 0 check yes
-velocity all create 10000 4711 mom yes
-fix nvt all nvt temp 5000 $4 0.05
-fix learn all sar/learn 20 1.5 learned lammps labels.in steps 60 most 15
+velocity all create 5000 4711 mom yes
+fix nvt all nvt temp 2500 $4 0.05
+fix learn all sar/learn 5 1.0 learned lammps labels.in steps 80 most $5
 thermo_style custom step temp pe f_learn[1] f_learn[2] f_learn[3] f_learn[4]
 thermo 100
 run 2000
 unfix learn
 unfix nvt
 fix nvt all nvt temp $4 $4 0.05
-fix learn all sar/learn 50 0.2 learned lammps labels.in steps 60 most 10
-run 2000
+fix learn all sar/learn 50 0.5 learned lammps labels.in steps 80 most $5
+run 4000
 END
   "$lammps" -in "in.$1" -log "log.$1" -screen none
   grep '^fix sar/learn' "log.$1" | tail -1 | sed "s/^/$1: /" | tee -a log
@@ -55,10 +55,10 @@ END
 
 rm -rf learned log
 train few few.xyz 200 --committee 4 --save-weights few.safetensors --save-learner learned
-run liquid64a 2 5.43 2000
-run liquid64b 2 5.30 2500
-run liquid216a 3 5.35 1800
-run liquid216b 3 5.25 2400
+run liquid64a 2 5.43 2000 20
+run liquid64b 2 5.30 2500 10
+run liquid216a 3 5.35 1800 10
+run liquid216b 3 5.25 2400 10
 train few-alone few.xyz 600
 train learned learned/learned.xyz 100
 train all "$data/train.xyz" 30
