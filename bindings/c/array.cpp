@@ -86,6 +86,19 @@ Tensor read_array(const sar_array* array, const Expected& expected) {
   return from_columns(columns_of<ConstHostColumn>(*array));
 }
 
+std::vector<double> read_doubles(const sar_array* array, const Expected& expected) {
+  check_array(array, expected);
+  const Strides strides = strides_of(*array);
+  std::vector<double> numbers;
+  for (Index i = 0; i < array->rows; ++i)
+    for (Index j = 0; j < array->fields; ++j) {
+      const Index at = i * strides.row + j * strides.field;
+      numbers.push_back(array->precision == SAR_FLOAT64 ? static_cast<const double*>(array->data)[at]
+                                                        : static_cast<const float*>(array->data)[at]);
+    }
+  return numbers;
+}
+
 Tensor read_optional_array(const sar_array* array, const Expected& expected) {
   return array == nullptr ? Tensor() : read_array(array, expected);
 }

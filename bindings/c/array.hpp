@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
 
@@ -30,7 +31,9 @@ bool lies_as_tensor(const sar_array& array) noexcept;
 /// Returns [rows, fields]: borrowed for reading if lies_as_tensor(), converted otherwise. Throws as
 /// check_array().
 Tensor read_array(const sar_array* array, const Expected& expected);
-/// The same for an optional array; undefined if it is null. Throws as check_array().
+/// Returns the numbers of an array row by row, without rounding. Throws as check_array().
+std::vector<double> read_doubles(const sar_array* array, const Expected& expected);
+/// Returns read_array() for an optional array; undefined if it is null. Throws as check_array().
 Tensor read_optional_array(const sar_array* array, const Expected& expected);
 
 /// Returns the edge rows of a model with `edge_feats` edge features; undefined if it takes none. Throws

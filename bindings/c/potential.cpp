@@ -34,12 +34,10 @@ struct LearnerObject final : Object {
 
 /// Returns three vectors that are given.
 std::optional<Matrix3> matrix_of(const sar_array* array, const char* name) {
-  const Tensor rows = read_optional_array(array, {name, 3, 3});
-  if (!rows.defined()) return std::nullopt;
+  if (array == nullptr) return std::nullopt;
+  const std::vector<double> numbers = read_doubles(array, {name, 3, 3});
   Matrix3 matrix;
-  for (Index k = 0; k < 9; ++k)
-    matrix[static_cast<std::size_t>(k / 3)][static_cast<std::size_t>(k % 3)] =
-        static_cast<double>(rows.data()[k]);
+  for (std::size_t k = 0; k < 9; ++k) matrix[k / 3][k % 3] = numbers[k];
   return matrix;
 }
 
@@ -156,11 +154,10 @@ int sar_learner_add(sar_learner learner, int64_t num_atoms, const int32_t* speci
   return collective_call("sar_learner_add", {{learner, "learner"}}, [&](const Communicator&) {
     const auto found = object<LearnerObject>(learner, "learner");
     const auto kinds = list_of(species, num_atoms, "species");
-    LabelledStructure s{.positions = numbers_of(read_array(positions, {"positions", num_atoms, 3})),
+    LabelledStructure s{.positions = read_doubles(positions, {"positions", num_atoms, 3}),
                         .species = {kinds.begin(), kinds.end()},
                         .energy = energy};
-    if (const Tensor given = read_optional_array(forces, {"forces", num_atoms, 3}); given.defined())
-      s.forces = numbers_of(given);
+    if (forces != nullptr) s.forces = read_doubles(forces, {"forces", num_atoms, 3});
     if (const auto vectors = matrix_of(cell, "cell")) s.cell = {*vectors, {true, true, true}};
     s.stress = matrix_of(stress, "stress");
     found->learner.add(s);

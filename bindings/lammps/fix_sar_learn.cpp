@@ -162,7 +162,11 @@ sar::LabelledStructure FixSarLearn::structure_of(const std::vector<Place>& atoms
 
 // Another LAMMPS on the same ranks, with the same box, types and masses, and the styles of the user's file.
 void FixSarLearn::label_by_lammps(sar::LabelledStructure& structure, const std::vector<Place>& atoms) {
-  std::vector<std::string> words{"lammps", "-log", "none", "-screen", "none", "-nocite"};
+  comm_.agree([&] {
+    sar::require<sar::InputError>(comm_.rank() != 0 || std::ifstream(file_).good(), file_,
+                                  ": cannot be read");
+  });
+  std::vector<std::string> words{"lammps", "-log", directory_ + "/label.log", "-screen", "none", "-nocite"};
   std::vector<char*> arguments;
   for (std::string& each : words) arguments.push_back(each.data());
   LAMMPS other(static_cast<int>(arguments.size()), arguments.data(), world);
@@ -173,7 +177,7 @@ void FixSarLearn::label_by_lammps(sar::LabelledStructure& structure, const std::
     other.input->one(text.str());
   };
   command("units metal");
-  command("atom_style atomic");
+  command("atom_style charge");
   command("atom_modify map yes sort 0 0");
   const auto boundary = [&](int k) { return domain->periodicity[k] != 0 ? " p" : " m"; };
   command("boundary", boundary(0), boundary(1), boundary(2));

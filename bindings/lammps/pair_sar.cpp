@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <string>
@@ -256,7 +257,9 @@ void PairSar::store_deviations(double of_energy, const std::vector<double>& of_f
     const auto at = static_cast<std::size_t>(atoms_[i]);
     deviations_[at] = of_forces[i];
     if (target != nullptr) target[at] = of_forces[i];
-    largest = std::max(largest, of_forces[i]);
+    // a force that is not a number is beyond every threshold
+    largest =
+        std::max(largest, std::isnan(of_forces[i]) ? std::numeric_limits<double>::infinity() : of_forces[i]);
     sum += of_forces[i];
   }
   largest = comm_.all_reduce(largest, sar::ReduceOp::max);

@@ -60,6 +60,8 @@ void check_structure(const LabelledStructure& s, const ModelDescription& d) {
                         ", expected finite numbers");
   }
   require<InputError>(!std::isinf(s.energy), "a structure has the energy ", s.energy);
+  for (const Vector3& row : s.cell.vectors)
+    require<InputError>(std::ranges::all_of(row, is_finite), "a structure has a cell that is not finite");
   require<InputError>(!std::isnan(s.energy) || !s.forces.empty() || s.stress,
                       "a structure to learn has no energy, no forces and no stress");
   if (!s.stress) return;
@@ -179,6 +181,10 @@ struct PotentialLearner::State {
         average(trained->network(), options.average) {
     require<InputError>(options.batch_size > 0, "a step of a learner has ", options.batch_size,
                         " structures, expected 1 or more");
+    for (const double weight : {options.weights.energy, options.weights.forces, options.weights.stress})
+      require<InputError>(weight >= 0 && std::isfinite(weight),
+                          "a term of the loss of a learner has the weight ", weight,
+                          ", expected a number of 0 or more");
     require<InputError>(options.clip_norm >= 0, "the norm of gradients is limited to ", options.clip_norm,
                         ", expected 0 or more");
   }
@@ -245,6 +251,10 @@ struct PotentialLearner::State {
 
   /// Gives the averages of the weights to the potential.
   void publish() {
+    for (const NamedParameter& each : trained->network().named_parameters())
+      require<InputError>(
+          std::ranges::all_of(each.parameter.value().values(), [](real x) { return std::isfinite(x); }),
+          "weights of a learner are not finite after ", steps.get(), " steps: a smaller lr may help");
     average.exchange();
     for (const NamedParameter& each : trained->network().named_parameters())
       potential.network().set_parameter(each.name, each.parameter.value());
@@ -280,8 +290,12 @@ struct PotentialLearner::State {
     bytes = text("structures").size();
     const JsonValue all =
         JsonValue::parse(text("structures"), path + ": the structures", "a list", "structures");
-    for (const JsonValue& each : all.list())
-      found.push_back(learned(potential, structure_of(each.json()), std::ssize(found)));
+    for (const JsonValue& each : all.list()) {
+      const LabelledStructure structure = structure_of(each.json());
+      check_structure(structure, potential.description());
+      found.push_back(learned(potential, structure, std::ssize(found)));
+    }
+    known = std::ssize(found);
     epoch = checkpoints->load(path, trained->network(), optimizer).epoch;
     optimizer.set_lr(options.lr);  // not that of before
     structures = std::move(found);
@@ -297,6 +311,7 @@ struct PotentialLearner::State {
   WeightAverage average;
   std::optional<Checkpointer> checkpoints;
   Recoverable<std::vector<LearnedPtr>> structures;
+  Recoverable<Index> known = Index{0};                    // structures that a call of train() has seen
   Recoverable<std::size_t> bytes = std::size_t{0};        // of their text
   Recoverable<Index> steps = Index{0}, epoch = Index{0};  // epochs that have begun, of all calls of train()
 };
@@ -353,6 +368,8 @@ PotentialErrors PotentialLearner::train(Index steps) {
     for (Index done = 0; done < steps; ++done) {
       if (order.empty()) {
         order = s.order_of(++s.epoch.change());
+        if (done == 0)  // new structures first
+          std::ranges::stable_partition(order, [&](Index i) { return i >= s.known; });
         std::ranges::reverse(order);  // batches are taken from its end
       }
       const Index count = std::min(s.options.batch_size, std::ssize(order));
@@ -365,7 +382,10 @@ PotentialErrors PotentialLearner::train(Index steps) {
       mean.force += share * errors.force;
       mean.stress += share * errors.stress;
     }
-    if (steps > 0) s.publish();
+    if (steps > 0) {
+      s.publish();
+      s.known = num_structures();
+    }
     if (s.checkpoints) s.save();
     return mean;
   });

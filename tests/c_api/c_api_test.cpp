@@ -802,7 +802,7 @@ TEST_CASE("a learner is that of C++; the potential may be freed before it") {
   const auto potential = load_potential(comm, path);
   PotentialLearner wanted(comm, *potential, {.batch_size = 1, .lr = 0.01});
   LabelledStructure structure{
-      .positions = {0, 0, 0, 2, 0, 0.5},
+      .positions = {1000.1, 0, 0.3, 1002.2, 0, 0.7},
       .species = {0, 1},
       .cell = {.vectors = {{{5, 0, 0}, {0, 6, 0}, {1, 0, 5}}}, .periodic = {true, true, true}},
       .energy = -3,

@@ -96,6 +96,11 @@ sed '3s/ / x/' valid2.xyz >bad.xyz
 expect 1 "bad.xyz: line 3: " "$programs/train" "${net[@]}" --dataset part1.xyz bad.xyz
 refuse "--dataset: a, b, expected one path without --task potential" "$programs/train" --dataset a b
 
+# A learner of each run has the training structures with labels, and is not written over.
+"${run[@]}" "$programs/train" "${net[@]}" "${parts[@]}" --epochs 1 --runs 2 --save-learner learned >out 2>err || fail "--save-learner ends with $?"
+[ "$(grep -c "a learner with 40 structures" out)" = 2 ] && [ "$(find learned -name 'checkpoint-*' | wc -l)" = 2 ] || fail "learners: $(cat out)"
+expect 1 "has a learner already, expected a new directory (--save-learner)" "$programs/train" "${net[@]}" "${parts[@]}" --epochs 1 --runs 2 --save-learner learned
+
 # Predictions are structures with labels: on them, the potential makes no error. On the structures it was trained on, it makes the errors of
 # the log.
 for file in predictions valid test; do [ -s p/$file.xyz ] || fail "no $file.xyz"; done

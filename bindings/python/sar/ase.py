@@ -164,6 +164,7 @@ class LearningCalculator(Calculator):
         if self._comm.rank == 0:
             try:
                 copy_of_atoms = atoms.copy()
+                copy_of_atoms.set_constraint()  # the forces are those of the calculator
                 copy_of_atoms.calc = self._labels
                 labels = {"energy": copy_of_atoms.get_potential_energy(), "forces": copy_of_atoms.get_forces()}
                 if atoms.cell.rank == 3 and "stress" in self._labels.implemented_properties:

@@ -297,6 +297,7 @@ TEST_CASE("PotentialLearner: refused calls change nothing") {
   check("the force nan", [&](S& s) { s.forces[4] = nan; });
   check("the energy inf", [&](S& s) { s.energy = 1 / 0.0; });
   check("stress that is not finite", [&](S& s) { (*s.stress)[1][1] = nan; });
+  check("a cell that is not finite", [&](S& s) { s.cell.vectors[1][2] = nan; });
   check("a stress and no volume", [](S& s) { s.cell = {}; });
   check("no energy, no forces", [&](S& s) {
     s.energy = nan;
@@ -326,6 +327,20 @@ TEST_CASE("PotentialLearner: refused calls change nothing") {
   CHECK(thrown_by_all<InputError>(world, [&] {
           PotentialLearner refused(world, student, {.batch_size = 0});
         }).find("0 structures, expected 1 or more") != std::string::npos);
+}
+
+TEST_CASE("PotentialLearner: what is new is trained on first") {
+  const Communicator world = Communicator::world();
+  Potential teacher = make(described(), 4), student = make(described(), 4);
+  PotentialLearner learner(world, student, {.batch_size = 1, .lr = 0});
+  for (std::uint64_t k = 0; k < 8; ++k) learner.add(labelled(teacher, k));
+  CHECK(learner.train(8).loss < 10 * near);
+  for (int again = 0; again < 3; ++again) {
+    LabelledStructure far = labelled(teacher, 8);
+    far.energy += 50;
+    learner.add(far);
+    CHECK(learner.train(1).loss > 1);
+  }
 }
 
 TEST_CASE("head_to_train: each structure is left out by one head, and trains the others") {

@@ -185,12 +185,19 @@ void PotentialSteps::finish() {
 
 void PotentialSteps::save_learner() {
   const std::string& directory = o_.task.potential.learner;
+  struct Place {
+    Index id;
+    int rank;
+    std::size_t number;  // among those of the rank
+  };
   std::vector<LabelledStructure> mine;
+  std::vector<Place> places;
   comm_.agree([&] {
     for (Index g = 0; g < task_.sizes->num_graphs(); ++g) {
       if (part_of(g_, g) != DataPart::train) continue;
       const formats::AtomStructure& each = task_.structure(g);
       if (!each.has_energy() && each.forces.empty() && !each.has_stress()) continue;
+      places.push_back({task_.sizes->ids[g], comm_.rank(), mine.size()});
       LabelledStructure& s = mine.emplace_back();
       s = {.positions = each.positions, .cell = each.cell, .energy = each.energy, .forces = each.forces};
       for (const std::uint8_t element : each.elements) s.species.push_back(task_.species_of(element));
@@ -198,10 +205,10 @@ void PotentialSteps::save_learner() {
     }
   });
   PotentialLearner learner(comm_, potential_, {.directory = directory});
-  const std::vector<Index> counts = comm_.all_gather(static_cast<Index>(mine.size()));
-  for (int rank = 0; rank < comm_.size(); ++rank)
-    for (Index i = 0; i < counts[static_cast<std::size_t>(rank)]; ++i)
-      learner.add(rank == comm_.rank() ? mine[static_cast<std::size_t>(i)] : LabelledStructure{}, rank);
+  places = comm_.all_gather(std::span<const Place>(places));
+  std::ranges::sort(places, {}, &Place::id);
+  for (const Place& each : places)
+    learner.add(each.rank == comm_.rank() ? mine[each.number] : LabelledStructure{}, each.rank);
   learner.train(0);  // writes it
   if (comm_.rank() == 0)
     std::cout << printable(concat(directory, ": a learner with ", learner.num_structures(), " structures"))
@@ -223,15 +230,16 @@ void PotentialSteps::scale_deviations() {
 }
 
 void PotentialSteps::predict() {
-  if (!o_.task.potential.learner.empty()) save_learner();
   const bool writes = !o_.predict.empty();
-  if (!writes && kinds_.names.size() < 2) return;
-  model().eval();
-  std::vector<formats::AtomStructure> found =
-      predicted(writes ? all_parts : in_some_part, /*deviations=*/writes);
-  const std::vector<StructureErrors> errors = errors_of(g_, kinds_, found);
-  errors_ = report_errors(comm_, task_, kinds_, errors, writes ? o_.predict + "/errors.csv" : "");
-  if (writes) write_structures(std::move(found));
+  if (writes || kinds_.names.size() > 1) {
+    model().eval();
+    std::vector<formats::AtomStructure> found =
+        predicted(writes ? all_parts : in_some_part, /*deviations=*/writes);
+    const std::vector<StructureErrors> errors = errors_of(g_, kinds_, found);
+    errors_ = report_errors(comm_, task_, kinds_, errors, writes ? o_.predict + "/errors.csv" : "");
+    if (writes) write_structures(std::move(found));
+  }
+  if (!o_.task.potential.learner.empty()) save_learner();
 }
 
 void PotentialSteps::write_structures(std::vector<formats::AtomStructure> found) const {

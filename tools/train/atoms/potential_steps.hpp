@@ -21,9 +21,9 @@ class PotentialSteps : public Steps {
 
   [[nodiscard]] Module& model() override { return potential_.network(); }
   [[nodiscard]] std::string description() const override;
-  /// Writes the learner of --save-learner. Tells errors by kind and the largest ones, unless nobody asks:
-  /// there is one kind and no --predict. Writes the structures with predicted energies, forces and stresses
-  /// to DIR/predictions.xyz, those of
+  /// Writes the learner of --save-learner, after all else. Tells errors by kind and the largest ones, unless
+  /// nobody asks: there is one kind and no --predict. Writes the structures with predicted energies, forces
+  /// and stresses to DIR/predictions.xyz, those of
   /// --valid-file,
   /// --test-file and --watch-file to DIR/valid.xyz, DIR/test.xyz and DIR/watch.xyz, and DIR/errors.csv.
   void predict() override;

@@ -129,7 +129,8 @@ std::vector<TrainOptions> options_of_runs(const TrainOptions& o, const std::vect
                  .of_splits = splits.size() > 1};
       if (count == 1) continue;
       const std::string name = name_of_run(run);
-      for (std::string* directory : {&run.checkpoint, &run.predict, &run.tensorboard})
+      for (std::string* directory :
+           {&run.checkpoint, &run.predict, &run.tensorboard, &run.task.potential.learner})
         if (!directory->empty()) *directory = (std::filesystem::path(*directory) / name).string();
       for (std::string* of_run : {&run.save_weights, &run.curves}) {
         if (of_run->empty()) continue;
