@@ -358,6 +358,7 @@ for ranks, word in ((1, ""), (2, " stress")):
 expect_learn = [
     ("ended with status 768, expected 0", LEARN + COMMAND % ("refused", sys.executable, " fails") + "run 6\n"),
     ("label.txt: has 192 numbers, expected the energy, 192 of forces, and 9 of the stress or none", LEARN + COMMAND % ("refused", sys.executable, " short") + "run 6\n"),
+    ("none.in: cannot be read", LEARN + FIX.replace("labels.in", "none.in") + "run 10\n"),
     ("got the group heavy", LEARN + "group heavy type 1\n" + FIX.replace("learn all", "learn heavy") + "run 0\n"),
     ("got most -1", LEARN + FIX.replace("most 2", "most -1") + "run 0\n"),
     ("got lr without a number", LEARN + FIX.replace(" 0.01 most 2", "") + "run 0\n"),
@@ -371,6 +372,10 @@ expect_learn = [
 subprocess.run([make_potential, str(at / "three.safetensors"), "4", "1", "0", "3", "Si", "O"], check=True)
 for text, body in expect_learn:
     assert text in error_of(run(2, script(body))), text
+if not plugin:  # a LAMMPS with exceptions ends in another way
+    (at / "labels.in").write_text("pair_style nosuch\n")
+    error_of_labels = run(2, script(LEARN + FIX.replace("/learned", "/wrong") + "run 10\n"))
+    assert error_of_labels.returncode != 0 and "nosuch" in (at / "wrong" / "label.log").read_text(), error_of_labels.stdout
 shutil.rmtree(at / "learned")
 
 START0 = BOX + MASSES + STYLE + THERMO
