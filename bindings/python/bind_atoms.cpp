@@ -172,7 +172,7 @@ void bind_potential(Definitions& module) {
       .def("species", &Potential::species, "name"_a,
            "Local. The number of a species. Raises InputError for a name that the potential does not know.")
       .def_prop_ro("cutoff", &Potential::cutoff)
-      .def_prop_ro("committee", &Potential::committee, "The number of heads; 1: there is no committee.")
+      .def_prop_ro("committee", &Potential::committee, "The number of members; 1: there is no committee.")
       .def_prop_ro("_json", [](const Potential& self) { return self.description().to_json(); })
       .def("__reduce__", [](nb::handle) -> nb::object {
         throw nb::type_error("a potential cannot be pickled: use sar.save_potential");
@@ -181,12 +181,16 @@ void bind_potential(Definitions& module) {
       "load_potential",
       [](nb::handle path, std::optional<Communicator> comm) {
         const Communicator& all = or_default(comm);
-        const std::string file = path_of(path);
-        return compute([&] { return load_potential(all, file); });
+        std::vector<std::string> files;
+        if (nb::isinstance<nb::list>(path) || nb::isinstance<nb::tuple>(path))
+          for (const nb::handle each : path) files.push_back(path_of(each));
+        else
+          files.push_back(path_of(path));
+        return compute([&] { return load_potential(all, files); });
       },
       "path"_a, "comm"_a = nb::none(),
       "Collective. The potential of a file of save_potential() or train --task potential, with constant "
-      "parameters.");
+      "parameters; of a list of files, a committee of their potentials.");
   module.def(
       "save_potential",
       [](const Potential& potential, nb::handle path, std::optional<Communicator> comm) {

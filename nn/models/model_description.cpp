@@ -4,6 +4,7 @@
 #include <sar/core/files/json_value.hpp>
 #include <sar/nn/atoms/zbl.hpp>
 #include <sar/nn/models/model_description.hpp>
+#include <sar/nn/models/model_file.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -20,7 +21,6 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr Index version = 1, most_features = Index{1} << 24;
-constexpr const char* version_key = "sar_model";
 
 using Names = std::vector<std::string>;
 
@@ -291,13 +291,6 @@ void check_potential(const ModelDescription& d, const std::string& where) {
   for (const double scale : d.deviation_scales) positive("deviation_scales", scale);
 }
 
-/// Checks the format version first, because another version may have other keys.
-void require_version(const JsonValue& file) {
-  const JsonValue found = file.at(version_key);
-  require<InputError>(found.integer() == version, found.place(), " is ", found.integer(), ", expected ",
-                      version, ", the version of the format that this library reads");
-}
-
 void require_known_keys(const JsonValue& file, const std::string& type) {
   for (const std::string& name : file.keys()) {
     if (name == version_key || reads(type, name)) continue;
@@ -428,6 +421,12 @@ const std::vector<std::string>& ModelDescription::radial_bases() {
 const std::vector<std::string>& ModelDescription::cutoff_functions() {
   static const Names names{"cosine", "polynomial"};
   return names;
+}
+
+void require_version(const JsonValue& file) {
+  const JsonValue found = file.at(version_key);
+  require<InputError>(found.integer() == version, found.place(), " is ", found.integer(), ", expected ",
+                      version, ", the version of the format that this library reads");
 }
 
 ModelDescription ModelDescription::from_json(const std::string& text, const std::string& where) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
+#include <sar/core/files/json_value.hpp>
 #include <sar/core/files/safetensors.hpp>
 #include <sar/core/number_text.hpp>
 #include <sar/nn/models/model_file.hpp>
@@ -13,15 +14,26 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
+constexpr const char* what_json_is = "the description of a network";
+
+/// Reads the text of a file on rank 0.
+std::string broadcast_text(const Communicator& comm, const std::string& path) {
+  std::string text;
+  if (comm.rank() == 0) text = read_text(path, what_json_is);
+  return comm.broadcast(text, 0);
+}
+
+/// Returns the path of a file that another one names.
+std::string beside(const std::string& path, const std::string& name) {
+  return (std::filesystem::path(path).parent_path() / name).string();
+}
+
 /// Reads a .json description.
 ModelFile read_json(const Communicator& comm, const std::string& path) {
-  std::string text;
-  if (comm.rank() == 0) text = read_text(path, "the description of a network");
-  text = comm.broadcast(text, 0);
-  ModelFile file{ModelDescription::from_json(text, path), {}};
+  ModelFile file{ModelDescription::from_json(broadcast_text(comm, path), path), {}};
   require<InputError>(!file.description.weights.empty(), path,
                       " has no key 'weights', expected one that names the file of the weights");
-  file.weights = (std::filesystem::path(path).parent_path() / file.description.weights).string();
+  file.weights = beside(path, file.description.weights);
   return file;
 }
 
@@ -57,4 +69,23 @@ ModelFile read_model_file(const Communicator& comm, const std::string& path) {
   return path.ends_with(".json") ? read_json(comm, path) : read_metadata(comm, path);
 }
 
+std::optional<CommitteeFile> read_committee_file(const Communicator& comm, const std::string& path) {
+  if (!path.ends_with(".json")) return std::nullopt;
+  const JsonValue file = JsonValue::parse(broadcast_text(comm, path), path, what_json_is, path);
+  if (!file.has("type") || file.at("type").text() != "committee") return std::nullopt;
+  require_version(file);
+  for (const std::string& key : file.keys())
+    require<InputError>(key == version_key || key == "type" || key == "members" || key == "deviation_scales",
+                        path, " has the key '", key, "', which a committee has not, expected ", version_key,
+                        ", type, members or deviation_scales");
+  CommitteeFile result;
+  for (const JsonValue& each : file.at("members").list()) result.members.push_back(beside(path, each.text()));
+  for (const std::string& each : result.members)
+    require<InputError>(each != path, path, ".members names the file itself");
+  if (!file.has("deviation_scales")) return result;
+  result.deviation_scales.clear();
+  for (const JsonValue& each : file.at("deviation_scales").list())
+    result.deviation_scales.push_back(each.number());
+  return result;
+}
 }}  // namespace sar

@@ -6,9 +6,19 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/nn/models/model_description.hpp>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+class JsonValue;
+
+/// Key of the version of the format in descriptions.
+inline constexpr const char* version_key = "sar_model";
+
+/// Throws InputError for a description in another version of the format, in which other keys may be valid.
+void require_version(const JsonValue& file);
 
 /// The content of a model file: the description and the path of the weights.
 struct ModelFile {
@@ -19,6 +29,16 @@ struct ModelFile {
 /// On all ranks, inside agree(): reads a .json description, or that in the metadata of a .safetensors file.
 /// Rank 0 reads. Throws InputError for a file without a description.
 ModelFile read_model_file(const Communicator& comm, const std::string& path);
+
+/// The files of a committee of potentials.
+struct CommitteeFile {
+  std::vector<std::string> members;
+  std::vector<double> deviation_scales{1, 1};
+};
+
+/// On all ranks, inside agree(): reads a .json file of the type "committee"; of another file, nothing. Rank 0
+/// reads. Throws InputError for keys that are missing, unknown or of another type.
+std::optional<CommitteeFile> read_committee_file(const Communicator& comm, const std::string& path);
 
 /// On all ranks, inside agree(): throws InputError if the network of the description is large, and the file
 /// of the weights has fewer numbers than it has weights. Called before the network is made.

@@ -160,6 +160,36 @@ Potential::Potential(const ModelDescription& description, Generator& gen)
   if (d.zbl_outer > 0) zbl_.emplace(d.species, d.zbl_inner, d.zbl_outer);
 }
 
+Potential::Potential(std::vector<Potential> members, const std::vector<double>& deviation_scales)
+    : members_(std::move(members)) {
+  constexpr std::size_t most = 64;
+  require<InputError>(members_.size() >= 2 && members_.size() <= most, "a committee of ", members_.size(),
+                      " potentials, expected 2 to ", most);
+  description_ = members_[0].description();
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    const ModelDescription& d = members_[m].description();
+    require<InputError>(!members_[m].has_members(), "member ", m, " of a committee is one itself, expected ",
+                        "potentials with a network");
+    require<InputError>(d.species.size() == description_.species.size(), "member ", m,
+                        " of a committee knows ", d.species.size(), " species, and member 0 ",
+                        description_.species.size(), ", expected the same ones");
+    std::vector<Index>& kinds = member_kinds_.emplace_back();
+    for (const std::string& name : description_.species) {
+      const auto found = std::ranges::find(d.species, name);
+      require<InputError>(found != d.species.end(), "member ", m,
+                          " of a committee does not know the species '", name,
+                          "' of member 0, expected the same species");
+      kinds.push_back(found - d.species.begin());
+    }
+    description_.cutoff = std::max(description_.cutoff, d.cutoff);
+  }
+  zbl_ = members_[0].zbl();
+  description_.committee = std::ssize(members_);
+  require<InputError>(deviation_scales.size() == 2, "deviation_scales of a committee has ",
+                      deviation_scales.size(), " numbers, expected two, of energies and forces");
+  set_deviation_scales(deviation_scales[0], deviation_scales[1]);
+}
+
 Potential::~Potential() = default;
 Potential::Potential(Potential&&) noexcept = default;
 Potential& Potential::operator=(Potential&&) noexcept = default;
@@ -181,7 +211,11 @@ PotentialValues Potential::operator()(const Graph& graph, const PotentialAtoms& 
   const Workspace::Use memory(pass_->workspace);
   PotentialValues result;
   pass_->synchronization.run(
-      [&](bool) { result = evaluate(graph, atoms, per_atom_virials, force_deviations); }, "Potential");
+      [&](bool) {
+        result = has_members() ? evaluate_members(graph, atoms, per_atom_virials, force_deviations)
+                               : evaluate(graph, atoms, per_atom_virials, force_deviations);
+      },
+      "Potential");
   return result;
 }
 
@@ -279,8 +313,64 @@ PotentialValues Potential::evaluate(const Graph& graph, const PotentialAtoms& at
   return result;
 }
 
+PotentialValues Potential::evaluate_members(const Graph& graph, const PotentialAtoms& atoms,
+                                            bool per_atom_virials, bool force_deviations) const {
+  const auto n = static_cast<std::size_t>(graph.num_nodes()), count = members_.size();
+  const double share = 1 / static_cast<double>(count);
+  require<InputError>(atoms.list_cutoff == 0 || atoms.list_cutoff >= cutoff(), "a committee with the cutoff ",
+                      cutoff(), " on a neighbor list with the cutoff ", atoms.list_cutoff, ", expected ",
+                      cutoff(), " or more");
+  PotentialValues result{.forces = Tensor::zeros({graph.num_nodes(), 3}),
+                         .energies = std::vector<double>(n, 0),
+                         .head_energies = Tensor({graph.num_nodes(), committee()})};
+  if (per_atom_virials) result.virials = Tensor::zeros({graph.num_nodes(), 9});
+  const auto add = [&](Tensor& to, const Tensor& from) {
+    for (Index k = 0; k < to.size(); ++k) to.data()[k] += static_cast<real>(share) * from.data()[k];
+  };
+  std::vector<Tensor> forces;
+  std::vector<double> energies;  // of all atoms, of each member
+  for (std::size_t m = 0; m < count; ++m) {
+    PotentialAtoms of_member = atoms;
+    std::vector<Index> kinds;
+    for (const Index kind : atoms.species.span()) {
+      require<InputError>(kind >= 0 && kind < std::ssize(member_kinds_[m]), "a committee of ",
+                          member_kinds_[m].size(), " species got species ", kind);
+      kinds.push_back(member_kinds_[m][static_cast<std::size_t>(kind)]);
+    }
+    of_member.species = std::move(kinds);
+    const PotentialValues values = members_[m].evaluate(graph, of_member, per_atom_virials, false);
+    add(result.forces, values.forces);
+    if (per_atom_virials) add(result.virials, values.virials);
+    result.energy += share * values.energy;
+    for (std::size_t c = 0; c < 9; ++c) result.virial[c] += share * values.virial[c];
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto kind = static_cast<std::size_t>(atoms.species.span()[i]);
+      result.energies[i] += share * values.energies[i];
+      result.head_energies.row(static_cast<Index>(i))[m] =
+          static_cast<real>(values.energies[i] - description_.energy_shifts[kind]);
+    }
+    energies.push_back(values.energy);
+    if (force_deviations) forces.push_back(values.forces);
+  }
+  result.energy_deviation = energy_deviation(energies);
+  for (std::size_t i = 0; force_deviations && i < n; ++i) {
+    double squares = 0;
+    for (const Tensor& each : forces)
+      for (Index c = 0; c < 3; ++c) {
+        const auto row = static_cast<Index>(i);
+        const double d =
+            static_cast<double>(each.row(row)[c]) - static_cast<double>(result.forces.row(row)[c]);
+        squares += d * d;
+      }
+    result.force_deviations.push_back(description_.deviation_scales[1] * std::sqrt(share * squares));
+  }
+  return result;
+}
+
 std::unique_ptr<Potential> with_species(const Potential& potential, std::span<const NewSpecies> added,
                                         Generator& gen) {
+  require<InputError>(!potential.has_members(),
+                      "a committee of potentials learns no new species, expected one of its members");
   ModelDescription d = potential.description();
   const std::size_t before = d.species.size();
   double mean = 0;
@@ -315,6 +405,13 @@ std::unique_ptr<Potential> with_species(const Potential& potential, std::span<co
 
 std::unique_ptr<Potential> load_potential(const Communicator& comm, const std::string& path, bool trainable) {
   return comm.agree([&] {
+    if (const std::optional<CommitteeFile> file = read_committee_file(comm, path)) {
+      require<InputError>(!trainable, path, ": is a committee of ", file->members.size(),
+                          " files, which is not trained as one, expected one of its members");
+      std::vector<Potential> members;
+      for (const std::string& each : file->members) members.push_back(std::move(*load_potential(comm, each)));
+      return std::make_unique<Potential>(std::move(members), file->deviation_scales);
+    }
     const ModelFile file = read_model_file(comm, path);
     require<InputError>(model_type(file.description.type).is_potential, path, ": is a network of type ",
                         file.description.type, ", which is no potential, expected load_model for it");
@@ -329,8 +426,20 @@ std::unique_ptr<Potential> load_potential(const Communicator& comm, const std::s
   });
 }
 
+std::unique_ptr<Potential> load_potential(const Communicator& comm, const std::vector<std::string>& paths) {
+  return comm.agree([&] {
+    if (paths.size() == 1) return load_potential(comm, paths[0]);
+    std::vector<Potential> members;
+    for (const std::string& each : paths) members.push_back(std::move(*load_potential(comm, each)));
+    return std::make_unique<Potential>(std::move(members));
+  });
+}
+
 void save_potential(const Communicator& comm, const std::string& path, const Potential& potential) {
   comm.agree([&] {
+    require<InputError>(!potential.has_members(), path,
+                        ": a committee of potentials is not one file, expected ",
+                        "its members, and a .json file that names theirs");
     ModelDescription description = potential.description();
     description.weights.clear();
     save_weights(comm, path, potential.network(), real_type, {{model_key, description.to_json()}});

@@ -43,7 +43,7 @@ struct PotentialValues {
   Tensor virials{};                ///< with per-atom virials: [local nodes, 9]
   // Of a committee of H heads; 0, undefined and empty otherwise:
   double energy_deviation = 0;  ///< standard deviation of the heads' energies; the same on every rank
-  Tensor head_energies{};       ///< E_ik without shifts, [local nodes, H]
+  Tensor head_energies{};       ///< E_ik without the description's shifts, [local nodes, H]
   /// With force deviations: sqrt(mean_k |F_ik - F_i|^2) of each local node.
   std::vector<double> force_deviations{};
 };
@@ -60,8 +60,9 @@ struct PotentialValues {
 ///     W_i: half of the terms of the edges that end or begin at atom i;  sum_i W_i = W
 ///
 /// With a committee of H heads, E_i is the mean of the members' E_ik. The deviations of energies cost
-/// nothing; those of forces cost H further passes. Deviations are multiplied by the description's
-/// deviation_scales.
+/// nothing; those of forces cost H further passes. A committee of H potentials has the means of their
+/// energies and forces; it costs H times as much as one of them, deviations included. Deviations are
+/// multiplied by the description's deviation_scales.
 ///
 /// Units are those of the data that it was trained on; by convention eV and Angstrom: energies and virials in
 /// eV, forces in eV/Angstrom. Energies and virials are added in double precision.
@@ -82,6 +83,10 @@ class Potential {
  public:
   /// Local. Throws InputError as ModelDescription::checked(), and for a type that is no potential.
   Potential(const ModelDescription& description, Generator& gen);
+  /// Local. A committee of potentials, whose `deviation_scales` are those of energies and forces. Its cutoff
+  /// is the largest, and species have the numbers of the first member. Throws InputError for fewer than two
+  /// members or more than 64, and unless all of them know the same species.
+  explicit Potential(std::vector<Potential> members, const std::vector<double>& deviation_scales = {1, 1});
   ~Potential();
   Potential(Potential&&) noexcept;
   Potential& operator=(Potential&&) noexcept;
@@ -97,14 +102,21 @@ class Potential {
   /// Local. Returns the number of a species. Throws InputError for a name that the potential does not know.
   [[nodiscard]] Index species(const std::string& name) const;
   [[nodiscard]] double cutoff() const noexcept { return description_.cutoff; }
-  /// Returns the description with defaults in place of empty lists.
+  /// Returns the description with defaults in place of empty lists; of a committee of potentials that of the
+  /// first one, with the cutoff, the number of members and the deviation_scales of the committee.
   [[nodiscard]] const ModelDescription& description() const noexcept { return description_; }
+  /// Returns whether this is a committee of potentials, each with a network of its own. It cannot be trained
+  /// or saved: its members can.
+  [[nodiscard]] bool has_members() const noexcept { return !members_.empty(); }
   /// Local. Returns the repulsion at short distances, if there is one.
   [[nodiscard]] const std::optional<Zbl>& zbl() const noexcept { return zbl_; }
   /// Returns the network, to be trained on energies without the shifts and without zbl(). With frozen
-  /// parameters, as load_potential() makes them, calls compute no gradients of parameters.
-  [[nodiscard]] PaiNN& network() noexcept { return *network_; }
-  [[nodiscard]] const PaiNN& network() const noexcept { return *network_; }
+  /// parameters, as load_potential() makes them, calls compute no gradients of parameters. Of a committee of
+  /// potentials, the network of the first one.
+  [[nodiscard]] PaiNN& network() noexcept { return has_members() ? members_[0].network() : *network_; }
+  [[nodiscard]] const PaiNN& network() const noexcept {
+    return has_members() ? members_[0].network() : *network_;
+  }
   /// Local. Returns the number of members of the committee; 1: there is none.
   [[nodiscard]] Index committee() const noexcept { return description_.committee; }
   /// Local. Sets the factors of the deviations of energies and forces, by which they are of the size of
@@ -117,6 +129,9 @@ class Potential {
   struct Pass;
   [[nodiscard]] PotentialValues evaluate(const Graph& graph, const PotentialAtoms& atoms,
                                          bool per_atom_virials, bool force_deviations) const;
+  /// The same of a committee of potentials.
+  [[nodiscard]] PotentialValues evaluate_members(const Graph& graph, const PotentialAtoms& atoms,
+                                                 bool per_atom_virials, bool force_deviations) const;
   /// Collective. `mean`: the forces of all heads.
   [[nodiscard]] std::vector<double> deviations_of_forces(const Graph& graph, const PotentialAtoms& atoms,
                                                          const Tensor& vectors, const Tensor& mean) const;
@@ -124,6 +139,8 @@ class Potential {
   ModelDescription description_;
   std::unique_ptr<PaiNN> network_;
   std::optional<Zbl> zbl_;
+  std::vector<Potential> members_;                // of a committee of potentials, in place of a network
+  std::vector<std::vector<Index>> member_kinds_;  // the number that each member has for each species
   std::unique_ptr<Pass> pass_;
 };
 
@@ -142,14 +159,21 @@ struct NewSpecies {
 
 /// Collective. Loads a potential: a .safetensors file with a description in its metadata, or a .json
 /// description whose key "weights" names the weight file. Its parameters are constants unless `trainable`.
-/// Rank 0 reads the files. Throws InputError on every rank for an unreadable or damaged file, for a file
-/// without a description or with one that is no potential, and as ModelDescription::from_json() and
-/// load_weights() do.
+/// A .json file may also name the files of a committee, relative to its own folder:
+///
+///     {"sar_model": 1, "type": "committee", "members": ["a.safetensors", "b.safetensors"]}
+///
+/// with "deviation_scales" or without. Rank 0 reads the files. Throws InputError on every rank for an
+/// unreadable or damaged file, for a file without a description or with one that is no potential, for a
+/// committee if `trainable`, and as Potential, ModelDescription::from_json() and load_weights() do.
 [[nodiscard]] std::unique_ptr<Potential> load_potential(const Communicator& comm, const std::string& path,
                                                         bool trainable = false);
+/// Collective. Loads the potentials of several files as a committee; of one file, that potential.
+[[nodiscard]] std::unique_ptr<Potential> load_potential(const Communicator& comm,
+                                                        const std::vector<std::string>& paths);
 
-/// Collective. Writes the weights and the description of a potential to a .safetensors file. Errors as in
-/// save_weights().
+/// Collective. Writes the weights and the description of a potential to a .safetensors file. Throws
+/// InputError for a committee of potentials, and as save_weights().
 void save_potential(const Communicator& comm, const std::string& path, const Potential& potential);
 
 }}  // namespace sar

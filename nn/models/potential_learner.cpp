@@ -331,6 +331,9 @@ PotentialLearner::PotentialLearner(const Communicator& comm, Potential& potentia
                            .equal("average", options.average)
                            .equal("seed", options.seed)
                            .equal("directory", options.directory));
+    require<InputError>(!potential.has_members(),
+                        "PotentialLearner of a committee of potentials, expected a ",
+                        "potential with one network, such as one of train --committee H");
     state_ = std::make_unique<State>(comm, potential, std::move(options));
     if (!state_->options.directory.empty()) state_->resume();
   });

@@ -79,6 +79,16 @@ grep -q "ge.safetensors: a potential of O, Si, Ge" out || fail "no Ge in the fil
 "${few[@]}" "${tuned[@]}" --dataset ge.xyz --new-species Ge --epochs 1 --log drawn >out 2>err || fail "a drawn species ends with $?"
 grep -q "new species Ge, which begins with drawn numbers" out || fail "no word about a drawn species"
 
+# Several files as a committee: predictions with deviations, no training, the same on any number of ranks.
+echo '{"sar_model": 1, "type": "committee", "members": ["w.safetensors", "scale.safetensors"]}' >both.json
+"${few[@]}" "${tuned[@]}" --dataset new.xyz --lr 0.01 --epochs 1 --save-weights scale.safetensors >out 2>err || fail "a second member ends with $?"
+for n in 1 "$ranks"; do
+  "${run[@]:0:2}" "$n" "${train[@]}" --init-weights both.json --dataset new.xyz --epochs 0 --predict both$n >out 2>err || fail "a committee of files ends with $?"
+  grep -q "both.json: a committee of 2 potentials of O, Si with" out || fail "no word about a committee: $(cat out)"
+  grep -q "forces_deviation:R:1" both$n/predictions.xyz || fail "no deviations: $(head -2 both$n/predictions.xyz)"
+done
+alone expect 1 "both.json: is a committee of 2 files, which is not trained as one" "${train[@]}" --init-weights both.json --dataset new.xyz --epochs 1
+
 # Frozen layers stay, to the bit; a factor of 0 is the same; resuming goes on with them.
 tensors() { python3 - "$1" <<'END' 2>/dev/null || true
 import json, struct, sys

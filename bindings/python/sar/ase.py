@@ -35,7 +35,8 @@ class InputError(_sar.InputError, calculator.InputError):
 class Calculator(calculator.Calculator):
     """Collective at the first use of a communicator. Energies, forces and stresses of a potential, in eV and Angstrom.
 
-    potential: the file of train --task potential or of sar.save_potential(), or a sar.Potential.
+    potential: the file of train --task potential or of sar.save_potential(), a list of such files, which are a committee,
+    or a sar.Potential.
     margin: in Angstrom, added to the cutoff of the neighbor list, which is made anew when an atom has moved by more than half
     of it; by default a twentieth of the cutoff.
     comm: the ranks that share the atoms; by default those of sar.get_communicator(). All of them have the same Atoms and make
@@ -50,7 +51,7 @@ class Calculator(calculator.Calculator):
 
     implemented_properties = ["energy", "free_energy", "energies", "forces", "stress", "stresses"]
 
-    def __init__(self, potential: str | os.PathLike[str] | _sar.Potential, margin: float | None = None, comm: Any = None, **options: Any) -> None:
+    def __init__(self, potential: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | _sar.Potential, margin: float | None = None, comm: Any = None, **options: Any) -> None:
         super().__init__(**options)
         comm = _sar.get_communicator() if comm is None else comm
         self._comm = comm if isinstance(comm, _sar.Communicator) else _sar.Communicator(comm)

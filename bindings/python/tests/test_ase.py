@@ -200,6 +200,25 @@ def test_a_committee_has_deviations():
         one.calc.get_property("forces_deviation", one)
 
 
+def test_several_files_are_a_committee(shared_dir):
+    description = {"type": "painn", "hidden": 8, "layers": 1, "species": ["Si", "O"], "cutoff": 4, "num_basis": 6}
+    files, forces = [], []
+    for seed in (1, 2):
+        sar.manual_seed(seed)
+        files.append(shared_dir / f"{seed}.safetensors")
+        sar.save_potential(sar.Potential(description), files[-1])
+        atoms = silicon()
+        atoms.calc = Calculator(files[-1])
+        forces.append(atoms.get_forces())
+    atoms = silicon()
+    atoms.calc = Calculator(files)
+    assert atoms.calc.potential.committee == 2
+    np.testing.assert_allclose(atoms.get_forces(), np.mean(forces, axis=0), atol=1e-6)
+    expected = np.sqrt(np.mean(np.sum((np.array(forces) - np.mean(forces, axis=0)) ** 2, axis=-1), axis=0))
+    np.testing.assert_allclose(atoms.calc.get_property("forces_deviation", atoms), expected, atol=1e-6)
+    assert expected.max() > 1e-3
+
+
 def test_ranks(comm, potential):
     atoms, whole = silicon(), silicon()
     atoms.calc, whole.calc = Calculator(potential), Calculator(potential, comm=sar.Communicator.self())

@@ -407,6 +407,96 @@ TEST_CASE("with_species: old species are as they were, and a new one may begin a
         }) == "the potential does not know the species 'C', expected one of Si, O");
 }
 
+TEST_CASE("Potential: a committee of files has their means and deviations, for every number of ranks") {
+  const Communicator world = Communicator::world();
+  const TemporaryDirectory directory(world);
+  const std::string folder = directory.path() + "/", json = folder + "committee.json";
+  const Crystal crystal = unit_crystal();
+  const CrystalPart part(world, crystal, test_books(crystal.graph, world.size()).back());
+  // the second one has another order of species and a smaller cutoff
+  ModelDescription other = described;
+  other.species = {"O", "Si"};
+  other.energy_shifts = {3, -7.5};
+  other.cutoff = 0.9 * crystal_cutoff;
+  Potential a = make_potential(), b = make_potential(other);
+  save_potential(world, folder + "a.safetensors", a);
+  save_potential(world, folder + "b.safetensors", b);
+  const auto write = [&](const std::string& text) {
+    if (world.rank() == 0) write_text(json, text);
+    world.barrier();
+  };
+  const std::string named =
+      R"({"sar_model": 1, "type": "committee", "members": ["a.safetensors", "b.safetensors"])";
+  write(named + R"(, "deviation_scales": [2, 3]})");
+  const std::unique_ptr<Potential> both = load_potential(world, json);
+  CHECK(both->has_members());
+  CHECK(both->committee() == 2);
+  CHECK(both->cutoff() == crystal_cutoff);
+  CHECK(both->species("O") == 1);
+  const auto at = [&](Potential& potential, const std::vector<Index>& species, bool deviations) {
+    return potential(part.graph,
+                     {.species = species, .positions = part.mine(crystal.x), .shifts = part.shifts}, true,
+                     deviations);
+  };
+  std::vector<Index> swapped;
+  for (const Index kind : part.species) swapped.push_back(1 - kind);
+  const PotentialValues of_a = at(a, part.species, false), of_b = at(b, swapped, false);
+  const PotentialValues found = at(*both, part.species, true);
+  check_near(found.energy, (of_a.energy + of_b.energy) / 2, std::abs(of_a.energy));
+  check_near(found.energy_deviation, std::abs(of_a.energy - of_b.energy), std::abs(of_a.energy));
+  CHECK(found.energy_deviation > 1e-3);
+  for (std::size_t c = 0; c < 9; ++c) check_near(found.virial[c], (of_a.virial[c] + of_b.virial[c]) / 2, 1);
+  for (Index i = 0; i < part.graph.num_nodes(); ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    const double shift = described.energy_shifts[static_cast<std::size_t>(part.species[k])];
+    check_near(found.energies[k], (of_a.energies[k] + of_b.energies[k]) / 2, 10);
+    check_near(static_cast<double>(found.head_energies.row(i)[0]), of_a.energies[k] - shift, 10);
+    check_near(static_cast<double>(found.head_energies.row(i)[1]), of_b.energies[k] - shift, 10);
+    double squares = 0;
+    for (Index c = 0; c < 3; ++c) {
+      const double f = static_cast<double>(of_a.forces.row(i)[c]),
+                   g = static_cast<double>(of_b.forces.row(i)[c]);
+      check_near(static_cast<double>(found.forces.row(i)[c]), (f + g) / 2, 1);
+      squares += (f - g) * (f - g) / 4;
+    }
+    check_near(found.force_deviations[k], 3 * std::sqrt(squares), 1);
+    for (Index c = 0; c < 9; ++c)
+      check_near(static_cast<double>(found.virials.row(i)[c]),
+                 static_cast<double>(of_a.virials.row(i)[c] + of_b.virials.row(i)[c]) / 2, 1);
+  }
+  CHECK(at(*both, part.species, false).force_deviations.empty());
+  CHECK(load_potential(world, {folder + "a.safetensors", folder + "b.safetensors"})->committee() == 2);
+  CHECK(load_potential(world, {folder + "a.safetensors"})->committee() == 1);
+
+  const auto error = [&] {
+    return thrown_by_all<InputError>(world, [&] { (void)load_potential(world, json); });
+  };
+  CHECK(thrown_by_all<InputError>(world, [&] { (void)load_potential(world, json, true); }) ==
+        json + ": is a committee of 2 files, which is not trained as one, expected one of its members");
+  CHECK(thrown_by_all<InputError>(world, [&] {
+          save_potential(world, folder + "c.safetensors", *both);
+        }).starts_with(folder + "c.safetensors: a committee of potentials is not one file"));
+  Generator gen(1);
+  CHECK(thrown<InputError>([&] { (void)with_species(*both, std::vector<NewSpecies>{{"Ge"}}, gen); }) ==
+        "a committee of potentials learns no new species, expected one of its members");
+  write(named + R"(, "hidden": 4})");
+  CHECK(error() ==
+        json +
+            " has the key 'hidden', which a committee has not, expected sar_model, type, members or "
+            "deviation_scales");
+  write(R"({"sar_model": 1, "type": "committee", "members": ["a.safetensors"]})");
+  CHECK(error() == "a committee of 1 potentials, expected 2 to 64");
+  write(R"({"sar_model": 1, "type": "committee", "members": ["a.safetensors", "committee.json"]})");
+  CHECK(error() == json + ".members names the file itself");
+  write(named + R"(, "deviation_scales": [2]})");
+  CHECK(error() == "deviation_scales of a committee has 1 numbers, expected two, of energies and forces");
+  other.species = {"O", "C"};
+  save_potential(world, folder + "b.safetensors", make_potential(other));
+  write(named + "}");
+  CHECK(error() ==
+        "member 1 of a committee does not know the species 'Si' of member 0, expected the same species");
+}
+
 TEST_CASE("Potential: what is refused") {
   const Communicator world = Communicator::world();
   const TemporaryDirectory directory(world);

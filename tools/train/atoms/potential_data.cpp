@@ -53,13 +53,19 @@ formats::AtomDataset read_file(const Communicator& comm, const std::string& path
 /// The potential of --init-weights, with --new-species. Collective.
 std::shared_ptr<Potential> initial_potential(const Communicator& comm, const TrainOptions& o) {
   const std::string& path = o.init_weights;
-  require<InputError>(find_checkpoint(comm, path).empty(), path,
+  require<InputError>(path.ends_with(".json") || find_checkpoint(comm, path).empty(), path,
                       ": is a checkpoint, expected the file of --save-weights, or --resume");
-  std::shared_ptr<Potential> found = load_potential(comm, path, /*trainable=*/true);
+  const bool trainable = o.epochs > 0 && !o.describe;
+  std::shared_ptr<Potential> found = load_potential(comm, path, trainable);
+  require<InputError>(!found->has_members() || (o.save_weights.empty() && o.checkpoint.empty()), path,
+                      ": is a committee of files, expected no --save-weights and no --checkpoint");
   const ModelDescription& d = found->description();
   if (comm.rank() == 0)
-    std::cout << printable(concat(path, ": a potential of ", joined(d.species), " with ", d.layers,
-                                  " convolutions of ", d.hidden, " channels, cutoff ", d.cutoff))
+    std::cout << printable(concat(path, ": ",
+                                  found->has_members() ? concat("a committee of ", d.committee, " potentials")
+                                                       : std::string("a potential"),
+                                  " of ", joined(d.species), " with ", d.layers, " convolutions of ",
+                                  d.hidden, " channels, cutoff ", d.cutoff))
               << std::endl;
   const std::vector<NewSpecies>& added = o.task.potential.new_species;
   if (added.empty()) return found;

@@ -287,7 +287,14 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
   return d;
 }
 
-Potential start_potential(const ModelDescription& description, const Potential* initial, Generator& gen) {
+Potential start_potential(const ModelDescription& description, Potential* initial, Generator& gen) {
+  if (initial != nullptr && initial->has_members()) {
+    const ModelDescription& d = initial->description();
+    require<InputError>(
+        description.energy_shifts == d.energy_shifts && description.energy_scales == d.energy_scales,
+        "--energy-shifts or --energy-scale for a committee of potentials, expected keep");
+    return std::move(*initial);
+  }
   Potential result(description, gen);
   if (initial == nullptr) return result;
   // the network's energies stay as they are if its last layer takes up another scale

@@ -21,8 +21,9 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
                                     const TrainOptions& o);
 
 /// Local. Returns a potential of this description: with drawn weights, or with those of `initial`, whose last
-/// layer is divided by what the energy scale has grown by, so that it computes the same. Throws InputError
-/// for another scale than that of `initial`, if that has several.
-Potential start_potential(const ModelDescription& description, const Potential* initial, Generator& gen);
+/// layer is divided by what the energy scale has grown by, so that it computes the same. A committee of
+/// potentials is moved out of `initial`. Throws InputError for another scale than that of `initial`, if that
+/// has several, and for other shifts or scales than those of a committee.
+Potential start_potential(const ModelDescription& description, Potential* initial, Generator& gen);
 
 }  // namespace sar::tools
