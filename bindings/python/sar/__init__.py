@@ -85,6 +85,7 @@ from .transforms import (
     reverse,
     subgraph,
     to_bidirected,
+    to_homogeneous,
     to_simple,
 )
 from . import nn, optim, plot
@@ -127,6 +128,6 @@ __all__ = [
     "load_model", "load_potential", "load_pyg_state_dict", "load_weights", "manual_seed", "mean", "mixed_precision", "mpi_library",
     "negative_pairs", "nn", "no_grad", "ones", "optim", "partition", "peak_bytes", "plot", "pyg_state_dict", "readout_nodes",
     "relative_positions", "remove_self_loop", "reproducible", "reverse", "save_model", "save_potential", "save_pyg_weights",
-    "save_weights", "set_num_threads", "subgraph", "sum", "sync_params", "tensor", "to_bidirected", "to_simple", "train", "where",
+    "save_weights", "set_num_threads", "subgraph", "sum", "sync_params", "tensor", "to_bidirected", "to_homogeneous", "to_simple", "train", "where",
     "zeros",
 ]

@@ -18,7 +18,7 @@ _NAMES = {
                    "res_fc.weight": "res.weight", "res_fc.bias": "bias", "bias": "bias"},
     _sar.GATv2Conv: {"attn": "att", "fc_src.": "lin_l.", "fc_dst.": "lin_r.", "res_fc.weight": "res.weight", "res_fc.bias": "bias"},
     _sar.GINConv: {"apply_func.": "nn.", "eps": "eps"},
-    _sar.GINEConv: {"apply_func.": "nn.", "eps": "eps"},
+    _sar.GINEConv: {"apply_func.": "nn.", "eps": "eps", "lin_edge.": "lin."},
     _sar.SGConv: {"fc.": "lin."},
     _sar.TAGConv: {"lin.bias": "bias"},
     _sar.RelGraphConv: {"linear_r.W": "weight", "linear_r.coeff": "comp", "loop_weight": "root", "h_bias": "bias"},

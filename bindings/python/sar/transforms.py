@@ -209,6 +209,77 @@ def subgraph(graph, nodes):
     return new
 
 
+def _offsets(graph, ids_of_types):
+    """Where the ids of each type begin if those of one type follow those of the type before it."""
+    counts = [0]
+    for ids in ids_of_types:
+        counts.append(1 + int(graph.comm.all_reduce(float(ids.max()) if len(ids) else -1.0, "max")))
+    return np.cumsum(counts)
+
+
+def _side_by_side(names, frames, what):
+    """The rows of some fields of all types, one type after the other."""
+    result = {}
+    for name in names:
+        missing = [kind for kind, frame in frames.items() if name not in frame]
+        if missing:
+            raise InputError(f"to_homogeneous(): the {what} of {missing[0]} have no field '{name}', expected one of all types")
+        fields = [frame[name] for frame in frames.values()]
+        if len({field.shape[1:] for field in fields}) > 1:
+            raise ShapeError(f"to_homogeneous(): the fields '{name}' of {what} have rows of the shapes "
+                             f"{', '.join(str(tuple(field.shape[1:])) for field in fields)}, expected one for all types")
+        all_tensors = all(isinstance(field, Tensor) for field in fields)
+        result[name] = _sar.cat(fields, 0) if all_tensors else np.concatenate([_numbers(field) for field in fields])
+    return result
+
+
+def to_homogeneous(graph, ndata=(), edata=()):
+    """Collective. The graph of all nodes and edges of a graph with types, without types (dgl.to_homogeneous), as
+    sar.nn.RelGraphConv reads it. Ids of a type follow those of the type before it.
+
+    ndata, edata: names of fields that all types have, with rows of one shape, which the new graph gets. It also has DGL's fields
+    ndata["_TYPE"] and edata["_TYPE"], numbers of types in the order of graph.ntypes and graph.canonical_etypes, and "_ID", the
+    ids within the type. Weights stay; edges of a type without weights have the weight 1 beside others. Fields of nodes are
+    differentiable, those of edges are constants. Raises InputError for a field that a type has not, ShapeError for rows of other
+    shapes.
+
+        >>> hetero = sar.Graph({("user", "plays", "game"): ([0, 1], [0, 0])}, {"user": 2, "game": 1})
+        >>> graph = sar.to_homogeneous(hetero)
+        >>> graph.num_nodes(), graph.ndata["_TYPE"].tolist(), graph.edata["_TYPE"].tolist()
+        (3, [0, 0, 1], [0, 0])
+    """
+    if isinstance(graph, Block):
+        raise InputError("to_homogeneous() of a block, expected a graph")
+    comm = graph.comm
+    nodes = {ntype: graph.node_ids(ntype) for ntype in graph.ntypes}
+    relations = {etype: graph if graph.is_homogeneous else graph[etype] for etype in graph.canonical_etypes}
+    of_nodes = comm.agree(lambda: _side_by_side(ndata, {ntype: graph._frame_of(ntype) for ntype in graph.ntypes}, "nodes"))
+    of_edges = comm.agree(lambda: _side_by_side(edata, {etype: _of_edges(graph, etype) for etype in relations}, "edges"))
+    first = dict(zip(graph.ntypes, _offsets(graph, nodes.values())))
+    first_edge = _offsets(graph, [relation.edge_ids for relation in relations.values()])
+    src, dst, ids, weights = [], [], [], []
+    for (etype, relation), offset in zip(relations.items(), first_edge):
+        a, b, _ = relation._edges()
+        src.append(a + first[etype[0]])
+        dst.append(b + first[etype[2]])
+        ids.append(relation.edge_ids + offset)
+        weight = relation.edge_weight
+        weights.append(np.ones(len(a), np.float32) if weight is None else _numbers(weight).reshape(-1))
+    has_weights = any(relation.edge_weight is not None for relation in relations.values())
+    new = Graph((np.concatenate(src), np.concatenate(dst)), nodes=np.concatenate([nodes[ntype] + first[ntype] for ntype in graph.ntypes]),
+                edge_ids=np.concatenate(ids), edge_weight=np.concatenate(weights) if has_weights else None, comm=comm)
+    new._take_options(graph)
+
+    def types(lengths):
+        return np.repeat(np.arange(len(lengths)), lengths)
+
+    new.ndata.update({"_TYPE": types([len(of) for of in nodes.values()]), "_ID": np.concatenate(list(nodes.values())), **of_nodes})
+    of_edges = {"_TYPE": types([len(of) for of in ids]), "_ID": np.concatenate([relation.edge_ids for relation in relations.values()]), **of_edges}
+    for name, values in of_edges.items():
+        new.edata[name] = _edge_field(new, _numbers(values), new.canonical_etypes[0])
+    return new
+
+
 def _components(count, src, dst):
     """The lowest node that edges, in either direction, join each of `count` nodes with."""
     label = np.arange(count)

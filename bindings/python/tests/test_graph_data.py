@@ -208,6 +208,60 @@ def test_transforms_of_other_graphs_are_refused():
             transform(hetero)
 
 
+@pytest.mark.parametrize("weighted", (False, True))
+def test_a_graph_with_types_as_one_without(comm, weighted):
+    draw = np.random.default_rng(7)
+    counts = {"user": 11, "game": 6}
+    ends = {("user", "plays", "game"): (draw.integers(0, 11, 30), draw.integers(0, 6, 30)),
+            ("game", "liked", "user"): (draw.integers(0, 6, 20), draw.integers(0, 11, 20)),
+            ("user", "knows", "user"): (draw.integers(0, 11, 25), draw.integers(0, 11, 25))}
+    weights = {etype: draw.uniform(1, 2, len(of[0])).astype(np.float32) for etype, of in ends.items()}
+    given = {etype: (*of, weights[etype]) if weighted and etype[1] != "liked" else of for etype, of in ends.items()}
+    hetero = sar.Graph(given, counts)
+    x = {ntype: draw.normal(size=(count, 3)).astype(np.float32) for ntype, count in counts.items()}
+    kinds = {etype: draw.integers(0, 1 << 40, len(of[0])) for etype, of in ends.items()}
+    for ntype in counts:
+        hetero.nodes[ntype].data["x"] = sar.tensor(hetero.local_rows(x[ntype], ntype), requires_grad=True)
+    for etype in ends:
+        hetero[etype].edata["kind"] = kinds[etype][hetero[etype].edge_ids]
+    graph = sar.to_homogeneous(hetero, ndata=["x"], edata=["kind"])
+    assert graph.num_global_nodes() == 17 and graph.num_global_edges() == 75 and graph.num_nodes() == hetero.num_nodes()
+    assert (graph.edge_weight is not None) == weighted
+    # nodes and edges are those of all types, one type after the other
+    whole = np.concatenate([x["game"], x["user"]]) if hetero.ntypes[0] == "game" else np.concatenate([x["user"], x["game"]])
+    np.testing.assert_allclose(graph.ndata["x"].numpy(), whole[graph.src_ids])
+    first = np.cumsum([0] + [counts[ntype] for ntype in hetero.ntypes])
+    np.testing.assert_array_equal(graph.src_ids, first[graph.ndata["_TYPE"]] + graph.ndata["_ID"])
+    src, dst = graph.edges()
+    for number, etype in enumerate(hetero.canonical_etypes):
+        rows = np.flatnonzero(graph.edata["_TYPE"] == number)
+        ids = graph.edata["_ID"][rows]
+        assert comm.all_reduce(float(len(rows))) == len(ends[etype][0])
+        np.testing.assert_array_equal(graph.edata["kind"][rows], kinds[etype][ids])
+        for end, found, ntype in ((0, src, etype[0]), (1, dst, etype[2])):
+            np.testing.assert_array_equal(found[rows], first[hetero.ntypes.index(ntype)] + ends[etype][end][ids])
+        if weighted:
+            of = graph.edge_weight.numpy().reshape(-1)[rows]
+            np.testing.assert_array_equal(of, np.ones(len(rows)) if etype[1] == "liked" else weights[etype][ids])
+    # sums over all edges are the sums over those of each type, and their gradients arrive at the rows of the types
+    total = graph.update_all(sar.fn.copy_u(graph.ndata["x"]), sar.fn.sum)
+    total.sum().backward()
+    expected = {ntype: np.zeros((count, 3)) for ntype, count in counts.items()}
+    out_degrees = {ntype: np.zeros(count) for ntype, count in counts.items()}
+    for etype, (a, b) in ends.items():
+        np.add.at(expected[etype[2]], b, x[etype[0]][a])
+        np.add.at(out_degrees[etype[0]], a, 1)
+    wanted = np.concatenate([hetero.local_rows(expected[ntype], ntype) for ntype in hetero.ntypes])
+    np.testing.assert_allclose(total.numpy(), wanted, atol=1e-5)
+    for ntype in counts:
+        gradient = np.asarray(hetero.nodes[ntype].data["x"].grad)
+        np.testing.assert_allclose(gradient, np.repeat(hetero.local_rows(out_degrees[ntype], ntype)[:, None], 3, 1), atol=1e-5)
+    layer = sar.nn.RelGraphConv(3, 4, 3)
+    assert layer(graph, graph.ndata["x"], graph.edata["_TYPE"]).shape == (graph.num_nodes(), 4)
+    with pytest.raises(sar.InputError, match="the nodes of .* have no field 'y', expected one of all types"):
+        sar.to_homogeneous(hetero, ndata=["y"])
+
+
 def test_fields_of_pyg(comm):
     draw = np.random.default_rng(1)
     src, dst = draw.integers(0, 9, (2, 20))

@@ -107,6 +107,8 @@ def test_gin_of_pyg(comm):
     (lambda: sar.nn.SGConv(5, 4, k=2), {"lin.weight": (4, 5), "lin.bias": (4,)}),
     (lambda: sar.nn.TAGConv(5, 4, k=2), {"lins.0.weight": (4, 5), "lins.1.weight": (4, 5), "lins.2.weight": (4, 5), "bias": (4,)}),
     (lambda: sar.nn.GINEConv(sar.nn.Linear(5, 4)), {"nn.weight": (4, 5), "nn.bias": (4,), "eps": (1,)}),
+    (lambda: sar.nn.GINEConv(sar.nn.Linear(5, 4), in_feats=5, edge_dim=3),
+     {"nn.weight": (4, 5), "nn.bias": (4,), "eps": (1,), "lin.weight": (5, 3), "lin.bias": (5,)}),
     (lambda: sar.nn.TransformerConv(5, 4, 2), {f"lin_{part}.{name}": shape for part in ("key", "query", "value", "skip")
                                                for name, shape in (("weight", (8, 5)), ("bias", (8,)))}),
     (lambda: sar.nn.RelGraphConv(6, 4, 3, "bdd", 2), {"weight": (3, 2, 3, 2), "root": (6, 4), "bias": (4,)}),
