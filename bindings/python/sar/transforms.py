@@ -273,7 +273,7 @@ def to_homogeneous(graph, ndata=(), edata=()):
     def types(lengths):
         return np.repeat(np.arange(len(lengths)), lengths)
 
-    new.ndata.update({"_TYPE": types([len(of) for of in nodes.values()]), "_ID": np.concatenate(list(nodes.values())), **of_nodes})
+    new._frame_of(new.ntypes[0]).update({"_TYPE": types([len(of) for of in nodes.values()]), "_ID": np.concatenate(list(nodes.values())), **of_nodes})
     of_edges = {"_TYPE": types([len(of) for of in ids]), "_ID": np.concatenate([relation.edge_ids for relation in relations.values()]), **of_edges}
     for name, values in of_edges.items():
         new.edata[name] = _edge_field(new, _numbers(values), new.canonical_etypes[0])
