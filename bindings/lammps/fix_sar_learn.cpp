@@ -241,12 +241,10 @@ void FixSarLearn::label_by_command(sar::LabelledStructure& structure) {
 }
 
 void FixSarLearn::label(sar::LabelledStructure& structure, const std::vector<Place>& atoms) {
-  comm_.agree([&] {
-    if (file_.empty())
-      label_by_command(structure);
-    else
-      label_by_lammps(structure, atoms);
-  });
+  if (file_.empty())
+    comm_.agree([&] { label_by_command(structure); });
+  else
+    label_by_lammps(structure, atoms);  // an error of LAMMPS on one rank ends all of them
 }
 
 void FixSarLearn::write_results() {
