@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 
 # Lines of core, autograd, comm, graph and nn that the tests run; fails where a folder has less than 90 %.
-# Usage: tests/coverage.sh [ARGUMENT OF CTEST...], e.g. -R '^(core|autograd)_'. The lines that were not run: build/coverage/missed.txt.
+# Then branches of core, comm and graph, without a limit. Usage: tests/coverage.sh [ARGUMENT OF CTEST...], e.g. -R '^(core|autograd)_'.
+# The lines that were not run: build/coverage/missed.txt; the branches that were not taken: build/coverage/missed_branches.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --preset coverage >/dev/null
@@ -28,4 +29,6 @@ awk -F: -v missed=../missed.txt '
       if (hit[folder] < 0.9 * all[folder]) low = 1
     }
     exit low
-  }' *.gcov
+  }' *.gcov || low=1
+python3 "$root/tests/branches.py" "$root/build/coverage" "$root" "$root/build/coverage/missed_branches.txt"
+exit "${low:-0}"
