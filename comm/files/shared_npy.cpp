@@ -15,6 +15,21 @@
 #include <filesystem>
 
 namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// Writes all bytes at an offset of the file, in which other ranks write elsewhere.
+void write_at(const Replacement& file, Index offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        ::pwrite(file.descriptor, bytes.data(), std::min(bytes.size(), std::size_t{1} << 30), offset);
+    if (written < 0 && errno == EINTR) continue;
+    require<InputError>(written > 0, file.target, ": cannot write (", system_error(), ")");
+    bytes = bytes.subspan(written);
+    offset += written;
+  }
+}
+
+}  // namespace
 
 // The delegated constructor completes first, so the destructor runs if open() throws.
 SharedNpyFile::SharedNpyFile(const Communicator& comm, const std::string& path, std::span<const Index> shape,
@@ -37,7 +52,7 @@ void SharedNpyFile::open(const std::string& path, std::span<const Index> shape, 
   if (comm_.rank() == 0) {
     file_ = open_replacement(path);
     fail_unless(::ftruncate(file_.descriptor, data_begin_ + size_) == 0);
-    fail_unless(::pwrite(file_.descriptor, header.data(), header.size(), 0) == data_begin_);
+    write_at(file_, 0, std::as_bytes(std::span(header)));
   }
   const std::string name = comm_.broadcast(file_.temporary, 0);
   if (comm_.rank() == 0) return;
@@ -51,17 +66,10 @@ SharedNpyFile::~SharedNpyFile() {
 }
 
 void SharedNpyFile::write(Index first, std::span<const std::byte> bytes) {
-  Index offset = first * element_bytes_;
+  const Index offset = first * element_bytes_;
   require<ShapeError>(0 <= offset && offset + static_cast<Index>(bytes.size()) <= size_, file_.target,
                       ": cannot write ", bytes.size(), " bytes from element ", first, " on");
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(file_.descriptor, bytes.data(),
-                                     std::min(bytes.size(), std::size_t{1} << 30), data_begin_ + offset);
-    if (written < 0 && errno == EINTR) continue;
-    require<InputError>(written > 0, file_.target, ": cannot write (", system_error(), ")");
-    bytes = bytes.subspan(written);
-    offset += written;
-  }
+  write_at(file_, data_begin_ + offset, bytes);
 }
 
 void SharedNpyFile::commit() {

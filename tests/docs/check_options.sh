@@ -6,9 +6,11 @@ set -euo pipefail
 tools=$1
 shift
 # of other programs: MPI, Slurm, torchrun, TensorBoard, CMake, pip, pkg-config, git, PETSc, and scripts of the repository
-others='--all --bind-to --build --cflags --counts --cpu-bind --cpus-per-task --full --gate --hostfile --install --libs --logdir --map-by --mca
-        --mpi --no-build-isolation --noise --nproc-per-node --ntasks-per-node --oversubscribe --prefix --preset --quick --save-orig-nids
-        --source-file --target --test-dir --train-forces --with-cc --with-cxx --with-debugging --with-fc --with-x'
+others='--all --bind-to --build --cflags --counts --cpu-bind --cpus-per-task --format --full --gate --hostfile --install
+        --kill-on-bad-exit --library --libs --logdir --map-by --mca --mpi --no-build-isolation --no-kill --nodes --noheader --noise
+        --nproc-per-node --ntasks-per-node --oversubscribe --prefix --preset --quick --ranks --requeue --responding --same
+        --save-orig-nids --seeds --signal --source-file --target --test-dir --train-forces --with-cc --with-cxx --with-debugging --with-fc
+        --with-x'
 known=$({
   # shellcheck disable=SC2086
   printf '%s\n' $others
