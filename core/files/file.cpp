@@ -188,7 +188,8 @@ void sync_file_system(const std::string& directory) {
 }
 
 void sync_directory(const std::string& directory) {
-  flush(directory.empty() ? "." : directory, ::fsync, true);
+  std::error_code none;  // a message that names "." would not tell where
+  flush(directory.empty() ? std::filesystem::current_path(none).string() : directory, ::fsync, true);
 }
 
 bool is_there(const std::string& path) {

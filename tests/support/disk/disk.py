@@ -134,7 +134,7 @@ class Disk:
             return "the program does not end"
         failed = [path for *_, ok, path in (call[:6] for call in calls_of(self.log)) if ok == "failed"]
         found = contents(self.folder)
-        names = [TEMPORARY.sub("", path.replace(str(self.folder) + "/", "")) for path in failed]
+        names = [TEMPORARY.sub("", path.replace(f"{self.folder}/", "")) for path in failed]
         if status != 0 and not any(name in TEMPORARY.sub("", text) for name in names):
             return f"exit code {status}, and no error names one of {names}:\n{text[-1500:]}"
         if status == 0 and self.differing(found, expected):

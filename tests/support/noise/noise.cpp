@@ -4,11 +4,12 @@
 // the schedules that MPI allows and a quiet machine hardly shows. Without the seed it does nothing.
 //
 // - A send or a receive starts late: it becomes a persistent request, which a later call of the rank starts.
-// Sends to one rank, and receives of
-//   one communicator, start in their order, because MPI promises that messages do not overtake each other.
+//   Messages with the same sender, receiver and tag, and all receives of a communicator, start in their
+//   order, because MPI promises that such messages do not overtake each other. With other tags they do, so a
+//   program that receives with MPI_ANY_TAG sees an order that MPI does not give.
 // - A send waits for its receive (MPI_Issend), as it may in any MPI.
 // - MPI_Test and the other calls that complete requests report a request some time after it was complete, and
-// several requests in any order.
+//   several requests in any order.
 // - Ranks come late to collective calls; one rank may be slower than the others; threads yield.
 //
 // The delays of a message follow from the seed, the rank, the peer, the tag and the number of the message,
@@ -63,13 +64,13 @@ struct Draw {
 /// A request that this library makes start or end late.
 struct Request {
   MPI_Comm comm = MPI_COMM_NULL;
-  int peer = 0;             // of a send; the receives of a communicator are one queue
+  int peer = 0, tag = 0;    // of a send; the receives of a communicator are one queue
   bool persistent = false;  // freed here when it is complete
   bool started = true;
   Time start, report;
 
   [[nodiscard]] bool same_queue(const Request& other) const {
-    return comm == other.comm && peer == other.peer;
+    return comm == other.comm && peer == other.peer && tag == other.tag;
   }
 };
 
@@ -122,7 +123,9 @@ class Noise {
     const auto before = delay(draw), after = delay(draw);
     const bool waits = draw.happens(synchronous_);
     const Time begin = Clock::now();
-    Request made{comm, kind == of_send ? peer : -1, false, true, begin + before, begin + before + after};
+    const bool sends = kind == of_send;
+    Request made{comm, sends ? peer : -1, sends ? tag : -1,      false,
+                 true, begin + before,    begin + before + after};
     const bool is_behind = std::any_of(
         late_.begin(), late_.end(), [&](MPI_Request other) { return requests_.at(other).same_queue(made); });
     made.started = before.count() == 0 && !is_behind;
