@@ -73,7 +73,6 @@ struct MessageSum {
     return out;
   }
   void backward(const Driver& driver, const Tensor& grad) const;
-  void give_edge_gradients(const Tensor& of_edges, const Variable& x, const Variable& shift) const;
 };
 
 void MessageSum::backward(const Driver& driver, const Tensor& grad) const {
@@ -89,16 +88,17 @@ void MessageSum::backward(const Driver& driver, const Tensor& grad) const {
   MessageSumKernel kernel(std::move(o));
   driver.backward(sources.value(), sources.shape(), kernel, sources.gradient());
   if (of_filter.defined()) filter.gradient()->add(of_filter);
-  if (of_edges.defined()) give_edge_gradients(of_edges, positions, shifts);
-  if (of_tangents.defined()) give_edge_gradients(of_tangents, positions_tangent, shifts_tangent);
+  if (of_edges.defined()) give_edge_gradients(*graph, of_edges, positions, shifts);
+  if (of_tangents.defined()) give_edge_gradients(*graph, of_tangents, positions_tangent, shifts_tangent);
 }
 
-/// Adds the gradients of edge vectors to those of the destinations' positions and of the shifts. Sources have
-/// theirs from the kernel.
-void MessageSum::give_edge_gradients(const Tensor& of_edges, const Variable& x, const Variable& shift) const {
+}  // namespace
+
+void give_edge_gradients(const ShardedGraph& graph, const Tensor& of_edges, const Variable& x,
+                         const Variable& shift) {
   if (x.requires_grad()) {
     Tensor of_x = Tensor::zeros(x.shape());
-    for (const GraphShard* shard : {&graph->topology->local, &graph->topology->remote})
+    for (const GraphShard* shard : {&graph.topology->local, &graph.topology->remote})
       for (Index i = 0; i < shard->num_rows(); ++i) {
         double sum[3] = {};
         for (Index e = shard->row_begin[i]; e < shard->row_begin[i + 1]; ++e)
@@ -109,8 +109,6 @@ void MessageSum::give_edge_gradients(const Tensor& of_edges, const Variable& x, 
   }
   if (shift.defined() && shift.requires_grad()) shift.gradient()->add(of_edges);
 }
-
-}  // namespace
 
 Variable message_sums(const Graph& graph, const MessageSumOperands& o) {
   if (graph.options().reproducible) return sums_of_function(graph, o);

@@ -30,6 +30,11 @@ struct MessageSumOperands {
 /// a tangent in all operands but W. Halo rows have all source operands side by side. Keeps these rows.
 Variable message_sums(const Graph& graph, const MessageSumOperands& operands);
 
+/// For operations: adds the gradients of edge vectors to those of the destinations' positions and of the
+/// shifts, if they are wanted. Sources have theirs from the kernel.
+void give_edge_gradients(const ShardedGraph& graph, const Tensor& of_edges, const Variable& x,
+                         const Variable& shift);
+
 /// Sums of messages of PaiNNConv, a chunk of edges at a time.
 ///
 /// For each edge u -> v, with its vector d = x_u + t - x_v and the filter w = W h for the radial functions h

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <sar/autograd/tape.hpp>
 #include <sar/nn/atoms/message_sums.hpp>
 #include <sar/nn/atoms/painn_conv.hpp>
 #include <sar/nn/conv/aggregate.hpp>

@@ -135,8 +135,8 @@ double per_label(double x, double count) {
 
 }  // namespace
 
-PotentialErrors backward_potential_loss(const PaiNN& model, const Graph& graph, const LabelledAtoms& atoms,
-                                        const PotentialWeights& weights) {
+PotentialErrors backward_potential_loss(const PotentialNetwork& model, const Graph& graph,
+                                        const LabelledAtoms& atoms, const PotentialWeights& weights) {
   return graph.comm().agree([&] {
     const Communicator& comm = graph.comm();
     Structures structures = structures_of(graph, atoms);
@@ -170,8 +170,8 @@ PotentialErrors backward_potential_loss(const PaiNN& model, const Graph& graph, 
         x = x + gather_mm(x, strain, structures.of_nodes);
         if (strains_shifts) shifts = shifts + gather_mm(shifts, strain, structures.of_edges);
       }
-      const Variable of_atoms =
-          PaiNN::energies_of_heads(model.head_energies(graph, atoms.species, x, shifts), head_of_nodes);
+      const Variable of_atoms = PotentialNetwork::energies_of_heads(
+          model.head_energies(graph, atoms.species, x, shifts), head_of_nodes);
       return sum_of_groups(of_atoms, structures.of_nodes, count, comm);
     };
     PotentialErrors errors;

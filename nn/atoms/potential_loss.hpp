@@ -5,7 +5,7 @@
 
 #include <sar/autograd/row_ids.hpp>
 #include <sar/graph/message/graph.hpp>
-#include <sar/nn/atoms/painn.hpp>
+#include <sar/nn/atoms/potential_network.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -63,7 +63,8 @@ struct PotentialErrors {
 /// positions x (1 + e) and shifts t (1 + e), divided by the volume. Call gather_grads() before the
 /// optimizer's step. The gradients are exact (nn/train/slope_loss.hpp). Throws the same exception on every
 /// rank: ShapeError if shapes do not match, InputError for a structure that does not exist or has no atoms,
-/// for weights of structures or a huber_delta that are negative or not finite, and as PaiNN::energy().
-PotentialErrors backward_potential_loss(const PaiNN& model, const Graph& graph, const LabelledAtoms& atoms,
-                                        const PotentialWeights& weights = {});
+/// for weights of structures or a huber_delta that are negative or not finite, and as
+/// PotentialNetwork::energy().
+PotentialErrors backward_potential_loss(const PotentialNetwork& model, const Graph& graph,
+                                        const LabelledAtoms& atoms, const PotentialWeights& weights = {});
 }}  // namespace sar

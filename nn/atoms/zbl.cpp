@@ -9,6 +9,12 @@
 #include <sstream>
 
 namespace sar { inline namespace SAR_PRECISION {
+/// Of phi, with 1 / a = (Z^exponent + Z'^exponent) / radius.
+struct ZblScreening {
+  std::array<double, 4> weights, decays;
+  double coulomb, radius, exponent;
+};
+
 namespace {
 
 constexpr const char* symbols =
@@ -19,9 +25,10 @@ constexpr const char* symbols =
     "Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds "
     "Rg "
     "Cn Nh Fl Mc Lv Ts Og";
-constexpr std::array<double, 4> weights{0.02817, 0.28022, 0.50986, 0.18175};
-constexpr std::array<double, 4> unit_decays{0.20162, 0.40290, 0.94229, 3.19980};
-constexpr double coulomb = 14.399645, radius = 0.46850, exponent = 0.23;
+constexpr ZblScreening of_lammps{
+    {0.02817, 0.28022, 0.50986, 0.18175}, {0.20162, 0.40290, 0.94229, 3.19980}, 14.399645, 0.46850, 0.23};
+constexpr ZblScreening of_mace{
+    {0.02817, 0.2802, 0.5099, 0.1818}, {0.2016, 0.4028, 0.9423, 3.2}, 14.3996, 0.4543 * 0.529, 0.3};
 constexpr Index edge_grain = 1 << 12;
 
 /// The chemical symbols, by atomic number; an empty one at 0.
@@ -48,6 +55,17 @@ std::string chemical_symbol(Index number) {
   return number > 0 && number < std::ssize(all) ? all[static_cast<std::size_t>(number)] : "";
 }
 
+Zbl::Pair Zbl::Pair::of(const ZblScreening& s, const std::string& a, const std::string& b) {
+  for (const std::string& each : {a, b})
+    require<InputError>(atomic_number(each) > 0, "ZBL of the species '", each,
+                        "', expected chemical symbols");
+  const double z = atomic_number(a), other = atomic_number(b);
+  const double by_length = (std::pow(z, s.exponent) + std::pow(other, s.exponent)) / s.radius;
+  Pair pair{.charges = s.coulomb * z * other, .weights = s.weights, .decays = s.decays};
+  for (double& each : pair.decays) each *= by_length;
+  return pair;
+}
+
 std::array<double, 3> Zbl::Pair::screened(double r) const {
   double f = 0, f1 = 0, f2 = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -61,16 +79,14 @@ std::array<double, 3> Zbl::Pair::screened(double r) const {
 }
 
 Zbl::Zbl(const std::vector<std::string>& species, double inner, double outer)
-    : num_species_(std::ssize(species)), inner_(inner), outer_(outer) {
+    : num_species_(std::ssize(species)) {
   require<InputError>(0 <= inner && inner < outer && std::isfinite(outer), "ZBL from ", inner, " to ", outer,
                       ", expected two distances, the second one larger");
-  for (const std::string& a : species) {
-    require<InputError>(atomic_number(a) > 0, "ZBL of the species '", a, "', expected chemical symbols");
+  for (const std::string& a : species)
     for (const std::string& b : species) {
-      const double z = atomic_number(a), other = atomic_number(b);
-      const double by_length = (std::pow(z, exponent) + std::pow(other, exponent)) / radius;
-      Pair pair{.charges = coulomb * z * other, .decays = unit_decays};
-      for (double& each : pair.decays) each *= by_length;
+      Pair pair = Pair::of(of_lammps, a, b);
+      pair.inner = inner;
+      pair.outer = outer;
       const auto [v, v1, v2] = pair.screened(outer);
       const double t = outer - inner;
       pair.a = (t * v2 - 3 * v1) / (t * t);
@@ -78,14 +94,33 @@ Zbl::Zbl(const std::vector<std::string>& species, double inner, double outer)
       pair.c = -v + t * v1 / 2 - t * t * v2 / 12;
       pairs_.push_back(pair);
     }
-  }
+}
+
+Zbl::Zbl(const std::vector<std::string>& species, const std::vector<double>& radii, int power, double scale)
+    : num_species_(std::ssize(species)), power_(power) {
+  require<InputError>(radii.size() == species.size() && power > 0, "ZBL of ", species.size(),
+                      " species with ", radii.size(), " radii and the power ", power,
+                      ", expected one radius each");
+  for (std::size_t i = 0; i < species.size(); ++i)
+    for (std::size_t k = 0; k < species.size(); ++k) {
+      Pair pair = Pair::of(of_mace, species[i], species[k]);
+      pair.outer = radii[i] + radii[k];
+      pair.charges *= scale;
+      pairs_.push_back(pair);
+    }
 }
 
 Zbl::Value Zbl::operator()(Index a, Index b, double r) const {
-  if (r >= outer_) return {0, 0};
   const Pair& pair = pairs_[static_cast<std::size_t>(a * num_species_ + b)];
+  if (r >= pair.outer) return {0, 0};
   const auto [v, v1, v2] = pair.screened(r);
-  const double t = std::max(r - inner_, 0.0);
+  if (power_ > 0) {
+    const double p = power_, x = r / pair.outer, below = std::pow(x, p - 1);
+    const double cut = 1 - below * x * ((p + 1) * (p + 2) / 2 - x * (p * (p + 2) - x * p * (p + 1) / 2));
+    const double slope = -p * (p + 1) * (p + 2) / 2 * below * (1 - x) * (1 - x) / pair.outer;
+    return {v * cut, v1 * cut + v * slope};
+  }
+  const double t = std::max(r - pair.inner, 0.0);
   return {v + pair.c + t * t * t * (pair.a / 3 + pair.b / 4 * t), v1 + t * t * (pair.a + pair.b * t)};
 }
 
@@ -95,7 +130,6 @@ Tensor Zbl::edge_rows(const Tensor& vectors, std::span<const std::array<Index, 2
     for (Index k = begin; k < end; ++k) {
       const double d[3] = {vectors.row(k)[0], vectors.row(k)[1], vectors.row(k)[2]};
       const double r = std::hypot(d[0], d[1], d[2]);
-      if (r >= outer_) continue;
       require<InputError>(r > 0, "ZBL of two atoms at the same place, expected a distance");
       const auto [a, b] = species[static_cast<std::size_t>(k)];
       require<InputError>(std::min(a, b) >= 0 && std::max(a, b) < num_species_, "ZBL of the species ", a,

@@ -17,6 +17,8 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Returns the chemical symbol of an atomic number; an empty text for other numbers.
 [[nodiscard]] std::string chemical_symbol(Index number);
 
+struct ZblScreening;
+
 /// The energy of two nuclei with atomic numbers Z and Z' at distance r in Angstrom, in eV, as pair_style zbl
 /// of LAMMPS in units metal:
 ///
@@ -28,11 +30,19 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 ///     S(r) = C, r < inner        S(r) = C + A (r - inner)^3 / 3 + B (r - inner)^4 / 4, r >= inner
 ///
-/// with the A, B and C for which V, V' and V'' are 0 at r = outer.
+/// with the A, B and C for which V, V' and V'' are 0 at r = outer. Or, as mace-torch, with a = 0.2403247 /
+/// (Z^0.3 + Z'^0.3), coefficients of fewer digits and the sum of both covalent radii as outer,
+///
+///     V(r) = scale 14.3996 Z Z' phi(r / a) / r fc(r), r < outer
+///
+/// and the fc of HarmonicFunctions with the power p and the cutoff outer.
 class Zbl {
  public:
   /// Local. `species`: chemical symbols. Throws InputError for other names, and unless 0 <= inner < outer.
   Zbl(const std::vector<std::string>& species, double inner, double outer);
+  /// Local. With the covalent radius of each species. Throws InputError for names that are no chemical
+  /// symbols, and unless there are as many radii.
+  Zbl(const std::vector<std::string>& species, const std::vector<double>& radii, int power, double scale);
 
   struct Value {
     double energy, slope;  ///< V, V'
@@ -48,14 +58,16 @@ class Zbl {
  private:
   struct Pair {
     double charges;                ///< 14.399645 Z Z'
-    std::array<double, 4> decays;  ///< the factors of r in phi
-    double a = 0, b = 0, c = 0;    ///< of S
+    std::array<double, 4> weights, decays;  ///< of phi, with the factors of r
+    double inner = 0, outer = 0;
+    double a = 0, b = 0, c = 0;  ///< of S
 
+    [[nodiscard]] static Pair of(const ZblScreening& s, const std::string& a, const std::string& b);
     [[nodiscard]] std::array<double, 3> screened(double r) const;  // V - S and two derivatives
   };
 
   Index num_species_;
-  double inner_, outer_;
+  int power_ = 0;            // of fc; 0: S in its place
   std::vector<Pair> pairs_;  // [num_species * num_species]
 };
 

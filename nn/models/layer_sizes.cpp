@@ -71,7 +71,11 @@ double least_weights(const ModelDescription& d) {
     return (number(d.in_feats) + number(d.edge_feats) + 2 * h + number(d.out_feats) + 3 * inner * h) * h +
            layers * (7 + 2 * inner) * h * h;
   }
-  if (model_type(d.type).is_potential) return (number(std::ssize(d.species)) + layers * h) * h;
+  if (model_type(d.type).is_potential) {
+    const double wide = d.type == "mace" ? number(d.radial_hidden) : 0;
+    return (number(std::ssize(d.species)) + layers * h) * h +
+           layers * number(d.radial_layers - 1) * wide * wide;
+  }
   double matrices = 1;  // of each layer
   if (d.type == "rgcn") matrices = number(d.num_bases > 0 ? d.num_bases : std::max<Index>(d.num_rels, 1));
   if (model_type(d.type).by_relation) matrices = number(std::ssize(d.edge_types));

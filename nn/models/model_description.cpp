@@ -187,6 +187,19 @@ const std::vector<Key>& keys() {
       key("norm_epsilon", &D::norm_epsilon, &J::number),
       key("energy_shifts", &D::energy_shifts, numbers),
       key("energy_scales", &D::energy_scales, numbers),
+      key("max_l", &D::max_l, &J::integer),
+      key("hidden_l", &D::hidden_l, &J::integer),
+      key("correlation", &D::correlation, &J::integer),
+      key("residual_first", &D::residual_first, &J::flag),
+      key("density", &D::density, &J::flag),
+      key("cutoff_power", &D::cutoff_power, &J::integer),
+      key("distance_transform", &D::distance_transform, &J::text),
+      key("radial_hidden", &D::radial_hidden, &J::integer),
+      key("radial_layers", &D::radial_layers, &J::integer),
+      key("readout_hidden", &D::readout_hidden, &J::integer),
+      key("covalent_radii", &D::covalent_radii, numbers),
+      key("zbl_power", &D::zbl_power, &J::integer),
+      key("zbl_scale", &D::zbl_scale, &J::number),
       key("committee", &D::committee, &J::integer),
       key("deviation_scales", &D::deviation_scales, numbers),
       {"node_types",
@@ -273,8 +286,8 @@ void check_potential(const ModelDescription& d, const std::string& where) {
       where, ".zbl_inner is ", d.zbl_inner, " and .zbl_outer is ", d.zbl_outer,
       ", expected two distances up to the cutoff ", d.cutoff, ", the second one larger, or 0");
   for (const std::string& name : d.species)
-    require<InputError>(d.zbl_outer == 0 || atomic_number(name) > 0, where, ".species has '", name,
-                        "', expected chemical symbols with .zbl_outer");
+    require<InputError>((d.zbl_outer == 0 && d.zbl_power == 0) || atomic_number(name) > 0, where,
+                        ".species has '", name, "', expected chemical symbols with .zbl_outer or .zbl_power");
   const auto of_species = [&](const char* key, const std::vector<double>& values) {
     require<InputError>(values.size() == d.species.size(), where, ".", key, " has ", values.size(),
                         " numbers, expected one for each of ", d.species.size(), " species");
@@ -283,6 +296,14 @@ void check_potential(const ModelDescription& d, const std::string& where) {
   };
   of_species("energy_shifts", d.energy_shifts);
   of_species("energy_scales", d.energy_scales);
+  require<InputError>(d.hidden_l <= d.max_l, where, ".hidden_l is ", d.hidden_l,
+                      ", expected a number up to .max_l, ", d.max_l);
+  require<InputError>(d.zbl_power == 0 || d.zbl_outer == 0, where,
+                      " has .zbl_outer and .zbl_power, expected one of them");
+  require<InputError>(std::isfinite(d.zbl_scale), where, ".zbl_scale is ", d.zbl_scale,
+                      ", expected a number");
+  if (d.reads_radii()) of_species("covalent_radii", d.covalent_radii);
+  for (const double radius : d.covalent_radii) positive("covalent_radii", radius);
   constexpr Index most_heads = 64;
   require<InputError>(d.committee >= 1 && d.committee <= most_heads, where, ".committee is ", d.committee,
                       ", expected a number of heads from 1 to ", most_heads);
@@ -418,6 +439,11 @@ const std::vector<std::string>& ModelDescription::radial_bases() {
   return names;
 }
 
+const std::vector<std::string>& ModelDescription::distance_transforms() {
+  static const Names names{"none", "agnesi", "soft"};
+  return names;
+}
+
 const std::vector<std::string>& ModelDescription::cutoff_functions() {
   static const Names names{"cosine", "polynomial"};
   return names;
@@ -457,6 +483,7 @@ std::string ModelDescription::to_json() const {
         (name == "weights" && weights.empty()) || (name == "out_heads" && !heads_of_layers.empty()) ||
         (name == "edge_feats" && edge_feats == 0) || (name.starts_with("zbl") && zbl_outer == 0) ||
         ((name == "readout" || name == "head_layers") && !has_readout(d)) ||
+        (name == "covalent_radii" && !reads_radii()) || (name == "zbl_scale" && zbl_power == 0) ||
         ((name == "committee" || name == "deviation_scales") && committee == 1) ||
         (name == "inputs" && inputs.empty());
     if (reads(type, name) && !is_said) json[name] = key.write(d);
@@ -502,6 +529,16 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   number("mlp_layers", mlp_layers, 1, max_layers);
   number("num_bases", num_bases, 0);
   number("num_basis", num_basis);
+  constexpr Index most_radial = 4096, most_power = 64;
+  number("max_l", max_l, 0, 3);
+  number("hidden_l", hidden_l, 0, 3);
+  number("correlation", correlation, 1, 3);
+  number("cutoff_power", cutoff_power, 2, most_power);
+  number("radial_hidden", radial_hidden, 1, most_radial);
+  number("radial_layers", radial_layers, 1, most_power);
+  number("readout_hidden", readout_hidden, 1, most_radial);
+  number("zbl_power", zbl_power, 0, most_power);
+  name("distance_transform", d.distance_transform, distance_transforms());
   if (row->is_potential) check_potential(d, where);
   check_types(d, where);
   number("heads", heads);

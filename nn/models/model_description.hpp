@@ -27,7 +27,7 @@ namespace sar { inline namespace SAR_PRECISION {
 struct ModelDescription {
   static constexpr Index max_layers = 10'000;
 
-  std::string type = "sage";     ///< one of types(), of typed_types() or "painn"
+  std::string type = "sage";     ///< one of types(), of typed_types(), "painn" or "mace"
   Index in_feats = 0;            ///< width of the node features
   Index hidden = 64;             ///< width between layers: heads * features of a head
   Index out_feats = 0;           ///< width of the result
@@ -69,7 +69,7 @@ struct ModelDescription {
   /// Widths of the node types whose rows a linear layer maps to in_feats; the others have in_feats.
   std::map<std::string, Index> inputs = {};
 
-  // painn, where `hidden` are the channels; in the units of the data that it was trained on:
+  // painn and mace, where `hidden` are the channels; in the units of the data that it was trained on:
   std::vector<std::string> species = {};   ///< names, such as "Si", by their number from 0 on
   double cutoff = 5;                       ///< pairs of atoms farther apart do not interact
   Index num_basis = 20;                    ///< radial basis functions
@@ -82,6 +82,22 @@ struct ModelDescription {
   std::vector<double> deviation_scales{1, 1};  ///< factors of deviations of energies and forces
   std::vector<double> energy_shifts = {};  ///< energy of an atom of each species alone; empty: 0
   std::vector<double> energy_scales = {};  ///< factor of the network's result for each species; empty: 1
+
+  // mace, see MACEOptions:
+  Index max_l = 3;                          ///< degree of the harmonics and of the messages
+  Index hidden_l = 1;                       ///< degree of the rows between layers
+  Index correlation = 3;                    ///< factors of the products
+  bool residual_first = false;              ///< whether the first layer has a residual connection
+  bool density = false;                     ///< whether messages are divided by a density of neighbors
+  Index cutoff_power = 5;                   ///< HarmonicFunctions::power
+  std::string distance_transform = "none";  ///< one of distance_transforms()
+  Index radial_hidden = 64;                 ///< width of the radial network's hidden layers
+  Index radial_layers = 3;                  ///< and their number
+  Index readout_hidden = 16;                ///< width of the last readout's hidden layer
+  /// Of each species, in Angstrom; read with a distance transform or with zbl_power
+  std::vector<double> covalent_radii = {};
+  Index zbl_power = 0;   ///< Zbl between covalent radii, with this power; 0: there is none
+  double zbl_scale = 1;  ///< its factor
 
   /// Parses a description. Throws InputError for text that is not JSON, another format version, keys that are
   /// missing, unknown or of another network type, and values that checked() rejects. The message begins with
@@ -100,6 +116,9 @@ struct ModelDescription {
   /// Returns the same with the widths of some data.
   [[nodiscard]] ModelDescription with_widths(Index in, Index out) const;
 
+  /// Returns whether covalent_radii are read.
+  [[nodiscard]] bool reads_radii() const { return distance_transform != "none" || zbl_power > 0; }
+
   /// Returns the first layer with a residual connection if `residual` is a number, otherwise 0.
   [[nodiscard]] Index first_residual() const;
 
@@ -112,9 +131,10 @@ struct ModelDescription {
   [[nodiscard]] static const std::vector<std::string>& jks();
   [[nodiscard]] static const std::vector<std::string>& readouts();
   [[nodiscard]] static const std::vector<std::string>& gcn_norms();
-  /// Return the names of RadialBasis and of CutoffFunction, in their order.
+  /// Return the names of RadialBasis, of CutoffFunction and of DistanceTransform, in their order.
   [[nodiscard]] static const std::vector<std::string>& radial_bases();
   [[nodiscard]] static const std::vector<std::string>& cutoff_functions();
+  [[nodiscard]] static const std::vector<std::string>& distance_transforms();
 };
 
 /// Returns all types, in the order in which they are listed for users.

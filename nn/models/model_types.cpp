@@ -271,13 +271,21 @@ std::vector<ModelType> types_with_relations() {
   };
 }
 
-ModelType potential_type() {
+std::vector<ModelType> potential_types() {
   return {
-      .name = "painn",
-      .keys = {"species", "cutoff", "num_basis", "radial_basis", "cutoff_function", "zbl_inner", "zbl_outer",
-               "norm_epsilon", "energy_shifts", "energy_scales", "committee", "deviation_scales"},
-      .weightless = "PaiNN",
-      .is_potential = true};
+      {.name = "painn",
+       .keys = {"species", "cutoff", "num_basis", "radial_basis", "cutoff_function", "zbl_inner", "zbl_outer",
+                "norm_epsilon", "energy_shifts", "energy_scales", "committee", "deviation_scales"},
+       .weightless = "PaiNN",
+       .is_potential = true},
+      {.name = "mace",
+       .keys = {"species",       "cutoff",          "num_basis",      "max_l",          "hidden_l",
+                "correlation",   "residual_first",  "density",        "cutoff_power",   "distance_transform",
+                "radial_hidden", "radial_layers",   "readout_hidden", "covalent_radii", "zbl_power",
+                "zbl_scale",     "zbl_inner",       "zbl_outer",      "energy_shifts",  "energy_scales",
+                "committee",     "deviation_scales"},
+       .weightless = "MACE",
+       .is_potential = true}};
 }
 
 }  // namespace
@@ -286,7 +294,7 @@ const std::vector<ModelType>& model_types() {
   static const std::vector<ModelType> types = [] {
     std::vector<ModelType> all = types_without_relations();
     std::ranges::move(types_with_relations(), std::back_inserter(all));
-    all.push_back(potential_type());
+    std::ranges::move(potential_types(), std::back_inserter(all));
     return all;
   }();
   return types;

@@ -8,6 +8,7 @@
 
 #include <sar/nn/atoms/cell.hpp>
 #include <sar/nn/atoms/energy_shifts.hpp>
+#include <sar/nn/atoms/mace.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/atoms/painn_conv.hpp>

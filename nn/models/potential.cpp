@@ -2,14 +2,16 @@
 
 // A call differentiates the energies in the edge vectors d_uv and in positions that are zero. The gradients
 // of d_uv give virials. The gradients of the positions are the sums of these over the edges of each atom,
-// which the backward passes of the convolutions send to the owners of the sources along with all else.
+// which the backward passes of the layers send to the owners of the sources along with all else.
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/recorded_pass.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/workspace.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
+#include <sar/nn/atoms/mace.hpp>
 #include <sar/nn/atoms/neighbor_bins.hpp>
+#include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/models/model_file.hpp>
 #include <sar/nn/models/potential.hpp>
 #include <sar/nn/modules/row_distance.hpp>
@@ -37,18 +39,42 @@ T value_of(const std::string& name, const std::vector<std::string>& names) {
   return static_cast<T>(std::ranges::find(names, name) - names.begin());
 }
 
-PaiNNOptions options_of(const ModelDescription& d) {
-  return {
-      .num_species = std::ssize(d.species),
-      .feats = d.hidden,
-      .convs = static_cast<int>(d.layers),
-      .cutoff = d.cutoff,
-      .num_basis = d.num_basis,
-      .radial_basis = value_of<RadialBasis>(d.radial_basis, ModelDescription::radial_bases()),
-      .cutoff_function = value_of<CutoffFunction>(d.cutoff_function, ModelDescription::cutoff_functions()),
-      .norm_epsilon = d.norm_epsilon,
-      .energy_scales = d.energy_scales,
-      .committee = d.committee};
+std::unique_ptr<PotentialNetwork> make_network(const ModelDescription& d, Generator& gen) {
+  if (d.type == "mace")
+    return std::make_unique<MACE>(
+        MACEOptions{.num_species = std::ssize(d.species),
+                    .feats = d.hidden,
+                    .layers = static_cast<int>(d.layers),
+                    .hidden_l = static_cast<int>(d.hidden_l),
+                    .correlation = static_cast<int>(d.correlation),
+                    .residual_first = d.residual_first,
+                    .density = d.density,
+                    .functions = {.cutoff = d.cutoff,
+                                  .num_basis = d.num_basis,
+                                  .max_l = static_cast<int>(d.max_l),
+                                  .power = static_cast<int>(d.cutoff_power),
+                                  .transform = value_of<DistanceTransform>(
+                                      d.distance_transform, ModelDescription::distance_transforms())},
+                    .radii = d.covalent_radii,
+                    .radial_feats = d.radial_hidden,
+                    .radial_layers = static_cast<int>(d.radial_layers),
+                    .readout_feats = d.readout_hidden,
+                    .energy_scales = d.energy_scales,
+                    .committee = d.committee},
+        gen);
+  return std::make_unique<PaiNN>(
+      PaiNNOptions{.num_species = std::ssize(d.species),
+                   .feats = d.hidden,
+                   .convs = static_cast<int>(d.layers),
+                   .cutoff = d.cutoff,
+                   .num_basis = d.num_basis,
+                   .radial_basis = value_of<RadialBasis>(d.radial_basis, ModelDescription::radial_bases()),
+                   .cutoff_function =
+                       value_of<CutoffFunction>(d.cutoff_function, ModelDescription::cutoff_functions()),
+                   .norm_epsilon = d.norm_epsilon,
+                   .energy_scales = d.energy_scales,
+                   .committee = d.committee},
+      gen);
 }
 
 /// Returns the vectors of the local edges [local edges, 3]. Collective if there are positions.
@@ -155,9 +181,10 @@ struct Potential::Pass {
 
 Potential::Potential(const ModelDescription& description, Generator& gen)
     : description_((potential_type(description), description.checked())),
-      network_(std::make_unique<PaiNN>(options_of(description_), gen)) {
+      network_(make_network(description_, gen)) {
   const ModelDescription& d = description_;
   if (d.zbl_outer > 0) zbl_.emplace(d.species, d.zbl_inner, d.zbl_outer);
+  if (d.zbl_power > 0) zbl_.emplace(d.species, d.covalent_radii, static_cast<int>(d.zbl_power), d.zbl_scale);
 }
 
 Potential::Potential(std::vector<Potential> members, const std::vector<double>& deviation_scales)
@@ -242,7 +269,8 @@ std::vector<double> Potential::deviations_of_forces(const Graph& graph, const Po
   for (Index head = 0; head < committee(); ++head) {
     const RowIds heads(std::vector<Index>(n, head));
     const auto energies = [&](const std::vector<Variable>& x) {
-      return PaiNN::energies_of_heads(network_->head_energies(graph, atoms.species, x[0], x[1]), heads);
+      return PotentialNetwork::energies_of_heads(network_->head_energies(graph, atoms.species, x[0], x[1]),
+                                                 heads);
     };
     const Tensor slopes =
         value_and_slopes(energies, {Tensor::zeros({graph.num_nodes(), 3}), vectors}).slopes[0];
@@ -270,7 +298,7 @@ PotentialValues Potential::evaluate(const Graph& graph, const PotentialAtoms& at
   const auto energies = [&](const std::vector<Variable>& inputs) {
     const Variable all = network_->head_energies(graph, atoms.species, inputs[0], inputs[1]);
     of_heads = all.value();
-    return PaiNN::energies_of_heads(all);
+    return PotentialNetwork::energies_of_heads(all);
   };
   const Tensor no_positions = Tensor::zeros({graph.num_nodes(), 3});
   ValueAndSlopes found = value_and_slopes(energies, {no_positions, vectors});
@@ -372,6 +400,7 @@ std::unique_ptr<Potential> with_species(const Potential& potential, std::span<co
   require<InputError>(!potential.has_members(),
                       "a committee of potentials learns no new species, expected one of its members");
   ModelDescription d = potential.description();
+  require<InputError>(!d.reads_radii(), "new species of a potential with covalent radii of its species");
   const std::size_t before = d.species.size();
   double mean = 0;
   for (const double scale : d.energy_scales) mean += scale / static_cast<double>(before);
@@ -384,19 +413,19 @@ std::unique_ptr<Potential> with_species(const Potential& potential, std::span<co
     d.energy_scales.push_back(mean);
   }
   auto result = std::make_unique<Potential>(d, gen);
-  Tensor embedding;
   for (const NamedParameter& of_old : potential.network().named_parameters()) {
     Tensor value = of_old.parameter.value();
-    if (of_old.name == "embedding") {
+    if (potential.network().is_by_species(of_old.name)) {
+      Tensor rows;
       for (const NamedParameter& of_new : result->network().named_parameters())
-        if (of_new.name == of_old.name) embedding = of_new.parameter.value().clone();
+        if (of_new.name == of_old.name) rows = of_new.parameter.value().clone();
       for (std::size_t k = 0; k < d.species.size(); ++k) {
         const std::string& from = k < before ? d.species[k] : added[k - before].like;
         if (from.empty()) continue;
         const real* const row = value.row(potential.species(from));
-        std::copy(row, row + value.row_size(), embedding.row(static_cast<Index>(k)));
+        std::copy(row, row + value.row_size(), rows.row(static_cast<Index>(k)));
       }
-      value = embedding;
+      value = rows;
     }
     result->network().set_parameter(of_old.name, value);
   }
@@ -418,7 +447,7 @@ std::unique_ptr<Potential> load_potential(const Communicator& comm, const std::s
     require_enough_weights(comm, file);
     Generator gen(0);
     auto potential = std::make_unique<Potential>(file.description, gen);
-    PaiNN& network = potential->network();
+    PotentialNetwork& network = potential->network();
     load_weights(comm, file.weights, network);
     if (!trainable)
       for (const NamedParameter& each : network.named_parameters()) network.freeze(each.name);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// Potential: a trained PaiNN with its species, as a program for molecular dynamics calls it in each step.
+/// Potential: a trained PaiNN or MACE with its species, as a program for molecular dynamics calls it in each
+/// step.
 #pragma once
 
 #include <sar/autograd/row_ids.hpp>
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/message/graph.hpp>
-#include <sar/nn/atoms/painn.hpp>
+#include <sar/nn/atoms/potential_network.hpp>
 #include <sar/nn/atoms/zbl.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/modules/init.hpp>
@@ -25,7 +26,7 @@ namespace sar { inline namespace SAR_PRECISION {
 struct PotentialAtoms {
   RowIds species;      ///< [local nodes], numbers of ModelDescription::species
   Tensor positions{};  ///< [local nodes, 3]
-  Tensor shifts{};     ///< [local edges, 3], as of PaiNN; undefined: 0
+  Tensor shifts{};     ///< [local edges, 3], as of PotentialNetwork; undefined: 0
   /// In place of positions and shifts: x_u + t_uv - x_v of each local edge, 3 numbers each, in the graph's
   /// edge order. On all ranks or on none.
   std::span<const double> edge_vectors{};
@@ -48,8 +49,8 @@ struct PotentialValues {
   std::vector<double> force_deviations{};
 };
 
-/// The energy of a PaiNN with outputs epsilon_i and shifts b and scales a of the description, and its
-/// derivatives, with d_uv = x_u + t_uv - x_v:
+/// The energy of a PaiNN or a MACE with outputs epsilon_i and shifts b and scales a of the description, and
+/// its derivatives, with d_uv = x_u + t_uv - x_v:
 ///
 ///     E_i = b[species_i] + a[species_i] epsilon_i + sum_{u -> i} V(|d_ui|) / 2        E = sum_i E_i
 ///
@@ -95,7 +96,8 @@ class Potential {
   /// update_all with rows of 9 values, also those, and with `force_deviations` those of a committee.
   /// Gradients of parameters stay unchanged. Throws the same exception on every rank: ShapeError if shapes do
   /// not match, InputError for an edge vector that is not finite, for two atoms at the same place (to a
-  /// millionth of the cutoff), for a list_cutoff below the cutoff, and as PaiNN::atomic_energies().
+  /// millionth of the cutoff), for a list_cutoff below the cutoff, and as
+  /// PotentialNetwork::atomic_energies().
   [[nodiscard]] PotentialValues operator()(const Graph& graph, const PotentialAtoms& atoms,
                                            bool per_atom_virials = false, bool force_deviations = false);
 
@@ -113,8 +115,10 @@ class Potential {
   /// Returns the network, to be trained on energies without the shifts and without zbl(). With frozen
   /// parameters, as load_potential() makes them, calls compute no gradients of parameters. Of a committee of
   /// potentials, the network of the first one.
-  [[nodiscard]] PaiNN& network() noexcept { return has_members() ? members_[0].network() : *network_; }
-  [[nodiscard]] const PaiNN& network() const noexcept {
+  [[nodiscard]] PotentialNetwork& network() noexcept {
+    return has_members() ? members_[0].network() : *network_;
+  }
+  [[nodiscard]] const PotentialNetwork& network() const noexcept {
     return has_members() ? members_[0].network() : *network_;
   }
   /// Local. Returns the number of members of the committee; 1: there is none.
@@ -137,7 +141,7 @@ class Potential {
                                                          const Tensor& vectors, const Tensor& mean) const;
 
   ModelDescription description_;
-  std::unique_ptr<PaiNN> network_;
+  std::unique_ptr<PotentialNetwork> network_;
   std::optional<Zbl> zbl_;
   std::vector<Potential> members_;                // of a committee of potentials, in place of a network
   std::vector<std::vector<Index>> member_kinds_;  // the number that each member has for each species
@@ -147,13 +151,14 @@ class Potential {
 /// A species that a potential is to learn.
 struct NewSpecies {
   std::string name;
-  std::string like = {};  ///< the species whose row of the embedding it begins with; empty: a drawn one
+  std::string like = {};  ///< the species whose rows of the network it begins with; empty: drawn ones
 };
 
 /// Local. Returns a potential that knows more species: those of `potential` with their numbers, and then the
 /// new ones, whose energy shifts are 0 and whose energy scale is the mean of the others. What it computes for
 /// the old species has not changed. All parameters can be trained. Throws InputError for a species that the
-/// potential knows, or one that it does not know as `like`, and as Potential does.
+/// potential knows, one that it does not know as `like`, a potential with covalent radii, and as Potential
+/// does.
 [[nodiscard]] std::unique_ptr<Potential> with_species(const Potential& potential,
                                                       std::span<const NewSpecies> added, Generator& gen);
 

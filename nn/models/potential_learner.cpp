@@ -25,8 +25,7 @@
 #include <span>
 #include <utility>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// A structure, and what the network is trained on: labels without shifts and ZBL.
 struct LearnedStructure {
@@ -234,7 +233,7 @@ struct PotentialLearner::State {
 
   PotentialErrors step(std::span<const Index> numbers) {
     const LearnerBatch batch(comm, structures, numbers, potential.cutoff(), options.graph);
-    PaiNN& network = trained->network();
+    PotentialNetwork& network = trained->network();
     const PotentialErrors errors =
         backward_potential_loss(network, batch.spread.graph(), labels_of(batch, numbers), options.weights);
     require<InputError>(std::isfinite(errors.loss), "the loss of a learner is ", errors.loss, " after ",
@@ -445,5 +444,4 @@ Index PotentialLearner::num_steps() const noexcept {
   return state_->steps;
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -28,9 +28,9 @@ ValueAndSlopes value_and_slopes(const SlopeFunction& f, const std::vector<Tensor
 ///
 ///     y = f(x)        g_k = d (sum of y) / d x_k
 ///
-/// and returns L. For y an energy of all ranks, as PaiNN::energy(), forces are -g. The slopes cost a forward
-/// and a backward pass of f. With a = dL/dy and v = dL/dg as constants, a pass of f on dual variables
-/// (autograd/dual.hpp) then gives the gradients, exactly:
+/// and returns L. For y an energy of all ranks, as PotentialNetwork::energy(), forces are -g. The slopes cost
+/// a forward and a backward pass of f. With a = dL/dy and v = dL/dg as constants, a pass of f on dual
+/// variables (autograd/dual.hpp) then gives the gradients, exactly:
 ///
 ///     dL/dtheta = d/dtheta (sum of a y + sum of the tangent of y),    x_k with the tangent v_k
 ///

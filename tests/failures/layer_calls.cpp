@@ -2,6 +2,8 @@
 #include "failures/scene.hpp"
 #include "support/sparse.hpp"
 
+#include <sar/nn/atoms/tensor_product_sums.hpp>
+
 #include <filesystem>
 #include <limits>
 
@@ -308,25 +310,26 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
       return [&s, model, species, compute] { return compute(*model, s, species); };
     });
   };
-  add_model("nn/atoms/painn.hpp PaiNN::atomic_energies",
-            [](const PaiNN& model, Scene& s, const RowIds& species) {
+  add_model("nn/atoms/potential_network.hpp PotentialNetwork::atomic_energies",
+            [](const PotentialNetwork& model, Scene& s, const RowIds& species) {
               return model.atomic_energies(s.graph, species, s.x);
             });
-  add_model("nn/atoms/painn.hpp PaiNN::head_energies",
-            [](const PaiNN& model, Scene& s, const RowIds& species) {
+  add_model("nn/atoms/potential_network.hpp PotentialNetwork::head_energies",
+            [](const PotentialNetwork& model, Scene& s, const RowIds& species) {
               return model.head_energies(s.graph, species, s.x);
             });
-  add_model("nn/atoms/painn.hpp PaiNN::energy", [](const PaiNN& model, Scene& s, const RowIds& species) {
-    return model.energy(s.graph, species, s.x);
-  });
-  add_model("nn/atoms/painn.hpp PaiNN::energy_and_forces", [](const PaiNN& model, Scene& s,
-                                                              const RowIds& species) {
-    return s.comm.agree([&] {
-      return s.x + Variable(model.energy_and_forces(s.graph, species, s.x.value()).forces);
-    });
-  });
+  add_model("nn/atoms/potential_network.hpp PotentialNetwork::energy",
+            [](const PotentialNetwork& model, Scene& s, const RowIds& species) {
+              return model.energy(s.graph, species, s.x);
+            });
+  add_model("nn/atoms/potential_network.hpp PotentialNetwork::energy_and_forces",
+            [](const PotentialNetwork& model, Scene& s, const RowIds& species) {
+              return s.comm.agree([&] {
+                return s.x + Variable(model.energy_and_forces(s.graph, species, s.x.value()).forces);
+              });
+            });
   add_model("nn/atoms/potential_loss.hpp backward_potential_loss",
-            [](const PaiNN& model, Scene& s, const RowIds& species) {
+            [](const PotentialNetwork& model, Scene& s, const RowIds& species) {
               return s.comm.agree([&] {
                 const PotentialErrors errors =
                     backward_potential_loss(model, s.graph,
@@ -337,6 +340,29 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
                 return s.x + static_cast<real>(errors.loss);
               });
             });
+  add_operation(calls, comm, "nn/atoms/tensor_product_sums.hpp tensor_product_sums", [](Scene& s) {
+    const TensorProductSumOperands operands{.rows = Variable(scene_values({s.graph.num_nodes(), 2}, 3), true),
+                                            .positions = s.x,
+                                            .shifts = {},
+                                            .radii = {},
+                                            .network = {Tensor::full({4, 1}, 1)},
+                                            .density = {},
+                                            .functions = {.cutoff = 4, .num_basis = 1, .max_l = 1},
+                                            .product = std::make_shared<const TensorProduct>(0, 1, 1)};
+    return [&s, operands] { return tensor_product_sums(s.graph, operands); };
+  });
+  add_operation(calls, comm, "nn/atoms/mace.hpp MACELayer", [](Scene& s) {
+    auto layer =
+        std::make_shared<MACELayer>(MACEOptions{.num_species = 1,
+                                                .feats = 1,
+                                                .density = true,
+                                                .functions = {.cutoff = 4, .num_basis = 1, .max_l = 1},
+                                                .radial_feats = 1},
+                                    0, 1, true, s.gen);
+    const Variable rows(scene_values({s.graph.num_nodes(), 1}, 3), true);
+    const RowIds species(std::vector<Index>(static_cast<std::size_t>(s.graph.num_nodes()), 0));
+    return [&s, layer, rows, species] { return (*layer)(s.graph, rows, species, s.x, {}, {}); };
+  });
   const auto slope_function = [](Scene& s) {
     return [&s, w = Variable(scene_values({scene_width}, 2), true)](const std::vector<Variable>& inputs) {
       return sum(s.graph.update_all(fn::copy_u(inputs[0] * inputs[0] * w), Reduce::sum), s.comm);

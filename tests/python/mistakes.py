@@ -199,8 +199,8 @@ MISTAKES = [
     ('sar.nn.APPNPConv(3, "alpha")', "TypeError", "sar.nn.APPNPConv: alpha is 'alpha', expected float"),
     ('sar.GraphModel("sage")', "InputError", "the description is no JSON at its byte 1, expected the description of a network"),
     ('sar.GraphModel({"type": "saage"})', "InputError",
-     "the description.type is 'saage', expected sage, gcn, gat, gatv2, gin, mesh_graph_net, rgcn, hgt, hetero-sage, hetero-gat or "
-     "painn"),
+     "the description.type is 'saage', expected sage, gcn, gat, gatv2, gin, mesh_graph_net, rgcn, hgt, hetero-sage, hetero-gat, "
+     "painn or mace"),
     ("sar.GraphModel(3)", "TypeError", "a description is 3, expected a dict or its JSON text"),
     ('sar.nn.MSELoss("sum")', "TypeError", "MSELoss is given 'sum' without a name, expected options by name: reduction"),
     ("sar.nn.CrossEntropyLoss([1.0, 2.0])", "TypeError",
@@ -311,8 +311,8 @@ MISTAKES = [
     ("sar.NeighborList(np.ones((2, 2)), 3.0)", "ShapeError", "positions of shape [2, 2], expected rows of 3 numbers"),
     ('sar.NeighborList(np.ones((2, 3)), "near")', "TypeError", "sar.NeighborList: cutoff is 'near', expected float"),
     ('sar.Potential({"type": "schnet"})', "InputError",
-     "the description.type is 'schnet', expected sage, gcn, gat, gatv2, gin, mesh_graph_net, rgcn, hgt, hetero-sage, hetero-gat "
-     "or painn"),
+     "the description.type is 'schnet', expected sage, gcn, gat, gatv2, gin, mesh_graph_net, rgcn, hgt, hetero-sage, hetero-gat, "
+     "painn or mace"),
     ("sar.Trace(3)", "TypeError", "expected str, bytes or os.PathLike object, not int"),
     ('sar.nn.HeteroGraphConv({}, aggregate="max")', "InputError", "aggregate is 'max', expected 'sum' or 'mean'"),
     ("Forgetful()", "TypeError",

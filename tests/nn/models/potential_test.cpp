@@ -11,6 +11,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/safetensors.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
+#include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/models/graph_model.hpp>
 #include <sar/nn/models/potential.hpp>
 #include <sar/nn/train/slope_loss.hpp>
@@ -193,7 +194,7 @@ TEST_CASE("Potential: ZBL is added to energies, forces and virials, for every nu
   with_zbl.zbl_outer = 1.5;
   with_zbl.species[1] = "anion";
   CHECK(thrown<InputError>([&] { make_potential(with_zbl); }) ==
-        "the description.species has 'anion', expected chemical symbols with .zbl_outer");
+        "the description.species has 'anion', expected chemical symbols with .zbl_outer or .zbl_power");
 }
 
 TEST_CASE(
@@ -584,7 +585,8 @@ TEST_CASE("Potential: what is refused") {
           (void)GraphModel(described, world, gen);
         }).starts_with("a GraphModel of type painn, which is a potential, expected sage, "));
   const ModelDescription gcn{.type = "gcn", .in_feats = 3, .out_feats = 2};
-  CHECK(thrown<InputError>([&] { make_potential(gcn); }) == "a Potential of type gcn, expected painn");
+  CHECK(thrown<InputError>([&] { make_potential(gcn); }) ==
+        "a Potential of type gcn, expected painn or mace");
   save_model(world, path, GraphModel(gcn, world, gen));
   CHECK(thrown_by_all<InputError>(world, [&] { (void)load_potential(world, path); }) ==
         path + ": is a network of type gcn, which is no potential, expected load_model for it");

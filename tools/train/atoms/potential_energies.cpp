@@ -307,7 +307,7 @@ Potential start_potential(const ModelDescription& description, Potential* initia
       "one for all, or --energy-scale keep");
   for (const NamedParameter& each : initial->network().named_parameters()) {
     Tensor value = each.parameter.value();
-    if (is_scaled && each.name.starts_with("outnet.2.")) {
+    if (is_scaled && initial->network().is_of_last_layer(each.name)) {
       value = value.clone();
       for (real& x : value.values()) x *= static_cast<real>(before[0] / scales[0]);
     }

@@ -57,8 +57,11 @@ std::string PotentialSteps::description() const {
   std::string shifts;
   for (std::size_t k = 0; k < d.species.size(); ++k)
     shifts += concat(k == 0 ? "" : ", ", d.species[k], " ", d.energy_shifts[k]);
-  return concat("PaiNN: ", d.layers, " convolutions of ", d.hidden, " channels, ", d.num_basis,
-                " radial functions (", d.radial_basis, "), ", d.cutoff_function, " cutoff ", d.cutoff,
+  const bool is_mace = d.type == "mace";
+  return concat(is_mace ? "MACE: " : "PaiNN: ", d.layers, is_mace ? " layers of " : " convolutions of ",
+                d.hidden, " channels, ", d.num_basis, " radial functions (",
+                is_mace ? "bessel" : d.radial_basis, "), ", is_mace ? "polynomial" : d.cutoff_function,
+                " cutoff ", d.cutoff,
                 d.zbl_outer > 0 ? concat(", ZBL from ", d.zbl_inner, " to ", d.zbl_outer) : "",
                 d.committee > 1 ? concat(", a committee of ", d.committee, " heads") : "", "; energy shifts ",
                 shifts, ", scale ", d.energy_scales[0]);

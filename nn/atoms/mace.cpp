@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/row_sums.hpp>
+#include <sar/core/error.hpp>
+#include <sar/graph/kernels/edge_batch.hpp>
+#include <sar/nn/atoms/mace.hpp>
+#include <sar/nn/atoms/symmetric_contraction.hpp>
+#include <sar/nn/atoms/tensor_product.hpp>
+#include <sar/nn/atoms/tensor_product_sums.hpp>
+#include <sar/nn/modules/init.hpp>
+#include <sar/nn/modules/row_distance.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// Numbers of the message rows of a chunk.
+constexpr Index chunk_numbers = 1 << 19;
+
+const MACEOptions& checked(const MACEOptions& o) {
+  require<InputError>(o.num_species > 0 && o.feats > 0 && o.layers > 0 && o.functions.num_basis > 0 &&
+                          o.radial_feats > 0 && o.radial_layers > 0 && o.readout_feats > 0 && o.committee > 0,
+                      "MACE of ", o.num_species, " species with ", o.layers, " layers of ", o.feats,
+                      " channels, ", o.functions.num_basis, " radial functions, ", o.radial_layers,
+                      " hidden layers of ", o.radial_feats, ", a readout of ", o.readout_feats, " and ",
+                      o.committee, " heads, expected 1 or more of each");
+  require<InputError>(0 <= o.hidden_l && o.hidden_l <= o.functions.max_l && o.functions.max_l <= 3,
+                      "MACE with degrees up to ", o.functions.max_l, " of messages and up to ", o.hidden_l,
+                      " between layers, expected 0 to 3, the second not above the first");
+  require<InputError>(1 <= o.correlation && o.correlation <= 3, "MACE with the correlation ", o.correlation,
+                      ", expected 1, 2 or 3");
+  require<InputError>(o.functions.cutoff > 0 && std::isfinite(o.functions.cutoff) && o.functions.power > 0,
+                      "MACE with the cutoff ", o.functions.cutoff, " and the power ", o.functions.power,
+                      ", expected positive numbers");
+  const bool with_radii = o.functions.transform != DistanceTransform::none;
+  require<InputError>(!with_radii || std::ssize(o.radii) == o.num_species, "MACE of ", o.num_species,
+                      " species with a distance transform and ", o.radii.size(), " radii, expected one each");
+  require<InputError>(o.energy_scales.empty() || std::ssize(o.energy_scales) == o.num_species, "MACE of ",
+                      o.num_species, " species with ", o.energy_scales.size(),
+                      " energy_scales, expected one each");
+  return o;
+}
+
+Index degree_size(std::size_t l) {
+  return 2 * static_cast<Index>(l) + 1;
+}
+
+}  // namespace
+
+DegreeLinear::DegreeLinear(const std::vector<Index>& widths, Index out, Generator& gen) : widths_(widths) {
+  for (std::size_t l = 0; l < widths.size(); ++l)
+    register_module(std::to_string(l), maps_.emplace_back(widths[l], out, gen, /*bias=*/false));
+}
+
+Variable DegreeLinear::operator()(const Variable& x) const {
+  const Index n = x.num_rows();
+  std::vector<Variable> parts;
+  Index begin = 0;
+  for (std::size_t l = 0; l < widths_.size(); ++l) {
+    const Index size = degree_size(l), end = begin + size * widths_[l];
+    const Variable mapped = maps_[l](reshape(slice_columns(x, begin, end), {n * size, widths_[l]}));
+    parts.push_back(reshape(mapped, {n, size * mapped.shape()[1]}));
+    begin = end;
+  }
+  return concat_columns(parts);
+}
+
+namespace {
+
+std::vector<Index> equal_widths(int max_l, Index feats) {
+  return std::vector<Index>(static_cast<std::size_t>(max_l + 1), feats);
+}
+
+std::vector<Index> path_widths(const TensorProduct& product, Index feats) {
+  std::vector<Index> widths = product.paths_to;
+  for (Index& each : widths) each *= feats;
+  return widths;
+}
+
+}  // namespace
+
+MACELayer::MACELayer(const MACEOptions& o, int in_l, int out_l, bool residual, Generator& gen)
+    : functions_(o.functions),
+      feats_(o.feats),
+      in_l_(in_l),
+      out_l_(out_l),
+      residual_(residual),
+      density_(o.density),
+      product_(std::make_shared<const TensorProduct>(in_l, o.functions.max_l, o.functions.max_l)),
+      basis_(std::make_shared<const SymmetricBasis>(o.functions.max_l, out_l, o.correlation)),
+      linear_up_(equal_widths(in_l, o.feats), o.feats, gen),
+      linear_(path_widths(*product_, o.feats), o.feats, gen),
+      product_linear_(equal_widths(out_l, o.feats), o.feats, gen) {
+  register_module("linear_up", linear_up_);
+  register_module("radial", radial_);
+  for (int k = 0; k <= o.radial_layers; ++k)
+    radial_.emplace_back(k == 0 ? functions_.num_basis : o.radial_feats,
+                         k == o.radial_layers ? std::ssize(product_->paths) * feats_ : o.radial_feats, gen,
+                         /*bias=*/false);
+  if (density_) {
+    density_net_ = std::make_unique<Linear>(functions_.num_basis, 1, gen, /*bias=*/false);
+    register_module("density", *density_net_);
+  }
+  register_module("linear", linear_);
+  const int skips = residual ? std::min(in_l, out_l) : o.functions.max_l;
+  skip_weights_.resize(static_cast<std::size_t>(skips + 1));
+  for (std::size_t l = 0; l < skip_weights_.size(); ++l)
+    skip_.register_parameter(
+        std::to_string(l), skip_weights_[l],
+        init::linear_uniform({o.num_species, feats_, feats_}, feats_, gen.next_stream()));
+  register_module("skip", skip_);
+  register_parameter("contraction", contraction_,
+                     init::uniform({o.num_species, basis_->paths, feats_}, 1, gen.next_stream()));
+  register_module("product", product_linear_);
+}
+
+Variable MACELayer::sums_of_messages(const Graph& graph, const Variable& rows, const Variable& positions,
+                                     const Variable& shifts, const Variable& radii) const {
+  // The kernel has neither tangents nor gradients of weights; a function of edges has both, and exact sums.
+  std::vector<Variable> parameters;
+  for (std::size_t k = 0; k < radial_.size(); ++k) parameters.push_back(radial_[k].weight());
+  if (density_) parameters.push_back(density_net_->weight());
+  const bool constant = std::ranges::none_of(parameters, &Variable::requires_grad);
+  if (constant && !graph.options().reproducible && !any_dual({&rows, &positions, &shifts})) {
+    TensorProductSumOperands operands{.rows = rows,
+                                      .positions = positions,
+                                      .shifts = shifts,
+                                      .radii = radii,
+                                      .network = {},
+                                      .density = density_ ? parameters.back().value() : Tensor(),
+                                      .functions = functions_,
+                                      .product = product_};
+    for (std::size_t k = 0; k < radial_.size(); ++k) operands.network.push_back(parameters[k].value());
+    return tensor_product_sums(graph, operands);
+  }
+  const Index width = product_->rows * feats_;
+  Graph chunked = graph;
+  GraphOptions options = graph.options();
+  options.edge_chunk = std::clamp<Index>(chunk_numbers / width, 1, options.edge_chunk);
+  chunked.set_options(options);
+  const auto message = [this, rows, positions, shifts, radii](const EdgeBatch& edges) {
+    const Variable d = edge_vectors(edges.src(positions), edges.dst(positions),
+                                    shifts.defined() ? edges.edata(shifts) : Variable());
+    const Tensor sums = radii.defined() ? (edges.src(radii) + edges.dst(radii)).value() : Tensor();
+    const Variable all = harmonic_rows(d, sums, functions_);
+    const Variable basis = slice_columns(all, 0, functions_.num_basis);
+    Variable weights = radial_[0](basis);
+    for (std::size_t k = 1; k < radial_.size(); ++k) weights = radial_[k](silu(std::move(weights)));
+    const Variable messages = tensor_product_rows(
+        edges.src(rows), slice_columns(all, functions_.num_basis, functions_.columns()), weights, product_);
+    if (!density_) return messages;
+    const Variable root = (*density_net_)(basis);
+    return concat_columns({messages, tanh(root * root)});
+  };
+  return chunked.update_all(message, fn::sum);
+}
+
+Variable MACELayer::skip(const Variable& rows, const RowIds& species, int in_l, int out_l) const {
+  const Index n = rows.num_rows();
+  std::vector<Variable> parts;
+  for (std::size_t l = 0; l < static_cast<std::size_t>(std::min(in_l, out_l) + 1); ++l) {
+    const Index size = degree_size(l), begin = static_cast<Index>(l * l) * feats_;
+    std::vector<Index> kinds;
+    for (const Index kind : species.span()) kinds.insert(kinds.end(), static_cast<std::size_t>(size), kind);
+    const Variable x = reshape(slice_columns(rows, begin, begin + size * feats_), {n * size, feats_});
+    parts.push_back(reshape(gather_mm(x, skip_weights_[l], kinds), {n, size * feats_}));
+  }
+  const Index rest = components(out_l) - components(std::min(in_l, out_l));
+  if (rest > 0) parts.emplace_back(Tensor::zeros({n, rest * feats_}));
+  return concat_columns(parts);
+}
+
+Variable MACELayer::operator()(const Graph& graph, const Variable& rows, const RowIds& species,
+                               const Variable& positions, const Variable& shifts,
+                               const Variable& radii) const {
+  const Index width = product_->rows * feats_;
+  Variable sums = sums_of_messages(graph, linear_up_(rows), positions, shifts, radii);
+  Variable density;
+  if (density_) {
+    density = scale_shift(slice_columns(sums, width, width + 1), 1, 1);
+    sums = slice_columns(std::exchange(sums, {}), 0, width);
+  }
+  Variable a = linear_(std::exchange(sums, {}));
+  if (density_) a = std::exchange(a, {}) / density;
+  if (!residual_) a = skip(std::exchange(a, {}), species, functions_.max_l, functions_.max_l);
+  const Variable out =
+      product_linear_(symmetric_contraction(std::exchange(a, {}), contraction_, species, basis_));
+  return residual_ ? out + skip(rows, species, in_l_, out_l_) : out;
+}
+
+MACE::MACE(const MACEOptions& options, Generator& gen)
+    : options_(checked(options)),
+      embedding_(init::uniform({options.num_species, options.feats}, std::sqrt(3.0), gen.next_stream()),
+                 true) {
+  register_parameter("embedding", embedding_);
+  register_module("layers", layers_);
+  register_module("readouts", readouts_);
+  register_module("readout", readout_);
+  for (int i = 0; i < options.layers; ++i) {
+    const bool last = i + 1 == options.layers;
+    layers_.emplace_back(options, i == 0 ? 0 : options.hidden_l, last ? 0 : options.hidden_l,
+                         i > 0 || options.residual_first, gen);
+    if (!last) readouts_.emplace_back(options.feats, options.committee, gen, /*bias=*/false);
+  }
+  readout_.emplace_back(options.feats, options.readout_feats, gen, /*bias=*/false);
+  readout_.emplace_back(options.readout_feats, options.committee, gen, /*bias=*/false);
+  const auto column = [&](const std::vector<double>& values) {
+    return Tensor::from({options.num_species, 1}, std::span<const double>(values));
+  };
+  if (options.functions.transform != DistanceTransform::none) radii_ = column(options.radii);
+  if (!options.energy_scales.empty()) energy_scales_ = column(options.energy_scales);
+}
+
+Variable MACE::head_energies(const Graph& graph, const RowIds& species, const Variable& positions,
+                             const Variable& shifts) const {
+  return graph.comm().agree([&] {
+    require_atoms("MACE", graph, species, options_.num_species);
+    const Variable radii = radii_.defined() ? gather_rows(Variable(radii_), species) : Variable();
+    Variable rows = gather_shared_rows(embedding_, species), energies;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      rows = layers_[i](graph, std::exchange(rows, {}), species, positions, shifts, radii);
+      const Variable scalars = slice_columns(rows, 0, options_.feats);
+      const Variable found =
+          i < readouts_.size() ? readouts_[i](scalars) : readout_[1](silu(readout_[0](scalars)));
+      energies = i == 0 ? found : std::exchange(energies, {}) + found;
+    }
+    if (!energy_scales_.defined()) return energies;
+    return std::exchange(energies, {}) * gather_shared_rows(energy_scales_, species);
+  });
+}
+
+bool MACE::is_by_species(const std::string& parameter) const {
+  return parameter == "embedding" || parameter.ends_with(".contraction") ||
+         parameter.find(".skip.") != std::string::npos;
+}
+
+bool MACE::is_of_last_layer(const std::string& parameter) const {
+  return parameter.starts_with("readouts.") || parameter == "readout.1.weight";
+}
+}}  // namespace sar

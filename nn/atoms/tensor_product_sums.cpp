@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/graph/message/operation.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
+#include <sar/nn/atoms/message_sums.hpp>
+#include <sar/nn/atoms/tensor_product_sums.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// Numbers of the radial weights of a chunk, which stay in the second-level cache.
+constexpr Index weight_numbers = 1 << 17;
+
+/// One call, as its record keeps it.
+struct ProductSum {
+  std::shared_ptr<const ShardedGraph> graph;
+  TensorProductSumOperands call;
+  Variable sources;  // all source operands side by side
+  Index feats, edge_chunk;
+
+  [[nodiscard]] TensorProductSumKernel::Operands operands() const {
+    return {.call = call, .feats = feats, .edge_chunk = edge_chunk};
+  }
+  [[nodiscard]] TypedRows forward(const Driver& driver) const {
+    TensorProductSumKernel::Operands o = operands();
+    const Tensor out({graph->topology->local.num_dst, o.width()});
+    o.out = out;
+    TensorProductSumKernel kernel(std::move(o));
+    driver.forward(sources.value(), kernel);
+    return out;
+  }
+  void backward(const Driver& driver, const Tensor& grad) const {
+    TensorProductSumKernel::Operands o = operands();
+    o.grad_out = grad;
+    if (call.positions.requires_grad() || (call.shifts.defined() && call.shifts.requires_grad()))
+      o.grad_edges = Tensor({graph->topology->num_edges(), 3});
+    const Tensor of_edges = o.grad_edges;
+    TensorProductSumKernel kernel(std::move(o));
+    driver.backward(sources.value(), sources.shape(), kernel, sources.gradient());
+    if (of_edges.defined()) give_edge_gradients(*graph, of_edges, call.positions, call.shifts);
+  }
+};
+
+}  // namespace
+
+Variable tensor_product_sums(const Graph& graph, const TensorProductSumOperands& o) {
+  const Index feats = o.rows.shape().row_size() / o.product->rows1;
+  return collective(
+      graph.comm(),
+      [&] {
+        refuse_tangents({&o.rows, &o.positions, &o.shifts}, "MACE");
+        return OperationCall("MACE", graph, Tangents::known)
+            .sources("rows", o.rows)
+            .operand("positions", o.positions)
+            .operand("shifts", o.shifts)
+            .equal("number of channels", feats)
+            .equal("number of paths", std::ssize(o.product->paths));
+      },
+      [&]() -> Variable {
+        std::vector<Variable> parts{o.rows, o.positions};
+        if (o.radii.defined()) parts.push_back(o.radii);
+        const ProductSum call{
+            .graph = graph.shards(),
+            .call = o,
+            .sources = concat_columns(parts),
+            .feats = feats,
+            .edge_chunk = std::clamp<Index>(weight_numbers / (std::ssize(o.product->paths) * feats), 1,
+                                            graph.options().edge_chunk)};
+        const bool recorded = recording({&call.sources, &o.positions, &o.shifts});
+        return run_pass(graph, {"update_all", "update_all backward"}, recorded, call);
+      });
+}
+
+namespace {
+
+MatrixView view_of(const Tensor& x) {
+  return {x.data(), x.num_rows(), x.row_size(), x.row_size(), 1};
+}
+
+}  // namespace
+
+TensorProductSumKernel::TensorProductSumKernel(Operands operands)
+    : o_(std::move(operands)), blocks_(o_.edge_chunk, EdgeBlocks::Rows::whole) {
+  for (const Tensor& weight : o_.call.network) {
+    forward_.emplace_back(product_method()).pack(view_of(weight).transposed());
+    if (o_.grad_out.defined()) backward_.emplace_back(product_method()).pack(view_of(weight));
+  }
+}
+
+template <class Compute>
+void TensorProductSumKernel::for_chunks(const Compute& compute) {
+  blocks_.for_each(
+      chunks_, num_threads() == 1 ? 1 : 2 * num_threads(),
+      [&](Chunk& chunk, Index b) {
+        blocks_.write(b, chunk.edges, chunk.groups);
+        compute(chunk);
+      },
+      [](std::span<const Chunk>) { return true; });
+}
+
+/// Computes the rows of the edges of a chunk and its radial network.
+void TensorProductSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) {
+  const EdgeBlock& edges = chunk.edges;
+  const Index n = edges.size(), at = o_.message_columns(), num_basis = o_.call.functions.num_basis;
+  const bool with_radii = o_.call.radii.defined();
+  const Tensor own = o_.call.positions.value(),
+               shifts = o_.call.shifts.defined() ? o_.call.shifts.value() : Tensor(),
+               radii = with_radii ? o_.call.radii.value() : Tensor();
+  chunk.d = Tensor({n, 3});
+  if (with_radii) chunk.radii = Tensor({n, 1});
+  for (Index e = 0; e < n; ++e) {
+    const real* const from = stage.rows.reals() + edges.src[e] * o_.source_columns() + at;
+    const real *const to = own.row(edges.dst[e]), *const t =
+                                                      shifts.defined() ? shifts.row(edges.edge[e]) : nullptr;
+    for (Index k = 0; k < 3; ++k)
+      chunk.d.row(e)[k] =
+          static_cast<real>(static_cast<double>(from[k]) + (t != nullptr ? static_cast<double>(t[k]) : 0) -
+                            static_cast<double>(to[k]));
+    if (with_radii) chunk.radii.row(e)[0] = from[3] + radii.row(edges.dst[e])[0];
+  }
+  chunk.rows = harmonic_row_values(chunk.d, chunk.radii, o_.call.functions);
+  chunk.sums.clear();
+  chunk.hidden.clear();
+  chunk.sigmoids.clear();
+  MatrixView input{chunk.rows.data(), n, num_basis, chunk.rows.row_size(), 1};
+  for (std::size_t k = 0; k < forward_.size(); ++k) {
+    const Index width = o_.call.network[k].num_rows();
+    Tensor z({n, width});
+    forward_[k].multiply(input, {z.data(), width});
+    chunk.sums.push_back(z);
+    if (k + 1 == forward_.size()) break;
+    const Tensor s = sigmoid(Variable(z)).value();
+    Tensor a({n, width});
+    real* const to = a.data();
+    const real *const of_z = z.data(), *const of_s = s.data();
+    for (Index i = 0; i < a.size(); ++i) to[i] = of_z[i] * of_s[i];
+    chunk.sigmoids.push_back(s);
+    chunk.hidden.push_back(a);
+    input = {chunk.hidden.back().data(), n, width, width, 1};
+  }
+  if (!o_.call.density.defined()) return;
+  chunk.root = Tensor::zeros({n, 1});
+  for (Index e = 0; e < n; ++e)
+    for (Index k = 0; k < num_basis; ++k)
+      chunk.root.row(e)[0] += o_.call.density.data()[k] * chunk.rows.row(e)[k];
+}
+
+TensorProductChunk TensorProductSumKernel::operands_of(const Stage& stage, const Chunk& chunk) const {
+  return {.product = o_.call.product.get(),
+          .feats = o_.feats,
+          .sources = stage.rows.reals(),
+          .source_stride = o_.source_columns(),
+          .harmonics = chunk.rows.data() + o_.call.functions.num_basis,
+          .harmonic_stride = chunk.rows.row_size(),
+          .weights = chunk.sums.back().data(),
+          .rows = chunk.groups.rows.data(),
+          .groups = chunk.groups.begin.data(),
+          .num_groups = chunk.groups.size()};
+}
+
+void TensorProductSumKernel::accumulate(const Stage& stage) {
+  blocks_.by_destination(stage);
+  for_chunks([&](Chunk& chunk) {
+    make_edge_rows(stage, chunk);
+    TensorProductChunk of = operands_of(stage, chunk);
+    of.others = chunk.edges.src.data();
+    add_tensor_product_sums(of, o_.out.data(), o_.width());
+    for (Index e = 0; o_.call.density.defined() && e < chunk.edges.size(); ++e) {
+      const real root = chunk.root.row(e)[0];
+      o_.out.row(chunk.edges.dst[e])[o_.width() - 1] += std::tanh(root * root);
+    }
+  });
+}
+
+void TensorProductSumKernel::backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) {
+  const Index numbers = stage.size() * o_.source_columns();
+  Array<real> unwanted(grad_src.defined() ? 0 : numbers, real{0});  // the kernel writes them in any case
+  real* const to = grad_src.defined() ? grad_src.reals() : unwanted.data();
+  if (grad_src.defined() && !accumulate)
+    parallel_for(numbers, Index{1} << 16,
+                 [&](Index begin, Index end) { std::fill(to + begin, to + end, real{0}); });
+  blocks_.by_source(stage);
+  for_chunks([&](Chunk& chunk) { differentiate(stage, chunk, to); });
+}
+
+void TensorProductSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* grad_src) {
+  const Index n = chunk.edges.size(), num_basis = o_.call.functions.num_basis;
+  make_edge_rows(stage, chunk);
+  TensorProductChunk of = operands_of(stage, chunk);
+  of.others = chunk.edges.dst.data();
+  Tensor of_rows = Tensor::zeros(chunk.rows.shape()), of_sums = Tensor::zeros(chunk.sums.back().shape());
+  add_tensor_product_gradients(
+      of, o_.grad_out.data(), o_.width(),
+      {.sources = grad_src, .harmonics = of_rows.data() + num_basis, .weights = of_sums.data()});
+  if (!o_.grad_edges.defined()) return;
+  for (std::size_t k = backward_.size(); k-- > 1;) {
+    const Tensor& z = chunk.sums[k - 1];
+    Tensor of_hidden(z.shape());
+    backward_[k].multiply(view_of(of_sums), {of_hidden.data(), z.row_size()});
+    real* const to = of_hidden.data();
+    const real *const of_s = chunk.sigmoids[k - 1].data(), *const a = chunk.hidden[k - 1].data();
+    for (Index i = 0; i < z.size(); ++i) to[i] *= of_s[i] + a[i] * (1 - of_s[i]);
+    of_sums = of_hidden;
+  }
+  Tensor of_basis({n, num_basis});
+  backward_[0].multiply(view_of(of_sums), {of_basis.data(), num_basis});
+  for (Index e = 0; e < n; ++e) {
+    real of_root = 0;
+    if (o_.call.density.defined()) {
+      const real root = chunk.root.row(e)[0], t = std::tanh(root * root);
+      of_root = o_.grad_out.row(chunk.edges.dst[e])[o_.width() - 1] * (1 - t * t) * 2 * root;
+    }
+    for (Index k = 0; k < num_basis; ++k)
+      of_rows.row(e)[k] =
+          of_basis.row(e)[k] + (o_.call.density.defined() ? of_root * o_.call.density.data()[k] : real{0});
+  }
+  const Tensor of_d = harmonic_row_gradients(chunk.d, chunk.radii, of_rows, o_.call.functions);
+  Tensor edges = o_.grad_edges;
+  for (Index i = 0; i < of.num_groups; ++i) {
+    double sum[3] = {};
+    for (Index e = of.groups[i]; e < of.groups[i + 1]; ++e)
+      for (Index k = 0; k < 3; ++k) {
+        edges.row(chunk.edges.edge[e])[k] = of_d.row(e)[k];
+        sum[k] += static_cast<double>(of_d.row(e)[k]);
+      }
+    real* const x = grad_src + of.rows[i] * o_.source_columns() + o_.message_columns();
+    for (Index k = 0; k < 3; ++k) x[k] += static_cast<real>(sum[k]);
+  }
+}
+}}  // namespace sar

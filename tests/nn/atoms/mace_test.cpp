@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+
+/// MACE: harmonics and tensor products of e3nn, energies, forces and virials of mace-torch, derivatives by
+/// differences, rotations; for every number of ranks.
+#include "graph/data/dataset_files.hpp"
+#include "support/random_tensor.hpp"
+#include "support/reference.hpp"
+#include "support/rows.hpp"
+#include "support/thrown.hpp"
+
+#include <sar/autograd/gradcheck.hpp>
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/nn/atoms/harmonic_rows.hpp>
+#include <sar/nn/atoms/mace.hpp>
+#include <sar/nn/atoms/neighbor_list.hpp>
+#include <sar/nn/atoms/potential_loss.hpp>
+#include <sar/nn/atoms/symmetric_contraction.hpp>
+#include <sar/nn/atoms/tensor_product.hpp>
+#include <sar/nn/models/potential.hpp>
+#include <sar/nn/train/distributed.hpp>
+#include <sar/nn/train/slope_loss.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+constexpr bool is_double = sizeof(real) == 8;
+const std::vector<std::string> structure_names{"crystal", "molecule", "slab", "thin", "lone"};
+
+/// A structure of a golden case, as a rank has it.
+struct Structure {
+  const Case& golden;
+  std::string name;
+  Index begin, end;  ///< atoms of this rank
+  NeighborList list;
+  std::vector<Index> species;
+
+  Structure(const Communicator& comm, const Case& of, const std::string& called, double cutoff,
+            const GraphOptions& options = {})
+      : golden(of),
+        name(called),
+        begin(first(comm.rank(), comm.size())),
+        end(first(comm.rank() + 1, comm.size())),
+        list(comm, mine(values("positions"), 3), cell(), cutoff, 0, options) {
+    const std::vector<Index> all = golden.indices(name + ".species");
+    species.assign(all.begin() + begin, all.begin() + end);
+  }
+  [[nodiscard]] std::vector<double> values(const std::string& array) const {
+    return golden.values(name + "." + array);
+  }
+  [[nodiscard]] Index first(int rank, int size) const {
+    return std::ssize(golden.indices(name + ".species")) * rank / size;
+  }
+  [[nodiscard]] std::vector<double> mine(const std::vector<double>& all, Index width) const {
+    return {all.begin() + begin * width, all.begin() + end * width};
+  }
+  [[nodiscard]] Cell cell() const {
+    Cell found;
+    const std::vector<double> vectors = values("cell"), periodic = values("periodic");
+    for (std::size_t i = 0; i < 9; ++i) found.vectors[i / 3][i % 3] = vectors[i];
+    for (std::size_t i = 0; i < 3; ++i) found.periodic[i] = periodic[i] != 0;
+    return found;
+  }
+  [[nodiscard]] PotentialValues evaluate(Potential& potential) const {
+    const Tensor& v = list.vectors();
+    const std::vector<double> vectors(v.data(), v.data() + v.size());
+    return potential(list.graph(), {.species = species, .edge_vectors = vectors});
+  }
+};
+
+/// With `constant` weights, a kernel sums the messages; otherwise functions of edges do.
+Potential golden_potential(const Case& golden, bool constant = false) {
+  Generator gen(0);
+  Potential potential(ModelDescription::from_json(golden.arg("description")), gen);
+  for (const NamedParameter& each : potential.network().named_parameters())
+    potential.network().set_parameter(each.name, golden.tensor("param." + each.name));
+  for (const NamedParameter& each : potential.network().named_parameters())
+    if (constant) potential.network().freeze(each.name);
+  return potential;
+}
+
+ModelDescription small() {
+  return {.type = "mace",
+          .hidden = 3,
+          .layers = 2,
+          .species = {"H", "O", "Si"},
+          .cutoff = 3.5,
+          .num_basis = 4,
+          .energy_shifts = {1, 2, 3},
+          .max_l = 2,
+          .density = true,
+          .radial_hidden = 5,
+          .readout_hidden = 4};
+}
+
+/// Checks values, tangents and the gradients of both, along random directions. f(x) for x = the inputs, the
+/// first ones of which have tangents.
+void check_derivatives(const std::function<Variable(const std::vector<Variable>&)>& f,
+                       const std::vector<Tensor>& inputs, std::size_t duals) {
+  std::vector<Variable> leaves;
+  for (const Tensor& each : inputs) leaves.emplace_back(each.clone(), true);
+  CHECK(gradcheck(f, leaves, {.directions = 3, .sum_over_ranks = {}}) < (is_double ? 1e-7 : 1e-2));
+  for (std::size_t k = 0; k < duals; ++k) leaves.emplace_back(random_tensor(inputs[k].shape(), 50 + k), true);
+  const auto with_tangents = [&](const std::vector<Variable>& x) {
+    std::vector<Variable> dual(x.begin(), x.begin() + std::ssize(inputs));
+    for (std::size_t k = 0; k < duals; ++k) dual[k] = make_dual(x[k], x[inputs.size() + k]);
+    const Variable y = f(dual);
+    return concat_columns({y.primal(), y.tangent()});
+  };
+  CHECK(gradcheck(with_tangents, leaves,
+                  {.tolerance = is_double ? 1e-6 : 2e-2, .directions = 3, .sum_over_ranks = {}}) < 1);
+  // the tangent itself, by differences
+  const auto at = [&](double step) {
+    std::vector<Variable> moved;
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      Tensor x = inputs[k].clone();
+      for (Index i = 0; k < duals && i < x.size(); ++i)
+        x.data()[i] += static_cast<real>(step) * leaves[inputs.size() + k].value().data()[i];
+      moved.emplace_back(x);
+    }
+    return f(moved).value();
+  };
+  const double step = is_double ? 1e-5 : 1e-2;
+  const Tensor y = with_tangents(leaves).value(), up = at(step), down = at(-step);
+  for (Index i = 0; i < up.num_rows(); ++i)
+    for (Index j = 0; j < up.row_size(); ++j) {
+      const double slope = static_cast<double>(up.row(i)[j] - down.row(i)[j]) / (2 * step);
+      CHECK(std::abs(slope - static_cast<double>(y.row(i)[up.row_size() + j])) <
+            (is_double ? 1e-6 : 2e-2) * std::max(1.0, std::abs(slope)));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("MACE: harmonics and tensor products of e3nn") {
+  const Case golden("mace/e3nn");
+  Tensor back = golden.tensor("vectors").clone();  // rows are those of the opposite vectors
+  for (Index i = 0; i < back.size(); ++i) back.data()[i] *= -1;
+  const HarmonicFunctions functions{.cutoff = 1, .num_basis = 1};
+  const Variable y = slice_columns(harmonic_rows(back, {}, functions), 1, 17);
+  CHECK(relative_error(y.value(), golden.tensor("harmonics")) < tolerance());
+  // e3nn has rows [degree, channel, component], and products [path, channel, component]
+  const auto product = std::make_shared<const TensorProduct>(3, 3, 3);
+  const Tensor rows = golden.tensor("rows"), expected = golden.tensor("products");
+  Tensor x(rows.shape()), z(expected.shape());
+  REQUIRE(expected.row_size() == product->rows * 2);
+  for (Index i = 0; i < x.num_rows(); ++i) {
+    for (Index l = 0; l < 4; ++l)
+      for (Index m = 0; m < 2 * l + 1; ++m)
+        for (Index c = 0; c < 2; ++c)
+          x.row(i)[(l * l + m) * 2 + c] = rows.row(i)[l * l * 2 + c * (2 * l + 1) + m];
+    Index at = 0;
+    for (const TensorPath& path : product->paths)
+      for (Index c = 0; c < 2; ++c)
+        for (Index m = 0; m < 2 * path.l3 + 1; ++m)
+          z.row(i)[(path.out + m * path.stride) * 2 + c] = expected.row(i)[at++];
+  }
+  const Variable found =
+      tensor_product_rows(x, golden.tensor("harmonics"), golden.tensor("weights"), product);
+  CHECK(relative_error(found.value(), z) < tolerance());
+}
+
+TEST_CASE("MACE: energies, forces and virials of mace-torch, for every number of ranks") {
+  const Communicator world = Communicator::world();
+  for (const char* shape : {"mace/medium", "mace/density", "mace/large", "mace/scalars"}) {
+    const Case golden(shape);
+    Potential trained = golden_potential(golden), constant = golden_potential(golden, true);
+    for (const std::string& name : structure_names)
+      for (int way = 0; way < 3; ++way) {
+        Potential& potential = way == 0 ? trained : constant;
+        CAPTURE(shape);
+        CAPTURE(name);
+        GraphOptions options;
+        options.reproducible = way == 2;
+        const Structure s(world, golden, name, potential.cutoff(), options);
+        const PotentialValues found = s.evaluate(potential);
+        double energy = 0;
+        for (const double each : s.values("energies")) energy += each;
+        CHECK(std::abs(found.energy - energy) < (is_double ? 1e-10 : 1e-5) * std::max(1.0, std::abs(energy)));
+        const std::vector<double> energies = s.mine(s.values("energies"), 1),
+                                  forces = s.mine(s.values("forces"), 3);
+        for (std::size_t i = 0; i < energies.size(); ++i)
+          CHECK(std::abs(found.energies[i] - energies[i]) <
+                (is_double ? 1e-10 : 1e-5) * std::max(1.0, std::abs(energies[i])));
+        double largest = 1;
+        for (const double each : s.values("forces")) largest = std::max(largest, std::abs(each));
+        for (std::size_t i = 0; i < forces.size(); ++i)
+          CHECK(std::abs(static_cast<double>(found.forces.data()[i]) - forces[i]) <
+                (is_double ? 1e-9 : 1e-5) * largest);
+        if (!s.cell().periodic[0]) continue;
+        const std::vector<double> virial = s.values("virial");
+        for (std::size_t k = 0; k < 9; ++k)
+          CHECK(std::abs(found.virial[k] - virial[k]) < (is_double ? 1e-9 : 1e-4) * 5 * largest);
+      }
+  }
+}
+
+TEST_CASE("MACE: the same bits for every number of ranks with reproducible sums") {
+  const Communicator world = Communicator::world(), self = Communicator::self();
+  const Case golden("mace/medium");
+  Potential potential = golden_potential(golden, true);
+  GraphOptions options;
+  options.reproducible = true;
+  const Structure whole(self, golden, "crystal", potential.cutoff(), options),
+      part(world, golden, "crystal", potential.cutoff(), options);
+  const PotentialValues one = whole.evaluate(potential), all = part.evaluate(potential);
+  for (Index i = 0; i < all.forces.size(); ++i)
+    CHECK(all.forces.data()[i] == one.forces.data()[part.begin * 3 + i]);
+  for (std::size_t i = 0; i < all.energies.size(); ++i)
+    CHECK(all.energies[i] == one.energies[static_cast<std::size_t>(part.begin) + i]);
+}
+
+TEST_CASE("MACE: derivatives of rows of edges, products and contractions by differences") {
+  const Tensor d = random_tensor({7, 3}, 1), radii = Tensor::full({7, 1}, real{1.5});
+  for (const DistanceTransform transform :
+       {DistanceTransform::none, DistanceTransform::agnesi, DistanceTransform::soft}) {
+    const HarmonicFunctions functions{.cutoff = 6, .num_basis = 4, .transform = transform};
+    check_derivatives([&](const std::vector<Variable>& x) { return harmonic_rows(x[0], radii, functions); },
+                      {d}, 1);
+  }
+  const Index feats = 18;  // vectors of channels, and a rest
+  const auto product = std::make_shared<const TensorProduct>(1, 3, 3);
+  check_derivatives(
+      [&](const std::vector<Variable>& x) { return tensor_product_rows(x[0], x[1], x[2], product); },
+      {random_tensor({5, 4 * feats}, 2), random_tensor({5, 16}, 3),
+       random_tensor({5, std::ssize(product->paths) * feats}, 4)},
+      3);
+  const auto basis = std::make_shared<const SymmetricBasis>(2, 1, 3);
+  const std::vector<Index> species{1, 0, 1, 1, 0};
+  check_derivatives(
+      [&](const std::vector<Variable>& x) { return symmetric_contraction(x[0], x[1], species, basis); },
+      {random_tensor({5, 9 * feats}, 5), random_tensor({3, basis->paths, feats}, 6)}, 1);
+}
+
+TEST_CASE("MACE: energies are invariant under rotations and reflections, and forces rotate") {
+  const Communicator self = Communicator::self();
+  Generator gen(3);
+  Potential potential(small(), gen);
+  const double c = std::cos(0.7), s = std::sin(0.7);
+  // a rotation about z, then about x, with a reflection
+  const std::array<std::array<double, 3>, 3> turn{{{c, -s, 0}, {c * s, c * c, -s}, {-s * s, -s * c, -c}}};
+  const std::vector<double> x{0, 0, 0, 1.1, 0.2, 0.1, -0.3, 1.2, 0.4, 0.5, -0.8, 1.3, 1.7, 1.1, -0.6};
+  const auto turned = [&](const auto* v, std::size_t k) {
+    return turn[k][0] * static_cast<double>(v[0]) + turn[k][1] * static_cast<double>(v[1]) +
+           turn[k][2] * static_cast<double>(v[2]);
+  };
+  std::vector<double> y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) y[i] = turned(x.data() + i / 3 * 3, i % 3);
+  const std::vector<Index> species{0, 1, 2, 1, 0};
+  const auto evaluate = [&](const std::vector<double>& at) {
+    const NeighborList list(self, at, Cell(), 3.5);
+    return potential(list.graph(),
+                     {.species = species, .positions = list.displacements(), .shifts = list.vectors()});
+  };
+  const PotentialValues a = evaluate(x), b = evaluate(y);
+  CHECK(std::abs(a.energy - b.energy) < 100 * tolerance());
+  for (Index i = 0; i < 5; ++i)
+    for (std::size_t k = 0; k < 3; ++k)
+      CHECK(std::abs(static_cast<double>(b.forces.row(i)[k]) - turned(a.forces.row(i), k)) <
+            100 * tolerance());
+}
+
+TEST_CASE("MACE: gradients of a loss of energies and forces by differences, for every number of ranks") {
+  const Communicator world = Communicator::world();
+  const Case golden("mace/medium");
+  Generator gen(5);
+  ModelDescription described = small();
+  described.committee = 2;
+  Potential potential(described, gen);
+  PotentialNetwork& network = potential.network();
+  const Structure s(world, golden, "crystal", 3.5);
+  const LabelledAtoms atoms{.species = s.species,
+                            .positions = s.list.displacements(),
+                            .shifts = s.list.vectors(),
+                            .energies = Tensor::full({1}, -3),
+                            .forces = random_tensor({s.end - s.begin, 3}, 7),
+                            .stresses = Tensor::zeros({1, 3, 3}),
+                            .volumes = Tensor::full({1}, 50)};
+  const auto loss = [&] { return backward_potential_loss(network, s.list.graph(), atoms).loss; };
+  (void)loss();
+  gather_grads(world, network);
+  std::vector<Tensor> gradients;
+  double slope = 0;
+  for (Variable each : network.parameters()) {
+    REQUIRE(each.grad().defined());
+    gradients.push_back(each.grad().clone());
+    const Tensor direction = random_tensor(each.shape(), 9 + gradients.size());
+    for (Index i = 0; i < direction.size(); ++i)
+      slope += static_cast<double>(direction.data()[i]) * static_cast<double>(gradients.back().data()[i]);
+  }
+  const double step = is_double ? 1e-5 : 2e-3;
+  const auto moved = [&](double by) {
+    std::size_t number = 0;
+    for (Variable each : network.parameters()) {
+      const Tensor direction = random_tensor(each.shape(), 10 + number++);
+      for (Index i = 0; i < direction.size(); ++i)
+        each.value().data()[i] += static_cast<real>(by) * direction.data()[i];
+      each.zero_grad();
+    }
+    return loss();
+  };
+  const double up = moved(step), down = moved(-2 * step), difference = (up - down) / (2 * step);
+  CHECK(std::abs(slope - difference) < (is_double ? 1e-5 : 5e-2) * std::max(1.0, std::abs(difference)));
+}
+
+TEST_CASE("MACE: files, more species, wrong descriptions") {
+  const Communicator world = Communicator::world();
+  const Case golden("mace/density");
+  Potential potential = golden_potential(golden, true);
+  const TemporaryDirectory directory(world);
+  const std::string path = directory.path() + "/mace.safetensors";
+  save_potential(world, path, potential);
+  const std::unique_ptr<Potential> loaded = load_potential(world, path);
+  const Structure s(world, golden, "thin", potential.cutoff());
+  CHECK(loaded->description().to_json() == potential.description().to_json());
+  CHECK(same_bits(s.evaluate(*loaded).forces, s.evaluate(potential).forces));
+
+  Generator gen(3);
+  Potential before(small(), gen);
+  const std::vector<NewSpecies> added{{.name = "Ge", .like = "Si"}};
+  const std::unique_ptr<Potential> after = with_species(before, added, gen);
+  CHECK(same_bits(s.evaluate(*after).forces, s.evaluate(before).forces));
+  CHECK_THROWS_AS(static_cast<void>(with_species(potential, added, gen)), InputError);
+
+  const auto error_of = [&](const auto& change) {
+    ModelDescription d = small();
+    change(d);
+    return thrown<InputError>([&] { static_cast<void>(d.checked()); });
+  };
+  CHECK(error_of([](ModelDescription& d) { d.hidden_l = 3; }) ==
+        "the description.hidden_l is 3, expected a number up to .max_l, 2");
+  CHECK(error_of([](ModelDescription& d) { d.correlation = 4; }) ==
+        "the description.correlation is 4, expected a whole number from 1 to 3");
+  CHECK(error_of([](ModelDescription& d) { d.distance_transform = "tanh"; }) ==
+        "the description.distance_transform is 'tanh', expected none, agnesi or soft");
+  CHECK(error_of([](ModelDescription& d) { d.distance_transform = "soft"; }) ==
+        "the description.covalent_radii has 0 numbers, expected one for each of 3 species");
+}
