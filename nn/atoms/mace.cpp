@@ -143,18 +143,19 @@ Variable MACELayer::sums_of_messages(const Graph& graph, const Variable& rows, c
   GraphOptions options = graph.options();
   options.edge_chunk = std::clamp<Index>(chunk_numbers / width, 1, options.edge_chunk);
   chunked.set_options(options);
-  const auto message = [this, rows, positions, shifts, radii](const EdgeBatch& edges) {
+  const auto message = [=, functions = functions_, product = product_,
+                        network = radial_.size()](const EdgeBatch& edges) {
     const Variable d = edge_vectors(edges.src(positions), edges.dst(positions),
                                     shifts.defined() ? edges.edata(shifts) : Variable());
     const Tensor sums = radii.defined() ? (edges.src(radii) + edges.dst(radii)).value() : Tensor();
-    const Variable all = harmonic_rows(d, sums, functions_);
-    const Variable basis = slice_columns(all, 0, functions_.num_basis);
-    Variable weights = radial_[0](basis);
-    for (std::size_t k = 1; k < radial_.size(); ++k) weights = radial_[k](silu(std::move(weights)));
+    const Variable all = harmonic_rows(d, sums, functions);
+    const Variable basis = slice_columns(all, 0, functions.num_basis);
+    Variable weights = linear(basis, parameters[0]);
+    for (std::size_t k = 1; k < network; ++k) weights = linear(silu(std::move(weights)), parameters[k]);
     const Variable messages = tensor_product_rows(
-        edges.src(rows), slice_columns(all, functions_.num_basis, functions_.columns()), weights, product_);
-    if (!density_) return messages;
-    const Variable root = (*density_net_)(basis);
+        edges.src(rows), slice_columns(all, functions.num_basis, functions.columns()), weights, product);
+    if (parameters.size() == network) return messages;
+    const Variable root = linear(basis, parameters.back());
     return concat_columns({messages, tanh(root * root)});
   };
   return chunked.update_all(message, fn::sum);
@@ -178,19 +179,21 @@ Variable MACELayer::skip(const Variable& rows, const RowIds& species, int in_l, 
 Variable MACELayer::operator()(const Graph& graph, const Variable& rows, const RowIds& species,
                                const Variable& positions, const Variable& shifts,
                                const Variable& radii) const {
-  const Index width = product_->rows * feats_;
-  Variable sums = sums_of_messages(graph, linear_up_(rows), positions, shifts, radii);
-  Variable density;
-  if (density_) {
-    density = scale_shift(slice_columns(sums, width, width + 1), 1, 1);
-    sums = slice_columns(std::exchange(sums, {}), 0, width);
-  }
-  Variable a = linear_(std::exchange(sums, {}));
-  if (density_) a = std::exchange(a, {}) / density;
-  if (!residual_) a = skip(std::exchange(a, {}), species, functions_.max_l, functions_.max_l);
-  const Variable out =
-      product_linear_(symmetric_contraction(std::exchange(a, {}), contraction_, species, basis_));
-  return residual_ ? out + skip(rows, species, in_l_, out_l_) : out;
+  return graph.comm().agree([&] {
+    const Index width = product_->rows * feats_;
+    Variable sums = sums_of_messages(graph, linear_up_(rows), positions, shifts, radii);
+    Variable density;
+    if (density_) {
+      density = scale_shift(slice_columns(sums, width, width + 1), 1, 1);
+      sums = slice_columns(std::exchange(sums, {}), 0, width);
+    }
+    Variable a = linear_(std::exchange(sums, {}));
+    if (density_) a = std::exchange(a, {}) / density;
+    if (!residual_) a = skip(std::exchange(a, {}), species, functions_.max_l, functions_.max_l);
+    const Variable out =
+        product_linear_(symmetric_contraction(std::exchange(a, {}), contraction_, species, basis_));
+    return residual_ ? out + skip(rows, species, in_l_, out_l_) : out;
+  });
 }
 
 MACE::MACE(const MACEOptions& options, Generator& gen)

@@ -104,8 +104,7 @@ class MACELayer : public Module {
 /// SymmetricBasis; readouts.I.weight [H, F]; readout.0.weight, readout.1.weight. Rows of halo atoms are
 /// exchanged once in each layer, so that edges of one cutoff suffice.
 ///
-/// The module must live until the backward pass. Gradients of the weights are not reproducible; energies and
-/// forces are.
+/// Gradients of the weights are not reproducible; energies and forces are.
 class MACE : public PotentialNetwork {
  public:
   /// Throws InputError unless numbers and widths are positive, 0 <= hidden_l <= max_l <= 3, correlation 1 to

@@ -179,12 +179,16 @@ struct Potential::Pass {
   RecordedPass synchronization;
 };
 
+std::optional<Zbl> make_zbl(const ModelDescription& d) {
+  if (d.zbl_outer > 0) return Zbl(d.species, d.zbl_inner, d.zbl_outer);
+  if (d.zbl_power > 0) return Zbl(d.species, d.covalent_radii, static_cast<int>(d.zbl_power), d.zbl_scale);
+  return std::nullopt;
+}
+
 Potential::Potential(const ModelDescription& description, Generator& gen)
     : description_((potential_type(description), description.checked())),
       network_(make_network(description_, gen)) {
-  const ModelDescription& d = description_;
-  if (d.zbl_outer > 0) zbl_.emplace(d.species, d.zbl_inner, d.zbl_outer);
-  if (d.zbl_power > 0) zbl_.emplace(d.species, d.covalent_radii, static_cast<int>(d.zbl_power), d.zbl_scale);
+  zbl_ = make_zbl(description_);
 }
 
 Potential::Potential(std::vector<Potential> members, const std::vector<double>& deviation_scales)

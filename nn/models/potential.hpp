@@ -148,6 +148,9 @@ class Potential {
   std::unique_ptr<Pass> pass_;
 };
 
+/// Local. Returns the repulsion at short distances of a description, if it has one. Errors as of Zbl.
+[[nodiscard]] std::optional<Zbl> make_zbl(const ModelDescription& description);
+
 /// A species that a potential is to learn.
 struct NewSpecies {
   std::string name;

@@ -2,6 +2,7 @@
 #include "train_structures.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/nn/models/potential.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -17,7 +18,7 @@ Index PotentialTask::Edges::bytes() const {
 void PotentialTask::make_graphs(const ModelDescription& model, Index kept_bytes,
                                 FunctionRef<void(Index, const GraphSamples&)> visit) {
   cutoff_ = model.cutoff;
-  if (model.zbl_outer > 0) zbl_.emplace(model.species, model.zbl_inner, model.zbl_outer);
+  zbl_ = make_zbl(model);
   species_.fill(-1);
   for (std::size_t k = 0; k < model.species.size(); ++k)
     species_[static_cast<std::size_t>(atomic_number(model.species[k]))] = static_cast<Index>(k);

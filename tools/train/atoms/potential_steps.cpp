@@ -63,6 +63,7 @@ std::string PotentialSteps::description() const {
                 is_mace ? "bessel" : d.radial_basis, "), ", is_mace ? "polynomial" : d.cutoff_function,
                 " cutoff ", d.cutoff,
                 d.zbl_outer > 0 ? concat(", ZBL from ", d.zbl_inner, " to ", d.zbl_outer) : "",
+                d.zbl_power > 0 ? ", ZBL between covalent radii" : "",
                 d.committee > 1 ? concat(", a committee of ", d.committee, " heads") : "", "; energy shifts ",
                 shifts, ", scale ", d.energy_scales[0]);
 }
