@@ -4,7 +4,6 @@
 #include <sar/core/files/json_value.hpp>
 #include <sar/nn/atoms/zbl.hpp>
 #include <sar/nn/models/model_description.hpp>
-#include <sar/nn/models/model_file.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -17,6 +17,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+class JsonValue;
+
 /// Describes a network of GraphModel, GraphModel or Potential. docs/models.md explains each key and lists
 /// the types that read it. A small example:
 ///
@@ -181,6 +183,13 @@ void check_layer_sizes(const ModelDescription& description, const std::string& w
 /// Local. Returns a summary of a stack, such as "gat: 1433 -> 64 (8 heads of 8) -> 7 (the mean of 8
 /// heads)".
 [[nodiscard]] std::string describe_layers(const ModelDescription& description);
+
+/// Key of the version of the format in descriptions.
+inline constexpr const char* version_key = "sar_model";
+
+/// Local. Throws InputError for a description in another version of the format, in which other keys may be
+/// valid. For implementation files.
+void require_version(const JsonValue& file);
 
 /// Key of the description in the metadata of a .safetensors file.
 inline constexpr const char* model_key = "sar.model";

@@ -12,14 +12,6 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-class JsonValue;
-
-/// Key of the version of the format in descriptions.
-inline constexpr const char* version_key = "sar_model";
-
-/// Throws InputError for a description in another version of the format, in which other keys may be valid.
-void require_version(const JsonValue& file);
-
 /// The content of a model file: the description and the path of the weights.
 struct ModelFile {
   ModelDescription description;
