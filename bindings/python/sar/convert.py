@@ -6,6 +6,7 @@ MODEL is a file that torch.save wrote, of a MACE or a ScaleShiftMACE; OUT is a .
 installed; the potential needs neither mace-torch nor PyTorch. Of a model with several heads, --head NAME selects one, by default the last."""
 
 import argparse
+import contextlib
 import importlib
 import itertools
 import json
@@ -226,7 +227,7 @@ def from_mace(model: Any, head: str | None = None) -> tuple[dict[str, Any], Arra
 
 
 def save(path: str, description: dict[str, Any], arrays: Arrays) -> None:
-    """Writes a .safetensors file in double precision, which both precisions of sar read."""
+    """Writes a .safetensors file in double precision, which both precisions of sar read, under another name first. Raises OSError."""
     header: dict[str, Any] = {"__metadata__": {"sar.model": json.dumps(description)}}
     at = 0
     for name, array in arrays.items():
@@ -234,10 +235,19 @@ def save(path: str, description: dict[str, Any], arrays: Arrays) -> None:
         at += 8 * array.size
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for array in arrays.values():
-            file.write(np.ascontiguousarray(array, "<f8").tobytes())
+    part = f"{path}.part"
+    try:
+        with open(part, "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text)
+            for array in arrays.values():
+                file.write(np.ascontiguousarray(array, "<f8").tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
 
 
 def main() -> None:
@@ -262,7 +272,10 @@ def main() -> None:
         description, arrays = from_mace(model, args.head)
     except NotConvertible as error:
         raise SystemExit(f"{args.model}: {error}") from error
-    save(args.out, description, arrays)
+    try:
+        save(args.out, description, arrays)
+    except OSError as error:
+        raise SystemExit(f"{args.out}: cannot be written: {error.strerror}") from error
     print(f"{args.out}: {len(description['species'])} species, {description['layers']} layers of {description['hidden']} channels")
 
 
