@@ -75,6 +75,12 @@ Jet<T, N> operator-(const Jet<T, N>& a, const Jet<T, N>& b) {
 double power(double x, double exponent) {
   return std::pow(x, exponent);
 }
+double root(double x) {
+  return std::sqrt(x);
+}
+double inverse(double x) {
+  return 1 / x;
+}
 double sine(double x) {
   return std::sin(x);
 }
@@ -87,6 +93,16 @@ double tangent_h(double x) {
 template <class T, int N>
 Jet<T, N> power(const Jet<T, N>& x, double exponent) {
   return chained(x, power(x.value, exponent), exponent * power(x.value, exponent - 1));
+}
+template <class T, int N>
+Jet<T, N> inverse(const Jet<T, N>& x) {
+  const T y = inverse(x.value);
+  return chained(x, y, -1.0 * (y * y));
+}
+template <class T, int N>
+Jet<T, N> root(const Jet<T, N>& x) {
+  const T y = root(x.value);
+  return chained(x, y, 0.5 * inverse(y));
 }
 template <class T, int N>
 Jet<T, N> cosine(const Jet<T, N>& x);
@@ -111,7 +127,7 @@ T transformed(const T& r, double s, DistanceTransform transform) {
   if (transform == DistanceTransform::agnesi) {
     constexpr double a = 1.0805, q = 0.9183, p = 4.5791;
     const T z = (2 / s) * r;
-    return power(1.0 + a * power(z, q) * power(1.0 + power(z, q - p), -1), -1);
+    return inverse(1.0 + a * power(z, q) * inverse(1.0 + power(z, q - p)));
   }
   const double t = 0.75 * s, middle = 25.0 / 24 * s, width = 7.0 / 12 * s;
   return t + 0.5 * ((-t + r) * (1.0 + tangent_h(4 / width * (-middle + r))));
@@ -120,7 +136,6 @@ T transformed(const T& r, double s, DistanceTransform transform) {
 /// Real spherical harmonics of a unit vector.
 template <class T>
 void harmonics(const T& x, const T& y, const T& z, int max_l, T* out) {
-  const auto root = [](double a) { return std::sqrt(a); };
   out[0] = T(1);
   if (max_l == 0) return;
   out[1] = root(3) * x;
@@ -147,7 +162,7 @@ void harmonics(const T& x, const T& y, const T& z, int max_l, T* out) {
 /// The row of a vector d of positive length.
 template <class T>
 void write_row(const HarmonicFunctions& f, const std::array<T, 3>& d, double radii, T* out) {
-  const T r = power(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], 0.5), by_length = power(r, -1);
+  const T r = root(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]), by_length = inverse(r);
   double length = 0;
   if constexpr (std::is_same_v<T, double>)
     length = r;
@@ -155,14 +170,14 @@ void write_row(const HarmonicFunctions& f, const std::array<T, 3>& d, double rad
     length = r.value.value;
   else
     length = r.value;
-  if (length < f.cutoff) {
+  if (f.num_basis > 0 && length < f.cutoff) {
     const double p = f.power;
     const T x = 1 / f.cutoff * r;
     T inside = T(1);
     for (int k = 0; k < f.power; ++k) inside = inside * x;
     const T cut = 1.0 + inside * (-(p + 1) * (p + 2) / 2 + x * (p * (p + 2) + (-p * (p + 1) / 2) * x));
     const T t = transformed(r, radii, f.transform), angle = std::numbers::pi / f.cutoff * t;
-    const T factor = std::sqrt(2 / f.cutoff) * (cut * power(t, -1));
+    const T factor = std::sqrt(2 / f.cutoff) * (cut * inverse(t));
     const T s = sine(angle), c = cosine(angle);
     T of_sine = s, of_cosine = c;
     for (Index k = 0; k < f.num_basis; ++k) {
@@ -249,6 +264,15 @@ Variable tangent_rows(const Variable& d, const Variable& t, const Tensor& radii,
 }
 
 }  // namespace
+
+std::vector<double> radial_functions_at(double r, const HarmonicFunctions& functions) {
+  HarmonicFunctions f = functions;
+  f.max_l = 0;
+  std::vector<double> row(static_cast<std::size_t>(f.columns()));
+  write_row<double>(f, {r, 0, 0}, 0, row.data());
+  row.pop_back();
+  return row;
+}
 
 Tensor harmonic_row_values(const Tensor& d, const Tensor& radii, const HarmonicFunctions& f) {
   Tensor out = Tensor::zeros({d.num_rows(), f.columns()});

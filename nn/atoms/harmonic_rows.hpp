@@ -6,6 +6,8 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/nn/atoms/couplings.hpp>
 
+#include <vector>
+
 namespace sar { inline namespace SAR_PRECISION {
 
 /// What the radial functions of HarmonicFunctions read in place of the distance r. With the sum s of the
@@ -40,6 +42,9 @@ struct HarmonicFunctions {
 /// Returns the rows of d [n, 3], [n, columns()]. `radii`: s [n, 1], a constant; undefined without a
 /// transform. Computed in double precision. Has a tangent in d. Keeps d and s.
 Variable harmonic_rows(const Variable& d, const Tensor& radii, const HarmonicFunctions& functions);
+
+/// Returns the radial functions at a distance r > 0, in double precision, without a transform.
+std::vector<double> radial_functions_at(double r, const HarmonicFunctions& functions);
 
 /// For kernels: the rows of d, and g J [n, 3] for g [n, columns()] and the derivative J of the rows in d.
 Tensor harmonic_row_values(const Tensor& d, const Tensor& radii, const HarmonicFunctions& functions);

@@ -136,6 +136,11 @@ Variable MACELayer::sums_of_messages(const Graph& graph, const Variable& rows, c
                                       .functions = functions_,
                                       .product = product_};
     for (std::size_t k = 0; k < radial_.size(); ++k) operands.network.push_back(parameters[k].value());
+    if (sizeof(real) == sizeof(float) && functions_.transform == DistanceTransform::none) {
+      if (table_ == nullptr || !table_->is_of(operands.network, operands.density))
+        table_ = std::make_shared<const RadialTable>(functions_, operands.network, operands.density);
+      operands.table = table_;
+    }
     return tensor_product_sums(graph, operands);
   }
   const Index width = product_->rows * feats_;

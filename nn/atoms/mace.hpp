@@ -6,6 +6,7 @@
 #include <sar/nn/atoms/couplings.hpp>
 #include <sar/nn/atoms/harmonic_rows.hpp>
 #include <sar/nn/atoms/potential_network.hpp>
+#include <sar/nn/atoms/radial_table.hpp>
 #include <sar/nn/modules/linear.hpp>
 
 #include <memory>
@@ -60,6 +61,7 @@ class MACELayer : public Module {
   [[nodiscard]] Variable skip(const Variable& rows, const RowIds& species, int in_l, int out_l) const;
 
   HarmonicFunctions functions_;
+  mutable std::shared_ptr<const RadialTable> table_;  // of constant weights, made when they change
   Index feats_;
   int in_l_, out_l_;
   bool residual_, density_;

@@ -51,7 +51,7 @@ Variable products(const Variable& h, const Variable& harmonics, const Variable& 
   return record(std::move(out), [x, y, w, product, width, of_h = h.gradient(),
                                  of_harmonics = harmonics.gradient(),
                                  of_weights = weights.gradient()](const Tensor& grad) {
-    Tensor to_x = Tensor::zeros(x.shape()), to_y = Tensor::zeros(y.shape()), to_w = Tensor::zeros(w.shape());
+    Tensor to_x = Tensor::zeros(x.shape()), to_y = Tensor::zeros(y.shape()), to_w(w.shape());
     for_row_chunks(*product, x, y, w, [&](const TensorProductChunk& chunk, Index begin) {
       add_tensor_product_gradients(
           chunk, grad.row(begin), width,

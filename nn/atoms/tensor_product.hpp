@@ -41,7 +41,8 @@ struct TensorProductGradients {
   real *sources = nullptr, *harmonics = nullptr, *weights = nullptr;
 };
 /// Groups of sources; `others` are rows of grad, the gradient of the sums, `stride` numbers apart. Adds the
-/// gradients. Bytes moved: a row of grad, one of R and that of its gradient for each edge.
+/// gradients of h and Y, and overwrites that of R. Bytes moved: a row of grad, one of R and that of its
+/// gradient for each edge.
 void add_tensor_product_gradients(const TensorProductChunk& of, const real* grad, Index stride,
                                   const TensorProductGradients& to);
 

@@ -61,7 +61,8 @@ void add_path(Index feats, const real* h, const real* weight, const real* matrix
   });
 }
 
-/// Adds the gradients of one path of an edge; `of_matrix` [m1, m3] is overwritten.
+/// Adds the gradient of h of one path of an edge; that of its weights and `of_matrix` [m1, m3] are
+/// overwritten.
 template <Index m1, Index m3>
 void add_path_gradients(Index feats, const real* h, const real* weight, const real* matrix, const real* grad,
                         Index stride, real* of_h, real* of_weight, real* of_matrix) {
@@ -84,7 +85,7 @@ void add_path_gradients(Index feats, const real* h, const real* weight, const re
         else
           of_matrix[a * m3 + c] += (weighted * g[c])[0];
     }
-    if (of_weight != nullptr) store<L>(of_weight + j, load<L>(of_weight + j) + of_w);
+    if (of_weight != nullptr) store<L>(of_weight + j, of_w);
   });
   for (Index k = 0; k < m1 * m3; ++k) of_matrix[k] += lanes::lane_sums<1, vector_lanes>(&sums[k])[0];
 }

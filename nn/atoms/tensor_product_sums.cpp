@@ -80,6 +80,10 @@ Variable tensor_product_sums(const Graph& graph, const TensorProductSumOperands&
 
 namespace {
 
+real length_of(const real* d) {
+  return std::sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+}
+
 MatrixView view_of(const Tensor& x) {
   return {x.data(), x.num_rows(), x.row_size(), x.row_size(), 1};
 }
@@ -87,7 +91,13 @@ MatrixView view_of(const Tensor& x) {
 }  // namespace
 
 TensorProductSumKernel::TensorProductSumKernel(Operands operands)
-    : o_(std::move(operands)), blocks_(o_.edge_chunk, EdgeBlocks::Rows::whole) {
+    : o_(std::move(operands)),
+      functions_(o_.call.functions),
+      blocks_(o_.edge_chunk, EdgeBlocks::Rows::whole) {
+  if (o_.call.table != nullptr) {
+    functions_.num_basis = 0;
+    o_.call.network = {o_.call.table->last()};
+  }
   for (const Tensor& weight : o_.call.network) {
     forward_.emplace_back(product_method()).pack(view_of(weight).transposed());
     if (o_.grad_out.defined()) backward_.emplace_back(product_method()).pack(view_of(weight));
@@ -108,28 +118,39 @@ void TensorProductSumKernel::for_chunks(const Compute& compute) {
 /// Computes the rows of the edges of a chunk and its radial network.
 void TensorProductSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) {
   const EdgeBlock& edges = chunk.edges;
-  const Index n = edges.size(), at = o_.message_columns(), num_basis = o_.call.functions.num_basis;
+  const Index n = edges.size(), at = o_.message_columns(), num_basis = functions_.num_basis;
   const bool with_radii = o_.call.radii.defined();
   const Tensor own = o_.call.positions.value(),
                shifts = o_.call.shifts.defined() ? o_.call.shifts.value() : Tensor(),
                radii = with_radii ? o_.call.radii.value() : Tensor();
   chunk.d = Tensor({n, 3});
   if (with_radii) chunk.radii = Tensor({n, 1});
+  real* const d = chunk.d.data();
+  const Index source_columns = o_.source_columns();
   for (Index e = 0; e < n; ++e) {
-    const real* const from = stage.rows.reals() + edges.src[e] * o_.source_columns() + at;
-    const real *const to = own.row(edges.dst[e]), *const t =
-                                                      shifts.defined() ? shifts.row(edges.edge[e]) : nullptr;
+    const real* const from = stage.rows.reals() + edges.src[e] * source_columns + at;
+    const real *const to = own.data() + 3 * edges.dst[e], *const t = shifts.defined()
+                                                                         ? shifts.data() + 3 * edges.edge[e]
+                                                                         : nullptr;
     for (Index k = 0; k < 3; ++k)
-      chunk.d.row(e)[k] =
+      d[3 * e + k] =
           static_cast<real>(static_cast<double>(from[k]) + (t != nullptr ? static_cast<double>(t[k]) : 0) -
                             static_cast<double>(to[k]));
-    if (with_radii) chunk.radii.row(e)[0] = from[3] + radii.row(edges.dst[e])[0];
+    if (with_radii) chunk.radii.data()[e] = from[3] + radii.data()[edges.dst[e]];
   }
-  chunk.rows = harmonic_row_values(chunk.d, chunk.radii, o_.call.functions);
+  chunk.rows = harmonic_row_values(chunk.d, chunk.radii, functions_);
   chunk.sums.clear();
   chunk.hidden.clear();
   chunk.sigmoids.clear();
   MatrixView input{chunk.rows.data(), n, num_basis, chunk.rows.row_size(), 1};
+  if (const RadialTable* const table = o_.call.table.get(); table != nullptr) {
+    const Index columns = table->columns();
+    chunk.phi = Tensor({n, columns});
+    chunk.slopes = Tensor({n, columns});
+    for (Index e = 0; e < n; ++e)
+      table->write(length_of(d + 3 * e), chunk.phi.data() + e * columns, chunk.slopes.data() + e * columns);
+    input = {chunk.phi.data(), n, table->rank(), columns, 1};
+  }
   for (std::size_t k = 0; k < forward_.size(); ++k) {
     const Index width = o_.call.network[k].num_rows();
     Tensor z({n, width});
@@ -147,9 +168,11 @@ void TensorProductSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) {
   }
   if (!o_.call.density.defined()) return;
   chunk.root = Tensor::zeros({n, 1});
-  for (Index e = 0; e < n; ++e)
+  for (Index e = 0; e < n; ++e) {
+    if (o_.call.table != nullptr) chunk.root.data()[e] = chunk.phi.row(e)[o_.call.table->rank()];
     for (Index k = 0; k < num_basis; ++k)
-      chunk.root.row(e)[0] += o_.call.density.data()[k] * chunk.rows.row(e)[k];
+      chunk.root.data()[e] += o_.call.density.data()[k] * chunk.rows.row(e)[k];
+  }
 }
 
 TensorProductChunk TensorProductSumKernel::operands_of(const Stage& stage, const Chunk& chunk) const {
@@ -157,7 +180,7 @@ TensorProductChunk TensorProductSumKernel::operands_of(const Stage& stage, const
           .feats = o_.feats,
           .sources = stage.rows.reals(),
           .source_stride = o_.source_columns(),
-          .harmonics = chunk.rows.data() + o_.call.functions.num_basis,
+          .harmonics = chunk.rows.data() + functions_.num_basis,
           .harmonic_stride = chunk.rows.row_size(),
           .weights = chunk.sums.back().data(),
           .rows = chunk.groups.rows.data(),
@@ -191,11 +214,11 @@ void TensorProductSumKernel::backward(const Stage& stage, TypedNumbers grad_src,
 }
 
 void TensorProductSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* grad_src) {
-  const Index n = chunk.edges.size(), num_basis = o_.call.functions.num_basis;
+  const Index n = chunk.edges.size(), num_basis = functions_.num_basis;
   make_edge_rows(stage, chunk);
   TensorProductChunk of = operands_of(stage, chunk);
   of.others = chunk.edges.dst.data();
-  Tensor of_rows = Tensor::zeros(chunk.rows.shape()), of_sums = Tensor::zeros(chunk.sums.back().shape());
+  Tensor of_rows = Tensor::zeros(chunk.rows.shape()), of_sums(chunk.sums.back().shape());
   add_tensor_product_gradients(
       of, o_.grad_out.data(), o_.width(),
       {.sources = grad_src, .harmonics = of_rows.data() + num_basis, .weights = of_sums.data()});
@@ -209,26 +232,37 @@ void TensorProductSumKernel::differentiate(const Stage& stage, Chunk& chunk, rea
     for (Index i = 0; i < z.size(); ++i) to[i] *= of_s[i] + a[i] * (1 - of_s[i]);
     of_sums = of_hidden;
   }
-  Tensor of_basis({n, num_basis});
-  backward_[0].multiply(view_of(of_sums), {of_basis.data(), num_basis});
-  for (Index e = 0; e < n; ++e) {
-    real of_root = 0;
-    if (o_.call.density.defined()) {
-      const real root = chunk.root.row(e)[0], t = std::tanh(root * root);
-      of_root = o_.grad_out.row(chunk.edges.dst[e])[o_.width() - 1] * (1 - t * t) * 2 * root;
+  const RadialTable* const table = o_.call.table.get();
+  const Index inputs = table != nullptr ? table->rank() : num_basis;
+  Tensor of_basis({n, inputs});
+  backward_[0].multiply(view_of(of_sums), {of_basis.data(), inputs});
+  Tensor of_roots;  // of w . b
+  if (o_.call.density.defined()) {
+    of_roots = Tensor({n, 1});
+    for (Index e = 0; e < n; ++e) {
+      const real root = chunk.root.data()[e], t = std::tanh(root * root);
+      of_roots.data()[e] = o_.grad_out.row(chunk.edges.dst[e])[o_.width() - 1] * (1 - t * t) * 2 * root;
     }
-    for (Index k = 0; k < num_basis; ++k)
-      of_rows.row(e)[k] =
-          of_basis.row(e)[k] + (o_.call.density.defined() ? of_root * o_.call.density.data()[k] : real{0});
   }
-  const Tensor of_d = harmonic_row_gradients(chunk.d, chunk.radii, of_rows, o_.call.functions);
+  for (Index e = 0; e < n; ++e)
+    for (Index k = 0; k < num_basis; ++k)
+      of_rows.row(e)[k] = of_basis.row(e)[k] +
+                          (of_roots.defined() ? of_roots.data()[e] * o_.call.density.data()[k] : real{0});
+  Tensor of_d = harmonic_row_gradients(chunk.d, chunk.radii, of_rows, functions_);
+  for (Index e = 0; table != nullptr && e < n; ++e) {  // along the edge
+    const real *const d = chunk.d.data() + 3 * e, *const slopes = chunk.slopes.data() + e * table->columns();
+    const real length = length_of(d);
+    real of_length = of_roots.defined() ? of_roots.data()[e] * slopes[inputs] : real{0};
+    for (Index j = 0; j < inputs; ++j) of_length += of_basis.data()[e * inputs + j] * slopes[j];
+    for (Index k = 0; length > 0 && k < 3; ++k) of_d.data()[3 * e + k] += of_length * d[k] / length;
+  }
   Tensor edges = o_.grad_edges;
   for (Index i = 0; i < of.num_groups; ++i) {
     double sum[3] = {};
     for (Index e = of.groups[i]; e < of.groups[i + 1]; ++e)
       for (Index k = 0; k < 3; ++k) {
-        edges.row(chunk.edges.edge[e])[k] = of_d.row(e)[k];
-        sum[k] += static_cast<double>(of_d.row(e)[k]);
+        edges.data()[3 * chunk.edges.edge[e] + k] = of_d.data()[3 * e + k];
+        sum[k] += static_cast<double>(of_d.data()[3 * e + k]);
       }
     real* const x = grad_src + of.rows[i] * o_.source_columns() + o_.message_columns();
     for (Index k = 0; k < 3; ++k) x[k] += static_cast<real>(sum[k]);

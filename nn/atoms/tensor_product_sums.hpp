@@ -8,6 +8,7 @@
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 #include <sar/nn/atoms/harmonic_rows.hpp>
+#include <sar/nn/atoms/radial_table.hpp>
 #include <sar/nn/atoms/tensor_product.hpp>
 
 #include <deque>
@@ -26,6 +27,7 @@ struct TensorProductSumOperands {
   Tensor density;               ///< w [1, num_basis]; undefined: there is no density
   HarmonicFunctions functions{};
   std::shared_ptr<const TensorProduct> product;
+  std::shared_ptr<const RadialTable> table = nullptr;  ///< of the network and w, if there is one
 };
 
 /// Collective. Returns [local destinations, rows F], with a density [local destinations, rows F + 1]:
@@ -75,7 +77,8 @@ class TensorProductSumKernel final : public ShardKernel {
   struct Chunk {
     EdgeBlock edges;
     BlockGroups groups;
-    Tensor d, radii, rows;             // rows: b and Y
+    Tensor d, radii, rows;             // rows: b and Y, with a table Y alone
+    Tensor phi, slopes;                // with a table
     std::vector<Tensor> sums, hidden;  // of the network: z_k = W_k a_k, and a_k+1 = silu(z_k)
     std::vector<Tensor> sigmoids;      // of z_k
     Tensor root;                       // w . b
@@ -87,7 +90,8 @@ class TensorProductSumKernel final : public ShardKernel {
   void for_chunks(const Compute& compute);
 
   Operands o_;
-  std::deque<RightOperand> forward_, backward_;  // W_k^T, W_k
+  HarmonicFunctions functions_;                  // of rows
+  std::deque<RightOperand> forward_, backward_;  // W_k^T, W_k; with a table of its last matrix alone
   EdgeBlocks blocks_;
   PassVector<Chunk> chunks_;
 };

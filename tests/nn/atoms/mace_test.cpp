@@ -15,6 +15,7 @@
 #include <sar/nn/atoms/mace.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/atoms/potential_loss.hpp>
+#include <sar/nn/atoms/radial_table.hpp>
 #include <sar/nn/atoms/symmetric_contraction.hpp>
 #include <sar/nn/atoms/tensor_product.hpp>
 #include <sar/nn/models/potential.hpp>
@@ -313,6 +314,71 @@ TEST_CASE("MACE: gradients of a loss of energies and forces by differences, for 
   };
   const double up = moved(step), down = moved(-2 * step), difference = (up - down) / (2 * step);
   CHECK(std::abs(slope - difference) < (is_double ? 1e-5 : 5e-2) * std::max(1.0, std::abs(difference)));
+}
+
+TEST_CASE("RadialTable: the radial network and its derivative at any distance") {
+  const HarmonicFunctions functions{.cutoff = 4.5, .num_basis = 8, .max_l = 0, .power = 5};
+  std::vector<Tensor> network;
+  for (const Shape& shape : {Shape{64, 8}, Shape{64, 64}, Shape{50, 64}})
+    network.push_back((Variable(random_tensor(shape, network.size() + 3)) * real{0.1}).value());
+  const Tensor density = random_tensor({1, 8}, 9);
+  const RadialTable table(functions, network, density);
+  CHECK(table.rank() < 64);
+  CHECK(table.columns() == table.rank() + 1);
+  const auto exact = [&](double r) {  // W a(r), and w . b behind it
+    std::vector<double> row = radial_functions_at(r, functions), last;
+    double root = 0;
+    for (std::size_t k = 0; k < row.size(); ++k) root += static_cast<double>(density.data()[k]) * row[k];
+    for (std::size_t k = 0; k < network.size(); ++k) {
+      std::vector<double> next(static_cast<std::size_t>(network[k].num_rows()), 0);
+      for (std::size_t i = 0; i < next.size(); ++i)
+        for (std::size_t j = 0; j < row.size(); ++j)
+          next[i] += static_cast<double>(network[k].row(static_cast<Index>(i))[j]) * row[j];
+      for (double& x : next)
+        if (k + 1 < network.size()) x /= 1 + std::exp(-x);
+      row = std::move(next);
+    }
+    row.push_back(root);
+    return row;
+  };
+  std::vector<real> phi(static_cast<std::size_t>(table.columns())), slopes(phi.size());
+  const auto from_table = [&](const std::vector<real>& functions_at) {
+    std::vector<double> row;
+    for (Index c = 0; c < table.last().num_rows(); ++c) {
+      double sum = 0;
+      for (Index j = 0; j < table.rank(); ++j)
+        sum += static_cast<double>(table.last().row(c)[j]) *
+               static_cast<double>(functions_at[static_cast<std::size_t>(j)]);
+      row.push_back(sum);
+    }
+    row.push_back(static_cast<double>(functions_at.back()));
+    return row;
+  };
+  double largest = 0, largest_slope = 0, error = 0, slope_error = 0;
+  for (const double r : {0.02, 0.31, 0.77, 1.0, 1.4063, 2.2, 3.01, 3.99, 4.3, 4.4999}) {
+    const double at = static_cast<double>(static_cast<real>(r)), step = 1e-5;
+    table.write(static_cast<real>(r), phi.data(), slopes.data());
+    const std::vector<double> value = exact(at), found = from_table(phi), slope = from_table(slopes),
+                              up = exact(at + step), down = exact(at - step);
+    for (std::size_t c = 0; c < value.size(); ++c) {
+      const double expected = (up[c] - down[c]) / (2 * step);
+      largest = std::max(largest, std::abs(value[c]));
+      largest_slope = std::max(largest_slope, std::abs(expected));
+      error = std::max(error, std::abs(found[c] - value[c]));
+      slope_error = std::max(slope_error, std::abs(slope[c] - expected));
+    }
+  }
+  CHECK(error < (sizeof(real) == sizeof(float) ? 1e-6 : 1e-7) * largest);
+  CHECK(slope_error < 2e-6 * largest_slope);
+  for (const real r : {real{0}, real{4.5}, real{9}}) {
+    table.write(r, phi.data(), slopes.data());
+    CHECK(std::ranges::all_of(phi, [](real x) { return x == 0; }));
+    CHECK(std::ranges::all_of(slopes, [](real x) { return x == 0; }));
+  }
+  CHECK(table.is_of(network, density));
+  CHECK_FALSE(table.is_of(network, {}));
+  network[1] = (Variable(network[1]) * real{2}).value();
+  CHECK_FALSE(table.is_of(network, density));
 }
 
 TEST_CASE("MACE: files, more species, wrong descriptions") {

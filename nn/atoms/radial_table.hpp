@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+
+/// A radial network with constant weights as few functions of the distance, in a table.
+#pragma once
+
+#include <sar/core/tensor/tensor.hpp>
+#include <sar/nn/atoms/harmonic_rows.hpp>
+
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// The rows a(r) before the last matrix W of a radial network lie, for all distances r, near a space of few
+/// dimensions, to 1e-8 of the largest of their numbers:
+///
+///     a(r) = B phi(r)        W a(r) = last() phi(r),  last() = W B [results, rank]
+///
+/// The functions phi are found by a Gram-Schmidt process with pivots on the rows at many distances, and stored
+/// as polynomials of degree 7 on equal intervals up to the cutoff, from which on they are 0. The values of
+/// the network then have errors of single precision, and those of the derivatives are below 1e-6. Without a
+/// distance transform, because the network depends on other things than r with one.
+class RadialTable {
+ public:
+  /// Local. `network`: the matrices [out, in] with SiLU between them. `density`: w [1, num_basis], whose
+  /// product with the radial functions is one function more; undefined: there is none.
+  RadialTable(const HarmonicFunctions& functions, const std::vector<Tensor>& network, const Tensor& density);
+
+  /// Returns whether these are the weights that the table was made of.
+  [[nodiscard]] bool is_of(const std::vector<Tensor>& network, const Tensor& density) const;
+
+  [[nodiscard]] Index rank() const noexcept { return last_.row_size(); }
+  [[nodiscard]] const Tensor& last() const noexcept { return last_; }
+  /// Numbers of a row of write(): the functions phi and, with a density, w . b.
+  [[nodiscard]] Index columns() const noexcept { return columns_; }
+  /// Writes the functions and their derivatives at a distance. Reads 8 numbers for each.
+  void write(real r, real* values, real* slopes) const;
+
+ private:
+  std::vector<Tensor> weights_;
+  Tensor last_;
+  Index columns_ = 0;
+  real cutoff_ = 0, per_length_ = 0;  // intervals of a unit of length
+  Tensor coefficients_;               // [intervals, degree + 1, columns], the lowest power first
+};
+
+}}  // namespace sar
