@@ -28,7 +28,7 @@ std::array<double, nodes> polynomial(const double* f) {
   for (std::size_t k = 0; k < nodes; ++k) {
     double c = 0;
     for (std::size_t q = 0; q < nodes; ++q)
-      c += f[q] * std::cos(static_cast<double>(k) * (static_cast<double>(q) + 0.5) * std::numbers::pi / nodes);
+      c += f[q] * std::cos(static_cast<double>(k * (2 * q + 1)) * std::numbers::pi / (2 * nodes));
     c *= (k == 0 ? 1.0 : 2.0) / nodes;
     std::array<double, nodes> next{};
     for (std::size_t i = 0; i < nodes; ++i) {

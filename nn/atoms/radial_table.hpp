@@ -15,10 +15,10 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 ///     a(r) = B phi(r)        W a(r) = last() phi(r),  last() = W B [results, rank]
 ///
-/// The functions phi are found by a Gram-Schmidt process with pivots on the rows at many distances, and stored
-/// as polynomials of degree 7 on equal intervals up to the cutoff, from which on they are 0. The values of
-/// the network then have errors of single precision, and those of the derivatives are below 1e-6. Without a
-/// distance transform, because the network depends on other things than r with one.
+/// The functions phi are found by a Gram-Schmidt process with pivots on the rows at many distances, and are
+/// stored as polynomials of degree 7 on equal intervals up to the cutoff, from which on they are 0. Values of
+/// the network then have the errors of single precision, and derivatives errors below 1e-6 of the largest
+/// one. With a distance transform, the network would depend on the species, too: there is no table.
 class RadialTable {
  public:
   /// Local. `network`: the matrices [out, in] with SiLU between them. `density`: w [1, num_basis], whose

@@ -115,10 +115,41 @@ void TensorProductSumKernel::for_chunks(const Compute& compute) {
       [](std::span<const Chunk>) { return true; });
 }
 
+/// Takes the edges from the cutoff on, whose messages are 0, out of a chunk. Returns how many are left.
+Index TensorProductSumKernel::drop_far_edges(Chunk& chunk) {
+  const double cutoff = functions_.cutoff;
+  real* const d = chunk.d.data();
+  Index kept = 0, e = 0;
+  for (Index i = 0; i < chunk.groups.size(); ++i) {
+    const Index end = chunk.groups.begin[i + 1];
+    chunk.groups.begin[i] = static_cast<local_index>(kept);
+    for (; e < end; ++e) {
+      const auto x = static_cast<double>(d[3 * e]), y = static_cast<double>(d[3 * e + 1]),
+                 z = static_cast<double>(d[3 * e + 2]);
+      if (x * x + y * y + z * z >= cutoff * cutoff) {
+        if (o_.grad_edges.defined()) std::fill_n(o_.grad_edges.row(chunk.edges.edge[e]), 3, real{0});
+        continue;
+      }
+      for (Array<local_index>* const of : {&chunk.edges.src, &chunk.edges.dst, &chunk.edges.edge})
+        (*of)[kept] = (*of)[e];
+      std::copy_n(d + 3 * e, 3, d + 3 * kept);
+      if (chunk.radii.defined()) chunk.radii.data()[kept] = chunk.radii.data()[e];
+      ++kept;
+    }
+  }
+  chunk.groups.begin[chunk.groups.size()] = static_cast<local_index>(kept);
+  for (Array<local_index>* const of : {&chunk.edges.src, &chunk.edges.dst, &chunk.edges.edge})
+    of->resize(kept);
+  chunk.d = chunk.d.slice_rows(0, kept);
+  if (chunk.radii.defined()) chunk.radii = chunk.radii.slice_rows(0, kept);
+  return kept;
+}
+
 /// Computes the rows of the edges of a chunk and its radial network.
 void TensorProductSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) {
   const EdgeBlock& edges = chunk.edges;
-  const Index n = edges.size(), at = o_.message_columns(), num_basis = functions_.num_basis;
+  const Index at = o_.message_columns(), num_basis = functions_.num_basis;
+  Index n = edges.size();
   const bool with_radii = o_.call.radii.defined();
   const Tensor own = o_.call.positions.value(),
                shifts = o_.call.shifts.defined() ? o_.call.shifts.value() : Tensor(),
@@ -138,6 +169,8 @@ void TensorProductSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) {
                             static_cast<double>(to[k]));
     if (with_radii) chunk.radii.data()[e] = from[3] + radii.data()[edges.dst[e]];
   }
+  n = drop_far_edges(chunk);
+  if (n == 0) return;
   chunk.rows = harmonic_row_values(chunk.d, chunk.radii, functions_);
   chunk.sums.clear();
   chunk.hidden.clear();
@@ -192,6 +225,7 @@ void TensorProductSumKernel::accumulate(const Stage& stage) {
   blocks_.by_destination(stage);
   for_chunks([&](Chunk& chunk) {
     make_edge_rows(stage, chunk);
+    if (chunk.edges.size() == 0) return;
     TensorProductChunk of = operands_of(stage, chunk);
     of.others = chunk.edges.src.data();
     add_tensor_product_sums(of, o_.out.data(), o_.width());
@@ -214,8 +248,9 @@ void TensorProductSumKernel::backward(const Stage& stage, TypedNumbers grad_src,
 }
 
 void TensorProductSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* grad_src) {
-  const Index n = chunk.edges.size(), num_basis = functions_.num_basis;
   make_edge_rows(stage, chunk);
+  const Index n = chunk.edges.size(), num_basis = functions_.num_basis;
+  if (n == 0) return;
   TensorProductChunk of = operands_of(stage, chunk);
   of.others = chunk.edges.dst.data();
   Tensor of_rows = Tensor::zeros(chunk.rows.shape()), of_sums(chunk.sums.back().shape());

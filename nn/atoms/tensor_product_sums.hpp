@@ -83,6 +83,7 @@ class TensorProductSumKernel final : public ShardKernel {
     std::vector<Tensor> sigmoids;      // of z_k
     Tensor root;                       // w . b
   };
+  [[nodiscard]] Index drop_far_edges(Chunk& chunk);
   void make_edge_rows(const Stage& stage, Chunk& chunk);
   [[nodiscard]] TensorProductChunk operands_of(const Stage& stage, const Chunk& chunk) const;
   void differentiate(const Stage& stage, Chunk& chunk, real* grad_src);
