@@ -6,7 +6,7 @@ set -euo pipefail
 tools=$1
 shift
 # of other programs: MPI, Slurm, torchrun, TensorBoard, CMake, pip, pkg-config, git, PETSc, and scripts of the repository
-others='--all --bind-to --build --cflags --counts --cpu-bind --cpus-per-task --format --full --gate --hostfile --install
+others='--all --bind-to --build --cflags --counts --cpu-bind --cpus-per-task --format --full --gate --head --hostfile --install
         --kill-on-bad-exit --library --libs --logdir --map-by --mca --mpi --no-build-isolation --no-kill --nodes --noheader --noise
         --nproc-per-node --ntasks-per-node --oversubscribe --prefix --preset --quick --ranks --requeue --responding --same
         --save-orig-nids --seeds --signal --source-file --target --test-dir --train-forces --with-cc --with-cxx --with-debugging --with-fc
