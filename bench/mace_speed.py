@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-"""mace.py [--cells 6 6 3] [--rounds 5] [--threads 1]: microseconds per atom for energies, forces and stresses of rattled wurtzite AlN by sar, by
+"""mace_speed.py [--cells 6 6 3] [--rounds 5] [--threads 1]: microseconds per atom for energies, forces and stresses of rattled wurtzite AlN by sar, by
 mace-torch and, where it is installed, by symmetrix-xl, in turn and in single precision, with random weights in the shape of MACE-MP-0 medium
 (128 channels, messages to l = 3, two layers, scalars and vectors). Each line is a JSON object; `force_difference`: largest one to mace-torch in
 double precision, in eV/A. PYTHONPATH names the folder of the package sar. Needs mace-torch. Under mpirun only sar runs, on all ranks; give
