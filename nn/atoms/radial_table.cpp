@@ -13,6 +13,7 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr std::size_t intervals = 96, degree = 7, nodes = degree + 1;
+constexpr std::size_t per_section = intervals / static_cast<std::size_t>(RadialTable::sections);
 
 using Column = std::vector<double>;  // a function at all distances
 
@@ -90,40 +91,52 @@ RadialTable::RadialTable(const HarmonicFunctions& functions, const std::vector<T
       per_length_(static_cast<real>(static_cast<double>(intervals) / functions.cutoff)) {
   for (const Tensor& each : network) weights_.push_back(each.clone());
   if (density.defined()) weights_.push_back(density.clone());
-  std::vector<Column> a(static_cast<std::size_t>(network.back().row_size()));
-  Column root;
-  for (std::size_t i = 0; i < intervals; ++i)
-    for (std::size_t q = 0; q < nodes; ++q) {
-      const double r = functions.cutoff * (static_cast<double>(i) + 0.5 * (1 + node(q))) / intervals;
-      Column row = radial_functions_at(r, functions);
-      if (density.defined()) root.push_back(times(density, row)[0]);
-      for (std::size_t k = 0; k + 1 < network.size(); ++k) {
-        row = times(network[k], row);
-        for (double& x : row) x /= 1 + std::exp(-x);
-      }
-      for (std::size_t j = 0; j < a.size(); ++j) a[j].push_back(row[j]);
-    }
-  std::vector<std::vector<double>> b;
-  std::vector<Column> phi = few_functions(std::move(a), b);
-  const auto rank = static_cast<Index>(phi.size());
   const Tensor& w = network.back();
+  std::vector<std::vector<Column>> phi;  // of each section
+  Column root;
+  for (std::size_t section = 0; section < static_cast<std::size_t>(sections); ++section) {
+    std::vector<Column> a(static_cast<std::size_t>(w.row_size()));
+    for (std::size_t i = section * per_section; i < (section + 1) * per_section; ++i)
+      for (std::size_t q = 0; q < nodes; ++q) {
+        const double r = functions.cutoff * (static_cast<double>(i) + 0.5 * (1 + node(q))) / intervals;
+        Column row = radial_functions_at(r, functions);
+        if (density.defined()) root.push_back(times(density, row)[0]);
+        for (std::size_t k = 0; k + 1 < network.size(); ++k) {
+          row = times(network[k], row);
+          for (double& x : row) x /= 1 + std::exp(-x);
+        }
+        for (std::size_t j = 0; j < a.size(); ++j) a[j].push_back(row[j]);
+      }
+    std::vector<std::vector<double>> b;
+    phi.push_back(few_functions(std::move(a), b));
+    const std::size_t rank = phi.back().size();
+    columns_ = std::max(columns_, static_cast<Index>(rank));
+    Tensor& last = last_.emplace_back(Shape{w.num_rows(), static_cast<Index>(rank)});
+    for (Index c = 0; c < w.num_rows(); ++c)
+      for (std::size_t j = 0; j < rank; ++j) {
+        double sum = 0;
+        for (std::size_t k = 0; k < b.size(); ++k) sum += static_cast<double>(w.row(c)[k]) * b[k][j];
+        last.row(c)[j] = static_cast<real>(sum);
+      }
+  }
+  if (density.defined()) ++columns_;
+  coefficients_ = Tensor::zeros({static_cast<Index>(intervals), static_cast<Index>(nodes), columns_});
+  const auto put = [&](std::size_t i, Index column, const double* values) {
+    const std::array<double, nodes> powers = polynomial(values);
+    for (std::size_t k = 0; k < nodes; ++k)
+      coefficients_.row(static_cast<Index>(i))[static_cast<Index>(k) * columns_ + column] =
+          static_cast<real>(powers[k]);
+  };
+  for (std::size_t i = 0; i < intervals; ++i) {
+    const std::vector<Column>& of = phi[i / per_section];
+    for (std::size_t j = 0; j < of.size(); ++j)
+      put(i, static_cast<Index>(j), &of[j][i % per_section * nodes]);
+    if (density.defined()) put(i, columns_ - 1, &root[i * nodes]);
+  }
+}
 
-  last_ = Tensor({w.num_rows(), rank});
-  for (Index c = 0; c < w.num_rows(); ++c)
-    for (std::size_t j = 0; j < phi.size(); ++j) {
-      double sum = 0;
-      for (std::size_t k = 0; k < b.size(); ++k) sum += static_cast<double>(w.row(c)[k]) * b[k][j];
-      last_.row(c)[j] = static_cast<real>(sum);
-    }
-  if (density.defined()) phi.push_back(std::move(root));
-  columns_ = std::ssize(phi);
-  coefficients_ = Tensor({static_cast<Index>(intervals), static_cast<Index>(nodes), columns_});
-  for (std::size_t i = 0; i < intervals; ++i)
-    for (std::size_t j = 0; j < phi.size(); ++j) {
-      const std::array<double, nodes> powers = polynomial(&phi[j][i * nodes]);
-      for (std::size_t k = 0; k < nodes; ++k)
-        coefficients_.row(static_cast<Index>(i))[k * phi.size() + j] = static_cast<real>(powers[k]);
-    }
+Index RadialTable::section_of(real r) const {
+  return std::min(static_cast<Index>(r * per_length_) / static_cast<Index>(per_section), sections - 1);
 }
 
 bool RadialTable::is_of(const std::vector<Tensor>& network, const Tensor& density) const {

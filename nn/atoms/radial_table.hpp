@@ -6,14 +6,16 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/nn/atoms/harmonic_rows.hpp>
 
+#include <cstddef>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// The rows a(r) before the last matrix W of a radial network lie, for all distances r, near a space of few
-/// dimensions, to 1e-8 of the largest of their numbers:
+/// The rows a(r) before the last matrix W of a radial network lie, for the distances r of one of the sections
+/// into which the distances up to the cutoff are divided, near a space of few dimensions, to 1e-8 of the
+/// largest of their numbers:
 ///
-///     a(r) = B phi(r)        W a(r) = last() phi(r),  last() = W B [results, rank]
+///     a(r) = B phi(r)        W a(r) = last(s) phi(r),  last(s) = W B [results, rank]
 ///
 /// The functions phi are found by a Gram-Schmidt process with pivots on the rows at many distances, and are
 /// stored as polynomials of degree 7 on equal intervals up to the cutoff, from which on they are 0. Values of
@@ -28,16 +30,19 @@ class RadialTable {
   /// Returns whether these are the weights that the table was made of.
   [[nodiscard]] bool is_of(const std::vector<Tensor>& network, const Tensor& density) const;
 
-  [[nodiscard]] Index rank() const noexcept { return last_.row_size(); }
-  [[nodiscard]] const Tensor& last() const noexcept { return last_; }
-  /// Numbers of a row of write(): the functions phi and, with a density, w . b.
+  static constexpr Index sections = 6;
+
+  /// Returns the section of a distance from 0 on.
+  [[nodiscard]] Index section_of(real r) const;
+  [[nodiscard]] const Tensor& last(Index section) const { return last_[static_cast<std::size_t>(section)]; }
+  /// Numbers of a row of write(): the functions phi, as many as the section with most of them has, and, with
+  /// a density, w . b.
   [[nodiscard]] Index columns() const noexcept { return columns_; }
   /// Writes the functions and their derivatives at a distance. Reads 8 numbers for each.
   void write(real r, real* values, real* slopes) const;
 
  private:
-  std::vector<Tensor> weights_;
-  Tensor last_;
+  std::vector<Tensor> weights_, last_;
   Index columns_ = 0;
   real cutoff_ = 0, per_length_ = 0;  // intervals of a unit of length
   Tensor coefficients_;               // [intervals, degree + 1, columns], the lowest power first

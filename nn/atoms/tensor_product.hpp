@@ -25,6 +25,8 @@ struct TensorProductChunk {
   const real* harmonics = nullptr;  ///< Y [edges, rows2]
   Index harmonic_stride = 0;
   const real* weights = nullptr;  ///< R [edges, paths, F]
+  /// The row of R, and of its gradient, of each edge; null: that with the number of the edge.
+  const std::int32_t* weight_rows = nullptr;
 
   /// The edges groups[i] .. groups[i + 1] - 1 belong to the row rows[i]; others: the row at the other end.
   const std::int32_t *rows = nullptr, *groups = nullptr;

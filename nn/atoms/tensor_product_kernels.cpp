@@ -46,6 +46,10 @@ void make_matrices(const TensorProduct& product, const real* harmonics, Array<re
   for (const TensorProduct::Entry& e : product.entries) to[e.at] += e.value * harmonics[e.row2];
 }
 
+Index weight_row(const TensorProductChunk& of, Index e) {
+  return of.weight_rows == nullptr ? e : of.weight_rows[e];
+}
+
 template <Index m1, Index m3>
 void add_path(Index feats, const real* h, const real* weight, const real* matrix, real* out, Index stride) {
   for_channels(feats, [&](auto lanes, Index j) {
@@ -99,7 +103,8 @@ void add_tensor_product_sums(const TensorProductChunk& of, real* out, Index stri
   for (Index i = 0; i < of.num_groups; ++i)
     for (Index e = of.groups[i]; e < of.groups[i + 1]; ++e) {
       make_matrices(product, of.harmonics + e * of.harmonic_stride, matrices);
-      const real *const h = of.sources + of.others[e] * of.source_stride, *weight = of.weights + e * width;
+      const real *const h = of.sources + of.others[e] * of.source_stride,
+                        *weight = of.weights + weight_row(of, e) * width;
       real* const to = out + of.rows[i] * stride;
       for (const TensorPath& path : product.paths) {
         with_sizes(path.l1, path.l3, [&](auto m1, auto m3) {
@@ -120,9 +125,10 @@ void add_tensor_product_gradients(const TensorProductChunk& of, const real* grad
     for (Index e = of.groups[i]; e < of.groups[i + 1]; ++e) {
       make_matrices(product, of.harmonics + e * of.harmonic_stride, matrices);
       const real *const h = of.sources + of.rows[i] * of.source_stride,
-                        *weight = of.weights + e * width, *const g = grad + of.others[e] * stride;
+                        *weight = of.weights + weight_row(of, e) * width,
+                        *const g = grad + of.others[e] * stride;
       real *const of_h = to.sources + of.rows[i] * of.source_stride,
-                  *of_weight = to.weights == nullptr ? nullptr : to.weights + e * width;
+                  *of_weight = to.weights == nullptr ? nullptr : to.weights + weight_row(of, e) * width;
       for (const TensorPath& path : product.paths) {
         const Index first = Index{path.l1} * path.l1 * feats;
         with_sizes(path.l1, path.l3, [&](auto m1, auto m3) {

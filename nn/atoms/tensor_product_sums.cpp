@@ -84,6 +84,14 @@ real length_of(const real* d) {
   return std::sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
 }
 
+/// Calls visit(section, its first row, its rows) for the sections that have some.
+template <class Chunk, class Visit>
+void for_sections(const Chunk& chunk, const Visit& visit) {
+  for (std::size_t k = 0; k + 1 < chunk.sections.size(); ++k)
+    if (const Index size = chunk.sections[k + 1] - chunk.sections[k]; size > 0)
+      visit(k, chunk.sections[k], size);
+}
+
 MatrixView view_of(const Tensor& x) {
   return {x.data(), x.num_rows(), x.row_size(), x.row_size(), 1};
 }
@@ -96,7 +104,8 @@ TensorProductSumKernel::TensorProductSumKernel(Operands operands)
       blocks_(o_.edge_chunk, EdgeBlocks::Rows::whole) {
   if (o_.call.table != nullptr) {
     functions_.num_basis = 0;
-    o_.call.network = {o_.call.table->last()};
+    o_.call.network.clear();
+    for (Index k = 0; k < RadialTable::sections; ++k) o_.call.network.push_back(o_.call.table->last(k));
   }
   for (const Tensor& weight : o_.call.network) {
     forward_.emplace_back(product_method()).pack(view_of(weight).transposed());
@@ -148,7 +157,7 @@ Index TensorProductSumKernel::drop_far_edges(Chunk& chunk) {
 /// Computes the rows of the edges of a chunk and its radial network.
 void TensorProductSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) {
   const EdgeBlock& edges = chunk.edges;
-  const Index at = o_.message_columns(), num_basis = functions_.num_basis;
+  const Index at = o_.message_columns();
   Index n = edges.size();
   const bool with_radii = o_.call.radii.defined();
   const Tensor own = o_.call.positions.value(),
@@ -172,18 +181,18 @@ void TensorProductSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) {
   n = drop_far_edges(chunk);
   if (n == 0) return;
   chunk.rows = harmonic_row_values(chunk.d, chunk.radii, functions_);
+  if (o_.call.table != nullptr)
+    make_table_rows(chunk);
+  else
+    make_network_rows(chunk);
+}
+
+void TensorProductSumKernel::make_network_rows(Chunk& chunk) const {
+  const Index n = chunk.edges.size(), num_basis = functions_.num_basis;
   chunk.sums.clear();
   chunk.hidden.clear();
   chunk.sigmoids.clear();
   MatrixView input{chunk.rows.data(), n, num_basis, chunk.rows.row_size(), 1};
-  if (const RadialTable* const table = o_.call.table.get(); table != nullptr) {
-    const Index columns = table->columns();
-    chunk.phi = Tensor({n, columns});
-    chunk.slopes = Tensor({n, columns});
-    for (Index e = 0; e < n; ++e)
-      table->write(length_of(d + 3 * e), chunk.phi.data() + e * columns, chunk.slopes.data() + e * columns);
-    input = {chunk.phi.data(), n, table->rank(), columns, 1};
-  }
   for (std::size_t k = 0; k < forward_.size(); ++k) {
     const Index width = o_.call.network[k].num_rows();
     Tensor z({n, width});
@@ -201,11 +210,40 @@ void TensorProductSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) {
   }
   if (!o_.call.density.defined()) return;
   chunk.root = Tensor::zeros({n, 1});
-  for (Index e = 0; e < n; ++e) {
-    if (o_.call.table != nullptr) chunk.root.data()[e] = chunk.phi.row(e)[o_.call.table->rank()];
+  for (Index e = 0; e < n; ++e)
     for (Index k = 0; k < num_basis; ++k)
       chunk.root.data()[e] += o_.call.density.data()[k] * chunk.rows.row(e)[k];
+}
+
+void TensorProductSumKernel::make_table_rows(Chunk& chunk) const {
+  const RadialTable& table = *o_.call.table;
+  const Index n = chunk.edges.size(), columns = table.columns(), width = o_.call.network[0].num_rows();
+  const real* const d = chunk.d.data();
+  chunk.sections.assign(RadialTable::sections + 1, 0);
+  for (Index e = 0; e < n; ++e)
+    ++chunk.sections[static_cast<std::size_t>(table.section_of(length_of(d + 3 * e)) + 1)];
+  for (std::size_t k = 1; k < chunk.sections.size(); ++k) chunk.sections[k] += chunk.sections[k - 1];
+  std::vector<Index> next = chunk.sections;
+  chunk.places.resize(n);
+  chunk.phi = Tensor({n, columns});
+  chunk.slopes = Tensor({n, columns});
+  for (Index e = 0; e < n; ++e) {
+    const real length = length_of(d + 3 * e);
+    const Index place = next[static_cast<std::size_t>(table.section_of(length))]++;
+    chunk.places[e] = static_cast<std::int32_t>(place);
+    table.write(length, chunk.phi.data() + place * columns, chunk.slopes.data() + place * columns);
   }
+  Tensor z({n, width});
+  for_sections(chunk, [&](std::size_t k, Index begin, Index size) {
+    forward_[k].multiply(
+        {chunk.phi.data() + begin * columns, size, table.last(static_cast<Index>(k)).row_size(), columns, 1},
+        {z.data() + begin * width, width});
+  });
+  chunk.sums = {z};
+  if (!o_.call.density.defined()) return;
+  chunk.root = Tensor({n, 1});
+  for (Index e = 0; e < n; ++e)
+    chunk.root.data()[e] = chunk.phi.data()[chunk.places[e] * columns + columns - 1];
 }
 
 TensorProductChunk TensorProductSumKernel::operands_of(const Stage& stage, const Chunk& chunk) const {
@@ -216,6 +254,7 @@ TensorProductChunk TensorProductSumKernel::operands_of(const Stage& stage, const
           .harmonics = chunk.rows.data() + functions_.num_basis,
           .harmonic_stride = chunk.rows.row_size(),
           .weights = chunk.sums.back().data(),
+          .weight_rows = o_.call.table != nullptr ? chunk.places.data() : nullptr,
           .rows = chunk.groups.rows.data(),
           .groups = chunk.groups.begin.data(),
           .num_groups = chunk.groups.size()};
@@ -258,7 +297,8 @@ void TensorProductSumKernel::differentiate(const Stage& stage, Chunk& chunk, rea
       of, o_.grad_out.data(), o_.width(),
       {.sources = grad_src, .harmonics = of_rows.data() + num_basis, .weights = of_sums.data()});
   if (!o_.grad_edges.defined()) return;
-  for (std::size_t k = backward_.size(); k-- > 1;) {
+  const RadialTable* const table = o_.call.table.get();
+  for (std::size_t k = backward_.size(); table == nullptr && k-- > 1;) {
     const Tensor& z = chunk.sums[k - 1];
     Tensor of_hidden(z.shape());
     backward_[k].multiply(view_of(of_sums), {of_hidden.data(), z.row_size()});
@@ -267,10 +307,16 @@ void TensorProductSumKernel::differentiate(const Stage& stage, Chunk& chunk, rea
     for (Index i = 0; i < z.size(); ++i) to[i] *= of_s[i] + a[i] * (1 - of_s[i]);
     of_sums = of_hidden;
   }
-  const RadialTable* const table = o_.call.table.get();
-  const Index inputs = table != nullptr ? table->rank() : num_basis;
-  Tensor of_basis({n, inputs});
-  backward_[0].multiply(view_of(of_sums), {of_basis.data(), inputs});
+  const Index inputs = table != nullptr ? table->columns() : num_basis;
+  Tensor of_basis = Tensor::zeros({n, inputs});  // of phi, with a table
+  if (table == nullptr)
+    backward_[0].multiply(view_of(of_sums), {of_basis.data(), inputs});
+  else
+    for_sections(chunk, [&](std::size_t k, Index begin, Index size) {
+      const Index width = of_sums.row_size();
+      backward_[k].multiply({of_sums.data() + begin * width, size, width, width, 1},
+                            {of_basis.data() + begin * inputs, inputs});
+    });
   Tensor of_roots;  // of w . b
   if (o_.call.density.defined()) {
     of_roots = Tensor({n, 1});
@@ -285,10 +331,12 @@ void TensorProductSumKernel::differentiate(const Stage& stage, Chunk& chunk, rea
                           (of_roots.defined() ? of_roots.data()[e] * o_.call.density.data()[k] : real{0});
   Tensor of_d = harmonic_row_gradients(chunk.d, chunk.radii, of_rows, functions_);
   for (Index e = 0; table != nullptr && e < n; ++e) {  // along the edge
-    const real *const d = chunk.d.data() + 3 * e, *const slopes = chunk.slopes.data() + e * table->columns();
-    const real length = length_of(d);
-    real of_length = of_roots.defined() ? of_roots.data()[e] * slopes[inputs] : real{0};
-    for (Index j = 0; j < inputs; ++j) of_length += of_basis.data()[e * inputs + j] * slopes[j];
+    const real *const d = chunk.d.data() + 3 * e, length = length_of(d);
+    real* const of_phi = of_basis.data() + chunk.places[e] * inputs;
+    const real* const slopes = chunk.slopes.data() + chunk.places[e] * inputs;
+    if (of_roots.defined()) of_phi[inputs - 1] = of_roots.data()[e];
+    real of_length = 0;
+    for (Index j = 0; j < inputs; ++j) of_length += of_phi[j] * slopes[j];
     for (Index k = 0; length > 0 && k < 3; ++k) of_d.data()[3 * e + k] += of_length * d[k] / length;
   }
   Tensor edges = o_.grad_edges;

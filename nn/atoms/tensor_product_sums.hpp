@@ -78,13 +78,18 @@ class TensorProductSumKernel final : public ShardKernel {
     EdgeBlock edges;
     BlockGroups groups;
     Tensor d, radii, rows;             // rows: b and Y, with a table Y alone
-    Tensor phi, slopes;                // with a table
+    // With a table, the rows of the edges of a section are side by side in phi, its derivatives and the sums.
+    Tensor phi, slopes;
+    Array<std::int32_t> places;        // the row of each edge
+    std::vector<Index> sections;       // [sections + 1]: where the rows of each begin
     std::vector<Tensor> sums, hidden;  // of the network: z_k = W_k a_k, and a_k+1 = silu(z_k)
     std::vector<Tensor> sigmoids;      // of z_k
     Tensor root;                       // w . b
   };
   [[nodiscard]] Index drop_far_edges(Chunk& chunk);
   void make_edge_rows(const Stage& stage, Chunk& chunk);
+  void make_network_rows(Chunk& chunk) const;
+  void make_table_rows(Chunk& chunk) const;
   [[nodiscard]] TensorProductChunk operands_of(const Stage& stage, const Chunk& chunk) const;
   void differentiate(const Stage& stage, Chunk& chunk, real* grad_src);
   template <class Compute>
@@ -92,7 +97,7 @@ class TensorProductSumKernel final : public ShardKernel {
 
   Operands o_;
   HarmonicFunctions functions_;                  // of rows
-  std::deque<RightOperand> forward_, backward_;  // W_k^T, W_k; with a table of its last matrix alone
+  std::deque<RightOperand> forward_, backward_;  // W_k^T, W_k; with a table of last(s) for each section s
   EdgeBlocks blocks_;
   PassVector<Chunk> chunks_;
 };

@@ -219,6 +219,26 @@ def test_several_files_are_a_committee(shared_dir):
     assert expected.max() > 1e-3
 
 
+def test_mace(comm):
+    sar.manual_seed(3)
+    mace = sar.Potential({"type": "mace", "hidden": 4, "layers": 2, "species": ["O", "Si"], "cutoff": 4, "num_basis": 6, "max_l": 2})
+    atoms = silicon()
+    atoms.rattle(0.1, seed=2)
+    atoms.calc = Calculator(mace)
+    forces, one = atoms.get_forces(), silicon()
+    one.positions = atoms.positions
+    one.calc = Calculator(mace, comm=sar.Communicator.self())
+    np.testing.assert_allclose(one.get_forces(), forces, atol=1e-5 * np.abs(forces).max())
+    np.testing.assert_allclose(one.get_stress(), atoms.get_stress(), atol=1e-5 * np.abs(atoms.get_stress()).max())
+    step = 0.01
+    energies = []
+    for sign in (1, -1):
+        atoms.positions[2, 1] += sign * step
+        energies.append(atoms.get_potential_energy())
+        atoms.positions[2, 1] -= sign * step
+    assert abs((energies[1] - energies[0]) / (2 * step) - forces[2, 1]) < 2e-2 * np.abs(forces).max()
+
+
 def test_ranks(comm, potential):
     atoms, whole = silicon(), silicon()
     atoms.calc, whole.calc = Calculator(potential), Calculator(potential, comm=sar.Communicator.self())

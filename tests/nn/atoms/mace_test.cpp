@@ -324,8 +324,7 @@ TEST_CASE("RadialTable: the radial network and its derivative at any distance") 
     network.push_back((Variable(random_tensor(shape, network.size() + 3)) * real{0.1}).value());
   const Tensor density = random_tensor({1, 8}, 9);
   const RadialTable table(functions, network, density);
-  CHECK(table.rank() < 64);
-  CHECK(table.columns() == table.rank() + 1);
+  CHECK(table.columns() < 40);
   const auto exact = [&](double r) {  // W a(r), and w . b behind it
     std::vector<double> row = radial_functions_at(r, functions), last;
     double root = 0;
@@ -343,12 +342,12 @@ TEST_CASE("RadialTable: the radial network and its derivative at any distance") 
     return row;
   };
   std::vector<real> phi(static_cast<std::size_t>(table.columns())), slopes(phi.size());
-  const auto from_table = [&](const std::vector<real>& functions_at) {
+  const auto from_table = [&](const Tensor& last, const std::vector<real>& functions_at) {
     std::vector<double> row;
-    for (Index c = 0; c < table.last().num_rows(); ++c) {
+    for (Index c = 0; c < last.num_rows(); ++c) {
       double sum = 0;
-      for (Index j = 0; j < table.rank(); ++j)
-        sum += static_cast<double>(table.last().row(c)[j]) *
+      for (Index j = 0; j < last.row_size(); ++j)
+        sum += static_cast<double>(last.row(c)[j]) *
                static_cast<double>(functions_at[static_cast<std::size_t>(j)]);
       row.push_back(sum);
     }
@@ -359,8 +358,10 @@ TEST_CASE("RadialTable: the radial network and its derivative at any distance") 
   for (const double r : {0.02, 0.31, 0.77, 1.0, 1.4063, 2.2, 3.01, 3.99, 4.3, 4.4999}) {
     const double at = static_cast<double>(static_cast<real>(r)), step = 1e-5;
     table.write(static_cast<real>(r), phi.data(), slopes.data());
-    const std::vector<double> value = exact(at), found = from_table(phi), slope = from_table(slopes),
-                              up = exact(at + step), down = exact(at - step);
+    const Tensor& last = table.last(table.section_of(static_cast<real>(r)));
+    const std::vector<double> value = exact(at), found = from_table(last, phi),
+                              slope = from_table(last, slopes), up = exact(at + step),
+                              down = exact(at - step);
     for (std::size_t c = 0; c < value.size(); ++c) {
       const double expected = (up[c] - down[c]) / (2 * step);
       largest = std::max(largest, std::abs(value[c]));
