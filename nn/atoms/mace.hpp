@@ -104,7 +104,9 @@ class MACELayer : public Module {
 /// layers.I.linear.L, layers.I.product.L [out, in]; layers.I.radial.K.weight; layers.I.density.weight;
 /// layers.I.skip.L [num_species, in, out]; layers.I.contraction [num_species, paths, F] in the order of
 /// SymmetricBasis; readouts.I.weight [H, F]; readout.0.weight, readout.1.weight. Rows of halo atoms are
-/// exchanged once in each layer, so that edges of one cutoff suffice.
+/// exchanged once in each layer, so that edges of one cutoff suffice. In single precision, with constant
+/// weights and without a distance transform, the radial networks are a RadialTable, which is made at the
+/// first call and when weights change.
 ///
 /// Gradients of the weights are not reproducible; energies and forces are.
 class MACE : public PotentialNetwork {
