@@ -48,21 +48,20 @@ double norm(const Column& x) {
   return std::sqrt(sum / static_cast<double>(x.size()));
 }
 
-/// Returns phi, and writes B [columns of a, rank] by rows.
+/// Returns phi, at least one function, and writes B [columns of a, rank] by rows.
 std::vector<Column> few_functions(std::vector<Column> a, std::vector<std::vector<double>>& b) {
   constexpr double small = 1e-8;
   b.assign(a.size(), {});
   std::vector<Column> phi;
   double largest = 0;
   while (phi.size() < a.size()) {
-    std::size_t pivot = 0;
     std::vector<double> norms;
     for (const Column& each : a) norms.push_back(norm(each));
-    pivot = static_cast<std::size_t>(std::ranges::max_element(norms) - norms.begin());
+    const auto pivot = static_cast<std::size_t>(std::ranges::max_element(norms) - norms.begin());
     largest = std::max(largest, norms[pivot]);
-    if (norms[pivot] <= small * largest) break;
+    if (norms[pivot] <= small * largest && !phi.empty()) break;
     Column next = a[pivot];
-    for (double& x : next) x /= norms[pivot];
+    for (double& x : next) x /= largest > 0 ? norms[pivot] : 1;
     for (std::size_t j = 0; j < a.size(); ++j) {
       double product = 0;
       for (std::size_t s = 0; s < next.size(); ++s) product += next[s] * a[j][s];

@@ -381,6 +381,12 @@ TEST_CASE("RadialTable: the radial network and its derivative at any distance") 
   CHECK_FALSE(table.is_of(network, {}));
   network[1] = (Variable(network[1]) * real{2}).value();
   CHECK_FALSE(table.is_of(network, density));
+  network[1].fill(0);
+  const RadialTable of_zeros(functions, network, {});
+  CHECK(of_zeros.columns() == 1);
+  of_zeros.write(real{2}, phi.data(), slopes.data());
+  CHECK(phi[0] == 0);
+  CHECK(slopes[0] == 0);
 }
 
 TEST_CASE("MACE: files, more species, wrong descriptions") {
