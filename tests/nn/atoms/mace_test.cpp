@@ -389,6 +389,21 @@ TEST_CASE("RadialTable: the radial network and its derivative at any distance") 
   CHECK(slopes[0] == 0);
 }
 
+TEST_CASE("MACE: constant weights that change have other energies at once") {
+  const Communicator world = Communicator::world();
+  const Case golden("mace/medium");
+  Potential trained = golden_potential(golden), constant = golden_potential(golden, true);
+  const Structure s(world, golden, structure_names[0], constant.cutoff(), {});
+  const double before = s.evaluate(constant).energy;
+  for (Potential* const each : {&trained, &constant})
+    for (const NamedParameter& of : each->network().named_parameters())
+      if (of.name.ends_with(".radial.1.weight"))
+        each->network().set_parameter(of.name, (Variable(of.parameter.value()) * real{4}).value());
+  const double after = s.evaluate(constant).energy;
+  CHECK(std::abs(after - before) > 1e-3);
+  CHECK(std::abs(after - s.evaluate(trained).energy) < (is_double ? 1e-10 : 1e-5) * std::abs(after));
+}
+
 TEST_CASE("MACE: files, more species, wrong descriptions") {
   const Communicator world = Communicator::world();
   const Case golden("mace/density");
