@@ -443,7 +443,11 @@ std::unique_ptr<Potential> load_potential(const Communicator& comm, const std::s
                           " files, which is not trained as one, expected one of its members");
       std::vector<Potential> members;
       for (const std::string& each : file->members) members.push_back(std::move(*load_potential(comm, each)));
-      return std::make_unique<Potential>(std::move(members), file->deviation_scales);
+      try {
+        return std::make_unique<Potential>(std::move(members), file->deviation_scales);
+      } catch (const InputError& error) {
+        throw InputError(concat(path, ": ", error.what()));
+      }
     }
     const ModelFile file = read_model_file(comm, path);
     require<InputError>(model_type(file.description.type).is_potential, path, ": is a network of type ",

@@ -486,16 +486,19 @@ TEST_CASE("Potential: a committee of files has their means and deviations, for e
             " has the key 'hidden', which a committee has not, expected sar_model, type, members or "
             "deviation_scales");
   write(R"({"sar_model": 1, "type": "committee", "members": ["a.safetensors"]})");
-  CHECK(error() == "a committee of 1 potentials, expected 2 to 64");
+  CHECK(error() == json + ": a committee of 1 potentials, expected 2 to 64");
   write(R"({"sar_model": 1, "type": "committee", "members": ["a.safetensors", "committee.json"]})");
   CHECK(error() == json + ".members names the file itself");
   write(named + R"(, "deviation_scales": [2]})");
-  CHECK(error() == "deviation_scales of a committee has 1 numbers, expected two, of energies and forces");
+  CHECK(error() ==
+        json + ": deviation_scales of a committee has 1 numbers, expected two, of energies and forces");
   other.species = {"O", "C"};
   save_potential(world, folder + "b.safetensors", make_potential(other));
   write(named + "}");
-  CHECK(error() ==
-        "member 1 of a committee does not know the species 'Si' of member 0, expected the same species");
+  CHECK(
+      error() ==
+      json +
+          ": member 1 of a committee does not know the species 'Si' of member 0, expected the same species");
 }
 
 TEST_CASE("Potential: what is refused") {
