@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// Functions of each element or row: activations, softmax, dropout.
+/// Functions of each element or row: activations, softmax, dropout, normalization.
 /// ops.hpp says what holds for all operations.
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/variable.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -47,4 +47,17 @@ Variable log_softmax(Variable x);  ///< over the last dimension; keeps the resul
 /// Throws Error unless 0 <= p < 1.
 Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids);
 
+// Layer normalization.
+
+/// Returns y_ij = (x_ij - mean_i) / sqrt(var_i + eps) * weight_j + bias_j for x [n, D], where mean_i and
+/// var_i (biased) are the statistics of row i; weight [D] and bias [D], or both undefined. Keeps x and the
+/// weight.
+Variable layer_norm(const Variable& x, const Variable& weight = {}, const Variable& bias = {},
+                    double eps = 1e-5);
+
+// Normalization of rows to unit length.
+
+/// Local. Returns y[i] = scale x[i] / max(|x[i]|, 1e-12) for x [n, d] and scale [1], with the Euclidean
+/// norm computed in double precision. Keeps x and scale.
+Variable scaled_unit_rows(const Variable& x, const Variable& scale);
 }}  // namespace sar

@@ -4,13 +4,13 @@
 // sum_products_to() multiplies and adds in one pass over the gradient and the other operand, without a
 // temporary tensor. Only if both operands were broadcast, or the dividend was, a temporary has the terms.
 #include <sar/autograd/arithmetic.hpp>
-#include <sar/autograd/dual.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
-#include <sar/core/rows/reduce.hpp>
+#include <sar/core/rows/rows.hpp>
 #include <sar/core/tensor/broadcast.hpp>
 
 #include <vector>

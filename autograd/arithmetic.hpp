@@ -5,7 +5,6 @@
 /// number of rows; use scale_rows() for a column [N]. ops.hpp says what holds for all operations.
 #pragma once
 
-#include <sar/autograd/dual.hpp>
 #include <sar/autograd/variable.hpp>
 
 #include <utility>

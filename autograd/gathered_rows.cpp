@@ -5,7 +5,7 @@
 // ids in parallel, once.
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/simd/prefetch.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 /// ops.hpp says what holds for all operations.
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/variable.hpp>
 
 #include <initializer_list>

@@ -13,11 +13,8 @@
 
 #include <sar/autograd/activations.hpp>
 #include <sar/autograd/arithmetic.hpp>
-#include <sar/autograd/dual.hpp>
-#include <sar/autograd/gather_mm.hpp>
-#include <sar/autograd/heads.hpp>
-#include <sar/autograd/layer_norm.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/products.hpp>
 #include <sar/autograd/sparse_variable.hpp>
 #include <sar/autograd/sums.hpp>
+#include <sar/autograd/variable.hpp>

@@ -7,27 +7,102 @@
 // a few rows at a time. recomputed_linear() is the same product once more in the backward pass: it reads x
 // and writes y another time.
 #include <sar/autograd/arithmetic.hpp>
-#include <sar/autograd/dual.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/products.hpp>
 #include <sar/autograd/row_sums.hpp>
-#include <sar/autograd/sparse_products.hpp>
 #include <sar/autograd/sparse_variable.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/products/matmul.hpp>
-#include <sar/core/rows/reduce.hpp>
+#include <sar/core/products/sparse_product.hpp>
+#include <sar/core/rows/rows.hpp>
 #include <sar/core/tensor/deferred_rows.hpp>
+#include <sar/core/tensor/sparse_matrix.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+// Products of sparse rows with a matrix that may require a gradient. For the operations of products.hpp.
+
+/// Local. Returns x W^T + b for weight [out, in] (`out_in`), or x W + b for weight [in, out]; the bias may
+/// be undefined. Keeps the stored values of x. The caller has checked the shapes.
+Variable sparse_linear(std::shared_ptr<const SparseMatrix> x, const Variable& weight, const Variable& bias,
+                       bool out_in);
+
+/// Local. Returns base + x W^T for weight [out, in]; in the memory of `base` if no other handle refers to
+/// it. Keeps the stored values of x. The caller has checked the shapes.
+Variable add_sparse_linear(Variable base, std::shared_ptr<const SparseMatrix> x, const Variable& weight);
+
+// A row of the product is a sum of rows of W [in, out], so a weight [out, in] is transposed first, and its
+// gradient afterwards: 2 in out numbers moved, for 2 s out operations with s stored values.
+
+namespace {
+
+/// Returns the weight as [in, out].
+Tensor by_inputs(const Tensor& weight, bool out_in) {
+  if (!out_in) return weight;
+  Tensor transposed({weight.row_size(), weight.num_rows()});
+  transpose(weight, transposed);
+  return transposed;
+}
+
+/// dw += x^T grad in the layout of the weight.
+void add_weight_gradient(Gradient& dw, const SparseMatrix& x, const Tensor& grad, bool out_in) {
+  dw.add([&](Tensor& sum, bool accumulate) {
+    if (!out_in) return sparse_matmul_tn(x, grad, sum, accumulate);
+    Tensor transposed({x.num_columns(), grad.row_size()});
+    sparse_matmul_tn(x, grad, transposed);
+    transpose(transposed, sum, accumulate);
+  });
+}
+
+}  // namespace
+
+Variable sparse_linear(std::shared_ptr<const SparseMatrix> x, const Variable& weight, const Variable& bias,
+                       bool out_in) {
+  const Tensor w = by_inputs(weight.value(), out_in);
+  Tensor y({x->num_rows(), w.row_size()});
+  bias.defined() ? sparse_matmul(*x, w, bias.value(), y) : sparse_matmul(*x, w, y);
+  if (!recording({&weight, &bias})) return y;
+  return record(std::move(y), [x = std::move(x), dw = weight.gradient(), db = bias.gradient(), out_in,
+                               sums = rank_sums()](const Tensor& grad) {
+    if (sums != nullptr) return add_row_products(*sums, dw, db, *x, grad, out_in);
+    if (dw != nullptr) add_weight_gradient(*dw, *x, grad, out_in);
+    if (db == nullptr) return;
+    Tensor bias_gradient(db->shape());
+    sum_to(grad, bias_gradient);
+    db->add(std::move(bias_gradient));
+  });
+}
+
+Variable add_sparse_linear(Variable base, std::shared_ptr<const SparseMatrix> x, const Variable& weight) {
+  const bool recorded = recording({&base, &weight});
+  const GradientPtr dbase = base.gradient();
+  Tensor y = take_value(base);
+  if (!y.unique()) y = y.clone();
+  sparse_matmul(*x, by_inputs(weight.value(), true), y, true);
+  if (!recorded) return y;
+  return record(std::move(y),
+                [x = std::move(x), dbase, dw = weight.gradient(), sums = rank_sums()](Tensor grad) {
+                  if (dw != nullptr && sums != nullptr)
+                    add_row_products(*sums, dw, nullptr, *x, grad, true);
+                  else if (dw != nullptr)
+                    add_weight_gradient(*dw, *x, grad, true);
+                  if (dbase != nullptr) dbase->add(std::move(grad));
+                });
+}
+
 namespace {
 
 /// Returns x as a matrix: all dimensions but the last are rows.
@@ -275,4 +350,65 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
   });
 }
 
+namespace {
+
+/// to[t] += the sum of a[i]^T b[i] over the rows i of type t on all ranks. Blocks outside of the diagonal are
+/// computed and dropped.
+void add_products_by_type(const RankSums& sums, Gradient& to, const TypeGroups& groups, const Tensor& a,
+                          const Tensor& b) {
+  const Shape& shape = to.shape();
+  const Index in = a.row_size(), out = b.row_size(), blocks = shape.dims() == 4 ? shape[1] : 1;
+  const NumberType type = sums.is_of_chunk() ? NumberType::exact_sums : NumberType::reals;
+  TypedRows total(shape, type);
+  Index at = 0;  // of the next number
+  for (Index t = 0; t < shape[0]; ++t) {
+    std::vector<Index> rows(groups.begin[t + 1] - groups.begin[t]);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Index row = groups.begin[t] + static_cast<Index>(i);
+      rows[i] = groups.rows.empty() ? row : groups.rows[row];
+    }
+    Tensor of_a({std::ssize(rows), in}), of_b({std::ssize(rows), out});
+    gather_rows(a, rows, of_a);
+    gather_rows(b, rows, of_b);
+    const TypedRows all = row_products(sums, of_a, of_b);
+    for (Index block = 0; block < blocks; ++block)
+      for (Index i = block * in / blocks; i < (block + 1) * in / blocks; ++i)
+        for (Index j = block * out / blocks; j < (block + 1) * out / blocks; ++j)
+          std::memcpy(total.at(at++), all.at(i * out + j), static_cast<std::size_t>(bytes_of(type)));
+  }
+  to.add(std::move(total));
+}
+
+}  // namespace
+
+Variable gather_mm(Variable x, Variable w, std::span<const Index> types) {
+  const Shape& shape = w.shape();
+  require<ShapeError>(x.shape().dims() == 2 && (shape.dims() == 3 || shape.dims() == 4) &&
+                          static_cast<Index>(types.size()) == x.num_rows(),
+                      "gather_mm: x of shape ", x.shape(), ", w of shape ", shape, ", ", types.size(),
+                      " types");
+  if (any_dual({&x, &w}))
+    return apply_bilinear(x, w, [&](const Variable& a, const Variable& b) { return gather_mm(a, b, types); });
+  const auto groups = std::make_shared<const TypeGroups>(types, w.num_rows());
+  Tensor y({x.num_rows(), shape.dims() == 4 ? shape[1] * shape[3] : shape[2]});
+  gather_mm(x.value(), w.value(), *groups, y);
+  if (!recording({&x, &w})) return y;
+  return record(std::move(y), [groups, sums = rank_sums(), dx = x.gradient(), dw = w.gradient(),
+                               kept_x = w.requires_grad() ? x.value() : Tensor(),
+                               kept_w = x.requires_grad() ? w.value() : Tensor()](const Tensor& grad) {
+    if (dw != nullptr && sums != nullptr)
+      add_products_by_type(*sums, *dw, *groups, kept_x, grad);
+    else if (dw != nullptr)
+      dw->add([&](Tensor& out, bool accumulate) { gather_mm_tn(kept_x, grad, *groups, out, accumulate); });
+    if (dx != nullptr)
+      dx->add([&](Tensor& out, bool accumulate) { gather_mm_nt(grad, kept_w, *groups, out, accumulate); });
+  });
+}
+
+Variable bmm(Variable x, Variable w) {
+  const RankSumsScope of_this_rank(nullptr);  // each matrix belongs to a row
+  std::vector<Index> each(x.num_rows());
+  std::iota(each.begin(), each.end(), 0);
+  return gather_mm(std::move(x), std::move(w), each);
+}
 }}  // namespace sar

@@ -4,7 +4,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/products/exact_product.hpp>
-#include <sar/core/rows/reduce.hpp>
+#include <sar/core/rows/rows.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -6,7 +6,7 @@
 /// rank_sums() when it is recorded and keeps the answer for its backward pass.
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/variable.hpp>
 #include <sar/core/products/row_operand.hpp>
 #include <sar/core/threads/rank_sums.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Sums and means, accumulated in double precision; they keep nothing for the backward pass.
+/// Sums and means, accumulated in double precision; they keep nothing for the backward pass. Rows of H heads.
 /// ops.hpp says what holds for all operations.
 #pragma once
 
@@ -24,4 +24,11 @@ Variable sum(Variable x, ReduceDim over = ReduceDim::all);
 /// Returns the mean over the given dimensions. Throws ShapeError if there are no elements.
 Variable mean(Variable x, ReduceDim over = ReduceDim::all);
 
+// Rows of H heads side by side, [N, H, D].
+
+/// Returns y[i, h] = sum_d a[0, h, d] x[i, h, d] for a [1, H, D]; y [N, H]. Keeps x if a requires a gradient,
+/// and a if x does.
+Variable head_dots(Variable x, Variable a);
+/// Returns the mean over the heads, [N, D]. Keeps nothing.
+Variable head_mean(Variable x);
 }}  // namespace sar

@@ -92,7 +92,7 @@ class NoTape : NonCopyable {
 
 /// For authors of operations: returns true if a tape is current and one of the inputs requires a gradient.
 /// Only then an operation keeps values for the backward pass. Throws InputError, as refuse_tangents() does,
-/// if an input is a dual variable: operations that have a tangent (dual.hpp) handle it before.
+/// if an input is a dual variable: operations that have a tangent (variable.hpp) handle it before.
 bool recording(std::initializer_list<const Variable*> inputs, const char* operation = __builtin_FUNCTION());
 
 /// For authors of operations: throws InputError, with the name of the operation, if an input is a dual

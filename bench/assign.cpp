@@ -6,7 +6,7 @@
 #include "bench.hpp"
 
 #include <sar/comm/environment.hpp>
-#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 #include <sar/graph/partition/assignment.hpp>
 
 #include <cstdlib>

@@ -11,7 +11,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 #include <sar/graph/message/attention.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
 #include <sar/graph/message/graph.hpp>

@@ -10,7 +10,7 @@
 
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/core/threads/parallel.hpp>
-#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 
 #include <algorithm>
 #include <array>

@@ -9,9 +9,8 @@
 #include "bench.hpp"
 
 #include <sar/comm/environment.hpp>
-#include <sar/comm/halo/halo_fetch.hpp>
-#include <sar/comm/halo/halo_push.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/comm/halo/halo_exchange.hpp>
+#include <sar/core/random.hpp>
 
 #include <cstdlib>
 #include <numeric>

@@ -9,11 +9,9 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/rows/batch_norm.hpp>
-#include <sar/core/rows/column_moments.hpp>
 #include <sar/core/rows/layer_norm.hpp>
 #include <sar/core/rows/loss.hpp>
-#include <sar/core/rows/reduce.hpp>
-#include <sar/core/rows/softmax.hpp>
+#include <sar/core/rows/rows.hpp>
 
 #include <cstdint>
 #include <cstdlib>

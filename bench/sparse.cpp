@@ -12,7 +12,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 

@@ -15,7 +15,7 @@
 
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/core/trace/trace_events.hpp>
+#include <sar/core/trace/trace.hpp>
 #include <sar/graph/message/graph.hpp>
 
 #include <algorithm>

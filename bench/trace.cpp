@@ -7,9 +7,8 @@
 
 #include <sar/comm/environment.hpp>
 #include <sar/core/trace/trace.hpp>
-#include <sar/core/trace/trace_events.hpp>
-#include <sar/graph/data/generate/generators.hpp>
 #include <sar/data.hpp>
+#include <sar/graph/data/generators.hpp>
 #include <sar/models.hpp>
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/hgt_conv.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// The digest is a chain of hashes (core/random/mix.hpp), extended with each argument: O(length of its
+// The digest is a chain of hashes (core/random.hpp), extended with each argument: O(length of its
 // texts) time. Texts for messages are written only after the digests of the ranks have differed.
 #include <sar/comm/collective_call.hpp>
-#include <sar/core/random/mix.hpp>
+#include <sar/core/random.hpp>
 
 #include <bit>
 #include <charconv>

@@ -10,7 +10,7 @@
 #pragma once
 
 #include <sar/config.hpp>
-#include <sar/core/memory/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 #include <array>

@@ -4,7 +4,7 @@
 // ranks throw there, before any of them waits in MPI.
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/communicator_state.hpp>
-#include <sar/comm/mpi_error.hpp>
+#include <sar/comm/mpi_objects.hpp>
 #include <sar/core/error.hpp>
 
 #include <algorithm>

@@ -5,15 +5,14 @@
 // go round from 2 to 32,001; 1 is the tag of all_to_all_v.
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/communicator_state.hpp>
-#include <sar/comm/mpi_error.hpp>
-#include <sar/comm/mpi_session.hpp>
+#include <sar/comm/mpi_objects.hpp>
 #include <sar/comm/pending_exchange.hpp>
-#include <sar/comm/program_end.hpp>
+#include <sar/comm/status.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/isa/instruction_set.hpp>
 #include <sar/core/memory/transaction.hpp>
-#include <sar/core/trace/trace_events.hpp>
+#include <sar/core/trace/trace.hpp>
 
 #include <cstdlib>
 #include <cstring>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/comm/communicator_alone.hpp>
-#include <sar/comm/mpi_error.hpp>
-#include <sar/comm/mpi_session.hpp>
-#include <sar/comm/owned_comm.hpp>
+#include <sar/comm/mpi_objects.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 

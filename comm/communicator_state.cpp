@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sar/comm/communicator_state.hpp>
-#include <sar/comm/mpi_error.hpp>
-#include <sar/comm/mpi_session.hpp>
-#include <sar/comm/program_end.hpp>
+#include <sar/comm/mpi_objects.hpp>
+#include <sar/comm/status.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 

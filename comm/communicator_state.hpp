@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/comm/comm_stats.hpp>
-#include <sar/comm/owned_comm.hpp>
+#include <sar/comm/mpi_objects.hpp>
 #include <sar/comm/pending_exchange.hpp>
 #include <sar/comm/status.hpp>
 #include <sar/config.hpp>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/comm/mpi_error.hpp>
-#include <sar/comm/owned_comm.hpp>
+#include <sar/comm/mpi_objects.hpp>
 #include <sar/core/error.hpp>
 
 #include <mpi.h>

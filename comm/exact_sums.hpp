@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/core/exact_sum.hpp>
+#include <sar/core/numbers.hpp>
 
 #include <span>
 #include <vector>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <sar/comm/mpi_error.hpp>
+#include <sar/comm/mpi_objects.hpp>
 #include <sar/comm/trace.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace/trace_events.hpp>
+#include <sar/core/trace/trace.hpp>
 
 #include <optional>
 #include <span>

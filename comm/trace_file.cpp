@@ -3,11 +3,10 @@
 // At the end of a trace, ranks may be missing, so nothing is collective. Each rank but 0 sends its text
 // (MPI_Issend) and waits up to 15 s until rank 0 receives it. Rank 0 takes the ranks in order and waits
 // for all of them together up to 5 s. A buffer that MPI may still use after that time is never freed.
-#include <sar/comm/mpi_error.hpp>
-#include <sar/comm/mpi_session.hpp>
+#include <sar/comm/mpi_objects.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace/trace_events.hpp>
+#include <sar/core/trace/trace.hpp>
 
 #include <atomic>
 #include <cstdio>

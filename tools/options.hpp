@@ -6,7 +6,7 @@
 #include "formats/source_options.hpp"
 
 #include <sar/graph/data/dataset_options.hpp>
-#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 #include <sar/graph/partition/partition.hpp>
 
 #include <sar/core/error.hpp>

@@ -2,7 +2,7 @@
 #include <sar/bindings/c/status.hpp>
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/comm/mpi_session.hpp>
+#include <sar/comm/mpi_objects.hpp>
 #include <sar/core/memory/memory.hpp>
 
 #include <mutex>

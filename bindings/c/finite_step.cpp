@@ -3,8 +3,8 @@
 // Reads each gradient once for the check and once for the norm; arrays are searched only after a loss that is
 // not finite.
 #include <sar/bindings/c/finite_step.hpp>
-#include <sar/core/rows/reduce.hpp>
-#include <sar/nn/train/clip_grad.hpp>
+#include <sar/core/rows/rows.hpp>
+#include <sar/nn/train/optimizer.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sar/bindings/c/options.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/files/json_value.hpp>
+#include <sar/core/files/json.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
 
 #include <limits>

@@ -2,10 +2,8 @@
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/module_tree.hpp>
 #include <sar/nn/conv/dot_gat_conv.hpp>
-#include <sar/nn/conv/edge_gat_conv.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/hgt_conv.hpp>
-#include <sar/nn/conv/transformer_conv.hpp>
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {

@@ -2,13 +2,11 @@
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/module_tree.hpp>
 #include <sar/bindings/python/samples.hpp>
-#include <sar/nn/conv/cf_conv.hpp>
 #include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
 #include <sar/nn/conv/global_pooling.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/multi_hop_conv.hpp>
-#include <sar/nn/conv/nn_conv.hpp>
 #include <sar/nn/conv/rel_graph_conv.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
 

@@ -3,8 +3,8 @@
 #include <sar/bindings/python/convert.hpp>
 #include <sar/bindings/python/module.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
+#include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/conv/edge_weight_norm.hpp>
-#include <sar/nn/conv/relative_positions.hpp>
 #include <sar/nn/modules/reductions.hpp>
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {

@@ -3,12 +3,10 @@
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/module_tree.hpp>
 #include <sar/graph/message/graph.hpp>
-#include <sar/nn/modules/batch_norm.hpp>
-#include <sar/nn/modules/category_embedding.hpp>
 #include <sar/nn/modules/dropout.hpp>
-#include <sar/nn/modules/layer_norm.hpp>
+#include <sar/nn/modules/embedding.hpp>
 #include <sar/nn/modules/linear.hpp>
-#include <sar/nn/modules/mlp.hpp>
+#include <sar/nn/modules/norms.hpp>
 
 namespace sar { inline namespace SAR_PRECISION { namespace python {
 namespace {

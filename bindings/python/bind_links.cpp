@@ -3,10 +3,9 @@
 #include <sar/bindings/python/module.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
-#include <sar/graph/pairs/edge_set.hpp>
-#include <sar/graph/pairs/negative_sampler.hpp>
-#include <sar/graph/pairs/node_pairs.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
+#include <sar/graph/sampling/negative_sampler.hpp>
+#include <sar/graph/sampling/node_pairs.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 
 #include <nanobind/stl/tuple.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/module_tree.hpp>
-#include <sar/core/number_text.hpp>
+#include <sar/core/text.hpp>
 #include <sar/nn/train/checkpoint.hpp>
-#include <sar/nn/train/clip_grad.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/lr_scheduler.hpp>
 #include <sar/nn/train/optimizer.hpp>

@@ -3,12 +3,12 @@
 /// Arguments from Python as the library takes them: arrays, ids, widths, names of choices, and back.
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/bindings/python/call.hpp>
 #include <sar/comm/communicator.hpp>
-#include <sar/core/enum_names.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/text.hpp>
 #include <sar/nn/modules/node_features.hpp>
 
 #include <nanobind/ndarray.h>

@@ -5,8 +5,8 @@
 
 #include <sar/bindings/python/convert.hpp>
 #include <sar/nn/modules/init.hpp>
+#include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
-#include <sar/nn/modules/row_function.hpp>
 
 #include <map>
 #include <memory>

@@ -13,7 +13,7 @@
 /// Sums are computed in `real` from unpacked rows. Rows that a rank owns are read without rounding.
 #pragma once
 
-#include <sar/core/enum_names.hpp>
+#include <sar/core/text.hpp>
 
 #include <cstddef>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// HaloPlan: which rows are exchanged together, in which order, and in which format. A plain value: the
-/// exchange (halo_fetch.hpp, halo_push.hpp) and the driver of message passing only follow it.
+/// exchange (halo_exchange.hpp) and the driver of message passing only follow it.
 ///
 /// The halo of a rank is the set of rows of other ranks that it reads. Halo rows are numbered in rotation
 /// order: first the rows of the previous rank, then those of the rank before that, and so on; the rows of one
@@ -14,7 +14,6 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/halo/wire_format.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/memory/workspace.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 #include <cstdint>

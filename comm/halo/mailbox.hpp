@@ -1,22 +1,72 @@
 // SPDX-License-Identifier: MIT
 
-/// Inbox and Outbox: the receiving and the sending end of one exchange; PacketRing: its receives. For the
-/// sources of comm/ only.
+/// Inbox and Outbox: the receiving and the sending end of one exchange; PacketRing: its receives; Packets:
+/// the messages of MPI; Packing: the send buffers. For the sources of comm/ only.
 ///
 /// Packets between two ranks arrive in the order in which they were sent, so they need no header. A rank that
 /// gives up sends an empty message instead of the rest of a round, which tells the other end.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/comm/halo/packets.hpp>
-#include <sar/core/memory/workspace.hpp>
-
-#include <cstddef>
-#include <cstdint>
+#include <sar/comm/halo/halo_plan.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/core/threads/side_loop.hpp>
 
 #include <mpi.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
 namespace sar { inline namespace SAR_PRECISION {
+
+// The division of stages into packets, the messages of MPI. Both ends of a link compute the same packets
+// from the same numbers, so messages contain rows only. For the sources of comm/ only.
+
+/// Values [begin, end) of one round, counted from its first row.
+struct Packet {
+  std::size_t round = 0;
+  std::size_t stage = 0;  ///< stage of the reader
+  Index begin = 0;
+  Index end = 0;
+  Index offset = 0;  ///< position of `begin` in the stage
+
+  [[nodiscard]] Index size() const noexcept { return end - begin; }
+  bool operator==(const Packet&) const = default;
+};
+
+/// The rows of a round in the halo of their reader.
+struct HaloRange {
+  Index first = 0;
+  Index rows = 0;
+};
+
+/// The packets of one direction of an exchange.
+class Packets {
+ public:
+  /// Builds the packets of all stages in order, within a stage in the order of the rounds. A packet has whole
+  /// rows of about `max_bytes` bytes, or a part of a longer row. `ranges` has one entry per round.
+  Packets(std::span<const HaloRange> ranges, Index stage_rows, Index row_size, const WireFormat& wire,
+          std::size_t max_bytes);
+
+  [[nodiscard]] std::size_t size() const noexcept { return packets_.size(); }
+  [[nodiscard]] const Packet& operator[](std::size_t i) const noexcept { return packets_[i]; }
+  /// Returns the number of stages in which any of these rounds has rows.
+  [[nodiscard]] std::size_t num_stages() const noexcept { return num_stages_; }
+  /// Returns the number of stages that are complete with the first `count` packets.
+  [[nodiscard]] std::size_t complete_stages(std::size_t count) const noexcept {
+    return count < packets_.size() ? packets_[count].stage : num_stages_;
+  }
+  /// Returns the number of values of the largest packet.
+  [[nodiscard]] Index largest() const noexcept;
+
+ private:
+  PassVector<Packet> packets_;
+  std::size_t num_stages_ = 0;
+};
 
 /// A ring buffer of receives.
 class PacketRing {
@@ -152,4 +202,61 @@ class Outbox {
   bool giving_up_ = false;
 };
 
+// Packing: send buffers into which rows are packed, one per slot of an Outbox. While a kernel runs, its
+// threads pack between the blocks of their loops (SideLoop). For the sources of comm/ only.
+
+/// Returns how many values a thread packs, unpacks or adds at a time: whole rows, unless rows are longer than
+/// a packet.
+inline Index values_at_once(const Packet& packet, Index row_size) {
+  constexpr Index values = Index{1} << 14;
+  if (packet.begin % row_size != 0 || packet.end % row_size != 0) return values;
+  return std::max<Index>(values / row_size, 1) * row_size;
+}
+
+/// The send buffers of an exchange.
+class Packing {
+ public:
+  /// pack(begin, end, out) writes values [begin, end) of a packet, counted from its first value, to `out`. It
+  /// keeps the memory it reads alive, and runs on any thread.
+  using Pack = std::function<void(Index begin, Index end, std::byte* out)>;
+  Packing(std::size_t slots, const WireFormat& wire, Index row_size, Index largest)
+      : wire_(wire), row_size_(row_size), largest_(largest), slots_(slots) {}
+
+  /// Returns the packed values of a packet, in the buffer of its slot; null while they are being packed. If
+  /// `waiting`, no kernel runs, and the packet is packed now. `source()` returns the Pack (or a callable that
+  /// converts to it); it is called when packing starts.
+  template <class Source>
+  const std::byte* bytes_of(const Packet& packet, std::size_t slot, bool waiting, const Source& source) {
+    Slot& s = slots_[slot];
+    if (s.packet != &packet) {
+      s.loop.finish();
+      s.packet = nullptr;
+      if (s.buffer.empty()) s.buffer.resize(wire_.bytes(largest_));
+      if (waiting && packet.size() <= values_at_once(packet, row_size_)) {
+        source()(0, packet.size(), s.buffer.data());
+        s.packet = &packet;
+        return s.buffer.data();
+      }
+      s.loop.start(packet.size(), values_at_once(packet, row_size_),
+                   [this, to = s.buffer.data(), pack = source()](Index begin, Index end) {
+                     pack(begin, end, to + wire_.bytes(begin));
+                   });
+      s.packet = &packet;
+    }
+    if (waiting) s.loop.finish();
+    if (!s.loop.done()) return nullptr;
+    s.loop.check();
+    return s.buffer.data();
+  }
+
+ private:
+  struct Slot {
+    const Packet* packet = nullptr;
+    Array<std::byte> buffer;  // allocated at first use
+    SideLoop loop;            // destroyed before the buffer
+  };
+  const WireFormat& wire_;
+  Index row_size_, largest_;
+  PassVector<Slot> slots_;
+};
 }}  // namespace sar

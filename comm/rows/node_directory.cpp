@@ -3,16 +3,127 @@
 // The upper half of an id's hash chooses the rank that stores its entry, the lower half the slot in that
 // rank's table: linear probing, O(1) on average. Construction sends 16 bytes per id to its entry. find()
 // sends 8 bytes per id there and 8 back.
+#include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/random/mix.hpp>
+#include <sar/core/memory/index_arrays.hpp>
+#include <sar/core/random.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <numeric>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+// Each id is sent to the rank that checks it, 8 bytes per id in chunks. If ids are dense (at most about 64
+// times their number), that rank has a bitmap of its share of the ids: O(ids) time. Otherwise it sorts its
+// list: O(n log n). The rank depends on a hash, because ids may all be multiples of one number.
+
+void require_unique_ids(const Communicator& comm, std::span<const Index> ids, const std::string& place) {
+  comm.agree([&] {
+    const auto ranks = static_cast<Index>(comm.size());
+    Index largest = 0;
+    for (const Index id : ids) largest = std::max(largest, id);
+    largest = comm.all_reduce(largest, ReduceOp::max);
+    const Index total = comm.all_reduce(static_cast<Index>(ids.size()));
+    // Dense ids: a bitmap of id / ranks, which has one id for each rank. Sparse ids: sorted lists.
+    const bool dense = largest / 64 <= total;
+    const auto hashed = [ranks](Index id) {
+      const std::uint64_t mixed = static_cast<std::uint64_t>(id) * golden_ratio >> 32;
+      return static_cast<Index>(mixed * static_cast<std::uint64_t>(ranks) >> 32);
+    };
+    // Returns the rank that checks an id for duplicates. Ids may all be multiples of one number, hence the
+    // hash.
+    const auto owner = [&](Index i) {
+      return dense ? (ids[i] % ranks + hashed(ids[i] / ranks)) % ranks : hashed(ids[i]);
+    };
+    IndexSet seen(dense ? largest / ranks + 1 : 0);
+    Array<Index> sparse;
+    Index twice = -1;
+    route_chunks(comm, static_cast<Index>(ids.size()), sizeof(Index), owner,
+                 [&](const RowRoute& route, Index first, Index last) {
+                   const Array<Index> arrived = route.forward(ids.subspan(first, last - first));
+                   if (!dense) sparse.insert(sparse.end(), arrived.begin(), arrived.end());
+                   for (std::size_t i = 0; dense && i < arrived.size(); ++i) {
+                     if (seen.contains(arrived[i] / ranks)) twice = arrived[i];
+                     seen.insert(arrived[i] / ranks);
+                   }
+                 });
+    std::sort(sparse.begin(), sparse.end());
+    if (const auto pair = std::adjacent_find(sparse.begin(), sparse.end()); pair != sparse.end())
+      twice = *pair;
+    twice = comm.all_reduce(twice, ReduceOp::max);
+    require<InputError>(twice < 0, place, ": ", twice, " occurs twice, expected each id once");
+  });
+}
+
+void require_permutation(const Communicator& comm, std::span<const Index> ids, Index n,
+                         const std::string& place) {
+  const auto total = comm.all_reduce(static_cast<Index>(ids.size()));
+  comm.agree([&] {
+    require<InputError>(total == n, place, ": there are ", total, " ids, expected ", n);
+    const std::string expected = index_range(n);
+    for (const Index id : ids)
+      require<InputError>(0 <= id && id < n, place, ": id ", id, " does not exist, expected ", expected);
+  });
+  require_unique_ids(comm, ids, place);  // n distinct ids below n are all of them
+}
+
+// numbers_of_ids() is a sample sort: each rank sorts its ids, sends them to the ranks that sort_targets()
+// chooses, sorts what arrives, and returns the numbers along the same route: O(n log n) time and 16 bytes
+// sent for each of n ids. replace_ids() collects the distinct ids and fetches their table entries, 8 bytes
+// there and 8 back; then it replaces all ids in parallel.
+
+namespace {
+
+/// Returns the positions of the ids in ascending order of the ids; equal ids keep their order.
+Array<Index> sorted_order(std::span<const Index> ids) {
+  Array<Index> order(ids.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  std::sort(order.begin(), order.end(),
+            [&](Index a, Index b) { return ids[a] != ids[b] ? ids[a] < ids[b] : a < b; });
+  return order;
+}
+
+}  // namespace
+
+Array<Index> numbers_of_ids(const Communicator& comm, std::span<const Index> ids) {
+  return comm.agree([&] {
+    const Index first = gather_book(comm, std::ssize(ids)).begin(comm.rank());
+    const Array<Index> order = sorted_order(ids);
+    Array<Index> sorted(ids.size());
+    std::ranges::transform(order, sorted.begin(), [&](Index i) { return ids[i]; });
+    // the key of an id includes its position, so that equal ids are divided, too
+    const RowRoute route(comm, sort_targets(comm, std::ssize(ids), [&](Index k) {
+                           return std::array{sorted[k], first + order[k]};
+                         }));
+    Array<Index> arrived = route.forward(std::span<const Index>(sorted));
+    sorted = {};
+    Index next = gather_book(comm, std::ssize(arrived)).begin(comm.rank());
+    for (const Index k : sorted_order(arrived)) arrived[k] = next++;  // the ids become numbers
+    const Array<Index> answers = route.back(std::span<const Index>(arrived));
+    Array<Index> numbers(ids.size());
+    for (Index k = 0; k < std::ssize(order); ++k) numbers[order[k]] = answers[k];
+    return numbers;
+  });
+}
+
+void replace_ids(const Communicator& comm, const PartitionBook& slices, std::span<const Index> mine,
+                 std::span<Index> ids) {
+  comm.agree([&] {
+    DistinctIds distinct(slices.num_nodes());
+    for (const Index id : ids) distinct.insert(id);
+    distinct.make_numbers();
+    const Array<Index> values = fetch_values(comm, slices, mine, std::span<const Index>(distinct.members()));
+    parallel_for(static_cast<Index>(ids.size()), Index{1} << 14, [&](Index first, Index last) {
+      for (Index& id : ids.subspan(first, last - first)) id = values[distinct.number(id)];
+    });
+  });
+}
+
 namespace {
 
 /// The upper half chooses the rank, the lower half the slot.
@@ -99,5 +210,4 @@ Array<Index> NodeDirectory::find(std::span<const Index> ids) const {
                     [&](Index i) { asked[i] = std::max<Index>(entries_.find(asked[i]), -1); });
   return route.back(std::span<const Index>(asked));
 }
-
 }}  // namespace sar

@@ -6,16 +6,23 @@
 // Rows then move in as many chunks as the busiest rank needs, about 4 MiB each. In every chunk, each pair
 // of ranks exchanges an equal share of its rows; a rank's own rows are copied directly, in parallel. Bytes
 // moved per row: packed, sent, unpacked.
+#include <sar/comm/communicator_state.hpp>
+#include <sar/comm/mpi_objects.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
 
+#include <algorithm>
+#include <climits>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <string>
 
 namespace sar { inline namespace SAR_PRECISION {
+
 namespace {
 
 /// Row positions: row i is at order[first + i], or at first + i if `order` is empty.
@@ -124,4 +131,138 @@ void RowRoute::move_back(const std::byte* arrived, Index row_bytes, std::byte* r
   move_rows(comm_, busiest_, row_bytes, {in_begin_, {}}, arrived, {out_begin_, order_}, rows);
 }
 
+// One all_to_all_v carries the row numbers to the owners, 8 bytes per row. Owners copy the requested rows
+// to a buffer; then all receives and all sends are posted at once. Bytes moved per row: read, packed and
+// sent by its owner; received in place if the rows of an owner are adjacent in `ids`, otherwise copied
+// once more by finish().
+
+RowPull::RowPull(const Communicator& comm, Index row_bytes, std::byte* out)
+    : comm_(comm), row_bytes_(row_bytes), out_(out) {}
+
+// The delegated constructor completes first: if a later step fails, the destructor waits for posted messages.
+RowPull::RowPull(const Communicator& comm, const PartitionBook& book, const std::byte* mine, Index row_bytes,
+                 std::span<const Index> ids, std::byte* out)
+    : RowPull(comm, row_bytes, out) {
+  comm.agree([&] {
+    wanted_ = RowsByOwner(book, ids, "pull_all");
+    const int me = comm.rank();
+    std::vector<Index> counts(comm.size());
+    // Send the requested row numbers to the owners, then pack the rows that others request from this rank.
+    for (int q = 0; q < comm.size(); ++q) counts[q] = q == me ? 0 : wanted_.size(q);
+    Array<Index> asking(wanted_.rows);  // without this rank's own rows, which are copied locally
+    asking.erase(asking.begin() + wanted_.begin[me], asking.begin() + wanted_.begin[me + 1]);
+    const auto asked = comm.all_to_all_v(std::span<const Index>(asking), counts);
+    outgoing_.resize(asked.values.size() * row_bytes);
+    copy_rows(
+        std::ssize(asked.values), row_bytes, mine, [&](Index k) { return asked.values[k]; }, outgoing_.data(),
+        std::identity());
+    // Rows that are not adjacent in `ids` need a buffer; the others are received in place.
+    Index buffered = 0;
+    for (int q = 0; q < comm.size(); ++q)
+      if (q != me && !wanted_.lie_together(q)) buffered += wanted_.size(q);
+    incoming_.resize(buffered * row_bytes);
+    const std::span<const Index> own = wanted_.rows_of(me), places = wanted_.places_of(me);
+    copy_rows(
+        std::ssize(own), row_bytes, mine, [&](Index k) { return own[k]; }, out,
+        [&](Index k) { return places[k]; });
+    post(asked.counts);
+  });
+}
+
+// Posts all receives, then all sends; each message has at most max_collective_size() bytes. Allocates before
+// the synchronization point, so that later only MPI can fail.
+void RowPull::post(std::span<const Index> out_counts) {
+  const Index most = static_cast<Index>(std::min<std::size_t>(comm_.max_collective_size(), INT_MAX));
+  const int size = comm_.size(), me = comm_.rank();
+  std::size_t messages = 0;
+  for (int q = 0; q < size; ++q) messages += 2 + (out_counts[q] + wanted_.size(q)) * row_bytes_ / most;
+  requests_.reserve(messages);
+  comm_.synchronize("pull_all");
+  const int tag = comm_.new_tag();
+  const auto each_message = [&](Index bytes, const auto& post_one) {
+    for (Index begin = 0; begin < bytes; begin += most)
+      post_one(begin, static_cast<int>(std::min(most, bytes - begin)));
+  };
+  std::byte* in = incoming_.data();
+  const std::byte* out = outgoing_.data();
+  Index received = 0;
+  for (int q = 0; q < size; ++q) {
+    const Index bytes_of_q = wanted_.size(q) * row_bytes_;
+    if (q == me || bytes_of_q == 0) continue;
+    const bool in_place = wanted_.lie_together(q);
+    std::byte* const to = in_place ? out_ + wanted_.places_of(q)[0] * row_bytes_ : in;
+    each_message(bytes_of_q, [&](Index begin, int bytes) {
+      MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
+      check_mpi(MPI_Irecv(to + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &request), "MPI_Irecv");
+    });
+    if (!in_place) in += bytes_of_q;
+    received += bytes_of_q;
+  }
+  for (int q = 0; q < size; ++q) {
+    each_message(out_counts[q] * row_bytes_, [&](Index begin, int bytes) {
+      MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
+      check_mpi(MPI_Isend(out + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &request), "MPI_Isend");
+    });
+    out += out_counts[q] * row_bytes_;
+  }
+  comm_.add_to_stats(
+      {.bytes_sent = outgoing_.size(), .bytes_received = static_cast<std::uint64_t>(received)});
+}
+
+void RowPull::wait() {
+  if (requests_.empty()) return;
+  CommStats stats;
+  {
+    const WaitTimer timer(stats, "pull_all");
+    check_mpi(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
+              "MPI_Waitall");
+  }
+  requests_.clear();
+  comm_.add_to_stats(stats);
+}
+
+RowPull::~RowPull() {
+  if (requests_.empty() || !mpi_runs()) return;
+  try {
+    wait();
+  } catch (const CommunicationError&) {  // no one uses the rows
+  }
+}
+
+void RowPull::finish() {
+  wait();
+  const std::byte* in = incoming_.data();
+  for (int q = 0; q < comm_.size(); ++q) {
+    if (q == comm_.rank() || wanted_.lie_together(q)) continue;
+    const std::span<const Index> places = wanted_.places_of(q);
+    copy_rows(std::ssize(places), row_bytes_, in, std::identity(), out_, [&](Index k) { return places[k]; });
+    in += std::ssize(places) * row_bytes_;
+  }
+  incoming_ = {};
+  outgoing_ = {};
+}
+
+// A counting sort by owner, whose range is found by binary search: O(n log P) time for n ids and P ranks,
+// and 16 bytes per id. Each id is looked up twice.
+
+void require_rows(const PartitionBook& book, std::span<const Index> ids, const char* call) {
+  const std::string expected = index_range(book.num_nodes());
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    require<InputError>(0 <= ids[i] && ids[i] < book.num_nodes(), call, ": id ", i, " of ", ids.size(),
+                        " is ", ids[i], ", expected ", expected);
+}
+
+RowsByOwner::RowsByOwner(const PartitionBook& book, std::span<const Index> ids, const char* call)
+    : begin(book.num_parts() + 1), rows(ids.size()), places(ids.size()) {
+  require_rows(book, ids, call);
+  for (const Index id : ids) ++begin[book.owner(id) + 1];
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<Index> next(begin);
+  for (Index i = 0; i < std::ssize(ids); ++i) {
+    const int owner = book.owner(ids[i]);
+    const Index k = next[owner]++;
+    rows[k] = ids[i] - book.begin(owner);
+    places[k] = i;
+  }
+}
 }}  // namespace sar

@@ -6,7 +6,9 @@
 
 #include <sar/config.hpp>
 
+#include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -127,4 +129,16 @@ inline constexpr Index max_byte_order_mark = 4;
 /// Returns the number of bytes of the mark with which a text in UTF-8 begins: 3, or 0 without a mark. Throws
 /// InputError, beginning with `path`, for the mark of UTF-16 or UTF-32.
 Index byte_order_mark(std::string_view beginning, const std::string& path);
+
+// A lock that lets one process at a time write to a directory.
+
+/// Holds the lock while the pointer or a copy lives. Within a process, locks on the same directory are
+/// shared.
+using DirectoryLock = std::shared_ptr<const void>;
+
+/// Local. Locks an existing directory with flock() on a file "lock" in it. The file contains the host, the
+/// process and the time. The lock is released when the process ends in any way; a leftover file of a killed
+/// process is harmless. Does nothing if the directory is not writable or its file system has no locks.
+/// Throws InputError that names the holder if another process holds the lock for longer than `patience`.
+DirectoryLock lock_directory(const std::string& directory, std::chrono::milliseconds patience);
 }}  // namespace sar

@@ -7,10 +7,10 @@
 // which the header contains, and once for the file. So no converted copy of a tensor is ever in memory.
 // The checksum is CRC-32 with a table of 256 entries, one byte at a time.
 #include <sar/core/error.hpp>
-#include <sar/core/files/npy_header.hpp>
-#include <sar/core/files/parse_json.hpp>
+#include <sar/core/files/json.hpp>
+#include <sar/core/files/npy.hpp>
 #include <sar/core/files/safetensors.hpp>
-#include <sar/core/half.hpp>
+#include <sar/core/numbers.hpp>
 
 #include <algorithm>
 #include <array>

@@ -53,7 +53,7 @@ inline __m512i round_pair(__m512& x0, __m512& x1) {
   return rounded;
 }
 
-/// Returns x rounded to bfloat16 as core/simd/bfloat16_lanes.hpp does: subnormal numbers are kept, which the
+/// Returns x rounded to bfloat16 as core/simd/lanes.hpp does: subnormal numbers are kept, which the
 /// instruction for it takes as 0.
 inline __m256i narrowed(__m512 x) {
   constexpr int subnormal = 0x20;

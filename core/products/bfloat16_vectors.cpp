@@ -10,7 +10,7 @@
 // Rows of `a` in bfloat16 are read in place, others are rounded to a buffer in the cache.
 #include <sar/core/products/bfloat16_registers.hpp>
 #include <sar/core/products/bfloat16_tiles.hpp>
-#include <sar/core/simd/unroll.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 
 #if defined(__x86_64__) && !SAR_DOUBLE  // has_bfloat16_tiles
 

@@ -11,11 +11,11 @@
 // three parts, which is what the product of 63 bits takes without its last parts). Products here are exact,
 // so that it does not matter which of them the compiler fuses with an addition.
 #include <sar/core/error.hpp>
-#include <sar/core/exact_sum.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/numbers.hpp>
 #include <sar/core/products/exact_product.hpp>
-#include <sar/core/simd/independent_iterations.hpp>
 #include <sar/core/simd/lanes.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
 

@@ -3,7 +3,7 @@
 /// Sums over the rows of all ranks whose bits do not depend on how the rows are distributed.
 #pragma once
 
-#include <sar/core/exact_sum.hpp>
+#include <sar/core/numbers.hpp>
 #include <sar/core/products/row_operand.hpp>
 #include <sar/core/threads/rank_sums.hpp>
 

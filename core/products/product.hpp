@@ -15,9 +15,9 @@
 /// and columns nor on the number of threads.
 #pragma once
 
-#include <sar/core/half.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/simd/prefetch.hpp>
+#include <sar/core/numbers.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 
 #include <algorithm>
 #include <cstddef>

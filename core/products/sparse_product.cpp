@@ -9,10 +9,10 @@
 // depend on that of the threads. Ranges of about equal work come from a sample of the stored columns.
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/products/add_parts.hpp>
+#include <sar/core/products/matmul.hpp>
 #include <sar/core/products/sparse_product.hpp>
-#include <sar/core/rows/row_blocks.hpp>
-#include <sar/core/simd/prefetch.hpp>
+#include <sar/core/rows/row_access.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 #include <sar/core/simd/tiles.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>

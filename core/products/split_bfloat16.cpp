@@ -3,7 +3,7 @@
 // One pass over x along its contiguous dimension, line by line. The low parts of a line read its high
 // parts again, from cache. Bytes moved per number (float): x is read with 4, and 4 or 8 are written.
 #include <sar/core/products/right_operand.hpp>
-#include <sar/core/simd/bfloat16_lanes.hpp>
+#include <sar/core/simd/lanes.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Batch normalization of local rows, forward and backward; the caller provides the statistics:
+/// Moments of columns, and batch normalization of local rows, forward and backward, with the caller's
+/// statistics:
 ///
 ///     xhat_ij = (x_ij - mean_j) / sqrt(var_j + eps)
 ///     y_ij    = a(xhat_ij weight_j + bias_j)              a: identity, or ReLU and/or dropout
@@ -9,13 +10,34 @@
 /// of type reals or bfloat16; everything is computed in `real`.
 #pragma once
 
-#include <sar/core/memory/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/core/rows/dropout.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
 
 #include <span>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+// Count, mean and centred second moment of each column of a tensor, in double precision. Moments of two sets
+// of rows merge without cancellation (Chan, Golub, LeVeque 1979). Results do not depend on the number of
+// threads.
+
+/// The moments of `count` rows x_i:
+///
+///     mean_j = sum_i x_ij / count        m2_j = sum_i (x_ij - mean_j)^2
+struct ColumnMoments {
+  double count = 0;
+  std::vector<double> mean;
+  std::vector<double> m2;
+
+  /// Replaces these moments by those of both sets of rows together.
+  void merge(const ColumnMoments& other);
+};
+
+/// Returns the moments of all rows of x [n, F]; count 0 and zeros if n is 0. Reads x once from memory: each
+/// chunk of rows is read twice, the second time from cache.
+ColumnMoments column_moments(const TypedRows& x);
 
 /// The coefficients of each column j:
 ///

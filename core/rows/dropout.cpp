@@ -12,11 +12,9 @@
 #include <sar/core/error.hpp>
 #include <sar/core/rows/dropout.hpp>
 #include <sar/core/rows/row_access.hpp>
-#include <sar/core/rows/row_blocks.hpp>
-#include <sar/core/simd/bfloat16_lanes.hpp>
 #include <sar/core/simd/drawn_rows.hpp>
-#include <sar/core/simd/independent_iterations.hpp>
 #include <sar/core/simd/lanes.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/core/tensor/sparse_matrix.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/core/tensor/typed_rows.hpp>

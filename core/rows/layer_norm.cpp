@@ -6,8 +6,8 @@
 // Within a pass, the lanes of a vector run over columns; partial sums stay in registers. The statistics of a
 // group are in arrays of one value per row.
 #include <sar/core/rows/layer_norm.hpp>
-#include <sar/core/rows/reduce.hpp>
-#include <sar/core/simd/prefetch.hpp>
+#include <sar/core/rows/rows.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 #include <sar/core/simd/row_sums.hpp>
 #include <sar/core/threads/parallel.hpp>
 

@@ -1,19 +1,41 @@
 // SPDX-License-Identifier: MIT
 
-/// Losses of the rows of one rank, as sums of terms (the caller divides by the number of terms on all ranks),
-/// and their gradients. Terms are added exactly (ExactSum), in any order; the exponentials of a row are
-/// added as in row_sums.hpp.
+/// Softmax, and losses of the rows of one rank, as sums of terms (the caller divides by the number of terms
+/// on all ranks), and their gradients. Terms are added exactly (ExactSum), in any order; the exponentials of
+/// a row are added as in row_sums.hpp.
 ///
 /// Memory traffic: operands are read once and gradients written once.
 #pragma once
 
-#include <sar/core/exact_sum.hpp>
+#include <sar/core/numbers.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 #include <cstdint>
 #include <span>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+// Softmax over the last dimension, forward and backward. With m the maximum of a row:
+//
+//     softmax(x) = exp(x - m) / sum(exp(x - m))        log_softmax(x) = x - m - log(sum(exp(x - m)))
+//
+// Sums are computed as in row_sums.hpp. `out` may be an operand. With `accumulate`, a function adds to
+// `out` instead of overwriting it. Functions throw ShapeError if shapes do not match.
+//
+// Memory traffic: each function reads its operands and writes its result once. Exponentials are computed for
+// groups of rows that fit into the cache, so that short rows (a few classes) vectorize as well as long ones.
+
+/// out = softmax(x)
+void softmax_rows(const Tensor& x, Tensor& out);
+
+/// out (+)= y (grad - sum(y grad)) for y = softmax(x)
+void softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out, bool accumulate = false);
+
+/// out = log_softmax(x)
+void log_softmax_rows(const Tensor& x, Tensor& out);
+
+/// out (+)= grad - exp(y) sum(grad) for y = log_softmax(x)
+void log_softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out, bool accumulate = false);
 
 /// A sum of terms, and their number, or the sum of their weights.
 struct SumAndCount {
@@ -92,5 +114,4 @@ void huber_backward(const Tensor& a, const Tensor& b, real delta, real scale, Te
 /// Returns, for the rows whose target is not negative, in how many the argmax (the first of equal elements)
 /// is the target. `count` is the number of such rows. A row with a NaN is not correct.
 SumAndCount count_correct(const Tensor& x, std::span<const std::int32_t> targets);
-
 }}  // namespace sar

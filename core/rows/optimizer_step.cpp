@@ -4,7 +4,7 @@
 // Bytes moved per element (float): SGD reads 8 and writes 4 (12 and 8 with momentum), Adam reads 16 and
 // writes 12, Adagrad reads 12 and writes 8.
 #include <sar/core/rows/optimizer_step.hpp>
-#include <sar/core/simd/independent_iterations.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <cmath>

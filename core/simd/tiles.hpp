@@ -69,7 +69,7 @@ struct Tile {
   using V = Vector<lanes>;
   V v[count];
 
-  template <class X>  // real, or Bfloat16 with core/simd/bfloat16_lanes.hpp
+  template <class X>  // real, or Bfloat16 with core/simd/lanes.hpp
   [[gnu::always_inline]] static Tile from(const X* row) {
     Tile t;
     for (Index i = 0; i < count; ++i) t.v[i] = load<lanes>(row + i * lanes);

@@ -2,7 +2,7 @@
 
 // Conversions and sums of rows of several types, vectorized. Bytes moved per number: those read and written.
 #include <sar/core/error.hpp>
-#include <sar/core/simd/bfloat16_lanes.hpp>
+#include <sar/core/simd/lanes.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
 #include <sar/core/threads/parallel.hpp>
 

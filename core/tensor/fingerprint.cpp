@@ -7,7 +7,7 @@
 //
 // The lanes of a block of 256 KB stay in vector registers or L1; the block's lanes, then the blocks, are
 // combined with SplitMix64's finaliser. Memory traffic: one read of x.
-#include <sar/core/random/mix.hpp>
+#include <sar/core/random.hpp>
 #include <sar/core/tensor/fingerprint.hpp>
 #include <sar/core/threads/parallel.hpp>
 

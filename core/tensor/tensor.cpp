@@ -2,7 +2,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/memory/transaction.hpp>
-#include <sar/core/memory/workspace.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/core/threads/parallel.hpp>
 

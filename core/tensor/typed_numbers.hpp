@@ -4,8 +4,7 @@
 /// them.
 #pragma once
 
-#include <sar/core/exact_sum.hpp>
-#include <sar/core/half.hpp>
+#include <sar/core/numbers.hpp>
 
 #include <cstddef>
 #include <type_traits>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/core/memory/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
 #include <sar/core/threads/parallel.hpp>
 

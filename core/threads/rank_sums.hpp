@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/config.hpp>
-#include <sar/core/exact_sum.hpp>
+#include <sar/core/numbers.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <memory>

@@ -6,13 +6,96 @@
 /// Room core/trace: Timelines of one process.
 #pragma once
 
+#include <sar/config.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace/trace_events.hpp>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+// The recorder of traces: events with a begin and an end time, kept in memory while a trace runs. trace.hpp
+// records scopes with it, comm/ records messages.
+//
+// Memory is bounded: a process keeps the first max_trace_events events (25 MB) of a trace and counts the
+// dropped ones.
+
+/// The category of a scope in the timeline.
+enum class TraceKind : std::uint8_t {
+  compute,        ///< kernels of the library
+  communication,  ///< work caused by communication: collectives, packing, adding received rows
+  wait,           ///< blocked until other ranks or the network are done
+  host,           ///< phases of the host program
+};
+
+/// The lane in which an event is drawn. Scopes nest in the lane of their thread. Messages overlap: each is
+/// drawn in the first free lane of its kind.
+enum class TraceLane : std::uint8_t { thread, exchange, send, receive };
+
+namespace trace_detail {
+
+inline constinit std::atomic<bool> running{false};
+
+/// A recorded event.
+struct Event {
+  const char* name;
+  std::int64_t begin, end;       ///< nanoseconds of the steady clock
+  std::uint64_t sent, received;  ///< bytes
+  std::uint64_t live;            ///< live_bytes() at the end
+  std::int32_t peer;             ///< the other rank of a message, or -1
+  std::int32_t thread;           ///< for scopes: threads are numbered in the order of their first event
+  TraceLane lane;
+  TraceKind kind;
+  char detail[38];  ///< null-terminated
+};
+
+/// Adds an event to the running trace.
+void record(const Event& event) noexcept;
+
+}  // namespace trace_detail
+
+inline constexpr std::size_t max_trace_events = std::size_t{1} << 18;
+
+/// Returns whether a trace runs in this process.
+[[nodiscard]] inline bool tracing() noexcept {
+  return trace_detail::running.load(std::memory_order_relaxed);
+}
+
+/// Returns the time of the steady clock in nanoseconds.
+[[nodiscard]] std::int64_t steady_nanoseconds() noexcept;
+
+/// Returns steady_nanoseconds() if a trace runs, and 0 otherwise.
+[[nodiscard]] std::int64_t trace_time() noexcept;
+
+/// Starts a new trace whose times are relative to `zero` (steady clock). Returns false if a trace runs
+/// already.
+bool start_trace(std::int64_t zero);
+/// Stops the trace. Its events are kept until the next start.
+void stop_trace() noexcept;
+
+/// Records an event from `begin` to `end`, both from trace_time(); does nothing if `begin` is 0. `sent` and
+/// `received` are bytes exchanged with rank `peer` (-1: no single rank).
+void trace_event(TraceLane lane, const char* name, std::int64_t begin, std::int64_t end, int peer = -1,
+                 std::size_t sent = 0, std::size_t received = 0) noexcept;
+
+/// The events of a trace.
+struct RecordedTrace {
+  std::vector<trace_detail::Event> events;  ///< sorted by their end times
+  std::size_t dropped = 0;                  ///< events beyond max_trace_events
+  std::int64_t zero = 0;
+};
+/// Returns a copy of the events recorded by this process.
+[[nodiscard]] RecordedTrace recorded_trace();
+
+// Formats a recorded trace as text.
+
+/// Returns the trace of this process as comma-separated JSON objects in Chrome's trace event format: the
+/// complete events of process `rank`, the names of its lanes, and the counter live_bytes at the end of each
+/// scope.
+[[nodiscard]] std::string trace_text(int rank);
 
 /// Records its own lifetime as a scope of this thread. Scopes of a thread nest.
 ///
@@ -55,5 +138,4 @@ class TraceScope : NonCopyable {
   TraceScope* outer_;
   trace_detail::Event event_;  // set by open()
 };
-
 }}  // namespace sar

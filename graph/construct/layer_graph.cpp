@@ -12,8 +12,8 @@
 /// All other steps are local and parallel over edges or rows; their work is linear in the kept edges, except
 /// for sorting the edges of each destination.
 #include <sar/core/error.hpp>
-#include <sar/core/memory/index_set.hpp>
-#include <sar/core/rows/row_blocks.hpp>
+#include <sar/core/memory/index_arrays.hpp>
+#include <sar/core/rows/row_access.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/topology/make_topology.hpp>

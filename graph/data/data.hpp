@@ -6,24 +6,20 @@
 /// over the ranks, splits.
 #pragma once
 
+#include <sar/graph/data/dataset_options.hpp>
+#include <sar/graph/data/dataset_source.hpp>
+#include <sar/graph/data/dgl_partition.hpp>
 #include <sar/graph/data/distributed_data.hpp>
-#include <sar/graph/data/draw_split.hpp>
-#include <sar/graph/data/edge_data.hpp>
-#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/graph_source.hpp>
 #include <sar/graph/data/graph_view.hpp>
 #include <sar/graph/data/label_columns.hpp>
-#include <sar/graph/data/node_data.hpp>
-#include <sar/graph/data/node_splits.hpp>
-#include <sar/graph/data/parts/partition_directory.hpp>
-#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/load_dataset.hpp>
+#include <sar/graph/data/partition_directory.hpp>
+#include <sar/graph/data/partition_graph.hpp>
 #include <sar/graph/data/relation_data.hpp>
-#include <sar/graph/data/sources/dataset_source.hpp>
-#include <sar/graph/data/sources/dgl_partition.hpp>
-#include <sar/graph/data/sources/load_dataset.hpp>
-#include <sar/graph/data/sources/write_dataset.hpp>
-#include <sar/graph/data/sparse_choice.hpp>
+#include <sar/graph/data/splits.hpp>
 #include <sar/graph/partition/clusters.hpp>
 #include <sar/graph/partition/partition.hpp>
 #include <sar/sar.hpp>

@@ -5,6 +5,7 @@
 
 #include <sar/comm/collective_call.hpp>
 #include <sar/config.hpp>
+#include <sar/core/files/data_array.hpp>
 #include <sar/graph/partition/partition_method.hpp>
 
 #include <cstdint>
@@ -92,4 +93,15 @@ inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
       .equal("split", options.split);
   for (const auto& [key, field] : options.fields) call.equal("name of a field", key).equal("field", field);
 }
+
+// Which fields of nodes become sparse rows.
+
+/// Local. Returns whether the row of this node is counted for the choice: of N nodes at most 4,096 at even
+/// distances of ids, so that the choice is the same for every number of ranks.
+[[nodiscard]] bool is_sampled(Index node, Index num_nodes);
+
+/// Local. Returns whether a field becomes sparse rows if `stored` values of `rows` sampled rows are not 0. It
+/// does with `automatic` if a row has at least 64 columns and at most an eighth of the values are not 0, and
+/// with `yes` if it has at least 2 columns.
+[[nodiscard]] bool becomes_sparse(SparseFeatures sparse, const DataField& field, Index rows, Index stored);
 }}  // namespace sar

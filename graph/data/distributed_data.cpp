@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/graph/construct/edge_ends.hpp>
+#include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/data/distributed_data.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {

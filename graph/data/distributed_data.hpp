@@ -6,7 +6,6 @@
 
 #include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/data/node_data.hpp>
 
 #include <cstdint>
 #include <span>

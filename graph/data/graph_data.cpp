@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/graph_data.hpp>
 
 #include <algorithm>
@@ -88,4 +89,24 @@ void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks
                       " nodes, expected at least one for each of the ", ranks, " ranks");
 }
 
+NodeData without_columns(GraphData& graph) {
+  NodeTypeData& nodes = graph.node_types[0];
+  NodeData data;
+  data.name = graph.name;
+  data.book = nodes.book;
+  data.original_ids = std::move(nodes.original_ids);
+  data.ids_are_original = nodes.ids_are_original;
+  data.edges = std::move(graph.edge_types[0].edges);
+  data.num_edges = graph.edge_types[0].num_edges;
+  return data;
+}
+
+Graph construct_full_graph(const Communicator& comm, NodeData& data, const GraphOptions& options) {
+  return comm.agree([&] {
+    Graph graph(comm, data.book, data.book, std::exchange(data.edges, {}), true, options, data.original_ids,
+                data.original_ids);
+    release_cached_memory();
+    return graph;
+  });
+}
 }}  // namespace sar

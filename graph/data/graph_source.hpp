@@ -9,7 +9,6 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/files/data_array.hpp>
-#include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/graph_data.hpp>
 
 #include <span>

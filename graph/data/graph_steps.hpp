@@ -7,7 +7,7 @@
 ///     number_nodes(comm, partitions, graph);    // partitions: of each node type
 ///     send_edges(comm, graph);
 ///     drop_edges(comm, options, graph);
-///     read_columns(source, options, graph);     // node_columns.hpp
+///     read_columns(source, options, graph);     // columns.hpp
 ///
 /// The partitions may be made before or after add_edges. A graph that is partitioned already leaves out
 /// read_edges and number_nodes. Each step gives the memory back that it no longer needs.

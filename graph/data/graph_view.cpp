@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/graph/data/edge_columns.hpp>
+#include <sar/graph/data/columns.hpp>
 #include <sar/graph/data/graph_steps.hpp>
 #include <sar/graph/data/graph_view.hpp>
-#include <sar/graph/data/node_columns.hpp>
-#include <sar/graph/data/node_splits.hpp>
+#include <sar/graph/data/splits.hpp>
 
 #include <algorithm>
 #include <span>

@@ -7,7 +7,6 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/data/node_data.hpp>
 
 #include <string>
 

@@ -6,7 +6,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/core/files/data_array.hpp>
 #include <sar/graph/data/dataset_options.hpp>
-#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/data/graph_data.hpp>
 
 #include <string>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/graph/data/edge_columns.hpp>
-#include <sar/graph/data/node_columns.hpp>
+#include <sar/graph/data/columns.hpp>
 #include <sar/graph/data/relation_data.hpp>
 
 #include <algorithm>

@@ -8,9 +8,8 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/data/node_data.hpp>
 #include <sar/graph/message/graph.hpp>
-#include <sar/graph/shard/edge_list.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 
 #include <cstddef>
 #include <string>

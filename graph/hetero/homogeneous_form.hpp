@@ -7,7 +7,7 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
-#include <sar/core/memory/lazy_array.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/message/edge_type.hpp>
 #include <sar/graph/message/edge_types.hpp>

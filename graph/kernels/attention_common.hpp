@@ -10,7 +10,7 @@
 #pragma once
 
 #include <sar/core/rows/row_access.hpp>
-#include <sar/core/simd/prefetch.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 #include <sar/core/simd/vector_math.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/kernels/attention_kernel.hpp>

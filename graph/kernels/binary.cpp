@@ -14,8 +14,8 @@
 /// of products of u and v; the row of the source and its gradient stay in the cache. For max and min of
 /// copy_u, mark_argmax() first writes one bit per column and edge, and gather_marked() adds the columns of
 /// g whose bit is set, in registers.
-#include <sar/core/simd/bfloat16_lanes.hpp>
-#include <sar/core/simd/prefetch.hpp>
+#include <sar/core/simd/lanes.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 #include <sar/core/simd/tiles.hpp>
 #include <sar/graph/kernels/binary.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>

@@ -3,7 +3,7 @@
 /// EdgeBatch: the edges that a user-defined message function processes in one call.
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/variable.hpp>
 #include <sar/graph/kernels/message_op.hpp>
 

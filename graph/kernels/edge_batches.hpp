@@ -4,7 +4,7 @@
 /// gathered row than add it. A batch has edges of one or several rows. For implementation files.
 #pragma once
 
-#include <sar/core/memory/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/kernels/row_loops.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 

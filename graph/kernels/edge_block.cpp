@@ -4,7 +4,7 @@
 // order: O(log(rows) + chunk size). Groups need no sort if the ids ascend; otherwise a radix sort with
 // digits of 11 bits, stable and linear, orders the positions. take_rows() moves blocks of 128 KiB in
 // parallel: each row is read once, at random, and written once in order.
-#include <sar/core/simd/prefetch.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 #include <sar/graph/kernels/edge_block.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 

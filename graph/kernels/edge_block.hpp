@@ -4,7 +4,7 @@
 /// user-defined messages.
 #pragma once
 
-#include <sar/core/memory/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>

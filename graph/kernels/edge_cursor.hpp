@@ -6,7 +6,6 @@
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/memory/workspace.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 

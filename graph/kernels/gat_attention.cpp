@@ -16,7 +16,7 @@
 ///
 /// In the pass by source, a thread that has processed a range of source rows adds grad_el times attn to
 /// their gradients.
-#include <sar/core/rows/reduce.hpp>
+#include <sar/core/rows/rows.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/gat_attention.hpp>

@@ -13,10 +13,9 @@
 /// more than 1,024 edges flush their registers to double precision totals every 1,024 edges. Rows with 65,536
 /// edges or more are processed after all others, split into parts that run in parallel.
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/rows/row_blocks.hpp>
-#include <sar/core/simd/bfloat16_lanes.hpp>
+#include <sar/core/rows/row_access.hpp>
 #include <sar/core/simd/lanes.hpp>
-#include <sar/core/simd/prefetch.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 /// sums for dx, with x_u and dx_u in registers. Both prefetch the rows of the next batch, and the backward
 /// pass also its weights and their gradients.
 /// Exact sums are a gather_sum of their own, also with several heads and after a pass for dw.
-#include <sar/core/simd/sum_of.hpp>
+#include <sar/core/simd/row_sums.hpp>
 #include <sar/graph/kernels/edge_batches.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/linear.hpp>

@@ -4,7 +4,7 @@
 /// here; what does not compile without its formula, or is red, says what else it needs.
 #pragma once
 
-#include <sar/core/enum_names.hpp>
+#include <sar/core/text.hpp>
 
 #include <iterator>
 

@@ -3,7 +3,7 @@
 /// Loops of built-in messages over the lines of one row. The steps along a line (0 for a repeated operand, 1
 /// otherwise) are compile-time constants, so that the inner loops vectorize.
 #include <sar/core/error.hpp>
-#include <sar/core/simd/sum_of.hpp>
+#include <sar/core/simd/row_sums.hpp>
 #include <sar/core/tensor/broadcast.hpp>
 #include <sar/graph/kernels/message_row.hpp>
 

@@ -12,7 +12,7 @@
 /// All data is in the cache.
 #pragma once
 
-#include <sar/core/memory/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/kernels/message_op.hpp>
 

@@ -11,7 +11,7 @@
 /// - by destination: dot gathers rows of x, weighted by the slots. GATv2 reads only the slots, sequentially.
 ///
 /// Rows with more than 1,024 edges are split into parts in both passes.
-#include <sar/core/rows/reduce.hpp>
+#include <sar/core/rows/rows.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/pair_attention.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-#include <sar/core/simd/bfloat16_lanes.hpp>
-#include <sar/core/simd/prefetch.hpp>
+#include <sar/core/simd/lanes.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 #include <sar/core/simd/tiles.hpp>
 #include <sar/graph/kernels/row_loops.hpp>
 

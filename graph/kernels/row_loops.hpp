@@ -7,7 +7,7 @@
 /// registers over all gathered rows; each tile prefetches its columns of the rows of the next batch.
 #pragma once
 
-#include <sar/core/simd/bfloat16_lanes.hpp>
+#include <sar/core/simd/lanes.hpp>
 #include <sar/core/simd/tiles.hpp>
 
 #include <sar/core/isa/isa_begin.hpp>

@@ -29,7 +29,7 @@
 #pragma once
 
 #include <sar/autograd/gradient.hpp>
-#include <sar/core/memory/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/kernels/edge_batch.hpp>
 #include <sar/graph/kernels/edge_block.hpp>
 #include <sar/graph/kernels/message_op.hpp>

@@ -4,11 +4,11 @@
 // values sends keys and values as one row, [key | value]. Cosine attention is a dot product of source rows
 // that the kernel normalizes with destination rows that are normalized before. Gradients of attn and of
 // type terms are added in double precision, over this rank's edges.
+#include <sar/autograd/activations.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/row_sums.hpp>
-#include <sar/autograd/unit_rows.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/rows/reduce.hpp>
+#include <sar/core/rows/rows.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
 #include <sar/graph/kernels/gat_attention.hpp>
 #include <sar/graph/kernels/pair_attention.hpp>

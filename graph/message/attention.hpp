@@ -14,7 +14,7 @@
 /// other, InputError when ranks differ.
 #pragma once
 
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph.hpp>
 

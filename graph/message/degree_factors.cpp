@@ -2,7 +2,7 @@
 
 // A factor takes one pass over the degrees, on one thread. Factors of the halo are fetched exactly, in one
 // stage, one number per halo row, and kept.
-#include <sar/comm/halo/halo_fetch.hpp>
+#include <sar/comm/halo/halo_exchange.hpp>
 #include <sar/comm/recorded_pass.hpp>
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>

@@ -24,9 +24,8 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
-#include <sar/comm/halo/halo_fetch.hpp>
-#include <sar/comm/halo/halo_push.hpp>
-#include <sar/core/memory/workspace.hpp>
+#include <sar/comm/halo/halo_exchange.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
 #include <sar/graph/message/graph.hpp>

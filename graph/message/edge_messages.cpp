@@ -3,8 +3,8 @@
 // What a built-in message is to automatic differentiation: operations on rows, and the product rule.
 //
 // DGL's broadcasting is that of elementwise operations once rows are padded with dimensions of 1 on the left.
-#include <sar/autograd/dual.hpp>
 #include <sar/autograd/ops.hpp>
+#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/kernels/message_row.hpp>
 #include <sar/graph/message/edge_messages.hpp>

@@ -5,7 +5,7 @@
 /// and messages of the fields of frames. For implementation files.
 #pragma once
 
-#include <sar/core/memory/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/kernels/edge_batch.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/message.hpp>

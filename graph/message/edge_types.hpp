@@ -3,7 +3,7 @@
 /// The type of each edge of a graph, for operations that have parameters for each type.
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/core/memory/memory.hpp>
 
 #include <cstdint>

@@ -26,7 +26,7 @@
 #include <sar/graph/message/graph_options.hpp>
 #include <sar/graph/message/message.hpp>
 #include <sar/graph/message/started_sum.hpp>
-#include <sar/graph/shard/edge_list.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 
 #include <cstddef>
 #include <functional>

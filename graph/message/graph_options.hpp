@@ -4,8 +4,8 @@
 #pragma once
 
 #include <sar/comm/halo/halo_format.hpp>
-#include <sar/core/enum_names.hpp>
-#include <sar/core/exact_sum.hpp>
+#include <sar/core/numbers.hpp>
+#include <sar/core/text.hpp>
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/graph/message/halo_step.hpp>
 
 #include <utility>

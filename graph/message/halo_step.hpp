@@ -14,7 +14,7 @@
 
 #include <sar/config.hpp>
 #include <sar/core/memory/transaction.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/graph/message/graph_options.hpp>
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 #include <sar/autograd/arithmetic.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/message/started_sum.hpp>
 
 #include <utility>

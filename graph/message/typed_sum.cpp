@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <sar/autograd/arithmetic.hpp>
-#include <sar/autograd/gather_mm.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
+#include <sar/autograd/products.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>

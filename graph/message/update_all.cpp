@@ -8,13 +8,13 @@
 // The kernels apply 1 / in-degree of a mean and the factors of scaled_sum(). Two cases take a pass of
 // their own: the gradient of a mean in BinaryKernel, and factors beside edge weights that want a gradient
 // (SumBetweenScales).
-#include <sar/autograd/dual.hpp>
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/graph/kernels/binary.hpp>
 #include <sar/graph/kernels/linear.hpp>

@@ -2,11 +2,11 @@
 
 /// Messages of the caller's own: what a function reads is learned from a call without edges; the rest is
 /// UserMessageKernel.
-#include <sar/autograd/dual.hpp>
 #include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/row_sums.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/rows.hpp>
 #include <sar/graph/kernels/user_message_kernel.hpp>

@@ -4,7 +4,7 @@
 // them; for ldg, rank 0 gathers and sorts the pairs, so that the stream is the same for every number of
 // ranks.
 #include <sar/comm/communicator_alone.hpp>
-#include <sar/comm/rows/unique_ids.hpp>
+#include <sar/comm/rows/node_directory.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/clusters.hpp>

@@ -29,7 +29,7 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>
 #include <sar/graph/partition/partition_method.hpp>
-#include <sar/graph/shard/edge_list.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 
 #include <cstdint>
 #include <span>

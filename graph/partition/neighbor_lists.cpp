@@ -6,7 +6,7 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory/index_set.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>
 
 #include <algorithm>

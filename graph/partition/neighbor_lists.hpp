@@ -5,7 +5,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/shard/edge_list.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 
 #include <cstdint>
 #include <span>

@@ -5,10 +5,10 @@
 // exchanges of 8 bytes per part, and 16 bytes per node to the owner of its part. Contiguous and random
 // partitions are formulas.
 
+#include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
-#include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/partition/node_partition.hpp>
 

@@ -7,7 +7,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/random/keyed_bijection.hpp>
+#include <sar/core/random.hpp>
 
 #include <cstdint>
 #include <optional>

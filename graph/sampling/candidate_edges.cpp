@@ -2,9 +2,9 @@
 
 // Listing the candidates takes O(E log(degree)) time once for a sampler. Draws that are keyed by the source
 // also fetch the ids of the halo rows once, 8 bytes each, and sort the sources of each destination.
-#include <sar/comm/halo/halo_fetch.hpp>
+#include <sar/comm/halo/halo_exchange.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/rows/row_blocks.hpp>
+#include <sar/core/rows/row_access.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/sampling/candidate_edges.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>

@@ -4,10 +4,9 @@
 // communication: for each of n seeds of the rank, its position in the epoch is computed, and the positions
 // are sorted, O(n log n). A batch is a range of them, found by binary search.
 #include <sar/comm/communicator_alone.hpp>
-#include <sar/comm/rows/unique_ids.hpp>
+#include <sar/comm/rows/node_directory.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/random/keyed_bijection.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/sampling/data_loader.hpp>

@@ -6,10 +6,10 @@
 //
 // An edge to be excluded is sent to the owner of its destination (16 bytes), which searches the sources of
 // the destination: O(log(degree)), for a remote source also O(log(halo)).
-#include <sar/comm/halo/halo_fetch.hpp>
+#include <sar/comm/halo/halo_exchange.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/construct/edge_ends.hpp>
+#include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>

@@ -6,10 +6,10 @@
 
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/message/edge_types.hpp>
-#include <sar/graph/pairs/negative_sampler.hpp>
-#include <sar/graph/pairs/node_pairs.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
+#include <sar/graph/sampling/negative_sampler.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
+#include <sar/graph/sampling/node_pairs.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -2,7 +2,7 @@
 
 // A block numbers its halo by itself; its edges name the rows of the whole graph's halo. A kept row has a
 // slot of the table of kept rows and stays there as long as it is kept.
-#include <sar/comm/halo/halo_fetch.hpp>
+#include <sar/comm/halo/halo_exchange.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>

@@ -26,9 +26,8 @@ namespace sar { inline namespace SAR_PRECISION {
 /// How the in-edges of a layer are drawn.
 enum class NeighborMethod {
   uniform,  ///< each node draws as many as the fan-out among its own, by itself
-  /// LABOR-0: nodes share the draws of their common sources, so that a layer reads fewer different rows
-  /// (neighbor_draws.hpp). A node keeps as many edges as the fan-out in the mean, and at least one. Without
-  /// `replace` and `prob`.
+  /// LABOR-0: nodes share the draws of their common sources, so that a layer reads fewer different rows.
+  /// A node keeps as many edges as the fan-out in the mean, and at least one. Without `replace` and `prob`.
   labor
 };
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
+
 namespace {
 
 /// Calls visit(row, position, position in the transpose) for all edges, in an order that keeps the edges of
@@ -128,5 +129,4 @@ GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge
       shard, num_edges, [&](Index k) { return edges[k].dst; }, every_row);
   return shard;
 }
-
 }}  // namespace sar

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-/// GraphShard: some of a rank's in-edges in local memory, as a bipartite graph from source rows to
-/// destination rows. Shard kernels (shard_kernel.hpp) run on it; it has no knowledge of ranks.
+/// EdgeList: edges as columns. GraphShard: some of a rank's in-edges in local memory, as a bipartite graph
+/// from source rows to destination rows. Shard kernels (shard_kernel.hpp) run on it; it has no knowledge of
+/// ranks.
 ///
 /// Room graph/shard: Edges in local memory and the interface of the kernels that run on them. Nothing here
 /// depends on ranks or tapes.
 #pragma once
 
 #include <sar/config.hpp>
-#include <sar/core/memory/index_set.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/memory/memory.hpp>
 
 #include <cstdint>
@@ -17,6 +18,25 @@
 #include <optional>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+// EdgeList: edges as columns, the input of graph construction.
+
+/// In-edges of this rank's nodes, in no particular order. Node ids are global ids (PartitionBook). `id`
+/// identifies the edge in the whole graph: it is unique, and the same for every partitioning.
+struct EdgeList {
+  Array<Index> src;
+  Array<Index> dst;
+  Array<Index> id;
+  Array<real> weight;  ///< empty, or one per edge
+
+  void append(const EdgeList& from, Index e) {
+    src.push_back(from.src[e]);
+    dst.push_back(from.dst[e]);
+    id.push_back(from.id[e]);
+    if (!from.weight.empty()) weight.push_back(from.weight[e]);
+  }
+  [[nodiscard]] Index size() const noexcept { return static_cast<Index>(src.size()); }
+};
 
 /// A row index inside a shard.
 using local_index = std::int32_t;
@@ -134,5 +154,4 @@ void list_rows(GraphShard& shard, Index num_edges, const DstOf& dst_of, bool eve
     shard.row_begin[shard.num_dst] = static_cast<local_index>(num_edges);
   }
 }
-
 }}  // namespace sar

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <sar/comm/halo/halo_fetch.hpp>
+#include <sar/comm/halo/halo_exchange.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 

@@ -7,7 +7,7 @@
 // Then it sends each owner the rows that it reads (4 bytes per halo row), tells it with which halo number
 // they begin, and how often it uses each (8 bytes per halo row).
 #include <sar/core/error.hpp>
-#include <sar/core/memory/index_set.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/topology/make_topology.hpp>
 

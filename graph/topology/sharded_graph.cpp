@@ -2,9 +2,9 @@
 
 // with_read_halo() fetches the degrees of the halo once, 8 bytes per halo row, and keeps 4 bytes for each
 // halo row that an edge reads. The whole array is made from these in each use: O(rows + remote edges).
-#include <sar/comm/halo/halo_fetch.hpp>
+#include <sar/comm/halo/halo_exchange.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory/index_set.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>

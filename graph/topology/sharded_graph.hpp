@@ -4,7 +4,7 @@
 /// DegreeCache: degrees of a graph and what follows from them, computed when an operation first asks.
 #pragma once
 
-#include <sar/core/memory/lazy_array.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 

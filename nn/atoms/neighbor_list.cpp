@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/shard/edge_list.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 #include <sar/nn/atoms/neighbor_bins.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 

@@ -7,7 +7,7 @@
 #include <sar/core/memory/transaction.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/message/graph.hpp>
-#include <sar/graph/samples/graph_samples.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 #include <sar/nn/atoms/cell.hpp>
 
 #include <cstdint>

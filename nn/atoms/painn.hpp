@@ -7,7 +7,7 @@
 
 #include <sar/nn/atoms/painn_conv.hpp>
 #include <sar/nn/atoms/potential_network.hpp>
-#include <sar/nn/modules/mlp.hpp>
+#include <sar/nn/modules/linear.hpp>
 
 #include <string>
 #include <vector>

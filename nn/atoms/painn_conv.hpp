@@ -6,7 +6,6 @@
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/atoms/radial.hpp>
 #include <sar/nn/modules/linear.hpp>
-#include <sar/nn/modules/mlp.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -4,7 +4,7 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/atoms/potential_loss.hpp>
 #include <sar/nn/modules/reductions.hpp>
-#include <sar/nn/train/slope_loss.hpp>
+#include <sar/nn/train/loss.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -3,7 +3,7 @@
 /// Training of a potential on energies, forces and stresses.
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/atoms/potential_network.hpp>
 
@@ -61,7 +61,7 @@ struct PotentialErrors {
 ///
 /// where sqrt(N_s) or 1 may be in place of N_s, F = -dE/dx, and sigma_ab is the derivative in the strain e of
 /// positions x (1 + e) and shifts t (1 + e), divided by the volume. Call gather_grads() before the
-/// optimizer's step. The gradients are exact (nn/train/slope_loss.hpp). Throws the same exception on every
+/// optimizer's step. The gradients are exact (nn/train/loss.hpp). Throws the same exception on every
 /// rank: ShapeError if shapes do not match, InputError for a structure that does not exist or has no atoms,
 /// for weights of structures or a huber_delta that are negative or not finite, and as
 /// PotentialNetwork::energy().

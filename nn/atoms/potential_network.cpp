@@ -3,7 +3,7 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/atoms/potential_network.hpp>
 #include <sar/nn/modules/reductions.hpp>
-#include <sar/nn/train/slope_loss.hpp>
+#include <sar/nn/train/loss.hpp>
 
 #include <utility>
 #include <vector>

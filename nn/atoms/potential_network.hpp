@@ -3,7 +3,7 @@
 /// PotentialNetwork: what PaiNN and MACE have in common.
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/module.hpp>
 

@@ -3,7 +3,7 @@
 /// Products of the components of an atom's row, symmetric and equivariant, with weights by species.
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/variable.hpp>
 #include <sar/nn/atoms/couplings.hpp>
 

@@ -3,9 +3,9 @@
 // Rows in parallel blocks of about 2^15 numbers, then the F channels, vectorized. Bytes moved: the operands
 // (12 F numbers a row) are read once forward and once backward, and each result is written once.
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/simd/independent_iterations.hpp>
 #include <sar/core/simd/lanes.hpp>
-#include <sar/core/simd/sum_of.hpp>
+#include <sar/core/simd/loop_hints.hpp>
+#include <sar/core/simd/row_sums.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/atoms/vector_messages.hpp>
 

@@ -7,7 +7,6 @@
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/node_features.hpp>
-#include <sar/nn/modules/row_function.hpp>
 
 #include <optional>
 #include <string>

@@ -8,7 +8,6 @@
 #include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/node_features.hpp>
-#include <sar/nn/modules/row_function.hpp>
 
 #include <optional>
 

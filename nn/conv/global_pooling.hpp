@@ -14,9 +14,9 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/message.hpp>
-#include <sar/graph/samples/sample_batch.hpp>
+#include <sar/graph/sampling/sample_batch.hpp>
+#include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
-#include <sar/nn/modules/row_function.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 

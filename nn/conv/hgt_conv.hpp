@@ -3,13 +3,13 @@
 /// Heterogeneous graph transformer (HGT).
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/dropout.hpp>
-#include <sar/nn/modules/layer_norm.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
+#include <sar/nn/modules/norms.hpp>
 
 #include <optional>
 #include <vector>

@@ -6,9 +6,8 @@
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/dropout.hpp>
-#include <sar/nn/modules/layer_norm.hpp>
 #include <sar/nn/modules/linear.hpp>
-#include <sar/nn/modules/row_function.hpp>
+#include <sar/nn/modules/norms.hpp>
 
 #include <optional>
 

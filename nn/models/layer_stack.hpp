@@ -6,15 +6,13 @@
 
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
-#include <sar/graph/samples/sample_batch.hpp>
+#include <sar/graph/sampling/sample_batch.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/relations.hpp>
-#include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/dropout.hpp>
-#include <sar/nn/modules/layer_norm.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
-#include <sar/nn/modules/row_function.hpp>
+#include <sar/nn/modules/norms.hpp>
 
 #include <functional>
 #include <memory>

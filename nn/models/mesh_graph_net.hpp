@@ -4,9 +4,9 @@
 #pragma once
 
 #include <sar/graph/message/graph.hpp>
-#include <sar/nn/modules/mlp.hpp>
+#include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
-#include <sar/nn/modules/normalizer.hpp>
+#include <sar/nn/modules/norms.hpp>
 
 #include <memory>
 #include <optional>

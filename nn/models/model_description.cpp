@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/files/json_value.hpp>
+#include <sar/core/files/json.hpp>
 #include <sar/nn/atoms/zbl.hpp>
 #include <sar/nn/models/model_description.hpp>
 

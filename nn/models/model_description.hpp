@@ -7,7 +7,7 @@
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/message/edge_type.hpp>
 #include <sar/nn/models/model_type.hpp>
-#include <sar/nn/modules/row_function.hpp>
+#include <sar/nn/modules/linear.hpp>
 
 #include <functional>
 #include <map>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
-#include <sar/core/files/json_value.hpp>
+#include <sar/core/files/json.hpp>
 #include <sar/core/files/safetensors.hpp>
-#include <sar/core/number_text.hpp>
+#include <sar/core/text.hpp>
 #include <sar/nn/models/model_file.hpp>
 #include <sar/nn/train/state_dict.hpp>
 

@@ -14,8 +14,8 @@
 #include <sar/nn/models/gcn_norm.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/relations.hpp>
-#include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/linear.hpp>
+#include <sar/nn/modules/norms.hpp>
 
 #include <algorithm>
 #include <iterator>

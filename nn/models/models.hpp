@@ -13,14 +13,10 @@
 #include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/atoms/painn_conv.hpp>
 #include <sar/nn/atoms/potential_loss.hpp>
-#include <sar/nn/links/filtered_ranking.hpp>
-#include <sar/nn/links/link_loss.hpp>
-#include <sar/nn/links/link_predictor.hpp>
-#include <sar/nn/links/ranking.hpp>
 #include <sar/nn/models/gcn_norm.hpp>
 #include <sar/nn/models/graph_model.hpp>
-#include <sar/nn/models/label_propagation.hpp>
 #include <sar/nn/models/layer_stack.hpp>
+#include <sar/nn/models/link_predictor.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/potential.hpp>
@@ -28,7 +24,7 @@
 #include <sar/nn/models/potential_learner.hpp>
 #include <sar/nn/models/predictor.hpp>
 #include <sar/nn/models/propagation.hpp>
+#include <sar/nn/models/ranking.hpp>
 #include <sar/nn/models/relations.hpp>
-#include <sar/nn/models/sign.hpp>
 #include <sar/nn/models/weight_file.hpp>
 #include <sar/sar.hpp>

@@ -7,7 +7,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/recorded_pass.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 #include <sar/nn/atoms/mace.hpp>
 #include <sar/nn/atoms/neighbor_bins.hpp>
@@ -15,7 +15,7 @@
 #include <sar/nn/models/model_file.hpp>
 #include <sar/nn/models/potential.hpp>
 #include <sar/nn/modules/row_distance.hpp>
-#include <sar/nn/train/slope_loss.hpp>
+#include <sar/nn/train/loss.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 /// step.
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/atoms/potential_network.hpp>

@@ -6,7 +6,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/samples/graph_samples.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 #include <sar/nn/atoms/cell.hpp>
 #include <sar/nn/atoms/energy_shifts.hpp>
 #include <sar/nn/atoms/zbl.hpp>

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <sar/comm/collective_call.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/files/json_value.hpp>
+#include <sar/core/files/json.hpp>
 #include <sar/core/memory/transaction.hpp>
-#include <sar/core/random/random.hpp>
-#include <sar/graph/samples/spread_batch.hpp>
+#include <sar/core/random.hpp>
+#include <sar/graph/sampling/sample_batch.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/models/potential_labels.hpp>
 #include <sar/nn/models/potential_learner.hpp>
 #include <sar/nn/train/checkpoint.hpp>
-#include <sar/nn/train/clip_grad.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/optimizer.hpp>
 #include <sar/nn/train/weight_average.hpp>

@@ -2,7 +2,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/recorded_pass.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/nn/models/predictor.hpp>
 
 #include <cstdint>

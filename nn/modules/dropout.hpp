@@ -4,9 +4,9 @@
 /// regenerated instead of stored.
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/variable.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/module.hpp>
 

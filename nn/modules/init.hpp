@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/core/memory/transaction.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sar/autograd/arithmetic.hpp>
-#include <sar/autograd/dual.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/autograd/variable.hpp>
 #include <sar/comm/exact_sums.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>

@@ -17,12 +17,12 @@
 /// statistics of each rank's own; the checkpoint keeps those of rank 0.)
 ///
 /// All functions are collective and throw the same error on all ranks. Only rank 0 accesses the directory.
-/// One run at a time can save in it: the first save() locks the directory (core/files/directory_lock.hpp)
+/// One run at a time can save in it: the first save() locks the directory (core/files/file.hpp)
 /// until the last copy of the Checkpointer is destroyed. Other runs can read it at any time.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/core/files/directory_lock.hpp>
+#include <sar/core/files/file.hpp>
 #include <sar/nn/modules/module.hpp>
 #include <sar/nn/train/lr_scheduler.hpp>
 #include <sar/nn/train/optimizer.hpp>

@@ -6,7 +6,7 @@
 // copy of its part, added to what it has of earlier calls. Memory: up to three times the gradients, because
 // the transaction keeps the old ones until the end.
 #include <sar/core/error.hpp>
-#include <sar/core/random/mix.hpp>
+#include <sar/core/random.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/nn/train/distributed.hpp>

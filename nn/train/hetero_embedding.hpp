@@ -14,8 +14,8 @@
 #pragma once
 
 #include <sar/graph/message/graph.hpp>
-#include <sar/nn/modules/distributed_embedding.hpp>
-#include <sar/nn/train/sparse_optimizer.hpp>
+#include <sar/nn/modules/embedding.hpp>
+#include <sar/nn/train/optimizer.hpp>
 
 #include <map>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/core/number_text.hpp>
+#include <sar/core/text.hpp>
 #include <sar/nn/train/lr_scheduler.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Metrics of the classifications of all ranks, each of which has some of the rows.
+/// Metrics of classifications, values and scores of all ranks, each of which has some of the rows.
 ///
 /// Every function is collective and returns the same value on every rank, whichever ranks have which rows.
 /// Definitions and names are scikit-learn's. The type of the argument says what labels are:
@@ -27,7 +27,7 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Returns the area under the ROC curve of class 1 against class 0, by the difference of their logits. With
 /// more than two classes: the mean over the classes of one against the rest, by their softmax
 /// (multi_class="ovr", average="macro"). Classes without a positive or without a negative are left out.
-/// InputError for a logit that is NaN. Also see nn/train/binary_metrics.hpp.
+/// InputError for a logit that is NaN. Also see nn/train/metrics.hpp.
 double roc_auc(const Tensor& logits, std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
                const Communicator& comm);
 /// Returns the mean over the columns that have a 1 and a 0, as OGB's evaluator does. InputError for a score
@@ -100,4 +100,35 @@ double metric_of_all_rows(const Tensor& scores, std::span<const std::int64_t> la
                           FunctionRef<double(const Tensor&, std::span<const std::int64_t>)> metric);
 double metric_of_all_rows(const Tensor& scores, const Tensor& targets, std::span<const std::uint8_t> mask,
                           const Communicator& comm, FunctionRef<double(const Tensor&, const Tensor&)> metric);
+
+// Metrics of how well scores separate positives from negatives, over the scores of all ranks.
+//
+// Every function is collective and exact: the scores of all ranks are sorted together. A rank may have no
+// scores. Throws InputError on every rank if no rank has a positive, or no rank has a negative, or a score
+// is NaN. Equal scores are ties; -0 equals 0.
+//
+// Each rank sorts its own scores and sends each distinct one once. A rank receives at most about twice its
+// share, 24 bytes per score, and P^2 samples of 8 bytes.
+
+/// Returns the area under the ROC curve: the fraction of (positive, negative) pairs in which the positive has
+/// the larger score. Ties count as 1/2 (scikit-learn's roc_auc_score). The bits are the same for any number
+/// of ranks.
+double roc_auc(const Tensor& positive, const Tensor& negative, const Communicator& comm);
+
+/// Returns the average precision (scikit-learn's average_precision_score), the sum over the distinct scores s
+/// in descending order
+///
+///     sum_s (R_s - R_before) P_s
+///
+/// where recall R_s is the fraction of the positives that score s or more, and precision P_s the fraction of
+/// positives among all that score s or more.
+double average_precision(const Tensor& positive, const Tensor& negative, const Communicator& comm);
+
+/// Scores as score_keys.hpp makes them.
+struct ScoreKeys {
+  Array<std::uint64_t> positives, negatives;
+};
+/// The same of keys.
+double roc_auc(const ScoreKeys& scores, const Communicator& comm);
+double average_precision(const ScoreKeys& scores, const Communicator& comm);
 }}  // namespace sar

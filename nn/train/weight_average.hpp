@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// WeightAverage: an exponential moving average of a model's weights.
+/// Which weights of a training are kept: WeightAverage, an exponential moving average, and BestEpoch.
 #pragma once
 
 #include <sar/nn/modules/module.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -44,4 +45,64 @@ class WeightAverage {
   double decay_;
 };
 
+// BestEpoch: which epoch had the best validation value, and the weights of that epoch.
+//
+//     BestEpoch best(net);                                   // a larger value is better
+//     for (int epoch = 1; epoch <= 200; ++epoch) {
+//       ...
+//       best.update(epoch, validation_accuracy);
+//       if (best.epochs_since(epoch) >= 20) break;           // early stopping
+//     }
+//     best.restore_weights();
+
+struct BestEpochOptions {
+  bool larger_is_better = true;
+  bool keep_weights = true;  ///< a copy of the weights in memory
+};
+
+/// All functions are local: the value must be the same on all ranks, as those of metrics are.
+///
+/// @code
+/// Linear net(64, 4, gen);
+/// BestEpoch best(net);
+/// best.update(/*epoch=*/1, /*value=*/0.7);
+/// best.update(2, 0.6);
+/// best.restore_weights();                  // those of epoch 1
+/// @endcode
+class BestEpoch {
+ public:
+  /// The model must outlive this. Modules that are registered later are not part of the weights.
+  explicit BestEpoch(const Module& model, const BestEpochOptions& options = {});
+
+  /// Returns whether the value is better than all values before, and copies the weights then. A NaN is never
+  /// better.
+  bool update(int epoch, double value);
+
+  /// 0: there is none yet.
+  [[nodiscard]] int epoch() const noexcept { return epoch_; }
+  /// NaN: there is none yet.
+  [[nodiscard]] double value() const noexcept { return value_; }
+  [[nodiscard]] int epochs_since(int epoch) const noexcept { return epoch - epoch_; }
+
+  /// Gives the model the weights of the best epoch: parameters, buffers and torch's counters. Without a best
+  /// epoch the model stays as it is.
+  void restore_weights();
+
+  /// Continues as if the best epoch so far had been this one: in a resumed training, whose checkpoint has
+  /// weights().
+  void resume(int epoch, double value) noexcept {
+    epoch_ = epoch;
+    value_ = value;
+  }
+  /// The weights of the best epoch, for Checkpointer::add_state(); empty without keep_weights.
+  [[nodiscard]] StateDict weights();
+
+ private:
+  StateDict model_;
+  std::vector<Tensor> tensors_;  // copies of those of the model
+  std::vector<Recoverable<std::uint64_t>> counters_;
+  BestEpochOptions options_;
+  int epoch_ = 0;
+  double value_ = std::numeric_limits<double>::quiet_NaN();
+};
 }}  // namespace sar

@@ -4,10 +4,10 @@
 /// value and tangent against central differences of both.
 #include <doctest/doctest.h>
 
+#include <sar/autograd/activations.hpp>
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/autograd/unit_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/atoms/edge_rows.hpp>
 #include <sar/nn/modules/row_distance.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <sar/autograd/activations.hpp>
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/autograd/unit_rows.hpp>
 
 #include "support/random_tensor.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/comm/mpi_error.hpp>
+#include <sar/comm/mpi_objects.hpp>
 #include <sar/core/error.hpp>
 
 #include <sys/wait.h>

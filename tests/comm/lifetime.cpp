@@ -2,7 +2,7 @@
 
 /// A host program that owns MPI: the library uses it, leaves it alone, and its handles may outlive it.
 #include <sar/comm/environment.hpp>
-#include <sar/comm/halo/halo_fetch.hpp>
+#include <sar/comm/halo/halo_exchange.hpp>
 #include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/core/error.hpp>
 

@@ -4,12 +4,11 @@
 /// statistics.
 #include <doctest/doctest.h>
 
-#include <sar/comm/halo/halo_fetch.hpp>
-#include <sar/comm/halo/halo_push.hpp>
+#include <sar/comm/halo/halo_exchange.hpp>
 #include <sar/comm/trace.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/files/file.hpp>
-#include <sar/core/trace/trace_events.hpp>
+#include <sar/core/trace/trace.hpp>
 
 #include "support/thrown.hpp"
 

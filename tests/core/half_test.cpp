@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <sar/core/half.hpp>
+#include <sar/core/numbers.hpp>
 
 #include <doctest/doctest.h>
 

@@ -19,7 +19,7 @@ Tensor rows_of(const Scene& s, Index width) {
 }
 
 void add_losses(ArgumentCalls& calls, const Communicator& comm) {
-  const std::string header = "nn/train/loss.hpp ", links = "nn/links/link_loss.hpp ";
+  const std::string header = "nn/train/loss.hpp ", links = "nn/models/link_predictor.hpp ";
   const Values<Index> shape{"shape", 3, 2}, classes{"number of classes", 3, 2};
   add(
       calls, comm, header + "cross_entropy",
@@ -76,18 +76,18 @@ void add_losses(ArgumentCalls& calls, const Communicator& comm) {
       [](Scene& s, double temperature) { (void)info_nce(rows_of(s, 1), rows_of(s, 2), s.comm, temperature); },
       Values<double>{"temperature", 1, 2});
   add(
-      calls, comm, "nn/links/ranking.hpp hits_at_k",
+      calls, comm, "nn/models/ranking.hpp hits_at_k",
       [](Scene& s, Index k) { (void)hits_at_k(rows_of(s, 1), rows_of(s, 1), k, s.comm); },
       Values<Index>{"K", 1, 2});
   add(
-      calls, comm, "nn/links/filtered_ranking.hpp rank_metrics",
+      calls, comm, "nn/models/ranking.hpp rank_metrics",
       [](Scene& s, Index k) {
         const std::vector<Index> ks{1, k};
         (void)rank_metrics({{1, 2.5}, {3}}, ks, s.comm);
       },
       Values<Index>{"K", 3, 10});
   add(
-      calls, comm, "nn/links/filtered_ranking.hpp filtered_ranks",
+      calls, comm, "nn/models/ranking.hpp filtered_ranks",
       [](Scene& s, Index rels) {
         const DistMultPredictor predictor(rels, scene_width, s.gen);
         const KnownEdges known(s.graph, {{0}, {1}, {1}});
@@ -179,7 +179,7 @@ void add_reductions(ArgumentCalls& calls, const Communicator& comm) {
 
 void add_modules(ArgumentCalls& calls, const Communicator& comm) {
   add(
-      calls, comm, "nn/modules/batch_norm.hpp DistributedBN1D",
+      calls, comm, "nn/modules/norms.hpp DistributedBN1D",
       [](Scene& s, Index width, double eps, double momentum, bool affine) {
         const BatchNormOptions options{.eps = eps, .momentum = momentum, .affine = affine};
         (void)DistributedBN1D(width, s.comm, options)(rows_of(s, width));
@@ -187,7 +187,7 @@ void add_modules(ArgumentCalls& calls, const Communicator& comm) {
       Values<Index>{"number of features", 3, 2}, Values<double>{"eps", 1e-5, 1e-3},
       Values<double>{"momentum", 0.1, 0.2}, Values<bool>{"affine", true, false});
   add(
-      calls, comm, "nn/modules/batch_norm.hpp batch_norm_relu_dropout",
+      calls, comm, "nn/modules/norms.hpp batch_norm_relu_dropout",
       [](Scene& s, double p, std::uint64_t seed) {
         Generator gen(seed);
         Dropout dropout(p, gen);
@@ -196,7 +196,7 @@ void add_modules(ArgumentCalls& calls, const Communicator& comm) {
       },
       Values<double>{"scale of dropout", 0.5, 0.25}, Values<std::uint64_t>{"random key of dropout", 0, 1});
   add(
-      calls, comm, "nn/modules/normalizer.hpp Normalizer::update",
+      calls, comm, "nn/modules/norms.hpp Normalizer::update",
       [](Scene& s, Index width) { Normalizer(width, s.comm).update(rows_of(s, width)); },
       Values<Index>{"number of features", 3, 2});
   add(
@@ -216,21 +216,21 @@ std::vector<Index> own_ids(const Scene& s) {
 
 void add_embeddings(ArgumentCalls& calls, const Communicator& comm) {
   add(
-      calls, comm, "nn/modules/distributed_embedding.hpp DistributedEmbedding",
+      calls, comm, "nn/modules/embedding.hpp DistributedEmbedding",
       [](Scene& s, Index width, double bound, std::uint64_t seed) {
         Generator gen(seed);
         const DistributedEmbedding made("v", s.comm, s.book, own_ids(s), width, gen, bound);
       },
       Values<Index>{"width", 2, 3}, Values<double>{"bound", 1, 0.5}, Values<std::uint64_t>{"seed", 0, 1});
   add(
-      calls, comm, "nn/modules/distributed_embedding.hpp DistributedEmbedding::operator",
+      calls, comm, "nn/modules/embedding.hpp DistributedEmbedding::operator",
       [](Scene& s, const std::string& name) {
         DistributedEmbedding embedding(name, s.comm, s.book, own_ids(s), 2, s.gen);
         (void)embedding(std::vector<Index>{0});
       },
       Values<std::string>{"embedding", "v", "w"});
   add(
-      calls, comm, "nn/modules/distributed_embedding.hpp DistributedEmbedding::gradient",
+      calls, comm, "nn/modules/embedding.hpp DistributedEmbedding::gradient",
       [](Scene& s, const std::string& name) {
         (void)DistributedEmbedding(name, s.comm, s.book, own_ids(s), 2, s.gen).gradient();
       },
@@ -248,7 +248,7 @@ void add_embeddings(ArgumentCalls& calls, const Communicator& comm) {
     DistributedEmbedding embedding("v", s.comm, s.book, own_ids(s), 2, s.gen);
     make(embedding)->step();
   };
-  const std::string name = "nn/train/sparse_optimizer.hpp SparseOptimizer::step";
+  const std::string name = "nn/train/optimizer.hpp SparseOptimizer::step";
   add(
       calls, comm, name,
       [=](Scene& s, double lr, double beta1, double beta2, double eps) {
@@ -304,10 +304,10 @@ void add_propagation(ArgumentCalls& calls, const Communicator& comm) {
       calls, comm, "nn/models/propagation.hpp propagate",
       [](Scene& s, HopNorm by) { (void)propagate(s.graph, s.x, by); }, norm);
   add(
-      calls, comm, "nn/models/sign.hpp sign_features",
+      calls, comm, "nn/models/propagation.hpp sign_features",
       [](Scene& s, int hops, HopNorm by) { (void)sign_features(s.graph, s.x.value(), hops, by); },
       Values<int>{"hops", 2, 1}, norm);
-  const std::string header = "nn/models/label_propagation.hpp ";
+  const std::string header = "nn/models/propagation.hpp ";
   add(
       calls, comm, header + "label_propagation",
       [](Scene& s, Index classes, int layers, double alpha, HopNorm by, bool clamp, bool normalize,
@@ -339,7 +339,7 @@ void add_propagation(ArgumentCalls& calls, const Communicator& comm) {
   add_correction("smooth_predictions", smooth_predictions);
   add_correction("correct_and_smooth", correct_and_smooth);
   add(
-      calls, comm, "nn/conv/relative_positions.hpp minimum_image_shifts",
+      calls, comm, "nn/conv/edge_conv.hpp minimum_image_shifts",
       [](Scene& s, double side) {
         (void)minimum_image_shifts(s.graph, s.x, std::vector<double>{1, side, 1});
       },

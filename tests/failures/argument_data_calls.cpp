@@ -9,7 +9,7 @@ namespace {
 void add_samples(ArgumentCalls& calls, const Communicator& comm) {
   using Ids = std::vector<Index>;
   add(
-      calls, comm, "graph/pairs/negative_sampler.hpp NegativeSampler",
+      calls, comm, "graph/sampling/negative_sampler.hpp NegativeSampler",
       [](Scene& s, Index k, std::uint64_t seed, bool loops) {
         const NegativeSampler made(s.graph, {.k = k, .seed = seed, .exclude_self_loops = loops});
       },
@@ -17,16 +17,16 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       Values<bool>{"exclude_self_loops", false, true});
   const Values<std::uint64_t> epoch{"epoch", 0, 1};
   add(
-      calls, comm, "graph/pairs/negative_sampler.hpp NegativeSampler::global_uniform",
+      calls, comm, "graph/sampling/negative_sampler.hpp NegativeSampler::global_uniform",
       [](Scene& s, std::uint64_t e) {
         (void)NegativeSampler(s.graph).global_uniform(Ids{4, 5}, e);
       },
       epoch);
   add(
-      calls, comm, "graph/pairs/negative_sampler.hpp NegativeSampler::per_source",
+      calls, comm, "graph/sampling/negative_sampler.hpp NegativeSampler::per_source",
       [](Scene& s, std::uint64_t e) { (void)NegativeSampler(s.graph).per_source(Ids{1}, Ids{4}, e); }, epoch);
   add(
-      calls, comm, "graph/pairs/negative_sampler.hpp NegativeSampler::replaced_end",
+      calls, comm, "graph/sampling/negative_sampler.hpp NegativeSampler::replaced_end",
       [](Scene& s, std::uint64_t e) {
         const std::vector<RelationEnds> may_be{{0, scene_nodes, 0, scene_nodes}};
         (void)NegativeSampler(s.graph).replaced_end(Ids{1}, Ids{2}, Ids{0}, Ids{4}, may_be, e);
@@ -141,10 +141,10 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
   };
   const Values<Index> fields{"list of fields", 1, 2};
   add(
-      calls, comm, "graph/samples/sample_batch.hpp SampleBatch",
+      calls, comm, "graph/sampling/sample_batch.hpp SampleBatch",
       [=](Scene& s, Index columns) { const SampleBatch made(s.comm, graphs_of(s, columns)); }, fields);
   add(
-      calls, comm, "graph/samples/spread_batch.hpp SpreadBatch",
+      calls, comm, "graph/sampling/sample_batch.hpp SpreadBatch",
       [=](Scene& s, Index columns) { const SpreadBatch made(s.comm, graphs_of(s, columns)); }, fields);
   const auto cell_of = [](double length, bool periodic) {
     return Cell{.vectors = {{{3, 0, 0}, {0, 3, 0}, {0, 0, length}}}, .periodic = {true, true, periodic}};
@@ -223,13 +223,13 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       calls, comm, "nn/models/potential_learner.hpp PotentialLearner::errors",
       [=](Scene& s, Index first) { learner_calls(s, {}, 0, first, 0); }, Values<Index>{"first", 0, 1});
   add(
-      calls, comm, "graph/samples/sample_loader.hpp SampleLoader",
+      calls, comm, "graph/sampling/sample_loader.hpp SampleLoader",
       [=](Scene& s, Index columns) {
         const SampleLoader made(s.comm, std::make_shared<const GraphSamples>(graphs_of(s, columns)), Ids{0});
       },
       fields);
   add(
-      calls, comm, "graph/samples/sample_loader.hpp SampleLoader::next",
+      calls, comm, "graph/sampling/sample_loader.hpp SampleLoader::next",
       [=](Scene& s, std::uint64_t e, Index batch) {
         SampleLoader loader(s.comm, std::make_shared<const GraphSamples>(graphs_of(s, 1)), Ids{0},
                             {.batch_size = 1});
@@ -238,7 +238,7 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       },
       epoch, Values<Index>{"batch", 0, 1});
   add(
-      calls, comm, "graph/samples/sample_loader.hpp SampleLoader::next_positions",
+      calls, comm, "graph/sampling/sample_loader.hpp SampleLoader::next_positions",
       [=](Scene& s, std::uint64_t e, Index batch) {
         SampleLoader loader(s.comm, std::make_shared<const GraphSamples>(graphs_of(s, 1)), Ids{0},
                             {.batch_size = 1});
@@ -254,7 +254,7 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
 
 void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string& directory) {
   add(
-      calls, comm, "graph/data/draw_split.hpp split_edges",
+      calls, comm, "graph/data/splits.hpp split_edges",
       [](Scene& s, double valid, double test, std::uint64_t seed) {
         NodeData data;
         data.book = s.book;
@@ -267,7 +267,7 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
       Values<std::uint64_t>{"seed", 0, 1});
   const auto share = [](double of) { return SplitPart{.share = of}; };
   add(
-      calls, comm, "graph/data/draw_split.hpp draw_split",
+      calls, comm, "graph/data/splits.hpp draw_split",
       [=](Scene& s, double train, double valid, double test, std::uint64_t seed) {
         NodeData data;
         data.book = s.book;
@@ -305,7 +305,7 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
       },
       Values<Index>{"number of clusters", 3, 2}, method, seed);
   add(
-      calls, comm, "graph/data/parts/partition_graph.hpp partition_graph",
+      calls, comm, "graph/data/partition_graph.hpp partition_graph",
       [=, number = std::make_shared<int>(0)](Scene& s, int parts, PartitionMethod by, NodeOrder order,
                                              std::uint64_t of, bool edges, bool training, bool self) {
         const PartitionGraphOptions options{
@@ -331,7 +331,7 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
       },
       Values<int>{"number of parts", 3, 2});
   add(
-      calls, comm, "graph/data/generate/generators.hpp make_sbm",
+      calls, comm, "graph/data/generators.hpp make_sbm",
       [](Scene& s, Index nodes, double degree, Index classes, Index width, double homophily, std::uint64_t of,
          double signal, double training) {
         (void)make_sbm(s.comm, {nodes, degree, classes, width, homophily, of, signal, training});
@@ -341,7 +341,7 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
       Values<double>{"signal", 1.6, 1.5}, Values<double>{"train_share", 0.6, 0.5});
   const Values<bool> loops{"add_self_loops", false, true}, labels{"labels", true, false};
   add(
-      calls, comm, "graph/data/sources/load_dataset.hpp load_graph",
+      calls, comm, "graph/data/load_dataset.hpp load_graph",
       [](Scene& s, bool with) { (void)load_graph(*karate_source(s.comm), {.add_self_loops = with}); }, loops);
   add(
       calls, comm, "graph/data/graph_view.hpp to_node_data",
@@ -365,8 +365,7 @@ void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string&
       },
       labels, Values<bool>{"choice of training", false, true});
   add(
-      calls, comm,
-      "graph/data/generate/generators.hpp make_karate, graph/data/sources/load_dataset.hpp load_dataset",
+      calls, comm, "graph/data/generators.hpp make_karate, graph/data/load_dataset.hpp load_dataset",
       [](Scene& s, bool reverse, bool self, bool once, bool normal, PartitionMethod by, std::uint64_t of,
          SparseFeatures sparse) {
         DatasetOptions options{reverse, self, once, normal, by, of};
@@ -399,39 +398,37 @@ std::map<std::string, std::string> functions_without_arguments() {
   return {{"comm/communicator.hpp ", by_length},
           {"comm/broadcast_texts.hpp ", by_length},
           {"comm/environment.hpp default_num_threads", none},
-          {"comm/files/", of_rows},
           {"graph/sampling/halo_row_cache.hpp HaloRowCache::keep_hottest", none},
           {"graph/sampling/halo_row_cache.hpp HaloRowCache::start", none},
           {"comm/rows/", of_rows},
           {"comm/trace.hpp ", "each rank writes its part"},
-          {"graph/samples/spread_batch.hpp SpreadBatch::to_samples", of_rows},
-          {"graph/pairs/edge_set.hpp ", of_rows},
-          {"graph/pairs/negative_sampler.hpp ", of_rows},
-          {"graph/data/node_splits.hpp ", of_rows},
+          {"graph/sampling/sample_batch.hpp SpreadBatch::to_samples", of_rows},
+          {"graph/sampling/negative_sampler.hpp ", of_rows},
+          {"graph/data/splits.hpp ", of_rows},
           {"graph/construct/message_flow_graph.hpp MessageFlowGraph", none},
           {"graph/construct/message_flow_graph.hpp with_types", none},
           {"graph/sampling/neighbor_sampler.hpp NeighborSampler::nodes_of", of_rows},
           {"graph/message/started_sum.hpp StartedSum::finish", of_rows},
-          {"graph/pairs/node_pairs.hpp ", of_rows},
+          {"graph/sampling/node_pairs.hpp ", of_rows},
           {"graph/data/distributed_data.hpp ", of_rows},
-          {"graph/data/generate/generators.hpp words_source", none},
+          {"graph/data/generators.hpp words_source", none},
           {"graph/data/graph_source.hpp ", of_rows},
           {"graph/data/relation_data.hpp construct_hetero_graph", by_parts},
-          {"graph/data/parts/partition_directory.hpp ", of_rank_0},
-          {"graph/data/sources/dataset_source.hpp DatasetSource", of_rank_0},
-          {"graph/data/sources/load_dataset.hpp open_dataset", of_rank_0},
-          {"graph/data/sources/write_dataset.hpp write_dataset", of_rank_0},
+          {"graph/data/partition_directory.hpp ", of_rank_0},
+          {"graph/data/dataset_source.hpp DatasetSource", of_rank_0},
+          {"graph/data/load_dataset.hpp open_dataset", of_rank_0},
+          {"graph/data/dataset_source.hpp write_dataset", of_rank_0},
           {"graph/message/graph.hpp Graph::call", by_parts},
           {"graph/message/graph.hpp Graph::to_homogeneous", none},
           {"graph/message/edge_rows.hpp fetch_edge_rows", of_rows},
           {"graph/message/graph.hpp Graph::local_edge_rows", of_rows},
           {"graph/partition/node_partition.hpp NodePartition::to_partitioned", of_rows},
           {"nn/conv/", by_parts},
-          {"nn/links/filtered_ranking.hpp KnownEdges", of_rows},
-          {"nn/links/filtered_ranking.hpp relation_edges", none},
-          {"nn/links/link_loss.hpp link_bce_with_logits", none},
-          {"nn/links/link_predictor.hpp ", by_parts},
-          {"nn/links/ranking.hpp mean_reciprocal_rank", none},
+          {"nn/models/ranking.hpp KnownEdges", of_rows},
+          {"nn/models/ranking.hpp relation_edges", none},
+          {"nn/models/link_predictor.hpp link_bce_with_logits", none},
+          {"nn/models/link_predictor.hpp ", by_parts},
+          {"nn/models/ranking.hpp mean_reciprocal_rank", none},
           {"nn/models/gcn_norm.hpp count_self_loops", none},
           {"nn/models/gcn_norm.hpp gcn_norm_of_weights", of_rank_0},
           {"nn/models/graph_model.hpp GraphModel::operator", by_parts},
@@ -451,7 +448,7 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"nn/models/predictor.hpp ", "the first prediction compares what the network calls"},
           {"nn/models/weight_file.hpp ", of_rank_0},
           {"nn/modules/reductions.hpp dot", none},
-          {"nn/train/binary_metrics.hpp ", none},
+          {"nn/train/metrics.hpp ", none},
           {"nn/train/checkpoint.hpp Checkpointer::info", of_rank_0},
           {"nn/train/checkpoint.hpp Checkpointer::latest", of_rank_0},
           {"nn/train/checkpoint.hpp Checkpointer::lock", none},
@@ -459,8 +456,8 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"nn/train/distributed.hpp sync_params", "compares the names and shapes of the parameters"},
           {"nn/train/hetero_embedding.hpp HeteroEmbedding::operator", by_parts},
           {"nn/train/hetero_embedding.hpp HeteroEmbedding::set_weight", of_rows},
-          {"nn/train/slope_loss.hpp ", by_parts},
-          {"nn/train/sparse_optimizer.hpp SparseOptimizer::load", of_rank_0},
-          {"nn/train/sparse_optimizer.hpp SparseOptimizer::save", by_parts},
+          {"nn/train/loss.hpp ", by_parts},
+          {"nn/train/optimizer.hpp SparseOptimizer::load", of_rank_0},
+          {"nn/train/optimizer.hpp SparseOptimizer::save", by_parts},
           {"nn/train/state_dict.hpp ", of_rank_0}};
 }}  // namespace sar::test

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "failures/scene.hpp"
 
-#include <sar/graph/data/generate/generators.hpp>
-#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/dataset_source.hpp>
+#include <sar/graph/data/generators.hpp>
+#include <sar/graph/data/partition_graph.hpp>
 #include <sar/graph/data/relation_data.hpp>
-#include <sar/graph/data/sources/write_dataset.hpp>
 
 #include <filesystem>
 
@@ -46,7 +46,7 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
                  const std::string& parts) {
   const auto path = [](const std::string& right, bool wrong) { return wrong ? right + "-elsewhere" : right; };
   add_maker<NodeData>(
-      calls, "graph/data/sources/load_dataset.hpp load_dataset", true,
+      calls, "graph/data/load_dataset.hpp load_dataset", true,
       [=](bool wrong) {
         return [=, from = path(dataset, wrong)] {
           return load_dataset(comm, from, {.add_reverse_edges = true});
@@ -54,17 +54,17 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       },
       data_numbers);
   add_maker<NodeData>(
-      calls, "graph/data/sources/load_dataset.hpp load_dataset with sparse features", false,
+      calls, "graph/data/load_dataset.hpp load_dataset with sparse features", false,
       [=](bool) {
         return [=] { return load_dataset(comm, dataset, {.sparse_features = SparseFeatures::yes}); };
       },
       data_numbers);
   add_maker<std::unique_ptr<GraphSource>>(
-      calls, "graph/data/sources/load_dataset.hpp open_dataset", false,
+      calls, "graph/data/load_dataset.hpp open_dataset", false,
       [=](bool) { return [=] { return open_dataset(comm, dataset); }; },
       [](const auto& source) { return std::vector<double>{static_cast<double>(source->num_edges())}; });
   add_maker<std::shared_ptr<DatasetSource>>(
-      calls, "graph/data/sources/dataset_source.hpp DatasetSource", true,
+      calls, "graph/data/dataset_source.hpp DatasetSource", true,
       [=](bool wrong) {
         return [=, from = path(dataset, wrong)] {
           return comm.agree([&] { return std::make_shared<DatasetSource>(comm, from); });
@@ -97,14 +97,14 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       },
       [](const DataArray& rows) { return numbers(rows.to_tensor()); });
   add_maker<NodeData>(
-      calls, "graph/data/sources/load_dataset.hpp load_dataset", false,
+      calls, "graph/data/load_dataset.hpp load_dataset", false,
       [=](bool) {
         auto source = std::make_shared<DatasetSource>(comm, dataset);
         return [=] { return load_dataset(*source, {.edge_data = true}); };
       },
       data_numbers);
   add_maker<GraphData>(
-      calls, "graph/data/parts/partition_directory.hpp load_partition", true,
+      calls, "graph/data/partition_directory.hpp load_partition", true,
       [=](bool wrong) {
         return [=, from = path(parts, wrong && comm.rank() == 0)] { return load_partition(comm, from); };
       },
@@ -113,7 +113,7 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
   if (comm.size() <= 2) {
     const std::string dgl = std::string(SAR_TEST_DATA) + "/dgl/heterogeneous/papers.json";
     add_maker<GraphData>(
-        calls, "graph/data/sources/dgl_partition.hpp load_dgl_partition", true,
+        calls, "graph/data/dgl_partition.hpp load_dgl_partition", true,
         [=](bool wrong) { return [=, from = path(dgl, wrong)] { return load_dgl_partition(comm, from); }; },
         node_counts);
   }
@@ -126,7 +126,7 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       },
       data_numbers);
   add_maker<bool>(
-      calls, "graph/data/node_splits.hpp require_training_labels", false,
+      calls, "graph/data/splits.hpp require_training_labels", false,
       [=](bool) {
         auto data = std::make_shared<NodeData>(load_dataset(comm, dataset));
         return [=] {
@@ -143,7 +143,7 @@ void add_typed_readers(std::vector<Call>& calls, const Communicator& comm, const
   const auto open = [=] { return std::make_shared<DatasetSource>(comm, typed); };
   const auto load = [=] { return std::make_shared<GraphData>(load_graph(*open())); };
   add_maker<std::unique_ptr<GraphSource>>(
-      calls, "graph/data/generate/generators.hpp words_source", false,
+      calls, "graph/data/generators.hpp words_source", false,
       [=](bool) {
         auto source = std::make_shared<DatasetSource>(comm, dataset);
         return [=] { return words_source(*source); };
@@ -168,11 +168,11 @@ void add_typed_readers(std::vector<Call>& calls, const Communicator& comm, const
         },
         [](const DataArray& rows) { return numbers(rows.to_tensor()); });
   add_maker<GraphData>(
-      calls, "graph/data/sources/load_dataset.hpp load_graph", false,
+      calls, "graph/data/load_dataset.hpp load_graph", false,
       [=](bool) { return [source = open()] { return load_graph(*source, {.add_reverse_edges = true}); }; },
       node_counts);
   add_maker<GraphData>(
-      calls, "graph/data/sources/load_dataset.hpp load_graph", false,
+      calls, "graph/data/load_dataset.hpp load_graph", false,
       [=](bool) { return [=] { return load_graph(comm, typed); }; }, node_counts);
   for (const bool category : {false, true})
     add_maker<NodeData>(
@@ -201,7 +201,7 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
   const std::string out = directory + "/written";
   const auto written = [out](bool) { return std::vector<double>{std::filesystem::exists(out) ? 1.0 : 0.0}; };
   add_maker<bool>(
-      calls, "graph/data/sources/write_dataset.hpp write_dataset", false,
+      calls, "graph/data/dataset_source.hpp write_dataset", false,
       [=](bool) {
         const FreshName name(comm, out);
         auto source = std::make_shared<DatasetSource>(comm, dataset);
@@ -213,9 +213,9 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
       written);
   add_maker<bool>(
       calls,
-      "graph/data/parts/partition_directory.hpp save_partition, graph/data/parts/partition_directory.hpp "
+      "graph/data/partition_directory.hpp save_partition, graph/data/partition_directory.hpp "
       "PartitionWriter, "
-      "graph/data/parts/partition_directory.hpp PartitionWriter::commit",
+      "graph/data/partition_directory.hpp PartitionWriter::commit",
       true,
       [=](bool wrong) {
         const FreshName name(comm, out);
@@ -230,7 +230,7 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
       written);
   calls.back().compares = true;
   add_maker<bool>(
-      calls, "graph/data/parts/partition_graph.hpp partition_graph", false,
+      calls, "graph/data/partition_graph.hpp partition_graph", false,
       [=](bool) {
         const FreshName name(comm, out);
         auto source = std::make_shared<DatasetSource>(comm, dataset);
@@ -242,7 +242,7 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
       written);
   for (const bool integers : {false, true})
     add_maker<bool>(
-        calls, "comm/files/write_rows.hpp write_npy_rows", true,
+        calls, "comm/rows/write_rows.hpp write_npy_rows", true,
         [=](bool wrong) {
           const FreshName name(comm, out);
           const PartitionBook book = PartitionBook::even(scene_nodes, comm.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "failures/scene.hpp"
 
-#include <sar/comm/files/fetch_rows.hpp>
+#include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/graph/partition/assignment.hpp>
@@ -172,7 +172,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       degrees);
   add_maker<Graph>(
-      calls, "graph/data/node_data.hpp construct_full_graph", true,
+      calls, "graph/data/graph_data.hpp construct_full_graph", true,
       [=](bool wrong) {
         auto data = std::make_shared<NodeData>();
         data->book = book;
@@ -236,7 +236,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       degrees);
   add_maker<RelationEdges>(
-      calls, "nn/links/filtered_ranking.hpp relation_edges", false,
+      calls, "nn/models/ranking.hpp relation_edges", false,
       [=](bool) {
         const auto arrays = typed(false);
         const Graph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
@@ -364,10 +364,10 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
     return result;
   };
   add_maker<NodeData>(
-      calls, "graph/data/generate/generators.hpp make_karate", false,
+      calls, "graph/data/generators.hpp make_karate", false,
       [=](bool) { return [=] { return make_karate(comm, {.add_self_loops = true}); }; }, data_numbers);
   add_maker<NodeData>(
-      calls, "graph/data/generate/generators.hpp make_sbm", true,
+      calls, "graph/data/generators.hpp make_sbm", true,
       [=](bool wrong) {
         const SbmOptions sbm{.nodes = wrong ? 1 : 24, .degree = 3, .classes = 2, .features = 3};
         return [=] { return make_sbm(comm, sbm, {.partition = PartitionMethod::ldg}); };
@@ -422,7 +422,8 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
         return std::vector<double>(clusters.begin(), clusters.end());
       });
   add_maker<DataArray>(
-      calls, "comm/rows/distributed_rows.hpp fetch_row_bytes, comm/files/fetch_rows.hpp fetch_rows", true,
+      calls, "comm/rows/distributed_rows.hpp fetch_row_bytes, comm/rows/distributed_rows.hpp fetch_rows",
+      true,
       [=](bool wrong) {
         auto mine =
             std::make_shared<DataArray>(NpyType::int64, std::vector<Index>{}, book.num_nodes(comm.rank()));
@@ -456,17 +457,17 @@ void add_pairs(std::vector<Call>& calls, const Communicator& comm) {
   const PartitionBook book = PartitionBook::even(scene_nodes, comm.size());
   const Ids src{3, 17, 0, 3}, dst{1, 2, 9, 1};
   add_maker<NodePairs>(
-      calls, "graph/pairs/node_pairs.hpp NodePairs", true,
+      calls, "graph/sampling/node_pairs.hpp NodePairs", true,
       [=](bool wrong) {
         const Ids ends = wrong ? Ids{3, 17, 0, scene_nodes} : src;
         return [=] { return NodePairs(comm, book, ends, dst); };
       },
       [](const NodePairs& pairs) { return std::vector<double>{static_cast<double>(pairs.num_pairs())}; });
-  add_operation(calls, comm, "graph/pairs/node_pairs.hpp NodePairs::src", [=](Scene& s) {
+  add_operation(calls, comm, "graph/sampling/node_pairs.hpp NodePairs::src", [=](Scene& s) {
     auto pairs = std::make_shared<NodePairs>(comm, book, src, dst);
     return [&s, pairs] { return pairs->src(s.x); };
   });
-  add_operation(calls, comm, "graph/pairs/node_pairs.hpp NodePairs::dst", [=](Scene& s) {
+  add_operation(calls, comm, "graph/sampling/node_pairs.hpp NodePairs::dst", [=](Scene& s) {
     auto pairs = std::make_shared<NodePairs>(comm, book, src, dst);
     return [&s, pairs] { return pairs->dst(s.x); };
   });
@@ -482,7 +483,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
   using Ids = std::vector<Index>;
   const PartitionBook book = PartitionBook::even(scene_nodes, comm.size());
   add_maker<EdgeSet>(
-      calls, "graph/pairs/edge_set.hpp EdgeSet", true,
+      calls, "graph/sampling/negative_sampler.hpp EdgeSet", true,
       [=](bool wrong) {
         auto edges = std::make_shared<EdgeList>(scene_edges(book, comm.rank()));
         if (wrong) edges->dst[0] = -1;
@@ -491,7 +492,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       [](const EdgeSet&) { return std::vector<double>{}; });
   const auto edge_set = [=] { return std::make_shared<EdgeSet>(comm, book, scene_edges(book, comm.rank())); };
   add_maker<Array<std::uint8_t>>(
-      calls, "graph/pairs/edge_set.hpp EdgeSet::contains", true,
+      calls, "graph/sampling/negative_sampler.hpp EdgeSet::contains", true,
       [=](bool wrong) {
         return [edges = edge_set(), src = Ids{1, 2, 6}, dst = Ids{0, 0, wrong ? scene_nodes : 0}] {
           return edges->contains(src, dst);
@@ -499,7 +500,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       [](const Array<std::uint8_t>& found) { return std::vector<double>(found.begin(), found.end()); });
   add_maker<NegativeSampler>(
-      calls, "graph/pairs/negative_sampler.hpp NegativeSampler", true,
+      calls, "graph/sampling/negative_sampler.hpp NegativeSampler", true,
       [=](bool wrong) {
         auto s = std::make_shared<Scene>(comm, GraphOptions{}, false);
         return [=] { return NegativeSampler(s->graph, {.k = wrong ? 0 : 2}); };
@@ -514,7 +515,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
         graph, NegativeOptions{.k = 2, .exclude_self_loops = true, .exclude_edges = edge_set()});
   };
   add_maker<NodePairList>(
-      calls, "graph/pairs/negative_sampler.hpp NegativeSampler::per_source", true,
+      calls, "graph/sampling/negative_sampler.hpp NegativeSampler::per_source", true,
       [=](bool wrong) {
         return [=, negatives = sampler(), ids = Ids{4, 5}, src = wrong ? Ids{1} : Ids{1, 2}] {
           return negatives->per_source(src, ids, 3);
@@ -522,13 +523,13 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       ends);
   add_maker<NodePairList>(
-      calls, "graph/pairs/negative_sampler.hpp NegativeSampler::global_uniform", false,
+      calls, "graph/sampling/negative_sampler.hpp NegativeSampler::global_uniform", false,
       [=](bool) {
         return [=, negatives = sampler(), ids = Ids{4, 5}] { return negatives->global_uniform(ids, 3); };
       },
       ends);
   add_maker<NodePairList>(
-      calls, "graph/pairs/negative_sampler.hpp NegativeSampler::replaced_end", true,
+      calls, "graph/sampling/negative_sampler.hpp NegativeSampler::replaced_end", true,
       [=](bool wrong) {
         return [=, negatives = sampler(), ids = Ids{4, 5}, src = Ids{1, 2}, dst = Ids{2, 1},
                 rels = wrong ? Ids{1, 0} : Ids{0, 0},
@@ -538,7 +539,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       ends);
   add_maker<PairCandidates>(
-      calls, "graph/pairs/negative_sampler.hpp candidates_of_edges", true,
+      calls, "graph/sampling/negative_sampler.hpp candidates_of_edges", true,
       [=](bool wrong) {
         Array<Index> ids(static_cast<std::size_t>(book.num_nodes(comm.rank())));
         std::iota(ids.begin(), ids.end(), book.begin(comm.rank()));
@@ -550,7 +551,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
         return std::vector<double>(found.ways[0].src.begin(), found.ways[0].src.end());
       });
   add_maker<MaskCounts>(
-      calls, "graph/data/node_splits.hpp count_mask", true,
+      calls, "graph/data/splits.hpp count_mask", true,
       [=](bool wrong) {
         const auto nodes = static_cast<std::size_t>(book.num_nodes(comm.rank()));
         auto data = std::make_shared<NodeData>();
@@ -562,7 +563,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       [](const MaskCounts& counts) { return std::vector<double>{static_cast<double>(counts.unlabelled)}; });
   add_maker<EdgeSplit>(
-      calls, "graph/data/draw_split.hpp split_edges", true,
+      calls, "graph/data/splits.hpp split_edges", true,
       [=](bool wrong) {
         auto data = std::make_shared<NodeData>();
         data->book = book;
@@ -573,7 +574,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       [](const EdgeSplit& split) { return std::vector<double>(split.test.id.begin(), split.test.id.end()); });
   add_maker<Array<std::uint8_t>>(
-      calls, "graph/data/draw_split.hpp draw_split", true,
+      calls, "graph/data/splits.hpp draw_split", true,
       [=](bool wrong) {
         auto data = std::make_shared<NodeData>();
         data->book = book;
@@ -784,21 +785,21 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
     return std::vector<double>(ids.begin(), ids.end());
   };
   add_maker<SampleBatch>(
-      calls, "graph/samples/sample_batch.hpp SampleBatch", true,
+      calls, "graph/sampling/sample_batch.hpp SampleBatch", true,
       [=](bool wrong) {
         auto samples = std::make_shared<GraphSamples>(graphs_of(wrong));
         return [=] { return SampleBatch(comm, std::move(*samples)); };
       },
       ids_of);
   add_maker<SpreadBatch>(
-      calls, "graph/samples/spread_batch.hpp SpreadBatch", true,
+      calls, "graph/sampling/sample_batch.hpp SpreadBatch", true,
       [=](bool wrong) {
         auto samples = std::make_shared<GraphSamples>(graphs_of(wrong));
         return [=] { return SpreadBatch(comm, *samples); };
       },
       [](const SpreadBatch& batch) { return numbers(batch.nodes().tensors.at("x")); });
   add_maker<Tensor>(
-      calls, "graph/samples/spread_batch.hpp SpreadBatch::to_samples", true,
+      calls, "graph/sampling/sample_batch.hpp SpreadBatch::to_samples", true,
       [=](bool wrong) {
         auto batch = std::make_shared<SpreadBatch>(comm, graphs_of(false));
         const Tensor rows = scene_values({wrong ? 2 : batch->graph().num_nodes(), scene_width}, comm.rank());
@@ -851,7 +852,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return std::vector<double>{fit.shifts.energies[0], fit.energy_scale};
       });
   add_maker<SampleLoader>(
-      calls, "graph/samples/sample_loader.hpp SampleLoader", true,
+      calls, "graph/sampling/sample_loader.hpp SampleLoader", true,
       [=](bool wrong) {
         auto samples = std::make_shared<const GraphSamples>(graphs_of(wrong));
         return [=, first = std::make_shared<std::vector<Index>>(1, 0)] {
@@ -862,7 +863,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return std::vector<double>{static_cast<double>(loader.num_batches())};
       });
   add_maker<std::optional<SampleMiniBatch>>(
-      calls, "graph/samples/sample_loader.hpp SampleLoader::next", false,
+      calls, "graph/sampling/sample_loader.hpp SampleLoader::next", false,
       [=](bool) {
         auto samples = std::make_shared<const GraphSamples>(graphs_of(false));
         auto loader = std::make_shared<SampleLoader>(comm, samples, std::vector<Index>{0});
@@ -870,7 +871,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
       },
       [=](const std::optional<SampleMiniBatch>& next) { return ids_of(next->batch); });
   add_maker<std::optional<Array<Index>>>(
-      calls, "graph/samples/sample_loader.hpp SampleLoader::next_positions", false,
+      calls, "graph/sampling/sample_loader.hpp SampleLoader::next_positions", false,
       [=](bool) {
         auto samples = std::make_shared<const GraphSamples>(graphs_of(false));
         auto loader = std::make_shared<SampleLoader>(comm, samples, std::vector<Index>{0});

@@ -86,9 +86,9 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
   add_layer<DotGatConv>(calls, comm, "nn/conv/dot_gat_conv.hpp DotGatConv", in, out, heads);
   add_mixed_layers<SAGEConv>(calls, comm, "nn/conv/sage_conv.hpp SAGEConv", 2);
   add_mixed_layers<GATConv>(calls, comm, "nn/conv/gat_conv.hpp GATConv", 4, heads);
-  add_layer<TransformerConv>(calls, comm, "nn/conv/transformer_conv.hpp TransformerConv", in, out, heads);
-  add_edge_layer<EdgeGATConv>(calls, comm, "nn/conv/edge_gat_conv.hpp EdgeGATConv", in, Index{1}, out, heads);
-  add_edge_layer<CFConv>(calls, comm, "nn/conv/cf_conv.hpp CFConv", in, Index{1}, Index{2}, out);
+  add_layer<TransformerConv>(calls, comm, "nn/conv/dot_gat_conv.hpp TransformerConv", in, out, heads);
+  add_edge_layer<EdgeGATConv>(calls, comm, "nn/conv/gat_conv.hpp EdgeGATConv", in, Index{1}, out, heads);
+  add_edge_layer<CFConv>(calls, comm, "nn/conv/edge_conv.hpp CFConv", in, Index{1}, Index{2}, out);
   const auto add_pooling = [&](const std::string& name, auto pooling) {
     add_operation(calls, comm, name,
                   [=](Scene& s) { return [&s, pooling] { return (*pooling)(s.graph, s.x); }; });
@@ -149,7 +149,7 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
           return (*model)(graph, *x).at("user");
         };
       });
-  add_operation(calls, comm, "nn/conv/nn_conv.hpp NNConv", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/edge_conv.hpp NNConv", [=](Scene& s) {
     auto conv = std::make_shared<NNConv>(in, out, std::make_shared<Linear>(1, in * out, s.gen), s.gen);
     return [&s, conv] { return (*conv)(s.graph, s.x, s.e); };
   });
@@ -219,9 +219,9 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
                    [=](Scene& s) { return std::make_shared<GATv2Conv>(in, out, heads, s.gen); });
   add_coefficients("nn/conv/dot_gat_conv.hpp DotGatConv::attention",
                    [=](Scene& s) { return std::make_shared<DotGatConv>(in, out, heads, s.gen); });
-  add_coefficients("nn/conv/transformer_conv.hpp TransformerConv::attention",
+  add_coefficients("nn/conv/dot_gat_conv.hpp TransformerConv::attention",
                    [=](Scene& s) { return std::make_shared<TransformerConv>(in, out, heads, s.gen); });
-  add_operation(calls, comm, "nn/conv/edge_gat_conv.hpp EdgeGATConv::attention", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/gat_conv.hpp EdgeGATConv::attention", [=](Scene& s) {
     auto conv = std::make_shared<EdgeGATConv>(in, Index{1}, out, heads, s.gen);
     return [&s, conv] { return conv->attention(s.graph, s.x, s.e); };
   });
@@ -286,9 +286,9 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
     const Variable e(scene_values({s.graph.num_edges(), scene_width}, 3), true);
     return [&s, block, e] { return (*block)(s.graph, {.nodes = s.x, .edges = e}).nodes; };
   });
-  add_operation(calls, comm, "nn/conv/relative_positions.hpp relative_positions",
+  add_operation(calls, comm, "nn/conv/edge_conv.hpp relative_positions",
                 [](Scene& s) { return [&s] { return relative_positions(s.graph, s.x); }; });
-  add_operation(calls, comm, "nn/conv/relative_positions.hpp minimum_image_shifts", [](Scene& s) {
+  add_operation(calls, comm, "nn/conv/edge_conv.hpp minimum_image_shifts", [](Scene& s) {
     return [&s, box = std::vector<double>(scene_width, 1)] {
       (void)minimum_image_shifts(s.graph, s.x, box);
       return s.x;
@@ -368,12 +368,12 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
       return sum(s.graph.update_all(fn::copy_u(inputs[0] * inputs[0] * w), Reduce::sum), s.comm);
     };
   };
-  add_operation(calls, comm, "nn/train/slope_loss.hpp value_and_slopes", [=](Scene& s) {
+  add_operation(calls, comm, "nn/train/loss.hpp value_and_slopes", [=](Scene& s) {
     return [&s, f = slope_function(s)] {
       return s.comm.agree([&] { return s.x + Variable(value_and_slopes(f, {s.x.value()}).slopes[0]); });
     };
   });
-  add_operation(calls, comm, "nn/train/slope_loss.hpp backward_slope_loss", [=](Scene& s) {
+  add_operation(calls, comm, "nn/train/loss.hpp backward_slope_loss", [=](Scene& s) {
     return [&s, f = slope_function(s)] {
       return s.comm.agree([&] {
         const double loss = backward_slope_loss(f, {s.x.value()},
@@ -428,10 +428,10 @@ void add_predictor(std::vector<Call>& calls, const Communicator& comm) {
 
 /// Predictors, losses and metrics of links.
 void add_links(std::vector<Call>& calls, const Communicator& comm) {
-  add_operation(calls, comm, "nn/links/link_predictor.hpp DotPredictor",
+  add_operation(calls, comm, "nn/models/link_predictor.hpp DotPredictor",
                 [](Scene& s) { return [&s] { return DotPredictor()(s.graph, s.x); }; });
-  add_layer<MLPPredictor>(calls, comm, "nn/links/link_predictor.hpp MLPPredictor", scene_width);
-  add_operation(calls, comm, "nn/links/link_predictor.hpp RelationPredictor", [](Scene& s) {
+  add_layer<MLPPredictor>(calls, comm, "nn/models/link_predictor.hpp MLPPredictor", scene_width);
+  add_operation(calls, comm, "nn/models/link_predictor.hpp RelationPredictor", [](Scene& s) {
     auto predictor = std::make_shared<DistMultPredictor>(2, scene_width, s.gen);
     const RowIds rels(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
     return [&s, predictor, rels] { return (*predictor)(s.graph, s.x, rels); };
@@ -455,9 +455,9 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
   const auto nce = [](const Variable& p, const Variable& q, const Communicator& on) {
     return info_nce(p, q, on);
   };
-  add_loss("nn/links/link_loss.hpp link_bce_with_logits", bce);
-  add_loss("nn/links/link_loss.hpp link_margin", margin);
-  add_loss("nn/links/link_loss.hpp info_nce", nce);
+  add_loss("nn/models/link_predictor.hpp link_bce_with_logits", bce);
+  add_loss("nn/models/link_predictor.hpp link_margin", margin);
+  add_loss("nn/models/link_predictor.hpp info_nce", nce);
   const auto add_metric = [&](const std::string& name, auto metric) {
     add_operation(calls, comm, name, [=](Scene& s) {
       const Tensor positive = Tensor::full({s.graph.num_nodes()}, real(1.5));
@@ -469,17 +469,17 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
       };
     });
   };
-  add_metric("nn/train/binary_metrics.hpp roc_auc",
+  add_metric("nn/train/metrics.hpp roc_auc",
              [](const Tensor& p, const Tensor& q, const Communicator& on) { return roc_auc(p, q, on); });
   add_metric(
-      "nn/train/binary_metrics.hpp average_precision",
+      "nn/train/metrics.hpp average_precision",
       [](const Tensor& p, const Tensor& q, const Communicator& on) { return average_precision(p, q, on); });
-  add_metric("nn/links/ranking.hpp hits_at_k",
+  add_metric("nn/models/ranking.hpp hits_at_k",
              [](const Tensor& p, const Tensor& q, const Communicator& on) { return hits_at_k(p, q, 3, on); });
-  add_metric("nn/links/ranking.hpp mean_reciprocal_rank", mean_reciprocal_rank);
+  add_metric("nn/models/ranking.hpp mean_reciprocal_rank", mean_reciprocal_rank);
   const auto ranks = std::make_shared<const FilteredRanks>(FilteredRanks{{1, 2.5}, {3}});
   const auto ks = std::make_shared<const std::vector<Index>>(std::vector<Index>{2});
-  add_metric("nn/links/filtered_ranking.hpp rank_metrics",
+  add_metric("nn/models/ranking.hpp rank_metrics",
              [=](const Tensor& p, const Tensor&, const Communicator& on) {
                return on.agree([&] {
                  require<InputError>(p.size() != 1, "a wrong rank");
@@ -489,7 +489,7 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
   const auto edges = [](const Scene& s) {
     return s.wrong ? RelationEdges{{0}, {1}, {-1}} : RelationEdges{{0, 1}, {0, 1}, {1, 1}};
   };
-  add_operation(calls, comm, "nn/links/filtered_ranking.hpp KnownEdges", [=](Scene& s) {
+  add_operation(calls, comm, "nn/models/ranking.hpp KnownEdges", [=](Scene& s) {
     return [&s, given = edges(s)] {
       return s.comm.agree([&] {
         const KnownEdges known(s.graph, given);
@@ -497,7 +497,7 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
       });
     };
   });
-  add_operation(calls, comm, "nn/links/filtered_ranking.hpp filtered_ranks", [=](Scene& s) {
+  add_operation(calls, comm, "nn/models/ranking.hpp filtered_ranks", [=](Scene& s) {
     auto predictor = std::make_shared<DistMultPredictor>(2, scene_width, s.gen);
     auto known = std::make_shared<KnownEdges>(s.graph, RelationEdges{{0}, {1}, {1}});
     return [&s, given = edges(s), predictor, known] {
@@ -527,20 +527,20 @@ void add_precomputed(std::vector<Call>& calls, const Communicator& comm) {
       };
     });
   };
-  add("nn/models/sign.hpp sign_features",
+  add("nn/models/propagation.hpp sign_features",
       [](const auto& graph, const Tensor& y, const auto& labels, const auto&) {
         return sign_features(graph, y, labels[0] < 0 ? -1 : 2);
       });
-  add("nn/models/label_propagation.hpp label_propagation",
+  add("nn/models/propagation.hpp label_propagation",
       [](const auto& graph, const Tensor&, const auto& labels, const auto& mask) {
         return label_propagation(graph, labels, mask, scene_width, {.layers = 2});
       });
   const CorrectAndSmoothOptions two{.correction_layers = 2, .smoothing_layers = 2};
-  add("nn/models/label_propagation.hpp correct_predictions",
+  add("nn/models/propagation.hpp correct_predictions",
       [=](const auto&... of) { return correct_predictions(of..., two); });
-  add("nn/models/label_propagation.hpp smooth_predictions",
+  add("nn/models/propagation.hpp smooth_predictions",
       [=](const auto&... of) { return smooth_predictions(of..., two); });
-  add("nn/models/label_propagation.hpp correct_and_smooth",
+  add("nn/models/propagation.hpp correct_and_smooth",
       [=](const auto&... of) { return correct_and_smooth(of..., two); });
 }
 
@@ -663,7 +663,7 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
       return s.comm.agree([&] { return all_reduce(s.x, s.comm) + all_reduce(s.x, s.comm, ReduceOp::max); });
     };
   });
-  add_operation(calls, comm, "nn/modules/normalizer.hpp Normalizer::update", [](Scene& s) {
+  add_operation(calls, comm, "nn/modules/norms.hpp Normalizer::update", [](Scene& s) {
     auto normalizer = std::make_shared<Normalizer>(s.wrong ? scene_width + 1 : scene_width, s.comm);
     return [&s, normalizer] {
       return s.comm.agree([&] {
@@ -672,11 +672,11 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
       });
     };
   });
-  add_operation(calls, comm, "nn/modules/batch_norm.hpp DistributedBN1D", [](Scene& s) {
+  add_operation(calls, comm, "nn/modules/norms.hpp DistributedBN1D", [](Scene& s) {
     auto norm = std::make_shared<DistributedBN1D>(s.wrong ? scene_width + 1 : scene_width, s.comm);
     return [&s, norm] { return (*norm)(s.x); };
   });
-  add_operation(calls, comm, "nn/modules/batch_norm.hpp batch_norm_relu_dropout", [](Scene& s) {
+  add_operation(calls, comm, "nn/modules/norms.hpp batch_norm_relu_dropout", [](Scene& s) {
     auto norm = std::make_shared<DistributedBN1D>(s.wrong ? scene_width + 1 : scene_width, s.comm);
     auto dropout = std::make_shared<Dropout>(0.25, s.gen);
     return [&s, norm, dropout] { return batch_norm_relu_dropout(s.x, *norm, *dropout, s.graph.src_ids()); };
@@ -900,7 +900,7 @@ void add_embedding(std::vector<Call>& calls, const Communicator& comm, const std
   const PartitionBook book = PartitionBook::even(5 * Index{comm.size()}, comm.size());
   const std::string saved = directory + "/embedding", fresh = directory + "/new_embedding";
   add_maker<double>(
-      calls, "nn/modules/distributed_embedding.hpp DistributedEmbedding", true,
+      calls, "nn/modules/embedding.hpp DistributedEmbedding", true,
       [=](bool wrong) {
         auto rows = std::make_shared<std::vector<Index>>(Embedded::numbers_of(book, comm.rank()));
         if (wrong) rows->pop_back();
@@ -926,9 +926,9 @@ void add_embedding(std::vector<Call>& calls, const Communicator& comm, const std
                      }});
   };
   const auto add_id = [](Embedded& e) { e.ids.push_back(-1); };
-  add("nn/modules/distributed_embedding.hpp DistributedEmbedding::operator", true, add_id,
+  add("nn/modules/embedding.hpp DistributedEmbedding::operator", true, add_id,
       [](Embedded& e) { return e.embedding(e.ids).value(); });
-  add("nn/modules/distributed_embedding.hpp DistributedEmbedding::gradient", false, add_id,
+  add("nn/modules/embedding.hpp DistributedEmbedding::gradient", false, add_id,
       [](Embedded& e) { return e.embedding.gradient().rows; });
   const auto users = [=] {
     return std::make_shared<Graph>(
@@ -958,16 +958,16 @@ void add_embedding(std::vector<Call>& calls, const Communicator& comm, const std
     const std::map<std::string, std::span<const Index>> ids{{"user", {id.get(), 1}}};
     return [id, ids](HeteroEmbedding& e) { (void)e(ids); };
   });
-  add("nn/train/sparse_optimizer.hpp SparseOptimizer::step", false, add_id, [](Embedded& e) {
+  add("nn/train/optimizer.hpp SparseOptimizer::step", false, add_id, [](Embedded& e) {
     e.optimizer.step();
     return e.embedding.mine();
   });
-  add("nn/train/sparse_optimizer.hpp SparseOptimizer::save", false, add_id, [=](Embedded& e) {
+  add("nn/train/optimizer.hpp SparseOptimizer::save", false, add_id, [=](Embedded& e) {
     e.optimizer.save(fresh);
     return e.embedding.mine();
   });
   add(
-      "nn/train/sparse_optimizer.hpp SparseOptimizer::load", true, [](Embedded& e) { e.path += "2"; },
+      "nn/train/optimizer.hpp SparseOptimizer::load", true, [](Embedded& e) { e.path += "2"; },
       [](Embedded& e) {
         e.optimizer.load(e.path);
         return e.embedding.mine();

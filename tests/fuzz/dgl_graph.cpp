@@ -3,8 +3,8 @@
 /// A file of a graph, read by itself and as the graph of a part of tests/data/dgl/homogeneous.
 #include "fuzz.hpp"
 
-#include <sar/graph/data/sources/dgl_file.hpp>
-#include <sar/graph/data/sources/dgl_partition.hpp>
+#include <sar/graph/data/dgl_file.hpp>
+#include <sar/graph/data/dgl_partition.hpp>
 
 using namespace sar;
 

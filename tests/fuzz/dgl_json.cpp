@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "fuzz.hpp"
 
-#include <sar/graph/data/sources/dgl_partition.hpp>
+#include <sar/graph/data/dgl_partition.hpp>
 
 using namespace sar;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "fuzz.hpp"
 
-#include <sar/graph/data/sources/dgl_file.hpp>
+#include <sar/graph/data/dgl_file.hpp>
 
 using namespace sar;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "fuzz.hpp"
 
-#include <sar/graph/data/parts/partition_description.hpp>
+#include <sar/graph/data/partition_description.hpp>
 
 #include <string>
 

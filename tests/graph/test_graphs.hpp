@@ -5,7 +5,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/graph/message/graph.hpp>
 
 #include <set>

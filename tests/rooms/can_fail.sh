@@ -36,17 +36,17 @@ add comm/halo/gradients.hpp '#include <sar/autograd/variable.hpp>'
 expect 'comm/halo/gradients.hpp:1: comm/halo may not include autograd/variable.hpp'
 rm comm/halo/gradients.hpp
 
-add nn/links/read.hpp '#include <sar/graph/data/node_data.hpp>'
-expect 'nn/links/read.hpp:1: nn/links, of the library models, may not include graph/data/node_data.hpp, of the library data'
-rm nn/links/read.hpp
+add nn/models/read.hpp '#include <sar/graph/data/graph_data.hpp>'
+expect 'nn/models/read.hpp:1: nn/models, of the library models, may not include graph/data/graph_data.hpp, of the library data'
+rm nn/models/read.hpp
 
 add nn/train/modelled.hpp '#include <sar/nn/models/graph_model.hpp>'
 expect 'nn/train/modelled.hpp:1: nn/train, of the library sar, may not include nn/models/graph_model.hpp, of the library models'
 rm nn/train/modelled.hpp
 
-sed -i 's/sar_models/sar_data/' nn/links/CMakeLists.txt
-expect 'nn/links/CMakeLists.txt: names sar_data, its room is of the library models'
-sed -i 's/sar_data/sar_models/' nn/links/CMakeLists.txt
+sed -i 's/sar_models/sar_data/' nn/models/CMakeLists.txt
+expect 'nn/models/CMakeLists.txt: names sar_data, its room is of the library models'
+sed -i 's/sar_data/sar_models/' nn/models/CMakeLists.txt
 
 add tools/inside.hpp '#include <sar/core/simd/lanes.hpp>'
 expect 'tools/inside.hpp:1: core/simd/lanes.hpp is not public'
@@ -67,10 +67,10 @@ add graph/lonely.hpp
 expect 'graph/lonely.hpp: is in no room'
 rm graph/lonely.hpp
 
-for i in $(seq 1 25); do touch "core/random/unit_$i.hpp" "tests/comm/unit_$i.hpp"; done
-expect 'core/random: has more than 25 units
+for i in $(seq 1 25); do touch "core/tensor/unit_$i.hpp" "tests/comm/unit_$i.hpp"; done
+expect 'core/tensor: has more than 25 units
 tests/comm: has more than 25 units'
-rm core/random/unit_* tests/comm/unit_*
+rm core/tensor/unit_* tests/comm/unit_*
 
 touch graph/data/linear.hpp tests/nn/conv/train_test.cpp tests/core/train_test.cpp
 expect 'graph/kernels/linear.cpp: has the name of graph/data/linear.hpp

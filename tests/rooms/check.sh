@@ -24,7 +24,6 @@ sar      | core/isa            |                                                
 sar      | core/simd           |                                                        | core/simd/lanes.hpp
 sar      | core/threads        |                                                        | core/threads/parallel.hpp
 sar      | core/memory         |                                                        | core/memory/memory.hpp
-sar      | core/random         |                                                        | core/random/random.hpp
 sar      | core/tensor         |                                                        | core/tensor/tensor.hpp
 sar      | core/trace          |                                                        | core/trace/trace.hpp
 sar      | core/files          |                                                        | core/files/npy.hpp
@@ -34,26 +33,19 @@ sar      | autograd            |                                                
 sar      | comm                | mpi  not autograd                                      | comm/communicator.hpp
 sar      | comm/halo           | mpi  not autograd                                      | comm/halo/halo_plan.hpp
 sar      | comm/rows           | mpi  not autograd                                      | comm/rows/row_route.hpp
-sar      | comm/files          | not autograd                                           | comm/files/shared_npy.hpp
 sar      | graph/shard         | not autograd  not comm                                 | graph/shard/graph_shard.hpp
 sar      | graph/kernels       | not comm                                               | graph/kernels/linear.hpp
 sar      | graph/topology      | not autograd                                           | graph/topology/graph_topology.hpp
 sar      | graph/message       |                                                        | graph/message/graph.hpp
 sar      | graph/hetero        |                                                        | graph/hetero/homogeneous_form.hpp
 sar      | graph/construct     |                                                        | graph/construct/host_graph.hpp
-sar      | graph/pairs         |                                                        | graph/pairs/node_pairs.hpp
 sar      | graph/sampling      |                                                        | graph/sampling/neighbor_sampler.hpp
-sar      | graph/samples       |                                                        | graph/samples/graph_samples.hpp
 sar      | nn/modules          |                                                        | nn/modules/module.hpp
 sar      | nn/conv             |                                                        | nn/conv/sage_conv.hpp
 sar      | nn/train            |                                                        | nn/train/optimizer.hpp
 sar      | nn                  |                                                        | nn/sar.hpp
 data     | graph/partition     | not autograd  not graph/kernels  not graph/message  not nn | graph/partition/partition.hpp
 data     | graph/data          | not graph/kernels  not nn/modules  not nn/conv         | graph/data/data.hpp
-data     | graph/data/parts    | not graph/kernels  not nn                              | graph/data/parts/partition_directory.hpp
-data     | graph/data/sources  | not graph/kernels  not nn                              | graph/data/sources/load_dataset.hpp
-data     | graph/data/generate | not graph/kernels  not nn                              | graph/data/generate/generators.hpp
-models   | nn/links            |                                                        | nn/links/link_predictor.hpp
 models   | nn/atoms            |                                                        | nn/atoms/painn.hpp
 models   | nn/models           |                                                        | nn/models/models.hpp
 c        | bindings/c          | mpi                                                    | bindings/c/handle_table.hpp

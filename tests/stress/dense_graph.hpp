@@ -5,7 +5,7 @@
 
 #include "stress/number.hpp"
 
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
 #include <sar/graph/message/message.hpp>
 

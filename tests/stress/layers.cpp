@@ -3,20 +3,16 @@
 
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/conv/cf_conv.hpp>
 #include <sar/nn/conv/dot_gat_conv.hpp>
 #include <sar/nn/conv/edge_conv.hpp>
-#include <sar/nn/conv/edge_gat_conv.hpp>
 #include <sar/nn/conv/edge_weight_norm.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/hetero_graph_conv.hpp>
 #include <sar/nn/conv/multi_hop_conv.hpp>
-#include <sar/nn/conv/nn_conv.hpp>
 #include <sar/nn/conv/rel_graph_conv.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
-#include <sar/nn/conv/transformer_conv.hpp>
 
 #include <algorithm>
 #include <cmath>

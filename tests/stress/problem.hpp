@@ -8,7 +8,7 @@
 
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/module.hpp>
 

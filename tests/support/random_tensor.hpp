@@ -3,7 +3,7 @@
 /// Reproducible tensors for tests.
 #pragma once
 
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 #include <algorithm>

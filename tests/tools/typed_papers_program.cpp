@@ -4,7 +4,7 @@
 /// classes, three quarters as many authors, an eighth as many fields, and six relations with 2 PAPERS to
 /// PAPERS / 2 edges, two of them with weights if this is asked for.
 #include <sar/core/files/npy.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/sar.hpp>
 
 #include <array>

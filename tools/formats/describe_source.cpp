@@ -5,8 +5,7 @@
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/data/node_columns.hpp>
-#include <sar/graph/data/row_chunks.hpp>
+#include <sar/graph/data/columns.hpp>
 
 #include <algorithm>
 #include <array>

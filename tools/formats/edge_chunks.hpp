@@ -8,7 +8,7 @@
 #include <sar/core/files/data_array.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/threads/parallel.hpp>
-#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/data/graph_data.hpp>
 
 #include <span>
 #include <vector>

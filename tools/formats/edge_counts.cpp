@@ -6,7 +6,7 @@
 #include "edge_counts.hpp"
 
 #include <sar/comm/rows/row_route.hpp>
-#include <sar/core/random/mix.hpp>
+#include <sar/core/random.hpp>
 
 #include <algorithm>
 #include <utility>

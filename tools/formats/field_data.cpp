@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "field_data.hpp"
 
-#include <sar/comm/files/fetch_rows.hpp>
+#include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include "field_data.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/data/sources/dataset_source.hpp>
+#include <sar/graph/data/dataset_source.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -14,11 +14,11 @@
 #include "line_blocks.hpp"
 #include "text.hpp"
 
+#include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
-#include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
-#include <sar/core/memory/index_set.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 
 #include <algorithm>
 #include <charconv>

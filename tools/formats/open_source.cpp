@@ -14,8 +14,8 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
-#include <sar/graph/data/sources/dataset_source.hpp>
-#include <sar/graph/data/sources/dgl_partition_json.hpp>
+#include <sar/graph/data/dataset_source.hpp>
+#include <sar/graph/data/dgl_partition.hpp>
 
 #include <algorithm>
 #include <cstddef>

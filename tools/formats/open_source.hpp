@@ -10,7 +10,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/data/graph_source.hpp>
-#include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/load_dataset.hpp>
 
 #include <memory>
 #include <string>

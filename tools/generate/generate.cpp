@@ -10,7 +10,7 @@
 #include "program.hpp"
 
 #include <sar/data.hpp>
-#include <sar/graph/data/sources/write_dataset.hpp>
+#include <sar/graph/data/dataset_source.hpp>
 #include <sar/models.hpp>
 
 #include <cmath>

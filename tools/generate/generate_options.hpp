@@ -3,7 +3,7 @@
 /// The command line of `generate`.
 #pragma once
 
-#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 
 #include <string>
 

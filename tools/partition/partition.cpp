@@ -13,7 +13,7 @@
 #include "source_widths.hpp"
 
 #include <sar/data.hpp>
-#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/partition_graph.hpp>
 #include <sar/models.hpp>
 
 #include <algorithm>

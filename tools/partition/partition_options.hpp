@@ -7,7 +7,7 @@
 #include "source_widths.hpp"
 #include "train/options/train_options.hpp"
 
-#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/partition_graph.hpp>
 
 #include <string>
 

@@ -7,7 +7,7 @@
 #include "train/options/train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/partition_graph.hpp>
 
 #include <algorithm>
 #include <cstdint>

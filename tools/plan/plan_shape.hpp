@@ -8,7 +8,7 @@
 #include "source_widths.hpp"
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/partition_graph.hpp>
 
 #include <string>
 #include <vector>

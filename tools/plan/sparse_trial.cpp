@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sparse_trial.hpp"
 
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/core/tensor/sparse_matrix.hpp>
 
 #include <algorithm>

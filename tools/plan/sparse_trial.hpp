@@ -3,7 +3,7 @@
 /// Sparse features of the graph that `plan` trains on.
 #pragma once
 
-#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/data/graph_data.hpp>
 
 namespace sar::tools {
 

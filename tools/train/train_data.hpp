@@ -6,9 +6,8 @@
 #include "options/train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/data/edge_data.hpp>
+#include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/graph_source.hpp>
-#include <sar/graph/data/node_data.hpp>
 
 #include <array>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "train_input.hpp"
 
-#include <sar/comm/files/write_rows.hpp>
+#include <sar/comm/rows/write_rows.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/npy.hpp>
 

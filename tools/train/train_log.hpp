@@ -10,7 +10,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/files/file.hpp>
-#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/data/graph_data.hpp>
 #include <sar/nn/train/checkpoint.hpp>
 
 #include <nlohmann/json_fwd.hpp>

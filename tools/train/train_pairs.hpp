@@ -7,7 +7,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/data/graph_data.hpp>
 
 namespace sar::tools {
 

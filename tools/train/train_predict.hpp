@@ -7,7 +7,7 @@
 #include "train_input.hpp"
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/data/graph_data.hpp>
 
 #include <span>
 #include <string>

@@ -5,7 +5,7 @@
 
 #include "options/train_options.hpp"
 
-#include <sar/nn/train/best_epoch.hpp>
+#include <sar/nn/train/weight_average.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <sar/comm/files/fetch_rows.hpp>
+#include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 
 #include <support/thrown.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A directory that gets its name when it is complete.
-#include <sar/comm/files/new_directory.hpp>
+#include <sar/comm/rows/new_directory.hpp>
 
 #include "graph/data/dataset_files.hpp"
 #include "support/thrown.hpp"

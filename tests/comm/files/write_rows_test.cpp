@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
 /// Rows of all ranks become one array in the order of the original ids.
-#include <sar/comm/files/write_rows.hpp>
+#include <sar/comm/rows/write_rows.hpp>
 
 #include "graph/data/dataset_files.hpp"
 #include "support/thrown.hpp"
 
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/random/keyed_bijection.hpp>
+#include <sar/core/random.hpp>
 
 #include <doctest/doctest.h>
 

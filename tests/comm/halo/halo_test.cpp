@@ -4,8 +4,7 @@
 /// the values of all rows are functions of numbers that all ranks share.
 #include <doctest/doctest.h>
 
-#include <sar/comm/halo/halo_fetch.hpp>
-#include <sar/comm/halo/halo_push.hpp>
+#include <sar/comm/halo/halo_exchange.hpp>
 #include <sar/core/error.hpp>
 
 #include "support/rows.hpp"

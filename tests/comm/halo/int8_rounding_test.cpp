@@ -3,7 +3,7 @@
 
 #include "support/effort.hpp"
 
-#include <sar/comm/halo/int8_rounding.hpp>
+#include <sar/comm/halo/wire_format.hpp>
 
 #include <array>
 #include <cmath>

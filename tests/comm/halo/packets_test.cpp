@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <sar/comm/halo/packets.hpp>
+#include <sar/comm/halo/mailbox.hpp>
 
 #include <vector>
 

@@ -5,7 +5,7 @@
 
 #include <sar/comm/halo/halo_format.hpp>
 #include <sar/comm/halo/wire_format.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/comm/rows/distributed_tensor.hpp>
-#include <sar/comm/rows/scattered_rows.hpp>
+#include <sar/comm/rows/row_window.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <sar/comm/rows/unique_ids.hpp>
+#include <sar/comm/rows/node_directory.hpp>
 #include <sar/core/memory/memory.hpp>
 
 #include <doctest/doctest.h>

@@ -2,7 +2,7 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 
 #include <support/thrown.hpp>
 

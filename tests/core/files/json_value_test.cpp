@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// JSON: what is read, and what the JSON library would accept.
-#include <sar/core/files/json_value.hpp>
+#include <sar/core/files/json.hpp>
 
 #include "support/thrown.hpp"
 

@@ -3,7 +3,6 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/npy.hpp>
-#include <sar/core/files/npy_header.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <sar/core/memory/index_set.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/memory/index_arrays.hpp>
+#include <sar/core/random.hpp>
 
 #include "support/effort.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <sar/core/memory/lazy_array.hpp>
+#include <sar/core/memory/index_arrays.hpp>
 
 #include <doctest/doctest.h>
 

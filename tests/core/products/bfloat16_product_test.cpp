@@ -4,7 +4,7 @@
 /// within the rounding of factors, sums and results. Factors are rounded for results in bfloat16 alone.
 #include <doctest/doctest.h>
 
-#include <sar/core/half.hpp>
+#include <sar/core/numbers.hpp>
 #include <sar/core/products/matmul.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
 #include <sar/core/threads/parallel.hpp>

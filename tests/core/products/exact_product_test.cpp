@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include "support/effort.hpp"
 
-#include <sar/core/exact_sum.hpp>
+#include <sar/core/numbers.hpp>
 #include <sar/core/products/exact_product.hpp>
 #include <sar/core/threads/parallel.hpp>
 

@@ -2,7 +2,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/products/matmul.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include "support/effort.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/core/random/keyed_bijection.hpp>
+#include <sar/core/random.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <sar/core/random/mix.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 
 #include <doctest/doctest.h>
 

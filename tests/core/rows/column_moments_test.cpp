@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <sar/core/rows/column_moments.hpp>
+#include <sar/core/rows/batch_norm.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include "support/random_tensor.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/core/rows/heads.hpp>
+#include <sar/core/rows/rows.hpp>
 
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"

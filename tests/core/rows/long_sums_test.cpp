@@ -3,9 +3,7 @@
 /// Sums of more terms than a float can count one by one: 16,777,216 + 1 = 16,777,216.
 #include <sar/core/products/matmul.hpp>
 #include <sar/core/rows/batch_norm.hpp>
-#include <sar/core/rows/column_moments.hpp>
 #include <sar/core/rows/loss.hpp>
-#include <sar/core/rows/reduce.hpp>
 #include <sar/core/rows/rows.hpp>
 #include <sar/core/threads/parallel.hpp>
 

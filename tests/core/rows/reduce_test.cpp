@@ -3,7 +3,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
-#include <sar/core/rows/reduce.hpp>
+#include <sar/core/rows/rows.hpp>
 #include <sar/core/tensor/broadcast.hpp>
 #include <sar/core/threads/parallel.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <sar/core/rows/row_blocks.hpp>
+#include <sar/core/rows/row_access.hpp>
 
 #include <algorithm>
 #include <mutex>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/rows/layer_norm.hpp>
 #include <sar/core/rows/loss.hpp>
-#include <sar/core/rows/softmax.hpp>
 #include <sar/core/simd/row_sums.hpp>
 #include <sar/core/simd/vector_exp.hpp>
 #include <sar/core/threads/parallel.hpp>

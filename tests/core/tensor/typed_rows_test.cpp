@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <sar/core/error.hpp>
-#include <sar/core/half.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/numbers.hpp>
 #include <sar/core/tensor/deferred_rows.hpp>
 #include <sar/core/tensor/typed_rows.hpp>
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/isa/instruction_set.hpp>
-#include <sar/core/products/gather_mm.hpp>
 #include <sar/core/products/matmul.hpp>
 #include <sar/core/products/right_operand.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
 #include <sar/core/threads/parallel.hpp>
 

@@ -7,7 +7,7 @@
 
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/construct/host_graph.hpp>
-#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/data/graph_data.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/data/graph_data.hpp>
 
 #include <compare>
 #include <cstdint>

@@ -2,9 +2,8 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/data/draw_split.hpp>
-#include <sar/graph/data/generate/generators.hpp>
-#include <sar/graph/data/node_splits.hpp>
+#include <sar/graph/data/generators.hpp>
+#include <sar/graph/data/splits.hpp>
 
 #include <doctest/doctest.h>
 

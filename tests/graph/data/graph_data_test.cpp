@@ -5,10 +5,10 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/graph_view.hpp>
-#include <sar/graph/data/node_splits.hpp>
+#include <sar/graph/data/splits.hpp>
 
 #include <doctest/doctest.h>
 

@@ -9,12 +9,11 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
-#include <sar/graph/data/parts/partition_directory.hpp>
-#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/dataset_source.hpp>
+#include <sar/graph/data/load_dataset.hpp>
+#include <sar/graph/data/partition_directory.hpp>
+#include <sar/graph/data/partition_graph.hpp>
 #include <sar/graph/data/relation_data.hpp>
-#include <sar/graph/data/sources/dataset_source.hpp>
-#include <sar/graph/data/sources/load_dataset.hpp>
-#include <sar/graph/data/sources/write_dataset.hpp>
 
 #include <doctest/doctest.h>
 

@@ -10,10 +10,10 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/distributed_data.hpp>
 #include <sar/graph/data/graph_view.hpp>
-#include <sar/graph/data/parts/partition_directory.hpp>
-#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/load_dataset.hpp>
+#include <sar/graph/data/partition_directory.hpp>
+#include <sar/graph/data/partition_graph.hpp>
 #include <sar/graph/data/relation_data.hpp>
-#include <sar/graph/data/sources/load_dataset.hpp>
 
 #include <doctest/doctest.h>
 

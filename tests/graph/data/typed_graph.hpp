@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/core/files/npy_header.hpp>
+#include <sar/core/files/npy.hpp>
 #include <sar/graph/data/graph_data.hpp>
 
 #include <array>

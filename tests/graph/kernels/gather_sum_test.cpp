@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <sar/core/exact_sum.hpp>
+#include <sar/core/numbers.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 
 #include "graph/test_graphs.hpp"
 
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 #include "support/random_tensor.hpp"
 #include "support/rows.hpp"
 
-#include <sar/autograd/dual.hpp>
 #include <sar/autograd/ops.hpp>
+#include <sar/autograd/variable.hpp>
 #include <sar/graph/message/graph.hpp>
 
 #include <doctest/doctest.h>

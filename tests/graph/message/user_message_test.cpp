@@ -15,7 +15,7 @@
 #include <sar/comm/reproducible_scope.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/graph/kernels/edge_block.hpp>
 
 #include <algorithm>

@@ -3,9 +3,8 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/random/random.hpp>
-#include <sar/graph/pairs/edge_set.hpp>
-#include <sar/graph/pairs/negative_sampler.hpp>
+#include <sar/core/random.hpp>
+#include <sar/graph/sampling/negative_sampler.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/pairs/node_pairs.hpp>
+#include <sar/graph/sampling/node_pairs.hpp>
 
 #include <doctest/doctest.h>
 

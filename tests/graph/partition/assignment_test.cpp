@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>
 #include <sar/graph/partition/node_partition.hpp>

@@ -8,8 +8,8 @@
 
 #include <sar/core/error.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/samples/sample_loader.hpp>
-#include <sar/graph/samples/spread_batch.hpp>
+#include <sar/graph/sampling/sample_batch.hpp>
+#include <sar/graph/sampling/sample_loader.hpp>
 
 #include <doctest/doctest.h>
 

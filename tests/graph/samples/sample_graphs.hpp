@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/samples/sample_edges.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 
 #include <memory>
 #include <vector>

@@ -14,9 +14,9 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
-#include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/module.hpp>
+#include <sar/nn/modules/norms.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/loss.hpp>
 #include <sar/nn/train/optimizer.hpp>

@@ -20,7 +20,7 @@
 #include <sar/nn/atoms/tensor_product.hpp>
 #include <sar/nn/models/potential.hpp>
 #include <sar/nn/train/distributed.hpp>
-#include <sar/nn/train/slope_loss.hpp>
+#include <sar/nn/train/loss.hpp>
 
 #include <doctest/doctest.h>
 

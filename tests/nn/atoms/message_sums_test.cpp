@@ -6,7 +6,7 @@
 #include "nn/conv/conv_cases.hpp"
 #include "support/random_tensor.hpp"
 
-#include <sar/autograd/dual.hpp>
+#include <sar/autograd/variable.hpp>
 #include <sar/nn/atoms/message_sums.hpp>
 #include <sar/nn/modules/reductions.hpp>
 

@@ -7,8 +7,8 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/random/random.hpp>
-#include <sar/graph/samples/sample_batch.hpp>
+#include <sar/core/random.hpp>
+#include <sar/graph/sampling/sample_batch.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/atoms/painn.hpp>
 

@@ -4,7 +4,7 @@
 /// supercells.
 #include "support/rows.hpp"
 
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/atoms/painn.hpp>
 

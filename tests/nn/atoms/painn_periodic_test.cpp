@@ -10,7 +10,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/nn/atoms/painn.hpp>
-#include <sar/nn/conv/relative_positions.hpp>
+#include <sar/nn/conv/edge_conv.hpp>
 
 #include <doctest/doctest.h>
 

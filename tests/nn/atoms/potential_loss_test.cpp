@@ -11,14 +11,14 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/nn/atoms/potential_loss.hpp>
+#include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
-#include <sar/nn/conv/relative_positions.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>
 #include <sar/nn/modules/reductions.hpp>
 #include <sar/nn/train/distributed.hpp>
-#include <sar/nn/train/slope_loss.hpp>
+#include <sar/nn/train/loss.hpp>
 
 #include <doctest/doctest.h>
 

@@ -9,9 +9,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/conv/dot_gat_conv.hpp>
-#include <sar/nn/conv/edge_gat_conv.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
-#include <sar/nn/conv/transformer_conv.hpp>
 
 #include <doctest/doctest.h>
 

@@ -18,9 +18,9 @@
 #include <sar/nn/conv/hetero_graph_conv.hpp>
 #include <sar/nn/conv/multi_hop_conv.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
-#include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/linear.hpp>
+#include <sar/nn/modules/norms.hpp>
 
 #include <doctest/doctest.h>
 

@@ -6,10 +6,9 @@
 #include "graph/test_graphs.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/nn/conv/cf_conv.hpp>
+#include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/hetero_graph_conv.hpp>
-#include <sar/nn/conv/nn_conv.hpp>
 #include <sar/nn/conv/rel_graph_conv.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>

@@ -14,12 +14,11 @@
 #include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
-#include <sar/nn/conv/edge_gat_conv.hpp>
+#include <sar/nn/conv/dot_gat_conv.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/hetero_graph_conv.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
-#include <sar/nn/conv/transformer_conv.hpp>
 
 #include <doctest/doctest.h>
 

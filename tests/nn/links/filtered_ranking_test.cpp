@@ -6,7 +6,7 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/nn/links/filtered_ranking.hpp>
+#include <sar/nn/models/ranking.hpp>
 
 #include <doctest/doctest.h>
 

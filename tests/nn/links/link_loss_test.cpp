@@ -7,7 +7,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/links/link_loss.hpp>
+#include <sar/nn/models/link_predictor.hpp>
 
 #include <doctest/doctest.h>
 

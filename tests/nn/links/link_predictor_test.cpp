@@ -9,8 +9,8 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/pairs/node_pairs.hpp>
-#include <sar/nn/links/link_predictor.hpp>
+#include <sar/graph/sampling/node_pairs.hpp>
+#include <sar/nn/models/link_predictor.hpp>
 #include <sar/nn/train/distributed.hpp>
 
 #include <doctest/doctest.h>

@@ -4,7 +4,7 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/nn/links/ranking.hpp>
+#include <sar/nn/models/ranking.hpp>
 
 #include <doctest/doctest.h>
 

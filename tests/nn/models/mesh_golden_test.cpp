@@ -8,7 +8,7 @@
 
 #include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/atoms/potential_loss.hpp>
-#include <sar/nn/conv/relative_positions.hpp>
+#include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>
 #include <sar/nn/train/distributed.hpp>
 

@@ -9,7 +9,7 @@
 
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/conv/relative_positions.hpp>
+#include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/loss.hpp>

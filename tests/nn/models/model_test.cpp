@@ -6,8 +6,8 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
-#include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/module.hpp>
+#include <sar/nn/modules/norms.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/loss.hpp>
 

@@ -10,7 +10,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/reproducible_scope.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/models/potential.hpp>
 #include <sar/nn/models/potential_learner.hpp>

@@ -14,7 +14,7 @@
 #include <sar/nn/atoms/painn.hpp>
 #include <sar/nn/models/graph_model.hpp>
 #include <sar/nn/models/potential.hpp>
-#include <sar/nn/train/slope_loss.hpp>
+#include <sar/nn/train/loss.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
 #include <doctest/doctest.h>

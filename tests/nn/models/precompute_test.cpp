@@ -9,8 +9,7 @@
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/models/label_propagation.hpp>
-#include <sar/nn/models/sign.hpp>
+#include <sar/nn/models/propagation.hpp>
 #include <sar/nn/train/distributed.hpp>
 
 #include <doctest/doctest.h>

@@ -6,7 +6,7 @@
 
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/modules/category_embedding.hpp>
+#include <sar/nn/modules/embedding.hpp>
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/train/sparse_optimizer.hpp>
+#include <sar/nn/train/optimizer.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,9 +3,9 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
+#include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/multi_hop_conv.hpp>
-#include <sar/nn/conv/nn_conv.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
 #include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>

@@ -7,8 +7,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/threads/parallel.hpp>
-#include <sar/nn/modules/batch_norm.hpp>
-#include <sar/nn/modules/layer_norm.hpp>
+#include <sar/nn/modules/norms.hpp>
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,7 @@
 
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/modules/normalizer.hpp>
+#include <sar/nn/modules/norms.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
 #include <doctest/doctest.h>

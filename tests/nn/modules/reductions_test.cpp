@@ -6,9 +6,9 @@
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
 
-#include <sar/autograd/dual.hpp>
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/autograd/variable.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/conv/global_pooling.hpp>
 #include <sar/nn/modules/linear.hpp>

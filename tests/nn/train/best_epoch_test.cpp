@@ -3,7 +3,7 @@
 #include "nn/train/curve.hpp"
 #include "support/thrown.hpp"
 
-#include <sar/nn/train/best_epoch.hpp>
+#include <sar/nn/train/weight_average.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,10 +3,10 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/memory/transaction.hpp>
-#include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/linear.hpp>
-#include <sar/nn/train/clip_grad.hpp>
+#include <sar/nn/modules/norms.hpp>
 #include <sar/nn/train/distributed.hpp>
+#include <sar/nn/train/optimizer.hpp>
 
 #include <doctest/doctest.h>
 

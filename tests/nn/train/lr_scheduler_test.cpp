@@ -6,7 +6,6 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/nn/train/clip_grad.hpp>
 #include <sar/nn/train/lr_scheduler.hpp>
 #include <sar/nn/train/optimizer.hpp>
 

@@ -7,8 +7,8 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/half.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/numbers.hpp>
 #include <sar/core/threads/mixed_precision.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/data.hpp>

@@ -3,7 +3,6 @@
 #include "support/rows.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/nn/train/clip_grad.hpp>
 #include <sar/nn/train/optimizer.hpp>
 #include <sar/nn/train/weight_average.hpp>
 

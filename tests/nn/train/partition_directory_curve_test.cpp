@@ -2,10 +2,10 @@
 #include "graph/data/dataset_files.hpp"
 #include "nn/train/curve.hpp"
 
-#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 #include <sar/graph/data/graph_view.hpp>
-#include <sar/graph/data/parts/partition_directory.hpp>
-#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/partition_directory.hpp>
+#include <sar/graph/data/partition_graph.hpp>
 
 using namespace sar;
 using namespace sar::test;

@@ -6,10 +6,10 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/hetero_graph_conv.hpp>
-#include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
+#include <sar/nn/modules/norms.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
 #include <doctest/doctest.h>

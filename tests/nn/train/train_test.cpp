@@ -4,13 +4,13 @@
 
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/load_dataset.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
-#include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/module.hpp>
+#include <sar/nn/modules/norms.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/loss.hpp>
 #include <sar/nn/train/optimizer.hpp>

@@ -9,9 +9,9 @@
 #include <formats/packed/text_file.hpp>
 #include <sar/core/files/npy.hpp>
 #include <sar/core/files/safetensors.hpp>
-#include <sar/graph/data/parts/partition_description.hpp>
-#include <sar/graph/data/sources/dgl_file.hpp>
-#include <sar/graph/data/sources/dgl_partition.hpp>
+#include <sar/graph/data/dgl_file.hpp>
+#include <sar/graph/data/dgl_partition.hpp>
+#include <sar/graph/data/partition_description.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #include "source_file.hpp"
 #include "zip_bytes.hpp"
 
-#include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/load_dataset.hpp>
 
 #include <doctest/doctest.h>
 

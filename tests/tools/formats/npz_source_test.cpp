@@ -2,8 +2,8 @@
 #include "source_file.hpp"
 #include "zip_bytes.hpp"
 
-#include <sar/graph/data/node_splits.hpp>
-#include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/load_dataset.hpp>
+#include <sar/graph/data/splits.hpp>
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,7 @@
 #include <formats/packed/npz.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
-#include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/load_dataset.hpp>
 
 #include <doctest/doctest.h>
 

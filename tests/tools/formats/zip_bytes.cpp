@@ -2,7 +2,7 @@
 #include "zip_bytes.hpp"
 
 #include <sar/core/files/npy.hpp>
-#include <sar/core/half.hpp>
+#include <sar/core/numbers.hpp>
 
 #include <zlib.h>
 

@@ -3,7 +3,7 @@
 /// For the tests of formats: the bytes of zip archives and of NumPy's arrays.
 #pragma once
 
-#include <sar/core/files/npy_header.hpp>
+#include <sar/core/files/npy.hpp>
 
 #include <map>
 #include <span>

@@ -8,7 +8,7 @@
 #include "formats/packed/npz.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/data/sources/dataset_source.hpp>
+#include <sar/graph/data/dataset_source.hpp>
 
 #include <algorithm>
 #include <limits>

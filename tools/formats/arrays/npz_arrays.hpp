@@ -11,7 +11,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/core/files/npy_header.hpp>
+#include <sar/core/files/npy.hpp>
 
 #include <string>
 #include <vector>

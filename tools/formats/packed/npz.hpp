@@ -10,7 +10,6 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/files/data_array.hpp>
 #include <sar/core/files/npy.hpp>
-#include <sar/core/files/npy_header.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -8,8 +8,8 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor/tensor.hpp>
+#include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/graph_source.hpp>
-#include <sar/graph/data/node_data.hpp>
 
 #include <string>
 

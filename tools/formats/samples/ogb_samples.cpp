@@ -5,7 +5,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/graph/data/graph_source.hpp>
-#include <sar/graph/samples/sample_edges.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 
 #include <numeric>
 

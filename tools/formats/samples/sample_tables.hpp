@@ -11,7 +11,7 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/files/data_array.hpp>
 #include <sar/graph/data/dataset_options.hpp>
-#include <sar/graph/samples/graph_samples.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 
 #include <array>
 #include <string>

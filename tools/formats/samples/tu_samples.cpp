@@ -5,7 +5,7 @@
 #include "formats/text.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/samples/sample_edges.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 
 #include <algorithm>
 #include <array>

@@ -7,9 +7,9 @@
 #include "train_task.hpp"
 
 #include <sar/core/threads/mixed_precision.hpp>
-#include <sar/graph/data/draw_split.hpp>
-#include <sar/graph/data/generate/generators.hpp>
-#include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/generators.hpp>
+#include <sar/graph/data/load_dataset.hpp>
+#include <sar/graph/data/splits.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/partition/partition_method.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "graph/data/dataset_files.hpp"
 
-#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 
 #include "support/damage.hpp"
 
-#include <sar/graph/data/sources/dgl_partition.hpp>
+#include <sar/graph/data/dgl_partition.hpp>
 
 #include <filesystem>
 #include <functional>

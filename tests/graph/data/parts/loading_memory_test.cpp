@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/data/generate/generators.hpp>
-#include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/generators.hpp>
+#include <sar/graph/data/load_dataset.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 
 /// Partition directories: what is written is what is read, on any number of ranks up to that of the parts.
 #include <sar/graph/data/graph_view.hpp>
-#include <sar/graph/data/parts/partition_directory.hpp>
+#include <sar/graph/data/partition_directory.hpp>
 
 #include "graph/data/dataset_files.hpp"
 #include "graph/data/typed_graph.hpp"
@@ -10,7 +10,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/npy.hpp>
-#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 
 #include <doctest/doctest.h>
 

@@ -4,10 +4,10 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/random/random.hpp>
+#include <sar/core/random.hpp>
 #include <sar/graph/data/graph_view.hpp>
-#include <sar/graph/data/parts/partition_directory.hpp>
-#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/partition_directory.hpp>
+#include <sar/graph/data/partition_graph.hpp>
 
 #include <doctest/doctest.h>
 

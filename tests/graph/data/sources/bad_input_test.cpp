@@ -6,8 +6,8 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/files/npy.hpp>
-#include <sar/graph/data/generate/generators.hpp>
-#include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/generators.hpp>
+#include <sar/graph/data/load_dataset.hpp>
 
 #include <doctest/doctest.h>
 

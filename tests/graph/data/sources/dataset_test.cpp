@@ -6,7 +6,7 @@
 #include <sar/core/files/npy.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/data/label_columns.hpp>
-#include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/load_dataset.hpp>
 #include <sar/graph/partition/node_partition.hpp>
 
 #include <doctest/doctest.h>

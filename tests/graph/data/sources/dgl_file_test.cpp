@@ -3,7 +3,7 @@
 /// Files that DGL wrote: their contents, and damaged copies of them.
 #include "support/damage.hpp"
 
-#include <sar/graph/data/sources/dgl_file.hpp>
+#include <sar/graph/data/dgl_file.hpp>
 
 #include <cstdint>
 #include <filesystem>

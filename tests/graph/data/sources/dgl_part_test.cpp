@@ -4,7 +4,7 @@
 #include "graph/data/parts/damaged_partition.hpp"
 
 #include <sar/core/files/npy.hpp>
-#include <sar/graph/data/sources/dgl_file.hpp>
+#include <sar/graph/data/dgl_file.hpp>
 
 #include <vector>
 

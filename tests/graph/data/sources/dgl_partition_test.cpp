@@ -7,8 +7,8 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/graph/data/dgl_partition.hpp>
 #include <sar/graph/data/graph_view.hpp>
-#include <sar/graph/data/sources/dgl_partition.hpp>
 
 #include <filesystem>
 

@@ -5,7 +5,7 @@
 #include "graph/data/sources/dgl_checks.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/data/sources/dgl_partition.hpp>
+#include <sar/graph/data/dgl_partition.hpp>
 
 #include <filesystem>
 

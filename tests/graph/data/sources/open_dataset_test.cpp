@@ -5,10 +5,10 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/data/parts/partition_directory.hpp>
-#include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/load_dataset.hpp>
+#include <sar/graph/data/partition_directory.hpp>
 
 #include <doctest/doctest.h>
 

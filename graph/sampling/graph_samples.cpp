@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+#include <sar/core/error.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <tuple>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+namespace {
+
+constexpr Index max_local = std::numeric_limits<local_index>::max();
+
+void check_id(Index id, const std::string& place) {
+  require<InputError>(0 <= id && id <= max_local, place, ": the id of a graph is ", id, ", expected 0 to ",
+                      max_local);
+}
+
+void check_fields(const SampleFields& fields, Index rows, const char* of, const std::string& place) {
+  const auto check = [&](const std::string& name, Index found) {
+    require<InputError>(found == rows, place, ": the field ", name, " of the ", of, " has ", found,
+                        " rows, expected ", rows);
+  };
+  for (const auto& [name, tensor] : fields.tensors) check(name, tensor.num_rows());
+  for (const auto& [name, integers] : fields.integers) {
+    require<InputError>(integers.columns >= 1, place, ": the field ", name, " of the ", of, " has ",
+                        integers.columns, " columns, expected 1 or more");
+    check(name, integers.num_rows());
+  }
+}
+
+/// Copies the ranges [begin[g], begin[g + 1]) of the chosen graphs, one after another.
+template <class T>
+void copy_ranges(const T* from, Index row_size, const Array<Index>& begin, std::span<const Index> positions,
+                 T* to) {
+  for (const Index g : positions)
+    to = std::copy(from + begin[g] * row_size, from + begin[g + 1] * row_size, to);
+}
+
+/// The rows of the chosen graphs, of which there are `rows`.
+SampleFields select_fields(const SampleFields& fields, const Array<Index>& begin,
+                           std::span<const Index> positions, Index rows) {
+  SampleFields chosen;
+  for (const auto& [name, tensor] : fields.tensors) {
+    Tensor& to = chosen.tensors[name] = Tensor(tensor.shape().with_rows(rows));
+    copy_ranges(tensor.data(), tensor.row_size(), begin, positions, to.data());
+  }
+  for (const auto& [name, integers] : fields.integers) {
+    IntegerRows& to = chosen.integers[name];
+    to.columns = integers.columns;
+    to.values.resize(static_cast<std::size_t>(rows * to.columns));
+    copy_ranges(integers.values.data(), to.columns, begin, positions, to.values.data());
+  }
+  return chosen;
+}
+
+}  // namespace
+
+void GraphSamples::add(Index id, Index nodes_of_graph, std::span<const Index> from,
+                       std::span<const Index> to) {
+  const std::string place = concat("graph ", id);
+  check_id(id, place);
+  require<InputError>(0 <= nodes_of_graph && nodes_of_graph <= max_local, place, " has ", nodes_of_graph,
+                      " nodes, expected 0 to ", max_local);
+  require<InputError>(from.size() == to.size(), place, " has edges with ", from.size(), " sources and ",
+                      to.size(), " destinations, expected as many");
+  for (std::size_t k = 0; k < from.size(); ++k)
+    require<InputError>(0 <= from[k] && from[k] < nodes_of_graph && 0 <= to[k] && to[k] < nodes_of_graph,
+                        place, ": edge ", k, " is (", from[k], ", ", to[k], "), and there are ",
+                        nodes_of_graph, " nodes, expected ends below that");
+  ids.push_back(id);
+  node_begin.push_back(node_begin.back() + nodes_of_graph);
+  edge_begin.push_back(edge_begin.back() + std::ssize(from));
+  for (const Index u : from) src.push_back(static_cast<local_index>(u));
+  for (const Index v : to) dst.push_back(static_cast<local_index>(v));
+}
+
+void GraphSamples::check(const std::string& place) const {
+  require<InputError>(node_begin.size() == ids.size() + 1 && edge_begin.size() == ids.size() + 1 &&
+                          node_begin[0] == 0 && edge_begin[0] == 0,
+                      place, ": there are ", ids.size(), " ids, ", node_begin.size(),
+                      " beginnings of nodes and ", edge_begin.size(),
+                      " of edges, expected one more beginning than ids, and 0 as the first");
+  require<InputError>(std::ssize(src) == num_edges() && std::ssize(dst) == num_edges(), place, ": there are ",
+                      src.size(), " sources and ", dst.size(), " destinations of edges, expected ",
+                      num_edges());
+  for (Index g = 0; g < num_graphs(); ++g) {
+    check_id(ids[g], place);
+    require<InputError>(
+        num_nodes(g) >= 0 && num_nodes(g) <= max_local && num_edges(g) >= 0 && num_edges(g) <= max_local,
+        place, ": graph ", ids[g], " has ", num_nodes(g), " nodes and ", num_edges(g),
+        " edges, expected 0 to ", max_local);
+    const auto nodes_here = static_cast<local_index>(num_nodes(g));
+    for (Index k = edge_begin[g]; k < edge_begin[g + 1]; ++k) {
+      require<InputError>(0 <= src[k] && src[k] < nodes_here && 0 <= dst[k] && dst[k] < nodes_here, place,
+                          ": graph ", ids[g], " has the edge (", src[k], ", ", dst[k],
+                          "), expected ends below ", nodes_here, ", its number of nodes");
+      require<InputError>(k == edge_begin[g] || std::tie(dst[k - 1], src[k - 1]) <= std::tie(dst[k], src[k]),
+                          place, ": the edges of graph ", ids[g],
+                          " are not sorted by destination and source, expected a call of sort_edges");
+    }
+  }
+  check_fields(nodes, num_nodes(), "nodes", place);
+  check_fields(edges, num_edges(), "edges", place);
+  check_fields(graphs, num_graphs(), "graphs", place);
+}
+
+GraphSamples GraphSamples::select(std::span<const Index> positions) const {
+  GraphSamples chosen;
+  Array<Index> rows(ids.size() + 1);
+  for (Index g = 0; g < std::ssize(rows); ++g) rows[g] = g;
+  for (const Index g : positions) {
+    require<InputError>(0 <= g && g < num_graphs(), "there is no graph at position ", g, ", expected ",
+                        index_range(num_graphs()));
+    chosen.ids.push_back(ids[g]);
+    chosen.node_begin.push_back(chosen.node_begin.back() + num_nodes(g));
+    chosen.edge_begin.push_back(chosen.edge_begin.back() + num_edges(g));
+  }
+  chosen.src.resize(static_cast<std::size_t>(chosen.num_edges()));
+  chosen.dst.resize(chosen.src.size());
+  copy_ranges(src.data(), 1, edge_begin, positions, chosen.src.data());
+  copy_ranges(dst.data(), 1, edge_begin, positions, chosen.dst.data());
+  chosen.nodes = select_fields(nodes, node_begin, positions, chosen.num_nodes());
+  chosen.edges = select_fields(edges, edge_begin, positions, chosen.num_edges());
+  chosen.graphs = select_fields(graphs, rows, positions, chosen.num_graphs());
+  return chosen;
+}
+
+std::string describe_fields(const GraphSamples& samples) {
+  std::string text;
+  const auto add = [&](const char* of, const SampleFields& fields) {
+    for (const auto& [name, tensor] : fields.tensors)
+      text += concat(of, " ", name, " ", tensor.defined() ? tensor.shape().with_rows(0) : Shape(), "; ");
+    for (const auto& [name, integers] : fields.integers)
+      text += concat(of, " ", name, " ", integers.columns, " integers; ");
+  };
+  add("nodes", samples.nodes);
+  add("edges", samples.edges);
+  add("graphs", samples.graphs);
+  return text;
+}
+
+// Each function makes a list of the edges in their new order, as rows of the old edges or -1 for a new edge,
+// and then the columns and fields in this order.
+
+namespace {
+
+/// An edge of the new graph: its ends, and the old edge whose fields it has; -1: fields of zeros.
+struct NewEdge {
+  local_index src, dst;
+  Index old;
+};
+
+Tensor rows_of(const Tensor& from, const Array<Index>& rows) {
+  Tensor to(from.shape().with_rows(std::ssize(rows)));
+  for (Index i = 0; i < std::ssize(rows); ++i) {
+    if (rows[i] < 0)
+      std::fill_n(to.row(i), to.row_size(), real{0});
+    else
+      std::copy_n(from.row(rows[i]), from.row_size(), to.row(i));
+  }
+  return to;
+}
+
+IntegerRows rows_of(const IntegerRows& from, const Array<Index>& rows) {
+  IntegerRows to{from.columns, Array<Index>(rows.size() * static_cast<std::size_t>(from.columns))};
+  for (Index i = 0; i < std::ssize(rows); ++i) {
+    Index* const row = to.values.data() + i * to.columns;
+    if (rows[i] < 0)
+      std::fill_n(row, to.columns, Index{0});
+    else
+      std::copy_n(from.row(rows[i]), from.columns, row);
+  }
+  return to;
+}
+
+/// Gives each graph the edges that `edges_of(g, edges)` lists, in sorted order.
+template <class EdgesOf>
+void replace_edges(GraphSamples& samples, const EdgesOf& edges_of) {
+  Array<local_index> src, dst;
+  Array<Index> begin{0}, old;
+  std::vector<NewEdge> edges;
+  for (Index g = 0; g < samples.num_graphs(); ++g) {
+    edges.clear();
+    edges_of(g, edges);
+    const auto nodes = static_cast<local_index>(samples.num_nodes(g));
+    for (const NewEdge& edge : edges)
+      require<InputError>(0 <= edge.src && edge.src < nodes && 0 <= edge.dst && edge.dst < nodes, "graph ",
+                          samples.ids[g], " has the edge (", edge.src, ", ", edge.dst,
+                          "), expected ends below ", nodes, ", its number of nodes");
+    std::ranges::stable_sort(edges, [](const NewEdge& a, const NewEdge& b) {
+      return std::tie(a.dst, a.src) < std::tie(b.dst, b.src);
+    });
+    for (const NewEdge& edge : edges) {
+      src.push_back(edge.src);
+      dst.push_back(edge.dst);
+      old.push_back(edge.old);
+    }
+    begin.push_back(std::ssize(src));
+  }
+  SampleFields fields;
+  for (const auto& [name, tensor] : samples.edges.tensors) {
+    require<InputError>(tensor.num_rows() == samples.num_edges(), "the field ", name, " of the edges has ",
+                        tensor.num_rows(), " rows, expected ", samples.num_edges());
+    fields.tensors[name] = rows_of(tensor, old);
+  }
+  for (const auto& [name, integers] : samples.edges.integers) {
+    require<InputError>(integers.num_rows() == samples.num_edges(), "the field ", name, " of the edges has ",
+                        integers.num_rows(), " rows, expected ", samples.num_edges());
+    fields.integers[name] = rows_of(integers, old);
+  }
+  samples.src = std::move(src);
+  samples.dst = std::move(dst);
+  samples.edge_begin = std::move(begin);
+  samples.edges = std::move(fields);
+}
+
+void list_edges(const GraphSamples& samples, Index g, std::vector<NewEdge>& edges) {
+  for (Index k = samples.edge_begin[g]; k < samples.edge_begin[g + 1]; ++k)
+    edges.push_back({samples.src[k], samples.dst[k], k});
+}
+
+}  // namespace
+
+void sort_edges(GraphSamples& samples) {
+  replace_edges(samples, [&](Index g, std::vector<NewEdge>& edges) { list_edges(samples, g, edges); });
+}
+
+void add_reverse_edges(GraphSamples& samples) {
+  replace_edges(samples, [&](Index g, std::vector<NewEdge>& edges) {
+    list_edges(samples, g, edges);
+    for (Index k = samples.edge_begin[g]; k < samples.edge_begin[g + 1]; ++k)
+      edges.push_back({samples.dst[k], samples.src[k], k});
+  });
+}
+
+void add_self_loops(GraphSamples& samples) {
+  replace_edges(samples, [&](Index g, std::vector<NewEdge>& edges) {
+    list_edges(samples, g, edges);
+    for (local_index v = 0; v < static_cast<local_index>(samples.num_nodes(g)); ++v)
+      edges.push_back({v, v, -1});
+  });
+}
+}}  // namespace sar
