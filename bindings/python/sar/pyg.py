@@ -80,9 +80,6 @@ def _to_layer(layer, given, place):
     attention = isinstance(layer, (_sar.GATConv, _sar.GATv2Conv))
 
     def take(name, shape, keep=False):
-        if place + name not in given:  # PyG's MLP has lins.0, lins.1, ... for torch's 0, 2, ... of a Sequential
-            of_mlp = re.sub(r"(\d+)\.(weight|bias)$", lambda found: f"lins.{int(found[1]) // 2}.{found[2]}", name)
-            name = of_mlp if place + of_mlp in given else name
         if place + name not in given:
             raise InputError(f"the state has no '{place + name}', expected one of shape {list(shape)}")
         value = np.asarray(given[place + name] if keep else given.pop(place + name))
@@ -143,6 +140,24 @@ def _places(module, prefix="", other=""):
             yield from _places(part, f"{prefix}{name}.", f"{other}{name}.")
 
 
+def _mlps_as_sequences(module, given):
+    """A state in which PyG's MLPs have the names of torch's Sequential: lins.0, norms.0, lins.1 become 0, 1, 3 if the module has its
+    linear layers and norms there."""
+    if not any(re.search(r"(^|\.)lins\.\d+\.", name) for name in given):
+        return dict(given)
+    expected = {name: np.ndim(value) for name, value in pyg_state_dict(module).items()}
+    found = {}
+    for name, value in given.items():
+        part = re.fullmatch(r"((?:.*\.)?)(lins|norms)\.(\d+)\.(?:module\.)?(.*)", name)
+        if part and name not in expected:
+            place, kind, number, leaf = part.groups()
+            dims = {int(at[1]): expected[at[0]] for at in (re.fullmatch(re.escape(place) + r"(\d+)\.weight", e) for e in expected) if at}
+            at = sorted(n for n, d in dims.items() if (d == 2) == (kind == "lins"))
+            name = f"{place}{at[int(number)]}.{leaf}" if int(number) < len(at) else name
+        found[name] = value
+    return found
+
+
 def _own(module):
     """The parameters and buffers of a module of Python, without those of its parts."""
     names = [name for name, _ in module.named_parameters(remove_duplicate=False)] + [name for name, _ in module.named_buffers()]
@@ -175,7 +190,7 @@ def load_pyg_state_dict(module, state):
         >>> state = sar.pyg_state_dict(net)
         >>> sar.load_pyg_state_dict(net, state)
     """
-    given, found = dict(state), {}
+    given, found = _mlps_as_sequences(module, state), {}
     for part, prefix, other in _places(module):
         if isinstance(part, Module):
             for name, value in _own(part).items():

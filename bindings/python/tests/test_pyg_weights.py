@@ -149,6 +149,29 @@ def test_an_mlp_of_pyg():
         np.testing.assert_array_equal(value, drawn[name], err_msg=name)
 
 
+@pytest.mark.parametrize("inside", ["", "conv.nn."])
+def test_an_mlp_of_pyg_with_norms(inside):
+    mlp = sar.nn.Sequential(sar.nn.Linear(3, 4), sar.nn.BatchNorm1d(4), sar.nn.ReLU(), sar.nn.Linear(4, 4), sar.nn.BatchNorm1d(4),
+                            sar.nn.ReLU(), sar.nn.Linear(4, 2))
+    net = mlp
+    if inside:
+        net = sar.nn.Module()
+        net.conv = sar.nn.GINConv(mlp, learn_eps=True)
+    drawn = {name: np.random.default_rng(len(name)).uniform(0.5, 1.5, np.shape(value)).astype(np.float32)
+             for name, value in sar.pyg_state_dict(net).items() if not name.endswith("num_batches_tracked")}
+    places = {f"{inside}0.": "lins.0.", f"{inside}1.": "norms.0.module.", f"{inside}3.": "lins.1.", f"{inside}4.": "norms.1.module.",
+              f"{inside}6.": "lins.2."}
+    of_pyg = dict(drawn)
+    for own, other in places.items():
+        of_pyg.update({name.replace(own, inside + other, 1): of_pyg.pop(name) for name in drawn if name.startswith(own)})
+    assert inside + "norms.1.module.running_var" in of_pyg and inside + "lins.2.weight" in of_pyg
+    sar.load_pyg_state_dict(net, of_pyg)
+    for name, value in drawn.items():
+        np.testing.assert_array_equal(sar.pyg_state_dict(net)[name], value, err_msg=name)
+    with pytest.raises(sar.InputError, match="the state has '.*lins.3.weight', which the module has not"):
+        sar.load_pyg_state_dict(net, {**of_pyg, inside + "lins.3.weight": drawn[inside + "6.weight"]})
+
+
 def test_layers_without_a_name_in_pyg():
     with pytest.raises(sar.InputError, match="'theta.weight' of a EdgeConv has no name in PyTorch Geometric"):
         sar.pyg_state_dict(sar.nn.EdgeConv(5, 4))

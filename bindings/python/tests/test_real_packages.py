@@ -110,3 +110,18 @@ def test_graphs_of_dgl_itself(comm, ends):
     conv, layer = sar.nn.GraphConv(2, 3), dgl.nn.GraphConv(2, 3)
     layer.load_state_dict({name: torch.as_tensor(np.asarray(value)) for name, value in conv.state_dict().items()})
     np.testing.assert_allclose(whole(graph, conv(graph, graph.ndata["x"])), layer(theirs, theirs.ndata["x"]).detach(), atol=1e-5)
+
+
+def test_an_mlp_of_pyg_itself_with_norms(comm, ends):
+    pyg = pytest.importorskip("torch_geometric.nn")
+    theirs = pyg.GINConv(pyg.MLP([5, 8, 8, 4]), train_eps=True).eval()
+    for value in theirs.state_dict().values():
+        if value.is_floating_point():
+            value.uniform_(0.5, 1.5)
+    ours = sar.nn.GINConv(sar.nn.Sequential(sar.nn.Linear(5, 8), sar.nn.BatchNorm1d(8), sar.nn.ReLU(), sar.nn.Linear(8, 8),
+                                            sar.nn.BatchNorm1d(8), sar.nn.ReLU(), sar.nn.Linear(8, 4)), learn_eps=True).eval()
+    sar.load_pyg_state_dict(ours, theirs.state_dict())
+    graph, x = sar.Graph(ends, 30), torch.randn(30, 5, generator=torch.Generator().manual_seed(1))
+    with sar.no_grad():
+        y = whole(graph, ours(graph, sar.tensor(graph.local_rows(x))))
+    np.testing.assert_allclose(y, theirs(x, torch.as_tensor(ends)).detach().numpy(), rtol=1e-5, atol=1e-5)
