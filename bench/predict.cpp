@@ -154,10 +154,10 @@ class Plain {
   }
 
   void mean(const Tensor& rows, Tensor& out) const {
-    gather_sum({.num_rows = n_,
-                .begin = begin_.data(),
-                .end = begin_.data() + 1,
-                .col = src_.data(),
+    gather_sum({.edges = {.num_rows = n_,
+                          .begin = begin_.data(),
+                          .end = begin_.data() + 1,
+                          .other = src_.data()},
                 .row_scale = inverse_degree_.data(),
                 .x = rows.data(),
                 .x_rows = rows.num_rows(),
@@ -165,10 +165,10 @@ class Plain {
                 .width = out.row_size()});
   }
   void sum_of_edges(const Tensor& rows, Tensor& out) const {
-    gather_sum({.num_rows = n_,
-                .begin = begin_.data(),
-                .end = begin_.data() + 1,
-                .col = edge_.data(),
+    gather_sum({.edges = {.num_rows = n_,
+                          .begin = begin_.data(),
+                          .end = begin_.data() + 1,
+                          .other = edge_.data()},
                 .x = rows.data(),
                 .x_rows = rows.num_rows(),
                 .out = out.data(),

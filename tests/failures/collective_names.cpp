@@ -100,8 +100,6 @@ std::map<std::string, std::string> internal_names() {
                            "comm/exact_sums.hpp exact_sum_over_ranks",
                            "graph/hetero/graph_types.hpp GraphTypes::make_shards",
                            "graph/hetero/graph_types.hpp GraphTypes::take_relations",
-                           "graph/message/held_rows.hpp HeldRows::fetch",
-                           "graph/message/held_rows.hpp HeldRows::push",
                            "graph/construct/host_edge_order.hpp HostEdgeOrder::to_graph_order",
                            "graph/construct/host_edge_order.hpp bring_host_edges",
                            "graph/construct/host_edge_order.hpp host_nodes",

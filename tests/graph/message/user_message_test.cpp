@@ -16,7 +16,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/random/random.hpp>
-#include <sar/graph/kernels/edge_block.hpp>
+#include <sar/graph/kernels/edge_walk.hpp>
 
 #include <algorithm>
 #include <cmath>
