@@ -2,7 +2,7 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/host_edge_order.hpp>
 #include <sar/graph/construct/host_graph.hpp>
-#include <sar/graph/hetero/naming.hpp>
+#include <sar/graph/hetero/graph_types.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 

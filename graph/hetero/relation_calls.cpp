@@ -52,9 +52,9 @@ class HeldRowsKernel final : public ShardKernel {
   /// body(first row of the stage among those held, numbers, number of the first one in the stage), in blocks
   template <class Body>
   void copy(const Stage& stage, const Body& body) const {
-    constexpr Index grain = Index{1} << 16;
+    constexpr Index at_once = Index{1} << 16;
     const Index row = (&stage.shard == &graph_.local ? 0 : graph_.local.num_src_rows) + stage.begin;
-    parallel_for(stage.size() * held_.row_size(), grain,
+    parallel_for(stage.size() * held_.row_size(), at_once,
                  [&](Index first, Index last) { body(row, last - first, first); });
   }
 

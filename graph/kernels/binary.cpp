@@ -141,8 +141,7 @@ class Binary final : public BinaryKernel {
   void for_edges(const Stage& stage, const EdgeRows& edges, Index i, const Visit& visit) const;
   /// Computes the i-th row of the stage. `buffer` has [width] values, followed by the sum of the sources.
   void sum_row(const Stage& stage, const EdgeRows& edges, Index i, bool overwrite, real* buffer) const;
-  void extremum_row(const Stage& stage, const EdgeRows& edges, Index i, bool first_stage,
-                    real* buffer) const;
+  void extremum_row(const Stage& stage, const EdgeRows& edges, Index i, bool first_stage, real* buffer) const;
   /// Specialization of extremum_row() for copy_u, of rows of type X. `order` is memory.
   template <bool minimum, class X>
   void extremum_of_sources(const Stage& stage, const EdgeRows& edges, Index i, bool first_stage,
@@ -185,13 +184,12 @@ void Binary::for_edges(const Stage& stage, const EdgeRows& edges, Index i, const
       if (next >= 0 && next < stage.size()) prefetch_row(stage.rows.reals() + next * o_.u.width, o_.u.width);
     }
     const OperandRows rows{{row_of(stage.rows.reals(), u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
-                         row_of(o_.e.values, edge, o_.e.width)}};
+                            row_of(o_.e.values, edge, o_.e.width)}};
     visit(edge, rows[o_.lhs], rows[o_.rhs]);
   }
 }
 
-void Binary::sum_row(const Stage& stage, const EdgeRows& edges, Index i, bool overwrite,
-                     real* buffer) const {
+void Binary::sum_row(const Stage& stage, const EdgeRows& edges, Index i, bool overwrite, real* buffer) const {
   const Index width = o_.row.width();
   const Index v = edges.row(i);
   real* out = o_.out.reals() + v * width;
@@ -398,7 +396,8 @@ void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumul
             prefetch_bytes(o_.argmax + next * width, width * static_cast<Index>(sizeof(local_index)));
         }
         const real* g = message_gradient(v, edge, buffer.data());
-        const OperandRows rows{{u, row_of(o_.v.values, v, o_.v.width), row_of(o_.e.values, edge, o_.e.width)}};
+        const OperandRows rows{
+            {u, row_of(o_.v.values, v, o_.v.width), row_of(o_.e.values, edge, o_.e.width)}};
         add_gradient(MessageTarget::u, rows[o_.lhs], rows[o_.rhs], g, grad);
         if (o_.e.grad != nullptr) set_edge_gradient(edge, rows[o_.lhs], rows[o_.rhs], g);
       }
@@ -421,12 +420,11 @@ void Binary::backward_of_argmax(const Stage& stage, const X* grad_out, TypedNumb
     slots.open(block.shard.num_dst, edges);
     mark_argmax(block.shard, edges, slots);
     const TypedNumbers grad_block = grad_src.from((block.begin - stage.begin) * width);
-    edge_batches::sum_in_parts(walk_.by_source(block), width, grad_block, accumulate,
-                               [&](const EdgeRows& rows, TypedNumbers to, bool add) {
-                                 with_type(to, [&](auto* grad) {
-                                   gather_marked(rows, slots, grad_out, grad, add);
-                                 });
-                               });
+    edge_batches::sum_in_parts(
+        walk_.by_source(block), width, grad_block, accumulate,
+        [&](const EdgeRows& rows, TypedNumbers to, bool add) {
+          with_type(to, [&](auto* grad) { gather_marked(rows, slots, grad_out, grad, add); });
+        });
   });
 }
 
@@ -500,7 +498,7 @@ void Binary::backward_by_destination(const Stage& stage) {
         const Index u = shard.src[k] - stage.begin;
         const real* g = message_gradient(v, edge, buffer.data());
         const OperandRows rows{{row_of(stage.rows.reals(), u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
-                             row_of(o_.e.values, edge, o_.e.width)}};
+                                row_of(o_.e.values, edge, o_.e.width)}};
         if (grad_v != nullptr) add_gradient(MessageTarget::v, rows[o_.lhs], rows[o_.rhs], g, grad_v);
         if (edge_gradients) set_edge_gradient(edge, rows[o_.lhs], rows[o_.rhs], g);
       }

@@ -116,8 +116,8 @@ inline PassVector<real> per_edge(Index heads) {
 }
 
 /// Sums rows of `width` numbers over their edges, in parts where a row has many: sum(rows, to, add) computes
-/// the results of rows, or adds them, for those that are not long and then for the parts, whose sums are added
-/// in double precision. `out` null: not required.
+/// the results of rows, or adds them, for those that are not long and then for the parts, whose sums are
+/// added in double precision. `out` null: not required.
 template <class Sum>
 void sum_in_parts(const EdgeRows& rows, Index width, TypedNumbers out, bool add, const Sum& sum) {
   const EdgeParts split(rows);
@@ -133,8 +133,8 @@ void sum_in_parts(const EdgeRows& rows, Index width, TypedNumbers out, bool add,
         for (Index j = 0; j < width; ++j) sums[j] += static_cast<double>(parts[part * width + j]);
       auto* const to = numbers + row * width;
       for (Index j = 0; j < width; ++j)
-        lanes::set_number(
-            to[j], static_cast<real>((add ? static_cast<double>(lanes::number(to[j])) : 0) + sums[j]));
+        lanes::set_number(to[j],
+                          static_cast<real>((add ? static_cast<double>(lanes::number(to[j])) : 0) + sums[j]));
     });
   });
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// EdgesByType::group() is a counting sort of the edges by type; within a type the order of the rows is kept, so
-// equal rows are adjacent and become a pair. typed_blocks() wants 64 blocks of equal work (edges plus rows)
-// and bounds the work of a block by 256 and max(most, 32 x types); blocks deviate by the edges of a row.
+// EdgesByType::group() is a counting sort of the edges by type; within a type the order of the rows is kept,
+// so equal rows are adjacent and become a pair. typed_blocks() wants 64 blocks of equal work (edges plus
+// rows) and bounds the work of a block by 256 and max(most, 32 x types); blocks deviate by the edges of a
+// row.
 //
 // A chunk is found by binary search in the number of edges before each row, so threads write chunks in any
 // order: O(log(rows) + chunk size). Groups need no sort if the ids ascend; otherwise a radix sort with
@@ -15,7 +16,8 @@
 #include <numeric>
 #include <ranges>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 void for_row_blocks(const EdgeRows& rows, Index bytes_per_edge, FunctionRef<void(Index, Index)> body) {
   constexpr Index block_bytes = Index{1} << 19;  // gathered bytes of a block
@@ -210,4 +212,5 @@ void BlockGroups::sort(const Array<local_index>& ids) {
     order.swap(other_);
   }
 }
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

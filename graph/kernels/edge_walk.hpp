@@ -8,8 +8,8 @@
 ///     EdgeBlocks    chunks of edges written out as lists, for functions of the caller
 ///     EdgeSlots     numbers for each edge, written by source and read by destination
 ///
-/// and for_batches() (edge_batches.hpp) visits them with pointers to gathered rows. All of them take EdgeRows,
-/// which say the same in both directions.
+/// and for_batches() (edge_batches.hpp) visits them with pointers to gathered rows. All of them take
+/// EdgeRows, which say the same in both directions.
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
@@ -25,7 +25,8 @@
 #include <utility>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 /// Rows with their edges: destinations with in-edges, or sources with out-edges. Row i has the edges at the
 /// positions [begin[i], end[i]) of the lists below.
@@ -38,8 +39,8 @@ struct EdgeRows {
   Index first_row = 0;                  ///< first_row + i
   const local_index* other = nullptr;   ///< row at the other end of each edge, plus `offset`
   Index offset = 0;
-  const local_index* position_of = nullptr;  ///< position in the shard of each edge; null: the same
-  Index first_edge = 0;                      ///< index of the edge at position 0 of the shard
+  const local_index* position_of = nullptr;           ///< position in the shard of each edge; null: the same
+  Index first_edge = 0;                               ///< index of the edge at position 0 of the shard
   Index longest = std::numeric_limits<Index>::max();  ///< walks skip rows with more edges
   bool of_parts = false;                              ///< rows are parts of rows, each with its own result
 
@@ -91,17 +92,18 @@ struct NextEdges {
 class EdgeWalk {
  public:
   /// Valid until the next call. For a whole shard, all its rows, which are all destinations if every_row is
-  /// set. For a stage of some source rows, the rows with edges in it, found by a scan of 4 bytes per row of the
-  /// shard. The edges of a row are sorted by source, so that a stage continues where the previous one ended.
+  /// set. For a stage of some source rows, the rows with edges in it, found by a scan of 4 bytes per row of
+  /// the shard. The edges of a row are sorted by source, so that a stage continues where the previous one
+  /// ended.
   EdgeRows by_destination(const Stage& stage) {
     const GraphShard& shard = stage.shard;
     if (stage.is_part()) return rows_of_part(stage);
     const bool whole = stage.begin == 0 && stage.end == shard.num_src_rows;
-    if (whole && shard.every_row)
-      return rows_of(stage, shard.num_dst, offsets_of_every_row(shard));
+    if (whole && shard.every_row) return rows_of(stage, shard.num_dst, offsets_of_every_row(shard));
     const local_index* offsets = shard.row_begin.data();
     if (whole)
-      return rows_of(stage, shard.num_rows(), offsets, shard.dst_rows.empty() ? nullptr : shard.dst_rows.data());
+      return rows_of(stage, shard.num_rows(), offsets,
+                     shard.dst_rows.empty() ? nullptr : shard.dst_rows.data());
     if (stage.begin == 0) next_.start(shard);
     const auto is_here = [&](Index i) { return next_.source[i] < stage.end; };
     constexpr Index block = 4096;
@@ -140,8 +142,8 @@ class EdgeWalk {
     return found;
   }
 
-  /// Valid until the next call. All source rows of the stage; stages may come in any order. `numbered`: whether
-  /// edge() is asked for, for which the shard keeps 4 bytes per edge.
+  /// Valid until the next call. All source rows of the stage; stages may come in any order. `numbered`:
+  /// whether edge() is asked for, for which the shard keeps 4 bytes per edge.
   EdgeRows by_source(const Stage& stage, bool numbered = true) {
     const GraphShard& shard = stage.shard;
     const local_index* offsets = sources_.emplace(shard, stage.begin, stage.end).data();
@@ -240,7 +242,8 @@ class EdgeParts {
   template <class Merge>
   void for_rows(const Merge& merge) const {
     parallel_for(std::ssize(first_part_) - 1, 1, [&](Index from, Index to) {
-      for (Index n = from; n < to; ++n) merge(Index{row_of_[first_part_[n]]}, first_part_[n], first_part_[n + 1]);
+      for (Index n = from; n < to; ++n)
+        merge(Index{row_of_[first_part_[n]]}, first_part_[n], first_part_[n + 1]);
     });
   }
 
@@ -297,10 +300,10 @@ void for_blocks_of_sources(const Stage& stage, Index width, Index most_edges, co
   }
 }
 
-/// Groups the edges of a block of rows by type and, within a type, by row. A pair is a row and the type of one
-/// or more of its edges. A kernel processes some pairs of a type at a time: it sums, or attends over, the edges
-/// of each pair into one row per pair, and multiplies these rows by the type's matrix while they are in the
-/// cache.
+/// Groups the edges of a block of rows by type and, within a type, by row. A pair is a row and the type of
+/// one or more of its edges. A kernel processes some pairs of a type at a time: it sums, or attends over, the
+/// edges of each pair into one row per pair, and multiplies these rows by the type's matrix while they are in
+/// the cache.
 ///
 ///     EdgesByType block(types, num_types);
 ///     block.group(rows, first, last);
@@ -349,9 +352,9 @@ class EdgesByType {
   EdgeRows pairs_;
 };
 
-/// Splits rows into blocks and returns the first row of each block, followed by their number. A block has about
-/// `most` edges plus rows. Blocks are larger if there are many types, so that a type has several pairs, and
-/// smaller if there are few edges.
+/// Splits rows into blocks and returns the first row of each block, followed by their number. A block has
+/// about `most` edges plus rows. Blocks are larger if there are many types, so that a type has several pairs,
+/// and smaller if there are few edges.
 std::vector<Index> typed_blocks(const EdgeRows& rows, Index num_types, Index most = Index{1} << 13);
 
 /// Calls body(first, last) for these blocks, in parallel.
@@ -451,4 +454,5 @@ class EdgeBlocks {
   Index num_edges_ = 0;
 };
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

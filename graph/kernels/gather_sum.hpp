@@ -19,8 +19,8 @@
 ///               factor, times x[col[k]] in double precision: 8 operations per number instead of one
 ///
 /// Rows with 65,536 edges or more are split into parts of 16,384 that run in parallel (EdgeParts). Precision
-/// does not want smaller parts, and a part costs a row of doubles: with the 1,024 edges of other kernels, these
-/// rows would take as much memory as the result where nodes have a thousand edges.
+/// does not want smaller parts, and a part costs a row of doubles: with the 1,024 edges of other kernels,
+/// these rows would take as much memory as the result where nodes have a thousand edges.
 #pragma once
 
 #include <sar/config.hpp>
@@ -30,7 +30,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 struct GatherSum {
-  EdgeRows edges = {};         ///< row(i) is the output row; other null: the gathered row is edge(k)
+  EdgeRows edges = {};  ///< row(i) is the output row; other null: the gathered row is edge(k)
   const real* weight = nullptr;              ///< [edges, heads]; null: 1
   const real* col_scale = nullptr;           ///< per gathered row (before `offset`); null: 1
   const real* row_scale = nullptr;           ///< per output row; null: 1
@@ -49,5 +49,4 @@ struct GatherSum {
 /// Runs the sums, with blocks of rows in parallel. The order of additions in a row does not depend on the
 /// threads.
 void gather_sum(const GatherSum& task);
-
 }}  // namespace sar

@@ -153,8 +153,7 @@ void weighted_sum_backward_of(const LinearKernel::Operands& o, const Stage& stag
         .o = o, .stage = stage, .edges = edges, .grad_src = grad_src, .accumulate = accumulate};
     for (Index i = first; grad_src != nullptr && !accumulate && i < last; ++i)
       if (edges.size(i) == 0) std::fill_n(grad_src + i * o.width, o.width, real{0});
-    for_batches<1, X>(edges, first, last, edges_at_once(o.width, o.heads),
-                      {GatheredOf<X>{grad_out, o.width}},
+    for_batches<1, X>(edges, first, last, edges_at_once(o.width, o.heads), {GatheredOf<X>{grad_out, o.width}},
                       [&](const Batch<1, X>& batch, const Batch<1, X>& next) { pass.take(batch, next); });
   });
 }
@@ -241,26 +240,25 @@ void LinearKernel::copy_to_edges(const Stage& stage) {
   const Index width = o_.width;
   Bfloat16* const rounded = o_.grad_of_edge_rows.bfloat16();
   real* const reals = o_.grad_of_edge_rows.reals();
-  for_row_blocks(edges, width * bytes_of(o_.grad_of_edge_rows.type()),
-                 [&](Index first, Index last) {
-                   Array<real> row(width);
-                   for (Index i = first; i < last; ++i) {
-                     const Index v = edges.row(i);
-                     if (o_.grad_out.is_bfloat16())
-                       widen(o_.grad_out.bfloat16() + v * width, width, row.data());
-                     else
-                       std::copy_n(o_.grad_out.reals() + v * width, width, row.data());
-                     if (o_.dst_scale != nullptr)
-                       for (real& number : row) number *= o_.dst_scale[v];
-                     for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
-                       const Index to = edges.edge(k) * width;
-                       if (reals != nullptr)
-                         std::copy_n(row.data(), width, reals + to);
-                       else
-                         narrow(row.data(), width, rounded + to);
-                     }
-                   }
-                 });
+  for_row_blocks(edges, width * bytes_of(o_.grad_of_edge_rows.type()), [&](Index first, Index last) {
+    Array<real> row(width);
+    for (Index i = first; i < last; ++i) {
+      const Index v = edges.row(i);
+      if (o_.grad_out.is_bfloat16())
+        widen(o_.grad_out.bfloat16() + v * width, width, row.data());
+      else
+        std::copy_n(o_.grad_out.reals() + v * width, width, row.data());
+      if (o_.dst_scale != nullptr)
+        for (real& number : row) number *= o_.dst_scale[v];
+      for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
+        const Index to = edges.edge(k) * width;
+        if (reals != nullptr)
+          std::copy_n(row.data(), width, reals + to);
+        else
+          narrow(row.data(), width, rounded + to);
+      }
+    }
+  });
 }
 
 void LinearKernel::backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) {

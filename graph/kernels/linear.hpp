@@ -95,5 +95,4 @@ void weighted_sum(const LinearKernel::Operands& operands, const Stage& stage, co
 /// Computes their gradients, and dw for any number of heads; grad_src may be null.
 void weighted_sum_backward(const LinearKernel::Operands& operands, const Stage& stage, const EdgeRows& edges,
                            real* grad_src, bool accumulate);
-
 }}  // namespace sar

@@ -80,19 +80,18 @@ class DotScore {
   /// Adds the gradients of the rows [first, last) of `edges`, except long ones, from rows of sources and c
   /// ds. The gradient of row i is added to to(i).
   template <class To>
-  void add_destinations(const Stage& block, const EdgeRows& edges, EdgeSlots& slots, Index first,
-                        Index last, const To& to, double*) const {
+  void add_destinations(const Stage& block, const EdgeRows& edges, EdgeSlots& slots, Index first, Index last,
+                        const To& to, double*) const {
     const Index width = o_.heads * o_.key_dim;
     const PassVector<real> ones(o_.heads, real{1});
     with_type(block.rows, [&]<class X>(const X* rows) {
-      for_batches<1, X>(edges, first, last, edges_at_once(width, o_.heads),
-                        {GatheredOf<X>{rows, source_width(o_)}},
-                        [&](const Batch<1, X>& batch, const Batch<1, X>& next) {
-                          for (const Segment& seg : batch)
-                            lanes::add_rows(rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim),
-                                            slots.at(edges.row(seg.row), seg.position), ones.data(),
-                                            to(seg.row));
-                        });
+      for_batches<1, X>(
+          edges, first, last, edges_at_once(width, o_.heads), {GatheredOf<X>{rows, source_width(o_)}},
+          [&](const Batch<1, X>& batch, const Batch<1, X>& next) {
+            for (const Segment& seg : batch)
+              lanes::add_rows(rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim),
+                              slots.at(edges.row(seg.row), seg.position), ones.data(), to(seg.row));
+          });
     });
   }
 
@@ -128,8 +127,8 @@ class AdditiveV2Score {
     add(scratch, x, to, attn);
   }
   template <class To>
-  void add_destinations(const Stage&, const EdgeRows& edges, EdgeSlots& slots, Index first,
-                        Index last, const To& to, double* attn) const {
+  void add_destinations(const Stage&, const EdgeRows& edges, EdgeSlots& slots, Index first, Index last,
+                        const To& to, double* attn) const {
     const Index width = o_.heads * o_.dim;
     std::vector<real> sums(width), row(width);
     for (Index i = first; i < last; ++i) {

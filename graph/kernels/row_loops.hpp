@@ -86,7 +86,8 @@ void head_dots(Index heads, Index dim, const real* x, const real* y, real* out);
 /// edge_of(j). NaN wins over numbers; of equal messages, and of several NaN, the edge with the smallest id
 /// wins.
 template <bool minimum, class X, class EdgeOf>
-inline void take_extremum(Index n, const X* m, const EdgeOf& edge_of, const Index* ids, X* best, std::int32_t* who) {
+inline void take_extremum(Index n, const X* m, const EdgeOf& edge_of, const Index* ids, X* best,
+                          std::int32_t* who) {
   std::int32_t ties = 0;
   for (Index j = 0; j < n; ++j) {
     const real value = number(m[j]), old = number(best[j]);

@@ -93,7 +93,8 @@ class PairSoftmax {
       attend(block.pairs().slice(first, first + n));
       real* messages = scored_.data();
       products_.multiply(means_.out.data(), n, o_.msg + matrices, Transposed::no, messages);
-      for (Index i = 0; i < n; ++i) merge(i, messages + i * width(), rows_.result(block.pairs().row(first + i)));
+      for (Index i = 0; i < n; ++i)
+        merge(i, messages + i * width(), rows_.result(block.pairs().row(first + i)));
     });
   }
 
@@ -319,10 +320,9 @@ class TypedAttention final : public ShardKernel {
   }
 
   void by_destination(const Stage& stage) {
-    sum_in_parts(walks_.at(stage.shard).by_destination(stage), width(), o_.grad_query, true,
-                 [&](const EdgeRows& rows, TypedNumbers to, bool) {
-                   add_query_gradients(stage, rows, to.reals());
-                 });
+    sum_in_parts(
+        walks_.at(stage.shard).by_destination(stage), width(), o_.grad_query, true,
+        [&](const EdgeRows& rows, TypedNumbers to, bool) { add_query_gradients(stage, rows, to.reals()); });
   }
 
   /// `to` has one row per result of `rows`.
@@ -364,10 +364,9 @@ class TypedAttention final : public ShardKernel {
       parallel_for(stage.size(), rows_at_once(), [&](Index first, Index last) {
         std::fill(grad_src + first * row_size, grad_src + last * row_size, real{0});
       });
-    sum_in_parts(walks_.at(stage.shard).by_source(stage), row_size, grad_src, true,
-                 [&](const EdgeRows& rows, TypedNumbers to, bool) {
-                   add_source_gradients(stage, rows, to.reals());
-                 });
+    sum_in_parts(
+        walks_.at(stage.shard).by_source(stage), row_size, grad_src, true,
+        [&](const EdgeRows& rows, TypedNumbers to, bool) { add_source_gradients(stage, rows, to.reals()); });
   }
 
   /// `to` has one row per result of `rows` and is added to; null: not required.

@@ -86,5 +86,4 @@ void typed_sum(const TypedSum& operands, const Stage& stage, const EdgeRows& edg
 /// Computes their gradients from the edges by source; grad_src may be null.
 void typed_sum_backward(const TypedSum& operands, const Stage& stage, const EdgeRows& edges, real* grad_src,
                         bool accumulate);
-
 }}  // namespace sar

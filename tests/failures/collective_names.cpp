@@ -171,7 +171,7 @@ std::map<std::string, std::string> internal_names() {
                            "graph/message/driver.hpp ForwardPass::discard",
                            "graph/message/driver.hpp ForwardPass::finish",
                            "graph/message/driver.hpp SourceRows::start",
-                           "graph/message/started_pass.hpp SplitBackward::run",
+                           "graph/message/operation.hpp SplitBackward::run",
                            "graph/message/started_sum.hpp StartedSum",
                            "comm/files/shared_npy.hpp SharedNpyFile",
                            "comm/files/shared_npy.hpp SharedNpyFile::commit",

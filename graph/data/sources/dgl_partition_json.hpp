@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/graph/message/edge_type.hpp>
+#include <sar/graph/message/edge_types.hpp>
 
 #include <string>
 #include <vector>

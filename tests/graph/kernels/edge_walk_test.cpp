@@ -45,11 +45,11 @@ TEST_CASE("the local shard may come in parts of its rows, of which the first lis
     for (Index first = 0; first < TwoShards::num_dst; first += rows) {
       const Index end = std::min(first + rows, TwoShards::num_dst);
       const EdgeRows edges = walk.by_destination({.shard = g.local,
-                                              .begin = 0,
-                                              .end = TwoShards::num_local,
-                                              .rows = nullptr,
-                                              .first_row = first,
-                                              .end_row = end});
+                                                  .begin = 0,
+                                                  .end = TwoShards::num_local,
+                                                  .rows = nullptr,
+                                                  .first_row = first,
+                                                  .end_row = end});
       CHECK(edges.num_rows == (first == 0 ? TwoShards::num_dst : end - first));
       Index before = 0;
       for (Index i = 0; i < edges.num_rows; ++i) {
@@ -113,7 +113,8 @@ TEST_CASE("edges of a block by type, row and position") {
       });
       CHECK(edges_in(block) == want);
       for (const EdgesByType::Group& group : block.groups())
-        for (Index p = group.first + 1; p < group.last; ++p) CHECK(block.pairs().row(p - 1) < block.pairs().row(p));
+        for (Index p = group.first + 1; p < group.last; ++p)
+          CHECK(block.pairs().row(p - 1) < block.pairs().row(p));
     }
   }
 }
@@ -159,9 +160,10 @@ TEST_CASE("blocks of typed rows cover all rows once") {
     std::vector<local_index> offsets(rows + 1);
     for (Index i = 0; i < rows; ++i) offsets[i + 1] = offsets[i] + static_cast<local_index>(i % 5);
     std::vector<std::atomic<int>> visits(rows);
-    for_typed_blocks({.num_rows = rows, .begin = offsets.data(), .end = offsets.data() + 1}, num_types, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i) ++visits[i];
-    });
+    for_typed_blocks({.num_rows = rows, .begin = offsets.data(), .end = offsets.data() + 1}, num_types,
+                     [&](Index first, Index last) {
+                       for (Index i = first; i < last; ++i) ++visits[i];
+                     });
     Index once = 0;
     for (const std::atomic<int>& n : visits) once += n == 1 ? 1 : 0;
     CHECK(once == rows);

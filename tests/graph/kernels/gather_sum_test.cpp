@@ -81,9 +81,10 @@ TEST_CASE("rows that lie elsewhere in a larger table give the same bits") {
 TEST_CASE("blocks of rows cover all rows once") {
   const Array<local_index> offsets{0, 5, 5, 1000, 1001, 5000, 5002};
   std::vector<int> visits(6, 0);
-  for_row_blocks({.num_rows = 6, .begin = offsets.data(), .end = offsets.data() + 1}, 1 << 12, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i) ++visits[i];
-  });
+  for_row_blocks({.num_rows = 6, .begin = offsets.data(), .end = offsets.data() + 1}, 1 << 12,
+                 [&](Index first, Index last) {
+                   for (Index i = first; i < last; ++i) ++visits[i];
+                 });
   CHECK(visits == std::vector<int>(6, 1));
 }
 

@@ -150,7 +150,8 @@ TEST_CASE("a part of a shard has the rows with edges in it, and these edges") {
         const EdgeRows ranges = walk.by_destination({shard, begin, end, nullptr});
         Index before = 0;
         for (Index i = 0; i < ranges.num_rows; ++i) {
-          good = good && ranges.begin[i] < ranges.end[i] && ranges.offsets()[i] - ranges.offsets()[0] == before &&
+          good = good && ranges.begin[i] < ranges.end[i] &&
+                 ranges.offsets()[i] - ranges.offsets()[0] == before &&
                  (i == 0 || ranges.row(i - 1) < ranges.row(i));
           before += ranges.end[i] - ranges.begin[i];
           for (auto k = static_cast<std::size_t>(ranges.begin[i]);

@@ -13,7 +13,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/message/edge_rows.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <algorithm>
 #include <array>
