@@ -154,25 +154,21 @@ class Plain {
   }
 
   void mean(const Tensor& rows, Tensor& out) const {
-    gather_sum({.num_rows = n_,
-                .begin = begin_.data(),
-                .end = begin_.data() + 1,
-                .col = src_.data(),
-                .row_scale = inverse_degree_.data(),
-                .x = rows.data(),
-                .x_rows = rows.num_rows(),
-                .out = out.data(),
-                .width = out.row_size()});
+    gather_sum(
+        {.edges = {.num_rows = n_, .begin = begin_.data(), .end = begin_.data() + 1, .other = src_.data()},
+         .row_scale = inverse_degree_.data(),
+         .x = rows.data(),
+         .x_rows = rows.num_rows(),
+         .out = out.data(),
+         .width = out.row_size()});
   }
   void sum_of_edges(const Tensor& rows, Tensor& out) const {
-    gather_sum({.num_rows = n_,
-                .begin = begin_.data(),
-                .end = begin_.data() + 1,
-                .col = edge_.data(),
-                .x = rows.data(),
-                .x_rows = rows.num_rows(),
-                .out = out.data(),
-                .width = out.row_size()});
+    gather_sum(
+        {.edges = {.num_rows = n_, .begin = begin_.data(), .end = begin_.data() + 1, .other = edge_.data()},
+         .x = rows.data(),
+         .x_rows = rows.num_rows(),
+         .out = out.data(),
+         .width = out.row_size()});
   }
   void gather_ends(const Tensor& from, const Tensor& to, Tensor& out) const {
     gather_rows(from, src_rows_, out);

@@ -50,14 +50,19 @@ template <class V>
 #endif
 }
 
-/// Adds x to the sum high + low, as ExactSum::add(); V: double, or a vector of doubles.
+/// Adds x, which is no product, to the sum high + low, as ExactSum::add(); V: double, or a vector of doubles.
 template <class V>
-[[gnu::always_inline]] inline void add_exactly(V& high, V& low, V& x) {
-  forget_origin(x);
+[[gnu::always_inline]] inline void add_number_exactly(V& high, V& low, const V& x) {
   const V sum = high + x;
   const V part = sum - high;
   low += (high - (sum - part)) + (x - part);
   high = sum;
+}
+/// The same for any x.
+template <class V>
+[[gnu::always_inline]] inline void add_exactly(V& high, V& low, V& x) {
+  forget_origin(x);
+  add_number_exactly(high, low, x);
 }
 
 /// The sum is high + low: additions to `high` are rounded, and `low` is the sum of their rounding errors

@@ -34,9 +34,7 @@
 #include <sar/graph/hetero/cross_reduce.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/attention.hpp>
-#include <sar/graph/message/edge_rows.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
-#include <sar/graph/message/edge_type.hpp>
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/frame.hpp>
 #include <sar/graph/message/graph.hpp>

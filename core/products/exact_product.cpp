@@ -326,12 +326,7 @@ void add_column_sums_of_rank(const RowOperand& x, ExactSum* sums) {
       for (Index i = 0; i < stop - row; ++i) {
         const real* from = rows.data + i * rows.row_step;
         SAR_INDEPENDENT_ITERATIONS
-        for (Index j = 0; j < m; ++j) {
-          const auto term = static_cast<double>(from[j]);
-          const double sum = high[j] + term, added = sum - high[j];
-          low[j] += (high[j] - (sum - added)) + (term - added);
-          high[j] = sum;
-        }
+        for (Index j = 0; j < m; ++j) add_number_exactly(high[j], low[j], static_cast<double>(from[j]));
       }
     }
     const std::lock_guard lock(mutex);

@@ -9,7 +9,7 @@
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/construct/host_edges.hpp>
 #include <sar/graph/construct/host_graph.hpp>
-#include <sar/graph/hetero/naming.hpp>
+#include <sar/graph/hetero/graph_types.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/shard/graph_shard.hpp>

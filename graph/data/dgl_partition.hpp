@@ -6,7 +6,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/message/edge_type.hpp>
+#include <sar/graph/message/edge_types.hpp>
 
 #include <string>
 #include <vector>

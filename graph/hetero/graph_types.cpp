@@ -6,7 +6,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/hetero/graph_types.hpp>
-#include <sar/graph/hetero/naming.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/topology/make_topology.hpp>

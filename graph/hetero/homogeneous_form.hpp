@@ -9,7 +9,6 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/core/memory/index_arrays.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/message/edge_type.hpp>
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph.hpp>
 

@@ -5,9 +5,9 @@
 // ranks. Groups come in the order of their first relation.
 #include <sar/core/error.hpp>
 #include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/kernels/message_row.hpp>
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/graph.hpp>
-#include <sar/graph/message/held_rows.hpp>
 #include <sar/graph/message/operation.hpp>
 
 #include <algorithm>
@@ -16,6 +16,16 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
+
+/// Whether a gradient of the message depends on the values of its source rows, which a record then keeps.
+bool keeps_source_rows(const Message& message) {
+  if (!message.reads(MessageTarget::u) || message.op == Message::Op::copy) return false;
+  const Variable& a = message.operand(message.lhs);
+  const Variable& b = message.operand(message.rhs);
+  const MessageRow row(message.op, a.shape(), b.shape());
+  return message.lhs == MessageTarget::u ? row.reads_a(a.requires_grad(), b.requires_grad())
+                                         : row.reads_b(a.requires_grad(), b.requires_grad());
+}
 
 using MessageReduce = Graph::MessageReduce;
 

@@ -10,10 +10,10 @@
 // with the last. The gradients of the shared rows are summed and pushed to the owners once.
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/graph_plan.hpp>
-#include <sar/graph/message/held_rows.hpp>
 #include <sar/graph/message/operation.hpp>
 
 #include <algorithm>
@@ -25,22 +25,85 @@ namespace {
 
 using RelationCall = Graph::RelationCall;
 
+/// Copies rows of the stages to where they are held, and gradients back.
+class HeldRowsKernel final : public ShardKernel {
+ public:
+  HeldRowsKernel(const GraphTopology& graph, const Tensor& held, Tensor* filled = nullptr)
+      : graph_(graph), held_(held), filled_(filled) {}
+
+  void accumulate(const Stage& stage) override {
+    copy(stage, [&](Index row, Index count, Index first) {
+      std::copy_n(stage.rows.reals() + first, count, filled_->row(row) + first);
+    });
+  }
+  [[nodiscard]] bool needs_source_in_backward() const override { return false; }
+  void backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) override {
+    copy(stage, [&](Index row, Index count, Index first) {
+      const real* from = held_.row(row) + first;
+      real* to = grad_src.reals() + first;
+      if (accumulate)
+        for (Index i = 0; i < count; ++i) to[i] += from[i];
+      else
+        std::copy_n(from, count, to);
+    });
+  }
+
+ private:
+  /// body(first row of the stage among those held, numbers, number of the first one in the stage), in blocks
+  template <class Body>
+  void copy(const Stage& stage, const Body& body) const {
+    constexpr Index at_once = Index{1} << 16;
+    const Index row = (&stage.shard == &graph_.local ? 0 : graph_.local.num_src_rows) + stage.begin;
+    parallel_for(stage.size() * held_.row_size(), at_once,
+                 [&](Index first, Index last) { body(row, last - first, first); });
+  }
+
+  const GraphTopology& graph_;
+  const Tensor& held_;
+  Tensor* filled_;
+};
+
+/// The source rows x [local sources, ...] followed by the halo rows, [local sources + halo rows, ...]: the
+/// input of graphs made by ShardedGraph::holding_halo(). One fetch; backward, one push of the gradients of
+/// halo rows to their owners.
+struct HeldRows {
+  Tensor x;
+  GradientPtr gradient;
+
+  TypedRows forward(const Driver& driver) const {
+    const GraphTopology& graph = driver.graph();
+    Tensor held(x.shape().with_rows(graph.local.num_src_rows + graph.remote.num_src_rows));
+    HeldRowsKernel kernel(graph, held, &held);
+    driver.forward(x, kernel);
+    return held;
+  }
+  void backward(const Driver& driver, const Tensor& grad) const {
+    HeldRowsKernel kernel(driver.graph(), grad);
+    driver.backward(x, x.shape(), kernel, gradient);
+  }
+};
+
 /// Source rows that several relations read: in the forward pass, and again from the first backward pass of a
 /// relation to the last. Each relation holds a reference.
 struct SharedRows {
   Variable x;
-  std::optional<HeldRows> held = {};  ///< empty on a single rank: the rows are those of x
+  std::optional<Driver> driver = {};  ///< empty on a single rank: the rows are those of x
   GradientPtr gradient = {};          ///< of the held rows; null for constants
   Tensor rows = {};
 
+  /// The rows that are held, the same ones in each call.
+  [[nodiscard]] Variable fetch(bool recorded) const {
+    return run_pass(*driver, {"fetch shared halo", "push shared halo"}, recorded,
+                    HeldRows{x.value(), recorded ? x.gradient() : nullptr});
+  }
   Variable get() {
-    if (!held) return x;
-    if (!rows.defined()) rows = held->fetch();
+    if (!driver) return x;
+    if (!rows.defined()) rows = fetch(false).value();
     return {rows, gradient != nullptr};
   }
   /// Adds the gradient of one relation to the gradient of the rows.
   void add_gradient(const Variable& of_relation) const {
-    if (held && of_relation.grad().defined()) gradient->add(of_relation.gradient()->take());
+    if (driver && of_relation.grad().defined()) gradient->add(of_relation.gradient()->take());
   }
 };
 
@@ -76,9 +139,8 @@ void Graph::call(const Variable& x, std::span<const RelationCall> calls,
                  FunctionRef<void(std::size_t call, Variable result)> take) const {
   if (calls.empty()) return;
   const auto described_call = [&] {
-    CollectiveCall described("Graph::call");
-    refuse_tangents({&x}, "Graph::call");
-    described.equal(options()).equal(OperationScopes()).equal("number of relations", calls.size());
+    OperationCall described("Graph::call", *this);
+    described.equal("number of relations", calls.size());
     for (const RelationCall& each : calls) {
       const Graph& graph = (*this)[each.type];
       require<InputError>(each.type.source == calls.front().type.source, "Graph::call: relations from '",
@@ -90,7 +152,7 @@ void Graph::call(const Variable& x, std::span<const RelationCall> calls,
       described.equal("edge type (number)",
                       std::find(edge_types().begin(), edge_types().end(), each.type) - edge_types().begin());
     }
-    return described.operand("the source rows", x.shape(), x.requires_grad());
+    return described.sources("the source rows", x);
   };
   collective(comm(), described_call, [&] {
     const bool together = fetches_together(x, calls);
@@ -102,11 +164,9 @@ void Graph::call(const Variable& x, std::span<const RelationCall> calls,
     Variable rows = x;
     const auto shared = std::make_shared<SharedRows>(SharedRows{.x = x});
     if (together) {
-      shared->held.emplace((*this)[calls.front().type], x);
-      rows = shared->held->fetch();
-      if (recording({&x}))
-        rows =
-            record_collective(comm(), rows, [held = *shared->held](const Tensor& grad) { held.push(grad); });
+      const Graph& first = (*this)[calls.front().type];
+      shared->driver.emplace(first.shards(), first.options(), false);
+      rows = shared->fetch(recording({&x}));
       shared->gradient = rows.gradient();
       shared->rows = rows.value();
     }

@@ -15,8 +15,7 @@
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/kernels/attention_kernel.hpp>
 #include <sar/graph/kernels/edge_batches.hpp>
-#include <sar/graph/kernels/edge_cursor.hpp>
-#include <sar/graph/kernels/gather_sum.hpp>
+#include <sar/graph/kernels/edge_walk.hpp>
 #include <sar/graph/kernels/row_loops.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
@@ -114,17 +113,12 @@ class Factors {
   }
   [[nodiscard]] bool any() const { return o_.mask != nullptr || o_.edge_weight != nullptr; }
 
-  /// Computes the factors of a batch. The k-th edge has position position_of[k] in the shard, or k if
-  /// position_of is null.
+  /// Computes the factors of a batch.
   template <class B>
-  void draw(const GraphShard& shard, const local_index* position_of, const B& batch) {
+  void draw(const EdgeRows& rows, const B& batch) {
     if (!any()) return;
-    for (const Segment& s : batch) {
-      for (Index x = 0; x < s.edges; ++x) {
-        const Index k = s.position + x;
-        edge_[s.first + x] = shard.edge(position_of != nullptr ? position_of[k] : k);
-      }
-    }
+    for (const Segment& s : batch)
+      for (Index x = 0; x < s.edges; ++x) edge_[s.first + x] = rows.edge(s.position + x);
     const Index n = batch.edges;
     if (o_.mask != nullptr) {
       std::array<Index, batch_edges> ids;
@@ -139,10 +133,9 @@ class Factors {
   /// Returns alpha if there are no factors. Otherwise writes alpha times the factors to `buffer` and returns
   /// it.
   template <class B>
-  const real* weights(const GraphShard& shard, const local_index* position_of, const B& batch,
-                      const real* alpha, PassVector<real>& buffer) {
+  const real* weights(const EdgeRows& rows, const B& batch, const real* alpha, PassVector<real>& buffer) {
     if (!any()) return alpha;
-    draw(shard, position_of, batch);
+    draw(rows, batch);
     for (Index i = 0; i < batch.edges * o_.heads; ++i) buffer[i] = alpha[i] * factor_[i];
     return buffer.data();
   }
@@ -196,10 +189,9 @@ template <class Score>
 struct OnlineSoftmax {
   const AttentionOperands& o;
   const Score& score;
-  const EdgeRanges& edges;
+  const EdgeRows& edges;
   const bool first_stage;  ///< overwrite results instead of adding to them
   AttentionResult& result;
-  const bool of_parts = false;  ///< the result has one row per range, not per destination
   real* out = result.out.data();  ///< row v is at out + v * heads * dim
   real *max = result.max.data(), *sum = result.log_sum.data();
   real* min = result.min.defined() ? result.min.data() : nullptr;
@@ -214,7 +206,7 @@ struct OnlineSoftmax {
   void clear(Index first, Index last) {
     const Index width = o.heads * o.dim;
     for (Index v = first; v < last; ++v) {
-      if (edges.begin[v] < edges.end[v]) continue;
+      if (edges.size(v) > 0) continue;
       if (o.bias != nullptr)
         std::copy_n(o.bias, width, out + v * width);
       else
@@ -226,18 +218,16 @@ struct OnlineSoftmax {
   }
 
   template <class X>
-  void take(const GraphShard& shard, const Batch<1, X>& batch, const Batch<1, X>& next) {
+  void take(const Batch<1, X>& batch, const Batch<1, X>& next) {
     score.by_destination(edges, batch, next, s.data(), row_of_dst.data());
     if (min != nullptr) lanes::for_head_lanes(o.heads, [&](auto L, Index h) { find_minima<L>(batch, h); });
     lanes::for_head_lanes(o.heads, [&](auto L, Index h) { subtract_maxima<L>(batch, h); });
     exp_below_zero(s.data(), (batch.edges + batch.segments) * o.heads);
     lanes::for_head_lanes(o.heads, [&](auto L, Index h) { divide_by_sums<L>(batch, h); });
-    add_values(batch, next, factors.weights(shard, nullptr, batch, s.data(), weighted));
+    add_values(batch, next, factors.weights(edges, batch, s.data(), weighted));
   }
 
-  [[nodiscard]] Index row(const Segment& segment) const {
-    return of_parts ? segment.row : edges.row(segment.row);
-  }
+  [[nodiscard]] Index row(const Segment& segment) const { return edges.result(segment.row); }
   [[nodiscard]] bool sets(const Segment& segment) const { return first_stage && segment.begins; }
 
   /// Computes the new minima of heads h .. h + L - 1.
@@ -374,23 +364,19 @@ class Attention : public ShardKernel {
   [[nodiscard]] bool takes_parts() const override { return true; }
   [[nodiscard]] bool reads_bfloat16() const override { return true; }
   void accumulate(const Stage& stage) override {
-    const EdgeRanges edges = cursors_.at(stage.shard).ranges(stage);
     const bool first_stage = std::exchange(first_, false);
     score_.prepare(stage);
-    attend(stage, edges, *o_.result, first_stage, false);
-    const LongRows long_rows(edges.begin, edges.end, edges.num_rows);
-    if (long_rows.parts() == 0) return;
-    const Index parts = long_rows.parts();
-    PassVector<local_index> destinations;
-    const EdgeRanges ranges = long_rows.ranges(edges, destinations);
+    const EdgeParts split(walks_.at(stage.shard).by_destination(stage));
+    attend(stage, split.whole_rows(), *o_.result, first_stage);
+    const Index parts = split.size();
+    if (parts == 0) return;
     AttentionResult of_parts{.out = Tensor(Shape{parts, o_.heads, o_.dim}),
                              .max = Tensor(Shape{parts, o_.heads}),
                              .log_sum = Tensor(Shape{parts, o_.heads})};
     if (o_.result->min.defined()) of_parts.min = Tensor(Shape{parts, o_.heads});
-    attend(stage, ranges, of_parts, true, true);
-    long_rows.for_rows([&](Index row, Index first, Index last) {
-      for (Index h = 0; h < o_.heads; ++h)
-        merge_parts(of_parts, first, last, *o_.result, edges.row(row), h, first_stage);
+    attend(stage, split.parts(), of_parts, true);
+    split.for_rows([&](Index v, Index first, Index last) {
+      for (Index h = 0; h < o_.heads; ++h) merge_parts(of_parts, first, last, *o_.result, v, h, first_stage);
     });
   }
 
@@ -426,37 +412,27 @@ class Attention : public ShardKernel {
   }
 
  private:
-  /// Processes the edges of all rows except long ones.
-  void attend(const Stage& stage, const EdgeRanges& edges, AttentionResult& result, bool first_stage,
-              bool of_parts) {
+  void attend(const Stage& stage, const EdgeRows& edges, AttentionResult& result, bool first_stage) {
     const Index width = o_.heads * o_.dim;
     const bool rounds = !result.out.defined();
-    for_row_blocks(
-        edges.before, edges.num_rows, o_.heads * o_.dim * real_bytes, [&](Index first, Index last) {
-          Array<real> rows_of_out(rounds ? (last - first) * width : 0);
-          OnlineSoftmax<Score> softmax{
-              .o = o_,
-              .score = score_,
-              .edges = edges,
-              .first_stage = first_stage,
-              .result = result,
-              .of_parts = of_parts,
-              .out = rounds ? rows_of_out.data() - first * width : result.out.data()};
-          if (first_stage) softmax.clear(first, last);
-          const auto take_all = [&](auto* rows) {
-            using X = std::remove_cvref_t<decltype(*rows)>;
-            for_batches<1, X>(
-                edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
-                edges_at_once(source_width(o_), o_.heads), {GatheredOf<X>{rows, source_width(o_)}},
-                [&](const Batch<1, X>& batch, const Batch<1, X>& next) {
-                  softmax.take(stage.shard, batch, next);
-                },
-                LongRows::part_edges);
-          };
-          with_type(stage.rows, take_all);
-          if (rounds)
-            narrow(rows_of_out.data(), (last - first) * width, result.rounded.bfloat16() + first * width);
-        });
+    for_row_blocks(edges, o_.heads * o_.dim * real_bytes, [&](Index first, Index last) {
+      Array<real> rows_of_out(rounds ? (last - first) * width : 0);
+      OnlineSoftmax<Score> softmax{.o = o_,
+                                   .score = score_,
+                                   .edges = edges,
+                                   .first_stage = first_stage,
+                                   .result = result,
+                                   .out = rounds ? rows_of_out.data() - first * width : result.out.data()};
+      if (first_stage) softmax.clear(first, last);
+      with_type(stage.rows, [&]<class X>(const X* rows) {
+        for_batches<1, X>(
+            edges, first, last, edges_at_once(source_width(o_), o_.heads),
+            {GatheredOf<X>{rows, source_width(o_)}},
+            [&](const Batch<1, X>& batch, const Batch<1, X>& next) { softmax.take(batch, next); });
+      });
+      if (rounds)
+        narrow(rows_of_out.data(), (last - first) * width, result.rounded.bfloat16() + first * width);
+    });
   }
 
  protected:
@@ -466,7 +442,7 @@ class Attention : public ShardKernel {
 
   const AttentionOperands o_;
   Score score_;
-  OfEachShard<EdgeCursor> cursors_;
+  OfEachShard<EdgeWalk> walks_;
   Tensor stats_;       ///< [destinations, Score::num_stats, heads]
   bool first_ = true;  ///< the next stage is the first one and overwrites results
 };

@@ -64,7 +64,7 @@
 ///
 /// Precision: within a stage, or a block of sources in the backward pass, up to 1,024 terms are summed in
 /// `real` and these sums are added in double precision; stages and blocks are added in `real`. A row with
-/// more edges is split into parts that run in parallel, each with its own softmax (LongRows). The
+/// more edges is split into parts that run in parallel, each with its own softmax (EdgeParts). The
 /// backward pass of additive adds its gradients in `real` throughout.
 #pragma once
 

@@ -18,7 +18,7 @@
 #include <sar/core/simd/loop_hints.hpp>
 #include <sar/core/simd/tiles.hpp>
 #include <sar/graph/kernels/binary.hpp>
-#include <sar/graph/kernels/edge_cursor.hpp>
+#include <sar/graph/kernels/edge_batches.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
@@ -40,36 +40,12 @@ inline T* row_of(T* rows, Index i, Index width) {
 }
 
 /// The operand rows of one edge's message.
-struct EdgeRows {
+struct OperandRows {
   const real* row[3];
   [[nodiscard]] const real* operator[](MessageTarget target) const {
     return row[static_cast<std::size_t>(target)];
   }
 };
-
-/// Updates the maximum (minimum) `best` and its argmax with messages m, of which column j is of edge
-/// edge_of(j). NaN wins over numbers; of equal messages, and of several NaN, the edge with the smallest id
-/// wins.
-template <bool minimum, class X, class EdgeOf>
-void take_extremum(Index n, const X* m, const EdgeOf& edge_of, const Index* ids, X* best, local_index* who) {
-  local_index ties = 0;
-  for (Index j = 0; j < n; ++j) {
-    const real value = lanes::number(m[j]), old = lanes::number(best[j]);
-    const bool nan = std::isnan(value), was_nan = std::isnan(old);
-    const bool wins = (minimum ? value < old : value > old) | (nan & !was_nan);
-    ties |= (value == old) | (nan & was_nan) ? 1 : 0;
-    best[j] = wins ? m[j] : best[j];
-    who[j] = wins ? edge_of(j) : who[j];
-  }
-  if (ties == 0) return;
-  for (Index j = 0; j < n; ++j) {
-    const real value = lanes::number(m[j]);
-    const bool nan = std::isnan(value);  // best is then NaN, too
-    const bool same = (value == lanes::number(best[j])) | nan;
-    const bool wins = same & (ids[edge_of(j)] < ids[who[j]]);
-    who[j] = wins ? edge_of(j) : who[j];
-  }
-}
 
 /// Computes the maxima (minima) and argmax over the `count` rows row(k) for a tile of N columns, in
 /// registers. If the rows are `ordered`, the first of equal rows, or of NaN, wins. Otherwise it returns
@@ -162,44 +138,42 @@ class Binary final : public BinaryKernel {
     add_gradient(MessageTarget::e, a, b, g, to);
   }
   template <class Visit>
-  void for_edges(const Stage& stage, const EdgeRanges& edges, Index i, const Visit& visit) const;
+  void for_edges(const Stage& stage, const EdgeRows& edges, Index i, const Visit& visit) const;
   /// Computes the i-th row of the stage. `buffer` has [width] values, followed by the sum of the sources.
-  void sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool overwrite, real* buffer) const;
-  void extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
-                    real* buffer) const;
+  void sum_row(const Stage& stage, const EdgeRows& edges, Index i, bool overwrite, real* buffer) const;
+  void extremum_row(const Stage& stage, const EdgeRows& edges, Index i, bool first_stage, real* buffer) const;
   /// Specialization of extremum_row() for copy_u, of rows of type X. `order` is memory.
   template <bool minimum, class X>
-  void extremum_of_sources(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
+  void extremum_of_sources(const Stage& stage, const EdgeRows& edges, Index i, bool first_stage,
                            const X* rows, X* out, PassVector<local_index>& order) const;
   /// Sets `order` to the positions of `count` edges, counted from the first, by ascending ids.
   void order_by_id(Index first_edge, Index count, PassVector<local_index>& order) const;
-  void backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const;
+  void backward_by_source(const Stage& stage, real* grad_src, bool accumulate);
   /// Specialization of backward_by_source() for max and min of copy_u. A pass over destinations marks the
   /// columns whose argmax is the edge, one bit each; a pass over sources gathers these bits together with
   /// rows of g.
+  template <class X>
+  void backward_of_argmax(const Stage& stage, const X* grad_out, TypedNumbers grad_src, bool accumulate);
+  void mark_argmax(const GraphShard& shard, const EdgeRows& edges, EdgeSlots& slots) const;
   template <class X, class Y>
-  void backward_of_argmax(const Stage& stage, const X* grad_out, Y* grad_src, bool accumulate);
-  void mark_argmax(const GraphShard& shard, const EdgeRanges& edges, DestinationSlots& slots) const;
-  /// Processes all rows except long ones.
-  template <class X, class Y>
-  void gather_marked(const Stage& block, const EdgeRanges& rows, DestinationSlots& slots, const X* grad_out,
-                     Y* grad, bool accumulate) const;
+  void gather_marked(const EdgeRows& rows, EdgeSlots& slots, const X* grad_out, Y* grad,
+                     bool accumulate) const;
   void backward_by_destination(const Stage& stage);
   void backward_of_equal_gradients(const Stage& stage);
   /// Computes sum = the sum of the source rows of the i-th row's edges, [width of u].
-  void sum_sources(const Stage& stage, const EdgeRanges& edges, Index i, real* sum) const;
+  void sum_sources(const Stage& stage, const EdgeRows& edges, Index i, real* sum) const;
   void backward_of_source_sums(const Stage& stage);
   void gather_equal_gradients(const Stage& stage, real* grad_src, bool accumulate);
 
   Operands o_;
   Tensor z_;  ///< of gather_equal_gradients(): [destinations, width of u]
-  EdgeCursor cursor_;
+  EdgeWalk walk_;
   bool first_ = true;  ///< the next stage is the first one and overwrites results
 };
 
 /// Calls visit(edge, row of lhs, row of rhs) for the edges of the i-th row.
 template <class Visit>
-void Binary::for_edges(const Stage& stage, const EdgeRanges& edges, Index i, const Visit& visit) const {
+void Binary::for_edges(const Stage& stage, const EdgeRows& edges, Index i, const Visit& visit) const {
   const GraphShard& shard = stage.shard;
   const Index v = edges.row(i);
   for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
@@ -209,14 +183,13 @@ void Binary::for_edges(const Stage& stage, const EdgeRanges& edges, Index i, con
       const Index next = shard.src[k + edges_ahead] - stage.begin;
       if (next >= 0 && next < stage.size()) prefetch_row(stage.rows.reals() + next * o_.u.width, o_.u.width);
     }
-    const EdgeRows rows{{row_of(stage.rows.reals(), u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
-                         row_of(o_.e.values, edge, o_.e.width)}};
+    const OperandRows rows{{row_of(stage.rows.reals(), u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
+                            row_of(o_.e.values, edge, o_.e.width)}};
     visit(edge, rows[o_.lhs], rows[o_.rhs]);
   }
 }
 
-void Binary::sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool overwrite,
-                     real* buffer) const {
+void Binary::sum_row(const Stage& stage, const EdgeRows& edges, Index i, bool overwrite, real* buffer) const {
   const Index width = o_.row.width();
   const Index v = edges.row(i);
   real* out = o_.out.reals() + v * width;
@@ -240,7 +213,7 @@ void Binary::sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool 
     for (Index j = 0; j < width; ++j) out[j] += scale * buffer[j];
 }
 
-void Binary::extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
+void Binary::extremum_row(const Stage& stage, const EdgeRows& edges, Index i, bool first_stage,
                           real* buffer) const {
   const MessageRow& row = o_.row;
   const Index width = row.width();
@@ -263,14 +236,14 @@ void Binary::extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, 
     const real* m = row.is_copy() ? a : buffer;
     const auto edge_of = [&](Index) { return number; };
     if (o_.result == Result::min)
-      take_extremum<true>(width, m, edge_of, o_.edge_ids, out, argmax);
+      lanes::take_extremum<true>(width, m, edge_of, o_.edge_ids, out, argmax);
     else
-      take_extremum<false>(width, m, edge_of, o_.edge_ids, out, argmax);
+      lanes::take_extremum<false>(width, m, edge_of, o_.edge_ids, out, argmax);
   });
 }
 
 template <bool minimum, class X>
-void Binary::extremum_of_sources(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
+void Binary::extremum_of_sources(const Stage& stage, const EdgeRows& edges, Index i, bool first_stage,
                                  const X* rows, X* out, PassVector<local_index>& order) const {
   const Index width = o_.row.width();
   const Index begin = edges.begin[i];
@@ -313,7 +286,7 @@ void Binary::extremum_of_sources(const Stage& stage, const EdgeRanges& edges, In
     X best[n];
     local_index who[n];
     find_all(best, who);
-    take_extremum<minimum>(
+    lanes::take_extremum<minimum>(
         n, best, [&](Index c) { return who[c]; }, o_.edge_ids, out + j, argmax + j);
   });
 }
@@ -334,10 +307,10 @@ void Binary::order_by_id(Index first_edge, Index count, PassVector<local_index>&
 }
 
 void Binary::accumulate(const Stage& stage) {
-  const EdgeRanges edges = cursor_.ranges(stage);
+  const EdgeRows edges = walk_.by_destination(stage);
   const Index width = o_.row.width();
   const bool first_stage = std::exchange(first_, false);
-  for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
+  for_row_blocks(edges, edge_bytes(), [&](Index first, Index last) {
     Array<real> buffer(width + (sums_sources() ? o_.u.width : 0));
     PassVector<local_index> order;
     for (Index i = first; i < last; ++i) {
@@ -387,9 +360,8 @@ void Binary::backward(const Stage& stage, TypedNumbers grad_src, bool accumulate
   if (!grad_src.defined()) return;
   if (!o_.grad_out.is_bfloat16() && !extremum_of_rows())
     return backward_by_source(stage, grad_src.reals(), accumulate);
-  with_type(o_.grad_out, [&](const auto* grad_out) {
-    with_type(grad_src, [&](auto* to) { backward_of_argmax(stage, grad_out, to, accumulate); });
-  });
+  with_type(o_.grad_out,
+            [&](const auto* grad_out) { backward_of_argmax(stage, grad_out, grad_src, accumulate); });
 }
 
 const real* Binary::message_gradient(Index v, Index edge, real* buffer) const {
@@ -403,31 +375,29 @@ const real* Binary::message_gradient(Index v, Index edge, real* buffer) const {
   return buffer;
 }
 
-void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const {
-  const GraphShard& shard = stage.shard;
-  const ShardTranspose& transpose = shard.transpose();
+void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumulate) {
   const bool numbered = reads(MessageTarget::e) || o_.result != Result::sum;
-  const local_index* positions = numbered ? shard.transpose_positions().data() : nullptr;
-  const SourceOffsets offsets(shard, stage.begin, stage.end);
+  const EdgeRows edges = walk_.by_source(stage, numbered);
   const Index width = o_.row.width();
-  const Index all_edges = shard.num_edges();
-  for_row_blocks(offsets.data(), stage.size(), edge_bytes(), [&](Index first, Index last) {
+  const Index all_edges = stage.shard.num_edges();
+  for_row_blocks(edges, edge_bytes(), [&](Index first, Index last) {
     Array<real> buffer(width);
     for (Index i = first; i < last; ++i) {
       real* grad = grad_src + i * o_.u.width;
       if (!accumulate) std::fill_n(grad, o_.u.width, real{0});
       const real* u = row_of(stage.rows.reals(), i, o_.u.width);
-      for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
-        const Index v = transpose.dst[k];
-        const Index edge = numbered ? shard.edge(positions[k]) : 0;
+      for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
+        const Index v = edges.other[k];
+        const Index edge = numbered ? edges.edge(k) : 0;
         if (o_.result != Result::edges && k + edges_ahead < all_edges) {
-          const Index next = transpose.dst[k + edges_ahead];
+          const Index next = edges.other[k + edges_ahead];
           prefetch_row(o_.grad_out.reals() + next * width, width);
           if (extremum())
             prefetch_bytes(o_.argmax + next * width, width * static_cast<Index>(sizeof(local_index)));
         }
         const real* g = message_gradient(v, edge, buffer.data());
-        const EdgeRows rows{{u, row_of(o_.v.values, v, o_.v.width), row_of(o_.e.values, edge, o_.e.width)}};
+        const OperandRows rows{
+            {u, row_of(o_.v.values, v, o_.v.width), row_of(o_.e.values, edge, o_.e.width)}};
         add_gradient(MessageTarget::u, rows[o_.lhs], rows[o_.rhs], g, grad);
         if (o_.e.grad != nullptr) set_edge_gradient(edge, rows[o_.lhs], rows[o_.rhs], g);
       }
@@ -435,39 +405,31 @@ void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumul
   });
 }
 
-template <class X, class Y>
-void Binary::backward_of_argmax(const Stage& stage, const X* grad_out, Y* grad_src, bool accumulate) {
+template <class X>
+void Binary::backward_of_argmax(const Stage& stage, const X* grad_out, TypedNumbers grad_src,
+                                bool accumulate) {
   const Index width = o_.row.width();
   Index words = 0;
   lanes::for_row_tiles(width, [&](auto g, auto n, Index) { words += SignsOf<g, n>::words; });
   // As many slots per destination as fit in the memory of the result.
   const Index per_row = std::max<Index>(width / std::max<Index>(words, 1), 3);
   const Index most_edges = std::max<Index>(per_row * stage.shard.num_dst, 1 << 12);
-  DestinationSlots slots(words);
+  EdgeSlots slots(words);
   for_blocks_of_sources(stage, 0, most_edges, [&](const Stage& block) {
-    const EdgeRanges edges = cursor_.ranges(block);
+    const EdgeRows edges = walk_.by_destination(block);
     slots.open(block.shard.num_dst, edges);
     mark_argmax(block.shard, edges, slots);
-    Y* grad = grad_src + (block.begin - stage.begin) * width;
-    const SourceOffsets offsets(block.shard, block.begin, block.end);
-    const local_index* begin = offsets.data();
-    gather_marked(block, {block.size(), nullptr, begin, begin + 1, begin}, slots, grad_out, grad, accumulate);
-    const LongRows long_rows(begin, begin + 1, block.size());
-    if (long_rows.parts() == 0) return;
-    Tensor parts(Shape{long_rows.parts(), width});
-    gather_marked(block, long_rows.ranges(), slots, grad_out, parts.data(), false);
-    long_rows.for_rows([&](Index row, Index first, Index last) {
-      Y* to = grad + row * width;
-      PassVector<real> sums(width, 0);
-      for (Index j = 0; accumulate && j < width; ++j) sums[j] = lanes::number(to[j]);
-      sum_parts(parts.data(), first, last, width, true, sums.data());
-      for (Index j = 0; j < width; ++j) lanes::set_number(to[j], sums[j]);
-    });
+    const TypedNumbers grad_block = grad_src.from((block.begin - stage.begin) * width);
+    edge_batches::sum_in_parts(
+        walk_.by_source(block), width, grad_block, accumulate,
+        [&](const EdgeRows& rows, TypedNumbers to, bool add) {
+          with_type(to, [&](auto* grad) { gather_marked(rows, slots, grad_out, grad, add); });
+        });
   });
 }
 
-void Binary::mark_argmax(const GraphShard& shard, const EdgeRanges& edges, DestinationSlots& slots) const {
-  for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
+void Binary::mark_argmax(const GraphShard& shard, const EdgeRows& edges, EdgeSlots& slots) const {
+  for_row_blocks(edges, edge_bytes(), [&](Index first, Index last) {
     for (Index i = first; i < last; ++i) {
       if (edges.begin[i] == edges.end[i]) continue;
       const Index v = edges.row(i);
@@ -488,16 +450,15 @@ void Binary::mark_argmax(const GraphShard& shard, const EdgeRanges& edges, Desti
 }
 
 template <class X, class Y>
-void Binary::gather_marked(const Stage& block, const EdgeRanges& rows, DestinationSlots& slots,
-                           const X* grad_out, Y* grad, bool accumulate) const {
+void Binary::gather_marked(const EdgeRows& rows, EdgeSlots& slots, const X* grad_out, Y* grad,
+                           bool accumulate) const {
   const Index width = o_.row.width();
-  const local_index* positions = block.shard.transpose_positions().data();
-  const local_index* dst = block.shard.transpose().dst.data();
-  for_row_blocks(rows.before, rows.num_rows, edge_bytes(), [&](Index first, Index last) {
+  const local_index *const positions = rows.position_of, *const dst = rows.other;
+  for_row_blocks(rows, edge_bytes(), [&](Index first, Index last) {
     const Index behind = last > first ? rows.end[last - 1] : 0;
     const auto slot_of = [&](Index k) { return slots.at(dst[k], positions[k]); };
     for (Index i = first; i < last; ++i) {
-      if (rows.end[i] - rows.begin[i] > LongRows::part_edges) continue;
+      if (rows.size(i) > rows.longest) continue;
       Index words = 0;
       lanes::for_row_tiles(width, [&](auto g, auto n, Index column) {
         using T = lanes::Tile<g, n>;
@@ -525,9 +486,9 @@ void Binary::gather_marked(const Stage& block, const EdgeRanges& rows, Destinati
 
 void Binary::backward_by_destination(const Stage& stage) {
   const GraphShard& shard = stage.shard;
-  const EdgeRanges edges = cursor_.ranges(stage);
+  const EdgeRows edges = walk_.by_destination(stage);
   const bool edge_gradients = o_.e.grad != nullptr && !o_.wants_u;
-  for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
+  for_row_blocks(edges, edge_bytes(), [&](Index first, Index last) {
     Array<real> buffer(o_.row.width());
     for (Index i = first; i < last; ++i) {
       const Index v = edges.row(i);
@@ -536,8 +497,8 @@ void Binary::backward_by_destination(const Stage& stage) {
         const Index edge = shard.edge(k);
         const Index u = shard.src[k] - stage.begin;
         const real* g = message_gradient(v, edge, buffer.data());
-        const EdgeRows rows{{row_of(stage.rows.reals(), u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
-                             row_of(o_.e.values, edge, o_.e.width)}};
+        const OperandRows rows{{row_of(stage.rows.reals(), u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
+                                row_of(o_.e.values, edge, o_.e.width)}};
         if (grad_v != nullptr) add_gradient(MessageTarget::v, rows[o_.lhs], rows[o_.rhs], g, grad_v);
         if (edge_gradients) set_edge_gradient(edge, rows[o_.lhs], rows[o_.rhs], g);
       }
@@ -546,7 +507,7 @@ void Binary::backward_by_destination(const Stage& stage) {
 }
 
 void Binary::backward_of_equal_gradients(const Stage& stage) {
-  const EdgeRanges edges = cursor_.ranges(stage);
+  const EdgeRows edges = walk_.by_destination(stage);
   parallel_for(edges.num_rows, 1024, [&](Index first, Index last) {
     Array<real> once(o_.v.width);
     for (Index i = first; i < last; ++i) {
@@ -561,7 +522,7 @@ void Binary::backward_of_equal_gradients(const Stage& stage) {
   });
 }
 
-void Binary::sum_sources(const Stage& stage, const EdgeRanges& edges, Index i, real* sum) const {
+void Binary::sum_sources(const Stage& stage, const EdgeRows& edges, Index i, real* sum) const {
   const Index width = o_.u.width;
   const local_index* src = stage.shard.src.data();
   const Index behind = std::min<Index>(edges.end[edges.num_rows - 1], edges.end[i] + sources_ahead);
@@ -578,14 +539,14 @@ void Binary::sum_sources(const Stage& stage, const EdgeRanges& edges, Index i, r
 }
 
 void Binary::backward_of_source_sums(const Stage& stage) {
-  const EdgeRanges edges = cursor_.ranges(stage);
-  for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
+  const EdgeRows edges = walk_.by_destination(stage);
+  for_row_blocks(edges, edge_bytes(), [&](Index first, Index last) {
     Array<real> sum(o_.u.width);
     for (Index i = first; i < last; ++i) {
       if (edges.begin[i] == edges.end[i]) continue;
       const Index v = edges.row(i);
       sum_sources(stage, edges, i, sum.data());
-      const EdgeRows rows{{sum.data(), row_of(o_.v.values, v, o_.v.width), nullptr}};
+      const OperandRows rows{{sum.data(), row_of(o_.v.values, v, o_.v.width), nullptr}};
       add_gradient(MessageTarget::v, rows[o_.lhs], rows[o_.rhs], o_.grad_out.reals() + v * o_.row.width(),
                    o_.v.grad + v * o_.v.width);
     }
@@ -600,17 +561,13 @@ void Binary::gather_equal_gradients(const Stage& stage, real* grad_src, bool acc
                  [&](Index first, Index last) {
                    for (Index v = first; v < last; ++v) {
                      std::fill_n(z_.row(v), o_.u.width, real{0});
-                     const EdgeRows rows{{nullptr, row_of(o_.v.values, v, o_.v.width), nullptr}};
+                     const OperandRows rows{{nullptr, row_of(o_.v.values, v, o_.v.width), nullptr}};
                      add_gradient(MessageTarget::u, rows[o_.lhs], rows[o_.rhs],
                                   o_.grad_out.reals() + v * o_.row.width(), z_.row(v));
                    }
                  });
   }
-  const SourceOffsets offsets(stage.shard, stage.begin, stage.end);
-  gather_sum({.num_rows = stage.size(),
-              .begin = offsets.data(),
-              .end = offsets.data() + 1,
-              .col = stage.shard.transpose().dst.data(),
+  gather_sum({.edges = walk_.by_source(stage, false),
               .x = z_.data(),
               .x_rows = num_dst,
               .out = grad_src,

@@ -5,12 +5,11 @@
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
+#include <sar/graph/kernels/edge_walk.hpp>
 #include <sar/graph/kernels/row_loops.hpp>
-#include <sar/graph/shard/graph_shard.hpp>
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include <sar/core/isa/isa_begin.hpp>
@@ -67,26 +66,26 @@ RowsOf<X> rows_of(const Batch<Tables, X>& batch, const Batch<Tables, X>& next, c
           .dim = dim};
 }
 
-/// Calls run(batch, next) for batches over the edges of the rows [first, last), skipping rows with more than
-/// `longest` edges. `next` is the following batch, so that its rows can be prefetched; row pointers past its
-/// last edge point to the table's base.
+/// Calls run(batch, next) for batches of at most `most` edges over the rows [first, last). `next` is the
+/// following batch, so that its rows can be prefetched; row pointers past its last edge point to the table's
+/// base.
 template <std::size_t Tables, class X = real, class Run>
-void for_batches(const local_index* begin, const local_index* end, Index first, Index last,
-                 const local_index* col, Index col_offset, Index most,
-                 const std::array<GatheredOf<X>, Tables>& tables, const Run& run,
-                 Index longest = std::numeric_limits<Index>::max()) {
+void for_batches(const EdgeRows& rows, Index first, Index last, Index most,
+                 const std::array<GatheredOf<X>, Tables>& tables, const Run& run) {
   std::array<Batch<Tables, X>, 2> batches;
   Batch<Tables, X>* current = &batches[0];
   Batch<Tables, X>* next = &batches[1];
   Index row = first;
+  const local_index *const begin = rows.begin, *const col = rows.other;
+  const Index offset = rows.offset;
   Index k = row < last ? begin[row] : 0;
-  const auto end_of = [&](Index i) { return end[i] - begin[i] <= longest ? end[i] : begin[i]; };
+  const auto end_of = [&](Index i) { return rows.size(i) <= rows.longest ? rows.end[i] : begin[i]; };
   const auto fill = [&](Batch<Tables, X>& batch) {
     batch.edges = batch.segments = 0;
     while (row < last && batch.edges < most) {
       const Index n = std::min(end_of(row) - k, most - batch.edges);
       if (n > 0) batch.segment[batch.segments++] = {row, k, batch.edges, n, k == begin[row]};
-      for (Index i = 0; i < n; ++i) batch.other[batch.edges + i] = col[k + i] - col_offset;
+      for (Index i = 0; i < n; ++i) batch.other[batch.edges + i] = col[k + i] - offset;
       batch.edges += n;
       k += n;
       if (k == end_of(row) && ++row < last) k = begin[row];
@@ -114,6 +113,30 @@ inline Index edges_at_once(Index width, Index heads) {
 /// A buffer for one value per edge and head of a batch: [edges, heads].
 inline PassVector<real> per_edge(Index heads) {
   return PassVector<real>(batch_edges * heads);
+}
+
+/// Sums rows of `width` numbers over their edges, in parts where a row has many: sum(rows, to, add) computes
+/// the results of rows, or adds them, for those that are not long and then for the parts, whose sums are
+/// added in double precision. `out` null: not required.
+template <class Sum>
+void sum_in_parts(const EdgeRows& rows, Index width, TypedNumbers out, bool add, const Sum& sum) {
+  const EdgeParts split(rows);
+  sum(split.whole_rows(), out, add);
+  if (split.size() == 0) return;
+  Array<real> parts(out.defined() ? split.size() * width : 0, real{0});
+  sum(split.parts(), out.defined() ? TypedNumbers(parts.data()) : out, false);
+  if (!out.defined()) return;
+  with_type(out, [&](auto* numbers) {
+    split.for_rows([&](Index row, Index first, Index last) {
+      PassVector<double> sums(width, 0);
+      for (Index part = first; part < last; ++part)
+        for (Index j = 0; j < width; ++j) sums[j] += static_cast<double>(parts[part * width + j]);
+      auto* const to = numbers + row * width;
+      for (Index j = 0; j < width; ++j)
+        lanes::set_number(to[j],
+                          static_cast<real>((add ? static_cast<double>(lanes::number(to[j])) : 0) + sums[j]));
+    });
+  });
 }
 
 }  // namespace edge_batches

@@ -11,12 +11,11 @@
 /// edge: one row of each operand.
 #pragma once
 
-#include <sar/graph/kernels/gather_sum.hpp>
+#include <sar/graph/kernels/edge_walk.hpp>
 #include <sar/graph/kernels/message_op.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
 #include <algorithm>
-#include <optional>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -25,18 +24,11 @@ namespace sar { inline namespace SAR_PRECISION {
 /// whole shard.
 template <class Visit>
 void for_edges_of_nodes(const Stage& stage, NormBy by, Index width, const Visit& visit) {
-  const GraphShard& shard = stage.shard;
-  const bool by_dst = by == NormBy::dst;
-  std::optional<SourceOffsets> of_sources;
-  if (!by_dst) of_sources.emplace(shard, stage.begin, stage.end);
-  const local_index* offsets = by_dst ? shard.row_begin.data() : of_sources->data();
-  const local_index* positions = by_dst ? nullptr : shard.transpose_positions().data();
-  const Index rows = by_dst ? shard.num_rows() : stage.size();
-  for_row_blocks(offsets, rows, 3 * width * static_cast<Index>(sizeof(real)), [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i) {
-      const Index node = by_dst ? shard.dst_row(i) : i;
-      for (Index k = offsets[i]; k < offsets[i + 1]; ++k) visit(node, shard.edge(by_dst ? k : positions[k]));
-    }
+  EdgeWalk walk;
+  const EdgeRows rows = by == NormBy::dst ? walk.by_destination(stage) : walk.by_source(stage);
+  for_row_blocks(rows, 3 * width * static_cast<Index>(sizeof(real)), [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i)
+      for (Index k = rows.begin[i]; k < rows.end[i]; ++k) visit(rows.row(i), rows.edge(k));
   });
 }
 

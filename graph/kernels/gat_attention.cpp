@@ -18,7 +18,6 @@
 /// their gradients.
 #include <sar/core/rows/rows.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
-#include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/gat_attention.hpp>
 
 #include <sar/core/isa/isa_begin.hpp>
@@ -35,7 +34,6 @@ class AdditiveScore {
   void prepare(const Stage& stage) {
     const Index rows = stage.size();
     const Index width = o_.heads * o_.dim;
-    types_ = o_.type_term != nullptr ? o_.types + stage.shard.first_edge : nullptr;
     el_.prepare(stage, rows * o_.heads, [&](real* el) {
       parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
         PassVector<real> buffer(stage.rows.is_bfloat16() ? width : 0);
@@ -47,14 +45,15 @@ class AdditiveScore {
   }
 
   template <class B>
-  void by_destination(const EdgeRanges& edges, const B& batch, const B& next, real* s, real*) const {
+  void by_destination(const EdgeRows& edges, const B& batch, const B& next, real* s, real*) const {
     for (Index x = 0; x < next.edges; ++x) prefetch_row(source(next.other[x]), o_.heads);
     lanes::for_head_lanes(o_.heads, [&](auto L, Index h) {
       for (const Segment& seg : batch) {
         const auto er = lanes::load<L>(o_.dst.reals().row(edges.row(seg.row)) + h);
         for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
           auto sum = lanes::load<L>(source(batch.other[x]) + h) + er;
-          if (types_ != nullptr) sum += lanes::load<L>(type_term(seg.position + x - seg.first) + h);
+          if (o_.type_term != nullptr)
+            sum += lanes::load<L>(type_term(edges.edge(seg.position + x - seg.first)) + h);
           lanes::store<L>(s + x * o_.heads + h, leaky<L>(sum, o_.slope));
         }
       }
@@ -64,16 +63,12 @@ class AdditiveScore {
   /// Returns el of a source row of the stage, [heads].
   [[nodiscard]] const real* source(Index row) const { return el_.data() + row * o_.heads; }
 
-  // Require a type_term:
-  [[nodiscard]] Index type(Index position) const { return types_[position]; }  ///< of an edge of the shard
-  [[nodiscard]] const real* type_term(Index position) const {
-    return o_.type_term + type(position) * o_.heads;
-  }
+  /// Requires a type_term.
+  [[nodiscard]] const real* type_term(Index edge) const { return o_.type_term + o_.types[edge] * o_.heads; }
 
  private:
   const AttentionOperands& o_;
   SourceNumbers el_;
-  const std::uint16_t* types_ = nullptr;  ///< per edge of the shard; null: no type_term
 };
 
 /// Sums by destination of values that are computed by source row. The buffer has one entry per edge of a
@@ -85,13 +80,12 @@ class DestinationSums {
 
   explicit DestinationSums(Index heads) : heads_(heads) {}
 
-  /// Prepares the buffer for the edges of `block`, some of the shard's source rows. Blocks of a shard must
-  /// come in ascending order.
-  void open(const Stage& block) {
-    const SourceOffsets begin(block.shard, block.begin, block.end);
-    if (block.begin == 0) cursors_.at(block.shard).start(block.shard);
-    first_ = begin[0];
-    const std::size_t values = (begin[block.size()] - first_) * heads_;
+  /// Prepares the buffer for the edges of `block`, some of the shard's source rows, by source. Blocks of a
+  /// shard must come in ascending order.
+  void open(const Stage& block, const EdgeRows& sources) {
+    if (block.begin == 0) next_.at(block.shard).start(block.shard);
+    first_ = sources.num_rows > 0 ? sources.begin[0] : 0;
+    const std::size_t values = sources.num_edges() * heads_;
     if (buffer_.size() < values) {
       buffer_ = Array<real>();  // free the old buffer first
       buffer_.resize(values);
@@ -106,65 +100,53 @@ class DestinationSums {
     const GraphShard& shard = block.shard;
     const local_index* offsets = shard.row_begin.data();
     const local_index* src = shard.src.data();
-    const local_index* position = shard.positions_in_transpose().data();
-    Cursor& cursor = cursors_.at(shard);
-    for_row_blocks(offsets, shard.num_rows(), heads_ * real_bytes, [&](Index first, Index last) {
+    const local_index* place_of = shard.positions_in_transpose().data();
+    NextEdges& later = next_.at(shard);
+    const EdgeRows rows{.num_rows = shard.num_rows(), .begin = offsets, .end = offsets + 1};
+    for_row_blocks(rows, heads_ * real_bytes, [&](Index first, Index last) {
       lanes::for_head_lanes(heads_, [&](auto L, Index h) {
         const bool moves = h + L == heads_;
         for (Index i = first; i < last; ++i) {
-          prefetch(block, position, cursor, i, last);
-          if (cursor.source[i] >= block.end) continue;
+          prefetch(block, place_of, later, i, last);
+          if (later.source[i] >= block.end) continue;
           const local_index end = offsets[i + 1];
-          local_index k = cursor.next[i];
+          local_index k = later.position[i];
           real* to = sums + shard.dst_row(i) * heads_ + h;
           auto sum = lanes::load<L>(to);
-          do sum += lanes::load<L>(place(position[k]) + h);
+          do sum += lanes::load<L>(place(place_of[k]) + h);
           while (++k < end && src[k] < block.end);
           lanes::store<L>(to, sum);
           if (!moves) continue;
-          cursor.next[i] = k;
-          cursor.source[i] = k < end ? src[k] : no_more;
+          later.position[i] = k;
+          later.source[i] = k < end ? src[k] : NextEdges::no_more;
         }
       });
     });
   }
 
  private:
-  static constexpr local_index no_more = std::numeric_limits<local_index>::max();
-
-  /// The first unprocessed edge of each row, and its source.
-  struct Cursor {
-    Array<local_index> next, source;
-    void start(const GraphShard& shard) {
-      const local_index* offsets = shard.row_begin.data();
-      next.assign(offsets, offsets + shard.num_rows());
-      source.resize(next.size());
-      for (Index i = 0; i < shard.num_rows(); ++i)
-        source[i] = offsets[i] < offsets[i + 1] ? shard.src[offsets[i]] : no_more;
-    }
-  };
   /// Prefetches what later rows will read: the indices of row i + 16, then the buffer entries of row i + 8,
   /// as many as a row has on average.
-  void prefetch(const Stage& block, const local_index* position, const Cursor& cursor, Index i,
+  void prefetch(const Stage& block, const local_index* place_of, const NextEdges& next, Index i,
                 Index last) const {
     constexpr Index rows = 8;
     const GraphShard& shard = block.shard;
     if (const Index later = i + 2 * rows; later < last) {
-      prefetch_bytes(shard.src.data() + cursor.next[later], 1);
-      prefetch_bytes(position + cursor.next[later], 1);
+      prefetch_bytes(shard.src.data() + next.position[later], 1);
+      prefetch_bytes(place_of + next.position[later], 1);
     }
     const Index soon = i + rows;
-    if (soon >= last || cursor.source[soon] >= block.end) return;
+    if (soon >= last || next.source[soon] >= block.end) return;
     const Index last_edge = shard.row_begin[soon + 1] - 1, last_place = std::ssize(buffer_) - 1;
     for (Index n = 0; n < edges_per_destination; ++n) {
-      const Index k = std::min<Index>(cursor.next[soon] + n, last_edge);
-      prefetch_bytes(buffer_.data() + std::min((position[k] - first_) * heads_, last_place), 1);
+      const Index k = std::min<Index>(next.position[soon] + n, last_edge);
+      prefetch_bytes(buffer_.data() + std::min((place_of[k] - first_) * heads_, last_place), 1);
     }
   }
 
   Index heads_;
   Index first_ = 0;  // position of the block's first edge
-  OfEachShard<Cursor> cursors_;
+  OfEachShard<NextEdges> next_;
   Array<real> buffer_;
 };
 
@@ -172,7 +154,7 @@ class DestinationSums {
 struct AdditiveBackward {
   const AttentionOperands& o;
   const AdditiveScore& score;
-  const Stage& block;     ///< a block of source rows
+  const EdgeRows& rows;   ///< of a block of source rows
   Index skipped;          ///< row i of the block is row i + skipped of the stage
   const real* stats;      ///< [destinations, 4, heads]
   DestinationSums& sums;  ///< of ds
@@ -185,30 +167,28 @@ struct AdditiveBackward {
   PassVector<real> alpha = per_edge(o.heads), dalpha = alpha, slope = alpha, mean = alpha, weighted = alpha;
   PassVector<real> ones = PassVector<real>(o.heads, real{1});
   Factors factors{o};
-  const local_index* positions =
-      factors.any() || o.type_term != nullptr ? block.shard.transpose_positions().data() : nullptr;
 
   template <class B>
   void take(const B& batch, const B& next) {
     for (Index x = 0; x < next.edges; ++x) prefetch_row(stats + next.other[x] * 4 * o.heads, 4 * o.heads);
     lanes::for_head_lanes(o.heads, [&](auto L, Index h) { compute_scores<L>(batch, h); });
     exp_below_zero(alpha.data(), batch.edges * o.heads);
-    add_values(batch, next, factors.weights(block.shard, positions, batch, alpha.data(), weighted));
+    add_values(batch, next, factors.weights(rows, batch, alpha.data(), weighted));
     factors.backward(batch.edges, alpha.data(), dalpha.data(), o.grad_edge_weight);
     real* ds = o.grad_dst != nullptr ? sums.place(batch.segment[0].position) : alpha.data();
     lanes::for_head_lanes(o.heads, [&](auto L, Index h) { compute_gradients<L>(batch, ds, h); });
     if (grad_type_term != nullptr) add_to_types(batch, ds);
   }
 
-  [[nodiscard]] Index position(const Segment& seg, Index x) const {
-    return positions[seg.position + x - seg.first];
+  [[nodiscard]] Index edge(const Segment& seg, Index x) const {
+    return rows.edge(seg.position + x - seg.first);
   }
 
   template <class B>
   void add_to_types(const B& batch, const real* ds) {
     for (const Segment& seg : batch) {
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-        double* to = grad_type_term + score.type(position(seg, x)) * o.heads;
+        double* to = grad_type_term + o.types[edge(seg, x)] * o.heads;
         for (Index h = 0; h < o.heads; ++h) to[h] += static_cast<double>(ds[x * o.heads + h]);
       }
     }
@@ -224,7 +204,7 @@ struct AdditiveBackward {
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
         const real* of_dst = stats + batch.other[x] * 4 * heads + h;
         auto raw = el + load<L>(of_dst + 3 * heads);
-        if (o.type_term != nullptr) raw += load<L>(score.type_term(position(seg, x)) + h);
+        if (o.type_term != nullptr) raw += load<L>(score.type_term(edge(seg, x)) + h);
         const auto one = lanes::Vector<L>{} + real{1};
         store<L>(&slope[x * heads + h], raw > 0 ? one : o.slope * one);
         store<L>(&alpha[x * heads + h], leaky<L>(raw, o.slope) - load<L>(of_dst) - load<L>(of_dst + heads));
@@ -237,14 +217,14 @@ struct AdditiveBackward {
   template <class B>
   void add_values(const B& batch, const B& next, const real* weights) {
     for (const Segment& seg : batch) {
-      const auto rows = rows_of(batch, next, seg, 0, 0, o.heads, o.dim);
+      const auto gathered = rows_of(batch, next, seg, 0, 0, o.heads, o.dim);
       const Index column = seg.row * o.heads * o.dim;
       const Index from = seg.first * o.heads;
       if (grad_src != nullptr)
-        lanes::dots_and_add(rows, own->rows.reals() + column, &dalpha[from], weights + from,
+        lanes::dots_and_add(gathered, own->rows.reals() + column, &dalpha[from], weights + from,
                             accumulate || !seg.begins ? ones.data() : nullptr, grad_src + column);
       else
-        lanes::dots(rows, own->rows.reals() + column, &dalpha[from]);
+        lanes::dots(gathered, own->rows.reals() + column, &dalpha[from]);
     }
   }
 
@@ -286,23 +266,24 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     const Index most_edges =
         std::max<Index>(DestinationSums::edges_per_destination * stage.shard.num_dst, 1 << 12);
     for_blocks_of_sources(stage, width, most_edges, [&](const Stage& block) {
-      if (o_.grad_dst != nullptr) by_destination_.open(block);
+      const bool numbered = o_.mask != nullptr || o_.edge_weight != nullptr || o_.type_term != nullptr;
+      const EdgeRows rows = walks_.at(block.shard).by_source(block, numbered);
+      if (o_.grad_dst != nullptr) by_destination_.open(block, rows);
       const Index skipped = block.begin - stage.begin;
-      backward_block(block, skipped, grad_src.from(skipped * width), accumulate);
+      backward_block(block, rows, skipped, grad_src.from(skipped * width), accumulate);
       if (o_.grad_dst != nullptr) by_destination_.add_to(block, o_.grad_dst);
     });
     if (o_.grad_attn != nullptr) add_grad_attn(stage);
   }
 
-  void backward_block(const Stage& block, Index skipped, TypedNumbers grad_src, bool accumulate) {
-    const SourceOffsets offsets(block.shard, block.begin, block.end);
-    const local_index* begin = offsets.data();
-    const Index width = o_.heads * o_.dim, rows = block.size();
+  void backward_block(const Stage& block, const EdgeRows& rows, Index skipped, TypedNumbers grad_src,
+                      bool accumulate) {
+    const Index width = o_.heads * o_.dim, num_rows = rows.num_rows;
     const auto take = [&](Index first, Index last, double* grad_type_term) {
-      backward_rows(block, begin, first, last, grad_src,
+      backward_rows(block, first, last, grad_src,
                     {.o = o_,
                      .score = score_,
-                     .block = block,
+                     .rows = rows,
                      .skipped = skipped,
                      .stats = stats_.data(),
                      .sums = by_destination_,
@@ -312,16 +293,16 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
                      .grad_type_term = grad_type_term});
     };
     if (o_.grad_type_term == nullptr)
-      return for_row_blocks(begin, rows, 2 * width * real_bytes,
+      return for_row_blocks(rows, 2 * width * real_bytes,
                             [&](Index first, Index last) { take(first, last, nullptr); });
     std::vector<double> sums(o_.num_types * o_.heads);
-    const Index degree = rows > 0 ? (begin[rows] - begin[0]) / rows + 1 : 1;
-    sum_row_blocks(rows, 2 * width * degree, take, sums);
+    const Index degree = num_rows > 0 ? rows.num_edges() / num_rows + 1 : 1;
+    sum_row_blocks(num_rows, 2 * width * degree, take, sums);
     for (std::size_t i = 0; i < sums.size(); ++i) o_.grad_type_term[i] += sums[i];
   }
 
   /// Rows of type bfloat16 are widened for this thread, and their gradients added up in `real` and rounded.
-  void backward_rows(const Stage& block, const local_index* begin, Index first, Index last, TypedNumbers to,
+  void backward_rows(const Stage& block, Index first, Index last, TypedNumbers to,
                      AdditiveBackward pass) const {
     const Index width = o_.heads * o_.dim, numbers = (last - first) * width;
     Stage rows = block;
@@ -333,23 +314,20 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     }
     if (to.defined()) pass.grad_src = gradients.data() - first * width;
     pass.own = &rows;
-    if (o_.grad_out.is_bfloat16())
-      run_rows(block, begin, first, last, o_.grad_out.bfloat16(), pass);
-    else
-      run_rows(block, begin, first, last, o_.grad_out.reals().data(), pass);
+    with_type(ConstTypedNumbers(o_.grad_out.numbers()),
+              [&](const auto* grad_out) { run_rows(first, last, grad_out, pass); });
     gradients.store();
   }
 
   template <class X>
-  void run_rows(const Stage& block, const local_index* begin, Index first, Index last, const X* grad_out,
-                AdditiveBackward& pass) const {
+  void run_rows(Index first, Index last, const X* grad_out, AdditiveBackward& pass) const {
     const Index width = o_.heads * o_.dim;
     real* grad_src = pass.grad_src;
     if (grad_src != nullptr && !pass.accumulate)
       for (Index i = first; i < last; ++i)
-        if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
-    for_batches<1, X>(begin, begin + 1, first, last, block.shard.transpose().dst.data(), 0,
-                      edges_at_once(width, o_.heads), {GatheredOf<X>{grad_out, width}},
+        if (pass.rows.size(i) == 0) std::fill_n(grad_src + i * width, width, real{0});
+    for_batches<1, X>(pass.rows, first, last, edges_at_once(width, o_.heads),
+                      {GatheredOf<X>{grad_out, width}},
                       [&](const Batch<1, X>& batch, const Batch<1, X>& next) {
                         pass.take(batch, next);
                         if (pass.grad_type_term != nullptr) poll_progress();  // a task may have many edges

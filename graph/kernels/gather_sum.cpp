@@ -13,16 +13,13 @@
 /// more than 1,024 edges flush their registers to double precision totals every 1,024 edges. Rows with 65,536
 /// edges or more are processed after all others, split into parts that run in parallel.
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/rows/row_access.hpp>
 #include <sar/core/simd/lanes.hpp>
 #include <sar/core/simd/loop_hints.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <type_traits>
-#include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -40,7 +37,6 @@ using lanes::Vector;
 using lanes::vector_bytes;
 using lanes::vector_lanes;
 
-constexpr Index block_bytes = Index{1} << 19;  // gathered bytes of a block
 constexpr Index block_edges = 1024;            // terms summed in `real`; blocks of them in double precision
 constexpr Index hub_edges = 1 << 16;           // a row with this many edges is split
 constexpr Index part_edges = 1 << 14;          // edges of a part of such a row
@@ -53,23 +49,19 @@ template <Terms terms, class X>
 struct EdgeRowsOf {
   const GatherSum& t;
   const X* x;
-  Index all_edges = t.end[t.num_rows - 1];
+  Index all_edges = t.edges.end[t.edges.num_rows - 1];
   Index row_bytes = t.width * static_cast<Index>(sizeof(X));
   Index ahead = rows_ahead(row_bytes);
 
-  [[nodiscard]] Index edge(Index k) const {
-    const Index position = t.position_of != nullptr ? t.position_of[k] : k;
-    return t.first_edge + position;
-  }
   [[nodiscard]] const X* row(Index k) const {
-    if constexpr (terms == Terms::rows_of_edges) return x + edge(k) * t.width;
-    const Index at = t.col[k] - t.col_offset;
+    if constexpr (terms == Terms::rows_of_edges) return x + t.edges.edge(k) * t.width;
+    const Index at = t.edges.other[k] - t.edges.offset;
     return x + (t.x_row != nullptr ? t.x_row[at] : at) * t.width;
   }
   [[nodiscard]] real coefficient(Index k, Index head = 0) const {
     real c = 1;
-    if (t.weight != nullptr) c = t.weight[edge(k) * t.heads + head];
-    if (t.col_scale != nullptr) c *= t.col_scale[t.col[k]];
+    if (t.weight != nullptr) c = t.weight[t.edges.edge(k) * t.heads + head];
+    if (t.col_scale != nullptr) c *= t.col_scale[t.edges.other[k]];
     return c;
   }
   [[nodiscard]] real scale_of(Index out_row) const {
@@ -80,7 +72,7 @@ struct EdgeRowsOf {
   [[gnu::always_inline]] inline void prefetch(Index k) const {
     if (k >= all_edges) return;
     if constexpr (terms != Terms::rows_of_edges) {
-      const Index at = t.col[k] - t.col_offset;
+      const Index at = t.edges.other[k] - t.edges.offset;
       if (at < 0 || at >= t.x_rows) return;
     }
     prefetch_bytes(row(k), row_bytes);
@@ -342,62 +334,38 @@ struct ExactRow : EdgeRowsOf<terms, real> {
   }
 };
 
-/// Computes the row of a hub, split into parts that run in parallel.
-template <class Row>
-void sum_hub(const Row& row, const EdgesOfRow& edges) {
-  using Total = typename Row::Total;
-  const Index parts = (edges.last - edges.first + part_edges - 1) / part_edges, width = row.t.width;
-  Array<Total> totals(parts * width, Total{});
-  parallel_for(parts, 1, [&](Index part, Index) {
-    const Index begin = edges.first + part * part_edges;
-    const EdgesOfRow of_part{begin, std::min(edges.last, begin + part_edges), edges.out_row};
-    row.for_columns([&](auto n, Index j, Index count) {
-      row.template add_blocks<n>(of_part, j, count, totals.data() + part * width + j);
-    });
-  });
-  for (Index part = 1; part < parts; ++part)
-    for (Index j = 0; j < width; ++j) add_total(totals[j], totals[part * width + j]);
-  row.write(0, width, edges.out_row, totals.data());
-}
-
 template <class Row>
 void run(const Row& row, bool keeps) {
-  const GatherSum& t = row.t;
-  const auto edges_of = [&](Index i) {
-    return EdgesOfRow{t.begin[i], t.end[i], t.rows != nullptr ? Index{t.rows[i]} : i};
-  };
-  std::vector<Index> hubs;
-  std::mutex hubs_mutex;
-  for_row_blocks(t.before != nullptr ? t.before : t.begin, t.num_rows, row.row_bytes,
-                 [&](Index first, Index last) {
-                   for (Index i = first; i < last; ++i) {
-                     if (t.begin[i] == t.end[i] && keeps) continue;
-                     if (t.end[i] - t.begin[i] >= hub_edges) {
-                       const std::lock_guard lock(hubs_mutex);
-                       hubs.push_back(i);
-                     } else {
-                       row(edges_of(i));
-                     }
-                   }
-                 });
-  for (const Index i : hubs) sum_hub(row, edges_of(i));
+  using Total = typename Row::Total;
+  const Index width = row.t.width;
+  const EdgeParts split(row.t.edges, hub_edges - 1, part_edges);
+  const EdgeRows &rows = split.whole_rows(), parts = split.parts();
+  for_row_blocks(rows, row.row_bytes, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i)
+      if (rows.size(i) <= rows.longest && (rows.size(i) > 0 || !keeps))
+        row({rows.begin[i], rows.end[i], rows.row(i)});
+  });
+  Array<Total> totals(split.size() * width, Total{});
+  parallel_for(split.size(), 1, [&](Index part, Index) {
+    row.for_columns([&](auto n, Index j, Index count) {
+      row.template add_blocks<n>({parts.begin[part], parts.end[part], parts.row(part)}, j, count,
+                                 totals.data() + part * width + j);
+    });
+  });
+  split.for_rows([&](Index out_row, Index first, Index last) {
+    Total* const sum = totals.data() + first * width;
+    for (Index part = first + 1; part < last; ++part)
+      for (Index j = 0; j < width; ++j) add_total(sum[j], totals[part * width + j]);
+    row.write(0, width, out_row, sum);
+  });
 }
 
 }  // namespace
 
-void for_row_blocks(const local_index* offsets, Index num_rows, Index bytes_per_edge,
-                    FunctionRef<void(Index, Index)> body) {
-  if (num_rows <= 0) return;
-  // Work is the number of edges plus one per row, because rows without edges are written too.
-  const auto work_before = [&](Index i) { return offsets[i] - offsets[0] + i; };
-  const Index grain = std::max<Index>(block_bytes / std::max<Index>(bytes_per_edge, 1), 16);
-  for_blocks_of_work(num_rows, work_before(num_rows - 1) + 1, grain, work_before, body);
-}
-
 void gather_sum(const GatherSum& task) {
-  if (task.num_rows <= 0 || task.width == 0) return;
+  if (task.edges.num_rows <= 0 || task.width == 0) return;
   const auto with_terms = [&](const auto& run_with) {
-    if (task.col == nullptr)
+    if (task.edges.other == nullptr)
       run_with(std::integral_constant<Terms, Terms::rows_of_edges>());
     else if (task.weight != nullptr || task.col_scale != nullptr)
       run_with(std::integral_constant<Terms, Terms::weighted_rows>());
@@ -419,7 +387,3 @@ void gather_sum(const GatherSum& task) {
 #include <sar/core/isa/isa_end.hpp>
 
 SAR_DISPATCH(void, gather_sum, (const GatherSum& task), (task));
-SAR_DISPATCH(void, for_row_blocks,
-             (const local_index* offsets, Index num_rows, Index bytes_per_edge,
-              FunctionRef<void(Index, Index)> body),
-             (offsets, num_rows, bytes_per_edge, body));

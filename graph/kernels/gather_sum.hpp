@@ -3,7 +3,7 @@
 /// Sums of gathered rows, the core of all linear aggregations and of their backward passes:
 ///
 ///     out[row(i)] (+)= row_scale[row(i)] * sum over k in [begin[i], end[i]) of
-///                          weight(k) * col_scale[col[k]] * x[col[k]]
+///                          weight(k) * col_scale[other[k]] * x[other[k]]
 ///
 /// Bytes moved: edges * width * the bytes of a number of gathered rows dominate. In addition, 4 bytes per
 /// edge of indices (and a real for each of weight and col_scale, if given) and one write (and one read, when
@@ -15,31 +15,24 @@
 ///     rounded   up to 1,024 terms in `real`, and these sums in double precision
 ///     exact     in two doubles per number (ExactSum): the bits depend neither on the order of the edges, nor
 ///               on the stages and ranks that they are divided among. A term is
-///               weight(k, head) * col_scale[col[k]] * row_scale[row(i)], rounded to `real` after each
+///               weight(k, head) * col_scale[other[k]] * row_scale[row(i)], rounded to `real` after each
 ///               factor, times x[col[k]] in double precision: 8 operations per number instead of one
 ///
-/// Rows with 65,536 edges or more are split into parts that run in parallel.
+/// Rows with 65,536 edges or more are split into parts of 16,384 that run in parallel (EdgeParts). Precision
+/// does not want smaller parts, and a part costs a row of doubles: with the 1,024 edges of other kernels,
+/// these rows would take as much memory as the result where nodes have a thousand edges.
 #pragma once
 
 #include <sar/config.hpp>
 #include <sar/core/tensor/typed_numbers.hpp>
-#include <sar/core/threads/parallel.hpp>
-#include <sar/graph/shard/graph_shard.hpp>
+#include <sar/graph/kernels/edge_walk.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
 struct GatherSum {
-  Index num_rows = 0;
-  const local_index* begin = nullptr;        ///< [num_rows] first edge of each row
-  const local_index* end = nullptr;          ///< [num_rows] one past the last
-  const local_index* before = nullptr;       ///< [num_rows] number of edges before each row; null: begin
-  const local_index* rows = nullptr;         ///< output row of each row; null: i
-  const local_index* col = nullptr;          ///< gathered row per edge; null: the index of the edge
-  Index col_offset = 0;                      ///< subtracted from col: the first row of x
+  EdgeRows edges = {};  ///< row(i) is the output row; other null: the gathered row is edge(k)
   const real* weight = nullptr;              ///< [edges, heads]; null: 1
-  const local_index* position_of = nullptr;  ///< position in the shard of each k; null: k
-  Index first_edge = 0;                      ///< index of the edge at position 0
-  const real* col_scale = nullptr;           ///< per gathered row (before col_offset); null: 1
+  const real* col_scale = nullptr;           ///< per gathered row (before `offset`); null: 1
   const real* row_scale = nullptr;           ///< per output row; null: 1
   ConstTypedNumbers x = {};                  ///< [x_rows, width], reals or bfloat16; exact: reals
   Index x_rows = 0;
@@ -56,10 +49,4 @@ struct GatherSum {
 /// Runs the sums, with blocks of rows in parallel. The order of additions in a row does not depend on the
 /// threads.
 void gather_sum(const GatherSum& task);
-
-/// Calls body(first, last) in parallel for blocks of the rows [0, num_rows) with about equal numbers of edges
-/// plus rows. `offsets` ascend.
-void for_row_blocks(const local_index* offsets, Index num_rows, Index bytes_per_edge,
-                    FunctionRef<void(Index first, Index last)> body);
-
 }}  // namespace sar

@@ -44,10 +44,10 @@ template <class X>
 struct WeightedBackward {
   const LinearKernel::Operands& o;
   const Stage& stage;
+  const EdgeRows& edges;
   real* grad_src;  ///< null: not required
   bool accumulate;
 
-  const local_index* positions = stage.shard.transpose_positions().data();
   Coefficients coefficients{o};
   PassVector<real> dots = per_edge(o.heads);
   PassVector<real> widened = PassVector<real>(stage.rows.is_bfloat16() ? o.width : 0);
@@ -72,7 +72,7 @@ struct WeightedBackward {
   void find_edges(const Batch<1, X>& batch, std::array<Index, batch_edges>& numbers) const {
     for (const Segment& seg : batch) {
       for (Index x = 0; x < seg.edges; ++x) {
-        const Index number = stage.shard.edge(positions[seg.position + x]);
+        const Index number = edges.edge(seg.position + x);
         numbers[seg.first + x] = number;
         if (o.edge_weight != nullptr) __builtin_prefetch(o.edge_weight + number * o.heads);
         if (o.grad_edge_weight != nullptr) __builtin_prefetch(o.grad_edge_weight + number * o.heads, 1);
@@ -120,20 +120,17 @@ struct WeightedBackward {
 };
 
 template <class X>
-void weighted_sum_of(const LinearKernel::Operands& o, const Stage& stage, const X* rows,
-                     const EdgeRanges& edges, bool add) {
-  for_row_blocks(edges.before, edges.num_rows, o.width * real_bytes, [&](Index first, Index last) {
+void weighted_sum_of(const LinearKernel::Operands& o, const X* rows, const EdgeRows& edges, bool add) {
+  for_row_blocks(edges, o.width * real_bytes, [&](Index first, Index last) {
     Coefficients coefficients{.o = o};
     for (Index i = first; !add && i < last; ++i)
-      if (edges.begin[i] == edges.end[i])
-        std::fill_n(o.out.reals() + edges.row(i) * o.width, o.width, real{0});
-    for_batches<1, X>(edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
-                      edges_at_once(o.width, o.heads), {GatheredOf<X>{rows, o.width}},
+      if (edges.size(i) == 0) std::fill_n(o.out.reals() + edges.row(i) * o.width, o.width, real{0});
+    for_batches<1, X>(edges, first, last, edges_at_once(o.width, o.heads), {GatheredOf<X>{rows, o.width}},
                       [&](const Batch<1, X>& batch, const Batch<1, X>& next) {
                         for (const Segment& seg : batch) {
                           const Index v = edges.row(seg.row);
                           for (Index x = 0; x < seg.edges; ++x)
-                            coefficients.set(seg.first + x, stage.shard.edge(seg.position + x), v);
+                            coefficients.set(seg.first + x, edges.edge(seg.position + x), v);
                           lanes::add_rows(rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads),
                                           &coefficients.values[seg.first * o.heads],
                                           add || !seg.begins ? coefficients.ones.data() : nullptr,
@@ -144,48 +141,45 @@ void weighted_sum_of(const LinearKernel::Operands& o, const Stage& stage, const 
 }
 
 template <class X>
-void weighted_sum_backward_of(const LinearKernel::Operands& o, const Stage& stage, const X* grad_out,
-                              real* grad_src, bool accumulate) {
-  const ShardTranspose& transpose = stage.shard.transpose();
-  const SourceOffsets offsets(stage.shard, stage.begin, stage.end);
-  const local_index* begin = offsets.data();
+void weighted_sum_backward_of(const LinearKernel::Operands& o, const Stage& stage, const EdgeRows& edges,
+                              const X* grad_out, real* grad_src, bool accumulate) {
   if (o.width == 0) {  // without columns, dw is 0
-    const Array<local_index>& positions = stage.shard.transpose_positions();
-    for (Index k = begin[0]; o.grad_edge_weight != nullptr && k < begin[stage.size()]; ++k)
-      std::fill_n(o.grad_edge_weight + stage.shard.edge(positions[k]) * o.heads, o.heads, real{0});
+    for (Index k = edges.begin[0]; o.grad_edge_weight != nullptr && k < edges.begin[stage.size()]; ++k)
+      std::fill_n(o.grad_edge_weight + edges.edge(k) * o.heads, o.heads, real{0});
     return;
   }
-  for_row_blocks(begin, stage.size(), 2 * o.width * real_bytes, [&](Index first, Index last) {
-    WeightedBackward<X> pass{.o = o, .stage = stage, .grad_src = grad_src, .accumulate = accumulate};
+  for_row_blocks(edges, 2 * o.width * real_bytes, [&](Index first, Index last) {
+    WeightedBackward<X> pass{
+        .o = o, .stage = stage, .edges = edges, .grad_src = grad_src, .accumulate = accumulate};
     for (Index i = first; grad_src != nullptr && !accumulate && i < last; ++i)
-      if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * o.width, o.width, real{0});
-    for_batches<1, X>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(o.width, o.heads),
-                      {GatheredOf<X>{grad_out, o.width}},
+      if (edges.size(i) == 0) std::fill_n(grad_src + i * o.width, o.width, real{0});
+    for_batches<1, X>(edges, first, last, edges_at_once(o.width, o.heads), {GatheredOf<X>{grad_out, o.width}},
                       [&](const Batch<1, X>& batch, const Batch<1, X>& next) { pass.take(batch, next); });
   });
 }
 
 }  // namespace
 
-void weighted_sum(const LinearKernel::Operands& o, const Stage& stage, const EdgeRanges& edges, bool add) {
-  with_type(stage.rows, [&](const auto* rows) { weighted_sum_of(o, stage, rows, edges, add); });
+void weighted_sum(const LinearKernel::Operands& o, const Stage& stage, const EdgeRows& edges, bool add) {
+  with_type(stage.rows, [&](const auto* rows) { weighted_sum_of(o, rows, edges, add); });
 }
 
-void weighted_sum_backward(const LinearKernel::Operands& o, const Stage& stage, real* grad_src,
-                           bool accumulate) {
+void weighted_sum_backward(const LinearKernel::Operands& o, const Stage& stage, const EdgeRows& edges,
+                           real* grad_src, bool accumulate) {
   with_type(o.grad_out, [&](const auto* grad_out) {
-    weighted_sum_backward_of(o, stage, grad_out, grad_src, accumulate);
+    weighted_sum_backward_of(o, stage, edges, grad_out, grad_src, accumulate);
   });
 }
 
 #include <sar/core/isa/isa_end.hpp>
 
 SAR_DISPATCH(void, weighted_sum,
-             (const LinearKernel::Operands& o, const Stage& stage, const EdgeRanges& edges, bool add),
+             (const LinearKernel::Operands& o, const Stage& stage, const EdgeRows& edges, bool add),
              (o, stage, edges, add));
 SAR_DISPATCH(void, weighted_sum_backward,
-             (const LinearKernel::Operands& o, const Stage& stage, real* grad_src, bool accumulate),
-             (o, stage, grad_src, accumulate));
+             (const LinearKernel::Operands& o, const Stage& stage, const EdgeRows& edges, real* grad_src,
+              bool accumulate),
+             (o, stage, edges, grad_src, accumulate));
 
 #if SAR_COMPILED_ONCE
 namespace sar { inline namespace SAR_PRECISION {
@@ -207,33 +201,28 @@ const real* LinearKernel::src_scale(const GraphShard& shard) const {
   return nullptr;
 }
 
-GatherSum LinearKernel::gather_of(const Stage& stage, const EdgeRanges& edges) {
-  const GraphShard& shard = stage.shard;
-  return {.num_rows = edges.num_rows,
-          .begin = edges.begin,
-          .end = edges.end,
-          .before = edges.before,
-          .rows = edges.rows,
-          .col = o_.edge_rows.defined() ? nullptr : shard.src.data(),
-          .col_offset = stage.begin,
-          .weight = o_.edge_weight,
-          .first_edge = shard.first_edge,
-          .col_scale = src_scale(shard),
-          .row_scale = o_.dst_scale != nullptr ? o_.dst_scale + edges.first_row : nullptr,
-          .x = o_.edge_rows.defined() ? o_.edge_rows
-               : o_.table.defined()   ? o_.table
-                                      : stage.rows,
-          .x_rows = stage.size(),
-          .x_row = o_.table_rows,
-          .out = (sums_.empty() ? o_.out : TypedNumbers(sums_.data())).from(edges.first_row * o_.width),
-          .width = o_.width,
-          .accumulate = std::exchange(adds_, true),
-          .accumulator = o_.accumulator,
-          .heads = o_.heads};
+GatherSum LinearKernel::gather_of(const Stage& stage, const EdgeRows& edges) {
+  const bool of_edges = o_.edge_rows.defined();
+  GatherSum sum{.edges = edges,
+                .weight = o_.edge_weight,
+                .col_scale = src_scale(stage.shard),
+                .row_scale = o_.dst_scale,
+                .x = of_edges             ? o_.edge_rows
+                     : o_.table.defined() ? o_.table
+                                          : stage.rows,
+                .x_rows = stage.size(),
+                .x_row = o_.table_rows,
+                .out = sums_.empty() ? o_.out : TypedNumbers(sums_.data()),
+                .width = o_.width,
+                .accumulate = std::exchange(adds_, true),
+                .accumulator = o_.accumulator,
+                .heads = o_.heads};
+  if (of_edges) sum.edges.other = nullptr;
+  return sum;
 }
 
 void LinearKernel::accumulate(const Stage& stage) {
-  const EdgeRanges edges = cursor_.ranges(stage);
+  const EdgeRows edges = walk_.by_destination(stage);
   if (!exact() && o_.heads > 1) return weighted_sum(o_, stage, edges, std::exchange(adds_, true));
   if (exact() && !o_.one_stage && sums_.empty()) sums_.resize(stage.shard.num_dst * o_.width);
   gather_sum(gather_of(stage, edges));
@@ -247,57 +236,50 @@ void LinearKernel::finish() {
 
 // Reads a row for each destination and writes one for each edge.
 void LinearKernel::copy_to_edges(const Stage& stage) {
-  const EdgeRanges edges = cursor_.ranges(stage);
+  const EdgeRows edges = walk_.by_destination(stage);
   const Index width = o_.width;
   Bfloat16* const rounded = o_.grad_of_edge_rows.bfloat16();
   real* const reals = o_.grad_of_edge_rows.reals();
-  for_row_blocks(edges.before, edges.num_rows, width * bytes_of(o_.grad_of_edge_rows.type()),
-                 [&](Index first, Index last) {
-                   Array<real> row(width);
-                   for (Index i = first; i < last; ++i) {
-                     const Index v = edges.row(i);
-                     if (o_.grad_out.is_bfloat16())
-                       widen(o_.grad_out.bfloat16() + v * width, width, row.data());
-                     else
-                       std::copy_n(o_.grad_out.reals() + v * width, width, row.data());
-                     if (o_.dst_scale != nullptr)
-                       for (real& number : row) number *= o_.dst_scale[v];
-                     for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
-                       const Index to = stage.shard.edge(k) * width;
-                       if (reals != nullptr)
-                         std::copy_n(row.data(), width, reals + to);
-                       else
-                         narrow(row.data(), width, rounded + to);
-                     }
-                   }
-                 });
+  for_row_blocks(edges, width * bytes_of(o_.grad_of_edge_rows.type()), [&](Index first, Index last) {
+    Array<real> row(width);
+    for (Index i = first; i < last; ++i) {
+      const Index v = edges.row(i);
+      if (o_.grad_out.is_bfloat16())
+        widen(o_.grad_out.bfloat16() + v * width, width, row.data());
+      else
+        std::copy_n(o_.grad_out.reals() + v * width, width, row.data());
+      if (o_.dst_scale != nullptr)
+        for (real& number : row) number *= o_.dst_scale[v];
+      for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
+        const Index to = edges.edge(k) * width;
+        if (reals != nullptr)
+          std::copy_n(row.data(), width, reals + to);
+        else
+          narrow(row.data(), width, rounded + to);
+      }
+    }
+  });
 }
 
 void LinearKernel::backward(const Stage& stage, TypedNumbers grad_src, bool accumulate) {
   if (o_.grad_of_edge_rows.defined()) return copy_to_edges(stage);
-  if (!exact() && !is_one_gather()) return weighted_sum_backward(o_, stage, grad_src.reals(), accumulate);
-  if (o_.grad_edge_weight != nullptr) weighted_sum_backward(o_, stage, nullptr, false);
+  if (!exact() && !is_one_gather())
+    return weighted_sum_backward(o_, stage, walk_.by_source(stage), grad_src.reals(), accumulate);
+  if (o_.grad_edge_weight != nullptr)
+    weighted_sum_backward(o_, stage, walk_.by_source(stage), nullptr, false);
   if (grad_src.defined()) gather_gradients(stage, grad_src, accumulate);
 }
 
-void LinearKernel::gather_gradients(const Stage& stage, TypedNumbers grad_src, bool accumulate) const {
-  const GraphShard& shard = stage.shard;
-  const ShardTranspose& transpose = shard.transpose();
-  const SourceOffsets offsets(shard, stage.begin, stage.end);
-  const real* scale = src_scale(shard);
+void LinearKernel::gather_gradients(const Stage& stage, TypedNumbers grad_src, bool accumulate) {
+  const real* scale = src_scale(stage.shard);
   if (ExactSum* sums = grad_src.exact_sums(); sums != nullptr && !accumulate)
     std::fill_n(sums, stage.size() * o_.width, ExactSum{});
-  gather_sum({.num_rows = stage.size(),
-              .begin = offsets.data(),
-              .end = offsets.data() + 1,
-              .col = transpose.dst.data(),
+  gather_sum({.edges = walk_.by_source(stage, o_.edge_weight != nullptr),
               .weight = o_.edge_weight,
-              .position_of = o_.edge_weight != nullptr ? shard.transpose_positions().data() : nullptr,
-              .first_edge = shard.first_edge,
               .col_scale = o_.dst_scale,
               .row_scale = scale != nullptr ? scale + stage.begin : nullptr,
               .x = o_.grad_out,
-              .x_rows = shard.num_dst,
+              .x_rows = stage.shard.num_dst,
               .out = grad_src,
               .width = o_.width,
               .accumulate = accumulate,

@@ -19,7 +19,6 @@
 /// do not depend on ranks and, except for user-defined messages, on the tape.
 #pragma once
 
-#include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
@@ -80,21 +79,20 @@ class LinearKernel : public ShardKernel {
   /// Whether the gradient of the sources is one gather_sum.
   [[nodiscard]] bool is_one_gather() const { return o_.heads == 1 && o_.grad_edge_weight == nullptr; }
   /// The sums over `edges` of a stage; later ones are added to them.
-  [[nodiscard]] GatherSum gather_of(const Stage& stage, const EdgeRanges& edges);
+  [[nodiscard]] GatherSum gather_of(const Stage& stage, const EdgeRows& edges);
   void copy_to_edges(const Stage& stage);
-  void gather_gradients(const Stage& stage, TypedNumbers grad_src, bool accumulate) const;
+  void gather_gradients(const Stage& stage, TypedNumbers grad_src, bool accumulate);
 
   Operands o_;
-  EdgeCursor cursor_;
+  EdgeWalk walk_;
   Array<ExactSum> sums_;  ///< exact, of several stages: [destinations, width]
   bool adds_ = false;   ///< all rows of the result have values to add to
 };
 
 /// Computes the sums of a stage with weights per head; adds them to out or overwrites it.
-void weighted_sum(const LinearKernel::Operands& operands, const Stage& stage, const EdgeRanges& edges,
+void weighted_sum(const LinearKernel::Operands& operands, const Stage& stage, const EdgeRows& edges,
                   bool add);
 /// Computes their gradients, and dw for any number of heads; grad_src may be null.
-void weighted_sum_backward(const LinearKernel::Operands& operands, const Stage& stage, real* grad_src,
-                           bool accumulate);
-
+void weighted_sum_backward(const LinearKernel::Operands& operands, const Stage& stage, const EdgeRows& edges,
+                           real* grad_src, bool accumulate);
 }}  // namespace sar

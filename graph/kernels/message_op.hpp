@@ -10,12 +10,21 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+/// The reductions, a name each. `fn` in C++ and Python has their functions.
+#define SAR_REDUCTIONS(each) each(sum) each(mean) each(max) each(min)
+
 /// The reduction of the messages at a node; a node without in-edges gets 0.
 enum class Reduce { sum, mean, max, min };
 
-inline constexpr EnumName<Reduce> reduce_names[] = {
-    {Reduce::sum, "sum"}, {Reduce::mean, "mean"}, {Reduce::max, "max"}, {Reduce::min, "min"}};
+#define SAR_NAME(reduce) {Reduce::reduce, #reduce},
+inline constexpr EnumName<Reduce> reduce_names[] = {SAR_REDUCTIONS(SAR_NAME)};
+#undef SAR_NAME
 static_assert(are_in_order(reduce_names));
+/// Whether the result is one of the messages. Otherwise it is their sum times in_degree_factor()
+/// (graph/message/degree_factors.hpp).
+[[nodiscard]] constexpr bool is_extremum(Reduce reduce) noexcept {
+  return reduce == Reduce::max || reduce == Reduce::min;
+}
 [[nodiscard]] constexpr const char* to_string(Reduce reduce) noexcept {
   return name_in(reduce_names, reduce);
 }

@@ -13,7 +13,6 @@
 /// Rows with more than 1,024 edges are split into parts in both passes.
 #include <sar/core/rows/rows.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
-#include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/pair_attention.hpp>
 
 #include <sar/core/isa/isa_begin.hpp>
@@ -81,24 +80,19 @@ class DotScore {
   /// Adds the gradients of the rows [first, last) of `edges`, except long ones, from rows of sources and c
   /// ds. The gradient of row i is added to to(i).
   template <class To>
-  void add_destinations(const Stage& block, const EdgeRanges& edges, DestinationSlots& slots, Index first,
-                        Index last, const To& to, double*) const {
+  void add_destinations(const Stage& block, const EdgeRows& edges, EdgeSlots& slots, Index first, Index last,
+                        const To& to, double*) const {
     const Index width = o_.heads * o_.key_dim;
     const PassVector<real> ones(o_.heads, real{1});
-    const auto add_all = [&](auto* rows) {
-      using X = std::remove_cvref_t<decltype(*rows)>;
+    with_type(block.rows, [&]<class X>(const X* rows) {
       for_batches<1, X>(
-          edges.begin, edges.end, first, last, block.shard.src.data(), block.begin,
-          edges_at_once(width, o_.heads), {GatheredOf<X>{rows, source_width(o_)}},
+          edges, first, last, edges_at_once(width, o_.heads), {GatheredOf<X>{rows, source_width(o_)}},
           [&](const Batch<1, X>& batch, const Batch<1, X>& next) {
-            for (const Segment& seg : batch) {
+            for (const Segment& seg : batch)
               lanes::add_rows(rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim),
                               slots.at(edges.row(seg.row), seg.position), ones.data(), to(seg.row));
-            }
-          },
-          LongRows::part_edges);
-    };
-    with_type(block.rows, add_all);
+          });
+    });
   }
 
  private:
@@ -133,13 +127,13 @@ class AdditiveV2Score {
     add(scratch, x, to, attn);
   }
   template <class To>
-  void add_destinations(const Stage&, const EdgeRanges& edges, DestinationSlots& slots, Index first,
-                        Index last, const To& to, double* attn) const {
+  void add_destinations(const Stage&, const EdgeRows& edges, EdgeSlots& slots, Index first, Index last,
+                        const To& to, double* attn) const {
     const Index width = o_.heads * o_.dim;
     std::vector<real> sums(width), row(width);
     for (Index i = first; i < last; ++i) {
-      const Index n = edges.end[i] - edges.begin[i];
-      if (n == 0 || n > LongRows::part_edges) continue;
+      const Index n = edges.size(i);
+      if (n == 0 || n > edges.longest) continue;
       const real* slot = slots.at(edges.row(i), edges.begin[i]);
       lanes::sum_by_signs(n, o_.heads, o_.dim, slot, slots.width(), slot + o_.heads, slots.width(), o_.slope,
                           sums.data());
@@ -167,7 +161,7 @@ class ScoreOfPairs : public PairScore {
   explicit ScoreOfPairs(const AttentionOperands& o) : PairScore(o), o_(o) {}
 
   template <class X>
-  void by_destination(const EdgeRanges& edges, const Batch<1, X>& batch, const Batch<1, X>& next, real* s,
+  void by_destination(const EdgeRows& edges, const Batch<1, X>& batch, const Batch<1, X>& next, real* s,
                       real* row) const {
     for (const Segment& seg : batch) {
       RowsOf<X> rows = rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim);
@@ -197,17 +191,15 @@ struct PairBackward {
   using B = Batch<2, X>;
   const AttentionOperands& o;
   const PairScore& score;
-  const Stage& block;  ///< a block of source rows
-  const real* stats;   ///< [destinations, 3, heads]
-  real* grad_src;      ///< as the rows of the block; null: not required
+  const Stage& block;    ///< a block of source rows
+  const EdgeRows& rows;  ///< its rows, or parts of them
+  const real* stats;     ///< [destinations, 3, heads]
+  real* grad_src;        ///< a row per result of `rows`; null: not required
   bool accumulate;
-  DestinationSlots* slots;          ///< receives c ds and signs, unless null
-  double* grad_attn;                ///< added to, unless null
-  const LongRows* parts = nullptr;  ///< if set, grad_src has one row per part instead of one per source
+  EdgeSlots* slots;   ///< receives c ds and signs, unless null
+  double* grad_attn;  ///< added to, unless null
 
   Factors factors{o};
-  const local_index* positions =
-      factors.any() || slots != nullptr ? block.shard.transpose_positions().data() : nullptr;
   Index sign_words = score.sign_words();
   PassVector<real> alpha = per_edge(o.heads), dalpha = alpha, weighted = alpha, mean = alpha;
   std::vector<real> signs = std::vector<real>(batch_edges * sign_words);
@@ -219,16 +211,14 @@ struct PairBackward {
   void take(const B& batch, const B& next) {
     if (slots != nullptr) find_slots(batch);
     compute_alpha(batch, next);
-    add_values(batch, next, factors.weights(block.shard, positions, batch, alpha.data(), weighted));
+    add_values(batch, next, factors.weights(rows, batch, alpha.data(), weighted));
     factors.backward(batch.edges, alpha.data(), dalpha.data(), o.grad_edge_weight);
     to_score_gradients(batch.edges * o.heads, dalpha.data(), mean.data(), alpha.data());
     add_keys(batch, next);
     if (slots != nullptr) fill_slots(batch);
   }
 
-  [[nodiscard]] Index source(const Segment& segment) const {
-    return parts != nullptr ? parts->ranges().row(segment.row) : segment.row;
-  }
+  [[nodiscard]] Index source(const Segment& segment) const { return rows.row(segment.row); }
   [[nodiscard]] const real* source_row_of(const Segment& segment) {
     return source_row(block, source(segment), source_width(o), own.data());
   }
@@ -236,7 +226,7 @@ struct PairBackward {
   void find_slots(const B& batch) {
     for (const Segment& seg : batch) {
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-        slot[x] = slots->at(batch.other[x], positions[seg.position + x - seg.first]);
+        slot[x] = slots->at(batch.other[x], rows.position_of[seg.position + x - seg.first]);
         prefetch_bytes(slot[x], 1);
       }
     }
@@ -259,8 +249,8 @@ struct PairBackward {
       prefetch_row(stats + next.other[x] * 3 * heads + 3 * heads - 1, 1);
     }
     for (const Segment& seg : batch) {
-      const auto rows = rows_of(batch, next, seg, 0, 0, heads, o.key_dim).without_prefetch();
-      score.raw(rows, source_row_of(seg), &alpha[seg.first * heads]);
+      const auto keys = rows_of(batch, next, seg, 0, 0, heads, o.key_dim).without_prefetch();
+      score.raw(keys, source_row_of(seg), &alpha[seg.first * heads]);
       multiply(seg, alpha.data());
     }
     lanes::for_head_lanes(heads, [&](auto L, Index h) { subtract_logarithms<L>(batch, h); });
@@ -291,15 +281,15 @@ struct PairBackward {
   /// Computes dalpha, and adds the gradient of the source rows as values.
   void add_values(const B& batch, const B& next, const real* weights) {
     for (const Segment& seg : batch) {
-      const auto rows = rows_of(batch, next, seg, 1, 0, o.heads, o.dim);
+      const auto gathered = rows_of(batch, next, seg, 1, 0, o.heads, o.dim);
       const Index from = seg.first * o.heads;
       const real* values = source_row_of(seg) + value_at(o);
       if (grad_src != nullptr)
-        lanes::dots_and_add(rows, values, &dalpha[from], weights + from,
+        lanes::dots_and_add(gathered, values, &dalpha[from], weights + from,
                             accumulate || !seg.begins ? ones.data() : nullptr,
                             grad_src + seg.row * source_width(o) + value_at(o));
       else
-        lanes::dots(rows, values, &dalpha[from]);
+        lanes::dots(gathered, values, &dalpha[from]);
     }
   }
 
@@ -308,9 +298,9 @@ struct PairBackward {
     for (const Segment& seg : batch) {
       multiply(seg, alpha.data());
       if (grad_src == nullptr && slots == nullptr) continue;
-      const auto rows = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim);
+      const auto keys = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim);
       const bool adds = !o.separate_value || accumulate || !seg.begins;
-      score.source_gradient(rows, signs.data() + seg.first * sign_words, source(seg), source_row_of(seg),
+      score.source_gradient(keys, signs.data() + seg.first * sign_words, source(seg), source_row_of(seg),
                             &alpha[seg.first * o.heads], adds ? ones.data() : nullptr,
                             grad_src != nullptr ? grad_src + seg.row * source_width(o) : nullptr, grad_attn,
                             scratch.data());
@@ -321,7 +311,7 @@ struct PairBackward {
 template <class PairScore>
 class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
   using Base = Attention<ScoreOfPairs<PairScore>>;
-  using Base::o_, Base::score_, Base::cursors_, Base::stats_;
+  using Base::o_, Base::score_, Base::walks_, Base::stats_;
 
  public:
   explicit PairAttention(const AttentionOperands& operands)
@@ -345,7 +335,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     const Index most_edges = std::max<Index>(per_row * stage.shard.num_dst, 1 << 12);
     const Index width = source_width(o_);
     for_blocks_of_sources(stage, width, most_edges, [&](const Stage& block) {
-      const EdgeRanges edges = cursors_.at(block.shard).ranges(block);
+      const EdgeRows edges = walks_.at(block.shard).by_destination(block);
       slots_.open(block.shard.num_dst, edges);
       const Index skipped = (block.begin - stage.begin) * width;
       by_source(block, grad_src.from(skipped), accumulate, &slots_);
@@ -355,101 +345,73 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
 
   /// Calls body(first, last, gradient of attn or null) for blocks of rows.
   template <class Body>
-  void over_rows(const local_index* before, Index rows, Index bytes_per_edge, const Body& body) {
+  void over_rows(const EdgeRows& rows, Index bytes_per_edge, const Body& body) {
     if (o_.grad_attn == nullptr)
-      return for_row_blocks(before, rows, bytes_per_edge,
+      return for_row_blocks(rows, bytes_per_edge,
                             [&](Index first, Index last) { body(first, last, nullptr); });
     std::vector<double> sums(o_.heads * o_.key_dim);
-    const Index degree = rows > 0 ? (before[rows - 1] - before[0]) / rows + 1 : 1;
+    const Index n = rows.num_rows, degree = n > 0 ? (rows.offsets()[n - 1] - rows.offsets()[0]) / n + 1 : 1;
     sum_row_blocks(
-        rows, bytes_per_edge / real_bytes * degree,
+        n, bytes_per_edge / real_bytes * degree,
         [&](Index first, Index last, double* partial) { body(first, last, partial); }, sums);
     for (std::size_t j = 0; j < sums.size(); ++j) o_.grad_attn[j] += sums[j];
   }
 
-  void by_source(const Stage& block, TypedNumbers grad_src, bool accumulate, DestinationSlots* slots) {
+  void by_source(const Stage& block, TypedNumbers grad_src, bool accumulate, EdgeSlots* slots) {
     score_.prepare(block);
-    const SourceOffsets offsets(block.shard, block.begin, block.end);
-    const local_index* begin = offsets.data();
+    const bool numbered = slots != nullptr || o_.mask != nullptr || o_.edge_weight != nullptr;
+    sum_in_parts(walks_.at(block.shard).by_source(block, numbered), source_width(o_), grad_src, accumulate,
+                 [&](const EdgeRows& rows, TypedNumbers to, bool add) {
+                   with_type(ConstTypedNumbers(o_.grad_out.numbers()), [&](const auto* grad_out) {
+                     take_sources(block, rows, grad_out, to, add, slots);
+                   });
+                 });
+  }
+
+  template <class X>
+  void take_sources(const Stage& block, const EdgeRows& rows, const X* grad_out, TypedNumbers grad_src,
+                    bool accumulate, EdgeSlots* slots) {
     const Index width = source_width(o_);
-    take_sources(block, {block.size(), nullptr, begin, begin + 1, begin}, grad_src, accumulate, slots,
-                 nullptr);
-    const LongRows long_rows(begin, begin + 1, block.size());
-    if (long_rows.parts() == 0) return;
-    Tensor parts;
-    if (grad_src.defined()) parts = Tensor(Shape{long_rows.parts(), width});
-    take_sources(block, long_rows.ranges(), parts.defined() ? TypedNumbers(parts.data()) : TypedNumbers(),
-                 false, slots, &long_rows);
-    if (!grad_src.defined()) return;
-    long_rows.for_rows([&](Index row, Index first, Index last) {
-      GradientBlock gradient(grad_src, row * width, width, accumulate);
-      sum_parts(parts.data(), first, last, width, accumulate, gradient.data());
-      gradient.store();
+    const auto* const dst = static_cast<const X*>(o_.dst.numbers().memory());
+    over_rows(rows, 2 * width * real_bytes, [&](Index first, Index last, double* grad_attn) {
+      GradientBlock gradients(grad_src, first * width, (last - first) * width, accumulate);
+      real* const to = grad_src.defined() ? gradients.data() - first * width : nullptr;
+      if (to != nullptr && !accumulate)
+        for (Index i = first; i < last; ++i)
+          if (rows.size(i) == 0) std::fill_n(to + i * width, width, real{0});
+      PairBackward<PairScore, X> pass{.o = o_,
+                                      .score = score_,
+                                      .block = block,
+                                      .rows = rows,
+                                      .stats = stats_.data(),
+                                      .grad_src = to,
+                                      .accumulate = accumulate,
+                                      .slots = slots,
+                                      .grad_attn = grad_attn};
+      for_batches<2, X>(
+          rows, first, last, edges_at_once(o_.heads * (o_.key_dim + o_.dim), o_.heads),
+          {GatheredOf<X>{dst, o_.heads * o_.key_dim}, GatheredOf<X>{grad_out, o_.heads * o_.dim}},
+          [&](const Batch<2, X>& batch, const Batch<2, X>& next) {
+            pass.take(batch, next);
+            poll_progress();  // a task of sum_row_blocks may have many edges
+          });
+      gradients.store();
     });
   }
 
-  void take_sources(const Stage& block, const EdgeRanges& rows, TypedNumbers grad_src, bool accumulate,
-                    DestinationSlots* slots, const LongRows* parts) {
-    const Index width = source_width(o_);
-    const auto run = [&](auto* dst, auto* grad_out) {
-      using X = std::remove_cvref_t<decltype(*dst)>;
-      over_rows(rows.before, rows.num_rows, 2 * width * real_bytes,
-                [&](Index first, Index last, double* grad_attn) {
-                  GradientBlock gradients(grad_src, first * width, (last - first) * width, accumulate);
-                  real* const to = grad_src.defined() ? gradients.data() - first * width : nullptr;
-                  if (to != nullptr && !accumulate)
-                    for (Index i = first; i < last; ++i)
-                      if (rows.begin[i] == rows.end[i]) std::fill_n(to + i * width, width, real{0});
-                  PairBackward<PairScore, X> pass{.o = o_,
-                                                  .score = score_,
-                                                  .block = block,
-                                                  .stats = stats_.data(),
-                                                  .grad_src = to,
-                                                  .accumulate = accumulate,
-                                                  .slots = slots,
-                                                  .grad_attn = grad_attn,
-                                                  .parts = parts};
-                  for_batches<2, X>(
-                      rows.begin, rows.end, first, last, block.shard.transpose().dst.data(), 0,
-                      edges_at_once(o_.heads * (o_.key_dim + o_.dim), o_.heads),
-                      {GatheredOf<X>{dst, o_.heads * o_.key_dim}, GatheredOf<X>{grad_out, o_.heads * o_.dim}},
-                      [&](const Batch<2, X>& batch, const Batch<2, X>& next) {
-                        pass.take(batch, next);
-                        poll_progress();  // a task of sum_row_blocks may have many edges
-                      },
-                      LongRows::part_edges);
-                  gradients.store();
-                });
-    };
-    if (o_.grad_out.is_bfloat16())
-      run(o_.dst.bfloat16(), o_.grad_out.bfloat16());
-    else
-      run(o_.dst.reals().data(), o_.grad_out.reals().data());
-  }
-
-  void by_destination(const Stage& block, const EdgeRanges& edges) {
+  void by_destination(const Stage& block, const EdgeRows& edges) {
     const Index width = o_.heads * o_.key_dim;
-    const auto take = [&](const EdgeRanges& ranges, const auto& to) {
-      over_rows(ranges.before, ranges.num_rows, source_width(o_) * real_bytes,
-                [&](Index first, Index last, double* grad_attn) {
-                  score_.add_destinations(block, ranges, slots_, first, last, to, grad_attn);
-                });
-    };
-    real* grad_dst = o_.grad_dst;
-    take(edges, [&](Index i) { return grad_dst != nullptr ? grad_dst + edges.row(i) * width : nullptr; });
-    const LongRows long_rows(edges.begin, edges.end, edges.num_rows);
-    if (long_rows.parts() == 0) return;
-    PassVector<local_index> destinations;
-    const EdgeRanges ranges = long_rows.ranges(edges, destinations);
-    Tensor parts = Tensor::zeros(Shape{long_rows.parts(), width});
-    take(ranges, [&](Index i) { return parts.row(i); });
-    if (grad_dst == nullptr) return;
-    long_rows.for_rows([&](Index row, Index first, Index last) {
-      sum_parts(parts.data(), first, last, width, true, grad_dst + edges.row(row) * width);
+    sum_in_parts(edges, width, o_.grad_dst, true, [&](const EdgeRows& rows, TypedNumbers to, bool) {
+      over_rows(rows, source_width(o_) * real_bytes, [&](Index first, Index last, double* grad_attn) {
+        const auto result = [&](Index i) {
+          return to.defined() ? to.reals() + rows.result(i) * width : nullptr;
+        };
+        score_.add_destinations(block, rows, slots_, first, last, result, grad_attn);
+      });
     });
   }
 
-  DestinationSlots slots_;  ///< [c ds per head, signs]
+  EdgeSlots slots_;  ///< [c ds per head, signs]
 };
 
 }  // namespace

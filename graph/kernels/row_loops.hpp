@@ -10,6 +10,9 @@
 #include <sar/core/simd/lanes.hpp>
 #include <sar/core/simd/tiles.hpp>
 
+#include <cmath>
+#include <cstdint>
+
 #include <sar/core/isa/isa_begin.hpp>
 
 namespace lanes {
@@ -78,6 +81,32 @@ void scale_from(Index heads, Index dim, const real* factor, const real* x, real*
 
 /// Computes out[h] = <x[h], y[h]>.
 void head_dots(Index heads, Index dim, const real* x, const real* y, real* out);
+
+/// Updates the maximum (minimum) `best` and its argmax with messages m, of which column j is of edge
+/// edge_of(j). NaN wins over numbers; of equal messages, and of several NaN, the edge with the smallest id
+/// wins.
+template <bool minimum, class X, class EdgeOf>
+inline void take_extremum(Index n, const X* m, const EdgeOf& edge_of, const Index* ids, X* best,
+                          std::int32_t* who) {
+  std::int32_t ties = 0;
+  for (Index j = 0; j < n; ++j) {
+    const real value = number(m[j]), old = number(best[j]);
+    const bool nan = std::isnan(value), was_nan = std::isnan(old);
+    const bool wins = (minimum ? value < old : value > old) | (nan & !was_nan);
+    ties |= (value == old) | (nan & was_nan) ? 1 : 0;
+    best[j] = wins ? m[j] : best[j];
+    who[j] = wins ? edge_of(j) : who[j];
+  }
+  if (ties == 0) return;
+  for (Index j = 0; j < n; ++j) {
+    const real value = number(m[j]);
+    const bool nan = std::isnan(value);  // best is then NaN, too
+    const bool same = (value == number(best[j])) | nan;
+    const bool wins = same & (ids[edge_of(j)] < ids[who[j]]);
+    best[j] = wins ? m[j] : best[j];
+    who[j] = wins ? edge_of(j) : who[j];
+  }
+}
 
 }  // namespace lanes
 

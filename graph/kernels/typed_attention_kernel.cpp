@@ -2,7 +2,7 @@
 
 /// Attention with a matrix per edge type; the head of typed_attention_kernel.hpp has the formulas.
 ///
-/// Loop order: blocks of rows in parallel; in a block, the edges grouped by type and row (edges_by_type.hpp);
+/// Loop order: blocks of rows in parallel; in a block, the edges grouped by type and row (EdgesByType);
 /// of each type, 16 to 128 pairs at a time. For these pairs: copy their rows, multiply them by the type's
 /// matrices, iterate over their edges in batches that gather rows of the other end (prefetched one batch
 /// ahead), multiply the sums by the matrices, and add them to the rows of the result. All rows of the pairs
@@ -12,7 +12,6 @@
 /// gradients.
 #include <sar/core/products/right_operand.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
-#include <sar/graph/kernels/edges_by_type.hpp>
 #include <sar/graph/kernels/typed_attention_kernel.hpp>
 
 #include <sar/core/isa/isa_begin.hpp>
@@ -53,25 +52,13 @@ class HeadProducts {
 };
 using Transposed = HeadProducts::Transposed;
 
-/// The rows that a list of pairs belongs to: rows of a stage or of destinations, or parts of long rows.
-struct PairRows {
-  const EdgeRanges& ranges;
-  bool of_parts;
-
-  /// The row itself, and the index of its result.
-  [[nodiscard]] Index row(Index i) const { return ranges.row(i); }
-  [[nodiscard]] Index result(Index i) const { return of_parts ? i : ranges.row(i); }
-};
-
 /// Calls visit(type, first pair, number of pairs) for all pairs of a block, a few pairs of one type at a
 /// time.
 template <class Visit>
 void for_some_pairs(const EdgesByType& block, Index width, const Visit& visit) {
   constexpr Index bytes = 1 << 18;  // of the rows of these pairs: up to six rows per pair
   const Index most = std::clamp<Index>(bytes / (6 * width * real_bytes), 16, 128);
-  for (const EdgesByType::Group& group : block.groups())
-    for (Index p = group.first; p < group.last; p += most)
-      visit(group.type, p, std::min(most, group.last - p));
+  block.for_pairs(most, [&](Index type, Index first, Index last) { visit(type, first, last - first); });
 }
 
 /// Scores of keys with the queries of pairs.
@@ -79,9 +66,8 @@ struct PairScores {
   const AttentionOperands& o;
   const real* queries;  ///< q' of the current pairs
 
-  void by_destination(const EdgeRanges&, const Batch<1>& batch, const Batch<1>& next, real* s, real*) const {
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
+  void by_destination(const EdgeRows&, const Batch<1>& batch, const Batch<1>& next, real* s, real*) const {
+    for (const Segment& seg : batch) {
       const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.dim);
       lanes::dots(rows, queries + seg.row * o.heads * o.dim, s + seg.first * o.heads);
     }
@@ -91,7 +77,7 @@ struct PairScores {
 /// The forward pass over the destinations of one thread.
 class PairSoftmax {
  public:
-  PairSoftmax(const TypedAttentionOperands& o, const Stage& stage, const PairRows& rows,
+  PairSoftmax(const TypedAttentionOperands& o, const Stage& stage, const EdgeRows& rows,
               AttentionResult& result)
       : o_(o), stage_(stage), rows_(rows), result_(result), products_(o) {}
 
@@ -100,38 +86,34 @@ class PairSoftmax {
       const Index matrices = type * o_.heads * o_.dim * o_.dim;
       queries_.resize(n * width());
       for (Index i = 0; i < n; ++i)
-        std::copy_n(o_.query + rows_.row(block.row(first + i)) * width(), width(),
+        std::copy_n(o_.query + rows_.row(block.pairs().row(first + i)) * width(), width(),
                     queries_.data() + i * width());
       scored_.resize(n * width());
       products_.multiply(queries_.data(), n, o_.att + matrices, Transposed::yes, scored_.data());
-      attend(block, first, n);
+      attend(block.pairs().slice(first, first + n));
       real* messages = scored_.data();
       products_.multiply(means_.out.data(), n, o_.msg + matrices, Transposed::no, messages);
-      for (Index i = 0; i < n; ++i) merge(i, messages + i * width(), rows_.result(block.row(first + i)));
+      for (Index i = 0; i < n; ++i)
+        merge(i, messages + i * width(), rows_.result(block.pairs().row(first + i)));
     });
   }
 
  private:
   [[nodiscard]] Index width() const { return o_.heads * o_.dim; }
 
-  void attend(const EdgesByType& block, Index first, Index n) {
+  void attend(EdgeRows pairs) {
+    const Index n = pairs.num_rows;
+    pairs.of_parts = true;
     if (!means_.out.defined() || means_.out.num_rows() < n)
       means_ = {.out = Tensor(Shape{n, o_.heads, o_.dim}),
                 .max = Tensor(Shape{n, o_.heads}),
                 .log_sum = Tensor(Shape{n, o_.heads})};
-    const local_index* begin = block.begin() + first;
-    const EdgeRanges edges{n, nullptr, begin, begin + 1, begin};
     const PairScores scores{operands_, scored_.data()};
-    OnlineSoftmax<PairScores> softmax{.o = operands_,
-                                      .score = scores,
-                                      .edges = edges,
-                                      .first_stage = true,
-                                      .result = means_,
-                                      .of_parts = true};
-    for_batches<1>(
-        begin, begin + 1, 0, n, block.other(), stage_.begin, edges_at_once(2 * width(), o_.heads),
-        {Gathered{stage_.rows.reals(), 2 * width()}},
-        [&](const Batch<1>& batch, const Batch<1>& next) { softmax.take(stage_.shard, batch, next); });
+    OnlineSoftmax<PairScores> softmax{
+        .o = operands_, .score = scores, .edges = pairs, .first_stage = true, .result = means_};
+    for_batches<1>(pairs, 0, n, edges_at_once(2 * width(), o_.heads),
+                   {Gathered{stage_.rows.reals(), 2 * width()}},
+                   [&](const Batch<1>& batch, const Batch<1>& next) { softmax.take(batch, next); });
   }
 
   /// Merges pair i into a row of the result, as the online softmax does with a batch.
@@ -158,7 +140,7 @@ class PairSoftmax {
   const AttentionOperands operands_{
       .heads = o_.heads, .dim = o_.dim, .key_dim = o_.dim, .separate_value = true};
   const Stage& stage_;
-  const PairRows& rows_;
+  const EdgeRows& rows_;
   AttentionResult& result_;
   HeadProducts products_;
   Array<real> queries_, scored_;
@@ -178,43 +160,37 @@ class PairGradients {
   /// For each pair, computes sums_a = sum ds other_a and, unless null, sums_b = sum alpha other_b.
   /// stats_row(segment, x) returns the destination of an edge.
   template <class StatsRow>
-  void take(const EdgesByType& block, Index first, Index n, Index offset,
-            const std::array<Gathered, 2>& others, const real* a, const real* b, const StatsRow& stats_row,
-            real* sums_a, real* sums_b) {
-    const local_index* begin = block.begin() + first;
+  void take(const EdgeRows& pairs, const std::array<Gathered, 2>& others, const real* a, const real* b,
+            const StatsRow& stats_row, real* sums_a, real* sums_b) {
     const Index width = o_.heads * o_.dim, heads = o_.heads;
-    for_batches<2>(begin, begin + 1, 0, n, block.other(), offset, edges_at_once(2 * width, heads), others,
+    for_batches<2>(pairs, 0, pairs.num_rows, edges_at_once(2 * width, heads), others,
                    [&](const Batch<2>& batch, const Batch<2>& next) {
-                     for_segments(batch, [&](const Segment& seg) {
+                     for (const Segment& seg : batch)
                        lanes::dots(rows_of(batch, next, seg, 0, 0, heads, o_.dim).without_prefetch(),
                                    a + seg.row * width, &alpha_[seg.first * heads]);
-                     });
                      compute_alpha(batch, stats_row);
-                     for_segments(batch, [&](const Segment& seg) {
+                     for (const Segment& seg : batch) {
                        const Rows rows = rows_of(batch, next, seg, 1, 0, heads, o_.dim);
                        real* dalpha = &dalpha_[seg.first * heads];
-                       if (sums_b == nullptr) return lanes::dots(rows, b + seg.row * width, dalpha);
-                       lanes::dots_and_add(rows, b + seg.row * width, dalpha, &alpha_[seg.first * heads],
-                                           seg.begins ? nullptr : ones_.data(), sums_b + seg.row * width);
-                     });
+                       if (sums_b == nullptr)
+                         lanes::dots(rows, b + seg.row * width, dalpha);
+                       else
+                         lanes::dots_and_add(rows, b + seg.row * width, dalpha, &alpha_[seg.first * heads],
+                                             seg.begins ? nullptr : ones_.data(), sums_b + seg.row * width);
+                     }
                      to_score_gradients(batch.edges * heads, dalpha_.data(), mean_.data(), alpha_.data());
-                     for_segments(batch, [&](const Segment& seg) {
+                     for (const Segment& seg : batch)
                        lanes::add_rows(rows_of(batch, next, seg, 0, 0, heads, o_.dim),
                                        &alpha_[seg.first * heads], seg.begins ? nullptr : ones_.data(),
                                        sums_a + seg.row * width);
-                     });
                    });
   }
 
  private:
-  template <class Visit>
-  static void for_segments(const Batch<2>& batch, const Visit& visit) {
-    for (Index i = 0; i < batch.segments; ++i) visit(batch.segment[i]);
-  }
   /// Replaces scores by alpha, in place, and loads D of each edge.
   template <class StatsRow>
   void compute_alpha(const Batch<2>& batch, const StatsRow& stats_row) {
-    for_segments(batch, [&](const Segment& seg) {
+    for (const Segment& seg : batch) {
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
         const real* stats = stats_ + stats_row(seg, batch.other[x]) * 3 * o_.heads;
         for (Index h = 0; h < o_.heads; ++h) {
@@ -222,7 +198,7 @@ class PairGradients {
           mean_[x * o_.heads + h] = stats[2 * o_.heads + h];
         }
       }
-    });
+    }
     exp_below_zero(alpha_.data(), batch.edges * o_.heads);
   }
 
@@ -285,20 +261,16 @@ class TypedAttention final : public ShardKernel {
   [[nodiscard]] bool takes_parts() const override { return true; }
 
   void accumulate(const Stage& stage) override {
-    const EdgeRanges edges = cursors_.at(stage.shard).ranges(stage);
-    attend(stage, {edges, false}, *o_.result);
-    const LongRows long_rows(edges.begin, edges.end, edges.num_rows);
-    if (long_rows.parts() == 0) return;
-    const Index parts = long_rows.parts();
-    PassVector<local_index> destinations;
-    const EdgeRanges ranges = long_rows.ranges(edges, destinations);
+    const EdgeParts split(walks_.at(stage.shard).by_destination(stage));
+    attend(stage, split.whole_rows(), *o_.result);
+    const Index parts = split.size();
+    if (parts == 0) return;
     AttentionResult of_parts{.out = Tensor::zeros(Shape{parts, o_.heads, o_.dim}),
                              .max = Tensor::full({parts, o_.heads}, -std::numeric_limits<real>::infinity()),
                              .log_sum = Tensor::zeros({parts, o_.heads})};
-    attend(stage, {ranges, true}, of_parts);
-    long_rows.for_rows([&](Index row, Index first, Index last) {
-      for (Index h = 0; h < o_.heads; ++h)
-        merge_parts(of_parts, first, last, *o_.result, edges.row(row), h, false);
+    attend(stage, split.parts(), of_parts);
+    split.for_rows([&](Index v, Index first, Index last) {
+      for (Index h = 0; h < o_.heads; ++h) merge_parts(of_parts, first, last, *o_.result, v, h, false);
     });
   }
 
@@ -338,132 +310,98 @@ class TypedAttention final : public ShardKernel {
   [[nodiscard]] Index matrices() const { return o_.num_types * o_.heads * o_.dim * o_.dim; }
   [[nodiscard]] Index matrices_of(Index type) const { return type * o_.heads * o_.dim * o_.dim; }
   [[nodiscard]] Index rows_at_once() const { return std::max<Index>((1 << 15) / width(), 1); }
-  [[nodiscard]] TypedEdges edges_of(const Stage& stage, const EdgeRanges& ranges) const {
-    return {.begin = ranges.begin,
-            .end = ranges.end,
-            .other = stage.shard.src.data(),
-            .first_edge = stage.shard.first_edge,
-            .types = o_.types};
-  }
 
-  /// Processes the edges of all rows except long ones, or of parts of long rows.
-  void attend(const Stage& stage, const PairRows& rows, AttentionResult& result) {
-    const TypedEdges edges = edges_of(stage, rows.ranges);
-    for_typed_blocks(rows.ranges.before, rows.ranges.num_rows, o_.num_types, [&](Index first, Index last) {
-      EdgesByType block(o_.num_types);
-      block.group(edges, first, last, LongRows::part_edges);
+  void attend(const Stage& stage, const EdgeRows& rows, AttentionResult& result) {
+    for_typed_blocks(rows, o_.num_types, [&](Index first, Index last) {
+      EdgesByType block(o_.types, o_.num_types);
+      block.group(rows, first, last);
       PairSoftmax(o_, stage, rows, result).take(block);
     });
   }
 
   void by_destination(const Stage& stage) {
-    const EdgeRanges ranges = cursors_.at(stage.shard).ranges(stage);
-    add_query_gradients(stage, {ranges, false}, o_.grad_query);
-    const LongRows long_rows(ranges.begin, ranges.end, ranges.num_rows);
-    if (long_rows.parts() == 0) return;
-    PassVector<local_index> destinations;
-    const EdgeRanges parts = long_rows.ranges(ranges, destinations);
-    Tensor sums = Tensor::zeros(Shape{long_rows.parts(), width()});
-    add_query_gradients(stage, {parts, true}, sums.data());
-    long_rows.for_rows([&](Index row, Index first, Index last) {
-      sum_parts(sums.data(), first, last, width(), true, o_.grad_query + ranges.row(row) * width());
-    });
+    sum_in_parts(
+        walks_.at(stage.shard).by_destination(stage), width(), o_.grad_query, true,
+        [&](const EdgeRows& rows, TypedNumbers to, bool) { add_query_gradients(stage, rows, to.reals()); });
   }
 
   /// `to` has one row per result of `rows`.
-  void add_query_gradients(const Stage& stage, const PairRows& rows, real* to) {
-    const TypedEdges edges = edges_of(stage, rows.ranges);
+  void add_query_gradients(const Stage& stage, const EdgeRows& rows, real* to) {
     const std::array<Gathered, 2> keys_and_values = {Gathered{stage.rows.reals(), 2 * width()},
                                                      Gathered{stage.rows.reals() + width(), 2 * width()}};
-    for_typed_blocks(rows.ranges.before, rows.ranges.num_rows, o_.num_types, [&](Index first, Index last) {
-      EdgesByType block(o_.num_types);
-      block.group(edges, first, last, LongRows::part_edges);
+    for_typed_blocks(rows, o_.num_types, [&](Index first, Index last) {
+      EdgesByType block(o_.types, o_.num_types);
+      block.group(rows, first, last);
       HeadProducts products(o_);
       PairGradients gradients(o_, stats_.data());
       PairBuffers at;
       for_some_pairs(block, width(), [&](Index type, Index p, Index n) {
         const real *att = o_.att + matrices_of(type), *msg = o_.msg + matrices_of(type);
+        const EdgeRows pairs = block.pairs().slice(p, p + n);
         at.resize(n * width());
         for (Index i = 0; i < n; ++i) {
-          const Index v = rows.row(block.row(p + i));
+          const Index v = rows.row(pairs.row(i));
           std::copy_n(o_.query + v * width(), width(), at.a.data() + i * width());
           std::copy_n(o_.grad_out + v * width(), width(), at.b.data() + i * width());
         }
         products.multiply(at.a.data(), n, att, Transposed::yes, at.a_there.data());
         products.multiply(at.b.data(), n, msg, Transposed::yes, at.b_there.data());
         gradients.take(
-            block, p, n, stage.begin, keys_and_values, at.a_there.data(), at.b_there.data(),
-            [&](const Segment& seg, Index) { return rows.row(block.row(p + seg.row)); }, at.sums_a.data(),
+            pairs, keys_and_values, at.a_there.data(), at.b_there.data(),
+            [&](const Segment& seg, Index) { return rows.row(pairs.row(seg.row)); }, at.sums_a.data(),
             nullptr);
         products.multiply(at.sums_a.data(), n, att, Transposed::no, at.a_there.data());
         for (Index i = 0; i < n; ++i)
-          add_row(at.a_there.data() + i * width(), to + rows.result(block.row(p + i)) * width());
+          add_row(at.a_there.data() + i * width(), to + rows.result(pairs.row(i)) * width());
       });
       poll_progress();
     });
   }
 
   void by_source(const Stage& stage, real* grad_src, bool accumulate) {
-    const SourceOffsets offsets(stage.shard, stage.begin, stage.end);
-    const local_index* begin = offsets.data();
-    const EdgeRanges ranges{stage.size(), nullptr, begin, begin + 1, begin};
     const Index row_size = 2 * width();
     if (grad_src != nullptr && !accumulate)
       parallel_for(stage.size(), rows_at_once(), [&](Index first, Index last) {
         std::fill(grad_src + first * row_size, grad_src + last * row_size, real{0});
       });
-    add_source_gradients(stage, {ranges, false}, grad_src);
-    const LongRows long_rows(begin, begin + 1, stage.size());
-    if (long_rows.parts() == 0) return;
-    const EdgeRanges parts = long_rows.ranges();
-    Tensor sums;
-    if (grad_src != nullptr) sums = Tensor::zeros(Shape{parts.num_rows, row_size});
-    add_source_gradients(stage, {parts, true}, grad_src != nullptr ? sums.data() : nullptr);
-    if (grad_src == nullptr) return;
-    long_rows.for_rows([&](Index row, Index first, Index last) {
-      sum_parts(sums.data(), first, last, row_size, true, grad_src + row * row_size);
-    });
+    sum_in_parts(
+        walks_.at(stage.shard).by_source(stage), row_size, grad_src, true,
+        [&](const EdgeRows& rows, TypedNumbers to, bool) { add_source_gradients(stage, rows, to.reals()); });
   }
 
   /// `to` has one row per result of `rows` and is added to; null: not required.
-  void add_source_gradients(const Stage& stage, const PairRows& rows, real* to) {
-    const TypedEdges edges{.begin = rows.ranges.begin,
-                           .end = rows.ranges.end,
-                           .other = stage.shard.transpose().dst.data(),
-                           .position_of = stage.shard.transpose_positions().data(),
-                           .first_edge = stage.shard.first_edge,
-                           .types = o_.types};
-    const std::vector<Index> starts = typed_blocks(rows.ranges.before, rows.ranges.num_rows, o_.num_types);
+  void add_source_gradients(const Stage& stage, const EdgeRows& rows, real* to) {
+    const std::vector<Index> starts = typed_blocks(rows, o_.num_types);
     const Index blocks = std::ssize(starts) - 1, ranges = std::min(att_sums_.ranges(), msg_sums_.ranges());
     parallel_for(ranges, 1, [&](Index range, Index) {
-      EdgesByType block(o_.num_types);
+      EdgesByType block(o_.types, o_.num_types);
       HeadProducts products(o_);
       PairGradients gradients(o_, stats_.data());
       PairBuffers at;
       for (Index b = range * blocks / ranges; b < (range + 1) * blocks / ranges; ++b) {
-        block.group(edges, starts[b], starts[b + 1], LongRows::part_edges);
+        block.group(rows, starts[b], starts[b + 1]);
         for_some_pairs(block, width(), [&](Index type, Index p, Index n) {
-          take_sources(stage, rows, block, type, p, n, range, products, gradients, at, to);
+          take_sources(stage, rows, block.pairs().slice(p, p + n), type, range, products, gradients, at, to);
         });
         poll_progress();
       }
     });
   }
 
-  void take_sources(const Stage& stage, const PairRows& rows, const EdgesByType& block, Index type, Index p,
-                    Index n, Index range, HeadProducts& products, PairGradients& gradients, PairBuffers& at,
-                    real* to) {
+  void take_sources(const Stage& stage, const EdgeRows& rows, const EdgeRows& pairs, Index type, Index range,
+                    HeadProducts& products, PairGradients& gradients, PairBuffers& at, real* to) {
     const real *att = o_.att + matrices_of(type), *msg = o_.msg + matrices_of(type);
+    const Index n = pairs.num_rows;
     at.resize(n * width());
     for (Index i = 0; i < n; ++i) {
-      const real* row = stage.rows.reals() + rows.row(block.row(p + i)) * 2 * width();
+      const real* row = stage.rows.reals() + rows.row(pairs.row(i)) * 2 * width();
       std::copy_n(row, width(), at.a.data() + i * width());
       std::copy_n(row + width(), width(), at.b.data() + i * width());
     }
     products.multiply(at.a.data(), n, att, Transposed::no, at.a_there.data());
     products.multiply(at.b.data(), n, msg, Transposed::no, at.b_there.data());
     gradients.take(
-        block, p, n, 0, {Gathered{o_.query, width()}, Gathered{o_.grad_out, width()}}, at.a_there.data(),
+        pairs, {Gathered{o_.query, width()}, Gathered{o_.grad_out, width()}}, at.a_there.data(),
         at.b_there.data(), [](const Segment&, Index other) { return other; }, at.sums_a.data(),
         at.sums_b.data());
     if (double* sums = att_sums_.of(range); sums != nullptr)
@@ -474,7 +412,7 @@ class TypedAttention final : public ShardKernel {
     products.multiply(at.sums_a.data(), n, att, Transposed::yes, at.a_there.data());
     products.multiply(at.sums_b.data(), n, msg, Transposed::yes, at.b_there.data());
     for (Index i = 0; i < n; ++i) {
-      real* row = to + rows.result(block.row(p + i)) * 2 * width();
+      real* row = to + rows.result(pairs.row(i)) * 2 * width();
       add_row(at.a_there.data() + i * width(), row);
       add_row(at.b_there.data() + i * width(), row + width());
     }
@@ -485,7 +423,7 @@ class TypedAttention final : public ShardKernel {
   }
 
   const TypedAttentionOperands o_;
-  OfEachShard<EdgeCursor> cursors_;
+  OfEachShard<EdgeWalk> walks_;
   Tensor stats_;  ///< [destinations, 3, heads]: max, log(sum), D
   MatrixSums att_sums_, msg_sums_;
 };

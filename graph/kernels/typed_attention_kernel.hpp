@@ -30,7 +30,7 @@
 ///     k'    = k_u A_r        v' = v_u M_r        t = sum ds q_v        w = sum alpha g_v
 ///     dk_u += t A_r^T        dv_u += w M_r^T        dA_r += k_u^T t        dM_r += v_u^T w
 ///
-/// Pairs come from blocks of rows (edges_by_type.hpp). Up to 128 pairs of a type are multiplied by the type's
+/// Pairs come from blocks of rows (EdgesByType). Up to 128 pairs of a type are multiplied by the type's
 /// matrices at a time, while they are in the cache. No buffer grows with the number of edges or of all pairs.
 ///
 /// Gathered per edge: forward a row of k and a row of v; backward the same again, and a row of q and a row of

@@ -11,11 +11,11 @@
 ///                 dc_e   = <x_u W_r, g_v>
 ///
 /// The forward pass iterates over blocks of destination rows, the backward pass over blocks of source rows of
-/// the transpose. A block groups its edges by type (edges_by_type.hpp), sums the rows of each pair (v, r) or
+/// the transpose. A block groups its edges by type (EdgesByType), sums the rows of each pair (v, r) or
 /// (u, r), and multiplies the pairs of a type by one product while they are in the cache. In the backward
 /// pass several blocks keep their rows t, together about 4 million values or as many as W has. Then dW is
 /// updated by type and tile, so that its bits do not depend on threads and no thread needs its own copy. Rows
-/// with many edges are split into parts (LongRows).
+/// with many edges are split into parts (EdgeParts).
 ///
 /// Cost: the gathered rows of gather_sum.hpp, of width in forward and width out backward; 2 in out operations
 /// per pair forward, and the same for each of dx and dW. Memory: packed copies of W and the rows t; nothing
@@ -23,7 +23,7 @@
 #pragma once
 
 #include <sar/core/products/right_operand.hpp>
-#include <sar/graph/kernels/edge_cursor.hpp>
+#include <sar/graph/kernels/edge_walk.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
 #include <cstdint>
@@ -77,13 +77,13 @@ class TypedSumKernel : public ShardKernel {
 
  private:
   TypedSum o_;
-  EdgeCursor cursor_;
+  EdgeWalk walk_;
   std::optional<TypedMatrices> matrices_, transposed_;
 };
 
-/// Computes the sums of a stage; adds them to out or overwrites it.
-void typed_sum(const TypedSum& operands, const Stage& stage, const EdgeRanges& edges, bool add);
-/// Computes their gradients; grad_src may be null.
-void typed_sum_backward(const TypedSum& operands, const Stage& stage, real* grad_src, bool accumulate);
-
+/// Computes the sums of the edges by destination; adds them to out or overwrites it.
+void typed_sum(const TypedSum& operands, const Stage& stage, const EdgeRows& edges, bool add);
+/// Computes their gradients from the edges by source; grad_src may be null.
+void typed_sum_backward(const TypedSum& operands, const Stage& stage, const EdgeRows& edges, real* grad_src,
+                        bool accumulate);
 }}  // namespace sar

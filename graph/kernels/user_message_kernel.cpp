@@ -11,13 +11,15 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/rows.hpp>
+#include <sar/core/simd/loop_hints.hpp>
 #include <sar/core/threads/rank_sums.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
+#include <sar/graph/kernels/row_loops.hpp>
 #include <sar/graph/kernels/user_message_kernel.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -27,6 +29,83 @@ namespace {
 bool same(const Variable& a, const Variable& b) {
   const TypedRows x = a.rows(), y = b.rows();
   return x.at(0) == y.at(0) && a.gradient() == b.gradient() && a.shape() == b.shape();
+}
+
+constexpr Index block_bytes = Index{1} << 17;  // bytes of rows that one task moves
+constexpr Index narrow_rows = 16;              // rows of fewer numbers are copied without a call of memcpy
+
+Index rows_per_task(Index width) {
+  return std::max<Index>(block_bytes / std::max<Index>(width * static_cast<Index>(sizeof(real)), 1), 16);
+}
+
+/// Computes out[k] = scale[ids[k]] * x[ids[k]]. A row has `width` values, real or Bfloat16, and rows of x are
+/// `stride` values apart; `scale` null means 1. Reads and writes one row per id and prefetches rows some ids
+/// ahead.
+void take_rows(ConstTypedNumbers numbers, Index stride, Index width, const Array<local_index>& ids,
+               const real* scale, real* out) {
+  if (width == 0) return;
+  with_type(numbers, [&]<class X>(const X* x) {
+    const Index row_bytes = width * static_cast<Index>(sizeof(X)), ahead = rows_ahead(row_bytes);
+    const auto n = static_cast<Index>(ids.size());
+    const auto row = [&](Index k) { return x + ids[k] * stride; };
+    parallel_for_each(n, rows_per_task(width), [&](Index k) {
+      if (k + ahead < n) prefetch_bytes(row(k + ahead), row_bytes);
+      real* to = out + k * width;
+      if constexpr (!std::is_same_v<X, real>)
+        widen(row(k), width, to);
+      else if (width < narrow_rows)
+        for (Index j = 0; j < width; ++j) to[j] = row(k)[j];
+      else
+        std::memcpy(to, row(k), row_bytes);
+      if (scale == nullptr) return;
+      const real factor = scale[ids[k]];
+      for (Index j = 0; j < width; ++j) to[j] *= factor;
+    });
+  });
+}
+/// The same with the rows of x.
+void take_rows(const TypedRows& x, const Array<local_index>& ids, const real* scale, real* out) {
+  take_rows(x.numbers(), x.row_size(), x.row_size(), ids, scale, out);
+}
+
+/// Sets out[ids[k]] = x[k] for distinct ids.
+void put_rows(const Tensor& x, const Array<local_index>& ids, TypedRows& out) {
+  const Index width = x.row_size();
+  Bfloat16* const rounded = out.bfloat16();
+  real* const reals = out.is_real() ? out.reals().data() : nullptr;
+  parallel_for_each(x.num_rows(), rows_per_task(width), [&](Index k) {
+    if (rounded != nullptr)
+      narrow(x.row(k), width, rounded + ids[k] * width);
+    else
+      std::copy(x.row(k), x.row(k) + width, reals + ids[k] * width);
+  });
+}
+
+/// For groups of the rows of x, computes
+///
+///     out[row(i)] += scale[row(i)] * sum of the rows of x at the positions of group i
+///
+/// `scale` null means 1. `out` has reals or exact sums. Precision and threading as in gather_sum.
+void add_rows_to(TypedNumbers out, const EdgeRows& groups, const Tensor& x, const real* scale = nullptr) {
+  gather_sum({.edges = groups,
+              .row_scale = scale,
+              .x = x.data(),
+              .x_rows = x.num_rows(),
+              .out = out,
+              .width = x.row_size(),
+              .accumulate = true,
+              .accumulator = out.exact_sums() != nullptr ? Accumulator::exact : Accumulator::rounded});
+}
+
+/// Returns what add_rows_to() would add to row row(0) of an `out` of this type: [1, width].
+TypedRows sum_of_first(EdgeRows groups, const Tensor& x, NumberType type, const real* scale = nullptr) {
+  TypedRows sum({1, x.row_size()}, type);
+  sum.set_zero();
+  if (scale != nullptr) scale += groups.row(0);
+  groups = groups.slice(0, 1);
+  groups.rows = nullptr;
+  add_rows_to(sum.numbers(), groups, x, scale);
+  return sum;
 }
 
 /// Returns whether the rows are consecutive and ascending.
@@ -72,10 +151,8 @@ class UserMessageKernel::Batch final : public EdgeBatch {
     return leaf(u_, o_.inputs.u, x, "src", [&](std::size_t slot, Tensor& rows) {
       Index offset = 0;
       for (std::size_t i = 0; i < slot; ++i) offset += o_.inputs.u.slots[i].shape().row_size();
-      const auto take = [&](const auto* all) {
-        take_rows(all + offset, o_.inputs.u_width(), rows.row_size(), block_.src, nullptr, rows.data());
-      };
-      with_type(stage_->rows, take);
+      take_rows(stage_->rows.from(offset), o_.inputs.u_width(), rows.row_size(), block_.src, nullptr,
+                rows.data());
     });
   }
   [[nodiscard]] Variable dst(const Variable& x) const override {
@@ -225,37 +302,39 @@ void UserMessageKernel::accumulate(const Stage& stage) {
 void UserMessageKernel::reduce(Work& work, const Tensor& messages) {
   if (o_.by_edge) return put_rows(messages, work.block.edge, o_.out);
   if (o_.argmax != nullptr) return reduce_extremum(work, messages);
-  work.first = work.groups.sum_of(messages, 0, o_.out.type(), exact() ? o_.dst_scale : nullptr);
-  work.groups.add_rows_to(o_.out.numbers(), messages, 1, work.groups.size(), o_.dst_scale);
+  const EdgeRows groups = work.groups.edge_rows();
+  work.first = sum_of_first(groups, messages, o_.out.type(), exact() ? o_.dst_scale : nullptr);
+  add_rows_to(o_.out.numbers(), groups.slice(1, groups.num_rows), messages, o_.dst_scale);
 }
 
 void UserMessageKernel::reduce_extremum(Work& work, const Tensor& messages) {
-  const BlockGroups& groups = work.groups;
+  const EdgeRows groups = work.groups.edge_rows();
   const Index width = messages.row_size();
   work.first = Tensor({1, width});
   work.first_argmax.assign(width, -1);
-  for_row_blocks(groups.begin.data(), groups.size(), 3 * width * static_cast<Index>(sizeof(real)),
-                 [&](Index first, Index last) {
-                   for (Index i = first; i < last; ++i) {
-                     const Index v = groups.rows[i];
-                     real* out = (i == 0 ? work.first : o_.out.slice_rows(v, v + 1)).reals().data();
-                     local_index* argmax = i == 0 ? work.first_argmax.data() : o_.argmax + v * width;
-                     for (Index k = groups.begin[i]; k < groups.begin[i + 1]; ++k)
-                       take_extremum(messages.row(k), work.block.edge[k], out, argmax, width);
-                   }
-                 });
+  for_row_blocks(groups, 3 * width * static_cast<Index>(sizeof(real)), [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i) {
+      const Index v = groups.row(i);
+      real* out = (i == 0 ? work.first : o_.out.slice_rows(v, v + 1)).reals().data();
+      local_index* argmax = i == 0 ? work.first_argmax.data() : o_.argmax + v * width;
+      for (Index k = groups.begin[i]; k < groups.end[i]; ++k)
+        take_extremum(
+            messages.row(k), [e = work.block.edge[k]](Index) { return e; }, out, argmax, width);
+    }
+  });
 }
 
-void UserMessageKernel::take_extremum(const real* m, local_index edge, real* out, local_index* argmax,
+/// `argmax` is -1 in all columns before the first message of a row.
+template <class EdgeOf>
+void UserMessageKernel::take_extremum(const real* m, const EdgeOf& edge_of, real* out, local_index* argmax,
                                       Index width) const {
-  const real sign = o_.reduce == Reduce::min ? -1 : 1;  // the minimum is the maximum of the negatives
-  const auto id = [&](local_index e) { return o_.edge_ids[e]; };
-  for (Index j = 0; j < width; ++j) {
-    const bool both_nan = std::isnan(m[j]) && std::isnan(out[j]);
-    const bool larger = sign * m[j] > sign * out[j] || (std::isnan(m[j]) && !both_nan);
-    const bool wins = argmax[j] < 0 || larger || ((m[j] == out[j] || both_nan) && id(edge) < id(argmax[j]));
-    out[j] = wins ? m[j] : out[j];
-    argmax[j] = wins ? edge : argmax[j];
+  if (width > 0 && argmax[0] < 0) {
+    std::copy_n(m, width, out);
+    for (Index j = 0; j < width; ++j) argmax[j] = edge_of(j);
+  } else if (o_.reduce == Reduce::min) {
+    SAR_ISA::lanes::take_extremum<true>(width, m, edge_of, o_.edge_ids.data(), out, argmax);
+  } else {
+    SAR_ISA::lanes::take_extremum<false>(width, m, edge_of, o_.edge_ids.data(), out, argmax);
   }
 }
 
@@ -264,10 +343,9 @@ void UserMessageKernel::add_first(const Work& work) {
   const Index v = work.groups.rows.front(), width = work.first.row_size();
   if (o_.argmax == nullptr)
     return add_row(work.first, o_.out.numbers(v), o_.dst_scale != nullptr ? o_.dst_scale[v] : 1);
-  const real* first = work.first.reals().data();
-  real* out = o_.out.reals().row(v);
-  for (Index j = 0; j < width; ++j)
-    take_extremum(first + j, work.first_argmax[j], out + j, o_.argmax + v * width + j, 1);
+  take_extremum(
+      work.first.reals().data(), [&](Index j) { return work.first_argmax[j]; }, o_.out.reals().row(v),
+      o_.argmax + v * width, width);
 }
 
 Tensor UserMessageKernel::seed(const EdgeBlock& block) const {
@@ -334,8 +412,9 @@ void UserMessageKernel::differentiate(Work& work, const Stage& stage, TypedNumbe
 
   if (grad_src.defined()) {
     if (const Tensor rows = source_gradients(batch); rows.defined()) {
-      work.first = work.groups.sum_of(rows, 0, grad_src.type());
-      work.groups.add_rows_to(grad_src, rows, 1, work.groups.size());
+      const EdgeRows groups = work.groups.edge_rows();
+      work.first = sum_of_first(groups, rows, grad_src.type());
+      add_rows_to(grad_src, groups.slice(1, groups.num_rows), rows);
     }
   }
   bool grouped = false;
@@ -380,7 +459,8 @@ void UserMessageKernel::add_gradients(std::span<Work> works, TypedNumbers grad_s
         if (!work.rows_v[i].defined()) continue;
         const Array<local_index>& ids = work.groups_v.rows;
         const auto group = [&](Index row) { return std::ranges::lower_bound(ids, row) - ids.begin(); };
-        work.groups_v.add_rows_to(o_.grad_v[i].numbers(), work.rows_v[i], group(begin), group(end));
+        add_rows_to(o_.grad_v[i].numbers(), work.groups_v.edge_rows().slice(group(begin), group(end)),
+                    work.rows_v[i]);
       }
     });
   }

@@ -31,7 +31,7 @@
 #include <sar/autograd/gradient.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/kernels/edge_batch.hpp>
-#include <sar/graph/kernels/edge_block.hpp>
+#include <sar/graph/kernels/edge_walk.hpp>
 #include <sar/graph/kernels/message_op.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
@@ -136,7 +136,8 @@ class UserMessageKernel : public ShardKernel {
   Variable call(const Batch& batch) const;
   void reduce(Work& work, const Tensor& messages);
   void reduce_extremum(Work& work, const Tensor& messages);
-  void take_extremum(const real* m, local_index edge, real* out, local_index* argmax, Index width) const;
+  template <class EdgeOf>
+  void take_extremum(const real* m, const EdgeOf& edge_of, real* out, local_index* argmax, Index width) const;
   void add_first(const Work& work);
   [[nodiscard]] Tensor seed(const EdgeBlock& block) const;
   void differentiate(Work& work, const Stage& stage, TypedNumbers grad_src);

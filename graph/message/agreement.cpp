@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/trace_names.hpp>
 
 #include <type_traits>
 #include <utility>

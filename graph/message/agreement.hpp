@@ -16,8 +16,33 @@
 #include <sar/comm/collective_call.hpp>
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/message/graph.hpp>
+#include <sar/graph/message/message.hpp>
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+// Names in a timeline and in messages.
+
+template <class Enum>
+requires std::is_enum_v<Enum>
+const char* trace_name(Enum value) {
+  return to_string(value);
+}
+
+/// The name of the enumerator with that number; "none" for -1.
+template <class Enum>
+std::string name_of(std::int64_t number) {
+  return number < 0 ? "none" : trace_name(static_cast<Enum>(number));
+}
+
+/// As in fn::, "u_mul_e".
+inline std::string trace_name(Message::Op op, MessageTarget lhs, MessageTarget rhs) {
+  const std::string name = trace_name(op), left = trace_name(lhs);
+  return op == Message::Op::copy ? name + '_' + left : left + '_' + name + '_' + trace_name(rhs);
+}
 
 /// Everything in the options of a graph.
 void add_arguments(CollectiveCall& call, const GraphOptions& options);

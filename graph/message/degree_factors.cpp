@@ -9,10 +9,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <utility>
 
-namespace sar { inline namespace SAR_PRECISION {
-namespace {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 double value_of(DegreeFactor factor, double degree) {
   if (factor == DegreeFactor::inverse_with_self) return 1 / (degree + 1);
@@ -20,6 +21,20 @@ double value_of(DegreeFactor factor, double degree) {
   const double least_one = std::max(degree, 1.0);
   return 1 / (factor == DegreeFactor::inverse ? least_one : std::sqrt(least_one));
 }
+
+std::optional<DegreeFactor> in_degree_factor(Reduce reduce) {
+  switch (reduce) {
+    case Reduce::mean:
+      return DegreeFactor::inverse;
+    case Reduce::sum:
+    case Reduce::max:
+    case Reduce::min:
+      break;
+  }
+  return {};
+}
+
+namespace {
 
 const LazyArray& degrees_of(const DegreeCache& graph, NodeDegree degree) {
   if (degree == NodeDegree::source_in) return graph.in_of_sources();
@@ -34,6 +49,7 @@ DegreeCache::RowFactors& factors_of(const Graph& graph, NodeDegree degree, Degre
 }  // namespace
 
 Tensor degree_factors(const Graph& graph, NodeDegree degree, DegreeFactor factor) {
+  const std::lock_guard lock(graph.shards()->degrees.rows_mutex);
   Tensor& kept = factors_of(graph, degree, factor).rows;
   if (kept.defined()) return kept;
   const Array<Index> degrees = degrees_of(graph.shards()->degrees, degree).make();
@@ -58,4 +74,5 @@ Tensor halo_degree_factors(const Graph& graph, NodeDegree degree, DegreeFactor f
   });
   return kept = std::move(fetched);  // all ranks have it, or none
 }
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

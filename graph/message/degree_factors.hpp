@@ -18,6 +18,12 @@ enum class DegreeFactor {
   inverse_root_or_0,  ///< 1 / sqrt(d), 0 where d is 0
 };
 
+/// Returns the factor of a degree d.
+[[nodiscard]] double value_of(DegreeFactor factor, double degree);
+
+/// Returns the factor of the in-degree by which a reduction multiplies the sum of the messages; none: 1.
+[[nodiscard]] std::optional<DegreeFactor> in_degree_factor(Reduce reduce);
+
 /// Which number of edges of a node.
 enum class NodeDegree {
   in,         ///< of destinations

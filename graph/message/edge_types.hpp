@@ -1,19 +1,43 @@
 // SPDX-License-Identifier: MIT
 
-/// The type of each edge of a graph, for operations that have parameters for each type.
+/// EdgeType: an edge type with its source and destination node types. EdgeTypes: the type of each edge of a
+/// graph, for operations that have parameters for each type.
 #pragma once
 
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/core/memory/memory.hpp>
 
+#include <compare>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+/// DGL's canonical edge type: {"author", "writes", "paper"} goes from authors to papers.
+struct EdgeType {
+  std::string source, relation, destination;
+
+  auto operator<=>(const EdgeType&) const = default;
+  /// Returns "author:writes:paper", the form in partition files.
+  [[nodiscard]] std::string canonical_name() const { return source + ":" + relation + ":" + destination; }
+};
+
+/// Local. Returns the position in `types` of the type with this canonical name, or with this relation name
+/// if it is unique. Throws InputError that lists the available types.
+std::size_t find_edge_type(std::span<const EdgeType> types, std::string_view name);
+
+/// Local. Returns the position of a node type. Throws InputError that lists the available types.
+std::size_t find_node_type(std::span<const std::string> types, const std::string& type);
+
+/// Returns the quoted names for an error message: "'author', 'paper'".
+std::string quoted_list(std::span<const std::string> names);
 
 /// A number for each local edge, in the graph's order of edges. A cheap handle: copies, and the records of
 /// operations, share the numbers, 2 bytes an edge.

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
-#include <sar/graph/message/edge_type.hpp>
+#include <sar/graph/message/edge_types.hpp>
 
 #include <map>
 #include <memory>

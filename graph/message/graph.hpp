@@ -21,7 +21,7 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/kernels/edge_batch.hpp>
-#include <sar/graph/message/edge_type.hpp>
+#include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/frame.hpp>
 #include <sar/graph/message/graph_options.hpp>
 #include <sar/graph/message/message.hpp>
@@ -345,4 +345,11 @@ class LocalScope : NonCopyable {
   std::vector<Frame> before_;  // of the sources, the destinations and the edges
 };
 
+/// Collective. The part of data given per edge id that belongs to this rank's edges: [local edges, ...] in
+/// edge order, as Graph::local_edge_rows, but no rank has the rows of all edges. Rank p has
+/// those of the ids that `ids` gives it as `mine`, [ids.num_nodes(p), ...]. A rank asks for about 4 MiB of
+/// rows at a time. Throws ShapeError when `mine` has not the rows that `ids` says or the ranks' rows differ
+/// in width, and InputError when an edge id has no row or the graph has dropped its ids; the same on every
+/// rank.
+Tensor fetch_edge_rows(const Graph& graph, const PartitionBook& ids, const Tensor& mine);
 }}  // namespace sar

@@ -106,12 +106,11 @@ SAR_BINARY_MESSAGE_OPS(SAR_FUNCTIONS)
 #undef SAR_FUNCTIONS
 #undef SAR_FUNCTION
 
-inline constexpr ReduceFunction sum{Reduce::sum};
-inline constexpr ReduceFunction mean{Reduce::mean};  ///< divides by the in-degree
-/// Of equal messages, that of the smallest edge id takes the gradient. NaN is larger than all numbers and
-/// equal to NaN.
-inline constexpr ReduceFunction max{Reduce::max};
-inline constexpr ReduceFunction min{Reduce::min};  ///< as max; NaN is smaller than all numbers
+// sum; mean, which divides by the in-degree; max and min: of equal messages, that of the smallest edge id
+// takes the gradient, and NaN is larger (smaller) than all numbers and equal to NaN.
+#define SAR_FUNCTION(name) inline constexpr ReduceFunction name{Reduce::name};
+SAR_REDUCTIONS(SAR_FUNCTION)
+#undef SAR_FUNCTION
 
 }  // namespace fn
 }}  // namespace sar

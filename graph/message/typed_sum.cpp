@@ -9,7 +9,6 @@
 #include <sar/graph/kernels/typed_sum_kernel.hpp>
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/operation.hpp>
-#include <sar/graph/message/started_pass.hpp>
 #include <sar/graph/message/typed_sum.hpp>
 
 #include <memory>

@@ -22,8 +22,6 @@
 #include <sar/graph/message/edge_messages.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/operation.hpp>
-#include <sar/graph/message/started_pass.hpp>
-#include <sar/graph/message/trace_names.hpp>
 
 #include <algorithm>
 #include <array>
@@ -96,7 +94,7 @@ RowScales row_scales(const Graph& graph, const SumFactors& factors) {
 /// on, and no others.
 class MessagePass {
  public:
-  MessagePass(const Graph& graph, const Message& message, Result result, bool mean, RowScales scales = {})
+  MessagePass(const Graph& graph, const Message& message, Result result, Reduce reduce, RowScales scales)
       : graph_(graph.shards()),
         options_(graph.options()),
         op_(message.op),
@@ -104,9 +102,10 @@ class MessagePass {
         rhs_(message.op == Message::Op::copy ? message.lhs : message.rhs),
         row_(message.op, message.operand(lhs_).shape(), message.operand(rhs_).shape()),
         result_(result),
-        mean_(mean),
+        reduce_(reduce),
         scales_(std::move(scales)) {
-    if (mean) scales_.dst = graph_->degrees.inverse_in();
+    if (const auto factor = in_degree_factor(reduce))
+      scales_.dst = degree_factors(graph, NodeDegree::in, *factor);
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
       Side& s = side(target);
@@ -217,7 +216,7 @@ class MessagePass {
                         .grad_out = grad.numbers(),
                         .grad_of_edge_rows = grad_e.numbers()}));
     } else {
-      if (mean_) grad = scaled_rows(std::move(grad.reals()), scales_.dst);
+      if (scales_.dst.defined()) grad = scaled_rows(std::move(grad.reals()), scales_.dst);
       BinaryKernel::Operands operands = kernel_operands();
       operands.v.grad = grad_v.defined() ? grad_v.data() : nullptr;
       operands.e.grad = grad_e_reals;
@@ -283,8 +282,7 @@ class MessagePass {
   /// What a timeline says of this pass.
   void describe(TraceScope& scope) const {
     if (!tracing()) return;
-    const char* reduction[] = {mean_ ? "mean" : "sum", "max", "min", ""};
-    scope.detail(trace_name(op_, lhs_, rhs_), " ", reduction[static_cast<std::size_t>(result_)], " ",
+    scope.detail(trace_name(op_, lhs_, rhs_), " ", result_ == Result::edges ? "" : to_string(reduce_), " ",
                  trace_name(options_.mode));
   }
 
@@ -294,7 +292,7 @@ class MessagePass {
   MessageTarget lhs_, rhs_;
   MessageRow row_;
   Result result_;
-  bool mean_;
+  Reduce reduce_;  ///< sum if the result is of edges
   RowScales scales_;
   bool linear_ = false;  ///< sum of u or of u * e with a number e per head: LinearKernel knows it
   bool recorded_ = false;
@@ -342,8 +340,7 @@ CollectiveCall collective_call(const Graph& graph, const char* operation, const 
 
 /// Throws InputError unless the reduction of dual messages has a tangent.
 void check_reduction(const Message& message, Reduce reduce) {
-  require<InputError>(!is_dual(message) || reduce == Reduce::sum || reduce == Reduce::mean,
-                      "update_all: the ", to_string(reduce),
+  require<InputError>(!is_dual(message) || !is_extremum(reduce), "update_all: the ", to_string(reduce),
                       " of messages that are dual variables has no tangent, and so no second derivative");
 }
 
@@ -354,10 +351,10 @@ Result result_of(Reduce reduce) {
 using StartedMessage = StartedPass<MessagePass>;
 
 /// A message whose source rows are in flight.
-std::unique_ptr<StartedMessage> started(const Graph& graph, const Message& message, Result result, bool mean,
-                                        RowScales scales = {}) {
+std::unique_ptr<StartedMessage> started(const Graph& graph, const Message& message, Result result,
+                                        Reduce reduce = Reduce::sum, RowScales scales = {}) {
   return std::make_unique<StartedMessage>(graph.comm(),
-                                          MessagePass(graph, message, result, mean, std::move(scales)));
+                                          MessagePass(graph, message, result, reduce, std::move(scales)));
 }
 
 /// Starts a reduction. On a reproducible graph, a message whose sums over edges would depend on their order
@@ -366,7 +363,7 @@ std::unique_ptr<StartedSum::Operation> start(const Graph& graph, const Message& 
   const bool copies_edges = message.op == Message::Op::copy && message.lhs == MessageTarget::e;
   const bool in_any_order = copies_edges || (result_of(reduce) == Result::sum && is_linear(message));
   if (!graph.options().reproducible || in_any_order)
-    return started(graph, message, result_of(reduce), reduce == Reduce::mean);
+    return started(graph, message, result_of(reduce), reduce);
   const Shape shape = check_operands(graph, message, graph.num_dst_nodes());
   return reduction_of(graph, shape, function_of_edges(message), reduce);
 }
@@ -429,7 +426,8 @@ StartedSum start_scaled_sum(const Graph& graph, Variable x, const Variable& edge
       },
       [&]() -> std::unique_ptr<StartedSum::Operation> {
         const auto value = [&]() -> std::unique_ptr<StartedSum::Operation> {
-          if (!scales_rows) return started(graph, message, Result::sum, false, row_scales(graph, factors));
+          if (!scales_rows)
+            return started(graph, message, Result::sum, Reduce::sum, row_scales(graph, factors));
           if (factors.src)
             message.u =
                 scale_rows(std::move(message.u), degree_factors(graph, factors.src_degree, *factors.src));
@@ -499,7 +497,7 @@ Variable Graph::apply_edges(const Message& message) const {
         };
         if (options().reproducible && (sums_gradients(MessageTarget::u) || sums_gradients(MessageTarget::v)))
           return apply_edges(function_of_edges(message));
-        Variable y = started(*this, primal_of(message), Result::edges, false)->finish({});
+        Variable y = started(*this, primal_of(message), Result::edges)->finish({});
         Variable change;
         for (const Message& term : tangent_messages(message))
           change = tangent_sum(apply_edges(term), change, y.shape());

@@ -10,10 +10,10 @@
 #include <sar/core/error.hpp>
 #include <sar/core/rows/rows.hpp>
 #include <sar/graph/kernels/user_message_kernel.hpp>
+#include <sar/graph/message/degree_factors.hpp>
 #include <sar/graph/message/frame.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/operation.hpp>
-#include <sar/graph/message/trace_names.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -140,8 +140,7 @@ Probed agreed_inputs(const Graph& graph, Frames& frames, const char* operation,
                      const MessageFunction& function, Reduce reduce) {
   Probed probed = probe(graph, frames, function);
   MessageInputs& inputs = probed.inputs;
-  require<InputError>(!inputs.dual || reduce == Reduce::sum || reduce == Reduce::mean, operation, ": the ",
-                      to_string(reduce),
+  require<InputError>(!inputs.dual || !is_extremum(reduce), operation, ": the ", to_string(reduce),
                       " of messages that are dual variables has no tangent, and so "
                       "no second derivative");
   graph.comm().require_equal(
@@ -179,16 +178,15 @@ struct UserMessage {
   Reduce reduce;  ///< sum if by_edge
   RankSumsPtr sums;  ///< defined: gradients of captured variables are exact sums over the edges of all ranks
   std::shared_ptr<Array<local_index>> argmax = nullptr;
-  Tensor inverse_in_degrees{};  ///< of a mean
+  Tensor factors{};  ///< of destinations; undefined: 1
 
-  [[nodiscard]] bool is_extremum() const { return reduce == Reduce::max || reduce == Reduce::min; }
   /// Of sums over edges.
   [[nodiscard]] NumberType sum_type() const {
     return options.reproducible ? NumberType::exact_sums : NumberType::reals;
   }
   /// None where the graph has dropped them and only the function can ask for them.
   [[nodiscard]] std::span<const Index> ids() const {
-    if (!is_extremum() && !graph->topology->has_edge_ids()) return {};
+    if (!is_extremum(reduce) && !graph->topology->has_edge_ids()) return {};
     return {graph->topology->edge_ids().data(), graph->topology->edge_ids().size()};
   }
   [[nodiscard]] UserMessageKernel::Operands operands() const {
@@ -200,7 +198,7 @@ struct UserMessage {
             .edge_ids = ids(),
             .by_edge = by_edge,
             .reduce = reduce,
-            .dst_scale = inverse_in_degrees.defined() ? inverse_in_degrees.data() : nullptr,
+            .dst_scale = factors.defined() ? factors.data() : nullptr,
             .argmax = argmax != nullptr ? argmax->data() : nullptr,
             .accumulator = options.accumulator(),
             .captures_exactly = sums != nullptr};
@@ -215,10 +213,10 @@ struct UserMessage {
 TypedRows UserMessage::forward(const Driver& driver) {
   TypedRows out(
       inputs.message.with_rows(by_edge ? graph->topology->num_edges() : graph->topology->local.num_dst),
-      by_edge         ? type_of_results()
-      : is_extremum() ? NumberType::reals
-                      : sum_type());
-  if (is_extremum()) argmax = std::make_shared<Array<local_index>>(out.size());
+      by_edge               ? type_of_results()
+      : is_extremum(reduce) ? NumberType::reals
+                            : sum_type());
+  if (is_extremum(reduce)) argmax = std::make_shared<Array<local_index>>(out.size());
   {
     auto with_result = operands();
     with_result.out = out;
@@ -297,7 +295,8 @@ Variable run(const Graph& graph, Frames& frames, const char* operation, const Me
                       .by_edge = by_edge,
                       .reduce = reduce,
                       .sums = captures_exactly(graph) ? rank_sums() : nullptr};
-  if (reduce == Reduce::mean) message.inverse_in_degrees = graph.shards()->degrees.inverse_in();
+  if (const auto factor = in_degree_factor(reduce))
+    message.factors = degree_factors(graph, NodeDegree::in, *factor);
   const bool dual = message.inputs.dual;
   const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
   const PassNames names = by_edge ? PassNames{"apply_edges", "apply_edges backward"}

@@ -54,7 +54,7 @@ struct GraphShard {
   Index num_dst = 0;     ///< destination rows of this rank
   Index first_edge = 0;  ///< index of this shard's first edge among this rank's edges
 
-  /// Whether kernels process all destination rows, including those without edges (EdgeCursor); set for the
+  /// Whether kernels process all destination rows, including those without edges (EdgeWalk); set for the
   /// local shard.
   bool every_row = false;
   /// Destination rows with edges, ascending; empty: no edges, or all rows 0 .. num_dst-1 (num_rows()).

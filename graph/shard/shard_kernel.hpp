@@ -44,7 +44,7 @@ class ShardKernel : NonCopyable {
 
   virtual void begin() {}
   /// Processes the messages of the stage's edges. The first call after begin() has the whole local shard, or
-  /// its part that starts at destination row 0. In both cases EdgeCursor lists all destinations (those of
+  /// its part that starts at destination row 0. In both cases EdgeWalk lists all destinations (those of
   /// other parts without edges), so that a kernel can write its results there and add to them later. Stages
   /// of the remote shard, and parts, come in ascending order.
   virtual void accumulate(const Stage& stage) = 0;

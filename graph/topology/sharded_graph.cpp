@@ -102,23 +102,9 @@ const LazyArray& DegreeCache::in_of_sources() const {
   return *src_in;
 }
 
-Tensor DegreeCache::inverse_in() const {
-  const auto make = [&] {
-    const Array<Index> degrees = in->make();
-    Tensor inverse({std::ssize(degrees)});
-    std::transform(degrees.begin(), degrees.end(), inverse.data(),
-                   [](Index degree) { return degree > 0 ? real{1} / static_cast<real>(degree) : real{0}; });
-    return inverse;
-  };
-  if (!keeps_numbers_of(topology_->local.num_dst)) return make();
-  std::call_once(inverse_once_, [&] { inverse_in_ = make(); });
-  return inverse_in_;
-}
-
 std::size_t DegreeCache::bytes() const noexcept {
   std::size_t bytes = in->bytes() + out->bytes();
   if (src_in != nullptr && src_in != in) bytes += src_in->bytes();
-  if (inverse_in_.defined()) bytes += inverse_in_.bytes();
   for (const auto& of_degree : row_factors)
     for (const RowFactors& factors : of_degree)
       for (const Tensor* x : {&factors.rows, &factors.halo})

@@ -35,20 +35,16 @@ struct DegreeCache {
     Tensor halo;  ///< of the halo rows
   };
   mutable std::array<std::array<RowFactors, 4>, 3> row_factors;  ///< by NodeDegree and DegreeFactor
+  mutable std::mutex rows_mutex;  ///< of `rows`, for which several threads may ask at once
 
   /// src_in. Throws InputError where it is not known.
   [[nodiscard]] const LazyArray& in_of_sources() const;
-  /// 1 / in-degree, 0 where that is 0: the factors of a mean. Kept where keeps_numbers_of(destinations), or
-  /// made for each call. Several threads may ask at once.
-  [[nodiscard]] Tensor inverse_in() const;
   /// Whether one value per row costs less memory than the edges.
   [[nodiscard]] bool keeps_numbers_of(Index rows) const noexcept { return rows <= topology_->num_edges(); }
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
   std::shared_ptr<const GraphTopology> topology_;
-  mutable std::once_flag inverse_once_;
-  mutable Tensor inverse_in_;
 };
 
 struct ShardedGraph {

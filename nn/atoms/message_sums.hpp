@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/core/products/right_operand.hpp>
-#include <sar/graph/kernels/edge_block.hpp>
+#include <sar/graph/kernels/edge_walk.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 #include <sar/nn/atoms/radial.hpp>

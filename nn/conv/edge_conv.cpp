@@ -143,7 +143,7 @@ Variable NNConv::operator()(const Graph& graph, const NodeFeatures& feat, const 
     const Index in = in_feats_.src, out = out_feats_;
     require_feats(graph, feat, in_feats_, "NNConv");
     require_num_rows(edge_feats, graph.num_edges(), "NNConv, edge features");
-    const bool linear_reduce = options_.aggregator == Reduce::sum || options_.aggregator == Reduce::mean;
+    const bool linear_reduce = !is_extremum(options_.aggregator);
 
     Variable y = graph.update_all(
         [=, x = feat.src, edge_func = edge_func_](const EdgeBatch& edges) {

@@ -8,8 +8,7 @@
 #include <sar/comm/recorded_pass.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/kernels/linear.hpp>
-#include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/operation.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/conv/edge_weight_norm.hpp>
 
@@ -21,23 +20,28 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Returns the sum over the out-edges of each source: the gradient of the sources in a sum of u times the
-/// weight, where that of the result is 1.
-Variable out_sums(const Graph& graph, const Variable& weight) {
-  const Tensor ones = Tensor::full({graph.num_dst_nodes(), 1}, 1);
-  LinearKernel kernel({.width = 1,
-                       .edge_weight = std::as_const(weight.value()).data(),
-                       .grad_out = ones.data(),
-                       .accumulator = graph.options().accumulator()});
-  const auto gradient = std::make_shared<Gradient>(Shape{graph.num_src_nodes(), 1});
-  const Driver driver(graph.shards(), graph.options(), /*keeps_rows=*/false);
-  driver.backward(Tensor(), gradient->shape(), kernel, gradient);
-  Tensor sums = gradient->take();
-  if (!recording({&weight}, "edge_weight_norm")) return sums;
-  return record_collective(graph.comm(), std::move(sums), [graph, to = weight.gradient()](Tensor grad) {
-    to->add(graph.apply_edges(fn::copy_u(std::move(grad))).value().reshape(to->shape()));
-  });
-}
+/// The sum over the out-edges of each source: the gradient of the sources in a sum of u times the weight,
+/// where that of the result is 1.
+struct OutSums {
+  Graph graph;
+  Tensor weight;
+  GradientPtr gradient;
+
+  TypedRows forward(const Driver& driver) {
+    const Tensor values = std::exchange(weight, {}), ones = Tensor::full({graph.num_dst_nodes(), 1}, 1);
+    LinearKernel kernel({.width = 1,
+                         .edge_weight = values.data(),
+                         .grad_out = ones.data(),
+                         .accumulator = graph.options().accumulator()});
+    const auto sums = std::make_shared<Gradient>(Shape{graph.num_src_nodes(), 1});
+    driver.backward(Tensor(), sums->shape(), kernel, sums);
+    return sums->take();
+  }
+  void backward(const Driver&, Tensor grad) const {
+    const Tensor of_edges = graph.apply_edges(fn::copy_u(std::move(grad))).value();
+    gradient->add(of_edges.reshape(gradient->shape()));
+  }
+};
 
 Variable column(const Variable& weight) {
   return reshape(weight, {weight.num_rows(), 1});
@@ -81,10 +85,18 @@ Variable in_weight_factors(const Graph& graph, const Variable& weight) {
 }  // namespace
 
 WeightSums weight_sums(const Graph& graph, const Variable& edge_weight) {
-  return graph.comm().agree([&]() -> WeightSums {
-    check(graph, edge_weight);
-    return {out_sums(graph, edge_weight), graph.update_all(fn::copy_e(column(edge_weight)), fn::sum)};
-  });
+  return collective(
+      graph.comm(),
+      [&] {
+        check(graph, edge_weight);
+        return OperationCall("edge_weight_norm", graph).operand("the edge weights", edge_weight);
+      },
+      [&]() -> WeightSums {
+        const Driver driver(graph.shards(), graph.options(), /*keeps_rows=*/false);
+        return {run_pass(driver, {"edge_weight_norm", "edge_weight_norm backward"}, recording({&edge_weight}),
+                         OutSums{graph, edge_weight.value(), edge_weight.gradient()}),
+                graph.update_all(fn::copy_e(column(edge_weight)), fn::sum)};
+      });
 }
 
 Variable inverse_root(const Variable& weight_sum) {

@@ -57,7 +57,7 @@ Variable GINConv::operator()(const Graph& graph, const NodeFeatures& feat,
 
 /// Sums and means of products are products of sums and means.
 bool GINConv::multiplies_first(const Variable& rows) const {
-  const bool is_linear = options_.aggregator == Reduce::sum || options_.aggregator == Reduce::mean;
+  const bool is_linear = !is_extremum(options_.aggregator);
   return is_linear && !options_.cached && apply_func_ && sparse_matrix(rows) != nullptr;
 }
 

@@ -8,6 +8,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/threads/parallel.hpp>
+#include <sar/graph/message/degree_factors.hpp>
 #include <sar/nn/conv/global_pooling.hpp>
 #include <sar/nn/modules/reductions.hpp>
 
@@ -206,14 +207,12 @@ Variable extremes(const SampleBatch& batch, const Variable& feat, Reduce reduce)
   });
 }
 
-/// 1 / n_g of each sample, [samples, 1]; 0 for one without nodes.
-Tensor inverse_sizes(const GraphSamples& samples) {
-  Tensor inverse({samples.num_graphs(), Index{1}});
-  for (Index g = 0; g < samples.num_graphs(); ++g) {
-    const Index nodes = samples.num_nodes(g);
-    inverse.data()[g] = nodes == 0 ? real{0} : static_cast<real>(1.0 / static_cast<double>(nodes));
-  }
-  return inverse;
+/// The factor of the number of nodes of each sample, [samples, 1].
+Tensor factors_of_sizes(const GraphSamples& samples, DegreeFactor factor) {
+  Tensor factors({samples.num_graphs(), Index{1}});
+  for (Index g = 0; g < samples.num_graphs(); ++g)
+    factors.data()[g] = static_cast<real>(value_of(factor, static_cast<double>(samples.num_nodes(g))));
+  return factors;
 }
 
 }  // namespace
@@ -222,9 +221,10 @@ Variable readout_nodes(const SampleBatch& batch, const Variable& feat, Reduce re
   require<ShapeError>(
       feat.defined() && feat.shape().dims() == 2 && feat.num_rows() == batch.graph().num_nodes(),
       "readout_nodes, features have shape ", feat.shape(), ", expected [", batch.graph().num_nodes(), ", D]");
-  if (reduce == Reduce::max || reduce == Reduce::min) return extremes(batch, feat, reduce);
+  if (is_extremum(reduce)) return extremes(batch, feat, reduce);
   const auto& graphs = batch.shared_graph_of_nodes();
   Variable sums = scatter_add_rows(feat, RowIds(std::span<const Index>(*graphs), graphs), batch.num_graphs());
-  return reduce == Reduce::sum ? sums : std::move(sums) * Variable(inverse_sizes(batch.samples()));
+  const auto factor = in_degree_factor(reduce);
+  return factor ? std::move(sums) * Variable(factors_of_sizes(batch.samples(), *factor)) : sums;
 }
 }}  // namespace sar

@@ -5,7 +5,7 @@
 
 #include <sar/comm/collective_call.hpp>
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/message/edge_type.hpp>
+#include <sar/graph/message/edge_types.hpp>
 #include <sar/nn/models/model_type.hpp>
 #include <sar/nn/modules/linear.hpp>
 

@@ -6,7 +6,9 @@
 #include "support/reference.hpp"
 
 #include <doctest/doctest.h>
+#include <sar/core/isa/instruction_set.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
+#include <sar/nn/models/model_type.hpp>
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
@@ -21,6 +23,7 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -149,6 +152,15 @@ TEST_CASE("limits and defaults that documents name are those of the code") {
   expect("message_passing.md", "| `pipeline_depth` | " + std::to_string(options.pipeline_depth) + " |");
   expect("message_passing.md", "| `max_halo_bytes` | " + std::to_string(options.max_halo_bytes) + " |");
   expect("message_passing.md", "| `edge_chunk` | " + std::to_string(options.edge_chunk) + " |");
+  const auto expect_names = [&](const std::string& page, const auto& rows) {
+    for (const auto& row : rows) expect(page, "`" + std::string(row.name) + "`");
+  };
+  expect_names("models.md", model_types());
+  expect_names("message_passing.md", halo_format_traits);
+  expect_names("message_passing.md", reduce_names);
+  expect_names("message_passing.md", std::span(message_op_names).subspan(1));  // copy: copy_u, copy_e
+  for (int set = 0; set <= static_cast<int>(InstructionSet::amx); ++set)
+    expect("performance.md", "`" + std::string(to_string(static_cast<InstructionSet>(set))) + "`");
 }
 
 TEST_CASE("a partitioned graph") {

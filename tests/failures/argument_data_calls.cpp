@@ -420,7 +420,7 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"graph/data/dataset_source.hpp write_dataset", of_rank_0},
           {"graph/message/graph.hpp Graph::call", by_parts},
           {"graph/message/graph.hpp Graph::to_homogeneous", none},
-          {"graph/message/edge_rows.hpp fetch_edge_rows", of_rows},
+          {"graph/message/graph.hpp fetch_edge_rows", of_rows},
           {"graph/message/graph.hpp Graph::local_edge_rows", of_rows},
           {"graph/partition/node_partition.hpp NodePartition::to_partitioned", of_rows},
           {"nn/conv/", by_parts},

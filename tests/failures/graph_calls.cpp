@@ -189,7 +189,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       numbers);
   add_maker<Tensor>(
-      calls, "graph/message/edge_rows.hpp fetch_edge_rows", true,
+      calls, "graph/message/graph.hpp fetch_edge_rows", true,
       [=](bool wrong) {
         auto s = std::make_shared<Scene>(comm, GraphOptions{}, false);
         const PartitionBook ids = PartitionBook::even(3 * scene_nodes, comm.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The formulas of built-in messages, as the tests compare with them: one branch an operation.
+/// The formulas of built-in messages and reductions, as the tests compare with them: one branch each.
 #pragma once
 
 #include <sar/core/error.hpp>
@@ -25,6 +25,20 @@ Number message_element(MessageOp op, const Number& a, const Number& b) {
       return a / b;
   }
   throw InputError("a message without a formula");
+}
+
+/// By what a reduction that is no extremum multiplies the sum of `degree` messages.
+inline double factor_of_sum(Reduce reduce, double degree) {
+  switch (reduce) {
+    case Reduce::sum:
+      return 1;
+    case Reduce::mean:
+      return 1 / degree;
+    case Reduce::max:
+    case Reduce::min:
+      break;
+  }
+  throw InputError("a sum without a formula");
 }
 
 /// A number and its derivative.

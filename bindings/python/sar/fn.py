@@ -112,36 +112,10 @@ if TYPE_CHECKING:  # what the loops below make
     mean: Reduction
     max: Reduction
     min: Reduction
-    u_add_v: _Binary
-    u_add_e: _Binary
-    v_add_u: _Binary
-    v_add_e: _Binary
-    e_add_u: _Binary
-    e_add_v: _Binary
-    u_sub_v: _Binary
-    u_sub_e: _Binary
-    v_sub_u: _Binary
-    v_sub_e: _Binary
-    e_sub_u: _Binary
-    e_sub_v: _Binary
-    u_mul_v: _Binary
-    u_mul_e: _Binary
-    v_mul_u: _Binary
-    v_mul_e: _Binary
-    e_mul_u: _Binary
-    e_mul_v: _Binary
-    u_div_v: _Binary
-    u_div_e: _Binary
-    v_div_u: _Binary
-    v_div_e: _Binary
-    e_div_u: _Binary
-    e_div_v: _Binary
-    u_dot_v: _Binary
-    u_dot_e: _Binary
-    v_dot_u: _Binary
-    v_dot_e: _Binary
-    e_dot_u: _Binary
-    e_dot_v: _Binary
+
+    def __getattr__(name: str) -> _Binary: ...  # u_add_v, u_add_e, v_add_u, ...: an operation of two operands
+
+
 for _op in message_ops[1:]:
     for _lhs in "uve":
         for _rhs in "uve".replace(_lhs, ""):

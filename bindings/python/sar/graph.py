@@ -685,7 +685,7 @@ def _update_all(graph, message, reduce):
         return _reduce_by(graph, message, reduce)
     reduction = fn.Reduction(reduce) if isinstance(reduce, str) else reduce
     if not isinstance(reduction, fn.Reduction):
-        raise TypeError(f"the reduction is {_in_words(reduce)}, expected fn.sum, fn.mean, fn.max or fn.min")
+        raise TypeError(f"the reduction is {_in_words(reduce)}, expected fn.{', fn.'.join(_sar.reductions[:-1])} or fn.{_sar.reductions[-1]}")
     if isinstance(message, fn.Message):
         if reduction.message is not None and message.out != reduction.message:
             raise InputError(f"the reduction reads the message '{reduction.message}', expected '{message.out}'")

@@ -25,10 +25,10 @@ TEST_CASE("sums of gathered rows, for widths of vectors and of what is left of t
                  scale = numbers(Shape{g.num_dst}, 3), start = numbers({g.num_dst, width}, 4);
     for (const bool accumulate : {false, true}) {
       Tensor out = start.clone(), want = accumulate ? start.clone() : Tensor::zeros(start.shape());
-      gather_sum({.num_rows = shard.num_rows(),
-                  .begin = shard.row_begin.data(),
-                  .end = shard.row_begin.data() + 1,
-                  .col = shard.src.data(),
+      gather_sum({.edges = {.num_rows = shard.num_rows(),
+                            .begin = shard.row_begin.data(),
+                            .end = shard.row_begin.data() + 1,
+                            .other = shard.src.data()},
                   .weight = weight.data(),
                   .row_scale = scale.data(),
                   .x = x.data(),
@@ -58,10 +58,10 @@ TEST_CASE("rows that lie elsewhere in a larger table give the same bits") {
     }
     for (const bool weighted : {false, true}) {
       Tensor out({g.num_dst, width}), want({g.num_dst, width});
-      GatherSum task{.num_rows = shard.num_rows(),
-                     .begin = shard.row_begin.data(),
-                     .end = shard.row_begin.data() + 1,
-                     .col = shard.src.data(),
+      GatherSum task{.edges = {.num_rows = shard.num_rows(),
+                               .begin = shard.row_begin.data(),
+                               .end = shard.row_begin.data() + 1,
+                               .other = shard.src.data()},
                      .weight = weighted ? weight.data() : nullptr,
                      .col_scale = weighted ? scale.data() : nullptr,
                      .x = x.data(),
@@ -79,11 +79,12 @@ TEST_CASE("rows that lie elsewhere in a larger table give the same bits") {
 }
 
 TEST_CASE("blocks of rows cover all rows once") {
-  const Array<local_index> offsets{0, 5, 5, 1000, 1001, 5000};
+  const Array<local_index> offsets{0, 5, 5, 1000, 1001, 5000, 5002};
   std::vector<int> visits(6, 0);
-  for_row_blocks(offsets.data(), 6, 1 << 12, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i) ++visits[i];
-  });
+  for_row_blocks({.num_rows = 6, .begin = offsets.data(), .end = offsets.data() + 1}, 1 << 12,
+                 [&](Index first, Index last) {
+                   for (Index i = first; i < last; ++i) ++visits[i];
+                 });
   CHECK(visits == std::vector<int>(6, 1));
 }
 
@@ -111,10 +112,10 @@ struct ManyEdges {
     for (Index i = 0; i < x.size(); ++i) x.data()[i] = static_cast<real>(1 + i / width % 4);
   }
   [[nodiscard]] GatherSum task() const {
-    return {.num_rows = static_cast<Index>(begin.size()) - 1,
-            .begin = begin.data(),
-            .end = begin.data() + 1,
-            .col = col.data(),
+    return {.edges = {.num_rows = static_cast<Index>(begin.size()) - 1,
+                      .begin = begin.data(),
+                      .end = begin.data() + 1,
+                      .other = col.data()},
             .x = x.data(),
             .x_rows = x.num_rows(),
             .width = x.row_size()};
@@ -134,10 +135,10 @@ TEST_CASE("rows of hubs, in real and exact") {
     CAPTURE(width);
     const ManyEdges g(row_edges, 97, width);
     for (const bool accumulate : {false, true}) {
-      Tensor out({g.task().num_rows, width});
+      Tensor out({g.task().edges.num_rows, width});
       out.fill(10);
       Array<ExactSum> exact(out.size(), ExactSum{10, 0});
-      Tensor rounded({g.task().num_rows, width});
+      Tensor rounded({g.task().edges.num_rows, width});
       rounded.fill(10);
       GatherSum task = g.task();
       task.accumulate = accumulate;
@@ -146,7 +147,7 @@ TEST_CASE("rows of hubs, in real and exact") {
       if (accumulate) exact_sum(task, 1, exact.data());
       task.out = rounded.data();
       exact_sum(task, 1);
-      for (Index i = 0; i < task.num_rows; ++i)
+      for (Index i = 0; i < task.edges.num_rows; ++i)
         for (const Index j : {Index{0}, width - 1}) {
           const double want = g.sum(i) + (accumulate ? 10 : 0);
           CHECK(out.row(i)[j] == want);  // integers below 2^24
@@ -234,21 +235,21 @@ TEST_CASE("exact sums do not depend on the order of the edges") {
   std::iota(order.begin(), order.end(), 0);
   for (int turn = 0; turn < 5; ++turn) {
     std::shuffle(order.begin(), order.begin() + edges, gen);
-    for (std::size_t k = 0; k < col.size(); ++k) col[k] = g.task().col[order[k]];
-    task.col = col.data();
-    task.position_of = order.data();
+    for (std::size_t k = 0; k < col.size(); ++k) col[k] = g.task().edges.other[order[k]];
+    task.edges.other = col.data();
+    task.edges.position_of = order.data();
     Tensor shuffled({3, width});
     task.out = shuffled.data();
     exact_sum(task, heads);
     CHECK(std::ranges::equal(std::as_const(out).values(), std::as_const(shuffled).values()));
     // in two parts
-    const std::vector<local_index> middle{edges / 3, g.task().begin[1] + 1, g.task().begin[2]};
+    const std::vector<local_index> middle{edges / 3, g.task().edges.begin[1] + 1, g.task().edges.begin[2]};
     Array<ExactSum> sums(out.size());
     GatherSum part = task;
-    part.end = middle.data();
+    part.edges.end = middle.data();
     exact_sum(part, heads, sums.data());
-    part.begin = middle.data();
-    part.end = task.end;
+    part.edges.begin = middle.data();
+    part.edges.end = task.edges.end;
     exact_sum(part, heads, sums.data());
     for (Index i = 0; i < out.size(); ++i)
       CHECK(static_cast<real>(sums[i].value()) == std::as_const(out).data()[i]);

@@ -7,7 +7,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/kernels/edge_cursor.hpp>
+#include <sar/graph/kernels/edge_walk.hpp>
 
 #include <algorithm>
 #include <string>
@@ -142,15 +142,16 @@ TEST_CASE("a part of a shard has the rows with edges in it, and these edges") {
     const GraphShard shard =
         build_shard(edges.data(), static_cast<Index>(edges.size()), 0, destinations, sources, every_row);
     for (const Index step : {1, 7, 39}) {
-      EdgeCursor cursor;
+      EdgeWalk walk;
       std::vector<int> seen(edges.size(), 0);
       bool good = true;
       for (Index begin = 0; begin < shard.num_src_rows; begin += step) {
         const Index end = std::min(shard.num_src_rows, begin + step);
-        const EdgeRanges ranges = cursor.ranges({shard, begin, end, nullptr});
+        const EdgeRows ranges = walk.by_destination({shard, begin, end, nullptr});
         Index before = 0;
         for (Index i = 0; i < ranges.num_rows; ++i) {
-          good = good && ranges.begin[i] < ranges.end[i] && ranges.before[i] == before &&
+          good = good && ranges.begin[i] < ranges.end[i] &&
+                 ranges.offsets()[i] - ranges.offsets()[0] == before &&
                  (i == 0 || ranges.row(i - 1) < ranges.row(i));
           before += ranges.end[i] - ranges.begin[i];
           for (auto k = static_cast<std::size_t>(ranges.begin[i]);

@@ -13,7 +13,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/message/edge_rows.hpp>
+#include <sar/graph/message/graph.hpp>
 
 #include <algorithm>
 #include <array>
@@ -150,7 +150,11 @@ const std::vector<Sample>& samples() {
       {"v_mul_e edges", Op::mul, v, e, {2, 1}, {4}, std::nullopt, {2, 4}},
       {"e_div_u edges", Op::div, e, u, {3}, {2, 3}, std::nullopt, {2, 3}},
   };
-  static const bool with_each_operation = [] {  // those above vary shapes, these go through the operations
+  static const bool with_each_operation = [] {  // those above vary shapes, these go through the tables
+    for (const auto& reduce : reduce_names) {
+      all.push_back({reduce.name, Op::copy, u, u, {3}, {3}, reduce.value, {3}});
+      all.push_back({reduce.name, Op::mul, u, v, {2, 3}, {2, 3}, reduce.value, {2, 3}});
+    }
     for (const auto& op : message_op_names)
       for (const std::optional<Reduce> reduce : {std::optional(Reduce::sum), std::optional<Reduce>()}) {
         if (op.value == Op::copy) continue;
@@ -220,7 +224,10 @@ Values by_definition(const WholeGraph& g, const Sample& s) {
                 static_cast<std::size_t>(row_of_edge(g, s.rhs, k) * width_b + at(b, i)));
   };
   std::vector<std::ptrdiff_t> winner(x.out.size(), -1);
-  const bool extremum = s.reduce == Reduce::max || s.reduce == Reduce::min;
+  const bool extremum = s.reduce && is_extremum(*s.reduce);
+  const auto factor = [&](std::size_t k) {
+    return s.reduce ? factor_of_sum(*s.reduce, degree[static_cast<std::size_t>(g.dst[k])]) : 1;
+  };
   for (std::size_t k = 0; k < g.src.size(); ++k) {
     std::vector<double> m(static_cast<std::size_t>(width), 0);
     for_elements(k, [&](Index j, std::size_t p, std::size_t q) {
@@ -232,7 +239,7 @@ Values by_definition(const WholeGraph& g, const Sample& s) {
       const auto to = static_cast<std::size_t>(row * width + j);
       const double value = m[static_cast<std::size_t>(j)];
       if (!extremum) {
-        x.out[to] += s.reduce == Reduce::mean ? value / degree[static_cast<std::size_t>(g.dst[k])] : value;
+        x.out[to] += value * factor(k);
       } else if (winner[to] < 0 || (s.reduce == Reduce::max ? value > x.out[to] : value < x.out[to])) {
         x.out[to] = value;
         winner[to] = static_cast<std::ptrdiff_t>(k);
@@ -243,8 +250,7 @@ Values by_definition(const WholeGraph& g, const Sample& s) {
     for_elements(k, [&](Index j, std::size_t p, std::size_t q) {
       const auto from = static_cast<std::size_t>((s.reduce ? g.dst[k] : static_cast<Index>(k)) * width + j);
       if (extremum && winner[from] != static_cast<std::ptrdiff_t>(k)) return;
-      const double grad =
-          s.reduce == Reduce::mean ? x.g[from] / degree[static_cast<std::size_t>(g.dst[k])] : x.g[from];
+      const double grad = x.g[from] * (extremum ? 1 : factor(k));
       const double y = x.a[p], z = x.b[q];
       x.grad_a[p] += grad * derivative_a(s.op, y, z);
       if (s.op != Op::copy) x.grad_b[q] += grad * derivative_b(s.op, y, z);

