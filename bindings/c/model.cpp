@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <sar/bindings/c/array.hpp>
-#include <sar/bindings/c/options.hpp>
 #include <sar/bindings/c/status.hpp>
 #include <sar/core/tensor/fingerprint.hpp>
 #include <sar/nn/models/model_file.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/bindings/c/array.hpp>
-#include <sar/bindings/c/graph_object.hpp>
+#include <sar/bindings/c/graph.hpp>
 #include <sar/bindings/c/status.hpp>
 #include <sar/nn/models/potential.hpp>
 #include <sar/nn/models/potential_learner.hpp>

@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: MIT
 
-/// Converts exceptions of the library to the return values of sar.h.
+/// The JSON options of sar.h, and exceptions of the library as its return values.
 #pragma once
 
 #include <sar/bindings/c/handle_table.hpp>
+#include <sar/graph/construct/host_graph.hpp>
 
 #include <initializer_list>
+#include <memory>
+#include <string>
 #include <type_traits>
 
+// Parses the JSON options of sar.h.
+
 namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
+
+/// Returns the options of sar_graph_from_global(). Throws InputError for text that is not JSON, an unknown
+/// key and a value of the wrong type; the graph itself checks ranges.
+HostGraphOptions graph_options(const std::string& text);
+
+/// Returns the object of sar_optimizer_create(). Throws InputError as graph_options() does, as the
+/// optimizers, and for limits of clipping that are negative. Adds kind and numbers to `call`.
+std::shared_ptr<OptimizerObject> make_optimizer(const std::string& text, std::shared_ptr<ModelObject> model,
+                                                CollectiveCall& call);
 
 /// Returns the status of the current exception and makes its text the result of sar_last_error().
 int status_of_exception() noexcept;

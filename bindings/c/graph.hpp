@@ -16,6 +16,7 @@
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
+
 namespace c_interface {
 
 /// Nodes and edges that the program has added for the next sar_graph_build().
