@@ -3,8 +3,9 @@
 // A checkpoint is a .safetensors file of the tensors and counters `model.NAME` and `optimizer.NAME`; its
 // metadata have the version, epoch, seed, precision, kind of the optimizer and rate, and the program's
 // texts under `extra.` and the schedule's under `schedule.`. Rank 0 locks the directory, writes the file
-// under a temporary name, flushes and renames it, and only then deletes older ones. To load, rank 0
-// verifies the checksum of the whole file before it reads the values, which it sends to all ranks.
+// (or a thread of it writes a copy of the state, with `beside`) under a temporary name, flushes and renames
+// it, and only then deletes older ones. To load, rank 0 verifies the checksum of the whole file before it
+// reads the values, which it sends to all ranks.
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/text.hpp>
@@ -151,7 +152,10 @@ void require_complete(const std::string& path) try {
 
 Checkpointer::Checkpointer(const Communicator& comm, std::string directory,
                            const CheckpointerOptions& options)
-    : comm_(comm), directory_(std::move(directory)), options_(options) {
+    : comm_(comm),
+      directory_(std::move(directory)),
+      options_(options),
+      writing_(std::make_shared<std::future<void>>()) {
   comm_.agree([&] {
     require<InputError>(options_.keep_last >= 1, "the number of checkpoints to keep is ", options_.keep_last,
                         ", expected 1 or more");
@@ -189,6 +193,7 @@ StateDict Checkpointer::whole_state(const Module& model, Optimizer& optimizer) c
 
 CheckpointInfo Checkpointer::info(const std::string& path, const Optimizer& optimizer) const {
   return comm_.agree([&] {
+    finish();
     if (comm_.rank() == 0) require_complete(path);
     return description_of(load_metadata(comm_, path), path, optimizer.kind(), options_.seed).info;
   });
@@ -204,6 +209,7 @@ void Checkpointer::write(int epoch, const Module& model, Optimizer& optimizer, c
                                         .equal("schedule", schedule != nullptr ? schedule->kind() : "none"));
     lock();
     if (comm_.rank() != 0) return;
+    finish();
     on_files(directory_, [&] {
       require_next(directory_, epoch);
       std::map<std::string, std::string> metadata{{"checkpoint_version", std::string(format_version)},
@@ -218,20 +224,43 @@ void Checkpointer::write(int epoch, const Module& model, Optimizer& optimizer, c
         for (const auto& [key, value] : schedule->state()) metadata[concat(schedule_prefix, key)] = value;
       }
       const StateDict state = whole_state(model, optimizer);
-      std::map<int, std::string> existing = checkpoints_in(directory_);
-      existing[epoch] = (fs::path(directory_) / file_name(epoch)).string();
-      write_state_dict(existing[epoch], state, real_type, metadata);
-      // The new one is on the disk: old ones may go.
-      while (static_cast<int>(existing.size()) > options_.keep_last) {
-        fs::remove(existing.begin()->second);
-        existing.erase(existing.begin());
+      const std::string path = (fs::path(directory_) / file_name(epoch)).string();
+      std::vector<NamedTensor> tensors;
+      for (const auto& [name, tensor] : state.tensors)
+        tensors.push_back({name, options_.beside ? tensor.clone() : tensor});
+      auto write = [directory = directory_, keep = options_.keep_last, path, metadata,
+                    integers = integers_of(path, state.counters), tensors = std::move(tensors)] {
+        on_files(directory, [&] {
+          write_safetensors(path, tensors, integers, real_type, metadata);
+          // The new one is on the disk: old ones may go.
+          std::map<int, std::string> existing = checkpoints_in(directory);
+          while (static_cast<int>(existing.size()) > keep) {
+            fs::remove(existing.begin()->second);
+            existing.erase(existing.begin());
+          }
+        });
+      };
+      if (!options_.beside) return write();
+      try {
+        *writing_ = std::async(std::launch::async, write);
+      } catch (const std::system_error&) {  // no thread can be started
+        write();
       }
     });
   });
 }
 
+void Checkpointer::wait() const {
+  comm_.agree([&] { finish(); });
+}
+
+void Checkpointer::finish() const {
+  if (writing_->valid()) writing_->get();
+}
+
 std::string Checkpointer::latest() const {
   return comm_.agree([&] {
+    finish();
     std::string path;
     if (comm_.rank() == 0)
       on_files(directory_, [&] {
@@ -248,6 +277,7 @@ CheckpointInfo Checkpointer::read(const std::string& path, Module& model, Optimi
     const CallScope compared(comm_, CollectiveCall("Checkpointer::load")
                                         .equal("kind of the optimizer", optimizer.kind())
                                         .equal("schedule", schedule != nullptr ? schedule->kind() : "none"));
+    finish();
     if (comm_.rank() == 0) require_complete(path);
     const auto [info, lr, state] =
         description_of(load_metadata(comm_, path), path, optimizer.kind(), options_.seed);

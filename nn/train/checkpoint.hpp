@@ -17,7 +17,8 @@
 /// statistics of each rank's own; the checkpoint keeps those of rank 0.)
 ///
 /// All functions are collective and throw the same error on all ranks. Only rank 0 accesses the directory.
-/// One run at a time can save in it: the first save() locks the directory (core/files/file.hpp)
+/// A file that is written beside the training fails in the next call. One run at
+/// a time can save in the directory: the first save() locks the directory (core/files/file.hpp)
 /// until the last copy of the Checkpointer is destroyed. Other runs can read it at any time.
 #pragma once
 
@@ -29,7 +30,9 @@
 #include <sar/nn/train/state_dict.hpp>
 
 #include <cstdint>
+#include <future>
 #include <map>
+#include <memory>
 #include <string>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -37,6 +40,8 @@ namespace sar { inline namespace SAR_PRECISION {
 struct CheckpointerOptions {
   int keep_last = 3;       ///< older checkpoints are deleted
   std::uint64_t seed = 0;  ///< of the run
+  /// save() returns when rank 0 has copied the state; a thread writes the copy while the training goes on.
+  bool beside = false;
 };
 
 /// The numbers and texts that a checkpoint holds besides model and optimizer.
@@ -83,7 +88,12 @@ class Checkpointer {
     write(epoch, model, optimizer, &schedule, extra);
   }
 
-  /// The path of the checkpoint with the largest epoch; empty when there is none.
+  /// Waits until the checkpoint of the last save() is written. Throws InputError if writing failed. Without
+  /// `beside` there is nothing to wait for. The end of the last copy of a Checkpointer waits, too, but is
+  /// silent.
+  void wait() const;
+
+  /// The path of the checkpoint with the largest epoch, after wait(); empty when there is none.
   [[nodiscard]] std::string latest() const;
 
   /// Returns what a checkpoint says of itself, without its tensors. Throws InputError as load().
@@ -107,13 +117,15 @@ class Checkpointer {
   CheckpointInfo read(const std::string& path, Module& model, Optimizer& optimizer,
                       LRScheduler* schedule) const;
 
+  void finish() const;
   [[nodiscard]] StateDict whole_state(const Module& model, Optimizer& optimizer) const;
 
   Communicator comm_;
   std::string directory_;
   CheckpointerOptions options_;
   StateDict added_;
-  mutable DirectoryLock lock_;  // on rank 0
+  mutable DirectoryLock lock_;                  // on rank 0
+  std::shared_ptr<std::future<void>> writing_;  // on rank 0: the file that is written beside the training
 };
 
 }}  // namespace sar

@@ -141,17 +141,21 @@ LoadReport load_state_dict(const Communicator& comm, const std::string& path, co
   });
 }
 
-void write_state_dict(const std::string& path, const StateDict& state, SafetensorsType type,
-                      const std::map<std::string, std::string>& metadata) {
-  std::vector<NamedTensor> tensors;
-  for (const auto& [name, tensor] : state.tensors) tensors.push_back({name, tensor});
+std::vector<NamedInteger> integers_of(const std::string& path, const std::vector<NamedCounter>& counters) {
   std::vector<NamedInteger> integers;
-  for (const auto& [name, value] : state.counters) {
+  for (const auto& [name, value] : counters) {
     require<InputError>(*value <= std::numeric_limits<std::int64_t>::max(), path, ": the counter '", name,
                         "' is ", *value, ", expected less than 2^63");
     integers.push_back({name, static_cast<std::int64_t>(*value)});
   }
-  write_safetensors(path, tensors, integers, type, metadata);
+  return integers;
+}
+
+void write_state_dict(const std::string& path, const StateDict& state, SafetensorsType type,
+                      const std::map<std::string, std::string>& metadata) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, tensor] : state.tensors) tensors.push_back({name, tensor});
+  write_safetensors(path, tensors, integers_of(path, state.counters), type, metadata);
 }
 
 void save_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,

@@ -46,6 +46,10 @@ struct LoadReport {
 LoadReport load_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
                            const LoadOptions& options = {});
 
+/// Local. Returns the values of counters for write_safetensors(`path`). Throws InputError for 2^63 or more.
+[[nodiscard]] std::vector<NamedInteger> integers_of(const std::string& path,
+                                                    const std::vector<NamedCounter>& counters);
+
 /// Local. Writes `state` (see write_safetensors). Also throws InputError for a counter of 2^63 or more.
 void write_state_dict(const std::string& path, const StateDict& state, SafetensorsType type,
                       const std::map<std::string, std::string>& metadata = {});

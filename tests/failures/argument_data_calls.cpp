@@ -452,6 +452,7 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"nn/train/checkpoint.hpp Checkpointer::info", of_rank_0},
           {"nn/train/checkpoint.hpp Checkpointer::latest", of_rank_0},
           {"nn/train/checkpoint.hpp Checkpointer::lock", none},
+          {"nn/train/checkpoint.hpp Checkpointer::wait", none},
           {"nn/train/distributed.hpp compare_params", "compares the parameters"},
           {"nn/train/distributed.hpp sync_params", "compares the names and shapes of the parameters"},
           {"nn/train/hetero_embedding.hpp HeteroEmbedding::operator", by_parts},

@@ -740,6 +740,13 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
       [=](Model&, const Checkpointer&) { (void)load_metadata(comm, weights); });
   add("nn/train/checkpoint.hpp Checkpointer::save", false,
       [=](Model& model, const Checkpointer& saver) { saver.save(1, model.linear, model.optimizer); });
+  add("nn/train/checkpoint.hpp Checkpointer::wait", false, [=](Model& model, const Checkpointer&) {
+    comm.agree([&] {
+      const Checkpointer beside(comm, checkpoints, {.beside = true});
+      beside.save(1, model.linear, model.optimizer);
+      beside.wait();
+    });
+  });
   add("nn/train/checkpoint.hpp Checkpointer::lock", false,
       [=](Model&, const Checkpointer& saver) { saver.lock(); });
   add("nn/train/checkpoint.hpp Checkpointer::latest, nn/train/checkpoint.hpp Checkpointer::load", true,

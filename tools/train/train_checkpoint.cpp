@@ -220,7 +220,7 @@ Checkpoints::Checkpoints(const TrainOptions& o, const TrainingGraph& loaded, Pro
   if (o.checkpoint.empty()) return;
   run_ = describe(o, loaded);
   checkpointer_.emplace(comm_, o.checkpoint,
-                        CheckpointerOptions{.keep_last = o.checkpoint_keep, .seed = o.seed});
+                        CheckpointerOptions{.keep_last = o.checkpoint_keep, .seed = o.seed, .beside = true});
   checkpointer_->add_state("best.", progress.best_weights());
   if (average != nullptr) checkpointer_->add_state("ema.", average->state());
   if (o.epochs > 0) checkpointer_->lock();
@@ -323,6 +323,7 @@ void Checkpoints::save(int epoch, Index batch, const Module& model, Optimizer& o
   } else {
     checkpointer_->save(epoch, model, optimizer, extra);
   }
+  if (progress_.is_done() || input_.has_learnable_rows()) checkpointer_->wait();
   if (input_.has_learnable_rows()) remove_embeddings(epoch, embedding);
 }
 

@@ -297,3 +297,47 @@ TEST_CASE("a full disk or a place that cannot be written: an error, and the last
   CHECK(thrown_by_all<InputError>(comm, [&] { Checkpointer(comm, directory.path() + "/file/run"); }) ==
         directory.path() + "/file/run: Not a directory, expected a directory for checkpoints");
 }
+
+TEST_CASE("written beside the training: the state of save(), and an error in the next call") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory directory(comm);
+  const auto bytes = [&](const std::string& name) {
+    std::ifstream file(directory.path() + "/" + name + "/checkpoint-00000001.safetensors", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  Training training(comm, PartitionMethod::contiguous, adam);
+  training.run(2);
+  Checkpointer(comm, directory.path() + "/now").save(1, training.net, *training.optimizer, {{"best", "1"}});
+  {
+    const Checkpointer beside(comm, directory.path() + "/beside", {.beside = true});
+    beside.save(1, training.net, *training.optimizer, {{"best", "1"}});
+    training.run(2);  // changes weights and moments while the copies are written
+    CHECK(beside.latest() == directory.path() + "/beside/checkpoint-00000001.safetensors");
+  }
+  comm.agree([&] {
+    CHECK(bytes("now").size() > 4000);
+    CHECK(bytes("beside") == bytes("now"));
+  });
+
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit little{4000, before.rlim_max};
+  const Checkpointer full(comm, directory.path() + "/full", {.keep_last = 1, .beside = true});
+  full.save(1, training.net, *training.optimizer);
+  full.wait();
+  full.wait();  // nothing is left to wait for
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &little) == 0);
+  full.save(2, training.net, *training.optimizer);
+  const std::string message = thrown_by_all<InputError>(comm, [&] { full.wait(); });
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK(message == directory.path() + "/full/checkpoint-00000002.safetensors: cannot write (File too large)");
+  comm.agree([&] {
+    CHECK(files(directory.path() + "/full") == std::set<std::string>{"checkpoint-00000001.safetensors"});
+  });
+  full.save(3, training.net, *training.optimizer);
+  CHECK(full.latest() == directory.path() + "/full/checkpoint-00000003.safetensors");
+  comm.agree([&] {
+    CHECK(files(directory.path() + "/full") == std::set<std::string>{"checkpoint-00000003.safetensors"});
+  });
+}
