@@ -121,6 +121,7 @@ case $what in
     completes "gcn gat gatv2 gin" sar-train g --model
     completes "auto tab comma semicolon" sar-train '' --separator
     completes "" sar-train '' --dataset
+    completes "-n -m -l -r -f -h" sar-elastic - x
     ;;
   sbom)
     needs pyspdxtools

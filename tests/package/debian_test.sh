@@ -69,8 +69,8 @@ needs libsar-c-dev libsar-models-dev
   has libsar-fortran-dev usr/include/sar/fortran/sar.mod 'usr/lib/.*libsar_fortran\.a' 'usr/lib/.*pkgconfig/sar-fortran\.pc'
   needs libsar-fortran-dev libsar-c-dev
 }
-has sar-tools usr/bin/sar-{train,partition,plan,generate} usr/share/man/man1/sar-{train,partition,plan,generate}'\.1\.gz' \
-  usr/share/bash-completion/completions/sar-{train,partition,plan,generate}
+has sar-tools usr/bin/sar-{train,partition,plan,generate,elastic} usr/share/man/man1/sar-{train,partition,plan,generate,elastic}'\.1\.gz' \
+  usr/share/bash-completion/completions/sar-{train,partition,plan,generate,elastic}
 case $mpi in
   openmpi) needs sar-tools 'libtbb[0-9a-z]*' 'libopenmpi[0-9a-z]*' openmpi-bin libc6 ;;
   mpich) needs sar-tools 'libtbb[0-9a-z]*' 'libmpich[0-9a-z]*' mpich libc6 ;;
