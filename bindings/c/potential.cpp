@@ -2,8 +2,8 @@
 #include <sar/bindings/c/array.hpp>
 #include <sar/bindings/c/graph.hpp>
 #include <sar/bindings/c/status.hpp>
-#include <sar/nn/models/potential.hpp>
-#include <sar/nn/models/potential_learner.hpp>
+#include <sar/nn/atoms/potentials/potential.hpp>
+#include <sar/nn/atoms/potentials/potential_learner.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,8 +3,8 @@
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/module_tree.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
-#include <sar/nn/models/potential.hpp>
-#include <sar/nn/models/potential_learner.hpp>
+#include <sar/nn/atoms/potentials/potential.hpp>
+#include <sar/nn/atoms/potentials/potential_learner.hpp>
 
 #include <nanobind/stl/unique_ptr.h>
 

@@ -176,7 +176,7 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       },
       Values<Index>{"num_species", 1, 2});
   add(
-      calls, comm, "nn/models/potential_labels.hpp fit_potential",
+      calls, comm, "nn/atoms/potentials/potential_labels.hpp fit_potential",
       [](Scene& s, Index species) {
         GraphSamples atoms;
         atoms.add(s.comm.rank(), 1, {}, {});
@@ -195,7 +195,7 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
     (void)learner.errors(first);
   };
   add(
-      calls, comm, "nn/models/potential_learner.hpp PotentialLearner",
+      calls, comm, "nn/atoms/potentials/potential_learner.hpp PotentialLearner",
       [=](Scene& s, Index batch_size, double lr, double energy, double forces, double stress, double delta,
           double clip_norm, double average, std::uint64_t draws) {
         learner_calls(
@@ -214,13 +214,13 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       Values<double>{"clip_norm", 1, 2}, Values<double>{"average", 0.5, 0.6},
       Values<std::uint64_t>{"seed", 0, 1});
   add(
-      calls, comm, "nn/models/potential_learner.hpp PotentialLearner::add",
+      calls, comm, "nn/atoms/potentials/potential_learner.hpp PotentialLearner::add",
       [=](Scene& s, int root) { learner_calls(s, {}, 0, 0, root); }, Values<int>{"root", 0, 1});
   add(
-      calls, comm, "nn/models/potential_learner.hpp PotentialLearner::train",
+      calls, comm, "nn/atoms/potentials/potential_learner.hpp PotentialLearner::train",
       [=](Scene& s, Index steps) { learner_calls(s, {}, steps, 0, 0); }, Values<Index>{"steps", 1, 2});
   add(
-      calls, comm, "nn/models/potential_learner.hpp PotentialLearner::errors",
+      calls, comm, "nn/atoms/potentials/potential_learner.hpp PotentialLearner::errors",
       [=](Scene& s, Index first) { learner_calls(s, {}, 0, first, 0); }, Values<Index>{"first", 0, 1});
   add(
       calls, comm, "graph/sampling/sample_loader.hpp SampleLoader",
@@ -442,9 +442,9 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"nn/atoms/tensor_product_sums.hpp ", by_parts},
           {"nn/atoms/painn_conv.hpp ", by_parts},
           {"nn/atoms/potential_loss.hpp ", by_parts},
-          {"nn/models/potential.hpp Potential::operator", by_parts},
-          {"nn/models/potential.hpp load_potential", of_rank_0},
-          {"nn/models/potential.hpp save_potential", of_rank_0},
+          {"nn/atoms/potentials/potential.hpp Potential::operator", by_parts},
+          {"nn/atoms/potentials/potential.hpp load_potential", of_rank_0},
+          {"nn/atoms/potentials/potential.hpp save_potential", of_rank_0},
           {"nn/models/predictor.hpp ", "the first prediction compares what the network calls"},
           {"nn/models/weight_file.hpp ", of_rank_0},
           {"nn/modules/reductions.hpp dot", none},

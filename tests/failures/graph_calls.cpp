@@ -838,7 +838,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
       },
       [](const std::vector<double>& shifts) { return shifts; });
   add_maker<PotentialFit>(
-      calls, "nn/models/potential_labels.hpp fit_potential", true,
+      calls, "nn/atoms/potentials/potential_labels.hpp fit_potential", true,
       [=](bool wrong) {
         auto atoms = std::make_shared<GraphSamples>();
         atoms->add(comm.rank(), 2, {}, {});

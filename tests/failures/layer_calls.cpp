@@ -392,7 +392,7 @@ ModelDescription described_potential() {
 
 /// The first and the second call of a potential.
 void add_potential(std::vector<Call>& calls, const Communicator& comm) {
-  add_operation(calls, comm, "nn/models/potential.hpp Potential::operator", [](Scene& s) {
+  add_operation(calls, comm, "nn/atoms/potentials/potential.hpp Potential::operator", [](Scene& s) {
     auto potential = std::make_shared<Potential>(described_potential(), s.gen);
     const RowIds species(std::vector<Index>(static_cast<std::size_t>(s.graph.num_nodes()), 1));
     Tensor places = s.x.value().clone();  // those of another rank may be the same
@@ -847,10 +847,10 @@ void add_potential_files(std::vector<Call>& calls, const Communicator& comm, con
   };
   save_potential(comm, path, *make());
   add_maker<Made>(
-      calls, "nn/models/potential.hpp load_potential", false,
+      calls, "nn/atoms/potentials/potential.hpp load_potential", false,
       [=](bool) { return [=] { return load_potential(comm, path); }; }, numbers_of);
   add_maker<Made>(
-      calls, "nn/models/potential.hpp save_potential", false,
+      calls, "nn/atoms/potentials/potential.hpp save_potential", false,
       [=](bool) {
         return [=, potential = std::make_shared<Made>(make())] {
           save_potential(comm, path, **potential);
@@ -862,7 +862,7 @@ void add_potential_files(std::vector<Call>& calls, const Communicator& comm, con
 
 /// A structure and a step of a learner.
 void add_learner(std::vector<Call>& calls, const Communicator& comm) {
-  const std::string header = "nn/models/potential_learner.hpp PotentialLearner";
+  const std::string header = "nn/atoms/potentials/potential_learner.hpp PotentialLearner";
   add_maker<std::vector<double>>(
       calls, concat(header, ", ", header, "::add, ", header, "::train, ", header, "::errors"), false,
       [=](bool) {

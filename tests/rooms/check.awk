@@ -107,7 +107,8 @@ function objection(from, to, room, other, rule, n, words, i) {
   if (room == other || !(room in place) || !(other in place)) return ""
   if (library[room] != "programs" && index(links[library[room]], " " library[other] " ") == 0)
     return room ", of the library " library[room] ", may not include " to ", of the library " library[other]
-  if (place[other] > place[room] && !(unit_of(from) == unit_of(main_file[room]) && is_within(other, room)))
+  if (place[other] > place[room] && !(unit_of(from) == unit_of(main_file[room]) && is_within(other, room)) &&
+      !(from in is_public_head && library[room] == library[other]))
     return room " may not include " to ", of a room below it in the table"
   n = split(rules[room], words, " ")
   for (i = 1; i <= n; ++i) {
@@ -259,6 +260,7 @@ BEGIN {
   public_head["sar.hpp"] = "nn/sar.hpp"
   public_head["data.hpp"] = "graph/data/data.hpp"
   public_head["models.hpp"] = "nn/models/models.hpp"
+  for (name in public_head) is_public_head[public_head[name]]
 }
 
 # the table of rooms

@@ -9,7 +9,7 @@
 # A room is a folder, without its subfolders. Columns of the table: the library | the room | what holds for it | its head, which says in a
 # paragraph "Room NAME: ..." what the room is for.
 # - A file includes only from its own room and from rooms above it in the table; so rooms form no cycle. A room's head may include the rooms in
-#   its subfolders as well. No cycles between units.
+#   its subfolders as well, the head of a library (sar.hpp, data.hpp, models.hpp) all rooms of the library. No cycles between units.
 # - A library includes only what it links: sar::data and sar::models include sar::sar, and neither includes the other.
 # - `not X`: nothing from X or its subfolders. `mpi`: may use <mpi.h> and MPI's names. `public`: of the libraries, only what sar.hpp, data.hpp
 #   or models.hpp includes, directly or not. No Eigen and no oneTBB in these headers.
@@ -48,6 +48,7 @@ data     | graph/partition     | not autograd  not graph/kernels  not graph/mess
 data     | graph/data          | not graph/kernels  not nn/modules  not nn/conv         | graph/data/data.hpp
 models   | nn/atoms            |                                                        | nn/atoms/painn.hpp
 models   | nn/models           |                                                        | nn/models/models.hpp
+models   | nn/atoms/potentials |                                                        | nn/atoms/potentials/potential.hpp
 c        | bindings/c          | mpi                                                    | bindings/c/handle_table.hpp
 fortran  | bindings/fortran    |                                                        | bindings/fortran/sar.f90
 python   | bindings/python     | mpi                                                    | bindings/python/call.hpp

@@ -2,7 +2,7 @@
 #include "train_structures.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/nn/models/potential.hpp>
+#include <sar/nn/atoms/potentials/potential.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -15,10 +15,10 @@
 #include <sar/nn/atoms/mace.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/atoms/potential_loss.hpp>
+#include <sar/nn/atoms/potentials/potential.hpp>
 #include <sar/nn/atoms/radial_table.hpp>
 #include <sar/nn/atoms/symmetric_contraction.hpp>
 #include <sar/nn/atoms/tensor_product.hpp>
-#include <sar/nn/models/potential.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/loss.hpp>
 

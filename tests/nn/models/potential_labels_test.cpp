@@ -6,8 +6,8 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/sampling/sample_batch.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
-#include <sar/nn/models/potential.hpp>
-#include <sar/nn/models/potential_labels.hpp>
+#include <sar/nn/atoms/potentials/potential.hpp>
+#include <sar/nn/atoms/potentials/potential_labels.hpp>
 
 #include <doctest/doctest.h>
 

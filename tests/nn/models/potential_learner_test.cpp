@@ -12,8 +12,8 @@
 #include <sar/core/error.hpp>
 #include <sar/core/random.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
-#include <sar/nn/models/potential.hpp>
-#include <sar/nn/models/potential_learner.hpp>
+#include <sar/nn/atoms/potentials/potential.hpp>
+#include <sar/nn/atoms/potentials/potential_learner.hpp>
 #include <sar/nn/modules/init.hpp>
 
 #include <doctest/doctest.h>

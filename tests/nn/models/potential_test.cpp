@@ -12,8 +12,8 @@
 #include <sar/core/files/safetensors.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/atoms/painn.hpp>
+#include <sar/nn/atoms/potentials/potential.hpp>
 #include <sar/nn/models/graph_model.hpp>
-#include <sar/nn/models/potential.hpp>
 #include <sar/nn/train/loss.hpp>
 #include <sar/nn/train/state_dict.hpp>
 

@@ -5,7 +5,7 @@
 #include "train/atoms/potential_energies.hpp"
 #include "train/atoms/structure_values.hpp"
 
-#include <sar/nn/models/potential_learner.hpp>
+#include <sar/nn/atoms/potentials/potential_learner.hpp>
 
 #include <algorithm>
 #include <array>

@@ -11,7 +11,7 @@
 #include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
 #include <sar/nn/atoms/potential_loss.hpp>
-#include <sar/nn/models/potential.hpp>
+#include <sar/nn/atoms/potentials/potential.hpp>
 
 #include <cstdint>
 #include <map>

@@ -2,6 +2,8 @@
 
 /// Potential: a trained PaiNN or MACE with its species, as a program for molecular dynamics calls it in each
 /// step.
+///
+/// Room nn/atoms/potentials: Trained potentials of atoms: their use, their labels, learning while they are used.
 #pragma once
 
 #include <sar/autograd/gathered_rows.hpp>
@@ -183,5 +185,4 @@ struct NewSpecies {
 /// Collective. Writes the weights and the description of a potential to a .safetensors file. Throws
 /// InputError for a committee of potentials, and as save_weights().
 void save_potential(const Communicator& comm, const std::string& path, const Potential& potential);
-
 }}  // namespace sar

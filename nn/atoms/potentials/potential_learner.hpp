@@ -7,7 +7,7 @@
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/atoms/cell.hpp>
 #include <sar/nn/atoms/potential_loss.hpp>
-#include <sar/nn/models/potential.hpp>
+#include <sar/nn/atoms/potentials/potential.hpp>
 
 #include <cstdint>
 #include <limits>

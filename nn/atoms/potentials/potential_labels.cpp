@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/error.hpp>
-#include <sar/nn/models/potential_labels.hpp>
+#include <sar/nn/atoms/potentials/potential_labels.hpp>
 #include <sar/nn/train/metrics.hpp>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
+
 namespace {
 
 /// Throws InputError unless the nodes have the field "species" with one number each, of 0 or more.

@@ -6,8 +6,8 @@
 #include <sar/core/random.hpp>
 #include <sar/graph/sampling/sample_batch.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
-#include <sar/nn/models/potential_labels.hpp>
-#include <sar/nn/models/potential_learner.hpp>
+#include <sar/nn/atoms/potentials/potential_labels.hpp>
+#include <sar/nn/atoms/potentials/potential_learner.hpp>
 #include <sar/nn/train/checkpoint.hpp>
 #include <sar/nn/train/distributed.hpp>
 #include <sar/nn/train/optimizer.hpp>
@@ -442,5 +442,4 @@ const LabelledStructure& PotentialLearner::structure(Index i) const {
 Index PotentialLearner::num_steps() const noexcept {
   return state_->steps;
 }
-
 }}  // namespace sar

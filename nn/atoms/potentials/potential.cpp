@@ -12,8 +12,8 @@
 #include <sar/nn/atoms/mace.hpp>
 #include <sar/nn/atoms/neighbor_bins.hpp>
 #include <sar/nn/atoms/painn.hpp>
+#include <sar/nn/atoms/potentials/potential.hpp>
 #include <sar/nn/models/model_file.hpp>
-#include <sar/nn/models/potential.hpp>
 #include <sar/nn/modules/row_distance.hpp>
 #include <sar/nn/train/loss.hpp>
 #include <sar/nn/train/state_dict.hpp>
@@ -24,6 +24,7 @@
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
+
 namespace {
 
 const ModelType& potential_type(const ModelDescription& description) {
@@ -482,5 +483,4 @@ void save_potential(const Communicator& comm, const std::string& path, const Pot
     save_weights(comm, path, potential.network(), real_type, {{model_key, description.to_json()}});
   });
 }
-
 }}  // namespace sar
