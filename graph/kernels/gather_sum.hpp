@@ -16,11 +16,12 @@
 ///     exact     in two doubles per number (ExactSum): the bits depend neither on the order of the edges, nor
 ///               on the stages and ranks that they are divided among. A term is
 ///               weight(k, head) * col_scale[other[k]] * row_scale[row(i)], rounded to `real` after each
-///               factor, times x[col[k]] in double precision: 8 operations per number instead of one
+///               factor, times x[other[k]] in double precision: 8 operations per number instead of one
 ///
-/// Rows with 65,536 edges or more are split into parts of 16,384 that run in parallel (EdgeParts). Precision
-/// does not want smaller parts, and a part costs a row of doubles: with the 1,024 edges of other kernels,
-/// these rows would take as much memory as the result where nodes have a thousand edges.
+/// Rows with 65,536 edges or more are split into parts of 16,384 that run in parallel (EdgeParts). These
+/// limits are larger than the 1,024 edges of other kernels, whose parts are there for precision: here, a part
+/// costs a row of doubles, so that where nodes have 1,500 edges, parts of 1,024 would take 4 times the memory
+/// of the result.
 #pragma once
 
 #include <sar/config.hpp>

@@ -71,6 +71,11 @@ def test_methods_that_the_package_adds_are_in_the_stub():
     assert not missing
 
 
+def test_reductions_have_their_types():
+    written = ast.walk(ast.parse((PACKAGE / "fn.py").read_text()))
+    assert set(sar._sar.reductions) <= {each.target.id for each in written if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)}
+
+
 @alone
 @pytest.mark.parametrize("what", [["-p", "sar"], [str(PROGRAM)]], ids=["package", "program"])
 def test_mypy(what, tmp_path, cache):
