@@ -37,6 +37,8 @@ const MACEOptions& checked(const MACEOptions& o) {
   require<InputError>(o.functions.cutoff > 0 && std::isfinite(o.functions.cutoff) && o.functions.power > 0,
                       "MACE with the cutoff ", o.functions.cutoff, " and the power ", o.functions.power,
                       ", expected positive numbers");
+  require<InputError>(o.neighbors > 0 && std::isfinite(o.neighbors), "MACE with ", o.neighbors,
+                      " neighbors, expected a positive number");
   const bool with_radii = o.functions.transform != DistanceTransform::none;
   require<InputError>(!with_radii || std::ssize(o.radii) == o.num_species, "MACE of ", o.num_species,
                       " species with a distance transform and ", o.radii.size(), " radii, expected one each");
@@ -222,6 +224,70 @@ MACE::MACE(const MACEOptions& options, Generator& gen)
   };
   if (options.functions.transform != DistanceTransform::none) radii_ = column(options.radii);
   if (!options.energy_scales.empty()) energy_scales_ = column(options.energy_scales);
+  draw_weights(gen);
+}
+
+namespace {
+
+/// The weights [species, paths, F] of products as mace-torch draws them: a number of each coupling and
+/// channel with the deviation 1 / couplings.
+Tensor drawn_contraction(const SymmetricBasis& basis, const Shape& shape, const RandomKey& key) {
+  Tensor result = Tensor::zeros(shape);
+  const Random random(key);
+  const Index feats = shape[2];
+  for (Index s = 0; s < shape[0]; ++s) {
+    Index path = 0;
+    std::uint64_t drawn = 0;
+    for (const SymmetricBasis::Block& block : basis.blocks) {
+      for (Index c = 0; c < block.couplings; ++c)
+        for (Index j = 0; j < feats; ++j) {
+          const double weight = random.normal(static_cast<std::uint64_t>(s), drawn++) /
+                                static_cast<double>(block.all_couplings);
+          for (Index p = 0; p < block.paths; ++p)
+            result.row(s)[(path + p) * feats + j] +=
+                static_cast<real>(block.mixing[static_cast<std::size_t>(p * block.couplings + c)] * weight);
+        }
+      path += block.paths;
+    }
+  }
+  return result;
+}
+
+/// The layer of "layers.1.linear.0.weight", and "linear.0.weight".
+std::pair<std::size_t, std::string> layer_and_name(const std::string& parameter) {
+  const std::size_t begin = std::string("layers.").size(), dot = parameter.find('.', begin);
+  return {static_cast<std::size_t>(std::stoul(parameter.substr(begin, dot - begin))),
+          parameter.substr(dot + 1)};
+}
+
+}  // namespace
+
+void MACE::draw_weights(Generator& gen) {
+  for (const NamedParameter& each : named_parameters()) {
+    const Shape shape = each.parameter.shape();
+    const RandomKey key = gen.next_stream();
+    set_parameter(each.name,
+                  each.name.ends_with(".contraction")
+                      ? drawn_contraction(layers_[layer_and_name(each.name).first].basis(), shape, key)
+                      : init::normal(shape, lr_factor(each.name), key));
+  }
+}
+
+double MACE::lr_factor(const std::string& parameter) const {
+  constexpr double silu = 1.6791768;  // of e3nn: one over the root of the mean square of silu(x), x normal
+  const auto per_root = [](Index count) { return 1 / std::sqrt(static_cast<double>(count)); };
+  const Index feats = options_.feats, species = options_.num_species;
+  if (parameter == "embedding") return per_root(species);
+  if (parameter == "readout.1.weight") return silu * per_root(options_.readout_feats);
+  if (parameter.starts_with("readout")) return per_root(feats);
+  const auto& [layer, name] = layer_and_name(parameter);
+  if (name == "contraction") return 1;
+  if (name == "radial.0.weight" || name == "density.weight") return per_root(options_.functions.num_basis);
+  if (name.starts_with("radial.")) return silu * per_root(options_.radial_feats);
+  if (name.starts_with("skip.")) return per_root(feats * species);
+  if (!name.starts_with("linear.")) return per_root(feats);
+  const auto l = static_cast<std::size_t>(std::stoul(name.substr(std::string("linear.").size())));
+  return per_root(layers_[layer].product().paths_to[l] * feats) / options_.neighbors;
 }
 
 Variable MACE::head_energies(const Graph& graph, const RowIds& species, const Variable& positions,

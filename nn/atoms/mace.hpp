@@ -28,6 +28,7 @@ struct MACEOptions {
   Index radial_feats = 64;                 ///< width of the hidden layers of the radial network
   int radial_layers = 3;                   ///< and their number
   Index readout_feats = 16;                ///< width of the last readout's hidden layer
+  double neighbors = 1;                    ///< their mean number, which sums of messages are divided by
   std::vector<double> energy_scales = {};  ///< as in PaiNNOptions
   Index committee = 1;                     ///< number of heads H, as in PaiNNOptions
 };
@@ -53,6 +54,9 @@ class MACELayer : public Module {
   [[nodiscard]] Variable operator()(const Graph& graph, const Variable& rows, const RowIds& species,
                                     const Variable& positions, const Variable& shifts,
                                     const Variable& radii) const;
+
+  [[nodiscard]] const SymmetricBasis& basis() const { return *basis_; }
+  [[nodiscard]] const TensorProduct& product() const { return *product_; }
 
  private:
   [[nodiscard]] Variable sums_of_messages(const Graph& graph, const Variable& rows, const Variable& positions,
@@ -100,15 +104,16 @@ class MACELayer : public Module {
 /// where readout has a hidden layer with SiLU and no biases.
 ///
 /// Weights include the constants that mace-torch multiplies by, such as one over the root of the number of
-/// channels or the average number of neighbors. Parameters: embedding [num_species, F]; layers.I.linear_up.L,
-/// layers.I.linear.L, layers.I.product.L [out, in]; layers.I.radial.K.weight; layers.I.density.weight;
-/// layers.I.skip.L [num_species, in, out]; layers.I.contraction [num_species, paths, F] in the order of
-/// SymmetricBasis; readouts.I.weight [H, F]; readout.0.weight, readout.1.weight. Rows of halo atoms are
-/// exchanged once in each layer, so that edges of one cutoff suffice. In single precision, with constant
-/// weights and without a distance transform, the radial networks are a RadialTable, which is made at the
-/// first call and when weights change.
-///
-/// Gradients of the weights are not reproducible; energies and forces are.
+/// channels or the average number of neighbors. Initial weights have the distribution of mace-torch's: normal
+/// numbers times these constants, c of a parameter. lr_factor() is c, so that Adam with a learning rate does
+/// what it does to the weights of mace-torch without constants, except that those of products, which are
+/// coefficients of more polynomials, change along fewer directions. Parameters: embedding
+/// [num_species, F]; layers.I.linear_up.L, layers.I.linear.L, layers.I.product.L [out, in];
+/// layers.I.radial.K.weight; layers.I.density.weight; layers.I.skip.L [num_species, in, out];
+/// layers.I.contraction [num_species, paths, F] in the order of SymmetricBasis; readouts.I.weight [H, F];
+/// readout.0.weight, readout.1.weight. Rows of halo atoms are exchanged once in each layer, so that edges of
+/// one cutoff suffice. In single precision, with constant weights and without a distance transform, the
+/// radial networks are a RadialTable, which is made at the first call and when weights change.
 class MACE : public PotentialNetwork {
  public:
   /// Throws InputError unless numbers and widths are positive, 0 <= hidden_l <= max_l <= 3, correlation 1 to
@@ -120,8 +125,11 @@ class MACE : public PotentialNetwork {
   [[nodiscard]] Index committee() const noexcept override { return options_.committee; }
   [[nodiscard]] bool is_by_species(const std::string& parameter) const override;
   [[nodiscard]] bool is_of_last_layer(const std::string& parameter) const override;
+  [[nodiscard]] double lr_factor(const std::string& parameter) const override;
 
  private:
+  void draw_weights(Generator& gen);
+
   MACEOptions options_;
   Variable embedding_;
   Tensor radii_, energy_scales_;  // [num_species, 1]

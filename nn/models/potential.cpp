@@ -59,6 +59,7 @@ std::unique_ptr<PotentialNetwork> make_network(const ModelDescription& d, Genera
                     .radial_feats = d.radial_hidden,
                     .radial_layers = static_cast<int>(d.radial_layers),
                     .readout_feats = d.readout_hidden,
+                    .neighbors = d.neighbors,
                     .energy_scales = d.energy_scales,
                     .committee = d.committee},
         gen);

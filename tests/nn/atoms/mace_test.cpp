@@ -11,6 +11,7 @@
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/comm/reproducible_scope.hpp>
 #include <sar/nn/atoms/harmonic_rows.hpp>
 #include <sar/nn/atoms/mace.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
@@ -27,6 +28,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -315,6 +317,80 @@ TEST_CASE("MACE: gradients of a loss of energies and forces by differences, for 
   };
   const double up = moved(step), down = moved(-2 * step), difference = (up - down) / (2 * step);
   CHECK(std::abs(slope - difference) < (is_double ? 1e-5 : 5e-2) * std::max(1.0, std::abs(difference)));
+}
+
+TEST_CASE("MACE: gradients of weights have the same bits for every number of ranks with reproducible sums") {
+  const Communicator world = Communicator::world(), self = Communicator::self();
+  const Case golden("mace/density");
+  GraphOptions options;
+  options.reproducible = true;
+  const auto gradients = [&](const Communicator& comm) {
+    Potential potential = golden_potential(golden);
+    const Structure s(comm, golden, "crystal", potential.cutoff(), options);
+    const Tensor labels = random_tensor({std::ssize(golden.indices("crystal.species")), 3}, 7);
+    const LabelledAtoms atoms{.species = s.species,
+                              .positions = s.list.displacements(),
+                              .shifts = s.list.vectors(),
+                              .energies = Tensor::full({1}, -3),
+                              .forces = labels.slice_rows(s.begin, s.end).clone(),
+                              .stresses = Tensor::zeros({1, 3, 3}),
+                              .volumes = Tensor::full({1}, 50)};
+    const ReproducibleScope scope(comm);
+    (void)backward_potential_loss(potential.network(), s.list.graph(), atoms);
+    gather_grads(comm, potential.network());
+    std::vector<Tensor> found;
+    for (const Variable& each : potential.network().parameters()) found.push_back(each.grad().clone());
+    return found;
+  };
+  const std::vector<Tensor> one = gradients(self), all = gradients(world);
+  for (std::size_t k = 0; k < one.size(); ++k) CHECK(same_bits(one[k], all[k]));
+}
+
+TEST_CASE("MACE: initial weights are normal numbers times the factors of the learning rate") {
+  ModelDescription described = small();
+  described.hidden = 96;
+  described.neighbors = 7;
+  described.density = false;
+  Generator gen(5);
+  Potential potential(described, gen);
+  const auto deviation = [](const Variable& x) {
+    double squares = 0;
+    for (const real each : x.value().values())
+      squares += static_cast<double>(each) * static_cast<double>(each);
+    return std::sqrt(squares / static_cast<double>(x.value().size()));
+  };
+  const std::map<std::string, double> factors =
+      potential.network().lr_factors({{"layers.1", 0.5}, {"layers.1.radial.0", 2}});
+  CHECK(factors.at("embedding") == doctest::Approx(1 / std::sqrt(3.0)));
+  CHECK(factors.at("layers.0.linear.2.weight") == doctest::Approx(1 / std::sqrt(96.0) / 7));
+  CHECK(factors.at("layers.1.linear.0.weight") == doctest::Approx(0.5 / std::sqrt(2 * 96.0) / 7));
+  CHECK(factors.at("layers.1.radial.0.weight") == doctest::Approx(2 / std::sqrt(4.0)));
+  CHECK(factors.at("layers.0.skip.1") == doctest::Approx(1 / std::sqrt(3 * 96.0)));
+  CHECK_FALSE(factors.contains("layers.0.contraction"));
+  for (const NamedParameter& each : potential.network().named_parameters()) {
+    CAPTURE(each.name);
+    const double expected = potential.network().lr_factor(each.name);
+    if (!each.name.ends_with("contraction") && each.parameter.value().size() > 1000)
+      CHECK(deviation(each.parameter) == doctest::Approx(expected).epsilon(0.1));
+  }
+  // Of the paths to scalars, the first is x_0, of one coupling; x_0 x_0 is one of 3 couplings of degree 2,
+  // and x_0 x_1 x_1 has 3 couplings of 11 of degree 3.
+  const SymmetricBasis basis(2, 1, 3);
+  REQUIRE(basis.blocks[0].all_couplings == 1);
+  REQUIRE(basis.blocks[2].all_couplings == 3);
+  for (const NamedParameter& each : potential.network().named_parameters()) {
+    if (each.name != "layers.0.contraction") continue;
+    const auto of_path = [&](Index path) {
+      double squares = 0;
+      for (Index s = 0; s < 3; ++s)
+        for (Index j = 0; j < 96; ++j)
+          squares += std::pow(static_cast<double>(each.parameter.value().row(s)[path * 96 + j]), 2);
+      return std::sqrt(squares / (3 * 96));
+    };
+    CHECK(of_path(0) == doctest::Approx(1).epsilon(0.15));
+    CHECK(of_path(1) == doctest::Approx(1 / 3.0).epsilon(0.15));
+    CHECK(of_path(5) == doctest::Approx(1 / std::sqrt(3.0) / 11).epsilon(0.15));
+  }
 }
 
 TEST_CASE("RadialTable: the radial network and its derivative at any distance") {
