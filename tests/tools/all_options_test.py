@@ -40,7 +40,7 @@ TRAININGS = {
     "graphs": "--task graph --dataset tu --layers 2 --hidden 8 --split-graphs 20,5,5 --batch-size 7 --model gin",
     "papers": MAG + "--category paper --add-reverse-edges", "sampled papers": MAG + "--category paper --add-reverse-edges --sample 3 --batch-size 30",
     "writes": MAG + "--task link --relation writes",
-    "mace": XYZ + "--split-graphs 8,4,0 --model mace --max-ell 2 --radial-mlp 8",
+    "mace": XYZ.replace("--layers 1", "--layers 2") + "--split-graphs 8,4,0 --model mace --max-ell 2 --radial-mlp 8",
     "atoms": XYZ + "--split-graphs 8,4,0", "files": XYZ + "--valid-file more.xyz", "zbl": XYZ + "--split-graphs 8,4,0 --zbl-inner 0.5 --zbl-outer 1.5",
 }
 RANKS = {"two ranks": 2, "rounded": 2, "cached": 2}

@@ -238,8 +238,7 @@ refuse "--interaction-first: 'Residual', expected RealAgnosticResidualInteractio
   --model mace --dataset train.xyz --interaction-first Residual
 refuse "--radial-mlp: '8,4', expected equal widths of the hidden layers, such as 64,64,64" "$programs/train" "${net[@]}" --model mace --dataset train.xyz \
   --radial-mlp 8,4
-refuse "--max-ell: cannot be combined with --init-weights" "$programs/train" --task potential --model mace --max-ell 2 --dataset train.xyz \
-  --init-weights w.safetensors
+refuse "--model: cannot be combined with --init-weights" "$programs/train" --task potential --model mace --dataset train.xyz --init-weights w.safetensors
 for option in "--sample 3" --mfg "--dropout 0.1" "--partition ldg"; do
   # shellcheck disable=SC2086
   refuse "${option%% *}: cannot be combined with --task potential" "$programs/train" --task potential --dataset train.xyz $option

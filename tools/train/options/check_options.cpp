@@ -37,12 +37,13 @@ void check_samples(const TrainOptions& o) {
 void check_potential(const CLI::App& app, const TrainOptions& o) {
   const PotentialOptions& p = o.task.potential;
   const ModelType& model = model_type(o.model.type);
-  if (model.is_potential != (o.task.type == TaskType::potential))
-    throw CLI::ValidationError(concat("--model: ", model.name,
-                                      model.is_potential
-                                          ? " needs --task potential"
-                                          : " cannot be combined with --task potential, expected painn or mace"));
-  if (o.task.type != TaskType::potential) {
+  const bool is_task = o.task.type == TaskType::potential;
+  if (model.is_potential && !is_task)
+    throw CLI::ValidationError(concat("--model: ", model.name, " needs --task potential"));
+  if (!model.is_potential && is_task)
+    throw CLI::ValidationError(
+        concat("--model: ", model.name, " cannot be combined with --task potential, expected painn or mace"));
+  if (!is_task) {
     if (p.files.size() > 1)
       throw CLI::ValidationError(
           concat("--dataset: ", joined(p.files), ", expected one path without --task potential"));
