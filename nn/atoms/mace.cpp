@@ -129,7 +129,7 @@ std::shared_ptr<const RadialTable> MACELayer::table(const std::vector<Variable>&
   constexpr std::size_t most_radii = 64;  // beyond, tables need too much memory
   const bool transforms = functions_.transform != DistanceTransform::none;
   const auto is_constant = [](const Variable& x) { return !x.defined() || !x.requires_grad(); };
-  if (sizeof(real) != sizeof(float) || !std::ranges::all_of(network, is_constant) ||
+  if (is_training() || sizeof(real) != sizeof(float) || !std::ranges::all_of(network, is_constant) ||
       !is_constant(of_density) ||
       (transforms && (sums_of_radii.empty() || sums_of_radii.size() > most_radii)))
     return nullptr;
@@ -137,25 +137,19 @@ std::shared_ptr<const RadialTable> MACELayer::table(const std::vector<Variable>&
   for (const Variable& each : network) weights.push_back(each.value());
   const Tensor w = density_ ? of_density.value() : Tensor();
   if (density_) weights.push_back(w);
-  const bool is_known = std::ranges::equal(weights, weights_, [](const Tensor& x, const Tensor& y) {
-    return std::ranges::equal(x.values(), y.values());
-  });
-  if (!is_known) {  // weights that change in each step have no table
-    table_ = nullptr;
-    weights_.clear();
-    for (const Tensor& each : weights) weights_.push_back(each.clone());
-    if (is_training()) return nullptr;
-  }
-  if (density_) weights.pop_back();
   std::vector<real> radii = sums_of_radii;
-  if (table_ != nullptr && transforms) {
+  if (std::ranges::equal(weights, weights_, [](const Tensor& x, const Tensor& y) {
+        return std::ranges::equal(x.values(), y.values());
+      })) {
     if (std::ranges::includes(table_->radii(), radii)) return table_;
     std::vector<real> both;
     std::ranges::set_union(table_->radii(), radii, std::back_inserter(both));
     if (both.size() <= most_radii) radii = std::move(both);
   }
-  if (table_ == nullptr || transforms)
-    table_ = std::make_shared<const RadialTable>(functions_, weights, w, std::move(radii));
+  for (Tensor& each : weights) each = each.clone();
+  const std::vector<Tensor> matrices(weights.begin(), weights.begin() + std::ssize(network));
+  table_ = std::make_shared<const RadialTable>(functions_, matrices, w, std::move(radii));
+  weights_ = std::move(weights);
   return table_;
 }
 

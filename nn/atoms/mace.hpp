@@ -71,7 +71,7 @@ class MACELayer : public Module {
   [[nodiscard]] Variable skip(const Variable& rows, const RowIds& species, int in_l, int out_l) const;
 
   HarmonicFunctions functions_;
-  mutable std::vector<Tensor> weights_;               // of the radial network in the last call
+  mutable std::vector<Tensor> weights_;               // of the radial network and the density
   mutable std::shared_ptr<const RadialTable> table_;  // of these weights
   Index feats_;
   int in_l_, out_l_;
@@ -119,8 +119,8 @@ class MACELayer : public Module {
 /// layers.I.radial.K.weight; layers.I.density.weight; layers.I.skip.L [num_species, in, out];
 /// layers.I.contraction [num_species, paths, F] in the order of SymmetricBasis; readouts.I.weight [H, F];
 /// readout.0.weight, readout.1.weight. Rows of halo atoms are exchanged once in each layer, so that edges of
-/// one cutoff suffice. In single precision, the radial networks of constant weights are a RadialTable: in
-/// evaluation mode (Module::eval()) at once, otherwise from the second call with the same weights on.
+/// one cutoff suffice. In single precision and in evaluation mode (Module::eval()), the radial networks of
+/// constant weights are a RadialTable, which is made at the first call and when weights change.
 class MACE : public PotentialNetwork {
  public:
   /// Throws InputError unless numbers and widths are positive, 0 <= hidden_l <= max_l <= 3, correlation 1 to

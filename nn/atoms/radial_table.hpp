@@ -12,7 +12,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// The rows a(r) before the last matrix W of a radial network lie, for the distances r of one of the sections
-/// into which the distances up to the cutoff are divided, near a space of few dimensions, to 1e-8 of the
+/// into which the distances up to the cutoff are divided, near a space of few dimensions, to 4e-8 of the
 /// largest of their numbers:
 ///
 ///     a(r) = B phi(r)        W a(r) = last(s) phi(r),  last(s) = W B [results, rank]

@@ -209,23 +209,10 @@ void TensorProductSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) {
   Index n = edges.size();
   const bool with_radii = o_.call.radii.defined();
   const Index source_columns = o_.source_columns();
-  const auto make_vectors = [&](Index first, const Tensor& own, const Tensor& shifts) {
-    Tensor d({n, 3});
-    for (Index e = 0; e < n; ++e) {
-      const real* const from = stage.rows.reals() + edges.src[e] * source_columns + at + first;
-      const real *const to = own.data() + 3 * edges.dst[e], *const t = shifts.defined()
-                                                                           ? shifts.data() + 3 * edges.edge[e]
-                                                                           : nullptr;
-      for (Index k = 0; k < 3; ++k)
-        d.data()[3 * e + k] =
-            static_cast<real>(static_cast<double>(from[k]) + (t != nullptr ? static_cast<double>(t[k]) : 0) -
-                              static_cast<double>(to[k]));
-    }
-    return d;
-  };
-  chunk.d = make_vectors(0, o_.call.positions.value(),
-                         o_.call.shifts.defined() ? o_.call.shifts.value() : Tensor());
-  if (o_.tangents()) chunk.d_tangent = make_vectors(3, o_.own_tangent, o_.shifts_tangent);
+  const SourceVectors positions{at, source_columns}, tangents{at + 3, source_columns};
+  chunk.d = positions.differences(stage, edges, o_.call.positions.value(),
+                                  o_.call.shifts.defined() ? o_.call.shifts.value() : Tensor());
+  if (o_.tangents()) chunk.d_tangent = tangents.differences(stage, edges, o_.own_tangent, o_.shifts_tangent);
   if (with_radii) {
     chunk.radii = Tensor({n, 1});
     const Tensor radii = o_.call.radii.value();
@@ -514,16 +501,7 @@ void TensorProductSumKernel::differentiate(const Stage& stage, Chunk& chunk, rea
     for (Index j = 0; j < inputs; ++j) of_length += of_phi[j] * slopes[j];
     for (Index k = 0; length > 0 && k < 3; ++k) of_d.data()[3 * e + k] += of_length * d[k] / length;
   }
-  Tensor edges = o_.grad_edges;
-  for (Index i = 0; i < of.num_groups; ++i) {
-    double sum[3] = {};
-    for (Index e = of.groups[i]; e < of.groups[i + 1]; ++e)
-      for (Index k = 0; k < 3; ++k) {
-        edges.data()[3 * chunk.edges.edge[e] + k] = of_d.data()[3 * e + k];
-        sum[k] += static_cast<double>(of_d.data()[3 * e + k]);
-      }
-    real* const x = grad_src + of.rows[i] * o_.source_columns() + o_.message_columns();
-    for (Index k = 0; k < 3; ++k) x[k] += static_cast<real>(sum[k]);
-  }
+  const SourceVectors positions{o_.message_columns(), o_.source_columns()};
+  positions.give(of_d, chunk.edges, chunk.groups, o_.grad_edges, grad_src);
 }
 }}  // namespace sar

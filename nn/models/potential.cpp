@@ -458,10 +458,6 @@ std::unique_ptr<Potential> load_potential(const Communicator& comm, const std::s
     auto potential = std::make_unique<Potential>(file.description, gen);
     PotentialNetwork& network = potential->network();
     load_weights(comm, file.weights, network);
-    for (const NamedParameter& each : network.named_parameters())
-      for (const real x : each.parameter.value().values())
-        require<InputError>(std::isfinite(x), path, ": the tensor '", each.name, "' has the number ", x,
-                            ", expected finite numbers");
     if (!trainable) {
       for (const NamedParameter& each : network.named_parameters()) network.freeze(each.name);
       network.eval();
