@@ -329,10 +329,8 @@ Hashes run(const Graph& graph, const Inputs& in, Module& module, const Layer& la
 }
 
 /// Energies, forces, and training on both.
-Hashes run_potential(const Graph& graph, const Inputs& in, int epochs) {
+Hashes run_potential(const Graph& graph, const Inputs& in, PotentialNetwork& net, int epochs) {
   const Communicator& comm = graph.comm();
-  Generator gen(7);
-  PaiNN net({.num_species = 3, .feats = 16, .convs = 2}, gen);
   const Tensor positions = numbers(graph.src_ids(), 3, 5, true);
   const auto species = [&] { return RowIds(std::span<const Index>(in.kinds)); };
   const EnergyAndForces found = net.energy_and_forces(graph, species(), positions);
@@ -400,7 +398,12 @@ bool run_reproducible(const Communicator& comm, Index nodes, Index degree, int e
     });
     const HostGraph atoms = make_graph(comm, nodes, degree, options,
                                        {.symmetric = true, .self_loops = false, .partition = partition});
-    compare("painn", run_potential(atoms, make_inputs(atoms, true), epochs));
+    Generator of_painn(7), of_mace(7);
+    PaiNN painn({.num_species = 3, .feats = 16, .convs = 2}, of_painn);
+    compare("painn", run_potential(atoms, make_inputs(atoms, true), painn, epochs));
+    MACE mace({.num_species = 3, .feats = 8, .density = true, .functions = {.max_l = 2}, .radial_feats = 8},
+              of_mace);
+    compare("mace", run_potential(atoms, make_inputs(atoms, true), mace, epochs));
   }
   for (const auto& [name, hashes] : first)
     if (comm.rank() == 0)

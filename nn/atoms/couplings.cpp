@@ -200,7 +200,27 @@ SymmetricBasis::SymmetricBasis(int max_l, int max_out, int correlation)
       rows.emplace_back(number, 0.0);
       for (const auto& [column, value] : each) rows.back()[columns.at(column)] = value;
     }
-    for (const std::vector<double>& row : unique_basis(std::move(rows))) {
+    std::vector<std::vector<double>> basis = unique_basis(std::move(rows));
+    Block& block = blocks.emplace_back(Block{std::ssize(basis), 0, {}, 0});
+    std::vector<std::vector<double>> mixing(basis.size());
+    std::sort(ls.begin() + (3 - degree), ls.end());
+    do {  // the couplings of the factors in another order
+      for (int l12 = std::abs(ls[0] - ls[1]); l12 <= ls[0] + ls[1]; ++l12) {
+        if (std::abs(l12 - ls[2]) > l || l > l12 + ls[2]) continue;
+        for (std::vector<double>& each : mixing) each.push_back(0);
+        for (const auto& [column, value] : coupled(ls, l12, l))
+          for (std::size_t p = 0; p < basis.size(); ++p)
+            mixing[p].back() += std::sqrt((2 * l12 + 1) * (2 * l + 1)) * value * basis[p][columns.at(column)];
+        ++block.couplings;
+      }
+    } while (std::next_permutation(ls.begin() + (3 - degree), ls.end()));
+    for (std::size_t p = 0; p < basis.size(); ++p) {
+      double scale = 0;
+      for (const double each : mixing[p]) scale += std::abs(each);
+      for (double& each : basis[p]) each *= scale;
+      for (const double each : mixing[p]) block.mixing.push_back(each / scale);
+    }
+    for (const std::vector<double>& row : basis) {
       for (const auto& [column, index] : columns) {
         if (row[index] == 0) continue;
         std::array<Index, 4> place{column[1], column[2], column[3], column[0]};
@@ -212,11 +232,16 @@ SymmetricBasis::SymmetricBasis(int max_l, int max_out, int correlation)
     }
   };
   for (int l = 0; l <= max_out; ++l)
-    for (int degree = 1; degree <= correlation; ++degree)
+    for (int degree = 1; degree <= correlation; ++degree) {
+      const auto first = std::ssize(blocks);
       for (int a = 0; a <= (degree > 2 ? max_l : 0); ++a)
         for (int b = a; b <= (degree > 1 ? max_l : 0); ++b)
           for (int c = b; c <= max_l; ++c)
             if ((a + b + c + l) % 2 == 0) add({a, b, c}, degree, l);
+      Index couplings = 0;
+      for (auto each = blocks.begin() + first; each != blocks.end(); ++each) couplings += each->couplings;
+      for (auto each = blocks.begin() + first; each != blocks.end(); ++each) each->all_couplings = couplings;
+    }
   for (auto& [place, values] : found) {
     const std::array<Index, 3> x{place[0], place[1], place[2]};
     if (products.empty() || products.back().x != x) products.push_back({x, std::ssize(terms), 0});

@@ -61,9 +61,11 @@ struct TensorProduct {
 /// Batatia, Kovacs, Simm, Ortner, Csanyi, arXiv 2206.07697, equation (10), without repeated polynomials.
 ///
 /// Paths are ordered by the degree of the value, the degree of the polynomial and the degrees l of its
-/// factors, l_i <= l_j <= l_k. The polynomials of the same degrees are orthonormal in their coefficients of
-/// x_i x_j x_k, i <= j <= k, which makes them unique: the reduced row echelon form of any basis, with columns
-/// in the order of (o, i, j, k), orthonormalized in the order of its rows.
+/// factors, l_i <= l_j <= l_k. The polynomials of the same degrees are orthogonal in their coefficients of
+/// x_i x_j x_k, i <= j <= k, which makes them unique up to a factor: the reduced row echelon form of any
+/// basis, with columns in the order of (o, i, j, k), orthogonalized in the order of its rows. The factor is
+/// such that the magnitudes of a row of Block::mixing have the sum 1: a step of Adam that changes the weights
+/// of all couplings by as much changes that of the path by as much, too.
 struct SymmetricBasis {
   SymmetricBasis(int max_l, int max_out, int correlation);
 
@@ -78,11 +80,19 @@ struct SymmetricBasis {
     std::array<Index, 3> x;
     Index first_term, last_term;  ///< from the first one to before the last one
   };
+  /// Paths of the same degrees, and all couplings x_i x_j x_k of these degrees, in any order and over any
+  /// degree between, with the norm of e3nn: coupling c is the sum over the paths p of mixing[p][c] B_p.
+  struct Block {
+    Index paths, couplings;
+    std::vector<double> mixing;
+    Index all_couplings;  ///< those to the same degree of the value, of polynomials of the same degree
+  };
   Index one;   ///< number of components, and the index of a factor 1 behind them
   Index outs;  ///< components of the values
   Index paths = 0;
   std::vector<Product> products;
   std::vector<Term> terms;
+  std::vector<Block> blocks;  ///< of all paths, in their order
 };
 
 }}  // namespace sar

@@ -265,11 +265,11 @@ Variable tangent_rows(const Variable& d, const Variable& t, const Tensor& radii,
 
 }  // namespace
 
-std::vector<double> radial_functions_at(double r, const HarmonicFunctions& functions) {
+std::vector<double> radial_functions_at(double r, const HarmonicFunctions& functions, double radii) {
   HarmonicFunctions f = functions;
   f.max_l = 0;
   std::vector<double> row(static_cast<std::size_t>(f.columns()));
-  write_row<double>(f, {r, 0, 0}, 0, row.data());
+  write_row<double>(f, {r, 0, 0}, radii, row.data());
   row.pop_back();
   return row;
 }

@@ -43,8 +43,8 @@ struct HarmonicFunctions {
 /// transform. Computed in double precision. Has a tangent in d. Keeps d and s.
 Variable harmonic_rows(const Variable& d, const Tensor& radii, const HarmonicFunctions& functions);
 
-/// Returns the radial functions at a distance r > 0, in double precision, without a transform.
-std::vector<double> radial_functions_at(double r, const HarmonicFunctions& functions);
+/// Returns the radial functions at a distance r > 0, in double precision; `radii`: s, with a transform.
+std::vector<double> radial_functions_at(double r, const HarmonicFunctions& functions, double radii = 0);
 
 /// For kernels: the rows of d, and g J [n, 3] for g [n, columns()] and the derivative J of the rows in d.
 Tensor harmonic_row_values(const Tensor& d, const Tensor& radii, const HarmonicFunctions& functions);

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -37,6 +39,8 @@ const MACEOptions& checked(const MACEOptions& o) {
   require<InputError>(o.functions.cutoff > 0 && std::isfinite(o.functions.cutoff) && o.functions.power > 0,
                       "MACE with the cutoff ", o.functions.cutoff, " and the power ", o.functions.power,
                       ", expected positive numbers");
+  require<InputError>(o.neighbors > 0 && std::isfinite(o.neighbors), "MACE with ", o.neighbors,
+                      " neighbors, expected a positive number");
   const bool with_radii = o.functions.transform != DistanceTransform::none;
   require<InputError>(!with_radii || std::ssize(o.radii) == o.num_species, "MACE of ", o.num_species,
                       " species with a distance transform and ", o.radii.size(), " radii, expected one each");
@@ -119,48 +123,71 @@ MACELayer::MACELayer(const MACEOptions& o, int in_l, int out_l, bool residual, G
   register_module("product", product_linear_);
 }
 
-Variable MACELayer::sums_of_messages(const Graph& graph, const Variable& rows, const Variable& positions,
-                                     const Variable& shifts, const Variable& radii) const {
-  // The kernel has neither tangents nor gradients of weights; a function of edges has both, and exact sums.
-  std::vector<Variable> parameters;
-  for (std::size_t k = 0; k < radial_.size(); ++k) parameters.push_back(radial_[k].weight());
-  if (density_) parameters.push_back(density_net_->weight());
-  const bool constant = std::ranges::none_of(parameters, &Variable::requires_grad);
-  if (constant && !graph.options().reproducible && !any_dual({&rows, &positions, &shifts})) {
-    TensorProductSumOperands operands{.rows = rows,
-                                      .positions = positions,
-                                      .shifts = shifts,
-                                      .radii = radii,
-                                      .network = {},
-                                      .density = density_ ? parameters.back().value() : Tensor(),
-                                      .functions = functions_,
-                                      .product = product_};
-    for (std::size_t k = 0; k < radial_.size(); ++k) operands.network.push_back(parameters[k].value());
-    if (sizeof(real) == sizeof(float) && functions_.transform == DistanceTransform::none) {
-      if (table_ == nullptr || !table_->is_of(operands.network, operands.density))
-        table_ = std::make_shared<const RadialTable>(functions_, operands.network, operands.density);
-      operands.table = table_;
-    }
-    return tensor_product_sums(graph, operands);
+std::shared_ptr<const RadialTable> MACELayer::table(const std::vector<Variable>& network,
+                                                    const Variable& of_density,
+                                                    const std::vector<real>& sums_of_radii) const {
+  constexpr std::size_t most_radii = 64;  // beyond, tables need too much memory
+  const bool transforms = functions_.transform != DistanceTransform::none;
+  const auto is_constant = [](const Variable& x) { return !x.defined() || !x.requires_grad(); };
+  if (is_training() || sizeof(real) != sizeof(float) || !std::ranges::all_of(network, is_constant) ||
+      !is_constant(of_density) ||
+      (transforms && (sums_of_radii.empty() || sums_of_radii.size() > most_radii)))
+    return nullptr;
+  std::vector<Tensor> weights;
+  for (const Variable& each : network) weights.push_back(each.value());
+  const Tensor w = density_ ? of_density.value() : Tensor();
+  if (density_) weights.push_back(w);
+  std::vector<real> radii = sums_of_radii;
+  if (std::ranges::equal(weights, weights_, [](const Tensor& x, const Tensor& y) {
+        return std::ranges::equal(x.values(), y.values());
+      })) {
+    if (std::ranges::includes(table_->radii(), radii)) return table_;
+    std::vector<real> both;
+    std::ranges::set_union(table_->radii(), radii, std::back_inserter(both));
+    if (both.size() <= most_radii) radii = std::move(both);
   }
+  for (Tensor& each : weights) each = each.clone();
+  const std::vector<Tensor> matrices(weights.begin(), weights.begin() + std::ssize(network));
+  table_ = std::make_shared<const RadialTable>(functions_, matrices, w, std::move(radii));
+  weights_ = std::move(weights);
+  return table_;
+}
+
+Variable MACELayer::sums_of_messages(const Graph& graph, const Variable& rows, const Variable& positions,
+                                     const Variable& shifts, const Variable& radii,
+                                     const std::vector<real>& sums_of_radii) const {
+  std::vector<Variable> network;
+  for (std::size_t k = 0; k < radial_.size(); ++k) network.push_back(radial_[k].weight());
+  const Variable of_density = density_ ? density_net_->weight() : Variable();
+  const bool dual = any_dual({&rows, &positions, &shifts});
+  if (!graph.options().reproducible && !(dual && wants_edges({&positions, &shifts})))
+    return tensor_product_sums(graph, {.rows = rows,
+                                       .positions = positions,
+                                       .shifts = shifts,
+                                       .radii = radii,
+                                       .network = network,
+                                       .density = of_density,
+                                       .functions = functions_,
+                                       .product = product_,
+                                       .table = dual ? nullptr : table(network, of_density, sums_of_radii)});
+  // A function of edges has exact sums, and all gradients of tangents.
   const Index width = product_->rows * feats_;
   Graph chunked = graph;
   GraphOptions options = graph.options();
   options.edge_chunk = std::clamp<Index>(chunk_numbers / width, 1, options.edge_chunk);
   chunked.set_options(options);
-  const auto message = [=, functions = functions_, product = product_,
-                        network = radial_.size()](const EdgeBatch& edges) {
+  const auto message = [=, functions = functions_, product = product_](const EdgeBatch& edges) {
     const Variable d = edge_vectors(edges.src(positions), edges.dst(positions),
                                     shifts.defined() ? edges.edata(shifts) : Variable());
     const Tensor sums = radii.defined() ? (edges.src(radii) + edges.dst(radii)).value() : Tensor();
     const Variable all = harmonic_rows(d, sums, functions);
     const Variable basis = slice_columns(all, 0, functions.num_basis);
-    Variable weights = linear(basis, parameters[0]);
-    for (std::size_t k = 1; k < network; ++k) weights = linear(silu(std::move(weights)), parameters[k]);
+    Variable weights = linear(basis, network[0]);
+    for (std::size_t k = 1; k < network.size(); ++k) weights = linear(silu(std::move(weights)), network[k]);
     const Variable messages = tensor_product_rows(
         edges.src(rows), slice_columns(all, functions.num_basis, functions.columns()), weights, product);
-    if (parameters.size() == network) return messages;
-    const Variable root = linear(basis, parameters.back());
+    if (!of_density.defined()) return messages;
+    const Variable root = linear(basis, of_density);
     return concat_columns({messages, tanh(root * root)});
   };
   return chunked.update_all(message, fn::sum);
@@ -182,11 +209,11 @@ Variable MACELayer::skip(const Variable& rows, const RowIds& species, int in_l, 
 }
 
 Variable MACELayer::operator()(const Graph& graph, const Variable& rows, const RowIds& species,
-                               const Variable& positions, const Variable& shifts,
-                               const Variable& radii) const {
+                               const Variable& positions, const Variable& shifts, const Variable& radii,
+                               const std::vector<real>& sums_of_radii) const {
   return graph.comm().agree([&] {
     const Index width = product_->rows * feats_;
-    Variable sums = sums_of_messages(graph, linear_up_(rows), positions, shifts, radii);
+    Variable sums = sums_of_messages(graph, linear_up_(rows), positions, shifts, radii, sums_of_radii);
     Variable density;
     if (density_) {
       density = scale_shift(slice_columns(sums, width, width + 1), 1, 1);
@@ -222,6 +249,82 @@ MACE::MACE(const MACEOptions& options, Generator& gen)
   };
   if (options.functions.transform != DistanceTransform::none) radii_ = column(options.radii);
   if (!options.energy_scales.empty()) energy_scales_ = column(options.energy_scales);
+  draw_weights(gen);
+}
+
+namespace {
+
+/// The weights [species, paths, F] of products as mace-torch draws them: a number of each coupling and
+/// channel with the deviation 1 / couplings.
+Tensor drawn_contraction(const SymmetricBasis& basis, const Shape& shape, const RandomKey& key) {
+  Tensor result = Tensor::zeros(shape);
+  const Random random(key);
+  const Index feats = shape[2];
+  for (Index s = 0; s < shape[0]; ++s) {
+    Index path = 0;
+    std::uint64_t drawn = 0;
+    for (const SymmetricBasis::Block& block : basis.blocks) {
+      for (Index c = 0; c < block.couplings; ++c)
+        for (Index j = 0; j < feats; ++j) {
+          const double weight = random.normal(static_cast<std::uint64_t>(s), drawn++) /
+                                static_cast<double>(block.all_couplings);
+          for (Index p = 0; p < block.paths; ++p)
+            result.row(s)[(path + p) * feats + j] +=
+                static_cast<real>(block.mixing[static_cast<std::size_t>(p * block.couplings + c)] * weight);
+        }
+      path += block.paths;
+    }
+  }
+  return result;
+}
+
+/// The layer of "layers.1.linear.0.weight", and "linear.0.weight".
+std::pair<std::size_t, std::string> layer_and_name(const std::string& parameter) {
+  const std::size_t begin = std::string("layers.").size(), dot = parameter.find('.', begin);
+  return {static_cast<std::size_t>(std::stoul(parameter.substr(begin, dot - begin))),
+          parameter.substr(dot + 1)};
+}
+
+}  // namespace
+
+void MACE::draw_weights(Generator& gen) {
+  for (const NamedParameter& each : named_parameters()) {
+    const Shape shape = each.parameter.shape();
+    const RandomKey key = gen.next_stream();
+    set_parameter(each.name,
+                  each.name.ends_with(".contraction")
+                      ? drawn_contraction(layers_[layer_and_name(each.name).first].basis(), shape, key)
+                      : init::normal(shape, lr_factor(each.name), key));
+  }
+}
+
+double MACE::lr_factor(const std::string& parameter) const {
+  constexpr double silu = 1.6791768;  // of e3nn: one over the root of the mean square of silu(x), x normal
+  const auto per_root = [](Index count) { return 1 / std::sqrt(static_cast<double>(count)); };
+  const Index feats = options_.feats, species = options_.num_species;
+  if (parameter == "embedding") return per_root(species);
+  if (parameter == "readout.1.weight") return silu * per_root(options_.readout_feats);
+  if (parameter.starts_with("readout")) return per_root(feats);
+  const auto& [layer, name] = layer_and_name(parameter);
+  if (name == "contraction") return 1;
+  if (name == "radial.0.weight" || name == "density.weight") return per_root(options_.functions.num_basis);
+  if (name.starts_with("radial.")) return silu * per_root(options_.radial_feats);
+  if (name.starts_with("skip.")) return per_root(feats * species);
+  if (!name.starts_with("linear.")) return per_root(feats);
+  const auto l = static_cast<std::size_t>(std::stoul(name.substr(std::string("linear.").size())));
+  return per_root(layers_[layer].product().paths_to[l] * feats) / options_.neighbors;
+}
+
+std::vector<real> MACE::sums_of_present_radii(const Communicator& comm, const RowIds& species) const {
+  std::vector<double> counts(static_cast<std::size_t>(options_.num_species), 0);
+  for (const Index kind : species.span()) counts[static_cast<std::size_t>(kind)] = 1;
+  comm.all_reduce(std::span<double>(counts));
+  std::set<real> sums;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    for (std::size_t j = 0; j <= i; ++j)
+      if (counts[i] > 0 && counts[j] > 0)
+        sums.insert(radii_.data()[static_cast<Index>(i)] + radii_.data()[static_cast<Index>(j)]);
+  return {sums.begin(), sums.end()};
 }
 
 Variable MACE::head_energies(const Graph& graph, const RowIds& species, const Variable& positions,
@@ -229,9 +332,11 @@ Variable MACE::head_energies(const Graph& graph, const RowIds& species, const Va
   return graph.comm().agree([&] {
     require_atoms("MACE", graph, species, options_.num_species);
     const Variable radii = radii_.defined() ? gather_rows(Variable(radii_), species) : Variable();
+    const std::vector<real> sums_of_radii =
+        radii_.defined() ? sums_of_present_radii(graph.comm(), species) : std::vector<real>();
     Variable rows = gather_shared_rows(embedding_, species), energies;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      rows = layers_[i](graph, std::exchange(rows, {}), species, positions, shifts, radii);
+      rows = layers_[i](graph, std::exchange(rows, {}), species, positions, shifts, radii, sums_of_radii);
       const Variable scalars = slice_columns(rows, 0, options_.feats);
       const Variable found =
           i < readouts_.size() ? readouts_[i](scalars) : readout_[1](silu(readout_[0](scalars)));

@@ -28,6 +28,7 @@ struct MACEOptions {
   Index radial_feats = 64;                 ///< width of the hidden layers of the radial network
   int radial_layers = 3;                   ///< and their number
   Index readout_feats = 16;                ///< width of the last readout's hidden layer
+  double neighbors = 1;                    ///< their mean number, which sums of messages are divided by
   std::vector<double> energy_scales = {};  ///< as in PaiNNOptions
   Index committee = 1;                     ///< number of heads H, as in PaiNNOptions
 };
@@ -49,19 +50,29 @@ class MACELayer : public Module {
  public:
   MACELayer(const MACEOptions& options, int in_l, int out_l, bool residual, Generator& gen);
 
-  /// `radii` [local nodes, 1]: covalent radii; undefined without a transform.
+  /// `radii` [local nodes, 1]: covalent radii; undefined without a transform. `sums_of_radii`: sums of two of
+  /// them, which edges may have, sorted and the same on all ranks; empty: there is no table with a transform.
   [[nodiscard]] Variable operator()(const Graph& graph, const Variable& rows, const RowIds& species,
-                                    const Variable& positions, const Variable& shifts,
-                                    const Variable& radii) const;
+                                    const Variable& positions, const Variable& shifts, const Variable& radii,
+                                    const std::vector<real>& sums_of_radii = {}) const;
+
+  [[nodiscard]] const SymmetricBasis& basis() const { return *basis_; }
+  [[nodiscard]] const TensorProduct& product() const { return *product_; }
 
  private:
   [[nodiscard]] Variable sums_of_messages(const Graph& graph, const Variable& rows, const Variable& positions,
-                                          const Variable& shifts, const Variable& radii) const;
+                                          const Variable& shifts, const Variable& radii,
+                                          const std::vector<real>& sums_of_radii) const;
+  /// Returns the table of the radial network; null: there is none.
+  [[nodiscard]] std::shared_ptr<const RadialTable> table(const std::vector<Variable>& network,
+                                                         const Variable& of_density,
+                                                         const std::vector<real>& sums_of_radii) const;
   /// The maps of skip for degrees 0 .. l of the rows; higher degrees of the result are 0.
   [[nodiscard]] Variable skip(const Variable& rows, const RowIds& species, int in_l, int out_l) const;
 
   HarmonicFunctions functions_;
-  mutable std::shared_ptr<const RadialTable> table_;  // of constant weights, made when they change
+  mutable std::vector<Tensor> weights_;               // of the radial network and the density
+  mutable std::shared_ptr<const RadialTable> table_;  // of these weights
   Index feats_;
   int in_l_, out_l_;
   bool residual_, density_;
@@ -100,15 +111,16 @@ class MACELayer : public Module {
 /// where readout has a hidden layer with SiLU and no biases.
 ///
 /// Weights include the constants that mace-torch multiplies by, such as one over the root of the number of
-/// channels or the average number of neighbors. Parameters: embedding [num_species, F]; layers.I.linear_up.L,
-/// layers.I.linear.L, layers.I.product.L [out, in]; layers.I.radial.K.weight; layers.I.density.weight;
-/// layers.I.skip.L [num_species, in, out]; layers.I.contraction [num_species, paths, F] in the order of
-/// SymmetricBasis; readouts.I.weight [H, F]; readout.0.weight, readout.1.weight. Rows of halo atoms are
-/// exchanged once in each layer, so that edges of one cutoff suffice. In single precision, with constant
-/// weights and without a distance transform, the radial networks are a RadialTable, which is made at the
-/// first call and when weights change.
-///
-/// Gradients of the weights are not reproducible; energies and forces are.
+/// channels or the average number of neighbors. Initial weights have the distribution of mace-torch's: normal
+/// numbers times these constants, c of a parameter. lr_factor() is c, so that Adam with a learning rate does
+/// what it does to the weights of mace-torch without constants, except that those of products, which are
+/// coefficients of more polynomials, change along fewer directions. Parameters: embedding
+/// [num_species, F]; layers.I.linear_up.L, layers.I.linear.L, layers.I.product.L [out, in];
+/// layers.I.radial.K.weight; layers.I.density.weight; layers.I.skip.L [num_species, in, out];
+/// layers.I.contraction [num_species, paths, F] in the order of SymmetricBasis; readouts.I.weight [H, F];
+/// readout.0.weight, readout.1.weight. Rows of halo atoms are exchanged once in each layer, so that edges of
+/// one cutoff suffice. In single precision and in evaluation mode (Module::eval()), the radial networks of
+/// constant weights are a RadialTable, which is made at the first call and when weights change.
 class MACE : public PotentialNetwork {
  public:
   /// Throws InputError unless numbers and widths are positive, 0 <= hidden_l <= max_l <= 3, correlation 1 to
@@ -120,8 +132,14 @@ class MACE : public PotentialNetwork {
   [[nodiscard]] Index committee() const noexcept override { return options_.committee; }
   [[nodiscard]] bool is_by_species(const std::string& parameter) const override;
   [[nodiscard]] bool is_of_last_layer(const std::string& parameter) const override;
+  [[nodiscard]] double lr_factor(const std::string& parameter) const override;
 
  private:
+  void draw_weights(Generator& gen);
+  /// Collective. Returns the sums of the covalent radii of two atoms of the graph.
+  [[nodiscard]] std::vector<real> sums_of_present_radii(const Communicator& comm,
+                                                        const RowIds& species) const;
+
   MACEOptions options_;
   Variable embedding_;
   Tensor radii_, energy_scales_;  // [num_species, 1]

@@ -110,6 +110,35 @@ void give_edge_gradients(const ShardedGraph& graph, const Tensor& of_edges, cons
   if (shift.defined() && shift.requires_grad()) shift.gradient()->add(of_edges);
 }
 
+Tensor SourceVectors::differences(const Stage& stage, const EdgeBlock& edges, const Tensor& own,
+                                  const Tensor& shifts) const {
+  Tensor result({edges.size(), 3});
+  for (Index e = 0; e < edges.size(); ++e) {
+    const real* const from = stage.rows.reals() + edges.src[e] * source_columns + column;
+    const real *const to = own.row(edges.dst[e]), *const t =
+                                                      shifts.defined() ? shifts.row(edges.edge[e]) : nullptr;
+    for (Index k = 0; k < 3; ++k)
+      result.row(e)[k] =
+          static_cast<real>(static_cast<double>(from[k]) + (t != nullptr ? static_cast<double>(t[k]) : 0) -
+                            static_cast<double>(to[k]));
+  }
+  return result;
+}
+
+void SourceVectors::give(const Tensor& gradients, const EdgeBlock& edges, const BlockGroups& groups,
+                         Tensor of_all_edges, real* grad_src) const {
+  if (!gradients.defined()) return;
+  for (Index e = 0; e < edges.size(); ++e)
+    std::copy_n(gradients.data() + 3 * e, 3, of_all_edges.data() + Index{3} * edges.edge[e]);
+  for (Index i = 0; i < groups.size(); ++i) {
+    double sum[3] = {};
+    for (Index e = groups.begin[i]; e < groups.begin[i + 1]; ++e)
+      for (Index k = 0; k < 3; ++k) sum[k] += static_cast<double>(gradients.data()[3 * e + k]);
+    real* const x = grad_src + groups.rows[i] * source_columns + column;
+    for (Index k = 0; k < 3; ++k) x[k] += static_cast<real>(sum[k]);
+  }
+}
+
 Variable message_sums(const Graph& graph, const MessageSumOperands& o) {
   if (graph.options().reproducible) return sums_of_function(graph, o);
   const Index n = graph.num_src_nodes(), feats = o.filter.num_rows() / 3;
@@ -189,28 +218,17 @@ void MessageSumKernel::for_chunks(const Compute& compute, const Add& add) {
 void MessageSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) const {
   const EdgeBlock& edges = chunk.edges;
   const Index n = edges.size(), columns = o_.radial.columns();
-  const auto make_vectors = [&](Index first_column, const Tensor& own, const Tensor& shifts, Tensor& out) {
-    out = Tensor({n, 3});
-    for (Index e = 0; e < n; ++e) {
-      const real* from = stage.rows.reals() + edges.src[e] * o_.source_columns() + first_column;
-      const real *to = own.row(edges.dst[e]), *t = shifts.defined() ? shifts.row(edges.edge[e]) : nullptr;
-      for (Index k = 0; k < 3; ++k)
-        out.row(e)[k] =
-            static_cast<real>(static_cast<double>(from[k]) + (t != nullptr ? static_cast<double>(t[k]) : 0) -
-                              static_cast<double>(to[k]));
-    }
-  };
   const auto filter_of = [&](const Tensor& radial) {
     Tensor filter({n, o_.filter_size()});
     transposed_.multiply({radial.data(), n, columns - 3, columns, 1}, {filter.data(), o_.filter_size()});
     return filter;
   };
-  make_vectors(o_.message_columns(), o_.own, o_.shifts, chunk.d);
+  chunk.d = o_.positions().differences(stage, edges, o_.own, o_.shifts);
   chunk.radial = Tensor({n, columns});
   radial_rows(o_.radial, chunk.d, chunk.radial);
   chunk.filter = filter_of(chunk.radial);
   if (!o_.tangents()) return;
-  make_vectors(o_.message_columns() + 3, o_.own_tangent, o_.shifts_tangent, chunk.tangent);
+  chunk.tangent = o_.position_tangents().differences(stage, edges, o_.own_tangent, o_.shifts_tangent);
   chunk.radial_tangent = Tensor({n, columns});
   radial_rows_tangent(o_.radial, chunk.d, chunk.tangent, chunk.radial_tangent);
   chunk.filter_tangent = filter_of(chunk.radial_tangent);
@@ -263,7 +281,7 @@ void MessageSumKernel::backward(const Stage& stage, TypedNumbers grad_src, bool 
 }
 
 void MessageSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* grad_src) const {
-  const Index n = chunk.edges.size(), width = o_.source_columns(), columns = o_.radial.columns();
+  const Index n = chunk.edges.size(), columns = o_.radial.columns();
   const bool tangents = o_.tangents(), of_edges = o_.grad_edges.defined();
   make_edge_rows(stage, chunk);
   VectorMessageChunk of = operands_of(stage, chunk);
@@ -302,18 +320,8 @@ void MessageSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* gra
       radial_rows_backward(o_.radial, chunk.d, of_radial_tangent, of_tangent);
     }
   }
-  const auto give = [&](const Tensor& of_vectors, Tensor edges, Index first_column) {
-    for (Index e = 0; of_vectors.defined() && e < n; ++e)
-      std::copy_n(of_vectors.data() + 3 * e, 3, edges.data() + Index{3} * chunk.edges.edge[e]);
-    for (Index i = 0; i < of.num_groups; ++i) {
-      double sum[3] = {};
-      for (Index e = of.groups[i]; of_vectors.defined() && e < of.groups[i + 1]; ++e)
-        for (Index k = 0; k < 3; ++k) sum[k] += static_cast<double>(of_vectors.data()[3 * e + k]);
-      real* const x = grad_src + of.rows[i] * width + first_column;
-      for (Index k = 0; k < 3; ++k) x[k] += static_cast<real>(sum[k]);
-    }
-  };
-  give(of_d, o_.grad_edges, o_.message_columns());
-  if (tangents) give(of_tangent, o_.grad_tangents, o_.message_columns() + 3);
+  o_.positions().give(of_d, chunk.edges, chunk.groups, o_.grad_edges, grad_src);
+  if (tangents)
+    o_.position_tangents().give(of_tangent, chunk.edges, chunk.groups, o_.grad_tangents, grad_src);
 }
 }}  // namespace sar

@@ -35,6 +35,20 @@ Variable message_sums(const Graph& graph, const MessageSumOperands& operands);
 void give_edge_gradients(const ShardedGraph& graph, const Tensor& of_edges, const Variable& x,
                          const Variable& shift);
 
+/// For kernels: three columns of source rows, the positions x or their tangents.
+struct SourceVectors {
+  Index column, source_columns;  ///< the first of them, and the columns of a source row
+
+  /// Returns x_u + t - x_v of the edges of a block, computed in double precision: [edges, 3]. `own`: x of the
+  /// destinations; `shifts`: t of all edges; undefined: 0.
+  [[nodiscard]] Tensor differences(const Stage& stage, const EdgeBlock& edges, const Tensor& own,
+                                   const Tensor& shifts) const;
+  /// Writes the gradients of these differences to the rows of all edges, and adds them to the gradients of
+  /// the source rows that the edges are grouped by. Nothing if they are undefined.
+  void give(const Tensor& gradients, const EdgeBlock& edges, const BlockGroups& groups, Tensor of_all_edges,
+            real* grad_src) const;
+};
+
 /// Sums of messages of PaiNNConv, a chunk of edges at a time.
 ///
 /// For each edge u -> v, with its vector d = x_u + t - x_v and the filter w = W h for the radial functions h
@@ -74,6 +88,10 @@ class MessageSumKernel final : public ShardKernel {
     /// Numbers of a source row before x.
     [[nodiscard]] Index message_columns() const { return (tangents() ? 2 : 1) * (vectors ? 6 : 3) * feats; }
     [[nodiscard]] Index source_columns() const { return message_columns() + (tangents() ? 6 : 3); }
+    [[nodiscard]] SourceVectors positions() const { return {message_columns(), source_columns()}; }
+    [[nodiscard]] SourceVectors position_tangents() const {
+      return {message_columns() + 3, source_columns()};
+    }
   };
   explicit MessageSumKernel(Operands operands);
 

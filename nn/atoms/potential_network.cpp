@@ -5,6 +5,8 @@
 #include <sar/nn/modules/reductions.hpp>
 #include <sar/nn/train/loss.hpp>
 
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,24 @@ void PotentialNetwork::require_atoms(const char* name, const Graph& graph, const
     require<InputError>(in == out, name, " got an atom with ", in, " edges to it and ", out,
                         " from it; expected all pairs in both directions (a full neighbor list)");
   }
+}
+
+std::map<std::string, double> PotentialNetwork::lr_factors(std::map<std::string, double> selected) const {
+  std::map<std::string, double> own;
+  for (const NamedParameter& each : named_parameters()) {
+    const double factor = lr_factor(each.name);
+    if (factor == 1) continue;
+    std::string name = each.name;
+    auto found = selected.find(name);
+    for (auto dot = name.rfind('.'); found == selected.end() && dot != std::string::npos;
+         dot = name.rfind('.')) {
+      name.resize(dot);
+      found = selected.find(name);
+    }
+    own[each.name] = factor * (found == selected.end() ? 1 : found->second);
+  }
+  for (const auto& [name, factor] : own) selected[name] = factor;
+  return selected;
 }
 
 Variable PotentialNetwork::energies_of_heads(const Variable& head_energies, const RowIds& heads) {

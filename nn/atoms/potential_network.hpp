@@ -7,6 +7,7 @@
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/modules/module.hpp>
 
+#include <map>
 #include <string>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -51,6 +52,11 @@ class PotentialNetwork : public Module {
   [[nodiscard]] virtual bool is_by_species(const std::string& parameter) const = 0;
   /// Returns whether the energies are linear in a parameter, together with all others of which this is true.
   [[nodiscard]] virtual bool is_of_last_layer(const std::string& parameter) const = 0;
+  /// Returns the factor of the learning rate of a parameter, so that one learning rate suits all parameters.
+  [[nodiscard]] virtual double lr_factor(const std::string& /*parameter*/) const { return 1; }
+  /// Returns lr_factor() of each parameter times the factor that `selected` has for it, as an Optimizer reads
+  /// them: of the names that cover a parameter, the longest counts.
+  [[nodiscard]] std::map<std::string, double> lr_factors(std::map<std::string, double> selected = {}) const;
 
   /// Returns E_i [local nodes, 1], or with `heads` [local nodes] the E_ik of a head k of each atom. Local.
   /// Throws ShapeError and InputError for other numbers of rows and for heads that do not exist.

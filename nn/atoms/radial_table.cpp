@@ -50,7 +50,7 @@ double norm(const Column& x) {
 
 /// Returns phi, at least one function, and writes B [columns of a, rank] by rows.
 std::vector<Column> few_functions(std::vector<Column> a, std::vector<std::vector<double>>& b) {
-  constexpr double small = 1e-8;
+  constexpr double small = 4e-8;
   b.assign(a.size(), {});
   std::vector<Column> phi;
   double largest = 0;
@@ -85,27 +85,29 @@ Column times(const Tensor& w, const Column& x) {
 }  // namespace
 
 RadialTable::RadialTable(const HarmonicFunctions& functions, const std::vector<Tensor>& network,
-                         const Tensor& density)
-    : cutoff_(static_cast<real>(functions.cutoff)),
+                         const Tensor& density, std::vector<real> radii)
+    : radii_(std::move(radii)),
+      cutoff_(static_cast<real>(functions.cutoff)),
       per_length_(static_cast<real>(static_cast<double>(intervals) / functions.cutoff)) {
-  for (const Tensor& each : network) weights_.push_back(each.clone());
-  if (density.defined()) weights_.push_back(density.clone());
   const Tensor& w = network.back();
-  std::vector<std::vector<Column>> phi;  // of each section
-  Column root;
+  const std::vector<real> kinds = radii_.empty() ? std::vector<real>{0} : radii_;
+  std::vector<std::vector<Column>>
+      phi;  // of each section: at the nodes of its intervals, for each of the kinds
+  std::vector<Column> root(kinds.size());
   for (std::size_t section = 0; section < static_cast<std::size_t>(sections); ++section) {
     std::vector<Column> a(static_cast<std::size_t>(w.row_size()));
-    for (std::size_t i = section * per_section; i < (section + 1) * per_section; ++i)
-      for (std::size_t q = 0; q < nodes; ++q) {
-        const double r = functions.cutoff * (static_cast<double>(i) + 0.5 * (1 + node(q))) / intervals;
-        Column row = radial_functions_at(r, functions);
-        if (density.defined()) root.push_back(times(density, row)[0]);
-        for (std::size_t k = 0; k + 1 < network.size(); ++k) {
-          row = times(network[k], row);
-          for (double& x : row) x /= 1 + std::exp(-x);
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind)
+      for (std::size_t i = section * per_section; i < (section + 1) * per_section; ++i)
+        for (std::size_t q = 0; q < nodes; ++q) {
+          const double r = functions.cutoff * (static_cast<double>(i) + 0.5 * (1 + node(q))) / intervals;
+          Column row = radial_functions_at(r, functions, static_cast<double>(kinds[kind]));
+          if (density.defined()) root[kind].push_back(times(density, row)[0]);
+          for (std::size_t k = 0; k + 1 < network.size(); ++k) {
+            row = times(network[k], row);
+            for (double& x : row) x /= 1 + std::exp(-x);
+          }
+          for (std::size_t j = 0; j < a.size(); ++j) a[j].push_back(row[j]);
         }
-        for (std::size_t j = 0; j < a.size(); ++j) a[j].push_back(row[j]);
-      }
     std::vector<std::vector<double>> b;
     phi.push_back(few_functions(std::move(a), b));
     const std::size_t rank = phi.back().size();
@@ -119,43 +121,41 @@ RadialTable::RadialTable(const HarmonicFunctions& functions, const std::vector<T
       }
   }
   if (density.defined()) ++columns_;
-  coefficients_ = Tensor::zeros({static_cast<Index>(intervals), static_cast<Index>(nodes), columns_});
-  const auto put = [&](std::size_t i, Index column, const double* values) {
-    const std::array<double, nodes> powers = polynomial(values);
-    for (std::size_t k = 0; k < nodes; ++k)
-      coefficients_.row(static_cast<Index>(i))[static_cast<Index>(k) * columns_ + column] =
-          static_cast<real>(powers[k]);
-  };
-  for (std::size_t i = 0; i < intervals; ++i) {
-    const std::vector<Column>& of = phi[i / per_section];
-    for (std::size_t j = 0; j < of.size(); ++j)
-      put(i, static_cast<Index>(j), &of[j][i % per_section * nodes]);
-    if (density.defined()) put(i, columns_ - 1, &root[i * nodes]);
-  }
+  const auto per_kind = static_cast<Index>(intervals);
+  coefficients_ = Tensor::zeros({std::ssize(kinds) * per_kind, static_cast<Index>(nodes), columns_});
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind)
+    for (std::size_t i = 0; i < intervals; ++i) {
+      const auto put = [&](Index column, const double* values) {
+        const std::array<double, nodes> powers = polynomial(values);
+        real* const to = coefficients_.row(static_cast<Index>(kind * intervals + i));
+        for (std::size_t k = 0; k < nodes; ++k)
+          to[static_cast<Index>(k) * columns_ + column] = static_cast<real>(powers[k]);
+      };
+      const std::vector<Column>& of = phi[i / per_section];
+      for (std::size_t j = 0; j < of.size(); ++j)
+        put(static_cast<Index>(j), &of[j][(kind * per_section + i % per_section) * nodes]);
+      if (density.defined()) put(columns_ - 1, &root[kind][i * nodes]);
+    }
+}
+
+Index RadialTable::number_of(real radii) const {
+  const auto found = std::ranges::lower_bound(radii_, radii);
+  return radii_.empty() ? 0 : std::min<Index>(found - radii_.begin(), std::ssize(radii_) - 1);
 }
 
 Index RadialTable::section_of(real r) const {
   return std::min(static_cast<Index>(r * per_length_) / static_cast<Index>(per_section), sections - 1);
 }
 
-bool RadialTable::is_of(const std::vector<Tensor>& network, const Tensor& density) const {
-  const auto same = [](const Tensor& x, const Tensor& y) {
-    return x.shape() == y.shape() && std::ranges::equal(x.values(), y.values());
-  };
-  const std::size_t count = network.size() + (density.defined() ? 1 : 0);
-  return weights_.size() == count && std::ranges::equal(network.begin(), network.end(), weights_.begin(),
-                                                        weights_.begin() + std::ssize(network), same) &&
-         (!density.defined() || same(density, weights_.back()));
-}
-
-void RadialTable::write(real r, real* values, real* slopes) const {
+void RadialTable::write(real r, Index number, real* values, real* slopes) const {
   std::fill_n(values, columns_, real{0});
   std::fill_n(slopes, columns_, real{0});
   if (!(r > 0) || r >= cutoff_) return;
   const real place = r * per_length_;
   const auto i = std::min(static_cast<Index>(place), static_cast<Index>(intervals) - 1);
   const real x = 2 * (place - static_cast<real>(i)) - 1;
-  const real* c = coefficients_.data() + (i + 1) * static_cast<Index>(nodes) * columns_;
+  const real* c = coefficients_.data() +
+                  (number * static_cast<Index>(intervals) + i + 1) * static_cast<Index>(nodes) * columns_;
   for (std::size_t k = 0; k < nodes; ++k) {
     c -= columns_;
     for (Index j = 0; j < columns_; ++j) {

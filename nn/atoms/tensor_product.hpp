@@ -27,6 +27,10 @@ struct TensorProductChunk {
   const real* weights = nullptr;  ///< R [edges, paths, F]
   /// The row of R, and of its gradient, of each edge; null: that with the number of the edge.
   const std::int32_t* weight_rows = nullptr;
+  /// Tangents of Y and R, with their strides; null: there are none. With them, the tangent of h is behind h
+  /// in a source row, and that of a row of sums `tangent` numbers behind it.
+  const real *harmonics_tangent = nullptr, *weights_tangent = nullptr;
+  Index tangent = 0;
 
   /// The edges groups[i] .. groups[i + 1] - 1 belong to the row rows[i]; others: the row at the other end.
   const std::int32_t *rows = nullptr, *groups = nullptr;
@@ -38,13 +42,13 @@ struct TensorProductChunk {
 /// sums. Bytes moved: a source row and a row of R for each edge; out stays in the first-level cache.
 void add_tensor_product_sums(const TensorProductChunk& of, real* out, Index stride);
 
-/// Gradients of h, Y and R, with their strides; that of R may be null.
+/// Gradients of h, Y, R and the tangent of R, with their strides; that of R may be null.
 struct TensorProductGradients {
-  real *sources = nullptr, *harmonics = nullptr, *weights = nullptr;
+  real *sources = nullptr, *harmonics = nullptr, *weights = nullptr, *weights_tangent = nullptr;
 };
 /// Groups of sources; `others` are rows of grad, the gradient of the sums, `stride` numbers apart. Adds the
-/// gradients of h and Y, and overwrites that of R. Bytes moved: a row of grad, one of R and that of its
-/// gradient for each edge.
+/// gradients of h and Y, and overwrites that of R; with tangents, those of h, R and both of their tangents,
+/// and none of Y. Bytes moved: a row of grad, one of R and that of its gradient for each edge.
 void add_tensor_product_gradients(const TensorProductChunk& of, const real* grad, Index stride,
                                   const TensorProductGradients& to);
 

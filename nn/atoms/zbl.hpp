@@ -14,6 +14,9 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// Returns the atomic number of a chemical symbol such as "Si"; 0 for other names.
 [[nodiscard]] int atomic_number(const std::string& symbol);
+/// Returns the covalent radius of an element in Angstrom (Cordero et al., Dalton Trans. 2008, 2832). Throws
+/// InputError for elements beyond Cm and for other names.
+[[nodiscard]] double covalent_radius(const std::string& symbol);
 /// Returns the chemical symbol of an atomic number; an empty text for other numbers.
 [[nodiscard]] std::string chemical_symbol(Index number);
 

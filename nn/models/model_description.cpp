@@ -196,6 +196,7 @@ const std::vector<Key>& keys() {
       key("radial_hidden", &D::radial_hidden, &J::integer),
       key("radial_layers", &D::radial_layers, &J::integer),
       key("readout_hidden", &D::readout_hidden, &J::integer),
+      key("neighbors", &D::neighbors, &J::number),
       key("covalent_radii", &D::covalent_radii, numbers),
       key("zbl_power", &D::zbl_power, &J::integer),
       key("zbl_scale", &D::zbl_scale, &J::number),
@@ -279,6 +280,7 @@ void check_potential(const ModelDescription& d, const std::string& where) {
   };
   positive("cutoff", d.cutoff);
   positive("norm_epsilon", d.norm_epsilon);
+  positive("neighbors", d.neighbors);
   require<InputError>(
       d.zbl_outer == 0 ? d.zbl_inner == 0
                        : 0 <= d.zbl_inner && d.zbl_inner < d.zbl_outer && d.zbl_outer <= d.cutoff,

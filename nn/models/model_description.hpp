@@ -96,6 +96,7 @@ struct ModelDescription {
   Index radial_hidden = 64;                 ///< width of the radial network's hidden layers
   Index radial_layers = 3;                  ///< and their number
   Index readout_hidden = 16;                ///< width of the last readout's hidden layer
+  double neighbors = 1;                     ///< MACEOptions::neighbors
   /// Of each species, in Angstrom; read with a distance transform or with zbl_power
   std::vector<double> covalent_radii = {};
   Index zbl_power = 0;   ///< Zbl between covalent radii, with this power; 0: there is none

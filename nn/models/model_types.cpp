@@ -279,11 +279,11 @@ std::vector<ModelType> potential_types() {
        .weightless = "PaiNN",
        .is_potential = true},
       {.name = "mace",
-       .keys = {"species",       "cutoff",          "num_basis",      "max_l",          "hidden_l",
-                "correlation",   "residual_first",  "density",        "cutoff_power",   "distance_transform",
-                "radial_hidden", "radial_layers",   "readout_hidden", "covalent_radii", "zbl_power",
-                "zbl_scale",     "zbl_inner",       "zbl_outer",      "energy_shifts",  "energy_scales",
-                "committee",     "deviation_scales"},
+       .keys = {"species",       "cutoff",         "num_basis",       "max_l",        "hidden_l",
+                "correlation",   "residual_first", "density",         "cutoff_power", "distance_transform",
+                "radial_hidden", "radial_layers",  "readout_hidden",  "neighbors",    "covalent_radii",
+                "zbl_power",     "zbl_scale",      "zbl_inner",       "zbl_outer",    "energy_shifts",
+                "energy_scales", "committee",      "deviation_scales"},
        .weightless = "MACE",
        .is_potential = true}};
 }

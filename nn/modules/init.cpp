@@ -30,6 +30,11 @@ Tensor uniform(const Shape& shape, double bound, const RandomKey& key) {
   });
 }
 
+Tensor normal(const Shape& shape, double deviation, const RandomKey& key) {
+  return drawn(shape, deviation, key,
+               [](const Random& random, std::uint64_t i, std::uint64_t j) { return random.normal(i, j); });
+}
+
 Tensor xavier_uniform(const Shape& shape, double gain, const RandomKey& key) {
   require<ShapeError>(shape.dims() == 2, "xavier_uniform is for matrices, not for a parameter of shape ",
                       shape);
@@ -41,8 +46,7 @@ Tensor xavier_normal(const Shape& shape, double gain, const RandomKey& key) {
   Index field = 1;
   for (int d = 2; d < shape.dims(); ++d) field *= shape[d];
   const double deviation = gain * std::sqrt(2.0 / static_cast<double>((shape[0] + shape[1]) * field));
-  return drawn(shape, deviation, key,
-               [](const Random& random, std::uint64_t i, std::uint64_t j) { return random.normal(i, j); });
+  return normal(shape, deviation, key);
 }
 
 Tensor linear_uniform(const Shape& shape, Index fan_in, const RandomKey& key) {

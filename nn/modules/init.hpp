@@ -42,6 +42,9 @@ namespace init {
 /// Returns independent uniform values in [-bound, bound).
 Tensor uniform(const Shape& shape, double bound, const RandomKey& key);
 
+/// Returns independent normal values with mean 0 and this standard deviation.
+Tensor normal(const Shape& shape, double deviation, const RandomKey& key);
+
 /// Returns Xavier-uniform values (Glorot & Bengio 2010) for a matrix [fan_in, fan_out] or its transpose,
 /// uniform with
 ///

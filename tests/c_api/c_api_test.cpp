@@ -792,6 +792,31 @@ TEST_CASE(
   CHECK(deviation > 0);
   CHECK(deviations == of_committee.force_deviations);
   SAR_OKAY(sar_potential_free(c_potential));
+  // a potential of MACE
+  const std::string mace = directory.path() + "/mace.safetensors";
+  save_potential(comm, mace,
+                 Potential({.type = "mace",
+                            .hidden = 4,
+                            .layers = 2,
+                            .species = {"a", "b"},
+                            .cutoff = 4,
+                            .num_basis = 4,
+                            .max_l = 2},
+                           gen));
+  const PotentialValues of_mace = (*load_potential(comm, mace))(
+      graph, {.species = std::vector<Index>(species.begin(), species.end()), .positions = x});
+  SAR_OKAY(sar_potential_load(c_comm, mace.c_str(), &c_potential));
+  for (int twice = 0; twice < 2; ++twice) {
+    Tensor forces({n, 3});
+    double energy = 0, virial[9] = {};
+    sar_array c_forces = array_of(forces);
+    SAR_OKAY(sar_potential_evaluate(c_potential, c_graph, n, species.data(), &positions, nullptr, &energy,
+                                    virial, nullptr, &c_forces, nullptr, nullptr, nullptr));
+    CHECK(energy == of_mace.energy);
+    CHECK(std::ranges::equal(virial, of_mace.virial));
+    CHECK(same_bits(forces, of_mace.forces));
+  }
+  SAR_OKAY(sar_potential_free(c_potential));
   SAR_OKAY(sar_graph_free(c_graph));
   SAR_OKAY(sar_comm_free(c_comm));
 }

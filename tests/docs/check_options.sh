@@ -6,10 +6,10 @@ set -euo pipefail
 tools=$1
 shift
 # of other programs: MPI, Slurm, torchrun, TensorBoard, CMake, pip, pkg-config, git, PETSc, and scripts of the repository
-others='--all --bind-to --build --cflags --counts --cpu-bind --cpus-per-task --format --full --gate --head --hostfile --install
+others='--all --bind-to --build --cells --cflags --counts --cpu-bind --cpus-per-task --format --full --gate --head --hostfile --install
         --kill-on-bad-exit --library --libs --logdir --map-by --mca --mpi --no-build-isolation --no-kill --nodes --noheader --noise
         --nproc-per-node --ntasks-per-node --oversubscribe --prefix --preset --quick --ranks --requeue --responding --same
-        --save-orig-nids --seeds --signal --source-file --target --test-dir --train-forces --with-cc --with-cxx --with-debugging --with-fc
+        --save-orig-nids --seeds --shape --signal --source-file --structures --target --test-dir --train-forces --with-cc --with-cxx --with-debugging --with-fc
         --with-x'
 known=$({
   # shellcheck disable=SC2086

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// make_potential FILE CUTOFF SCALE ZBL COMMITTEE SPECIES ...: writes a potential with random weights, with
-/// ZBL from ZBL / 2 to ZBL unless this is 0, and with COMMITTEE heads.
+/// ZBL from ZBL / 2 to ZBL unless this is 0, and with COMMITTEE heads; of MACE if COMMITTEE is "mace".
 ///
 /// make_potential FILE deviations LENGTH: reads lines SPECIES X Y Z of atoms in a periodic cube from standard
 /// input. Prints the committee's deviation of the energy and then those of the forces of each atom.
@@ -48,7 +48,13 @@ int main(int argc, char** argv) {
   description.cutoff = std::atof(argv[2]);
   description.zbl_outer = std::atof(argv[4]);
   description.zbl_inner = description.zbl_outer / 2;
-  description.committee = std::atoi(argv[5]);
+  if (std::string(argv[5]) == "mace") {
+    description.type = "mace";
+    description.max_l = 2;
+    description.neighbors = 20;
+  } else {
+    description.committee = std::atoi(argv[5]);
+  }
   for (int k = 6; k < argc; ++k) {
     description.species.emplace_back(argv[k]);
     description.energy_shifts.push_back(-6 + k);

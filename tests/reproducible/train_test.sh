@@ -61,6 +61,7 @@ while read -r options; do
 done <<END
 --task potential --dataset atoms.xyz --cutoff 2.2 --num-basis 4 --batch-size 5 --split-graphs 8,4,0 --clip-norm 1
 --task potential --dataset atoms.xyz --cutoff 2.2 --num-basis 4 --batch-size 5 --split-graphs 8,4,0 --committee 3
+--task potential --dataset atoms.xyz --cutoff 2.2 --num-basis 4 --batch-size 5 --split-graphs 8,4,0 --model mace --max-ell 2 --radial-mlp 8
 --task graph --dataset tu --model gin --readout mean --split-graphs 20,5,5 --batch-size 6 --norm batch --dropout 0.2
 $sbm --task link --predictor distmult --metric average-precision --batch-norm
 $sbm --task link --predictor mlp --link-loss margin --negatives 3 --sample 4,3 --batch-size 100

@@ -40,6 +40,7 @@ TRAININGS = {
     "graphs": "--task graph --dataset tu --layers 2 --hidden 8 --split-graphs 20,5,5 --batch-size 7 --model gin",
     "papers": MAG + "--category paper --add-reverse-edges", "sampled papers": MAG + "--category paper --add-reverse-edges --sample 3 --batch-size 30",
     "writes": MAG + "--task link --relation writes",
+    "mace": XYZ.replace("--layers 1", "--layers 2") + "--split-graphs 8,4,0 --model mace --max-ell 2 --radial-mlp 8",
     "atoms": XYZ + "--split-graphs 8,4,0", "files": XYZ + "--valid-file more.xyz", "zbl": XYZ + "--split-graphs 8,4,0 --zbl-inner 0.5 --zbl-outer 1.5",
 }
 RANKS = {"two ranks": 2, "rounded": 2, "cached": 2}
@@ -187,6 +188,14 @@ OPTIONS = """
 --num-basis | atoms | --num-basis 5 | trains
 --radial-basis | atoms | --radial-basis gaussian | trains
 --cutoff-function | atoms | --cutoff-function polynomial | trains
+--max-ell | mace | --max-ell 1 | trains
+--hidden-ell | mace | --hidden-ell 0 | trains
+--correlation | mace | --correlation 2 | trains
+--num-cutoff-basis | mace | --num-cutoff-basis 6 | trains
+--radial-mlp | mace | --radial-mlp 8,8 | trains
+--mlp-width | mace | --mlp-width 4 | trains
+--interaction-first | mace | --interaction-first RealAgnosticDensityInteractionBlock | trains
+--distance-transform | mace | --distance-transform agnesi | trains
 --zbl-inner | zbl | --zbl-inner 0.6 | trains
 --zbl-outer | zbl | --zbl-outer 1.6 | trains
 --energy-weight | atoms | --energy-weight 5 | trains

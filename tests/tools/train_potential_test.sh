@@ -210,9 +210,36 @@ grep -q "^mean " out || fail "no mean of two runs"
 grep -q "train.xyz: not used: forces, virial" out || fail "forces are used"
 grep -q "6 radial functions (gaussian), polynomial cutoff 2.2" out || fail "no word about radial functions"
 
+# MACE from nothing: the same curve on one rank and on all, a resumed run with the same bits, and errors that fall.
+mace=(--task potential --model mace --cutoff 2.2 --hidden 8 --max-ell 2 --radial-mlp 8,8 --mlp-width 4 --num-basis 5 --threads 1)
+"${single[@]}" "$programs/train" "${mace[@]}" "${files[@]}" --epochs 6 --log one >out 2>err || fail "MACE on one rank ends with $?"
+"${run[@]}" "$programs/train" "${mace[@]}" "${files[@]}" --epochs 6 --log all --save-weights mace.safetensors >out 2>err || fail "MACE ends with $?"
+same one all "$rounding"
+grep -q "MACE: 2 layers of 8 channels, 5 radial functions (bessel), polynomial cutoff 2.2" out || fail "no word about MACE"
+sed -n 's/.*"loss":\([^,]*\),.*/\1/p' all | awk 'NR == 1 { first = $1 } { last = $1 } END { exit !(last < 0.7 * first) }' || fail "losses of MACE: $(cat all)"
+"${run[@]}" "$programs/train" "${mace[@]}" "${files[@]}" --epochs 3 --checkpoint mace.c --checkpoint-every 1 >out 2>err || fail "a part of MACE ends with $?"
+"${run[@]}" "$programs/train" "${mace[@]}" "${files[@]}" --epochs 6 --checkpoint mace.c --resume --save-weights resumed.safetensors >out 2>err ||
+  fail "the rest of MACE ends with $?"
+cmp mace.safetensors resumed.safetensors || fail "the weights of a resumed MACE differ"
+alone expect 1 "made with --hidden-ell 1, expected 2 as in this run" "$programs/train" "${mace[@]/max-ell/hidden-ell}" "${files[@]}" --epochs 7 --checkpoint mace.c --resume
+"${run[@]}" "$programs/train" "${mace[@]}" "${files[@]}" --interaction-first RealAgnosticDensityInteractionBlock --distance-transform agnesi --committee 2 \
+  --epochs 1 --save-weights other.safetensors >out 2>err || fail "another MACE ends with $?"
+grep -q "a committee of 2 heads" out || fail "no committee of MACE"
+"${few[@]}" "$programs/train" --task potential --dataset valid.xyz --init-weights other.safetensors --epochs 0 --predict mp >out 2>err || fail "a prediction of MACE ends with $?"
+grep -q "other.safetensors: a potential of O, Si with 2 layers of 8 channels, cutoff 2.2" out || fail "no word about the potential of MACE"
+
 # What does not go: one sentence.
 refuse "--task: potential needs a --dataset" "$programs/train" --task potential
-for option in "--model gin" "--sample 3" --mfg "--dropout 0.1" "--partition ldg"; do
+refuse "--model: gin cannot be combined with --task potential, expected painn or mace" "$programs/train" --task potential --dataset train.xyz --model gin
+refuse "--model: mace needs --task potential" "$programs/train" --model mace
+refuse "--max-ell: needs --model mace" "$programs/train" "${net[@]}" --dataset train.xyz --max-ell 2
+refuse "--radial-basis: needs --model painn" "$programs/train" "${net[@]}" --model mace --dataset train.xyz --radial-basis sinc
+refuse "--interaction-first: 'Residual', expected RealAgnosticResidualInteractionBlock, RealAgnosticInteractionBlock, " "$programs/train" "${net[@]}" \
+  --model mace --dataset train.xyz --interaction-first Residual
+refuse "--radial-mlp: '8,4', expected equal widths of the hidden layers, such as 64,64,64" "$programs/train" "${net[@]}" --model mace --dataset train.xyz \
+  --radial-mlp 8,4
+refuse "--model: cannot be combined with --init-weights" "$programs/train" --task potential --model mace --dataset train.xyz --init-weights w.safetensors
+for option in "--sample 3" --mfg "--dropout 0.1" "--partition ldg"; do
   # shellcheck disable=SC2086
   refuse "${option%% *}: cannot be combined with --task potential" "$programs/train" --task potential --dataset train.xyz $option
 done

@@ -76,7 +76,7 @@ class Trial {
                                   .gen = Generator(o.seed)});
     loaded_->input = std::make_unique<NodeInput>(comm, o_, loaded_->data, Variable());
     steps_ = std::make_unique<NodeSteps>(*loaded_, o_);
-    optimizer_ = make_optimizer(o, steps_->model());
+    optimizer_ = make_optimizer(o, *steps_);
   }
 
   void step() {

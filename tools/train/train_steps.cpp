@@ -121,10 +121,12 @@ double Steps::step(const Batch& batch, Optimizer& optimizer, EpochTimer& timer) 
   return of_step;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& model) {
-  const AdamOptions adam{.lr = o.lr, .weight_decay = o.weight_decay, .lr_factors = o.lr_factors};
+std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, Steps& steps) {
+  const Module& model = steps.model();
+  const std::map<std::string, double> factors = steps.lr_factors();
+  const AdamOptions adam{.lr = o.lr, .weight_decay = o.weight_decay, .lr_factors = factors};
   const SGDOptions sgd{
-      .lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay, .lr_factors = o.lr_factors};
+      .lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay, .lr_factors = factors};
   if (o.optimizer == OptimizerType::sgd) return std::make_unique<SGD>(model.named_parameters(), sgd);
   if (o.optimizer == OptimizerType::adamw) return std::make_unique<AdamW>(model.named_parameters(), adam);
   return std::make_unique<Adam>(model.named_parameters(), adam);

@@ -53,6 +53,8 @@ class Steps : NonCopyable {
   [[nodiscard]] virtual Module& model() = 0;
   /// A summary of the model, for messages.
   [[nodiscard]] virtual std::string description() const = 0;
+  /// Factors of the learning rate, as of AdamOptions.
+  [[nodiscard]] virtual std::map<std::string, double> lr_factors() const { return o_.lr_factors; }
   /// Collective. Trains to the end of the epoch. Calls `step_done` with the position after each step. Sets
   /// loss and seeds of `result`. Throws Error if the loss is not finite.
   void epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochProgress from,
@@ -118,7 +120,7 @@ class Steps : NonCopyable {
   int epoch_ = 0;
 };
 
-std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& model);
+std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, Steps& steps);
 
 /// Returns the schedule; null if the learning rate is constant.
 std::unique_ptr<LRScheduler> make_schedule(const TrainOptions& o, Optimizer& optimizer);

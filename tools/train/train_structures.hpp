@@ -36,6 +36,7 @@ struct PotentialTask {
   std::vector<StructureLabels> labels;
   /// Ids and numbers of atoms of the structures of this rank, without edges and fields.
   std::shared_ptr<const GraphSamples> sizes;
+  std::vector<Index> num_edges;  ///< of each structure of this rank
 
   /// Returns whether a training file has such labels, as &formats::AtomDataset::has_forces.
   [[nodiscard]] bool trains_on(bool formats::AtomDataset::*has_labels) const {

@@ -64,7 +64,7 @@ def _network(module: Any) -> list[np.ndarray]:
 
 
 def _unique_basis(rows: np.ndarray) -> np.ndarray:
-    """The reduced row echelon form of these rows, orthonormalized from the first to the last: SymmetricBasis of nn/atoms/couplings.hpp."""
+    """The reduced row echelon form of these rows, orthonormalized from the first to the last: SymmetricBasis of nn/atoms/couplings.hpp, without its factors."""
     rows, rank = rows.copy(), 0
     for column in range(rows.shape[1]):
         if rank == len(rows):
@@ -83,6 +83,25 @@ def _unique_basis(rows: np.ndarray) -> np.ndarray:
             rows[i] -= rows[:i].T @ (rows[:i] @ rows[i])
         rows[i] /= np.linalg.norm(rows[i])
     return rows[:rank]
+
+
+def _couplings(ls: tuple[int, ...], degree: int, products: list[tuple[int, ...]]) -> np.ndarray:
+    """All couplings of factors of these degrees to `degree`, in any order and over any degree between, as rows of coefficients: Block::mixing."""
+    wigner, double = importlib.import_module("e3nn.o3").wigner_3j, importlib.import_module("torch").float64
+    at = {product: i for i, product in enumerate(products)}
+    rows = []
+    for order in sorted(set(itertools.permutations(ls))):
+        a, b, c = (0,) * (3 - len(ls)) + order
+        for between in range(abs(a - b), a + b + 1):
+            if not abs(between - c) <= degree <= between + c:
+                continue
+            tensor = np.einsum("abm,mco->oabc", _array(wigner(a, b, between, dtype=double)), _array(wigner(between, c, degree, dtype=double)))
+            tensor = math.sqrt((2 * between + 1) * (2 * degree + 1)) * tensor.reshape(2 * degree + 1, *(2 * l + 1 for l in order))
+            row = np.zeros((2 * degree + 1, len(products)))
+            for place in itertools.product(*(range(2 * l + 1) for l in order)):
+                row[:, at[tuple(sorted(l * l + m for l, m in zip(order, place)))]] += tensor[(slice(None), *place)]
+            rows.append(row.ravel())
+    return np.array(rows)
 
 
 def _contraction(module: Any, degree: int, max_l: int, species: int) -> np.ndarray:
@@ -104,9 +123,9 @@ def _contraction(module: Any, degree: int, max_l: int, species: int) -> np.ndarr
                 sum(u[(o, *x)] for x in set(itertools.permutations(product))) for o in range(2 * degree + 1) for product in products
             ]).T
             basis = _unique_basis(rows)
-            weights_of = np.einsum("pk,zkc->zpc", basis @ rows.T, weights)
             if len(basis) > 0:
-                found.append(weights_of)
+                scales = np.abs(basis @ _couplings(ls, degree, products).T).sum(axis=1)
+                found.append(np.einsum("pk,zkc->zpc", basis @ rows.T / scales[:, None], weights))
     weights = np.concatenate(found, axis=1)
     return np.repeat(weights, species, axis=0) if len(weights) == 1 else weights
 
@@ -205,6 +224,7 @@ def from_mace(model: Any, head: str | None = None) -> tuple[dict[str, Any], Arra
         if density:
             arrays[f"{at}.density.weight"] = _network(layer.density_fn)[0]
         neighbors = 1.0 if density else float(layer.avg_num_neighbors)
+        description["neighbors"] = neighbors
         put(f"{at}.linear", {l: matrix / neighbors for l, matrix in _linear(layer.linear, "linear").items()}, ".weight")
         put(f"{at}.skip", _by_species(layer.skip_tp))
         contractions = product.symmetric_contractions.contractions

@@ -60,6 +60,7 @@ std::unique_ptr<PotentialNetwork> make_network(const ModelDescription& d, Genera
                     .radial_feats = d.radial_hidden,
                     .radial_layers = static_cast<int>(d.radial_layers),
                     .readout_feats = d.readout_hidden,
+                    .neighbors = d.neighbors,
                     .energy_scales = d.energy_scales,
                     .committee = d.committee},
         gen);
@@ -405,7 +406,6 @@ std::unique_ptr<Potential> with_species(const Potential& potential, std::span<co
   require<InputError>(!potential.has_members(),
                       "a committee of potentials learns no new species, expected one of its members");
   ModelDescription d = potential.description();
-  require<InputError>(!d.reads_radii(), "new species of a potential with covalent radii of its species");
   const std::size_t before = d.species.size();
   double mean = 0;
   for (const double scale : d.energy_scales) mean += scale / static_cast<double>(before);
@@ -416,6 +416,7 @@ std::unique_ptr<Potential> with_species(const Potential& potential, std::span<co
     d.species.push_back(each.name);
     d.energy_shifts.push_back(0);
     d.energy_scales.push_back(mean);
+    if (d.reads_radii()) d.covalent_radii.push_back(covalent_radius(each.name));
   }
   auto result = std::make_unique<Potential>(d, gen);
   for (const NamedParameter& of_old : potential.network().named_parameters()) {
@@ -458,8 +459,10 @@ std::unique_ptr<Potential> load_potential(const Communicator& comm, const std::s
     auto potential = std::make_unique<Potential>(file.description, gen);
     PotentialNetwork& network = potential->network();
     load_weights(comm, file.weights, network);
-    if (!trainable)
+    if (!trainable) {
       for (const NamedParameter& each : network.named_parameters()) network.freeze(each.name);
+      network.eval();
+    }
     return potential;
   });
 }

@@ -175,7 +175,8 @@ struct PotentialLearner::State {
         potential(used),
         options(std::move(o)),
         trained(trainable(used)),
-        optimizer(trained->network().named_parameters(), {.lr = options.lr}),
+        optimizer(trained->network().named_parameters(),
+                  {.lr = options.lr, .lr_factors = trained->network().lr_factors()}),
         average(trained->network(), options.average) {
     require<InputError>(options.batch_size > 0, "a step of a learner has ", options.batch_size,
                         " structures, expected 1 or more");

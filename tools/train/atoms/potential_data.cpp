@@ -64,8 +64,9 @@ std::shared_ptr<Potential> initial_potential(const Communicator& comm, const Tra
     std::cout << printable(concat(path, ": ",
                                   found->has_members() ? concat("a committee of ", d.committee, " potentials")
                                                        : std::string("a potential"),
-                                  " of ", joined(d.species), " with ", d.layers, " convolutions of ",
-                                  d.hidden, " channels, cutoff ", d.cutoff))
+                                  " of ", joined(d.species), " with ", d.layers,
+                                  d.type == "mace" ? " layers of " : " convolutions of ", d.hidden,
+                                  " channels, cutoff ", d.cutoff))
               << std::endl;
   const std::vector<NewSpecies>& added = o.task.potential.new_species;
   if (added.empty()) return found;
@@ -138,7 +139,6 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
                       p.has_forces ? ", --forces-weight is 0" : ", there are no forces",
                       p.has_stresses ? ", --stress-weight is 0" : ", there are no stresses",
                       ", expected a weight above 0");
-  o.model.type = "painn";
   o.model.species.assign(names.begin(), names.end());
   o.model.cutoff = p.cutoff;
   o.model.num_basis = p.num_basis;
@@ -147,6 +147,8 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
   o.model.zbl_inner = p.zbl_inner;
   o.model.zbl_outer = p.zbl_outer;
   o.model.committee = p.committee;
+  if (o.model.reads_radii())
+    for (const std::string& name : o.model.species) o.model.covalent_radii.push_back(covalent_radius(name));
   if (!o.init_weights.empty()) {
     task.initial = initial_potential(comm, o);
     o.model = task.initial->description();
@@ -163,6 +165,7 @@ TrainingGraph load_training_potential(const Communicator& comm, TrainOptions& o,
     for (PotentialFile& each : task.files) std::ranges::for_each(each.structures, formats::sort_in_space);
     task.make_graphs(o.model, p.graph_memory, [&](Index structure, const GraphSamples& graph) {
       facts.push_back(facts_of(task, structure, graph));
+      task.num_edges.push_back(graph.num_edges());
       graphs.num_nodes += graph.num_nodes();
       graphs.num_edges += graph.num_edges();
     });

@@ -85,6 +85,19 @@ double energy_deviation(const Communicator& comm, const TrainingGraph& loaded,
   return std::sqrt(sums[0] / sums[1]);
 }
 
+/// The mean number of neighbors of the atoms of the training structures, or 1 if they have none. Collective.
+double mean_neighbors(const Communicator& comm, const TrainingGraph& loaded) {
+  const PotentialTask& task = *loaded.potential;
+  Index edges = 0, atoms = 0;
+  for (Index g = 0; g < task.sizes->num_graphs(); ++g) {
+    if (loaded.data.train_mask[g] == 0) continue;
+    edges += task.num_edges[static_cast<std::size_t>(g)];
+    atoms += task.sizes->num_nodes(g);
+  }
+  edges = comm.all_reduce(edges);
+  return edges == 0 ? 1 : static_cast<double>(edges) / static_cast<double>(comm.all_reduce(atoms));
+}
+
 std::string text_of_shifts(const std::vector<std::string>& species, const std::vector<double>& shifts,
                            const std::vector<Index>& which) {
   std::vector<std::string> each;
@@ -246,6 +259,7 @@ ModelDescription describe_potential(const Communicator& comm, const TrainingGrap
   if (o.epochs > 0)
     require_trained(loaded, o, d.species, is_given ? d.species.size() - p.new_species.size() : 0,
                     counts.trained);
+  if (!is_given && d.type == "mace" && !d.density) d.neighbors = mean_neighbors(comm, loaded);
   if (!task.trains_on(&formats::AtomDataset::has_energies)) return d;
   const Shifts chosen = choose_shifts(comm, loaded, o, d);
   const GraphSamples atoms = comm.agree([&] { return task.all_atoms(); });

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ class PotentialSteps : public Steps {
 
   [[nodiscard]] Module& model() override { return potential_.network(); }
   [[nodiscard]] std::string description() const override;
+  [[nodiscard]] std::map<std::string, double> lr_factors() const override {
+    return potential_.network().lr_factors(o_.lr_factors);
+  }
   /// Writes the learner of --save-learner, after all else. Tells errors by kind and the largest ones, unless
   /// nobody asks: there is one kind and no --predict. Writes the structures with predicted energies, forces
   /// and stresses to DIR/predictions.xyz, those of

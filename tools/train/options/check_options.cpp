@@ -36,7 +36,14 @@ void check_samples(const TrainOptions& o) {
 /// Checks what --task potential needs. Throws CLI::ValidationError.
 void check_potential(const CLI::App& app, const TrainOptions& o) {
   const PotentialOptions& p = o.task.potential;
-  if (o.task.type != TaskType::potential) {
+  const ModelType& model = model_type(o.model.type);
+  const bool is_task = o.task.type == TaskType::potential;
+  if (model.is_potential && !is_task)
+    throw CLI::ValidationError(concat("--model: ", model.name, " needs --task potential"));
+  if (!model.is_potential && is_task)
+    throw CLI::ValidationError(
+        concat("--model: ", model.name, " cannot be combined with --task potential, expected painn or mace"));
+  if (!is_task) {
     if (p.files.size() > 1)
       throw CLI::ValidationError(
           concat("--dataset: ", joined(p.files), ", expected one path without --task potential"));
@@ -53,8 +60,13 @@ void check_potential(const CLI::App& app, const TrainOptions& o) {
   if (is_new && p.scale == EnergySource::keep)
     throw CLI::ValidationError("--energy-scale: keep needs --init-weights");
   if (p.cutoff == 0) throw CLI::ValidationError("--cutoff: is 0, expected more");
-  for (const char* option : {"--cutoff", "--num-basis", "--radial-basis", "--cutoff-function", "--zbl-inner",
-                             "--zbl-outer", "--committee", "--hidden", "--layers"})
+  for (const char* option : {"--radial-basis", "--cutoff-function"})
+    if (model.name == std::string("mace") && app.count(option) > 0)
+      throw CLI::ValidationError(std::string(option) + ": needs --model painn");
+  for (const char* option :
+       {"--cutoff", "--num-basis", "--radial-basis", "--cutoff-function", "--zbl-inner", "--zbl-outer",
+        "--committee", "--hidden", "--layers", "--model", "--max-ell", "--hidden-ell", "--correlation",
+        "--num-cutoff-basis", "--radial-mlp", "--mlp-width", "--interaction-first", "--distance-transform"})
     if (!o.init_weights.empty() && app.count(option) > 0)
       throw CLI::ValidationError(std::string(option) +
                                  ": cannot be combined with --init-weights, whose potential says it");

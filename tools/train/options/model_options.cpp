@@ -114,17 +114,21 @@ void add_model_options(OptionTable& t, TrainOptions& o) {
   ModelDescription& m = o.model;
   Choices<std::string> types;
   for (const ModelType& type : model_types())
-    if (type.is_stack()) types.emplace_back(type.name, type.name);
-  t.choice("--model", m.type, types, "layers").common().recorded();
+    if (type.is_stack() || type.is_potential) types.emplace_back(type.name, type.name);
+  t.choice("--model", m.type, types, "layers; --task potential: painn (default) or mace")
+      .for_tasks(all_tasks)
+      .common()
+      .default_for(TaskType::potential, [&m] { m.type = "painn"; })
+      .recorded();
   t.row(add_layers_option(t.app(), m.layers))
       .for_tasks(all_tasks)
       .common()
-      .default_for(TaskType::potential, [&m] { m.layers = 3; })
+      .default_for(TaskType::potential, [&m] { m.layers = m.type == "mace" ? 2 : 3; })
       .recorded([&m] { return concat(m.layers); });
   t.number("--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1)
       .for_tasks(all_tasks)
       .common()
-      .default_for(TaskType::potential, [&m] { m.hidden = 64; })
+      .default_for(TaskType::potential, [&m] { m.hidden = m.type == "mace" ? 128 : 64; })
       .recorded();
   add_layer_options(t, o);
   t.flag("--edge-features", o.edge_features, "--task graph, gin: messages have features of the edges")

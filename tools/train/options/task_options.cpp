@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -138,6 +139,77 @@ void add_fine_tuning_options(OptionTable& t, PotentialOptions& o) {
       .recorded([&o] { return text_of_new_species(o); });
 }
 
+/// The layer of mace-torch that the first one is; later layers have a residual connection.
+std::vector<std::pair<const char*, std::pair<bool, bool>>> first_layers() {
+  return {{"RealAgnosticResidualInteractionBlock", {true, false}},
+          {"RealAgnosticInteractionBlock", {false, false}},
+          {"RealAgnosticDensityResidualInteractionBlock", {true, true}},
+          {"RealAgnosticDensityInteractionBlock", {false, true}}};
+}
+
+/// Reads the widths of the hidden layers of the radial network, which are equal.
+void read_radial_network(const std::string& text, ModelDescription& m) {
+  const std::string expected = "equal widths of the hidden layers, such as 64,64,64";
+  const std::vector<Index> widths = read_numbers<Index>(
+      "--radial-mlp", text, [](Index width) { return 1 <= width && width <= 4096; }, expected);
+  if (std::ranges::count(widths, widths[0]) != std::ssize(widths) || widths.size() > 64)
+    throw CLI::ValidationError("--radial-mlp", "'" + text + "', expected " + expected);
+  m.radial_hidden = widths[0];
+  m.radial_layers = std::ssize(widths);
+}
+
+void add_mace_options(OptionTable& t, ModelDescription& m) {
+  t.number("--max-ell", m.max_l, "mace: degree of the spherical harmonics and of the messages", 0, 3)
+      .for_models_with("max_l", m)
+      .recorded();
+  t.number("--hidden-ell", m.hidden_l, "mace: degree of the rows between layers, max_L of mace-torch", 0, 3)
+      .for_models_with("hidden_l", m)
+      .recorded();
+  t.number("--correlation", m.correlation, "mace: neighbors in a product", 1, 3)
+      .for_models_with("correlation", m)
+      .recorded();
+  t.number("--num-cutoff-basis", m.cutoff_power, "mace: power p of the polynomial cutoff function", 2, 64)
+      .for_models_with("cutoff_power", m)
+      .recorded();
+  t.parsed(
+       "--radial-mlp", [&m](const std::string& text) { read_radial_network(text, m); }, "N,N,...",
+       "mace: widths of the hidden layers of the radial network")
+      .default_text("64,64,64")
+      .for_models_with("radial_hidden", m)
+      .recorded([&m] {
+        return list_text(std::vector<Index>(static_cast<std::size_t>(m.radial_layers), m.radial_hidden));
+      });
+  t.number("--mlp-width", m.readout_hidden, "mace: width of the last readout, MLP_irreps of mace-torch", 1,
+           4096)
+      .for_models_with("readout_hidden", m)
+      .recorded();
+  t.parsed(
+       "--interaction-first",
+       [&m](const std::string& text) {
+         std::vector<std::string> names;
+         for (const auto& [name, value] : first_layers()) {
+           names.emplace_back(name);
+           if (text == name) std::tie(m.residual_first, m.density) = value;
+         }
+         if (std::ranges::find(names, text) == names.end())
+           throw CLI::ValidationError("--interaction-first", "'" + text + "', expected " + joined(names));
+       },
+       "NAME", "mace: first layer, by its name in mace-torch; later ones are its residual form")
+      .default_text(first_layers()[0].first)
+      .for_models_with("residual_first", m)
+      .default_for(TaskType::potential,
+                   [&m] { std::tie(m.residual_first, m.density) = first_layers()[0].second; })
+      .recorded([&m] {
+        for (const auto& [name, value] : first_layers())
+          if (value == std::pair(m.residual_first, m.density)) return std::string(name);
+        return std::string();
+      });
+  t.choice("--distance-transform", m.distance_transform, named(ModelDescription::distance_transforms()),
+           "mace: what the radial functions read in place of the distance")
+      .for_models_with("distance_transform", m)
+      .recorded();
+}
+
 }  // namespace
 
 void add_link_options(OptionTable& t, TrainOptions& options) {
@@ -197,13 +269,16 @@ void add_potential_options(OptionTable& t, TrainOptions& options) {
   key("--stress-key", o.keys.stress, "key of the stresses or virials; none: no stresses");
   t.number("--cutoff", o.cutoff, "distance up to which atoms interact, in the unit of the positions", 0, most)
       .recorded();
-  t.number("--num-basis", o.num_basis, "radial basis functions", 1, 1 << 16).recorded();
+  t.number("--num-basis", o.num_basis, "radial basis functions", 1, 1 << 16)
+      .default_for(TaskType::potential, [&] { o.num_basis = options.model.type == "mace" ? 8 : o.num_basis; })
+      .recorded();
   t.choice("--radial-basis", o.radial_basis, named(ModelDescription::radial_bases()),
            "radial basis functions")
       .recorded();
   t.choice("--cutoff-function", o.cutoff_function, named(ModelDescription::cutoff_functions()),
            "how messages vanish at the cutoff")
       .recorded();
+  add_mace_options(t, options.model);
   t.number("--zbl-inner", o.zbl_inner, "ZBL repulsion is switched off from this distance on", 0, most)
       .recorded();
   t.number("--zbl-outer", o.zbl_outer, "ZBL repulsion vanishes at this distance; 0: no ZBL", 0, most)

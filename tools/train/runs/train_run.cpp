@@ -157,7 +157,7 @@ RunResult train_run(TrainingGraph& loaded, const TrainOptions& o, const ModelDes
   const std::unique_ptr<Steps> steps = make_steps(loaded, o);
   Module& model = steps->model();
   freeze(comm, model, o.frozen);
-  const auto optimizer = make_optimizer(o, model);
+  const auto optimizer = make_optimizer(o, *steps);
   const auto schedule = make_schedule(o, *optimizer);
   Progress progress(o, model);
   std::optional<WeightAverage> average;
