@@ -3,7 +3,7 @@
 /// Potential: a trained PaiNN or MACE with its species, as a program for molecular dynamics calls it in each
 /// step.
 ///
-/// Room nn/atoms/potentials: Trained potentials of atoms: their use, their labels, learning while they are used.
+/// Room nn/atoms/potentials: Trained potentials of atoms: their use, their labels, learning while in use.
 #pragma once
 
 #include <sar/autograd/gathered_rows.hpp>
