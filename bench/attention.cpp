@@ -13,7 +13,6 @@
 #include <sar/comm/environment.hpp>
 #include <sar/graph/data/generators.hpp>
 #include <sar/graph/message/attention.hpp>
-#include <sar/graph/message/edge_softmax.hpp>
 #include <sar/graph/message/graph.hpp>
 
 #include <cstdlib>

@@ -3,7 +3,7 @@
 #include <sar/bindings/c/status.hpp>
 #include <sar/core/tensor/fingerprint.hpp>
 #include <sar/nn/models/model_file.hpp>
-#include <sar/nn/modules/init.hpp>
+#include <sar/nn/modules/module.hpp>
 
 #include <limits>
 

@@ -2,7 +2,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/bindings/python/convert.hpp>
 #include <sar/bindings/python/module.hpp>
-#include <sar/graph/message/edge_softmax.hpp>
+#include <sar/graph/message/attention.hpp>
 #include <sar/nn/conv/edge_conv.hpp>
 #include <sar/nn/conv/edge_weight_norm.hpp>
 #include <sar/nn/modules/reductions.hpp>

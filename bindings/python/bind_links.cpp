@@ -3,7 +3,7 @@
 #include <sar/bindings/python/module.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
-#include <sar/graph/sampling/edge_data_loader.hpp>
+#include <sar/graph/sampling/data_loader.hpp>
 #include <sar/graph/sampling/negative_sampler.hpp>
 #include <sar/graph/sampling/node_pairs.hpp>
 #include <sar/graph/topology/graph_topology.hpp>

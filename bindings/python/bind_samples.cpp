@@ -3,7 +3,6 @@
 #include <sar/bindings/python/module.hpp>
 #include <sar/bindings/python/samples.hpp>
 #include <sar/graph/sampling/graph_samples.hpp>
-#include <sar/graph/sampling/sample_loader.hpp>
 #include <sar/nn/conv/global_pooling.hpp>
 
 #include <memory>

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <sar/bindings/python/convert.hpp>
-#include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
 

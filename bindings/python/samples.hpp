@@ -5,7 +5,7 @@
 
 #include <sar/bindings/python/call.hpp>
 #include <sar/graph/message/graph.hpp>
-#include <sar/graph/sampling/sample_batch.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 
 #include <utility>
 

@@ -16,7 +16,7 @@
 #include <sar/core/rows/row_access.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
-#include <sar/graph/topology/make_topology.hpp>
+#include <sar/graph/topology/graph_topology.hpp>
 
 #include <algorithm>
 #include <array>

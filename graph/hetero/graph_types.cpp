@@ -8,7 +8,7 @@
 #include <sar/graph/hetero/graph_types.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/graph.hpp>
-#include <sar/graph/topology/make_topology.hpp>
+#include <sar/graph/topology/graph_topology.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>

@@ -17,7 +17,7 @@
 #include <sar/graph/kernels/edge_batches.hpp>
 #include <sar/graph/kernels/edge_walk.hpp>
 #include <sar/graph/kernels/row_loops.hpp>
-#include <sar/graph/shard/shard_kernel.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 
 #include <algorithm>
 #include <array>

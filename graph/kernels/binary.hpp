@@ -37,7 +37,7 @@
 #pragma once
 
 #include <sar/graph/kernels/message_row.hpp>
-#include <sar/graph/shard/shard_kernel.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 
 #include <memory>
 

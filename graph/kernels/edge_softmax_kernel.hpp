@@ -13,7 +13,7 @@
 
 #include <sar/graph/kernels/edge_walk.hpp>
 #include <sar/graph/kernels/message_op.hpp>
-#include <sar/graph/shard/shard_kernel.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 
 #include <algorithm>
 

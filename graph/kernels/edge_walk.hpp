@@ -14,7 +14,7 @@
 
 #include <sar/core/memory/memory.hpp>
 #include <sar/core/threads/parallel.hpp>
-#include <sar/graph/shard/shard_kernel.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -24,8 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Rows with their edges: destinations with in-edges, or sources with out-edges. Row i has the edges at the
 /// positions [begin[i], end[i]) of the lists below.
@@ -453,5 +452,4 @@ class EdgeBlocks {
   Index num_edges_ = 0;
 };
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

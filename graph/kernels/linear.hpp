@@ -20,7 +20,7 @@
 #pragma once
 
 #include <sar/graph/kernels/gather_sum.hpp>
-#include <sar/graph/shard/shard_kernel.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 
 #include <span>
 

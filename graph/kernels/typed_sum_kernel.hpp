@@ -24,7 +24,7 @@
 
 #include <sar/core/products/right_operand.hpp>
 #include <sar/graph/kernels/edge_walk.hpp>
-#include <sar/graph/shard/shard_kernel.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -15,10 +15,20 @@
 #pragma once
 
 #include <sar/core/random.hpp>
+#include <sar/graph/kernels/message_op.hpp>
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+// Softmax over the edges of a node.
+
+/// Collective. y_e = exp(x_e - m) / sum exp(x_e' - m), over the edges e' that share e's destination
+/// (source), m their maximum over all its edges; each column by itself. x [local edges, ...], as
+/// dgl.nn.functional.edge_softmax. Gradient y (g - sum(g y)); keeps y. Communication: none for dst; for
+/// src, the halo rows' maxima and sums [halo rows, ...] travel to the owners and back. Throws, the same on
+/// every rank, ShapeError for another number of rows than local edges.
+[[nodiscard]] Variable edge_softmax(const Graph& graph, const Variable& x, NormBy norm_by = NormBy::dst);
 
 struct AttentionOptions {
   /// Each coefficient alpha[e, h] becomes 0 with this probability and is divided by 1 - p otherwise. Drawn

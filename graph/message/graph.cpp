@@ -3,7 +3,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/rows/rows.hpp>
 #include <sar/graph/message/graph.hpp>
-#include <sar/graph/topology/make_topology.hpp>
+#include <sar/graph/topology/graph_topology.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>

@@ -6,7 +6,6 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/partition/ldg.hpp>
-#include <sar/graph/partition/neighbor_lists.hpp>
 #include <sar/graph/partition/scotch.hpp>
 
 #if SAR_HAVE_SCOTCH

@@ -7,7 +7,7 @@
 #include <sar/nn/atoms/symmetric_contraction.hpp>
 #include <sar/nn/atoms/tensor_product.hpp>
 #include <sar/nn/atoms/tensor_product_sums.hpp>
-#include <sar/nn/modules/init.hpp>
+#include <sar/nn/modules/module.hpp>
 #include <sar/nn/modules/row_distance.hpp>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include <sar/core/products/right_operand.hpp>
 #include <sar/graph/kernels/edge_walk.hpp>
 #include <sar/graph/message/graph.hpp>
-#include <sar/graph/shard/shard_kernel.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 #include <sar/nn/atoms/radial.hpp>
 #include <sar/nn/atoms/vector_messages.hpp>
 

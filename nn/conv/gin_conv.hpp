@@ -5,8 +5,8 @@
 
 #include <sar/graph/message/graph.hpp>
 #include <sar/nn/conv/aggregate_cache.hpp>
-#include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>
+#include <sar/nn/modules/module.hpp>
 #include <sar/nn/modules/node_features.hpp>
 
 #include <optional>

@@ -14,7 +14,7 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/graph/message/graph.hpp>
 #include <sar/graph/message/message.hpp>
-#include <sar/graph/sampling/sample_batch.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
 

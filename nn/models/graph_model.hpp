@@ -9,7 +9,6 @@
 #include <sar/nn/models/mesh_graph_net.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/weight_names.hpp>
-#include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
 

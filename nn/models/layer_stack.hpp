@@ -6,7 +6,7 @@
 
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/construct/message_flow_graph.hpp>
-#include <sar/graph/sampling/sample_batch.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 #include <sar/nn/models/model_description.hpp>
 #include <sar/nn/models/relations.hpp>
 #include <sar/nn/modules/dropout.hpp>

@@ -6,7 +6,6 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/message/graph.hpp>
-#include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
 

@@ -7,7 +7,6 @@
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/variable.hpp>
 #include <sar/core/random.hpp>
-#include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/module.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -6,7 +6,6 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/graph/sampling/graph_samples.hpp>
-#include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/module.hpp>
 
 #include <memory>

@@ -7,7 +7,6 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/products.hpp>
 #include <sar/autograd/variable.hpp>
-#include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/module.hpp>
 #include <sar/nn/modules/norms.hpp>
 

@@ -3,7 +3,6 @@
 /// LSTM over sequences of different lengths.
 #pragma once
 
-#include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/module.hpp>
 
 #include <span>

@@ -123,7 +123,7 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       epoch, Values<Index>{"batch", 0, 1});
   add(
       calls, comm,
-      "graph/sampling/edge_data_loader.hpp EdgeDataLoader, graph/sampling/edge_data_loader.hpp "
+      "graph/sampling/data_loader.hpp EdgeDataLoader, graph/sampling/data_loader.hpp "
       "EdgeDataLoader::next",
       [](Scene& s, ExcludeEdges exclude, Negatives negatives, std::uint64_t e) {
         EdgeDataLoader loader(NeighborSampler(s.graph, Ids{2}), SeedEdges{.src = {0}, .dst = {1}, .id = {2}},
@@ -141,10 +141,10 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
   };
   const Values<Index> fields{"list of fields", 1, 2};
   add(
-      calls, comm, "graph/sampling/sample_batch.hpp SampleBatch",
+      calls, comm, "graph/sampling/graph_samples.hpp SampleBatch",
       [=](Scene& s, Index columns) { const SampleBatch made(s.comm, graphs_of(s, columns)); }, fields);
   add(
-      calls, comm, "graph/sampling/sample_batch.hpp SpreadBatch",
+      calls, comm, "graph/sampling/graph_samples.hpp SpreadBatch",
       [=](Scene& s, Index columns) { const SpreadBatch made(s.comm, graphs_of(s, columns)); }, fields);
   const auto cell_of = [](double length, bool periodic) {
     return Cell{.vectors = {{{3, 0, 0}, {0, 3, 0}, {0, 0, length}}}, .periodic = {true, true, periodic}};
@@ -223,13 +223,13 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       calls, comm, "nn/atoms/potentials/potential_learner.hpp PotentialLearner::errors",
       [=](Scene& s, Index first) { learner_calls(s, {}, 0, first, 0); }, Values<Index>{"first", 0, 1});
   add(
-      calls, comm, "graph/sampling/sample_loader.hpp SampleLoader",
+      calls, comm, "graph/sampling/graph_samples.hpp SampleLoader",
       [=](Scene& s, Index columns) {
         const SampleLoader made(s.comm, std::make_shared<const GraphSamples>(graphs_of(s, columns)), Ids{0});
       },
       fields);
   add(
-      calls, comm, "graph/sampling/sample_loader.hpp SampleLoader::next",
+      calls, comm, "graph/sampling/graph_samples.hpp SampleLoader::next",
       [=](Scene& s, std::uint64_t e, Index batch) {
         SampleLoader loader(s.comm, std::make_shared<const GraphSamples>(graphs_of(s, 1)), Ids{0},
                             {.batch_size = 1});
@@ -238,7 +238,7 @@ void add_samples(ArgumentCalls& calls, const Communicator& comm) {
       },
       epoch, Values<Index>{"batch", 0, 1});
   add(
-      calls, comm, "graph/sampling/sample_loader.hpp SampleLoader::next_positions",
+      calls, comm, "graph/sampling/graph_samples.hpp SampleLoader::next_positions",
       [=](Scene& s, std::uint64_t e, Index batch) {
         SampleLoader loader(s.comm, std::make_shared<const GraphSamples>(graphs_of(s, 1)), Ids{0},
                             {.batch_size = 1});
@@ -402,7 +402,7 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"graph/sampling/halo_row_cache.hpp HaloRowCache::start", none},
           {"comm/rows/", of_rows},
           {"comm/trace.hpp ", "each rank writes its part"},
-          {"graph/sampling/sample_batch.hpp SpreadBatch::to_samples", of_rows},
+          {"graph/sampling/graph_samples.hpp SpreadBatch::to_samples", of_rows},
           {"graph/sampling/negative_sampler.hpp ", of_rows},
           {"graph/data/splits.hpp ", of_rows},
           {"graph/construct/message_flow_graph.hpp MessageFlowGraph", none},

@@ -95,7 +95,7 @@ void add_messages(ArgumentCalls& calls, const Communicator& comm) {
       },
       Values<Index>{"number of edge types", 2, 3}, Values<bool>{"shape of the edge weights", true, false});
   add(
-      calls, comm, "graph/message/typed_attention.hpp typed_attention",
+      calls, comm, "graph/message/typed_sum.hpp typed_attention",
       [](Scene& s, Index types) {
         const Variable query(scene_values({s.graph.num_dst_nodes(), 1, scene_width}, 4));
         const Variable matrices(scene_values({types, 1, scene_width, scene_width}, 8));
@@ -109,7 +109,7 @@ void add_messages(ArgumentCalls& calls, const Communicator& comm) {
       [](Scene& s, EdgeNorm norm) { (void)edge_weight_norm(s.graph, s.e, norm); },
       Values<EdgeNorm>{"message", EdgeNorm::right, EdgeNorm::both});
   add(
-      calls, comm, "graph/message/edge_softmax.hpp edge_softmax",
+      calls, comm, "graph/message/attention.hpp edge_softmax",
       [](Scene& s, NormBy by) { (void)edge_softmax(s.graph, s.e, by); },
       Values<NormBy>{"norm_by", NormBy::dst, NormBy::src});
   const auto heads = [](const Variable& x) { return reshape(x, Shape{x.num_rows(), 1, scene_width}); };

@@ -100,7 +100,7 @@ void add_messages(std::vector<Call>& calls, const Communicator& comm) {
       return [&s, weight, types] { return typed_sum(s.graph, s.x, weight, types, s.e); };
     });
   for (const NormBy by : {NormBy::dst, NormBy::src})
-    add_operation(calls, comm, "graph/message/edge_softmax.hpp edge_softmax", [by](Scene& s) {
+    add_operation(calls, comm, "graph/message/attention.hpp edge_softmax", [by](Scene& s) {
       const Variable scores = s.wrong ? Variable(Tensor(Shape{s.graph.num_edges() + 1, 1})) : s.e;
       return [&s, scores, by] { return edge_softmax(s.graph, scores, by); };
     });
@@ -126,7 +126,7 @@ void add_attention(std::vector<Call>& calls, const Communicator& comm) {
           [&] { return typed_gat_attention(s.graph, heads(s.x), attn, dst, of_types, types); });
     };
   });
-  add_operation(calls, comm, "graph/message/typed_attention.hpp typed_attention", [=](Scene& s) {
+  add_operation(calls, comm, "graph/message/typed_sum.hpp typed_attention", [=](Scene& s) {
     const Variable query(scene_values({s.graph.num_dst_nodes(), 1, scene_width}, 4), true);
     const Variable matrices(scene_values({2, 1, scene_width, scene_width}, 8), true);
     return [&s, query, matrices, types = types_of_edges(s)] {
@@ -785,21 +785,21 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
     return std::vector<double>(ids.begin(), ids.end());
   };
   add_maker<SampleBatch>(
-      calls, "graph/sampling/sample_batch.hpp SampleBatch", true,
+      calls, "graph/sampling/graph_samples.hpp SampleBatch", true,
       [=](bool wrong) {
         auto samples = std::make_shared<GraphSamples>(graphs_of(wrong));
         return [=] { return SampleBatch(comm, std::move(*samples)); };
       },
       ids_of);
   add_maker<SpreadBatch>(
-      calls, "graph/sampling/sample_batch.hpp SpreadBatch", true,
+      calls, "graph/sampling/graph_samples.hpp SpreadBatch", true,
       [=](bool wrong) {
         auto samples = std::make_shared<GraphSamples>(graphs_of(wrong));
         return [=] { return SpreadBatch(comm, *samples); };
       },
       [](const SpreadBatch& batch) { return numbers(batch.nodes().tensors.at("x")); });
   add_maker<Tensor>(
-      calls, "graph/sampling/sample_batch.hpp SpreadBatch::to_samples", true,
+      calls, "graph/sampling/graph_samples.hpp SpreadBatch::to_samples", true,
       [=](bool wrong) {
         auto batch = std::make_shared<SpreadBatch>(comm, graphs_of(false));
         const Tensor rows = scene_values({wrong ? 2 : batch->graph().num_nodes(), scene_width}, comm.rank());
@@ -852,7 +852,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return std::vector<double>{fit.shifts.energies[0], fit.energy_scale};
       });
   add_maker<SampleLoader>(
-      calls, "graph/sampling/sample_loader.hpp SampleLoader", true,
+      calls, "graph/sampling/graph_samples.hpp SampleLoader", true,
       [=](bool wrong) {
         auto samples = std::make_shared<const GraphSamples>(graphs_of(wrong));
         return [=, first = std::make_shared<std::vector<Index>>(1, 0)] {
@@ -863,7 +863,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return std::vector<double>{static_cast<double>(loader.num_batches())};
       });
   add_maker<std::optional<SampleMiniBatch>>(
-      calls, "graph/sampling/sample_loader.hpp SampleLoader::next", false,
+      calls, "graph/sampling/graph_samples.hpp SampleLoader::next", false,
       [=](bool) {
         auto samples = std::make_shared<const GraphSamples>(graphs_of(false));
         auto loader = std::make_shared<SampleLoader>(comm, samples, std::vector<Index>{0});
@@ -871,7 +871,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
       },
       [=](const std::optional<SampleMiniBatch>& next) { return ids_of(next->batch); });
   add_maker<std::optional<Array<Index>>>(
-      calls, "graph/sampling/sample_loader.hpp SampleLoader::next_positions", false,
+      calls, "graph/sampling/graph_samples.hpp SampleLoader::next_positions", false,
       [=](bool) {
         auto samples = std::make_shared<const GraphSamples>(graphs_of(false));
         auto loader = std::make_shared<SampleLoader>(comm, samples, std::vector<Index>{0});
@@ -885,7 +885,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
     return SeedEdges{.src = {0}, .dst = {wrong ? scene_nodes : Index{1}}, .id = {2}};
   };
   add_maker<EdgeDataLoader>(
-      calls, "graph/sampling/edge_data_loader.hpp EdgeDataLoader", true,
+      calls, "graph/sampling/data_loader.hpp EdgeDataLoader", true,
       [=](bool wrong) {
         auto sampler = std::make_shared<NeighborSampler>(scene()->graph, std::vector<Index>{2});
         auto edges = std::make_shared<SeedEdges>(seed_edges(wrong));
@@ -895,7 +895,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return std::vector<double>{static_cast<double>(loader.num_batches())};
       });
   add_maker<std::optional<EdgeMiniBatch>>(
-      calls, "graph/sampling/edge_data_loader.hpp EdgeDataLoader::next", false,
+      calls, "graph/sampling/data_loader.hpp EdgeDataLoader::next", false,
       [=](bool) {
         auto loader = std::make_shared<EdgeDataLoader>(NeighborSampler(scene()->graph, {2}),
                                                        seed_edges(false), options);

@@ -167,13 +167,13 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
     const RowIds ntypes(std::vector<Index>(static_cast<std::size_t>(s.graph.num_src_nodes()), 1));
     return [&s, conv, ntypes, types = types_of_edges(s)] { return (*conv)(s.graph, s.x, ntypes, types); };
   });
-  add_operation(calls, comm, "nn/conv/simple_hgn_conv.hpp SimpleHGNConv", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/hgt_conv.hpp SimpleHGNConv", [=](Scene& s) {
     auto conv =
         std::make_shared<SimpleHGNConv>(in, 2, out, heads, 2, s.gen, SimpleHGNConvOptions{.beta = 0.5});
     const Variable previous(scene_values({s.graph.num_edges(), heads, 1}, 3), true);
     return [&s, conv, previous, types = types_of_edges(s)] { return (*conv)(s.graph, s.x, types, previous); };
   });
-  add_operation(calls, comm, "nn/conv/simple_hgn_conv.hpp SimpleHGNConv::attention", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/hgt_conv.hpp SimpleHGNConv::attention", [=](Scene& s) {
     auto conv = std::make_shared<SimpleHGNConv>(in, 2, out, heads, 2, s.gen);
     return [&s, conv, types = types_of_edges(s)] { return conv->attention(s.graph, s.x, types); };
   });

@@ -6,7 +6,7 @@
 #include "stress/number.hpp"
 
 #include <sar/core/random.hpp>
-#include <sar/graph/message/edge_softmax.hpp>
+#include <sar/graph/message/attention.hpp>
 #include <sar/graph/message/message.hpp>
 
 #include <cmath>

@@ -30,7 +30,7 @@ struct StageRows {
   double number = 1;           ///< stages in a pass
 };
 
-/// Returns the stages that graph/message/graph_plan.cpp makes: a quarter of the rows of the largest part, or
+/// Returns the stages that graph/message/driver.cpp makes: a quarter of the rows of the largest part, or
 /// an eighth if gradients are sent while rows are received; at least 1 MiB and at most `max_bytes` (0: no
 /// limit).
 StageRows stage_rows(double nodes_of_largest, double halo_nodes, double row_bytes, double max_bytes,

@@ -12,7 +12,7 @@
 #include <sar/nn/atoms/potential_network.hpp>
 #include <sar/nn/atoms/zbl.hpp>
 #include <sar/nn/models/model_description.hpp>
-#include <sar/nn/modules/init.hpp>
+#include <sar/nn/modules/module.hpp>
 
 #include <array>
 #include <memory>

@@ -4,7 +4,7 @@
 #include <sar/core/files/json.hpp>
 #include <sar/core/memory/transaction.hpp>
 #include <sar/core/random.hpp>
-#include <sar/graph/sampling/sample_batch.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/atoms/potentials/potential_labels.hpp>
 #include <sar/nn/atoms/potentials/potential_learner.hpp>

@@ -9,7 +9,7 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/hetero/cross_reduce.hpp>
 #include <sar/graph/message/graph.hpp>
-#include <sar/graph/topology/make_topology.hpp>
+#include <sar/graph/topology/graph_topology.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <random>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <sar/core/tensor/tensor.hpp>
-#include <sar/graph/shard/shard_kernel.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/graph/message/attention.hpp>
-#include <sar/graph/message/typed_attention.hpp>
+#include <sar/graph/message/typed_sum.hpp>
 
 #include <doctest/doctest.h>
 

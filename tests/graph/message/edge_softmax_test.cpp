@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/message/edge_softmax.hpp>
+#include <sar/graph/message/attention.hpp>
 
 #include <cmath>
 #include <string>

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <sar/graph/message/graph_plan.hpp>
+#include <sar/graph/message/driver.hpp>
 
 #include <algorithm>
 

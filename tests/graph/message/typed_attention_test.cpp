@@ -17,7 +17,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/message/attention.hpp>
-#include <sar/graph/message/typed_attention.hpp>
+#include <sar/graph/message/typed_sum.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/generators.hpp>
 #include <sar/graph/partition/assignment.hpp>
-#include <sar/graph/partition/neighbor_lists.hpp>
+#include <sar/graph/partition/ldg.hpp>
 #include <sar/graph/partition/node_partition.hpp>
 
 #include <doctest/doctest.h>

@@ -8,8 +8,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/sampling/sample_batch.hpp>
-#include <sar/graph/sampling/sample_loader.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 
 #include <doctest/doctest.h>
 

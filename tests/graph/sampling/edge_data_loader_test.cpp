@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <sar/core/error.hpp>
-#include <sar/graph/sampling/edge_data_loader.hpp>
+#include <sar/graph/sampling/data_loader.hpp>
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <sar/core/memory/memory.hpp>
-#include <sar/graph/topology/make_topology.hpp>
+#include <sar/graph/topology/graph_topology.hpp>
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/core/random.hpp>
-#include <sar/graph/sampling/sample_batch.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/atoms/painn.hpp>
 

@@ -9,7 +9,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/graph/construct/layer_graph.hpp>
-#include <sar/graph/sampling/edge_data_loader.hpp>
+#include <sar/graph/sampling/data_loader.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/sage_conv.hpp>

@@ -4,7 +4,7 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/sampling/sample_batch.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/atoms/potentials/potential.hpp>
 #include <sar/nn/atoms/potentials/potential_labels.hpp>

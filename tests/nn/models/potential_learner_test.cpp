@@ -14,7 +14,7 @@
 #include <sar/nn/atoms/neighbor_list.hpp>
 #include <sar/nn/atoms/potentials/potential.hpp>
 #include <sar/nn/atoms/potentials/potential_learner.hpp>
-#include <sar/nn/modules/init.hpp>
+#include <sar/nn/modules/module.hpp>
 
 #include <doctest/doctest.h>
 

@@ -10,7 +10,7 @@
 
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/sampling/sample_loader.hpp>
+#include <sar/graph/sampling/graph_samples.hpp>
 #include <sar/nn/models/graph_model.hpp>
 #include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/models/weight_file.hpp>

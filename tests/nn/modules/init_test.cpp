@@ -7,8 +7,8 @@
 #include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/multi_hop_conv.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
-#include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/linear.hpp>
+#include <sar/nn/modules/module.hpp>
 
 #include <doctest/doctest.h>
 

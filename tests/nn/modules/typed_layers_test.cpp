@@ -8,7 +8,6 @@
 #include <doctest/doctest.h>
 #include <sar/core/error.hpp>
 #include <sar/nn/conv/hgt_conv.hpp>
-#include <sar/nn/conv/simple_hgn_conv.hpp>
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/module.hpp>
 #include <sar/nn/train/hetero_embedding.hpp>

@@ -9,7 +9,7 @@
 #include "train_metrics.hpp"
 
 #include <sar/graph/data/dataset_options.hpp>
-#include <sar/graph/sampling/edge_data_loader.hpp>
+#include <sar/graph/sampling/data_loader.hpp>
 #include <sar/nn/atoms/potential_loss.hpp>
 #include <sar/nn/atoms/potentials/potential.hpp>
 
