@@ -99,8 +99,8 @@ class Array : public std::vector<T, AccountedAllocator<T>> {
 //
 // A pass over a graph allocates the same blocks in each call. While a Workspace is active on a thread,
 // blocks freed by this thread stay in the workspace, and allocations of the same size reuse them: from the
-// second pass on, nothing is allocated from the system. Cached blocks of values remain in the byte account
-// (memory.hpp). Other threads are not affected. For implementation files.
+// second pass on, nothing is allocated from the system. Cached blocks of values remain in the byte account.
+// Other threads are not affected. For implementation files.
 
 /// A cache of free blocks by size and source.
 class Workspace : NonCopyable {
