@@ -152,11 +152,9 @@ void require_complete(const std::string& path) try {
 
 Checkpointer::Checkpointer(const Communicator& comm, std::string directory,
                            const CheckpointerOptions& options)
-    : comm_(comm),
-      directory_(std::move(directory)),
-      options_(options),
-      writing_(std::make_shared<std::future<void>>()) {
+    : comm_(comm), directory_(std::move(directory)), options_(options) {
   comm_.agree([&] {
+    writing_ = std::make_shared<std::future<void>>();
     require<InputError>(options_.keep_last >= 1, "the number of checkpoints to keep is ", options_.keep_last,
                         ", expected 1 or more");
     comm_.require_equal(

@@ -115,7 +115,7 @@ void add_model_options(OptionTable& t, TrainOptions& o) {
   Choices<std::string> types;
   for (const ModelType& type : model_types())
     if (type.is_stack() || type.is_potential) types.emplace_back(type.name, type.name);
-  t.choice("--model", m.type, types, "layers; --task potential: painn (default) or mace")
+  t.choice("--model", m.type, types, "type")
       .for_tasks(all_tasks)
       .common()
       .default_for(TaskType::potential, [&m] { m.type = "painn"; })

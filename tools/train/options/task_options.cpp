@@ -194,7 +194,7 @@ void add_mace_options(OptionTable& t, ModelDescription& m) {
          if (std::ranges::find(names, text) == names.end())
            throw CLI::ValidationError("--interaction-first", "'" + text + "', expected " + joined(names));
        },
-       "NAME", "mace: first layer, by its name in mace-torch; later ones are its residual form")
+       "NAME", "mace: first layer, by its name in mace-torch")
       .default_text(first_layers()[0].first)
       .for_models_with("residual_first", m)
       .default_for(TaskType::potential,
