@@ -7,7 +7,7 @@ _sar_program() {
   help=$("${1/#\~/$HOME}" --help-all 2>/dev/null) || return
   if [[ $2 == -* ]]; then
     words=$(grep -oE -- '^ +(-[a-z],)?-(-[a-z0-9-]+|[a-z]\b)' <<<"$help" | sed -E 's/^ +(-[a-z],)?//')
-  elif [[ $3 == --* ]]; then  # "--model NAME   layers: sage, gcn [sage]"
+  elif [[ $3 == --* ]]; then  # "--model NAME   type: sage, gcn [sage]"
     words=$(sed -nE "s/^ +$3 NAME +.*: ([^:[]*).*/\1/p" <<<"$help" | tr , '\n' | grep -vE '[^ ] +[^ ]')
   fi
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$2")
