@@ -3,7 +3,7 @@
 /// The exceptions of the library. Every message names the file or tensor, the values found and the values
 /// expected. Every message is printable, whatever bytes the names in a file contain.
 ///
-/// Room core: What everything else needs: exceptions, half-precision numbers, numbers as text.
+/// Room core: What everything else needs: exceptions, numbers and their text, random draws.
 #pragma once
 
 #include <sar/config.hpp>

@@ -35,8 +35,6 @@ inline constexpr std::uint64_t hash_start = 0xcbf29ce484222325u;
 // same for every number of ranks and threads, and can be drawn again instead of being stored. Generator:
 // Philox4x32-10, Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11.
 // RandomStream says who draws from which streams of a seed.
-//
-// Room core/random: Random numbers that do not depend on ranks or threads.
 
 /// Identifies an independent family of draws. For example, `stream` is a layer and `step` a training step.
 struct RandomKey {

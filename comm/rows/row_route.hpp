@@ -6,8 +6,7 @@
 /// texts.
 ///
 /// Room comm/rows: Rows to and from any rank: who owns a row (PartitionBook), routes to the owners and back,
-/// tensors and files
-/// that are spread over the ranks.
+/// tensors and files that are spread over the ranks.
 #pragma once
 
 #include <sar/comm/communicator.hpp>

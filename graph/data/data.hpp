@@ -2,8 +2,8 @@
 
 /// Everything of sar::data that a program needs: files, datasets, generators and partitioners.
 ///
-/// Room graph/data: Graphs with data on their nodes and edges, whatever they come from: sources, distribution
-/// over the ranks, splits.
+/// Room graph/data: Graphs with data on their nodes and edges, whatever they come from: datasets, generators,
+/// partition directories; distribution over the ranks, splits.
 #pragma once
 
 #include <sar/graph/data/dataset_options.hpp>

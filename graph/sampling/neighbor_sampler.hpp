@@ -3,7 +3,8 @@
 /// NeighborSampler: message flow graphs of randomly drawn in-edges for mini-batch training, as
 /// dgl.dataloading.NeighborSampler.
 ///
-/// Room graph/sampling: Mini-batches: groups seeds into batches and draws the neighbors that a step reads.
+/// Room graph/sampling: Mini-batches: seeds and the neighbors that a step reads, clusters, many small graphs,
+/// pairs of nodes.
 #pragma once
 
 #include <sar/core/memory/memory.hpp>

@@ -2,7 +2,7 @@
 
 /// PaiNN: energies and forces of atoms.
 ///
-/// Room nn/atoms: Potentials: networks for energies, forces and stresses of atoms, and their training.
+/// Room nn/atoms: Networks for energies, forces and stresses of atoms, and their losses.
 #pragma once
 
 #include <sar/nn/atoms/painn_conv.hpp>

@@ -2,7 +2,7 @@
 
 /// GraphSAGE convolution.
 ///
-/// Room nn/conv: The graph convolutions, one in each file.
+/// Room nn/conv: The graph convolutions, those of a kind in one file.
 #pragma once
 
 #include <sar/graph/message/graph.hpp>

@@ -3,7 +3,7 @@
 /// Umbrella header of sar::models: networks built from a description, mesh and atomistic models, link
 /// prediction.
 ///
-/// Room nn/models: Whole networks: those that a description names, and files of their weights.
+/// Room nn/models: Whole networks: those that a description names, files of their weights, link prediction.
 #pragma once
 
 #include <sar/nn/atoms/cell.hpp>
