@@ -123,6 +123,16 @@ template <Index L, Index Lanes, class V, class Combine>
   }
 }
 
+/// visit(constant lanes, at): the numbers at .. at + lanes - 1 of first .. last - 1, by vectors, then one by
+/// one.
+template <class Visit>
+[[gnu::always_inline]] inline void for_lanes(Index first, Index last, const Visit& visit) {
+  Index at = first;
+  for (; at + vector_lanes <= last; at += vector_lanes)
+    visit(std::integral_constant<Index, vector_lanes>(), at);
+  for (; at < last; ++at) visit(std::integral_constant<Index, 1>(), at);
+}
+
 /// visit(constant lanes, at): the numbers at .. at + lanes - 1 for all of n rows of L numbers that lie
 /// `stride` apart; those of several rows at once where rows lie side by side.
 template <Index L, class Visit>

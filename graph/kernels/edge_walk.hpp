@@ -434,6 +434,21 @@ class EdgeBlocks {
       if (!add(some)) return;
     }
   }
+  /// Writes the chunks to `edges` and `groups` of a Chunk each, and calls compute(chunk), several at a time
+  /// in parallel, and then add(chunk) in their order.
+  template <class Chunk, class Compute, class Add>
+  void for_each_chunk(PassVector<Chunk>& chunks, const Compute& compute, const Add& add) const {
+    for_each(
+        chunks, num_threads() == 1 ? 1 : 2 * num_threads(),
+        [&](Chunk& chunk, Index b) {
+          write(b, chunk.edges, chunk.groups);
+          compute(chunk);
+        },
+        [&](std::span<const Chunk> some) {
+          for (const Chunk& chunk : some) add(chunk);
+          return true;
+        });
+  }
 
  private:
   void divide(const EdgeRows& rows);

@@ -13,19 +13,12 @@
 
 namespace {
 
+using lanes::for_lanes;
 using lanes::load;
 using lanes::store;
 using lanes::Vector;
-using lanes::vector_lanes;
 
 constexpr Index most_components = 17, most_outs = 16;  // up to l = 3, and the factor 1
-
-template <class Visit>
-void for_channels(Index first, Index last, const Visit& visit) {
-  Index j = first;
-  for (; j + vector_lanes <= last; j += vector_lanes) visit(std::integral_constant<Index, vector_lanes>(), j);
-  for (; j < last; ++j) visit(std::integral_constant<Index, 1>(), j);
-}
 
 /// a + b e
 template <Index L>
@@ -152,7 +145,7 @@ void differentiate_channels(const ContractionChunk& c, Index j, const real* grad
 }  // namespace
 
 void contract(const ContractionChunk& of, real* y, real* y_tangent) {
-  for_channels(of.first, of.last, [&](auto lanes, Index j) {
+  for_lanes(of.first, of.last, [&](auto lanes, Index j) {
     if (of.tangent != nullptr)
       contract_channels<lanes, true>(of, j, y, y_tangent);
     else
@@ -162,7 +155,7 @@ void contract(const ContractionChunk& of, real* y, real* y_tangent) {
 
 void contract_backward(const ContractionChunk& of, const real* grad, const real* grad_tangent, real* of_x,
                        real* of_tangent, real* of_coefficients) {
-  for_channels(of.first, of.last, [&](auto lanes, Index j) {
+  for_lanes(of.first, of.last, [&](auto lanes, Index j) {
     if (of.tangent != nullptr)
       differentiate_channels<lanes, true>(of, j, grad, grad_tangent, of_x, of_tangent, of_coefficients);
     else

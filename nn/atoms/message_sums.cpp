@@ -200,20 +200,6 @@ MessageSumKernel::MessageSumKernel(Operands operands)
   transposed_.pack(used(o_).transposed());
 }
 
-template <class Compute, class Add>
-void MessageSumKernel::for_chunks(const Compute& compute, const Add& add) {
-  blocks_.for_each(
-      chunks_, num_threads() == 1 ? 1 : 2 * num_threads(),
-      [&](Chunk& chunk, Index b) {
-        blocks_.write(b, chunk.edges, chunk.groups);
-        compute(chunk);
-      },
-      [&](std::span<const Chunk> chunks) {
-        for (const Chunk& chunk : chunks) add(chunk);
-        return true;
-      });
-}
-
 /// Computes d, the radial rows and the filters of the edges of a chunk, and their tangents.
 void MessageSumKernel::make_edge_rows(const Stage& stage, Chunk& chunk) const {
   const EdgeBlock& edges = chunk.edges;
@@ -253,7 +239,8 @@ VectorMessageChunk MessageSumKernel::operands_of(const Stage& stage, Chunk& chun
 
 void MessageSumKernel::accumulate(const Stage& stage) {
   blocks_.by_destination(stage);
-  for_chunks(
+  blocks_.for_each_chunk(
+      chunks_,
       [&](Chunk& chunk) {
         make_edge_rows(stage, chunk);
         VectorMessageChunk of = operands_of(stage, chunk);
@@ -271,13 +258,14 @@ void MessageSumKernel::backward(const Stage& stage, TypedNumbers grad_src, bool 
     parallel_for(numbers, Index{1} << 16,
                  [&](Index begin, Index end) { std::fill(to + begin, to + end, real{0}); });
   blocks_.by_source(stage);
-  for_chunks([&](Chunk& chunk) { differentiate(stage, chunk, to); },
-             [&](const Chunk& chunk) {
-               if (!o_.grad_filter.defined()) return;
-               const Index columns = o_.grad_filter.row_size();
-               for (Index i = 0; i < chunk.grad_filter.num_rows(); ++i)
-                 for (Index j = 0; j < columns; ++j) o_.grad_filter.row(i)[j] += chunk.grad_filter.row(i)[j];
-             });
+  blocks_.for_each_chunk(
+      chunks_, [&](Chunk& chunk) { differentiate(stage, chunk, to); },
+      [&](const Chunk& chunk) {
+        if (!o_.grad_filter.defined()) return;
+        const Index columns = o_.grad_filter.row_size();
+        for (Index i = 0; i < chunk.grad_filter.num_rows(); ++i)
+          for (Index j = 0; j < columns; ++j) o_.grad_filter.row(i)[j] += chunk.grad_filter.row(i)[j];
+      });
 }
 
 void MessageSumKernel::differentiate(const Stage& stage, Chunk& chunk, real* grad_src) const {

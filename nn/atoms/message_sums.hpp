@@ -112,10 +112,6 @@ class MessageSumKernel final : public ShardKernel {
   void make_edge_rows(const Stage& stage, Chunk& chunk) const;
   [[nodiscard]] VectorMessageChunk operands_of(const Stage& stage, Chunk& chunk) const;
   void differentiate(const Stage& stage, Chunk& chunk, real* grad_src) const;
-  /// Calls compute(chunk) for the chunks of the stage, several at a time in parallel, and then add(chunk) in
-  /// their order.
-  template <class Compute, class Add>
-  void for_chunks(const Compute& compute, const Add& add);
 
   Operands o_;
   RightOperand weight_, transposed_;

@@ -14,18 +14,11 @@
 
 namespace {
 
+using lanes::for_lanes;
 using lanes::load;
 using lanes::store;
 using lanes::Vector;
 using lanes::vector_lanes;
-
-template <class Visit>
-void for_channels(Index feats, const Visit& visit) {
-  Index j = 0;
-  for (; j + vector_lanes <= feats; j += vector_lanes)
-    visit(std::integral_constant<Index, vector_lanes>(), j);
-  for (; j < feats; ++j) visit(std::integral_constant<Index, 1>(), j);
-}
 
 /// Calls f(constant 2 l1 + 1, constant 2 l3 + 1).
 template <class F, int... k>
@@ -52,7 +45,7 @@ Index weight_row(const TensorProductChunk& of, Index e) {
 
 template <Index m1, Index m3>
 void add_path(Index feats, const real* h, const real* weight, const real* matrix, real* out, Index stride) {
-  for_channels(feats, [&](auto lanes, Index j) {
+  for_lanes(0, feats, [&](auto lanes, Index j) {
     constexpr Index L = lanes;
     const Vector<L> w = load<L>(weight + j);
     Vector<L> x[m1];
@@ -72,7 +65,7 @@ void add_path_gradients(Index feats, const real* h, const real* weight, const re
                         Index stride, real* of_h, real* of_weight, real* of_matrix) {
   Vector<vector_lanes> sums[m1 * m3] = {};
   for (Index k = 0; k < m1 * m3; ++k) of_matrix[k] = 0;
-  for_channels(feats, [&](auto lanes, Index j) {
+  for_lanes(0, feats, [&](auto lanes, Index j) {
     constexpr Index L = lanes;
     const Vector<L> w = load<L>(weight + j);
     Vector<L> g[m3], of_w{};
@@ -101,7 +94,7 @@ struct DualPath {
 
 template <Index m1, Index m3>
 void add_dual_path(Index feats, const DualPath& of, real* out, real* out_tangent, Index stride) {
-  for_channels(feats, [&](auto lanes, Index j) {
+  for_lanes(0, feats, [&](auto lanes, Index j) {
     constexpr Index L = lanes;
     const Vector<L> w = load<L>(of.weight + j), dw = load<L>(of.weight_tangent + j);
     Vector<L> x[m1], dx[m1];
@@ -127,7 +120,7 @@ template <Index m1, Index m3>
 void add_dual_path_gradients(Index feats, const DualPath& of, const real* grad, const real* grad_tangent,
                              Index stride, real* of_h, real* of_h_tangent, real* of_weight,
                              real* of_weight_tangent) {
-  for_channels(feats, [&](auto lanes, Index j) {
+  for_lanes(0, feats, [&](auto lanes, Index j) {
     constexpr Index L = lanes;
     const Vector<L> w = load<L>(of.weight + j), dw = load<L>(of.weight_tangent + j);
     Vector<L> g[m3], dg[m3], of_w{}, of_dw{};

@@ -155,20 +155,6 @@ TensorProductSumKernel::TensorProductSumKernel(Operands operands)
   }
 }
 
-template <class Compute, class Add>
-void TensorProductSumKernel::for_chunks(const Compute& compute, const Add& add) {
-  blocks_.for_each(
-      chunks_, num_threads() == 1 ? 1 : 2 * num_threads(),
-      [&](Chunk& chunk, Index b) {
-        blocks_.write(b, chunk.edges, chunk.groups);
-        compute(chunk);
-      },
-      [&](std::span<const Chunk> chunks) {
-        for (const Chunk& chunk : chunks) add(chunk);
-        return true;
-      });
-}
-
 /// Takes the edges from the cutoff on, whose messages are 0, out of a chunk. Returns how many are left.
 Index TensorProductSumKernel::drop_far_edges(Chunk& chunk) {
   const double cutoff = functions_.cutoff;
@@ -348,7 +334,8 @@ struct Density {
 
 void TensorProductSumKernel::accumulate(const Stage& stage) {
   blocks_.by_destination(stage);
-  for_chunks(
+  blocks_.for_each_chunk(
+      chunks_,
       [&](Chunk& chunk) {
         make_edge_rows(stage, chunk);
         if (chunk.edges.size() == 0) return;
@@ -376,13 +363,14 @@ void TensorProductSumKernel::backward(const Stage& stage, TypedNumbers grad_src,
   const auto add = [](const Tensor& from, Tensor of) {
     for (Index i = 0; of.defined() && from.defined() && i < of.size(); ++i) of.data()[i] += from.data()[i];
   };
-  for_chunks([&](Chunk& chunk) { differentiate(stage, chunk, to); },
-             [&](const Chunk& chunk) {
-               if (chunk.edges.size() == 0) return;
-               for (std::size_t k = 0; k < chunk.grad_network.size(); ++k)
-                 add(chunk.grad_network[k], o_.grad_network[k]);
-               add(chunk.grad_density, o_.grad_density);
-             });
+  blocks_.for_each_chunk(
+      chunks_, [&](Chunk& chunk) { differentiate(stage, chunk, to); },
+      [&](const Chunk& chunk) {
+        if (chunk.edges.size() == 0) return;
+        for (std::size_t k = 0; k < chunk.grad_network.size(); ++k)
+          add(chunk.grad_network[k], o_.grad_network[k]);
+        add(chunk.grad_density, o_.grad_density);
+      });
 }
 
 /// Writes the gradients of the network from those of its results and of their tangents. Returns those of the

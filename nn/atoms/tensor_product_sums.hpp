@@ -118,8 +118,6 @@ class TensorProductSumKernel final : public ShardKernel {
   [[nodiscard]] Tensor differentiate_network(Chunk& chunk, Tensor of_sums, Tensor of_tangents) const;
   [[nodiscard]] Tensor differentiate_table(const Chunk& chunk, const Tensor& of_sums) const;
   [[nodiscard]] Tensor differentiate_density(Chunk& chunk) const;
-  template <class Compute, class Add>
-  void for_chunks(const Compute& compute, const Add& add);
 
   Operands o_;
   HarmonicFunctions functions_;                  // of rows

@@ -124,19 +124,11 @@ void vector_messages_backward(const VectorMessageRows& of, const Tensor& grad, V
 
 namespace {
 
+using lanes::for_lanes;
 using lanes::load;
 using lanes::store;
 using lanes::Vector;
 using lanes::vector_lanes;
-
-/// Calls visit(constant lanes, j) for all channels j, j + 1, ... j + lanes - 1.
-template <class Visit>
-void for_channels(Index feats, const Visit& visit) {
-  Index j = 0;
-  for (; j + vector_lanes <= feats; j += vector_lanes)
-    visit(std::integral_constant<Index, vector_lanes>(), j);
-  for (; j < feats; ++j) visit(std::integral_constant<Index, 1>(), j);
-}
 
 /// L channels of three parts of a row, F numbers apart.
 template <Index L>
@@ -303,7 +295,7 @@ void add_vector_message_sums(const VectorMessageChunk& of, real* out) {
   for_kind(of, [&](auto vectors, auto tangents) {
     for (Index i = 0; i < of.num_groups; ++i) {
       real* const to = out + of.rows[i] * of.message_size();
-      for_channels(of.feats, [&](auto lanes, Index j) {
+      for_lanes(0, of.feats, [&](auto lanes, Index j) {
         VectorMessageChunk at = of;
         at.sources += j;
         at.filter += j;
@@ -325,7 +317,7 @@ void vector_message_gradients(const VectorMessageChunk& of, const real* grad, re
       of_d.begin(last - first);
       of_change.begin(last - first);
       const auto run = [&](auto directions) {
-        for_channels(of.feats, [&](auto lanes, Index j) {
+        for_lanes(0, of.feats, [&](auto lanes, Index j) {
           add_gradients<lanes, vectors, tangents, directions>(of, j, first, last, row, grad, to, of_d,
                                                               of_change);
         });
