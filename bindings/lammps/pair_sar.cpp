@@ -38,7 +38,7 @@ PairSar::PairSar(LAMMPS* lammps) : Pair(lammps), comm_(world), threads_(sar::def
   one_coeff = 1;
   manybody_flag = 1;
   no_virial_fdotr_compute = 1;
-  centroidstressflag = CENTROID_NOTAVAIL;
+  centroidstressflag = CENTROID_AVAIL;
 }
 
 PairSar::~PairSar() {
@@ -225,7 +225,7 @@ void PairSar::evaluate() {
       deviation_flag_ != 0 || (deviation_every_ > 0 && update->ntimestep % deviation_every_ == 0);
   const sar::PotentialValues values =
       (*potential_)(*graph_, {.species = species_, .edge_vectors = edge_vectors_},
-                    /*per_atom_virials=*/vflag_atom != 0, deviations);
+                    /*per_atom_virials=*/vflag_atom != 0 || cvflag_atom != 0, deviations);
   if (deviations) store_deviations(values.energy_deviation, values.force_deviations);
   for (std::size_t i = 0; i < species_.size(); ++i) {
     const auto row = static_cast<sar::Index>(i);
@@ -236,6 +236,11 @@ void PairSar::evaluate() {
       const sar::real* w = values.virials.row(row);
       const double symmetric[6] = {w[0], w[4], w[8], (w[1] + w[3]) / 2, (w[2] + w[6]) / 2, (w[5] + w[7]) / 2};
       for (int c = 0; c < 6; ++c) vatom[at][c] += symmetric[c];
+    }
+    if (cvflag_atom != 0) {
+      constexpr int order[9] = {0, 4, 8, 1, 2, 5, 3, 6, 7};  // xx yy zz xy xz yz yx zx zy
+      const sar::real* w = values.centroid_virials.row(row);
+      for (int c = 0; c < 9; ++c) cvatom[at][c] += w[order[c]];
     }
   }
   if (comm_.rank() != 0) return;  // sums of all ranks

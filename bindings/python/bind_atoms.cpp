@@ -124,7 +124,12 @@ void bind_potential(Definitions& module) {
           "[atoms of this rank] with force_deviations and a committee, in float64; otherwise empty")
       .def_prop_ro(
           "virials", [](const PotentialValues& self) { return optional_tensor(self.virials); },
-          "[atoms of this rank, 9], with per_atom_virials; otherwise None");
+          "[atoms of this rank, 9], with per_atom_virials; otherwise None")
+      .def_prop_ro(
+          "centroid_virials",
+          [](const PotentialValues& self) { return optional_tensor(self.centroid_virials); },
+          "[atoms of this rank, 9], with per_atom_virials; otherwise None. Each edge counts at its source: "
+          "times the velocity, the heat flux of a network with one layer.");
 
   nb::class_<Potential>(module, "Potential")
       .def(

@@ -259,6 +259,23 @@ for mine, other in zip(own, theirs):
     for name in ("PotEng", "Pxx", "Pyy", "Pxy"):
         near(mine[name], other[name], 1e-9 if exact else 1e-4)
 
+# The heat flux by centroid virials, which for ZBL are those of LAMMPS.
+FLUX = "compute ke all ke/atom\ncompute centroids all centroid/stress/atom NULL virial\ncompute flux all heat/flux ke pe centroids\n" \
+    "thermo_style custom step c_flux[1] c_flux[2] c_flux[3] c_flux[4]\nthermo_modify format float %.15g norm no\n" \
+    "velocity all create 1000 4928 loop geom\n"
+by_rank = []
+for ranks, style in ((1, OVERLAY), (2, "pair_style sar\npair_coeff * * {at}/zbl.safetensors Si O\n"), (3, "pair_style sar\npair_coeff * * {at}/zbl.safetensors Si O\n")):
+    lines = script(BOX + MASSES + style + SOON.replace("run 10", FLUX + "run 10"))
+    done = run(ranks, lines)
+    assert done.returncode == 0, done.stdout
+    words = [line.split() for line in (at / "log.test").read_text().splitlines()]
+    begin = max(i for i, of in enumerate(words) if of[:2] == ["Step", "c_flux[1]"])
+    by_rank.append([float(word) for of in words[begin + 1:begin + 3] for word in of[1:]])
+for fluxes in by_rank:
+    assert len(fluxes) == 8 and max(map(abs, fluxes)) > 1, fluxes
+    for a, b in zip(fluxes, by_rank[0]):
+        near(a, b, 1e-9 if exact else 1e-4)
+
 whole = thermo(2, script(START + "run 20\nwrite_restart {at}/restart\nrun 20\n"))
 again = thermo(4, script("read_restart {at}/restart\n" + STYLE + THERMO + "run 20\n", "").replace("atom_style atomic\nboundary p p p\n", ""))
 near(again[-1]["PotEng"], whole[-1]["PotEng"], 1e-8 if exact else 1e-5)

@@ -159,15 +159,16 @@ Tensor zbl_rows(const Zbl& zbl, const Graph& graph, const RowIds& species, const
   return zbl.edge_rows(vectors, of_edges);
 }
 
-/// Returns half of the sums of rows of edges over the in-edges and out-edges of each node. The sum over
-/// out-edges is the gradient of rows that are 1. Collective.
-Tensor halves_of_edges(const Graph& graph, const Tensor& rows) {
+/// Sets the virials of atoms from those of the edges: the sums over in-edges, and over out-edges, which are
+/// the gradient of rows that are 1. Collective.
+void set_atom_virials(const Graph& graph, const Tensor& rows, PotentialValues& values) {
   const Shape shape{graph.num_nodes(), rows.row_size()};
   const auto sum_at_destinations = [&](const std::vector<Variable>& ones) {
     return graph.update_all(fn::u_mul_e(ones[0], Variable(rows)), fn::sum);
   };
   const ValueAndSlopes sums = value_and_slopes(sum_at_destinations, {Tensor::full(shape, 1)});
-  return ((Variable(sums.value) + Variable(sums.slopes[0])) * real{0.5}).value();
+  values.virials = ((Variable(sums.value) + Variable(sums.slopes[0])) * real{0.5}).value();
+  values.centroid_virials = sums.slopes[0];
 }
 
 }  // namespace
@@ -343,7 +344,7 @@ PotentialValues Potential::evaluate(const Graph& graph, const PotentialAtoms& at
   graph.comm().all_reduce(std::span<double>(sums));
   result.energy = sums[0];
   std::copy(sums.begin() + 1, sums.end(), result.virial.begin());
-  if (per_atom_virials) result.virials = halves_of_edges(graph, virials_of(vectors, slopes));
+  if (per_atom_virials) set_atom_virials(graph, virials_of(vectors, slopes), result);
   return result;
 }
 
@@ -357,7 +358,9 @@ PotentialValues Potential::evaluate_members(const Graph& graph, const PotentialA
   PotentialValues result{.forces = Tensor::zeros({graph.num_nodes(), 3}),
                          .energies = std::vector<double>(n, 0),
                          .head_energies = Tensor({graph.num_nodes(), committee()})};
-  if (per_atom_virials) result.virials = Tensor::zeros({graph.num_nodes(), 9});
+  if (per_atom_virials)
+    for (Tensor* of_atoms : {&result.virials, &result.centroid_virials})
+      *of_atoms = Tensor::zeros({graph.num_nodes(), 9});
   const auto add = [&](Tensor& to, const Tensor& from) {
     for (Index k = 0; k < to.size(); ++k) to.data()[k] += static_cast<real>(share) * from.data()[k];
   };
@@ -375,6 +378,7 @@ PotentialValues Potential::evaluate_members(const Graph& graph, const PotentialA
     const PotentialValues values = members_[m].evaluate(graph, of_member, per_atom_virials, false);
     add(result.forces, values.forces);
     if (per_atom_virials) add(result.virials, values.virials);
+    if (per_atom_virials) add(result.centroid_virials, values.centroid_virials);
     result.energy += share * values.energy;
     for (std::size_t c = 0; c < 9; ++c) result.virial[c] += share * values.virial[c];
     for (std::size_t i = 0; i < n; ++i) {

@@ -43,7 +43,8 @@ struct PotentialValues {
   Tensor forces{};                 ///< [local nodes, 3]
   std::array<double, 9> virial{};  ///< W [3, 3] by rows, of all ranks; the same on every rank
   std::vector<double> energies{};  ///< of each local node
-  Tensor virials{};                ///< with per-atom virials: [local nodes, 9]
+  Tensor virials{};                ///< W_i with per-atom virials: [local nodes, 9]
+  Tensor centroid_virials{};       ///< C_i with per-atom virials: [local nodes, 9]
   // Of a committee of H heads; 0, undefined and empty otherwise:
   double energy_deviation = 0;  ///< standard deviation of the heads' energies; the same on every rank
   Tensor head_energies{};       ///< E_ik without the description's shifts, [local nodes, H]
@@ -61,6 +62,13 @@ struct PotentialValues {
 ///     W = -sum over edges of d_uv (dE/dd_uv)^T
 ///
 ///     W_i: half of the terms of the edges that end or begin at atom i;  sum_i W_i = W
+///
+///     C_i: the terms of the edges that begin at atom i;  sum_i C_i = W
+///
+/// C_i times the velocity of atom i is its part of the heat flux (Fan et al., Phys. Rev. B 92, 094301
+/// (2015)): exactly for a network with one layer, in which an edge changes the energy of its destination
+/// only. With more layers, an edge changes energies of atoms farther away, too, whose distances the flux
+/// leaves out.
 ///
 /// With a committee of H heads, E_i is the mean of the members' E_ik. The deviations of energies cost
 /// nothing; those of forces cost H further passes. A committee of H potentials has the means of their

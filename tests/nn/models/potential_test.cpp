@@ -105,6 +105,8 @@ TEST_CASE("Potential: energies and forces of PaiNN with shifts and scales, for e
       check_near(found.energy, one.energy, std::abs(one.energy));
       CHECK(error_of_part(found.forces, part.mine(one.forces), one.forces) < 10 * tolerance());
       CHECK(error_of_part(found.virials, part.mine(one.virials), one.virials) < 10 * tolerance());
+      CHECK(error_of_part(found.centroid_virials, part.mine(one.centroid_virials), one.centroid_virials) <
+            10 * tolerance());
       double energy = 0;
       std::array<double, 9> virial{};
       for (const double each : found.energies) energy += each;
@@ -239,6 +241,54 @@ TEST_CASE(
   for (Index i = 0; i < 8; ++i)
     for (std::size_t c = 0; c < 9; ++c)
       check_near(static_cast<double>(at.virials.row(i)[c]), expected[static_cast<std::size_t>(i)][c], 1);
+}
+
+TEST_CASE("Potential: centroid virials times velocities are the flux of energy of a network with one layer") {
+  const Communicator world = Communicator::world();
+  const Crystal crystal = unit_crystal();
+  ModelDescription one_layer = described;
+  one_layer.layers = 1;
+  one_layer.zbl_inner = 0.5;
+  one_layer.zbl_outer = 1.9;
+  Potential potential = make_potential(one_layer);
+  const CrystalPart part(world, crystal, test_books(crystal.graph, world.size()).back());
+  Tensor shifts = part.shifts.clone();  // of a cluster, with images beyond the cutoff
+  for (Index i = 0; i < shifts.size(); ++i) shifts.data()[i] *= 100;
+  Tensor velocities(crystal.x.shape());
+  for (Index i = 0; i < velocities.size(); ++i) velocities.data()[i] = static_cast<real>(std::sin(3.0 * i));
+  const auto values_at = [&](double time) {
+    Tensor x = crystal.x.clone();
+    for (Index i = 0; i < x.size(); ++i) x.data()[i] += static_cast<real>(time) * velocities.data()[i];
+    return potential(part.graph, {.species = part.species, .positions = part.mine(x), .shifts = shifts},
+                     true);
+  };
+  const PotentialValues at = values_at(0);
+  std::array<double, 9> sum{};
+  for (Index i = 0; i < at.centroid_virials.size(); ++i)
+    sum[static_cast<std::size_t>(i % 9)] += static_cast<double>(at.centroid_virials.data()[i]);
+  world.all_reduce(std::span<double>(sum));
+  for (std::size_t c = 0; c < 9; ++c) check_near(sum[c], at.virial[c], 1);
+  if (sizeof(real) != 8) return;  // differences need the digits
+  // d/dt sum_i x_i E_i without what atoms carry, with the work of the forces as kinetic energy
+  constexpr double step = 1e-5;
+  const PotentialValues after = values_at(step), before = values_at(-step);
+  const Tensor x = part.mine(crystal.x), v = part.mine(velocities);
+  std::array<double, 6> flux{};
+  for (Index i = 0; i < x.num_rows(); ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    double power = (after.energies[row] - before.energies[row]) / (2 * step);
+    for (Index b = 0; b < 3; ++b) power += static_cast<double>(at.forces.row(i)[b] * v.row(i)[b]);
+    for (std::size_t a = 0; a < 3; ++a) {
+      flux[a] += static_cast<double>(x.row(i)[a]) * power;
+      for (std::size_t b = 0; b < 3; ++b)
+        flux[3 + a] += static_cast<double>(at.centroid_virials.row(i)[3 * a + b] * v.row(i)[b]);
+    }
+  }
+  world.all_reduce(std::span<double>(flux));
+  for (std::size_t a = 0; a < 3; ++a) {
+    CHECK(std::abs(flux[a]) > 10);
+    CHECK(std::abs(flux[a] - flux[3 + a]) < 1e-7 * std::abs(flux[a]));
+  }
 }
 
 TEST_CASE("Potential: a file gives the same bits, and parameters that are constants or not") {
