@@ -140,17 +140,11 @@ void apply_draws_to_relu(const DropoutDraw& draw, std::span<const Index> row_ids
 template <class Number>
 void pass_positive_numbers(const Number* y, real scale, Index n, const Number* grad, Number* to,
                            bool accumulate) {
-  constexpr Index width = lanes::vector_lanes;
-  Index i = 0;
-  for (; i + width <= n; i += width) {
-    using Vector = lanes::Vector<width>;
-    const Vector passed = lanes::load<width>(y + i) > 0 ? scale * lanes::load<width>(grad + i) : Vector{};
-    lanes::store<width>(to + i, accumulate ? lanes::load<width>(to + i) + passed : passed);
-  }
-  for (; i < n; ++i) {
-    const real passed = number(y[i]) > 0 ? scale * number(grad[i]) : real{0};
-    set_number(to[i], accumulate ? number(to[i]) + passed : passed);
-  }
+  lanes::for_lanes(0, n, [&](auto count, Index i) {
+    using Vector = lanes::Vector<count>;
+    const Vector passed = lanes::load<count>(y + i) > 0 ? scale * lanes::load<count>(grad + i) : Vector{};
+    lanes::store<count>(to + i, accumulate ? lanes::load<count>(to + i) + passed : passed);
+  });
 }
 
 void pass_positive(const real* y, real scale, Index n, const real* grad, real* to, bool accumulate) {

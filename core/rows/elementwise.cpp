@@ -79,18 +79,15 @@ void binary_loops(Op op, const Tensor& a, const Tensor& b, Tensor& out, bool acc
   });
 }
 
-/// to[i] (+)= op(a[i], b[i]) for n numbers, a vector of them at a time: `op` is a function of vectors and of
-/// numbers. A choice between two values computes both, as vectors do; branches would be taken at random. `to`
-/// may be a or b.
+/// to[i] (+)= op(a[i], b[i]) for n numbers, a vector of them at a time: `op` is a function of vectors. A
+/// choice between two values computes both, as vectors do; branches would be taken at random. `to` may be a
+/// or b.
 template <bool accumulate, class Op>
 void combine_numbers(const Op& op, const real* a, const real* b, real* to, Index n) {
-  constexpr Index width = lanes::vector_lanes;
-  Index i = 0;
-  for (; i + width <= n; i += width) {
-    const lanes::Vector<> v = op(lanes::load(a + i), lanes::load(b + i));
-    lanes::store(to + i, accumulate ? lanes::load(to + i) + v : v);
-  }
-  for (; i < n; ++i) store<accumulate>(to[i], op(a[i], b[i]));
+  lanes::for_lanes(0, n, [&](auto count, Index i) {
+    const lanes::Vector<count> v = op(lanes::load<count>(a + i), lanes::load<count>(b + i));
+    lanes::store<count>(to + i, accumulate ? lanes::load<count>(to + i) + v : v);
+  });
 }
 
 /// out (+)= op(kept, grad)
