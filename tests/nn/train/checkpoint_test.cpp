@@ -311,7 +311,12 @@ TEST_CASE("written beside the training: the state of save(), and an error in the
   {
     const Checkpointer beside(comm, directory.path() + "/beside", {.beside = true});
     beside.save(1, training.net, *training.optimizer, {{"best", "1"}});
-    training.run(2);  // changes weights and moments while the copies are written
+    for (const NamedParameter& each :
+         training.net.named_parameters()) {  // before the thread is at its first byte
+      Tensor value = each.parameter.value();
+      value.fill(7);
+    }
+    training.run(2);  // changes moments, too
     CHECK(beside.latest() == directory.path() + "/beside/checkpoint-00000001.safetensors");
   }
   comm.agree([&] {
