@@ -71,7 +71,7 @@ class Trial {
                                   .edges = {},
                                   .graph = std::move(graph),
                                   .relations = std::move(relations),
-                                  .types_of_input = {},
+                                  .node_types = {},
                                   .model = o.model,
                                   .gen = Generator(o.seed)});
     loaded_->input = std::make_unique<NodeInput>(comm, o_, loaded_->data, Variable());
