@@ -159,30 +159,24 @@ void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::s
   const std::string sparse = describe_sparse(comm_, *loaded.input);
   if (!speaks_) return;
   if (loaded.samples) {
-    std::printf("%s\n%s\n", printable(describe_samples(comm_, loaded, o.task, most_nodes)).c_str(),
-                model.c_str());
-    std::fflush(stdout);
-    return;
+    say(comm_, describe_samples(comm_, loaded, o.task, most_nodes));
+    return say(comm_, model);
   }
-  std::printf(
-      "%s: %lld nodes, %lld edges%s, %lld features%s%s; %d ranks x %d threads, instruction set %s, "
-      "%s precision, products %s, halo format %s, %s partition, at most %lld nodes and %lld edges a rank\n",
-      printable(data.name).c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
-      graph.edge_weight().defined() ? " with weights" : "", integer(loaded.input->width()), sparse.c_str(),
-      has_pairs(o.task.type) ? "" : describe_labels(data, o.task).c_str(), comm_.size(), num_threads(),
-      to_string(instruction_set()), o.mixed_precision ? "mixed" : "full",
-      to_string(o.mixed_precision ? MatmulPrecision::medium : o.matmul_precision),
-      to_string(o.graph_options.halo_format),
-      o.found.is_partitioned() ? "given" : to_string(o.data.partition), integer(most_nodes),
-      integer(most_edges));
-  if (!loaded.types.empty()) std::printf("%s\n", printable(loaded.types).c_str());
-  std::printf("%s\n", model.c_str());
+  say(comm_, data.name, ": ", graph.num_global_nodes(), " nodes, ", graph.num_global_edges(), " edges",
+      graph.edge_weight().defined() ? " with weights" : "", ", ", loaded.input->width(), " features", sparse,
+      has_pairs(o.task.type) ? "" : describe_labels(data, o.task), "; ", comm_.size(), " ranks x ",
+      num_threads(), " threads, instruction set ", to_string(instruction_set()), ", ",
+      o.mixed_precision ? "mixed" : "full", " precision, products ",
+      to_string(o.mixed_precision ? MatmulPrecision::medium : o.matmul_precision), ", halo format ",
+      to_string(o.graph_options.halo_format), ", ",
+      o.found.is_partitioned() ? "given" : to_string(o.data.partition), " partition, at most ", most_nodes,
+      " nodes and ", most_edges, " edges a rank");
+  if (!loaded.types.empty()) say(comm_, loaded.types);
+  say(comm_, model);
   if (o.mfg && (loaded.model.norm == "batch" || loaded.model.type == "gin"))
-    std::printf(
-        "--mfg: %s takes the mean and variance of the nodes that the training nodes or edges depend on, not "
-        "of all nodes: this is another training than without --mfg\n",
-        loaded.model.norm == "batch" ? "batch norm" : "the batch norm inside gin");
-  std::fflush(stdout);
+    say(comm_, "--mfg: ", loaded.model.norm == "batch" ? "batch norm" : "the batch norm inside gin",
+        " takes the mean and variance of the nodes that the training nodes or edges depend on, not of all "
+        "nodes: this is another training than without --mfg");
 }
 
 void Log::add_scores(nlohmann::ordered_json& line, const std::vector<Scores>& scores) const {

@@ -7,10 +7,9 @@
 #include "train/train_curves.hpp"
 #include "train/train_edge_steps.hpp"
 #include "train/train_gcn_norm.hpp"
+#include "train/train_label_steps.hpp"
 #include "train/train_log.hpp"
-#include "train/train_node_steps.hpp"
 #include "train/train_predict.hpp"
-#include "train/train_sample_steps.hpp"
 
 #include <sar/core/files/file.hpp>
 #include <sar/data.hpp>
